@@ -12,6 +12,6 @@ try {
     },
   }).parseAsync();
 } catch (error) {
-  // A role that failed may still hold open connections, so the process is ended explicitly.
+  // Open connections of a failed role could keep the process alive, so it is ended explicitly.
   process.exit(reportFailure(error, (line) => process.stderr.write(`${line}\n`)));
 }

@@ -1,5 +1,4 @@
-// The commands of `countersign` and their options. Each parses its options, calls one composed service and prints; with
-// --json it prints one JSON value only.
+// The commands of `countersign` and their options. With --json a command prints one JSON value only.
 import { Command } from 'commander';
 import type { Logger } from 'pino';
 import { registerApplicationCommands } from '../identity/applications/application.commands.ts';
@@ -19,14 +18,12 @@ import { withMasterKey } from './local/master-key.ts';
 import { findRunningStack } from './local/running-stack.ts';
 import { refuseForeignMasterKey } from './start-checks.ts';
 
-/** What the commands need from outside; tests give their own. */
+/** The effects of the commands; tests pass substitutes. */
 export type Runtime = {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Writes one line to stdout. */
   readonly print: (line: string) => void;
-  /** Writes one line to stderr. */
   readonly tell?: (line: string) => void;
-  /** Sets the exit code of the process; the process ends when the command is done. */
+  /** Sets the exit code of the process. The process itself ends when the command is done. */
   readonly fail: (code: number) => void;
 };
 
@@ -38,7 +35,7 @@ export function createProgram({ env, print, tell = () => undefined, fail }: Runt
     .configureHelp({ sortSubcommands: false })
     .showHelpAfterError('(run with --help for what is possible)');
 
-  // Composed late: --help and a wrong option are answered without loading the service.
+  // The service is loaded only when a role runs, so that --help and a wrong option are answered quickly.
   const role = (name: Exclude<Role, 'command'>, description: string, json: string) =>
     program
       .command(name)
@@ -109,7 +106,7 @@ export function createProgram({ env, print, tell = () => undefined, fail }: Runt
   return program;
 }
 
-/** Opens the services of a command, with the settings of the environment or of the stack that runs in this folder. */
+/** Opens the services of a command, with settings from the environment or from the stack that runs in this folder. */
 async function openServices<
   Services extends Parameters<typeof refuseForeignMasterKey>[0] & { close: () => Promise<void> },
 >(env: Runtime['env'], compose: (config: Config, logger: Logger) => Services): Promise<Services> {
@@ -123,7 +120,7 @@ async function openServices<
   }
 }
 
-/** The same for commands that check the master keys themselves. */
+/** Like `openServices`, for commands that check the master keys themselves. */
 async function openUnchecked<Services>(
   env: Runtime['env'],
   compose: (config: Config, logger: Logger) => Services,
@@ -134,7 +131,7 @@ async function openUnchecked<Services>(
 }
 
 /**
- * Reports the failure of a command to the operator: an expected failure in one line, wrong settings in one line each.
+ * Prints the failure of a command: an expected failure in one line, wrong settings in one line each.
  * @returns the exit code: 2 for a wrong setting, 1 for everything else
  */
 export function reportFailure(error: unknown, print: (line: string) => void): number {

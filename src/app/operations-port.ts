@@ -1,4 +1,4 @@
-// The port on which operators read a process's liveness, readiness and metrics.
+// Serves liveness, readiness and metrics of a process to operators.
 import { once } from 'node:events';
 import type { Config } from '../platform/config.ts';
 import { createOperationsServer, type Readiness } from '../platform/http/operations-server.ts';
@@ -19,8 +19,8 @@ export function measureProcess(
 }
 
 /**
- * Serves liveness, readiness and metrics for operators, if the settings ask for it.
- * @param options.part the process, named in the error when it cannot listen
+ * Opens the port, if the settings ask for it.
+ * @param options.part name of the process in the error
  * @param options.onMissing receives the error when the process can run without this port; without it the error is
  *   thrown
  * @returns a function that closes the server

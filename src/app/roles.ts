@@ -1,5 +1,4 @@
-// The roles of the service from start to end. The folder wiring/ connects the rooms; a role opens, serves and closes in
-// order.
+// The roles of the service from start to end: a role opens its parts, serves, and closes the parts in order.
 
 import { fileURLToPath } from 'node:url';
 import { type Config, databaseMissing, loadConfig, type Role } from '../platform/config.ts';
@@ -28,18 +27,16 @@ import { runWorker } from './worker.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** How a role reports its progress. */
 export type Output = {
-  /** For programs: long-running roles log lines of JSON, `migrate` and `start` print one object. */
+  /** True for programs as readers: api and worker log lines of JSON, `migrate` and `start` print one object. */
   readonly json: boolean;
-  /** Writes one line to stdout. */
   readonly print: (line: string) => void;
 };
 
-/** Milliseconds that unfinished answers get when the API stops. */
+/** Milliseconds for unfinished answers when the API stops. */
 const DRAIN = 8_000;
 
-/** Milliseconds between two tries of start checks that failed because the database did not answer. */
+/** Milliseconds between two tries of start checks while the database does not answer. */
 const CHECK_PAUSE = 1_000;
 
 type Run = (config: Config, env: Environment, output: Output) => Promise<void>;
@@ -53,15 +50,14 @@ const ROLES: Readonly<Record<Exclude<Role, 'command'>, Run>> = {
 
 /**
  * Runs a role until it is stopped.
- * @throws ConfigError when a setting is wrong; any other error that prevents the start, after reporting it to a
- *   supervisor
+ * @throws ConfigError when a setting is wrong; any other error that prevents the start, after a report to a supervisor
  */
 export async function runRole(name: keyof typeof ROLES, env: Environment, output: Output): Promise<void> {
   try {
     const asked = output.json ? { ...env, LOG_FORMAT: 'json' } : env;
     const settings = name === 'api' || name === 'worker' ? await withMasterKey(asked) : asked;
     const config = loadConfig(settings, { role: name });
-    // The stdout of the other roles is reserved for the object that --json prints.
+    // The other roles log to stderr, because --json reserves stdout for the printed object.
     const destination = name === 'api' || name === 'worker' ? process.stdout : process.stderr;
     exitWhenUncaught(createLogger(config, destination).child({ role: name }));
     await ROLES[name](config, settings, output);
@@ -85,7 +81,7 @@ async function runApi(config: Config): Promise<void> {
     },
     onRefused: (error) => leave(error, logger),
   });
-  // Without its database the API starts too, is not ready, and answers 503 until the database is back.
+  // The API also starts without its database. It is then not ready, and answers 503 until the database is back.
   await checks.begin();
   const temporal = createLazyConnection(config.temporal);
   const health = createHealth({
@@ -111,7 +107,7 @@ async function runApi(config: Config): Promise<void> {
     part: 'the API',
     readiness,
     metrics: () => registry.metrics(),
-    // Several apis of one machine need a port each only where METRICS_PORT asks for one.
+    // A busy metrics port is an error only when METRICS_PORT is set, because several api processes may share a machine.
     onMissing: config.metricsPortGiven
       ? undefined
       : (error) =>
@@ -124,7 +120,7 @@ async function runApi(config: Config): Promise<void> {
   listener = await listen(http.server, config).catch((error: unknown) => {
     throw explainListen(error, { ...config, variable: 'PORT', part: 'the API' });
   });
-  // Also where readiness is not served.
+  // The timer repeats the checks also when no port serves readiness.
   const retry = setInterval(async () => {
     if (await checks.passed()) clearInterval(retry);
   }, CHECK_PAUSE).unref();

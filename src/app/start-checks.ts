@@ -5,13 +5,13 @@ import { sqlState } from '../platform/database/errors.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 import type { wireApi } from './wiring/api.ts';
 
-/** SQLSTATE: no such table, column or function, because the migration has not run yet. */
+/** SQLSTATE of a missing table, column or function: the migration has not run yet. */
 const NOT_MIGRATED = ['42P01', '42703', '42883'];
 
 type Api = ReturnType<typeof wireApi>;
 
 /**
- * Repeats a check until it has run with a database that answers.
+ * Repeats a check until it has passed.
  * @param check throws ConfigError when the settings do not fit
  * @param onRefused receives the ConfigError of a later try
  * @returns `begin`, the first try, which throws unless the database does not answer or is not migrated yet; `passed`,
@@ -51,7 +51,7 @@ export function createStartChecks({
   };
 }
 
-/** Ends a process that serves already: the fault stays until an operator changes a setting. */
+/** Ends a process that already serves, because only a changed setting can repair the fault. */
 export function leave(error: unknown, logger: Pick<Logger, 'fatal' | 'error'>): void {
   if (error instanceof ConfigError) {
     logger.fatal({ event: 'start_check.refused' }, error.message);
@@ -61,8 +61,8 @@ export function leave(error: unknown, logger: Pick<Logger, 'fatal' | 'error'>): 
 }
 
 /**
- * A wrong master key would seal new secrets beside old ones that it cannot open; a key that was removed too early is
- * still needed to open secrets. @throws ConfigError naming MASTER_KEY
+ * Checks the master keys. A wrong key would seal new secrets beside old ones that it cannot open.
+ * @throws ConfigError naming MASTER_KEY, also when a removed key is still needed to open secrets
  */
 export async function refuseForeignMasterKey({
   issuer,
@@ -84,7 +84,7 @@ export async function refuseForeignMasterKey({
 }
 
 /**
- * A tenant's tokens carry its address: at another address the service would issue tokens that cannot be validated.
+ * Checks the tenants' addresses: tokens carry the address, so another address would make them invalid.
  * @throws ConfigError naming PUBLIC_URL
  */
 export async function refuseMovedTenants({ tenants }: Pick<Api, 'tenants'>): Promise<void> {

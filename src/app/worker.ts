@@ -21,7 +21,7 @@ import { measureProcess, serveOperations } from './operations-port.ts';
 import { createStartChecks, leave, refuseForeignMasterKey } from './start-checks.ts';
 import { measureStanding, wireWorkerLoops, wireWorkerRooms } from './wiring/worker.ts';
 
-/** Runs until it is stopped, then lets attempts under way finish. */
+/** Runs until it is stopped, then waits for the attempts under way. */
 export async function runWorker(config: Config): Promise<void> {
   const logger = createLogger(config).child({ role: 'worker' });
   const tracing = await openTracing(config, { role: 'worker', logger });
@@ -38,7 +38,7 @@ export async function runWorker(config: Config): Promise<void> {
   await checks.begin();
   const ending = new AbortController();
   const steps: (() => unknown)[] = [];
-  // In order: readiness off, no new work, end of the work under way, then its connections.
+  // The steps end readiness, then new work, then the work under way, then the connections.
   onStop(async () => {
     ending.abort();
     for (const step of steps) await step();
@@ -46,7 +46,7 @@ export async function runWorker(config: Config): Promise<void> {
   });
 
   const log = ({ level, message, meta }: LogEntry) => {
-    // One of the two workers serves attempts only, on purpose.
+    // One of the two workers deliberately serves attempts only, so this warning is dropped.
     if (message.startsWith('No workflows registered')) return;
     logger[level === 'ERROR' ? 'error' : 'warn']({ event: 'temporal.sdk', temporal: meta }, message);
   };
@@ -85,7 +85,7 @@ export async function runWorker(config: Config): Promise<void> {
       ready: connected && ping.status === 'fulfilled' && !ending.signal.aborted && (await checks.passed()),
       database: ping.status === 'fulfilled' ? 'ok' : 'unavailable',
       temporal: connected ? 'ok' : 'unavailable',
-      // Without search attributes workflows run too, and cannot be searched for.
+      // Without search attributes workflows run too, but cannot be searched for.
       search_attributes: loops.starter.isIndexed() && loops.entities.isIndexed() ? 'ok' : 'degraded',
     };
   };
@@ -111,7 +111,7 @@ export async function runWorker(config: Config): Promise<void> {
       ),
   });
   steps.push(
-    // Concurrently, so that no loop keeps running while another one waits for an answer that does not come.
+    // Concurrently, so that no loop keeps running while another waits for a missing answer.
     () =>
       Promise.all([relaying, scheduling, expiring, sweeping, sealing, telling].map((loop) => loop.stop())),
     () => worker.shutdown(),
@@ -121,6 +121,6 @@ export async function runWorker(config: Config): Promise<void> {
   );
   logger.info({ event: 'worker.ready' }, 'the worker is ready');
   announceReady();
-  // A worker that fails ends the process; its supervisor starts another.
+  // The failure of the worker ends this process; its supervisor starts another.
   await running;
 }

@@ -1,14 +1,13 @@
-// The `act` claim: the agent that acts, and the actors before it, from which its authority came (RFC 8693 §4.1). Every
-// link of the chain is kept.
+// The `act` claim (RFC 8693 §4.1): the agent that acts, and the earlier actors from which its authority came.
 import { ServiceError } from './errors/service-error.ts';
 
-/** Actors in one token, the present one included. */
+/** The most actors in one token, the current one included. */
 export const MOST_ACTORS = 5;
 
-/** Bytes of the largest `act` as JSON: a token with it stays below 8 KiB. */
+/** Bytes of the largest `act` as JSON, so that a token with it stays below 8 KiB. */
 export const LARGEST_ACT = 4_096;
 
-/** An actor; `iss` is there when it is not this token's issuer. `act` is the actor before it. */
+/** An actor. `iss` is set when it differs from the token's issuer. `act` is the previous actor. */
 export type Act = {
   readonly sub: string;
   readonly iss?: string | undefined;
@@ -16,15 +15,14 @@ export type Act = {
   readonly act?: Act | undefined;
 };
 
-/** An actor without those before it. */
 export type Actor = Omit<Act, 'act'>;
 
 /**
  * Reads the `act` claim of a verified subject token.
  * @param claim undefined when the token has none
- * @param foreign the issuer of the token, when it is not this one: links without `iss` belong to that issuer. `own` is
- *   this issuer, whose agents have no `iss`
- * @throws ServiceError `invalid_request` unless it is an object with a `sub`, all the way down, at most `MOST_ACTORS`
+ * @param foreign for a token of another issuer: `issuer` is that issuer, to which actors without `iss` belong; `own` is
+ *   this issuer, whose agents get no `iss`
+ * @throws ServiceError `invalid_request` unless every level is an object with a `sub`, at most `MOST_ACTORS` levels
  *   deep
  */
 export function readAct(
@@ -49,7 +47,7 @@ export function readAct(
 }
 
 /**
- * Puts the present actor before those that the subject token names already.
+ * Puts the current actor in front of the actors of the subject token.
  * @throws ServiceError `invalid_request` when the chain becomes deeper than `MOST_ACTORS` or larger than `LARGEST_ACT`
  */
 export function buildAct(actor: Actor, older: Act | undefined): Act {
@@ -60,7 +58,7 @@ export function buildAct(actor: Actor, older: Act | undefined): Act {
   return act;
 }
 
-/** The actors, the present one first. */
+/** All actors of the chain, the current one first. */
 export function actorsOf(act: Act | undefined): Actor[] {
   const actors: Actor[] = [];
   for (let link = act; link !== undefined; link = link.act) {

@@ -1,8 +1,8 @@
-// The cache implementation of the process: a map of limited size that removes the entry which was used or written least
-// recently.
+// A map of limited size that removes the least recently used entry.
 
 /**
- * Creates a least-recently-used cache. The order is that of a JavaScript Map, which iterates in the order of insertion.
+ * Creates the cache. A JavaScript Map iterates in the order of insertion, so its first entry is the least recently
+ * used.
  * @param limit the greatest number of entries, at least 1
  */
 export function createBoundedCache<Value>({ limit }: { limit: number }) {
@@ -18,8 +18,7 @@ export function createBoundedCache<Value>({ limit }: { limit: number }) {
 
   return {
     /**
-     * The value of `key`; if it is missing, `load` makes it, and it is kept. An error of `load` is passed on, and not
-     * kept.
+     * Returns the value of `key`, which `load` makes if it is missing. An error of `load` is passed on and not kept.
      */
     get(key: string, load: () => Value): Value {
       const known = entries.get(key);
@@ -28,16 +27,13 @@ export function createBoundedCache<Value>({ limit }: { limit: number }) {
       return value;
     },
 
-    /** The value of `key`, which does not count as a use. */
+    /** The value of `key`; does not count as a use. */
     peek: (key: string): Value | undefined => entries.get(key),
 
-    /** Keeps a value, in place of the one before. */
     set,
 
-    /** Drops the value of `key`. */
     forget: (key: string): void => void entries.delete(key),
 
-    /** The number of entries. */
     size: () => entries.size,
   };
 }

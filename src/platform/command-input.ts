@@ -1,12 +1,11 @@
-// Validates the input of a command with the schemas of the HTTP interface, and words a refusal for the operator.
+// Validates the input of a command with the schemas of the HTTP interface.
 import type { ZodType, z } from 'zod';
 import { ServiceError } from './errors/service-error.ts';
 import { toFieldErrors } from './http/field-errors.ts';
 
 /**
- * @param schema of the request that does the same over HTTP
+ * @param schema of the HTTP request that corresponds to the command
  * @param names the name of each field on the command line: `--audience`, `<name>`
- * @returns the validated input
  * @throws ServiceError `invalid_request` that names the first wrong option in one line
  */
 export function parseInput<Schema extends ZodType>(

@@ -1,4 +1,4 @@
-// docs/settings.md: the settings as the schema describes them, for operators.
+// Generates docs/settings.md from the schema of the settings.
 import { z } from 'zod';
 import { VARIABLES } from './config-variables.ts';
 
@@ -33,7 +33,7 @@ function defaultOf(type: z.ZodType): string {
   return typeof value === 'string' ? `\`${value}\`` : String(value);
 }
 
-/** Breaks an item of a list between words; text between backticks stays on one line where it fits. */
+/** Breaks an item of a list between words; text between backticks stays on one line if it fits. */
 function wrap(item: string): string {
   const lines: string[] = [];
   for (const word of item.match(/(?:`[^`]*`|\S)+/g) ?? []) {

@@ -1,4 +1,4 @@
-// The settings of traces: those variables of OpenTelemetry that this service supports.
+// The settings of traces: the variables of OpenTelemetry that this service supports.
 import { z } from 'zod';
 import { headerPairs, oneOf, ratio, webUrl } from './config-values.ts';
 import { SAMPLER_NAMES } from './tracing/sampler-names.ts';
@@ -13,7 +13,9 @@ export const TRACING_VARIABLES = {
     description:
       'address of the collector; turns traces on. `/v1/traces` is added ([operations/traces.md](operations/traces.md))',
   }),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: webUrl.optional().meta({ description: 'the same, as it is' }),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: webUrl
+    .optional()
+    .meta({ description: 'address of the collector for traces, used unchanged; turns traces on' }),
   OTEL_TRACES_EXPORTER: oneOf(['otlp', 'none'])
     .optional()
     .meta({
@@ -25,7 +27,7 @@ export const TRACING_VARIABLES = {
   }),
   OTEL_EXPORTER_OTLP_TRACES_HEADERS: headerPairs
     .optional()
-    .meta({ description: 'the same, for traces alone' }),
+    .meta({ description: 'the same, for traces only' }),
   OTEL_EXPORTER_OTLP_PROTOCOL: oneOf(['http/json'])
     .optional()
     .meta({ description: 'no other', shown: '`http/json`' }),
@@ -42,12 +44,12 @@ export const TRACING_VARIABLES = {
   OTEL_TRACES_SAMPLER_ARG: ratio.default(1).meta({ description: 'ratio of the sampler, 0 to 1' }),
   OTEL_SDK_DISABLED: oneOf(['true', 'false'])
     .default('false')
-    .meta({ description: '`true` turns traces off, whatever the others say' }),
+    .meta({ description: '`true` turns traces off, even if other variables turn them on' }),
 };
 
 type Values = z.output<z.ZodObject<typeof TRACING_VARIABLES>>;
 
-/** @returns undefined where traces are off: unless an exporter is asked for, or a collector is named */
+/** @returns undefined when traces are off: no exporter and no collector is set */
 export function tracingOf(values: Values) {
   const endpoint = values.OTEL_EXPORTER_OTLP_ENDPOINT;
   const own = values.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;

@@ -1,11 +1,10 @@
-// How each kind of setting is written, and the message for a wrong one.
+// Parsers for the kinds of settings, with the message for a wrong value.
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import type { MasterKey } from './crypto/secret-box.node.ts';
 
-/** Decimal digits only. */
 export const wholeNumber = (least: number, most: number) =>
   z.string().transform((text, issue) => {
     const number = Number(text);
@@ -13,7 +12,7 @@ export const wholeNumber = (least: number, most: number) =>
     return reject(issue, `must be a whole number from ${least} to ${most}`);
   });
 
-/** 0 is any free port, or none, as the variable's description says. */
+/** The description of each variable says whether 0 means any free port or no port. */
 export const port = wholeNumber(0, 65_535);
 
 export const processes = z.string().transform((text, issue) => {
@@ -26,7 +25,7 @@ export const processes = z.string().transform((text, issue) => {
 export const oneOf = <const Values extends readonly string[]>(values: Values) =>
   z.enum(values, { error: `must be one of ${values.join(', ')}` });
 
-/** A URL of http or https, without a slash at its end. */
+/** An http or https URL; a slash at its end is removed. */
 export const webUrl = z.string().transform((text, issue) => {
   if (!isWebUrl(text)) return reject(issue, 'must be an absolute http or https URL');
   return text.replace(/\/+$/, '');
@@ -68,12 +67,11 @@ export const grpcAddress = z.string().transform((text, issue) => {
   return reject(issue, 'must be host:port, such as temporal.example:7233');
 });
 
-/** The build id of the workers. */
 export const buildId = z
   .string()
   .regex(/^[\w.-]{1,128}$/, 'must be 1 to 128 letters, digits, dots, hyphens and underscores');
 
-/** `name=value` pairs, separated by commas, percent-encoded. Source: OpenTelemetry, "Protocol Exporter". */
+/** `name=value` pairs, percent-encoded, separated by commas. Source: OpenTelemetry, "Protocol Exporter". */
 export const headerPairs = z.string().transform((text, issue): Record<string, string> => {
   const pairs = text.split(',').filter((pair) => pair.trim() !== '');
   const headers: Record<string, string> = {};
@@ -95,14 +93,13 @@ export const ratio = z.string().transform((text, issue) => {
 
 const list = z.string().transform((text) => text.split(/[\s,]+/).filter((part) => part !== ''));
 
-/** CIDR blocks, separated by commas or spaces. */
 export const networks = list.superRefine((blocks, issue) => {
   for (const block of blocks) {
     if (!ipaddr.isValidCIDR(block)) reject(issue, `"${block}" is not a CIDR block such as 10.0.0.0/8`);
   }
 });
 
-/** IP addresses of DNS servers, with their port where it is not 53, separated by commas or spaces. */
+/** IP addresses of DNS servers, separated by commas or spaces; the port is 53 unless given. */
 export const dnsServers = list.superRefine((servers, issue) => {
   for (const server of servers) {
     if (!isAddressWithPort(server))
@@ -120,7 +117,7 @@ function isAddressWithPort(text: string): boolean {
   return isAddress && Number(number) >= 1 && Number(number) <= 65_535;
 }
 
-/** 32 bytes in base64 each, separated by commas or spaces; the first seals, all open. */
+/** Keys of 32 bytes in base64, separated by commas or spaces. The first seals secrets; all of them open secrets. */
 export const masterKeys = list.transform((encoded, issue): MasterKey[] => {
   if (encoded.length === 0) return reject(issue, 'must hold a key of 32 bytes in base64');
   return encoded.map((text) => {

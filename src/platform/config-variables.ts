@@ -1,5 +1,4 @@
-// Every setting of the service: how it is written, its default, and what it means. docs/settings.md is made from this
-// file.
+// All settings of the service: form, default and meaning. docs/settings.md is generated from this file.
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { TRACING_VARIABLES } from './config-tracing.ts';
@@ -21,12 +20,12 @@ import {
 } from './config-values.ts';
 
 /**
- * Default ports of a worker and of an api, which differ so that both can run on one machine; under `npm start` the
- * workers come first, then the apis.
+ * Default ports of a worker and an api process. They differ so that both can run on one machine; `npm start` counts up
+ * from the port of the workers.
  */
 export const METRICS_PORTS = { api: 9_465, worker: 9_464 } as const;
 
-/** Requests a minute: of a deployment, and of a development machine, where load tests come from one address. */
+/** Requests a minute. `local` is for a development machine, where load tests come from one address. */
 export const RATE_LIMITS = {
   deployed: { tenant: 60_000, address: 1_200, fingerprintFailures: 10, clientFailures: 10, publish: 60_000 },
   local: {
@@ -38,12 +37,12 @@ export const RATE_LIMITS = {
   },
 } as const;
 
-/** A limit a minute; 0 turns it off. */
+/** Requests a minute; 0 turns the limit off. */
 const limit = wholeNumber(0, 1_000_000_000).optional();
 
 /**
- * All variables, in the order and under the titles of docs/settings.md. `shown` is a default that depends on something
- * else.
+ * All variables, in the order and under the titles of docs/settings.md. `shown` describes a default that depends on
+ * other settings.
  */
 export const VARIABLES = {
   Addresses: {
@@ -58,7 +57,7 @@ export const VARIABLES = {
       shown: 'none; `demo` under `npm start`',
     }),
     TENANT_URL: tenantUrl.optional().meta({
-      description: 'address of the other tenants; `{tenant}` may stand in the host',
+      description: 'address of the other tenants; `{tenant}` may be in the host',
       shown: '`<PUBLIC_URL>/t/{tenant}`',
     }),
     ERROR_TYPE_BASE: webUrl
@@ -66,7 +65,7 @@ export const VARIABLES = {
       .meta({ description: 'base address of error type URIs' }),
     TRUSTED_PROXIES: networks.default([]).meta({
       description:
-        'CIDR blocks whose `X-Forwarded-For` counts. Behind a proxy that is not among them all clients are one address to the limits',
+        'CIDR blocks of the proxies whose `X-Forwarded-For` counts. Behind any other proxy all clients have one address for the limits',
     }),
   },
   'Postgres and Temporal': {
@@ -79,7 +78,7 @@ export const VARIABLES = {
     }),
     TEMPORAL_ADDRESS: grpcAddress.optional().meta({
       description:
-        'Temporal; required, except for `npm start`, which has its own. Further `TEMPORAL_*` variables (TLS, API key) as the tools of Temporal read them',
+        'Temporal; required, except for `npm start`, which has its own. Further `TEMPORAL_*` variables (TLS, API key) have the same meaning as for the tools of Temporal',
     }),
     TEMPORAL_NAMESPACE: z
       .string()
@@ -102,7 +101,7 @@ export const VARIABLES = {
   Secrets: {
     MASTER_KEY: masterKeys.optional().meta({
       description:
-        '32 bytes in base64; several, separated by commas: the first seals, all open. Required, except for `npm start`, which keeps one in `DATA_DIR`. `countersign master-key reseal` seals everything with the first, before an old one is left out',
+        '32 bytes in base64; several, separated by commas: the first seals, all open. Required, except for `npm start`, which keeps one in `DATA_DIR`. Run `countersign master-key reseal`, which seals all secrets with the first key, before you remove an old key',
     }),
   },
   Lifetimes: {
@@ -119,7 +118,7 @@ export const VARIABLES = {
   'Outgoing connections': {
     WEBHOOK_ALLOWED_NETWORKS: networks.optional().meta({
       description:
-        'CIDR blocks beside public addresses that receivers may be in. Plain `http` is allowed into them, and with any of them names that only the system knows (hosts file, search domains). Without them production asks DNS alone',
+        'CIDR blocks in which receivers may be, in addition to public addresses. Plain `http` is allowed to these blocks. If any block is set, receivers may have names that only the system knows (hosts file, search domains); otherwise production resolves names by DNS only',
       shown: 'none; the loopback under `npm start`',
     }),
     WEBHOOK_CA_FILE: z
@@ -133,7 +132,7 @@ export const VARIABLES = {
     }),
     ANCHOR_HTTPS_PORT: wholeNumber(1, 65_535)
       .default(443)
-      .meta({ description: 'port of the proofs of `domain_https`; another one for development only' }),
+      .meta({ description: 'port of the proofs of `domain_https`; other ports are for development only' }),
   },
   Limits: {
     RATE_LIMIT_TENANT: limit.meta({
@@ -158,9 +157,10 @@ export const VARIABLES = {
       description: 'failed authentications a minute of one client from one address',
       shown: RATE_LIMITS.deployed.clientFailures,
     }),
-    BACKLOG_LIMIT: wholeNumber(1, 1_000_000_000)
-      .default(1_000_000)
-      .meta({ description: 'undelivered deliveries of a tenant from which publishing gets 429' }),
+    BACKLOG_LIMIT: wholeNumber(1, 1_000_000_000).default(1_000_000).meta({
+      description:
+        'number of undelivered deliveries of a tenant from which on publishing is refused with 429',
+    }),
   },
   'Logs and metrics': {
     LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
@@ -174,26 +174,26 @@ export const VARIABLES = {
         'port on which a process serves its health and its metrics ([operations/metrics.md](operations/metrics.md)); 0: none. It authenticates no client: never publish it',
       shown: `${METRICS_PORTS.worker} for a worker, ${METRICS_PORTS.api} for an api`,
     }),
-    METRICS_HOST: z.string().default('127.0.0.1').meta({ description: 'address of that port' }),
+    METRICS_HOST: z.string().default('127.0.0.1').meta({ description: 'address on which that port listens' }),
   },
   Traces: TRACING_VARIABLES,
   Process: {
-    NODE_ENV: oneOf(['production', 'development', 'test'])
-      .default('development')
-      .meta({ description: '`production` for every deployment: it refuses what is for development only' }),
+    NODE_ENV: oneOf(['production', 'development', 'test']).default('development').meta({
+      description:
+        '`production` for every deployment; it refuses everything that is meant for development only',
+    }),
     DATA_DIR: z
       .string()
       .transform((folder) => resolve(folder))
       .prefault('.data')
       .meta({ description: 'where `npm start` keeps its data' }),
-    API_PROCESSES: processes.default(1).meta({ description: 'of `npm start`; `auto` is one a core' }),
-    WORKER_PROCESSES: processes.default(1).meta({ description: 'of `npm start`; `auto` is one a core' }),
+    API_PROCESSES: processes.default(1).meta({ description: 'of `npm start`; `auto`: one for each core' }),
+    WORKER_PROCESSES: processes.default(1).meta({ description: 'of `npm start`; `auto`: one for each core' }),
     TEMPORAL_PORT: port.default(7233).meta({ description: 'of the Temporal server of `npm start`' }),
-    TEMPORAL_UI_PORT: port.default(8233).meta({ description: 'of its UI' }),
+    TEMPORAL_UI_PORT: port.default(8233).meta({ description: 'of the Web UI of that server' }),
   },
 };
 
-/** The schema of the environment. */
 export const schema = z.object({
   ...VARIABLES.Addresses,
   ...VARIABLES['Postgres and Temporal'],
@@ -206,5 +206,4 @@ export const schema = z.object({
   ...VARIABLES.Process,
 });
 
-/** Names of all variables. */
 export const CONFIG_VARIABLES: readonly string[] = Object.keys(schema.shape);

@@ -1,16 +1,15 @@
-// Reads the environment once, into the settings of the service; all wrong variables are one error with a line for each.
+// Reads the environment once into the settings of the service. One error reports all wrong variables, a line for each.
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { tracingOf } from './config-tracing.ts';
 import { METRICS_PORTS, RATE_LIMITS, schema } from './config-variables.ts';
 
-/** The role of a process; some settings are required only for some roles. */
 export type Role = 'start' | 'api' | 'worker' | 'migrate' | 'command';
 
 type Fault = readonly [variable: string, fault: string];
 
-/** Settings are missing or wrong; `message` has a line for each, which begins with the name of the variable. */
+/** Settings are missing or wrong. `message` has one line for each, which begins with the name of the variable. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 
@@ -23,7 +22,7 @@ export class ConfigError extends Error {
  * Reads and validates the whole environment.
  * @param env variables by name; an empty string counts as not set
  * @param options.role of this process
- * @returns the frozen settings, in seconds, bytes and numbers a minute where they have a unit
+ * @returns the frozen settings; units are seconds, bytes and requests a minute
  * @throws ConfigError naming each wrong variable
  */
 export function loadConfig(env: Readonly<Record<string, string | undefined>>, options: { role: Role }) {
@@ -53,7 +52,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
       port: values.TEMPORAL_PORT,
       uiPort: values.TEMPORAL_UI_PORT,
       uiUrl: values.TEMPORAL_UI_URL ?? `http://localhost:${values.TEMPORAL_UI_PORT}`,
-      // TLS files, API key and metadata, as @temporalio/envconfig reads them.
+      // TLS files, API key and metadata are read by @temporalio/envconfig from these variables.
       variables: Object.freeze(
         Object.fromEntries(
           Object.entries(env).flatMap(([name, value]) =>
@@ -64,7 +63,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
     }),
     masterKeys: values.MASTER_KEY ?? [],
     webhookAllowedNetworks: values.WEBHOOK_ALLOWED_NETWORKS ?? (local ? ['127.0.0.0/8', '::1/128'] : []),
-    // Whether receivers may have host names that only the system's resolver knows.
+    // True when receivers may have host names that only the system's resolver knows.
     webhookInternalNames: !production || (values.WEBHOOK_ALLOWED_NETWORKS ?? []).length > 0,
     webhookCaFile: values.WEBHOOK_CA_FILE,
     insecureReceivers: local,
@@ -99,10 +98,7 @@ export type Config = ReturnType<typeof loadConfig>;
 
 type Values = z.output<typeof schema> & { METRICS_PORT: number };
 
-/**
- * Reads each variable by itself: the valid values, and the faults of the others, in whose place their defaults are
- * used.
- */
+/** Reads each variable by itself. A wrong variable gets a fault, and its default as its value. */
 function readVariables(env: Readonly<Record<string, string | undefined>>): {
   read: z.output<typeof schema>;
   wrong: ReadonlyMap<string, string>;
@@ -116,7 +112,7 @@ function readVariables(env: Readonly<Record<string, string | undefined>>): {
   return { read: schema.parse(Object.fromEntries(present.filter(([name]) => !wrong.has(name)))), wrong };
 }
 
-/** Faults between valid variables: one that a role needs is missing, or two contradict each other. */
+/** Faults between valid variables: a role lacks a required variable, or two variables contradict each other. */
 function* findFaults(
   values: Values,
   { role, local, wrong }: { role: Role; local: boolean; wrong: ReadonlyMap<string, string> },
@@ -145,7 +141,7 @@ const DATABASE_MISSING: Fault = [
   'is required (in a clone where nothing runs: npm start first)',
 ];
 
-/** The error for a missing DATABASE_URL where a database is needed. */
+/** The error of a role that needs a database and has no DATABASE_URL. */
 export function databaseMissing(): ConfigError {
   return new ConfigError(...DATABASE_MISSING);
 }
@@ -154,7 +150,7 @@ function defaultMetricsPort(role: Role): number {
   return role === 'api' ? METRICS_PORTS.api : METRICS_PORTS.worker;
 }
 
-/** Reads the file at start, so that an unreadable file is reported before the first delivery. */
+/** The file is read at start, so that an unreadable file is reported before the first delivery. */
 function* faultsOfAuthorities(file: string): Generator<Fault> {
   let text: string;
   try {
@@ -169,7 +165,7 @@ function* faultsOfAuthorities(file: string): Generator<Fault> {
   }
 }
 
-/** Ports that one machine needs at the same time: several with a number of processes each. */
+/** Checks that the ports of one machine do not overlap. Some are ranges with a port for each process. */
 function* faultsOfLocalPorts(values: Values): Generator<Fault> {
   const needed = [
     { variable: 'PORT', first: values.PORT, count: 1 },
@@ -195,8 +191,8 @@ function* faultsOfLocalPorts(values: Values): Generator<Fault> {
       yield [variable, `is needed for ${other.variable} too${range}: choose another port`];
     }
   }
-  // Addresses that are printed, and stored with a tenant, must be known before a port is opened. METRICS_PORT 0 means
-  // none.
+  // These ports appear in printed addresses and in the addresses of tenants, so they must be known before they are
+  // opened. METRICS_PORT may be 0: no port.
   for (const variable of ['PORT', 'TEMPORAL_PORT', 'TEMPORAL_UI_PORT'] as const)
     if (values[variable] === 0)
       yield [variable, 'must not be 0 under countersign start: choose a port from 1 to 65535'];

@@ -1,11 +1,11 @@
-// The data of a request that services receive. Types only, without any HTTP object.
+// The data of a request that services receive. Types only, without HTTP objects.
 
 import type { Act } from './act.ts';
 import type { Transaction } from './database/transaction.ts';
 
 export type SigningAlgorithm = 'ES256' | 'EdDSA';
 
-/** A tenant with its canonical addresses; `audience` is resolved (its own, else `baseUrl`). */
+/** A tenant with its canonical addresses; `audience` defaults to `baseUrl`. */
 export type Tenant = {
   readonly id: string;
   readonly slug: string;
@@ -16,15 +16,14 @@ export type Tenant = {
   readonly baseUrl: string;
   /** `{issuer_url}` of the specification, without a slash at its end. */
   readonly issuerUrl: string;
-  /** Suspended by an operator. */
   readonly suspended?: true;
-  /** End of its latest suspension: credentials issued before it stay invalid. */
+  /** End of the latest suspension. Credentials that were issued before it stay invalid. */
   readonly resumedAt?: Date;
 };
 
 /**
- * The caller with a valid access token; `subject` is the token's `sub`, which is the agent unless the token is
- * delegated.
+ * The caller, identified by a valid access token. `subject` is the claim `sub`: the agent, but the user in a delegated
+ * token.
  */
 export type Principal = {
   readonly kind: 'application' | 'agent';
@@ -35,7 +34,7 @@ export type Principal = {
   readonly scopes: readonly string[];
   /** Thumbprint of the key that the token is bound to (RFC 9449 §6.1). */
   readonly jkt?: string | undefined;
-  /** Of a token in which the agent acts for a user: that user, and the actors (RFC 8693 §4.1). */
+  /** Only in a delegated token: the user, and the actors (RFC 8693 §4.1). */
   readonly delegated?:
     | { readonly subject: { readonly iss: string; readonly sub: string }; readonly act: Act }
     | undefined;
@@ -44,10 +43,10 @@ export type Principal = {
 export type RequestContext = {
   readonly requestId: string;
   readonly tenant: Tenant;
-  /** The client's IP address, behind trusted proxies the one that they report. */
+  /** The client's IP address; behind trusted proxies, the address that they report. */
   readonly address: string;
   readonly userAgent?: string | undefined;
   readonly principal?: Principal | undefined;
-  /** The transaction that an idempotent request runs in; `database.transaction` joins it. */
+  /** The transaction of an idempotent request; `database.transaction` joins it. */
   readonly transaction?: Transaction | undefined;
 };

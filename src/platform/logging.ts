@@ -1,12 +1,11 @@
-// Makes the logger. An error's own fields are not logged: drivers put statements and their values there.
+// Makes the logger. Further fields of an error are not logged, because drivers store statements and values in them.
 import pino, { type DestinationStream, type Logger } from 'pino';
 import pretty from 'pino-pretty';
 import type { Config } from './config.ts';
 
-/** A line of the log: `event` is its permanent name, for alerts; docs/operations/log-events.md lists them all. */
+/** A log line. `event` is its permanent name, for alerts; docs/operations/log-events.md lists all names. */
 export type LogFields = { readonly event: string; readonly [field: string]: unknown };
 
-/** The log as a room uses it. */
 export type Log<Level extends 'debug' | 'info' | 'warn' | 'error' = 'debug' | 'info' | 'warn' | 'error'> =
   Readonly<Record<Level, (fields: LogFields, message: string) => void>>;
 
@@ -15,7 +14,7 @@ type LoggedError = { type: string; message: string; code?: string; stack?: strin
 const DEEPEST_CAUSE = 5;
 
 /**
- * A pino logger on standard output.
+ * Makes a pino logger on standard output.
  * @param config `logLevel`, and `logFormat` (`json`, or `pretty` for a terminal)
  * @param destination another output
  */
@@ -42,11 +41,11 @@ export function createLogger(
   );
 }
 
-/** The parts of an error that may be logged: its type, message, code, stack, and the same of its causes. */
+/** The parts of an error that may be logged: type, message, code, stack, and those of its causes. */
 function describeError(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: String(error) };
   const { code, cause } = error as Error & { code?: unknown };
-  // Sequelize and pg put the error of the layer below here.
+  // Sequelize stores the error of pg in `original`.
   const below = cause ?? (error as { original?: unknown }).original;
   return {
     type: error.name,
@@ -57,7 +56,7 @@ function describeError(error: unknown, depth = 0): LoggedError {
   };
 }
 
-/** One line instead of a stack, for a dependency that is down: that is expected, and many callers report it. */
+/** The message of an error without its stack, for an unavailable dependency, which is expected and reported often. */
 export function reasonOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return cause instanceof Error ? cause.message : String(cause);

@@ -1,5 +1,5 @@
-// Opens the shared services of a process, over which every room is wired: settings, log, database, notifications,
-// metrics and traces.
+// Opens the shared services of a process, which every room uses: settings, log, database, notifications, metrics,
+// traces.
 import { Registry } from 'prom-client';
 import { type Config, databaseMissing } from './config.ts';
 import { createDatabase } from './database/database.ts';
@@ -10,22 +10,21 @@ import { NO_TRACING, type Tracing } from './tracing/tracing.ts';
 
 export type Platform = ReturnType<typeof openPlatform>;
 
-/** A channel of notifications between the processes of one database. */
+/** Notifications between the processes of one database. */
 export type Channel = {
-  /** Notifies all that listen; called after commits only. */
   poke(): void;
-  /** Calls `onNotice` for each notification, until it is closed. */
+  /** Calls `onNotice` for each notification until `close`. */
   listen(onNotice: () => void): { close(): Promise<void> };
 };
 
-/** The dependencies of a factory, without those that the wiring of its room gives. */
+/** The parameters of a factory, without those that the wiring of its room provides. */
 export type Needs<Create extends (needs: never) => unknown, Given extends PropertyKey> = Omit<
   Parameters<Create>[0],
   Given
 >;
 
 /**
- * Opens the shared services of a process; each connection is made at its first use.
+ * Opens the shared services; each connection is made at its first use.
  * @param options.name shown in pg_stat_activity
  * @throws ConfigError without a database
  */
@@ -59,12 +58,11 @@ export function openPlatform(
     config,
     log,
     database,
-    /** Notifies the relays. */
     notifier: openChannel(OUTBOX_CHANNEL),
     openChannel,
     registry: new Registry(),
     tracing,
-    /** Milliseconds: since 1970, and of a monotonic clock. */
+    /** `now`: milliseconds since 1970. `monotonic`: milliseconds of a monotonic clock. */
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
     /** Called after the rooms have closed. */
     close: async () => {

@@ -1,11 +1,11 @@
-// The scopes of the service, and the rule that decides which of the requested scopes are granted.
+// The scopes of the service, and the rule that decides which requested scopes are granted.
 
 import { ServiceError } from './errors/service-error.ts';
 import { canonicalizeScopes, parseScope } from './scope-hash.ts';
 
 export { parseScope };
 
-/** The scopes that an agent may ask for. Source: Specification, "Allowed scopes for agents". */
+/** Source: Specification, "Allowed scopes for agents". */
 export const AGENT_SCOPES = [
   'openid',
   'profile',
@@ -16,7 +16,6 @@ export const AGENT_SCOPES = [
 ] as const;
 type AgentScope = (typeof AGENT_SCOPES)[number];
 
-/** The scopes that management routes ask for. */
 export const MANAGEMENT_SCOPES = [
   'agents:read',
   'agents:write',
@@ -32,30 +31,29 @@ export const MANAGEMENT_SCOPES = [
 ] as const;
 export type ManagementScope = (typeof MANAGEMENT_SCOPES)[number];
 
-/** Everything that an application can hold. */
 export const APPLICATION_SCOPES = [...AGENT_SCOPES, ...MANAGEMENT_SCOPES] as const;
 
 const AGENT_SCOPE_SET: ReadonlySet<string> = new Set(AGENT_SCOPES);
 
-/** Whether an agent may ever ask for this scope. */
+/** True when agents may request this scope. */
 export function isAgentScope(scope: string): scope is AgentScope {
   return AGENT_SCOPE_SET.has(scope);
 }
 
-/** Whether each of `scopes` is in `allowed`. */
+/** True when each of `scopes` is in `allowed`. */
 export function isWithin(scopes: readonly string[], allowed: readonly string[]): boolean {
   return scopes.every((scope) => allowed.includes(scope));
 }
 
-/** The scopes of `held` that are also in `limit`, unique and sorted. */
+/** @returns the scopes in both lists, unique and sorted */
 export function intersectScopes(held: readonly string[], limit: readonly string[]): string[] {
   return canonicalizeScopes(held.filter((scope) => limit.includes(scope)));
 }
 
 /**
- * Decides which scopes a token request gets (RFC 6749 §3.3).
- * @param requested the `scope` parameter; undefined when the request has none, which asks for all of `allowed`
- * @param allowed the scopes that the client or agent may hold
+ * Decides the scopes of a token request (RFC 6749 §3.3).
+ * @param requested the `scope` parameter; undefined when the request has none, which means all of `allowed`
+ * @param allowed the scopes that the client or agent may have
  * @returns the granted scopes, unique and sorted by byte value; never empty
  * @throws ServiceError `invalid_scope` when the text is malformed or empty, names a scope outside `allowed`, or
  *   `allowed` is empty

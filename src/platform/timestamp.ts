@@ -1,19 +1,19 @@
-// Reads the times that publishers send. Pure. Date.parse alone is not enough: it accepts days that do not exist, and
-// forms outside RFC 3339.
+// Parses the times that publishers send. Date.parse is not enough, because it accepts dates that do not exist, and
+// forms outside RFC 3339. Pure.
 
 const RFC_3339 =
   /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
 
-/** The restriction beyond the format `date-time` of JSON Schema: a year from 1970 on. */
+/** Restricts the JSON Schema format `date-time` to years from 1970 on. */
 export const TIMESTAMP_PATTERN = '^(19[7-9]|[2-9][0-9]{2})[0-9]-';
 
 const EARLIEST = Date.UTC(1970, 0, 1);
 const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /**
- * Reads a date and time with offset, from 1970 to 9999. RFC 3339 §5.6; a second of 60 is a leap second and counts as
- * the first of the next minute. Finer parts than milliseconds are cut off.
- * @returns undefined when the text is no such time, or names a day or time that does not exist
+ * Parses a date and time with offset, from 1970 to 9999 (RFC 3339 §5.6). Second 60 is a leap second, and counts as the
+ * first second of the next minute. Fractions are cut to milliseconds.
+ * @returns undefined for another text, or a date or time that does not exist
  */
 export function parseTimestamp(text: string): Date | undefined {
   const parts = RFC_3339.exec(text);

@@ -1,13 +1,12 @@
-// Accepts connections for several api processes and hands each to the next process in turn. It reads no bytes.
+// Accepts connections for several api processes and passes each to the next process in turn. It reads no bytes.
 import type { ChildProcess } from 'node:child_process';
 import { createServer, type Socket } from 'node:net';
 import { portBusy } from './ports.ts';
 
-/** Connections that may wait while no api process is up; further ones are closed. */
+/** Connections that may wait while no api process runs; further connections are closed. */
 const MOST_WAITING = 1_000;
 
 /**
- * @param place where to listen
  * @returns `add` and `remove` an api process; `close` stops accepting
  * @throws LocalStackError when the port is busy
  */

@@ -21,7 +21,7 @@ type Client = Pick<Credentials, 'client_id' | 'client_secret'>;
 const clientSchema = z.object({ client_id: z.string(), client_secret: z.string() });
 
 /**
- * Brings the tenants of a local stack in line with its settings.
+ * Creates or updates the tenants of a local stack as its settings require.
  * @param environment the variables of the roles
  * @returns messages for the operator, one line each
  * @throws ConfigError when the master key does not fit the database
@@ -41,8 +41,8 @@ export async function prepareDemoTenant(
 }
 
 /**
- * Moves all tenants to the addresses that the settings give them, creates the default tenant if it is missing, and
- * keeps its file valid: credentials that no longer work are replaced.
+ * Gives all tenants the addresses of the settings, creates the default tenant if it is missing, and writes its
+ * credentials file anew when those credentials no longer work.
  * @returns messages for the operator, one line each
  */
 export async function ensureDemoTenant({
@@ -101,7 +101,7 @@ async function renew(applications: Pick<ApplicationService, 'create'>, tenant: T
   return { client_id: application.id, client_secret: clientSecret };
 }
 
-/** Undefined for a file whose content is not valid. */
+/** @returns undefined when the content of the file is not valid */
 function readClient(text: string): Client | undefined {
   try {
     return clientSchema.safeParse(JSON.parse(text)).data;

@@ -1,10 +1,9 @@
-// Checks free disk space before work that would fail half-way without it.
+// Checks free disk space before work that would otherwise fail half-way.
 import { mkdir, statfs } from 'node:fs/promises';
 import { asDiskFull, LocalStackError } from './local-stack-error.ts';
 
 /**
- * Makes a folder and checks that its disk has enough space.
- * @param folder created when it is missing
+ * Creates a folder and checks the free space of its disk.
  * @param megabytes that must be free for an ordinary user
  * @param mode of a folder that is created
  * @throws LocalStackError when less is free, or when the folder cannot be created

@@ -1,16 +1,15 @@
-// A process of a third-party program (Postgres, Temporal): reports how it ended, and stops it.
+// Watches and stops a process of a third-party program (Postgres, Temporal).
 import type { ChildProcess } from 'node:child_process';
 import type { PartEnd } from './keeper.ts';
 import { asDiskFull, type LocalStackError } from './local-stack-error.ts';
 import { endProcess, identify } from './processes.ts';
 
-/** `reason`: set when the process's log names a cause that the operator can fix. */
+/** `reason` is set when the log of the process names a cause that the operator can fix. */
 export type PartExit = { readonly reason: LocalStackError | null; readonly description: string };
 
 /**
- * @param child just spawned
- * @param options.output its log, as `openPartLog` made it
- * @returns resolves when the process ended, or could not be spawned; never rejects
+ * @param options.output the log of the child, from `openPartLog`
+ * @returns resolves when the process has ended or could not be spawned; never rejects
  */
 export async function watchPart(
   child: ChildProcess,
@@ -29,7 +28,7 @@ export async function watchPart(
   };
 }
 
-/** The end of the process is reported even when its log cannot be read. */
+/** Returns an empty text for a log that cannot be read, so that the end of the process is still reported. */
 function read(output: { said(): string }): string {
   try {
     return output.said();

@@ -1,14 +1,14 @@
-// Detects when a local stack has to end: by a signal, or by the end of the process that started it. A second signal
-// ends it immediately.
+// Detects that a local stack has to end, by a signal or by the end of its parent. A second signal kills the stack.
 import { watchParents } from './parent-watch.ts';
 
 /**
- * Milliseconds: npm forwards the SIGINT that the terminal has sent to this process too; that copy is no second signal.
+ * Milliseconds in which a second SIGINT is ignored: the terminal sends SIGINT to npm and to this process, and npm
+ * forwards its copy.
  */
 const ECHO = 300;
 
 /**
- * Listens from now on.
+ * Starts to listen.
  * @param options.say receives one line, once
  * @param options.force called at a second signal; must not return
  * @returns `signal` aborts at the first signal; `close` stops listening
@@ -28,7 +28,7 @@ export function listenForEnd({ say, force }: { say: (line: string) => void; forc
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   const handlers = signals.map((name) => [name, () => end(name)] as const);
   for (const [name, handler] of handlers) process.on(name, handler);
-  // The terminal may be closed before this process ends.
+  // The terminal may be closed before this process ends; a failed write is then ignored.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const unwatch = watchParents(() => {
     if (!controller.signal.aborted) end('the process that started it is gone');

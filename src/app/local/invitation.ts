@@ -1,17 +1,17 @@
-// The text for the operator when a local stack is ready: its addresses and files, and commands to try next. Pure.
+// The text for the operator when a local stack is ready: addresses, files and example commands. Pure.
 
-/** Addresses and files of a stack that is ready; null for a part that this stack does not run. */
+/** Addresses and files of a ready stack; null for a part that this stack does not run. */
 export type Invitation = {
   readonly seconds: number;
   readonly publicUrl: string;
   readonly temporalUi: string | null;
-  /** Those of the workers first. */
+  /** Addresses of the metrics, those of the workers first. */
   readonly metrics: readonly string[];
   readonly credentials: string;
   readonly dataDir: string;
 };
 
-/** The same for programs: addresses are URLs, files are paths from the current folder. */
+/** The same facts as JSON: addresses are URLs, files are paths relative to the current folder. */
 export function describeStack(stack: Invitation) {
   return {
     seconds: Number(stack.seconds.toFixed(1)),

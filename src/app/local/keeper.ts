@@ -1,5 +1,5 @@
-// The list of running parts on disk, and the keeper process that ends them in order when their starter dies (also by
-// SIGKILL). A part is in the list as long as it runs; only its starter writes the list.
+// The list of running parts on disk, and the keeper: a process that ends the parts in order when their starter dies,
+// also by SIGKILL. Only the starter writes the list.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
@@ -11,14 +11,14 @@ import { createStateFiles, type StateFiles } from './state-file.ts';
 
 const KEEPER = fileURLToPath(new URL('./keeper.mjs', import.meta.url));
 
-/** How a part is ended: parts of a lower order first; each signal in turn, `grace` milliseconds apart. */
+/** How a part is ended: parts of a lower order first, each signal in turn, `grace` milliseconds apart. */
 export type PartEnd = {
   readonly order: number;
   readonly grace: number;
   readonly signals: readonly NodeJS.Signals[];
 };
 
-/** Parts that an earlier run may have left running, and the process that wrote the list. */
+/** The list on disk; `owner` is the process that wrote it. */
 type PartsFile = {
   owner: number;
   parts: (PartEnd & { name: string; pid: number; started: string })[];
@@ -50,11 +50,10 @@ export async function endLeftovers(file: string): Promise<string[]> {
 }
 
 /**
- * Begins to watch over the parts of this process.
- * @param options.file where the list is kept; written as soon as the disk has space
- * @param options.remove files and folders that the keeper removes when it had to end the parts
+ * Starts the keeper for the parts of this process. No function of the result throws when the disk is full.
+ * @param options.file path of the list; written as soon as the disk has space
+ * @param options.remove files and folders that the keeper removes after it had to end the parts
  * @param options.files reports when the list cannot be written; without it, there is no report
- * @returns none of its functions throws when the disk is full
  */
 export function createKeeper({
   file,
@@ -89,22 +88,21 @@ export function createKeeper({
   }
 
   return {
-    /** Adds a part immediately after it was spawned. */
+    /** Called immediately after the spawn of the part. */
     add(name: string, pid: number, end: PartEnd): void {
       list.parts.push({ name, pid, started: startOf(pid) ?? '', ...end });
       write();
     },
-    /** Removes a part that has ended. */
     remove(pid: number): void {
       list.parts = list.parts.filter((part) => part.pid !== pid);
       write();
     },
-    /** The keeper's process id. The keeper is no part; it ends by itself. */
+    /** The process id of the keeper, which is no part and ends by itself. */
     get pid(): number | undefined {
       return child.pid;
     },
     /**
-     * Ends every part immediately: sends the last signal but one (the last, if there are only two); the keeper sends
+     * Ends every part immediately: sends the last signal but one (the last, if there are only two). The keeper sends
      * the rest.
      */
     force(): void {
@@ -114,7 +112,7 @@ export function createKeeper({
         if (harder !== undefined) signal(pid, harder);
       }
     },
-    /** Ends the watch; every part must have ended before. */
+    /** Ends the keeper; every part must have ended before. */
     async close(): Promise<void> {
       closed = true;
       kept.remove();

@@ -1,4 +1,4 @@
-// Keeps one part running: restarts it when it dies, after pauses that grow while it keeps dying.
+// Keeps one part running: restarts it when it dies, with pauses that grow while it dies again and again.
 import type { PartExit } from './foreign-part.ts';
 
 /** A process that runs; `exited` never rejects. */
@@ -9,7 +9,7 @@ export type RunningPart = {
 };
 
 /**
- * Milliseconds: the first pause before a restart, the longest pause, and the run time after which a part counts as
+ * Milliseconds: the first and the longest pause before a restart, and the run time after which a part counts as
  * healthy.
  */
 export type Backoff = { readonly first: number; readonly most: number; readonly healthy: number };
@@ -18,9 +18,9 @@ const BACKOFF: Backoff = { first: 100, most: 10_000, healthy: 20_000 };
 
 /**
  * @param options.start resolves when the part is up, rejects when it could not start; gives up when the signal aborts
- * @param options.onChange receives the process id when the part is up, null when it is not
- * @param options.say receives one line for each death, one for each new reason of failed starts, and one when such a
- *   part is up again
+ * @param options.onChange receives the process id when the part is up, null when it is down
+ * @param options.say receives one line for each death, one for each new reason of failed starts, and one when a part
+ *   whose start failed is up again
  * @returns `begin` starts the part (and rejects when that fails), `stop` ends it for good
  */
 export function createKeptPart(options: {
@@ -35,7 +35,7 @@ export function createKeptPart(options: {
   let starting: Promise<void> = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
   let failures = 0;
-  /** The reason of the last failed start; null once the part was up. */
+  /** The reason of the last failed start; null after a successful start. */
   let refused: string | null = null;
   const stopping = new AbortController();
 
@@ -76,7 +76,7 @@ export function createKeptPart(options: {
       starting = first.catch(() => undefined);
       return first;
     },
-    /** Waits for the part's end, also when it is just starting. */
+    /** Waits until the part has ended, even when its start is not complete yet. */
     async stop(): Promise<void> {
       stopping.abort(new Error(`${name} is being stopped`));
       clearTimeout(timer);

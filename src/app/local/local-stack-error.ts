@@ -1,14 +1,12 @@
-// Errors for the operator of a local stack that cannot run: always one line.
-
-/** The local stack cannot start or go on; `message` is one line that names the fault and its remedy. */
+/** The local stack cannot start or run; `message` is one line that names the fault and its remedy. */
 export class LocalStackError extends Error {
   override readonly name = 'LocalStackError';
 }
 
 /**
- * Turns an error text about a lack of disk space into the one line for the operator.
+ * Turns an error text about a lack of disk space into one line for the operator.
  * @param text an error's message, or the end of a part's log
- * @param folder where the space is missing
+ * @param folder the folder on the full disk
  * @returns null when the text has another cause
  */
 export function asDiskFull(text: string, folder: string): LocalStackError | null {

@@ -1,23 +1,22 @@
-// Allows one instance on a data folder: a lock file names its holder, and is valid only while exactly that process
-// runs.
+// Allows one running stack for each data folder. The lock file names its holder and is valid while that process runs.
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LocalStackError } from './local-stack-error.ts';
 import { identify, isRunning, type ProcessIdentity } from './processes.ts';
 
-/** The content of the file; `stopping`: the lock will be free soon. */
+/** The content of the lock file; `stopping`: the holder is about to release the lock. */
 type Holder = ProcessIdentity & { readonly stopping?: boolean };
 
-/** `stopping` marks the lock as free soon, so that other processes wait for it; `release` removes the lock. */
+/** `stopping` marks the lock as soon free, so that other processes wait for it; `release` removes the lock. */
 export type DataFolderLock = { stopping(): void; release(): void };
 
-/** Milliseconds to wait for a holder that is stopping: a little more than an ordered stop may take. */
+/** Milliseconds to wait for a holder that is stopping: a little longer than an ordered stop can take. */
 const PATIENCE = 90_000;
 
 /**
- * Takes the lock of a data folder, also from a holder that died; waits for a holder that is stopping.
- * @param dataDir exists
+ * Takes the lock of a data folder, also from a dead holder; waits for a holder that is stopping.
+ * @param dataDir an existing folder
  * @param say receives one line when it has to wait
  * @throws LocalStackError when another process holds the lock
  */
@@ -57,20 +56,20 @@ export async function lockDataFolder(dataDir: string, say: (line: string) => voi
         write({ stopping: true });
         renameSync(mine, lock);
       } catch {
-        // On a full disk other processes are refused instead of waiting; the stop itself goes on.
+        // On a full disk the mark is not written: other processes are refused instead of waiting, and the stop goes on.
         rmSync(mine, { force: true });
       }
     },
   };
 }
 
-/** @returns whether a running process holds the lock of this data folder now */
+/** @returns whether a running process holds the lock of this data folder */
 export function isDataFolderHeld(dataDir: string): boolean {
   const holder = readHolder(join(dataDir, 'lock'));
   return holder !== null && isRunning(holder);
 }
 
-/** link(2) creates the name only when it does not exist yet, together with its content. */
+/** link(2) fails when the name exists, and creates the file with its whole content. */
 function tryLink(from: string, to: string): boolean {
   try {
     linkSync(from, to);
@@ -81,7 +80,7 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-/** Removes the lock of a dead holder; restores the lock if another process took it in the meantime. */
+/** Removes the lock of a dead holder. Restores the lock if another process has taken it in the meantime. */
 function takeAway(lock: string, aside: string): void {
   try {
     renameSync(lock, aside);

@@ -1,4 +1,4 @@
-// The master key for development: made once in the data folder. Without it the secrets that it sealed are lost.
+// The master key for development, made once in the data folder. If it is lost, the secrets sealed with it are lost.
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * @param dataDir created when it is missing
- * @returns 32 bytes in base64, the same at each call and for every process; kept in `master.key`, mode 0600
+ * @returns 32 bytes in base64, the same for every call and process; kept in `master.key`, mode 0600
  * @throws ConfigError naming MASTER_KEY when the folder cannot keep a key, or the file holds no key
  */
 export async function obtainMasterKey(dataDir: string): Promise<string> {
@@ -24,16 +24,16 @@ export async function obtainMasterKey(dataDir: string): Promise<string> {
 }
 
 /**
- * The settings of a role or a command with their MASTER_KEY: in development it is the data folder's unless one is set.
- * @throws ConfigError as above
+ * @returns the environment with a MASTER_KEY; in development the default is the key of the data folder
+ * @throws ConfigError like `obtainMasterKey`
  */
 export async function withMasterKey(env: Environment): Promise<Environment> {
-  // Without a database no secret is sealed, so no key is made.
+  // Without a database no secret is sealed, so no key is needed.
   if (env.MASTER_KEY || env.NODE_ENV === 'production' || !env.DATABASE_URL) return env;
   return { ...env, MASTER_KEY: await obtainMasterKey(env.DATA_DIR || '.data') };
 }
 
-/** When several processes make a key concurrently, all of them get the first one. */
+/** When several processes make a key concurrently, all of them return the key that was written first. */
 async function makeKey(dataDir: string, file: string): Promise<string> {
   await mkdir(dataDir, { recursive: true });
   const mine = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;

@@ -2,10 +2,10 @@
 import type { Config } from '../../platform/config.ts';
 import type { RoleName } from './role-part.ts';
 
-/** One process of a role; `index` counts from 0 within the role. `port` 0: it does not listen. */
+/** One process of a role; `index` counts from 0 within the role. With `port` 0 the process serves no metrics. */
 export type MetricsPort = { readonly role: RoleName; readonly index: number; readonly port: number };
 
-/** @returns the ports of the workers, counted up from `metricsPort`, then those of the apis */
+/** @returns the ports of the workers, counted up from `metricsPort`, then those of the api processes */
 export function metricsPorts({
   metricsPort,
   workerProcesses,

@@ -1,8 +1,8 @@
-// Detects that the process which started this one has ended: npm may be killed without a signal to its script.
+// Detects that the parent process has ended, because npm may be killed without a signal to its script.
 import { commandOf, isAlive, parentOf } from './processes.ts';
 
 /**
- * Watches the parent process; where that is the shell in which npm runs a script, the shell's parent as well.
+ * Watches the parent process. If the parent is the shell in which npm runs a script, its parent is watched as well.
  * @param onVanished called once, when one of them has ended
  * @param interval milliseconds between two checks
  * @returns ends the watch

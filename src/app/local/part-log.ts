@@ -1,4 +1,4 @@
-// The log file of a third-party part: appended to across restarts, and begun anew when it has grown large.
+// The log file of a third-party part. Restarts append to it; a large file is truncated first.
 import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -6,8 +6,8 @@ const LARGEST = 32 * 1_048_576;
 
 /**
  * @param dataDir the data folder; the file is `logs/<name>.log` in it
- * @returns `fd` for the child's output (close it after the spawn), and `said()`: the text written since, at most the
- *   last 16 KiB
+ * @returns `fd` for the output of the child (close it after the spawn), and `said()`: the text written since this call,
+ *   at most the last 16 KiB
  */
 export function openPartLog(dataDir: string, name: string) {
   const folder = join(dataDir, 'logs');

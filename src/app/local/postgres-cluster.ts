@@ -1,5 +1,5 @@
-// The Postgres cluster of a data folder: made once, with its own password; never changed when another major version
-// made it.
+// The Postgres cluster of a data folder. It is made once, with a random password; the cluster of another major version
+// is refused.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -11,10 +11,9 @@ import { asDiskFull, LocalStackError } from './local-stack-error.ts';
 import { type PostgresPlace, preparePostgresPlace } from './postgres-place.ts';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
 
-/** The one role of an embedded Postgres, its superuser. */
 export const POSTGRES_ROLE = 'countersign';
 
-/** The record of the cluster in the data folder; `port` is the last one used, and is tried first. */
+/** The record of the cluster in the data folder; the last used `port` is tried first. */
 const recordSchema = z.object({ id: z.string(), password: z.string(), port: z.number().optional() });
 export type ClusterRecord = z.infer<typeof recordSchema>;
 
@@ -44,7 +43,7 @@ export async function prepareCluster(options: {
   return { ...place, record };
 }
 
-/** Keeps the port for the next start. */
+/** Records the port for the next start. */
 export async function keepPort(dataDir: string, record: ClusterRecord, port: number): Promise<void> {
   if (record.port !== port) await writeRecord(dataDir, { ...record, port });
 }
@@ -61,9 +60,7 @@ async function writeRecord(dataDir: string, record: ClusterRecord): Promise<void
   await writePrivateFile(join(dataDir, 'postgres.json'), `${JSON.stringify(record)}\n`);
 }
 
-/**
- * Runs initdb in a folder beside the final one, so that an interrupted run leaves no folder that resembles a cluster.
- */
+/** Runs initdb in a temporary folder, so that an interrupted run leaves no incomplete cluster at the final path. */
 async function initialise(place: PostgresPlace, password: string, dataDir: string): Promise<void> {
   await requireRoom(dirname(place.cluster), 256);
   const next = `${place.cluster}.new`;
@@ -116,9 +113,7 @@ async function runInitdb(place: PostgresPlace, folder: string, passwordFile: str
   );
 }
 
-/**
- * Removes the operator's own Postgres settings (PGDATA, PGPORT, locale) from the environment of the embedded Postgres.
- */
+/** @returns an environment without the operator's Postgres settings (PGDATA, PGPORT, locale) */
 export function postgresEnvironment(): NodeJS.ProcessEnv {
   return { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' };
 }

@@ -1,5 +1,5 @@
-// Decides the folder and the user of the embedded Postgres. As root it has to run as another user, who needs access to
-// the folder.
+// Decides the folder and the user of the embedded Postgres. Postgres refuses to run as root, so under root it runs as
+// the user `postgres`, who needs access to the folder.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, chown, cp, mkdir, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
@@ -9,20 +9,20 @@ import { LocalStackError } from './local-stack-error.ts';
 import { copyPostgresBinaries, findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
 import { type Access, firstClosedFolder, firstUnreadable, foldersOf, type User } from './reachable.ts';
 
-/** Programs, cluster folder and user of an embedded Postgres; without a user it runs as the present one. */
+/** Programs, cluster folder and user of an embedded Postgres; without `user` it runs as the current user. */
 export type PostgresPlace = {
   readonly binaries: PostgresBinaries;
   readonly cluster: string;
   readonly user: User | undefined;
 };
 
-/** Folder of binaries and clusters when the user `postgres` cannot reach those of the clone. */
+/** Folder for binaries and clusters that the user `postgres` cannot reach in the clone. */
 const SHARED = '/var/lib/countersign';
 
 const run = promisify(execFile);
 
 /**
- * Decides where the cluster of a data folder is, and moves there the files that the user `postgres` could not reach.
+ * Decides the folder of the cluster, and moves files there that the user `postgres` could not reach.
  * @param options.dataDir absolute, exists
  * @param options.id distinguishes this data folder from an earlier one at the same path
  * @param options.say receives one line when files are kept outside the data folder
@@ -58,18 +58,18 @@ export async function preparePostgresPlace(options: {
   return { binaries, cluster: outside, user };
 }
 
-/** Sets the mode explicitly, since the umask may restrict it. */
+/** chmod sets the mode explicitly, because the umask may restrict the mode of mkdir. */
 async function makeOpenFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   await chmod(folder, 0o755);
 }
 
-/** The first folder on the way to `path` that the user may not enter. */
+/** @returns the first folder on the way to `path` that the user may not enter, or null */
 async function closedFolder(path: string, user: User): Promise<string | null> {
   return firstClosedFolder(await Promise.all(foldersOf(await realpath(path)).map(access)), user);
 }
 
-/** A restrictive umask during the installation restricts files too. */
+/** @returns the first binary that the user may not read: a restrictive umask at the installation restricts files too */
 async function unreadableFile({ folder }: PostgresBinaries, user: User): Promise<string | null> {
   const libraries = (await readdir(join(folder, 'lib'))).slice(0, 5).map((name) => join(folder, 'lib', name));
   const files = await Promise.all([join(folder, 'bin', 'postgres'), ...libraries].map(access));
@@ -94,7 +94,7 @@ async function move(from: string, to: string, user: User): Promise<void> {
   }
 }
 
-/** The system's user `postgres`, made when it is missing. */
+/** @returns the system's user `postgres`, which is created when it is missing */
 async function requirePostgresUser(): Promise<User> {
   const known = await readUser();
   if (known !== null) return known;
@@ -110,7 +110,7 @@ async function requirePostgresUser(): Promise<User> {
       'postgres',
     ]);
   } catch {
-    // Every cause is reported below.
+    // The missing user is reported below.
   }
   const made = await readUser();
   if (made !== null) return made;

@@ -1,5 +1,5 @@
-// Runs the embedded Postgres of a data folder: in a separate process group, on 127.0.0.1, with its log beside the data.
-// Never runs two on one cluster: a leftover one is stopped first.
+// Runs the embedded Postgres of a data folder on 127.0.0.1, in a separate process group. A leftover Postgres on the
+// same cluster is stopped first.
 import { spawn } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,31 +19,25 @@ import {
 } from './postgres-cluster.ts';
 import { commandOf, endProcess, identify } from './processes.ts';
 
-/** First a fast shutdown, then an immediate one (the next start recovers), then SIGKILL. */
+/** A fast shutdown, then an immediate one (the next start recovers), then SIGKILL. */
 const POSTGRES_END: PartEnd = { order: 4, grace: 20_000, signals: ['SIGINT', 'SIGQUIT', 'SIGKILL'] };
 
 export type PostgresOptions = {
-  /** Absolute path of the data folder. */
   dataDir: string;
-  /** The port wanted; else that of the last run, else any free one. */
+  /** The wanted port; by default the port of the last run, or any free one. */
   port?: number | undefined;
-  /** False for tests only: nothing survives a crash of the machine. */
+  /** False in tests only: a crash of the machine loses the data. */
   durable?: boolean | undefined;
-  /** The most clients that may be connected concurrently. */
   maxConnections?: number | undefined;
-  /** Created when missing. */
   database?: string | undefined;
-  /** Ends it when this process vanishes. */
   keeper?: Keeper | undefined;
-  /** Gives up waiting. */
   signal?: AbortSignal | undefined;
-  /** Receives unusual facts, one line each. */
   log: (line: string) => void;
 };
 
 /**
  * `url` connects to the database as superuser; `cluster` is the folder of its files; `exited` never rejects; `stop` is
- * a fast shutdown, and waits for its end.
+ * a fast shutdown and resolves when Postgres has ended.
  */
 export type RunningPostgres = {
   readonly pid: number;
@@ -55,8 +49,8 @@ export type RunningPostgres = {
 };
 
 /**
- * Starts Postgres and waits until it answers, through a recovery after a crash.
- * @throws LocalStackError with the one line for the operator
+ * Starts Postgres and waits until it answers, also during recovery after a crash.
+ * @throws LocalStackError with one line for the operator
  */
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
   const cluster = await prepareCluster({ dataDir: options.dataDir, say: options.log });
@@ -145,7 +139,7 @@ function urlOf(password: string, port: number, database: string): string {
   return `postgres://${POSTGRES_ROLE}:${password}@127.0.0.1:${port}/${database}`;
 }
 
-/** Waits until Postgres answers, also through a recovery after a crash, and creates the database. */
+/** Waits until Postgres answers, then creates the database if it is missing. */
 async function ready(options: {
   url: string;
   database: string;
@@ -180,7 +174,7 @@ async function ready(options: {
   throw new LocalStackError('Postgres did not become ready within five minutes.');
 }
 
-/** True while Postgres does not listen yet, or (57P03) recovers. */
+/** True while Postgres does not listen yet, or is in recovery (57P03). */
 function isStarting(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string };
   return (
@@ -191,14 +185,14 @@ function isStarting(error: unknown): boolean {
   );
 }
 
-/** Ends a postmaster that an earlier run left behind; its process id is in a file in the cluster. */
+/** Ends a Postgres of an earlier run; its process id is in a file in the cluster. */
 async function endLeftover(cluster: PostgresCluster['cluster']): Promise<void> {
   const file = join(cluster, 'postmaster.pid');
   const text = await readFile(file, 'utf8').catch(() => null);
   if (text === null) return;
   const identity = identify(Number.parseInt(text, 10));
-  // The file of a postmaster that has ended is kept: by it Postgres detects backends that still run after a killed
-  // postmaster.
+  // The file is kept when its process has ended: Postgres needs it to detect child processes that outlived a killed
+  // parent.
   if (identity === null) return;
   if (commandOf(identity.pid).includes(cluster)) {
     const ended = await endProcess(
@@ -208,7 +202,7 @@ async function endLeftover(cluster: PostgresCluster['cluster']): Promise<void> {
     if (!ended)
       throw new LocalStackError(`Postgres ${identity.pid} still uses ${cluster} and cannot be stopped.`);
   } else {
-    // Another process has this id now; Postgres would take it for a running postmaster.
+    // Another process has this id now. Postgres would mistake it for a running server, so the file is removed.
     await rm(file, { force: true });
   }
 }

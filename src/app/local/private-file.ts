@@ -1,11 +1,10 @@
-// Small JSON files with secrets in the data folder: mode 0600, replaced atomically and durably.
+// Small files with secrets in the data folder: mode 0600, replaced atomically and durably.
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
- * Replaces a file; readers see the old content or the new, never a part, also after a power failure.
+ * Replaces a file. Readers see the old or the new content, never a part of it, also after a power failure.
  * @param file path; its folder exists
- * @param content text
  */
 export async function writePrivateFile(file: string, content: string): Promise<void> {
   const next = `${file}.${process.pid}`;
@@ -32,7 +31,7 @@ async function writeDurably(file: string, content: string): Promise<void> {
   }
 }
 
-/** @returns the text, or null when there is no such file */
+/** @returns the text, or null when there is no file */
 export async function readPrivateFile(file: string): Promise<string | null> {
   return await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null;

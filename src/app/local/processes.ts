@@ -1,13 +1,12 @@
-// Identifies other processes and ends them by id. It ends a process only after a check that the id still belongs to the
-// intended process.
+// Identifies processes by id and start time, so that a signal never reaches a later process with the same id.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Identifies a process; a later process with the same id has another `started`. */
+/** Identifies a process: a later process with the same id has another `started`. */
 export type ProcessIdentity = { readonly pid: number; readonly started: string };
 
-/** @returns true while a process with this id exists, also one of another user */
+/** @returns true while a process with this id exists, also a process of another user */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -17,10 +16,7 @@ export function isAlive(pid: number): boolean {
   return !isZombie(pid);
 }
 
-/**
- * @param pid a process id
- * @returns an opaque text that differs for every process which ever has this id; null when there is none now
- */
+/** @returns an opaque text that differs for every process which ever has this id; null when no process has it now */
 export function startOf(pid: number): string | null {
   if (process.platform === 'linux') {
     const ticks = readStat(pid)?.[19];
@@ -34,13 +30,13 @@ export function startOf(pid: number): string | null {
   }
 }
 
-/** @returns the identity of the process with this id now, or null when there is none */
+/** @returns null when no process has this id */
 export function identify(pid: number): ProcessIdentity | null {
   const started = isAlive(pid) ? startOf(pid) : null;
   return started === null ? null : { pid, started };
 }
 
-/** @returns true while exactly this process runs */
+/** @returns true while this process runs, and not a later one with the same id */
 export function isRunning(identity: ProcessIdentity): boolean {
   return isAlive(identity.pid) && startOf(identity.pid) === identity.started;
 }
@@ -66,7 +62,7 @@ export function commandOf(pid: number): string {
   }
 }
 
-/** Sends a signal; a process that has ended is no error. */
+/** Sends a signal; does nothing when the process has ended. */
 export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
@@ -76,10 +72,9 @@ export function signal(pid: number, name: NodeJS.Signals): void {
 }
 
 /**
- * Ends a process: sends each signal in turn, until it has ended.
- * @param identity the process
+ * Ends a process: sends each signal in turn until the process has ended.
  * @param steps signals with the milliseconds to wait after each
- * @returns false when it still runs after all of them
+ * @returns false when the process still runs after all of them
  */
 export async function endProcess(
   identity: ProcessIdentity,
@@ -106,12 +101,12 @@ function readStat(pid: number): string[] | null {
   }
 }
 
-/** Ticks count from the boot of the machine, so they identify a process only together with the boot id. */
+/** Needed because the start in ticks counts from the boot of the machine, so it repeats after a reboot. */
 function bootId(): string {
   return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 }
 
-/** A process that has ended and whose parent has not read its exit code: it accepts signals, but does not run. */
+/** True for a process that has ended but whose exit code was not read: it accepts signals, but does not run. */
 function isZombie(pid: number): boolean {
   return process.platform === 'linux' && readStat(pid)?.[0] === 'Z';
 }

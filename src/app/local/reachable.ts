@@ -1,6 +1,5 @@
-// Checks whether another user may enter given folders. Pure: the modes are read elsewhere.
+// Checks the access of another user to folders and files. Pure: the caller reads the modes.
 
-/** Owner and permission bits of one file or folder. */
 export type Access = {
   readonly path: string;
   readonly uid: number;
@@ -8,7 +7,6 @@ export type Access = {
   readonly mode: number;
 };
 
-/** The user who needs access. */
 export type User = { readonly uid: number; readonly gid: number };
 
 /**
@@ -24,14 +22,14 @@ export function firstUnreadable(files: readonly Access[], user: User): string | 
   return files.find((file) => !allows(file, user, 0o4))?.path ?? null;
 }
 
-/** POSIX: only the first class that fits counts (owner, group, others). */
+/** POSIX: only the first matching class counts (owner, group, others). */
 function allows({ uid, gid, mode }: Access, user: User, bit: number): boolean {
   if (user.uid === 0) return true;
   const shift = user.uid === uid ? 6 : user.gid === gid ? 3 : 0;
   return ((mode >> shift) & bit) !== 0;
 }
 
-/** @returns every folder above an absolute path, and the path itself, from the root down */
+/** @returns every folder above an absolute path and the path itself, from the root down */
 export function foldersOf(path: string): string[] {
   const parts = path.split('/').filter((part) => part !== '');
   return ['/', ...parts.map((_, index) => `/${parts.slice(0, index + 1).join('/')}`)];

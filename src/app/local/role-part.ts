@@ -1,5 +1,5 @@
-// Runs one role of the service (api or worker) as a process in its own session, with a channel on which it reports that
-// it is up.
+// Runs one role of the service (api or worker) as a process in a separate session, which reports over IPC when it is
+// up.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FromPart } from '../../platform/process/part-protocol.ts';
@@ -13,8 +13,7 @@ import { portBusy } from './ports.ts';
 export type RoleName = 'api' | 'worker';
 
 /**
- * Each limit exceeds the role's own limit for unfinished work: answers of an api, sends of a worker (Temporal's worker
- * waits for them).
+ * Each `grace` exceeds the time that the role itself gives unfinished work: answers of an api, attempts of a worker.
  */
 export const ROLE_ENDS: Readonly<Record<RoleName, PartEnd>> = {
   api: { order: 1, grace: 10_000, signals: ['SIGTERM', 'SIGKILL'] },
@@ -26,10 +25,10 @@ const LIMIT = 60_000;
 
 /**
  * Starts a role and waits until it reports that it is ready.
- * @param options.main the command line's file, run with the role as its argument
+ * @param options.main file of the command line, run with the role as its argument
  * @param options.environment all variables of the process
- * @param options.signal gives up waiting
- * @param options.distributor gives connections to api processes, when there are several
+ * @param options.signal aborts the wait
+ * @param options.distributor passes connections to api processes, when there are several
  * @throws LocalStackError when the role ends, fails or does not report in time
  */
 export async function startRole(options: {
@@ -96,7 +95,7 @@ async function ready(
       throw new LocalStackError(`The ${role} process did not become ready within ${LIMIT / 1_000} s.`);
     },
   );
-  // The promise that loses the race may reject later, when it has no handler any more.
+  // The promises that lose the race may reject later; without a handler that would end this process.
   for (const loser of [answer, ended, late]) loser.catch(() => undefined);
   try {
     await Promise.race([answer, ended, late]);
@@ -110,7 +109,7 @@ function failure(
   environment: NodeJS.ProcessEnv,
   { failed, code }: { failed: string; code?: string | undefined },
 ): LocalStackError {
-  // The role itself reports this error, since it knows which of its ports is busy.
+  // The role has already named the busy port in its own error.
   if (/^Port \d+ is in use/.test(failed)) return new LocalStackError(failed);
   const variable = role === 'api' ? 'PORT' : 'METRICS_PORT';
   const port = Number(environment[variable]);

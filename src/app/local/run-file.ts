@@ -1,9 +1,8 @@
-// `run.json`: the parts that run now, for commands and tests in the same clone. It names a part only while that part is
-// up.
+// `run.json`: the running parts, for commands and tests in the same clone.
 import { join } from 'node:path';
 import { createStateFiles, type StateFiles } from './state-file.ts';
 
-/** null: the part is not run by this stack, or is not up. Ports are those of this machine. */
+/** null: this stack does not run the part, or the part is down. Ports are those of this machine. */
 export type RunState = {
   api: number[];
   worker: number[];
@@ -14,7 +13,7 @@ export type RunState = {
     temporal: number | null;
     temporal_ui: number | null;
     postgres: number | null;
-    /** Port of the first worker and of the first api; further processes count up from there. 0: no process listens. */
+    /** Port of the first worker and of the first api; further processes count up from it. 0: no process listens. */
     metrics: number;
     metrics_api: number;
   };
@@ -22,7 +21,7 @@ export type RunState = {
 };
 
 /**
- * @param dataDir exists
+ * @param dataDir an existing folder
  * @param files reports when the file cannot be written; without it, there is no report
  * @returns `write` replaces the file atomically (mode 0600) once the disk has space, `remove` deletes it for good;
  *   neither throws when the disk is full

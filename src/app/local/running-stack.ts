@@ -1,14 +1,12 @@
-// Finds the stack that `npm start` runs in the data folder, so that commands in the same clone need no settings. Reads
-// files only.
+// Finds the stack that `npm start` runs in the data folder, so that commands in the same clone need no settings.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The settings of the stack that runs in `DATA_DIR` (by default `.data`).
- * @param env the environment of the command
- * @returns settings by variable name; none when DATABASE_URL is set, or when no stack was started there
+ * Reads the settings of the stack that runs in `DATA_DIR` (by default `.data`), from files only.
+ * @returns settings by variable name; empty when DATABASE_URL is set, or when no stack was started in that folder
  */
 export async function findRunningStack(env: Environment): Promise<Record<string, string>> {
   if (env.DATABASE_URL !== undefined && env.DATABASE_URL !== '') return {};

@@ -1,5 +1,4 @@
-// `npm start`: runs the whole service on one machine, from an empty folder to a ready stack, until it is stopped. No
-// process of it remains, however it ends.
+// `npm start`: runs the whole service on one machine until it is stopped. No process remains after any kind of end.
 import { rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { Config } from '../../platform/config.ts';
@@ -20,24 +19,23 @@ import { obtainTemporal } from './temporal-program.ts';
 
 export type LocalStackOptions = {
   readonly config: Config;
-  /** The command line's file, which also runs the roles `api` and `worker`. */
+  /** File of the command line, which also runs the roles `api` and `worker`. */
   readonly main: string;
-  /** Variables of this process; the roles get them too. */
+  /** Variables of this process, which the roles receive too. */
   readonly environment: NodeJS.ProcessEnv;
-  /** Brings the database to the newest schema. */
   readonly migrate: (databaseUrl: string) => Promise<unknown>;
-  /** Runs before the roles, with the same settings; creates the tenant `demo` and its file. @returns lines to print */
+  /** Runs before the roles, with their settings; creates the tenant `demo` and its file. @returns lines to print */
   readonly prepare: (environment: NodeJS.ProcessEnv) => Promise<readonly string[] | undefined>;
   readonly say: (line: string) => void;
-  /** Called when the stack is ready, instead of printing the lines for a terminal. */
+  /** Called when the stack is ready; replaces the lines for a terminal. */
   readonly onReady?: ((stack: ReturnType<typeof describeStack>) => void) | undefined;
 };
 
 /**
  * Runs the stack until a signal, or until the process that started it ends.
  * @returns after an ordered stop
- * @throws LocalStackError with one line for the operator, and the errors of `migrate` and `prepare`; all processes of
- *   the stack have ended then
+ * @throws LocalStackError with one line for the operator, and the errors of `migrate` and `prepare`, after all
+ *   processes of the stack have ended
  */
 export async function runLocalStack(options: LocalStackOptions): Promise<void> {
   const { dataDir } = options.config;
@@ -70,7 +68,7 @@ async function supervise(options: LocalStackOptions, lock: DataFolderLock): Prom
     await bringUp(options, supervisor, keeper, end.signal);
     await aborted(end.signal);
   } catch (error) {
-    // A step that a stop interrupted has not failed.
+    // An error after a stop comes from the interrupted step, so it is no failure.
     if (!end.signal.aborted) throw error;
   } finally {
     lock.stopping();
@@ -132,13 +130,12 @@ async function bringUp(
   else options.onReady(describeStack(stack));
 }
 
-/** For a third-party server the address of the Web UI is known only from the settings. */
+/** The Web UI of a third-party server has an address only if the settings name it. */
 function temporalUiOf({ temporal: { address, uiUrl, namespace, variables } }: Config): string | null {
   if (address !== undefined && variables.TEMPORAL_UI_URL === undefined) return null;
   return `${uiUrl}/namespaces/${namespace}/workflows`;
 }
 
-/** Checks that the ports are free before any part is started. */
 async function requirePorts(config: Config): Promise<void> {
   const { host, port, metricsHost, temporal } = config;
   await requirePort({ host, port, variable: 'PORT', part: 'the API' });

@@ -1,15 +1,13 @@
-// A small file with the current state, for other processes. A full disk stops no work: the newest state is written
+// Small files with the current state, for other processes. On a full disk work goes on, and the newest state is written
 // later.
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { asDiskFull } from './local-stack-error.ts';
 
 /**
- * `write` replaces the content as soon as that is possible; `remove` deletes the file for good. Neither throws when the
- * disk is full.
+ * `write` replaces the content as soon as possible; `remove` deletes the file for good. Neither throws on a full disk.
  */
 export type StateFile = { readonly file: string; write(content: string): void; remove(): void };
 
-/** Files with one report in common: that some of them cannot be written is reported once. */
 export type StateFiles = { open(file: string): StateFile };
 
 /**
@@ -74,7 +72,7 @@ export function createStateFiles(options: {
   };
 }
 
-/** A file that cannot be removed now is removed by the next write. */
+/** Removes a temporary file. If that fails, the next write replaces the file. */
 function discard(path: string): void {
   try {
     rmSync(path, { force: true });

@@ -1,5 +1,4 @@
-// Runs all parts of a local stack: starts them in order, restarts those that die, keeps run.json up to date, and stops
-// them in order.
+// Starts all parts of a local stack in order, restarts those that die, keeps run.json current, and stops the parts.
 import type { Config } from '../../platform/config.ts';
 import { connectionBudget } from '../../platform/database/database.ts';
 import type { ConnectionDistributor } from './connection-distributor.ts';
@@ -13,8 +12,8 @@ import type { RunFile, RunState } from './run-file.ts';
 import { startTemporal } from './temporal.ts';
 
 /**
- * @param options.main the command line's file, which the roles run
- * @param options.runFile written from the moment that the databases are ready
+ * @param options.main file of the command line, which the roles run
+ * @param options.runFile written once the database is ready
  * @returns each step of a start, and `stop`, which ends the parts in reverse order
  */
 export function createSupervisor(options: {
@@ -78,7 +77,7 @@ export function createSupervisor(options: {
   }
 
   return {
-    /** @returns the connection string of the embedded Postgres, started on the port of the last run where possible */
+    /** @returns the connection string of the embedded Postgres, which keeps the port of its last run if that is free */
     async runPostgres(): Promise<string> {
       let port: number | undefined;
       const each = connectionBudget(config.databasePool);
@@ -115,7 +114,7 @@ export function createSupervisor(options: {
       return url;
     },
 
-    /** @returns host:port of the development server, with its Web UI */
+    /** @returns host:port of the development server */
     async runTemporal(program: string): Promise<string> {
       const { port, uiPort, namespace } = config.temporal;
       const part = createKeptPart({
@@ -134,13 +133,13 @@ export function createSupervisor(options: {
       return `127.0.0.1:${port}`;
     },
 
-    /** From now on run.json exists. */
+    /** Writes run.json, and from then on at each change. */
     publish(url: string): void {
       databaseUrl = url;
       changed();
     },
 
-    /** Api and worker processes, each with its own metrics port. */
+    /** Starts the api and worker processes, each with a separate metrics port. */
     async runRoles(environment: NodeJS.ProcessEnv): Promise<void> {
       if (config.apiProcesses > 1)
         distributor = await createConnectionDistributor({ host: config.host, port: config.port });
@@ -150,7 +149,7 @@ export function createSupervisor(options: {
       await Promise.all(started);
     },
 
-    /** In order: no new connections, the API, workers, Temporal, Postgres. */
+    /** Stops in this order: new connections, api, workers, Temporal, Postgres. */
     async stop(): Promise<void> {
       distributor?.close();
       for (const kind of ['api', 'worker', 'temporal', 'postgres'] as const) {

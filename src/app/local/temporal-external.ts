@@ -1,5 +1,4 @@
-// Prepares a Temporal server that the operator runs for a local stack: creates its namespace and search attributes. It
-// neither starts nor stops the server.
+// Prepares a Temporal server that the operator runs: creates the namespace and search attributes of a local stack.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../platform/config.ts';
 import { createLazyConnection } from '../../platform/temporal/client.ts';
@@ -7,10 +6,10 @@ import { ensureNamespace } from '../../platform/temporal/namespace.ts';
 import { LocalStackError } from './local-stack-error.ts';
 
 /**
- * Makes the namespace and its search attributes where they are missing.
+ * Creates the namespace and its search attributes where they are missing.
  * @param options.temporal `address` is set
- * @param options.say receives one line when workflows cannot be searched for there
- * @param options.signal gives up waiting
+ * @param options.say receives one line when the server offers no search for workflows
+ * @param options.signal aborts the wait
  * @param options.patience milliseconds to go on trying while the server does not answer
  * @returns its address, host:port
  * @throws LocalStackError with one line when the server does not answer, or refuses to create the missing namespace

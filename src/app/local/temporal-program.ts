@@ -1,5 +1,4 @@
-// Finds the program `temporal` in the first of these places that has it: PATH, the data folder, the SDK's download, a
-// build with Go.
+// Finds the program `temporal`: on PATH, in the data folder, by the download of the SDK, or by a build with Go.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access, chmod, constants, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
@@ -10,7 +9,7 @@ import { requireRoom } from './disk-space.ts';
 import type { Keeper, PartEnd } from './keeper.ts';
 import { LocalStackError } from './local-stack-error.ts';
 
-/** The newest release of the command line that builds from the Go module proxy: later releases have `replace` lines. */
+/** The newest release that the Go module proxy can build: later releases have `replace` lines. */
 const MODULE = 'github.com/temporalio/cli/cmd/temporal@v1.5.1';
 const DOWNLOAD_HOST = 'https://temporal.download/';
 
@@ -19,16 +18,13 @@ const GO_END: PartEnd = { order: 0, grace: 2_000, signals: ['SIGKILL'] };
 const run = promisify(execFile);
 const suffix = process.platform === 'win32' ? '.exe' : '';
 
-/** The places to search, and the function for messages; `limits` are milliseconds. */
+/** The places to search; `limits` are milliseconds. */
 export type TemporalSearch = {
-  /** Folder in which a program is kept: `<DATA_DIR>/bin`. */
+  /** The folder that keeps the program: `<DATA_DIR>/bin`. */
   readonly binFolder: string;
-  /** The variable PATH. */
   readonly path: string;
   readonly say: (line: string) => void;
-  /** Ends a build when this process vanishes. */
   readonly keeper?: Keeper | undefined;
-  /** Gives up: a running child process is killed. */
   readonly signal?: AbortSignal | undefined;
   readonly limits?: { readonly reach: number; readonly download: number; readonly build: number } | undefined;
 };
@@ -36,9 +32,9 @@ export type TemporalSearch = {
 const LIMITS = { reach: 4_000, download: 300_000, build: 1_200_000 } as const;
 
 /**
- * Finds, downloads or builds the program, and reports in one line which one it uses.
+ * Finds, downloads or builds the program, and reports its source in one line.
  * @returns its absolute path
- * @throws LocalStackError that names the programs to install, when no way works
+ * @throws LocalStackError that names the programs to install, when every source fails
  */
 export async function obtainTemporal(search: TemporalSearch): Promise<string> {
   const kept = join(search.binFolder, `temporal${suffix}`);
@@ -81,8 +77,8 @@ async function findOnPath(name: string, path: string): Promise<string | null> {
 }
 
 /**
- * Whether the program prints its version. One that does not is unusable: wrong architecture, a broken download, another
- * program of that name.
+ * True when the program prints its version. Otherwise it is unusable: built for another architecture, incomplete, or
+ * another program of that name.
  */
 async function runs(program: string): Promise<boolean> {
   try {
@@ -110,8 +106,8 @@ async function download(search: TemporalSearch, kept: string): Promise<boolean> 
 }
 
 /**
- * Checks first that the download host answers, so that an unreachable one does not cost the whole time limit. A proxy
- * is assumed to work.
+ * Checks that the download host answers, so that an unreachable host does not cost the whole time limit. With a proxy
+ * the check is skipped.
  */
 async function reachable(limit: number): Promise<boolean> {
   if (process.env.HTTPS_PROXY || process.env.https_proxy) return true;
@@ -155,7 +151,7 @@ async function build(search: TemporalSearch, kept: string): Promise<boolean> {
   }
 }
 
-/** Works in a folder beside the final one, so that a program appears there completely or not at all. */
+/** Works in a temporary folder, so that the final folder receives a complete program or none. */
 async function inWorkFolder(binFolder: string, work: (folder: string) => Promise<boolean>): Promise<boolean> {
   await mkdir(binFolder, { recursive: true });
   const folder = await mkdtemp(join(binFolder, '.new-'));

@@ -1,5 +1,4 @@
-// Waits until a Temporal server is ready for the workflows: it answers, has the namespace, and knows the search
-// attributes.
+// Waits until a Temporal server is ready: it answers, has the namespace, and knows the search attributes.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { ensureNamespace } from '../../platform/temporal/namespace.ts';
@@ -7,8 +6,8 @@ import { ensureNamespace } from '../../platform/temporal/namespace.ts';
 /**
  * Waits, and creates the namespace and the search attributes where they are missing.
  * @param options.address host:port of a server without TLS
- * @param options.aborted resolves, with the reason, when waiting has become useless
- * @param options.signal gives up waiting
+ * @param options.aborted resolves with the reason when the wait has become useless
+ * @param options.signal aborts the wait
  * @param options.limit milliseconds to wait at most
  * @throws the reason; Error with the last answer as its cause when the time is over
  */

@@ -1,5 +1,4 @@
-// Runs Temporal's development server for a local stack: one process in a separate session, on 127.0.0.1, with its Web
-// UI.
+// Runs Temporal's development server for a local stack: one process on 127.0.0.1, with its Web UI.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { SearchAttributeType } from '@temporalio/common';
@@ -26,26 +25,22 @@ const TYPE_FLAGS: Readonly<Record<SearchAttributeType, string>> = {
 const TEMPORAL_END: PartEnd = { order: 3, grace: 15_000, signals: ['SIGTERM', 'SIGKILL'] };
 
 export type TemporalOptions = {
-  /** The program, as `obtainTemporal` found it. */
   program: string;
-  /** Absolute path of the data folder: logs, and the database unless it is kept in memory. */
+  /** Absolute path of the data folder for the log and the database. */
   dataDir: string;
-  /** Port of the gRPC service on 127.0.0.1. */
   port: number;
-  /** Port of the Web UI; null: none. */
+  /** Port of the Web UI; null: no Web UI. */
   uiPort: number | null;
   namespace: string;
-  /** True for tests: nothing survives the process. */
+  /** True in tests: the database is lost at the end of the process. */
   inMemory?: boolean | undefined;
-  /** More of the server's dynamic configuration, each `key=value`. */
+  /** Further dynamic configuration of the server, each `key=value`. */
   dynamicConfig?: readonly string[] | undefined;
-  /** Ends it when this process vanishes. */
   keeper?: Keeper | undefined;
-  /** Gives up waiting. */
   signal?: AbortSignal | undefined;
 };
 
-/** `address` is host:port; `exited` never rejects; `stop` waits for its end. */
+/** `address` is host:port; `exited` never rejects; `stop` resolves when the server has ended. */
 export type RunningTemporal = {
   readonly pid: number;
   readonly address: string;
@@ -57,7 +52,7 @@ export type RunningTemporal = {
 
 /**
  * Starts the server and waits until it has the namespace and the search attributes.
- * @throws LocalStackError with the one line for the operator
+ * @throws LocalStackError with one line for the operator
  */
 export async function startTemporal(options: TemporalOptions): Promise<RunningTemporal> {
   const { dataDir, port, uiPort, namespace, keeper } = options;
@@ -65,7 +60,7 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
   const output = openPartLog(dataDir, 'temporal');
   const child = spawn(options.program, argumentsOf(options), {
     detached: true,
-    // A larger heap between collections costs memory and saves processor time.
+    // A larger heap between garbage collections costs memory and saves processor time.
     env: { ...serverEnvironment(), GOGC: '400' },
     stdio: ['ignore', output.fd, output.fd],
   });
@@ -115,7 +110,7 @@ function argumentsOf(options: TemporalOptions): string[] {
   ];
 }
 
-/** Removes TEMPORAL_*: the command line reads them as settings of a client, which do not apply to this server. */
+/** @returns an environment without TEMPORAL_*, which the program would read as settings of a client */
 function serverEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('TEMPORAL_')));
 }

@@ -1,4 +1,4 @@
-// Wires the rooms of an API process, in the order of the wings, and the routes of its interface.
+// Wires the rooms of an API process and the routes of its interface, in the order of the wings.
 import { wireAudit } from '../../audit/wire.ts';
 import { wireAuthenticationFailures, wireChallenges } from '../../authentication/challenges/wire.ts';
 import { tellDelegations, wireDelegations } from '../../authentication/delegations/wire.ts';
@@ -38,7 +38,7 @@ import { wireReplays } from '../../webhooks/replays/wire.ts';
 import { wireSubscriptions } from '../../webhooks/subscriptions/wire.ts';
 import { SEALED_COLUMNS } from './sealed-columns.ts';
 
-/** Wires everything behind the HTTP interface, and its route table. */
+/** Wires the rooms of the HTTP interface and its route table. */
 export function wireApi(platform: Platform) {
   const limits = wireLimits(platform);
   const verifier = createSignatureVerifier();
@@ -46,7 +46,7 @@ export function wireApi(platform: Platform) {
 
   const shared = { records: wireRecords(platform), commands };
 
-  // Each tenant has an issuer; ending an agent or a key ends its tokens.
+  // The issuer comes before agents and keys, because the end of an agent or a key ends its tokens.
   const revocations = wireRevocations(platform);
   const issuer = wireIssuer(platform, { ...shared, revocations });
   const tokens = wireTokens(platform, { ...issuer, revocations });
@@ -88,7 +88,7 @@ export function wireApi(platform: Platform) {
 
   const sealedSecrets = wireSealedSecrets(platform, { columns: SEALED_COLUMNS });
 
-  // In the order of the OpenAPI document.
+  // The order of the routes is that of the OpenAPI document.
   const routes: Route[] = [
     issuer.routes,
     tokenEndpoint.routes,
@@ -120,7 +120,7 @@ export function wireApi(platform: Platform) {
     authorize: (route: Route) => authorize(route, tokens.authenticate, dpop),
     rateLimits: limits.rateLimits,
     measure: measureRequests({ registry: platform.registry, routes }),
-    /** Called before the platform closes: writes the counts that are still in memory. */
+    /** Writes the counts that are still in memory. Called before the platform closes. */
     close: async () => {
       await Promise.allSettled(
         [clients, dpop, trustedIssuers, verifier, limits, revocations].map((room) => room.close()),
@@ -129,7 +129,7 @@ export function wireApi(platform: Platform) {
   };
 }
 
-/** The OpenAPI document; opens no connection, since a pool connects at its first use. */
+/** The OpenAPI document. It opens no connection, because a pool connects at its first use. */
 export function composeOpenApi(env: Readonly<Record<string, string | undefined>>) {
   const config = loadConfig({ DATABASE_URL: 'postgres://localhost/unused', ...env }, { role: 'migrate' });
   const logger = createLogger({ ...config, logLevel: 'silent' });

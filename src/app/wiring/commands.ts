@@ -1,5 +1,4 @@
-// Wires the rooms of the commands, in the order of the wings: management, `countersign doctor` and `countersign
-// worker-version`.
+// Wires the rooms of the commands, in the order of the wings.
 import type { Logger } from 'pino';
 import { wireAuditVerification } from '../../audit/wire.ts';
 import { wireChallengeExpiry } from '../../authentication/challenges/wire.ts';
@@ -27,7 +26,7 @@ import { listBulkReplays } from '../../webhooks/replays/wire.ts';
 import { listSecretRotations } from '../../webhooks/subscriptions/wire.ts';
 import { SEALED_COLUMNS } from './sealed-columns.ts';
 
-/** Wires the commands that manage tenants, applications, secrets and the audit log. */
+/** Wires the commands for tenants, applications, secrets and the audit log. */
 export function wireManagement(config: Config, logger: Logger) {
   const platform = openPlatform(config, { logger, name: 'command' });
   const shared = { records: wireRecords(platform), commands: createWorkflowCommandService() };
@@ -54,7 +53,7 @@ export function wireManagement(config: Config, logger: Logger) {
   };
 }
 
-/** Wires the examination of `countersign doctor`; it sends no query before `examine`. */
+/** Wires `countersign doctor`; it sends no query before `examine`. */
 export function wireExamination(config: Config, logger: Logger) {
   const platform = openPlatform(config, { logger, name: 'doctor' });
   const connection = createLazyConnection(config.temporal);
@@ -88,14 +87,14 @@ export function wireExamination(config: Config, logger: Logger) {
   };
 }
 
-/** Wires `countersign worker-version`, which needs no master key. `openActs` is for the commands that write. */
+/** Wires `countersign worker-version`, which needs no master key. Only commands that write call `openActs`. */
 export function wireWorkerVersions(config: Config) {
   const { namespace } = config.temporal;
   const connection = createLazyConnection(config.temporal);
   let platform: Platform | undefined;
   return {
     versions: createWorkerVersions({ connection, namespace }),
-    /** Opens the record of operator acts. @throws ConfigError without a database */
+    /** Opens the log of operator acts. @throws ConfigError without a database */
     openActs: () => {
       const logger = createLogger({ ...config, logLevel: 'silent' });
       platform = openPlatform(config, { logger, name: 'command' });

@@ -1,4 +1,4 @@
-// The purges of all rooms, under the names that operators see, and how long each kind of row is kept.
+// The purges of all rooms with the names that operators see, and how long each kind of row is kept.
 import { purgesOfChallenges } from '../../authentication/challenges/wire.ts';
 import { purgesOfProofs } from '../../authentication/dpop/wire.ts';
 import { purgesOfTokens } from '../../authentication/tokens/wire.ts';

@@ -1,4 +1,4 @@
-// Every column that holds sealed secrets: read by a start check and by `countersign master-key`.
+// Every column that holds sealed secrets, for a start check and `countersign master-key`.
 import { SEALED_ISSUER_KEYS } from '../../authentication/issuer/wire.ts';
 import { SEALED_SUBSCRIPTIONS } from '../../webhooks/subscriptions/wire.ts';
 

@@ -1,5 +1,4 @@
-// Wires the rooms of a worker process, in the order of the wings: first those that need the database only, then those
-// that use Temporal.
+// Wires the rooms of a worker process: first those that need the database only, then those that use Temporal.
 import type { Client } from '@temporalio/client';
 import { createActivities } from '../../../activities/index.ts';
 import { measureSealer, wireAuditSealer } from '../../audit/wire.ts';
@@ -36,14 +35,14 @@ import { SEALED_COLUMNS } from './sealed-columns.ts';
 
 export type WorkerRooms = ReturnType<typeof wireWorkerRooms>;
 
-/** Wires the rooms of a worker that do not need Temporal. */
+/** Wires the rooms that work without Temporal. */
 export function wireWorkerRooms(platform: Platform) {
   const verifier = createSignatureVerifier();
   const commands = createWorkflowCommandService();
 
   const shared = { records: wireRecords(platform), commands };
 
-  // Each tenant has an issuer; ending an agent or a key ends its tokens.
+  // The issuer comes before agents and keys, because the end of an agent or a key ends its tokens.
   const revocations = wireRevocations(platform);
   const issuer = wireIssuer(platform, { ...shared, revocations });
   const tokens = wireTokens(platform, { ...issuer, revocations });
@@ -88,7 +87,7 @@ export function wireWorkerRooms(platform: Platform) {
       challengeExpiry,
       retention,
     }),
-    /** The summary that operators see for each entity that has a workflow. */
+    /** The summary that operators see for each entity with a workflow. */
     describe: {
       agentKeyRotation: ({ tenantId, id }) => keys.rotationSteps.describe({ tenantId, keyId: id }),
       anchorVerification: async (name) => {
@@ -102,13 +101,13 @@ export function wireWorkerRooms(platform: Platform) {
       issuerKeyRotation: issuerRotation.describe,
       delegationExpiry: delegationExpiry.describe,
     } satisfies Parameters<typeof wireWorkflowCommands>[1]['describe'],
-    /** Called when all loops have ended, before the platform closes. */
+    /** Called after all loops have ended, before the platform closes. */
     close: () =>
       Promise.allSettled([attempts, verifier, anchorChecks, revocations].map((room) => room.close())),
   };
 }
 
-/** Wires the loops of a worker, which use Temporal; none runs yet. @param client starts workflows */
+/** Wires the loops of a worker that use Temporal, without starting them. @param client starts workflows */
 export function wireWorkerLoops(platform: Platform, rooms: WorkerRooms, client: Client) {
   const { endpoints, attempts, challengeExpiry, describe } = rooms;
   return {
@@ -119,7 +118,7 @@ export function wireWorkerLoops(platform: Platform, rooms: WorkerRooms, client: 
   };
 }
 
-/** Registers the metrics that workers read from the database at each scrape; every worker reports the same values. */
+/** Registers metrics that are read from the database at each scrape; every worker reports the same values. */
 export function measureStanding(
   platform: Platform,
   { challengeExpiry, readStanding }: Pick<WorkerRooms, 'challengeExpiry' | 'readStanding'>,

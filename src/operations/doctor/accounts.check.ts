@@ -1,14 +1,14 @@
-// Checks that every accepted delivery is accounted for. A loss cannot be mended: the finding has the number of
-// deliveries, the log of retention their accounts.
+// Checks that every accepted delivery is accounted for. A loss cannot be mended, so the finding has only the number of
+// lost deliveries.
 import type { Check } from './finding.ts';
 
 /**
- * Recent accepted deliveries: `lost` ones have no row any more; `stranded` ones are unfinished and nothing works on
+ * Recent accepted deliveries. `lost`: without a row. `stranded`: unfinished, but no workflow or outbox row works on
  * them.
  */
 export type Standing = { readonly lost: number; readonly stranded: number };
 
-/** @param options.read the accounts of the latest count */
+/** @param options.read returns the latest accounts */
 export function createAccountsCheck({ read }: { read: () => Promise<Standing> }): Check {
   return {
     name: 'accounts',

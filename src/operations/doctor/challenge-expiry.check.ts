@@ -1,8 +1,8 @@
-// Checks whether the sweep of challenges is late. Overdue challenges are refused without it; it writes their audit
-// entries.
+// Checks whether the sweep of challenges is late. The service refuses overdue challenges in any case; the sweep writes
+// their audit entries.
 import type { Check } from './finding.ts';
 
-/** @param options.findOverdue the end of the oldest challenge that is late for the sweep; null when there is none */
+/** @param options.findOverdue returns the end of the oldest challenge that is late for the sweep, or null */
 export function createChallengeExpiryCheck({
   findOverdue,
 }: {

@@ -1,5 +1,5 @@
-// Compares unfinished deliveries with the running delivery workflows, in both directions. Without this check a missing
-// workflow goes unnoticed until the delivery's next attempt is due, perhaps a day later.
+// Compares unfinished deliveries with the running delivery workflows, in both directions. Without this check, a missing
+// workflow could go unnoticed until the next attempt is due, perhaps for a day.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import {
@@ -19,7 +19,7 @@ import { PACE, type Pace } from './pace.ts';
 type Named = { readonly id: string; readonly generation: number };
 type Look = { readonly missing: ReadonlyMap<string, StartedDelivery>; readonly orphans: ReadonlySet<string> };
 
-/** @param options.restart restarts a delivery whose workflow is missing; false when there is nothing to start */
+/** @param options.restart restarts the workflow of a delivery; returns false when there is nothing to start */
 export function createDeliveryWorkflowCheck({
   database,
   store,
@@ -48,13 +48,13 @@ export function createDeliveryWorkflowCheck({
     return { missing, orphans: running };
   }
 
-  /** Whether the workflow's delivery is unfinished. An id that is not one of a delivery workflow has no delivery. */
+  /** An id that does not belong to a delivery workflow has no delivery. */
   const isUnfinished = async (id: string): Promise<boolean> => {
     const named = parseDeliveryWorkflowId(id);
     return named !== undefined && (await store.listUnfinished(database, [named])).length > 0;
   };
 
-  /** A signalled workflow reads its row, and ends with it. One whose row is missing is terminated. */
+  /** A signalled workflow reads the row of its delivery and ends with it. A workflow without a row is terminated. */
   async function endOrphan(id: string): Promise<'mended' | 'asked'> {
     const hasEnded = async () => !(await inspector.isRunning(id));
     await inspector.signal(id, DELIVERY_SIGNALS.cancel);
@@ -67,18 +67,18 @@ export function createDeliveryWorkflowCheck({
   async function examine({ found, looked }: Reporter): Promise<void> {
     const { missing, orphans } = await look(looked);
     if (missing.size === 0 && orphans.size === 0) return;
-    // Workflows that were just starting or ending have settled by then; each one is checked again by its id.
+    // The pause lets workflows that were starting or ending settle. After it each id is checked again.
     await sleep(pace.settle);
     await inGroups([...missing], pace.atOnce, async ([id, delivery]) => {
       if ((await inspector.isRunning(id)) || !(await isUnfinished(id))) return;
       const next = deliveryWorkflowId(delivery.id, delivery.generation + 1);
       const mend = async () => {
         const restarted = await restart(delivery);
-        // It waits in the outbox until its endpoint opens; its workflow starts then.
+        // The restarted delivery waits in the outbox, and its workflow starts when the endpoint opens.
         if (restarted && !delivery.endpointIsOpen) return 'mended' as const;
         const isBack = async () =>
           (await inspector.isRunning(next)) ||
-          // The delivery may have ended meanwhile.
+          // The delivery may have ended since it was listed.
           (await store.listUnfinished(database, [{ ...delivery, generation: delivery.generation + 1 }]))
             .length === 0;
         return (await comesTrue(isBack, pace)) ? ('mended' as const) : ('asked' as const);

@@ -1,11 +1,10 @@
-// `countersign doctor`: examines the service and prints the findings. With --json, stdout has nothing but the report.
+// `countersign doctor`: examines the service and prints the findings. With --json, stdout has only the report.
 import type { Command } from 'commander';
 import { readIntent, withName } from '../operators/operator.commands.ts';
 import type { OperatorActService } from '../operators/operator-act.service.ts';
 import type { DoctorService } from './doctor.service.ts';
 import { type CheckReport, type Finding, isWell, type Outcome } from './finding.ts';
 
-/** Opens the services for one command; `close` lets the process end. */
 type Open = () => Promise<{
   doctor: DoctorService;
   acts: Pick<OperatorActService, 'recordAlone'>;
@@ -14,17 +13,16 @@ type Open = () => Promise<{
 
 type Options = { fix?: true; json?: true; as?: string; reason?: string };
 
-/** Findings that the JSON answer lists, and that are printed for one check; all are counted. */
+/** The most findings in the JSON answer, and the most that are printed for one check; all are counted. */
 const MOST = { listed: 1_000, shown: 20 } as const;
 
-/** Milliseconds between two lines of progress. */
 const PROGRESS = 5_000;
 
 /**
  * Adds `doctor`.
  * @param print writes one line to stdout
  * @param tell writes one line of progress to stderr
- * @param fail makes the process end with this code
+ * @param fail sets the exit code
  */
 export function registerDoctorCommand(
   program: Command,
@@ -93,7 +91,7 @@ export function registerDoctorCommand(
     });
 }
 
-/** The changes of a run, for the record of operator acts. */
+/** The changes of a run, for the log of operator acts. */
 function summarize(reports: readonly CheckReport[]) {
   const changed = reports.filter(({ mended, asked }) => mended + asked > 0);
   return {

@@ -1,7 +1,6 @@
-// Runs the checks one after another. A check that fails is reported, and the others still run.
+// Runs the checks in sequence. A failed check is reported, and the others still run.
 import type { Check, CheckReport, Finding, Outcome } from './finding.ts';
 
-/** Receives the progress of a run. */
 export type DoctorObserver = {
   readonly onFinding?: ((finding: Finding, outcome: Outcome) => void) | undefined;
   readonly onProgress?: ((progress: { check: Check; looked: number }) => void) | undefined;
@@ -10,7 +9,7 @@ export type DoctorObserver = {
 
 /**
  * @param options.checks in the order of the run
- * @param options.reasonOf the error of a failed check, in one line
+ * @param options.reasonOf returns the error of a failed check in one line
  */
 export function createDoctorService({
   checks,
@@ -45,7 +44,6 @@ export function createDoctorService({
 
   return {
     /**
-     * Runs all checks once.
      * @param options.fix mends the findings that can be mended
      * @returns a report for each check, in their order
      */

@@ -1,5 +1,5 @@
-// Compares the entities that should have a workflow with the running workflows, in both directions. A workflow whose
-// command still waits is no finding.
+// Compares the entities that should have a workflow with the running workflows, in both directions. A missing workflow
+// whose command still waits in `workflow_commands` is no finding.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../platform/database/database.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
@@ -12,7 +12,7 @@ import { inGroups } from './in-groups.ts';
 import { comesTrue } from './mend-waiting.service.ts';
 import { PACE, type Pace } from './pace.ts';
 
-/** Lists the entities of a type whose workflow should run now, by ascending id, a page at a time. */
+/** Lists one page of the entities of a type whose workflow should run now, by ascending id. */
 export type ListExpected = (queryable: Queryable, page: ExpectedPage) => Promise<readonly ExpectedWorkflow[]>;
 
 type Look = {
@@ -21,7 +21,7 @@ type Look = {
 };
 
 /**
- * @param options.listExpected the entities of the workflow's type
+ * @param options.listExpected lists the entities of the workflow's type
  * @param options.pace shorter in tests
  */
 export function createEntityWorkflowCheck({
@@ -48,7 +48,7 @@ export function createEntityWorkflowCheck({
     }
   }
 
-  /** Compares all entities and workflows once. Temporal's list of workflows may be some moments old. */
+  /** Compares all entities and workflows once. Temporal's list of workflows may be a few seconds old. */
   async function look(looked: Reporter['looked']): Promise<Look> {
     const running = new Set<string>();
     for await (const page of inspector.listRunning(workflow)) for (const id of page) running.add(id);
@@ -64,7 +64,7 @@ export function createEntityWorkflowCheck({
     return { missing, orphans: running };
   }
 
-  /** The ids whose entity should have a workflow. */
+  /** @returns those of the ids whose entity should have a workflow */
   async function filterExpected(ids: ReadonlySet<string>): Promise<Set<string>> {
     const expected = new Set<string>();
     for await (const page of listRows())
@@ -78,7 +78,7 @@ export function createEntityWorkflowCheck({
   async function examine({ found, looked }: Reporter): Promise<void> {
     const { missing, orphans } = await look(looked);
     if (missing.size === 0 && orphans.size === 0) return;
-    // Workflows that were just starting or ending have settled by then; each one is checked again by its id.
+    // The pause lets workflows that were starting or ending settle. After it each id is checked again.
     await sleep(pace.settle);
     const expected = await filterExpected(new Set([...missing.keys(), ...orphans]));
     await inGroups([...missing], pace.atOnce, async ([id, { tenantId, entityId }]) => {

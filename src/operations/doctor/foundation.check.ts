@@ -1,15 +1,15 @@
-// Checks the schema, the namespace, the schedules and the polling workers, on which all other checks depend.
+// Checks the schema, the namespace, the schedules and the polling workers. All other checks depend on them.
 import type { TaskQueues } from '../../platform/temporal/names.ts';
 import { neededPolls } from '../../platform/temporal/poller.client.ts';
 import type { WorkflowInspector } from '../../platform/temporal/workflow-inspection.client.ts';
 import type { Check, Reporter } from './finding.ts';
 
-/** State of the Temporal namespace. `retentionDays` null: the namespace does not exist. */
+/** `retentionDays` is null when the Temporal namespace does not exist. */
 export type NamespaceState = { readonly retentionDays: number | null; readonly attributes: boolean };
 
 /**
- * @param options.pendingMigrations names of the migrations that the database does not have yet
- * @param options.readCurrentBuild the build that gets the work; null: workers without a build id get it
+ * @param options.pendingMigrations names of the migrations that the database lacks
+ * @param options.readCurrentBuild returns the build of the workers that receive work; null: workers without a build id
  * @param options.ensureSchedules creates missing schedules
  * @param options.ensureNamespace creates a missing namespace
  */

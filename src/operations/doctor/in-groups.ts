@@ -1,6 +1,6 @@
-// Processes items in groups; those of a group concurrently. Pure.
+// Processes items in groups, concurrently within a group. Pure.
 
-/** @param size number of concurrent items */
+/** @param size items of a group */
 export async function inGroups<Item>(
   items: readonly Item[],
   size: number,

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pace } from './pace.ts';
 
-/** Polls `probe` until it returns true. @returns false when it did not within `seen` milliseconds */
+/** Polls `probe` until it returns true. @returns false when it has not returned true within `seen` milliseconds */
 export async function comesTrue(
   probe: () => Promise<boolean>,
   { seen, poll }: Pick<Pace, 'seen' | 'poll'>,

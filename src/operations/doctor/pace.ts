@@ -1,4 +1,4 @@
-// The pace of an examination. Pure.
+// How fast an examination runs. Pure.
 
 /**
  * `page`: rows of a page. `atOnce`: workflows that are queried concurrently. Milliseconds: `settle` between the first
@@ -14,5 +14,5 @@ export type Pace = {
 
 export const PACE: Pace = { page: 1_000, atOnce: 16, settle: 2_000, seen: 15_000, poll: 250 };
 
-/** Milliseconds for which work may wait before it counts as stuck. */
+/** Milliseconds after which waiting work counts as stuck. */
 export const STUCK_AFTER = 5 * 60_000;

@@ -1,9 +1,9 @@
-// Checks that all master keys that sealed secrets name are present. Otherwise a missing key is noticed only at the next
-// use of a secret.
+// Checks that every master key with which a stored secret is sealed is present. Without this check, a missing key would
+// show only at the next use of a secret.
 import type { KeyInUse } from '../../platform/database/sealed-column.ts';
 import type { Check } from './finding.ts';
 
-/** @param options.listMissingKeys master keys that sealed secrets name and the settings lack */
+/** @param options.listMissingKeys returns the master keys of stored secrets that the settings lack */
 export function createSealedSecretsCheck({
   listMissingKeys,
 }: {

@@ -1,5 +1,5 @@
-// Checks for work in Postgres that no process takes over. Work that the sweep mends each minute is mended here by the
-// same code.
+// Checks for rows in Postgres that no process takes over. It mends them with the code of the sweep, which runs each
+// minute in a worker.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type * as deliveryInspectionStore from '../../webhooks/relay/delivery-inspection.store.ts';
@@ -16,7 +16,7 @@ type Kind = {
   readonly isSwept: boolean;
 };
 
-/** @param options.sweep the worker's sweep; `run` returns undefined while a worker is sweeping */
+/** @param options.sweep the sweep of a worker; `run` returns undefined while a worker is sweeping */
 export function createStuckWorkCheck({
   database,
   store,

@@ -1,4 +1,4 @@
-// Wires `countersign doctor`: its checks, with each room's expected workflows and mends.
+// Wires `countersign doctor`: its checks, the expected workflows of each room, and the mends.
 import type { Client } from '@temporalio/client';
 import { pendingMigrations } from '../../platform/database/migrate.ts';
 import { reasonOf } from '../../platform/logging.ts';
@@ -23,10 +23,10 @@ import { createSealedSecretsCheck } from './sealed-secrets.check.ts';
 import { createStuckWorkCheck } from './stuck-work.check.ts';
 
 /**
- * Wires the examination; it connects to nothing before `examine`.
+ * Wires the examination; it opens no connection before `examine`.
  * @param rooms.connection, rooms.client opened when a check first needs Temporal
- * @param rooms.expected the entities that should have a workflow, by type; every type is required, or its missing
- *   workflows would go unnoticed
+ * @param rooms.expected the entities that should have a workflow, by type; every type is required, because its missing
+ *   workflows would otherwise go unnoticed
  */
 export function wireDoctor(
   { config, database }: Platform,

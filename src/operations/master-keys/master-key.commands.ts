@@ -1,25 +1,23 @@
-// `countersign master-key …`: seals all secrets anew with the first key of MASTER_KEY. With --json, stdout has nothing
-// but the answer.
+// `countersign master-key …`: seals all secrets anew with the first key of MASTER_KEY. With --json, stdout has only the
+// answer.
 import type { Command } from 'commander';
 import { readIntent, withName } from '../operators/operator.commands.ts';
 import type { OperatorActService } from '../operators/operator-act.service.ts';
 import type { ResealReport, SealedSecretService } from './sealed-secret.service.ts';
 
-/** Opens the services for one command; `close` lets the process end. */
 type Open = () => Promise<{
   sealedSecrets: Pick<SealedSecretService, 'reseal'>;
   acts: Pick<OperatorActService, 'recordAlone'>;
   close: () => Promise<void>;
 }>;
 
-/** Milliseconds between two lines of progress. */
 const PROGRESS = 5_000;
 
 /**
  * Adds `master-key reseal`.
  * @param print writes one line to stdout
  * @param tell writes one line of progress to stderr
- * @param fail makes the process end with this code
+ * @param fail sets the exit code
  */
 export function registerMasterKeyCommands(
   program: Command,

@@ -1,5 +1,5 @@
-// Compares sealed secrets with the present master keys, and seals secrets anew with the first one. An opened secret
-// does not leave this file.
+// Compares the master keys of stored secrets with the settings, and seals secrets anew with the first key. An opened
+// secret does not leave this file.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -14,8 +14,8 @@ import type { SealedSecret } from './sealed-secret.store.ts';
 import * as store from './sealed-secret.store.ts';
 
 /**
- * Secrets of a column that still name another master key after a run. `missing`: that master key is not in the
- * settings.
+ * After a run: the secrets of a column that are still sealed with another master key. `missing`: the settings lack that
+ * key.
  */
 export type Remaining = KeyInUse & { readonly secrets: number; readonly missing: boolean };
 
@@ -27,18 +27,18 @@ export type ResealReport = {
   readonly remaining: readonly Remaining[];
 };
 
-/** Secrets of one statement. */
+/** Secrets that one statement reads or writes. */
 const PAGE = 500;
 
-/** Most passes over a column while other transactions change its rows, and milliseconds between two passes. */
+/** The most passes over a column while other transactions change its rows, and milliseconds between two passes. */
 const PASSES = 5;
 const PAUSE = 1_000;
 
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 /**
- * @param options.columns all columns with sealed secrets; a column whose secrets can move to another comes before that
- *   one
+ * @param options.columns all columns with sealed secrets. If secrets move from one column to another, the first comes
+ *   before the second
  */
 export function createSealedSecretService({
   database,
@@ -52,7 +52,6 @@ export function createSealedSecretService({
 }) {
   const isHere = (keyId: string) => masterKeys.some(({ id }) => id === keyId);
 
-  /** @returns undefined for a secret that does not open */
   function sealAnew({ contextOf }: SealedColumn, secret: SealedSecret): Buffer | undefined {
     const context = contextOf(secret);
     try {
@@ -63,7 +62,7 @@ export function createSealedSecretService({
     }
   }
 
-  /** One pass over the secrets of a column that one master key has sealed. */
+  /** One pass over the secrets of a column that are sealed with one master key. */
   async function resealColumn(column: SealedColumn, keyId: string, onPage: (count: number) => void) {
     const done = { resealed: 0, refused: 0, skipped: 0 };
     for (let after = FIRST_ID; ; ) {
@@ -95,17 +94,17 @@ export function createSealedSecretService({
 
   return {
     /**
-     * Master keys that sealed secrets name and the settings lack. One statement, whose cost does not grow with the
-     * secrets.
+     * Lists the master keys of stored secrets that the settings lack, in one statement whose cost does not grow with
+     * the number of secrets.
      */
     listMissingKeys: async (): Promise<KeyInUse[]> =>
       (await store.listKeysInUse(database, columns)).filter(({ keyId }) => !isHere(keyId)),
 
     /**
-     * Seals all secrets anew that another master key than the first has sealed. Safe to repeat, and safe under traffic:
-     * a secret that was changed meanwhile is left as it is.
+     * Seals all secrets anew that are not sealed with the first master key. It can be repeated, and runs safely under
+     * traffic: a secret that another transaction changes is skipped.
      * @param onProgress receives, after each page, the number of secrets sealed so far
-     * @returns the numbers of secrets, and the master keys other than the first that are still in use
+     * @returns the numbers of secrets, and the other master keys that are still in use
      * @throws SecretBoxError without a master key
      */
     reseal: async (onProgress: (resealed: number) => void = () => undefined): Promise<ResealReport> => {

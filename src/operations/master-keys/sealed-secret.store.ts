@@ -1,9 +1,9 @@
-// SQL of the sealed secrets of all rooms. A secret is replaced only while it is as it was read.
+// SQL of the sealed secrets of all rooms. A secret is replaced only if it has not changed since it was read.
 
 import type { KeyInUse, SealedColumn } from '../../platform/database/sealed-column.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** A sealed secret; `name` as the column's context has it. */
+/** A sealed secret; `name` is the part of the context that the column defines. */
 export type SealedSecret = {
   readonly id: string;
   readonly tenantId: string;
@@ -11,7 +11,7 @@ export type SealedSecret = {
   readonly sealed: Buffer;
 };
 
-// One index probe for each distinct id; no row is read.
+// The recursion costs one index probe for each distinct key id, and reads no row of the table.
 const keysOf = ({ table, column }: SealedColumn) => `
 SELECT '${table}' AS "table", '${column}' AS "column", id FROM (
   WITH RECURSIVE ids (id) AS (
@@ -23,7 +23,9 @@ SELECT '${table}' AS "table", '${column}' AS "column", id FROM (
   ) SELECT id FROM ids WHERE id IS NOT NULL
 ) AS of_column`;
 
-/** The ids of master keys that secrets of these columns name. As fast with a million secrets as with one. */
+/**
+ * Lists the ids of the master keys that sealed these columns, in a time that does not grow with the number of secrets.
+ */
 export async function listKeysInUse(
   queryable: Queryable,
   columns: readonly SealedColumn[],
@@ -34,7 +36,7 @@ export async function listKeysInUse(
   return rows.map(({ id, ...place }) => ({ ...place, keyId: id.toString('utf8') }));
 }
 
-/** How many secrets of the column name one of these master keys. */
+/** Counts the secrets of the column that are sealed with one of these master keys. */
 export async function count(
   queryable: Queryable,
   { table, column }: SealedColumn,
@@ -47,7 +49,7 @@ export async function count(
   return rows[0]?.count ?? 0;
 }
 
-/** A page of the secrets that name this master key, by ascending id of the row. */
+/** One page of the secrets that are sealed with this master key, by ascending id of the row. */
 export async function list(
   queryable: Queryable,
   { table, column, name }: SealedColumn,
@@ -61,7 +63,7 @@ export async function list(
   return rows;
 }
 
-/** Replaces secrets that are unchanged since they were read and not locked; it waits for no lock. @returns how many */
+/** Replaces secrets that are unchanged since they were read; skips locked rows. @returns how many were replaced */
 export async function replace(
   queryable: Queryable,
   { table, column }: SealedColumn,

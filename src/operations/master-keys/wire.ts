@@ -1,4 +1,4 @@
-// Wires the service that seals the secrets of all rooms anew.
+// Wires the service that seals secrets anew.
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createSealedSecretService } from './sealed-secret.service.ts';
 

@@ -1,4 +1,4 @@
-// `countersign audit …`: options in, service call, text out. With --json, stdout has nothing but the answer.
+// `countersign audit …`: parses options, calls the service, prints. With --json, stdout has only the answer.
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { z } from 'zod';
@@ -7,7 +7,6 @@ import { type Anchor, type Finding, parseAnchor, type VerificationReport } from 
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 
-/** Opens the services for one command; `close` lets the process end. */
 type Open = () => Promise<{
   tenants: Pick<TenantService, 'bySlug' | 'list'>;
   auditVerification: AuditVerificationService;
@@ -16,16 +15,16 @@ type Open = () => Promise<{
 
 type Options = { tenant?: string; anchors?: string; json?: true };
 
-/** Findings that the JSON answer lists; all are counted. */
+/** The most findings in the JSON answer; all are counted. */
 const MOST_LISTED = 1_000;
 
-/** Only the statement is read: the other members repeat it. */
+/** Only the statement is read, because the other members repeat its content. */
 const anchorFile = z.object({ data: z.array(z.object({ statement: z.string() })) });
 
 /**
  * Adds `audit verify`.
  * @param print writes one line to stdout
- * @param fail makes the process end with this code
+ * @param fail sets the exit code
  */
 export function registerAuditCommands(
   program: Command,
@@ -92,7 +91,6 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A finding in one line: its subject and the fault. */
 function describeFinding(
   { kind, tenantId, rowId, checkpoint, seal, detail }: Finding,
   slugs: ReadonlyMap<string, string>,

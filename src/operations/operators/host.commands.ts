@@ -1,4 +1,4 @@
-// `countersign operator host …`: options in, service call, text out. With --json, stdout has nothing but the answer.
+// `countersign operator host …`: parses options, calls the service, prints. With --json, stdout has only the answer.
 import type { Command } from 'commander';
 import { parseInput } from '../../platform/command-input.ts';
 import type { FailingHost, HostHold } from '../../webhooks/endpoints/host-hold.service.ts';

@@ -1,4 +1,5 @@
-// Operators' acts on hosts, across all tenants that send there. Each act is recorded in its own transaction.
+// Operator acts on a host: they concern the endpoints of all tenants there. Each change and its act are committed
+// together.
 import type { Database } from '../../platform/database/database.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
@@ -13,8 +14,8 @@ import type { Concerned, OperatorActService } from './operator-act.service.ts';
 import type { OperatorIntent } from './operator-act.ts';
 
 /**
- * The effect of an act: how many endpoints of how many tenants it changed. When `changed` is false,
- * there was nothing to do, and no act is recorded.
+ * How many endpoints of how many tenants an act changed. With `changed` false nothing was to do, and no act is
+ * recorded.
  */
 export type HostResult = {
   readonly host: string;
@@ -23,10 +24,9 @@ export type HostResult = {
   readonly tenants: number;
 };
 
-/** Deliveries that one transaction makes due. */
 const CHUNK = 500;
 
-/** The least UUID, where paging begins. */
+/** The lowest UUID: the cursor of the first page. */
 const NIL = '00000000-0000-0000-0000-000000000000';
 
 export function createHostService({
@@ -52,8 +52,8 @@ export function createHostService({
 
   return {
     /**
-     * Holds a host: from the commit on no attempt to it begins, for any subscription, new and changed ones included;
-     * its deliveries wait. Replaces an earlier hold of the same host.
+     * Holds a host: after the commit no attempt to the host begins, also for new subscriptions, and its deliveries
+     * wait. Replaces an earlier hold of the same host.
      * @throws ServiceError `invalid_request` when the text is no host
      */
     hold: (intent: OperatorIntent, text: string, length: HoldLength): Promise<HostResult> => {
@@ -71,8 +71,8 @@ export function createHostService({
     },
 
     /**
-     * Releases a host: its waiting deliveries are attempted, paced, the oldest first. @throws ServiceError
-     * `invalid_request` when the text is no host
+     * Releases a host: its waiting deliveries are attempted at a limited rate, the oldest first.
+     * @throws ServiceError `invalid_request` when the text is no host
      */
     release: (intent: OperatorIntent, text: string): Promise<HostResult> => {
       const host = parseHost(text);
@@ -84,9 +84,9 @@ export function createHostService({
     },
 
     /**
-     * Makes waiting deliveries to this host due now, paced, whether they wait for their endpoint or for their next
-     * attempt.
-     * @returns also the number of deliveries that waited for their next attempt and are due now
+     * Makes all waiting deliveries to this host due now, at a limited rate. They may wait for their endpoint or for
+     * their next attempt.
+     * @returns also the number of deliveries that waited for their next attempt
      * @throws ServiceError `invalid_request` when the text is no host, `conflict` while the host is held
      */
     retry: async (intent: OperatorIntent, text: string): Promise<HostResult & { deliveries: number }> => {
@@ -113,10 +113,9 @@ export function createHostService({
       return { ...result, deliveries };
     },
 
-    /** The holds in force, the oldest first. */
     list: (): Promise<HostHold[]> => hosts.list(database),
 
-    /** Failing endpoints, counted by host and class of errors, the most frequent first. */
+    /** Counts failing endpoints by host and class of errors, the most frequent first. */
     listFailing: (filter: { errorClass: string | undefined; limit: number }): Promise<FailingHost[]> =>
       hosts.listFailing(database, filter),
   };

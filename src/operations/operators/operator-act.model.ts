@@ -1,4 +1,4 @@
-// The table of operators' acts. Rows are added under the table's lock and never changed.
+// The table of operator acts. Rows are added under a lock on the table and never changed.
 import {
   bigint,
   bytes,
@@ -23,7 +23,7 @@ export const OPERATOR_ACT = defineTable('operator_acts', {
   reason: text(),
   data: given(json<Record<string, unknown>>()),
   tenants: integer(),
-  /** Filled in by a trigger: a hash over the act and the hash of the act before. */
+  /** A hash over this act and the hash of the previous act, computed by a trigger. */
   hash: bytes(),
 });
 

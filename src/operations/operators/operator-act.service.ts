@@ -1,4 +1,4 @@
-// The record of what operators do across tenants. An act and its record are committed together.
+// Records operator acts. A change and its act are committed together.
 
 import type { RecordService } from '../../events/record.service.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -7,7 +7,6 @@ import type { Queryable } from '../../platform/database/transaction.ts';
 import * as store from './operator-act.store.ts';
 import type { OperatorAct, OperatorDeed, OperatorIntent, RecordState } from './operator-act.ts';
 
-/** A tenant that an act concerns, and further data for its audit entry. */
 export type Concerned = {
   readonly tenantId: string;
   readonly data?: Readonly<Record<string, unknown>> | undefined;
@@ -43,9 +42,9 @@ export function createOperatorActService({
 
   return {
     /**
-     * Records an act in the caller's transaction: here, and in the audit log of each tenant concerned, in the
-     * operator's name. The call is the last of a transaction, since other acts wait until it ends.
-     * @returns the act's number, which each audit entry names as `act`
+     * Records an act in the caller's transaction: as a row here, and in the audit log of each tenant concerned, with
+     * the name of the operator. Call it last in a transaction, because it makes other acts wait until the commit.
+     * @returns the number of the act, which each audit entry names as `act`
      */
     record,
 
@@ -54,8 +53,8 @@ export function createOperatorActService({
       database.transaction({}, (transaction) => record(transaction, intent, deed, [])),
 
     /**
-     * @returns the newest acts, the newest first, and whether the record is complete and unaltered: an owner of the
-     *   database can change it
+     * @returns the newest acts, the newest first, and whether the log is complete and unaltered (an owner of the
+     *   database can change it)
      */
     list: async (limit: number): Promise<{ acts: OperatorAct[] } & RecordState> => ({
       acts: await store.list(database, limit),

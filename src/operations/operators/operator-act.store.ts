@@ -1,4 +1,4 @@
-// SQL of the record of operators' acts. The table refuses every change and deletion of a row.
+// SQL of the operator acts. The table refuses every update and deletion of a row.
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { OPERATOR_ACT, type OperatorActRow } from './operator-act.model.ts';
@@ -18,7 +18,8 @@ const COLUMNS = selectList(OPERATOR_ACT, [
   'tenants',
 ]);
 
-// An act after a gap does not follow from the one before it; only the gap is reported, not the act.
+// The act after a missing number is not counted as altered, because its predecessor is unknown; the gap is reported
+// instead.
 const EXAMINE = `
 WITH chain AS (
   SELECT act.n, act.hash, operator_act_hash(coalesce(lag(act.hash) OVER (ORDER BY act.n), ''), act) AS expected,
@@ -30,7 +31,7 @@ SELECT head.n::float8 AS n, encode(head.hash, 'hex') AS hash,
   (SELECT count(*) FILTER (WHERE follows AND hash <> expected OR chain.n >= head.n AND chain.hash <> head.hash) FROM chain)::float8 AS altered
 FROM operator_act_head head`;
 
-/** Adds an act under the next number; concurrent acts wait for the caller's commit. @returns its number */
+/** Adds an act under the next number; concurrent inserts wait for the caller's commit. @returns its number */
 export async function insert(
   unit: Queryable,
   { operator, reason, action, target, data = {} }: OperatorIntent & OperatorDeed,
@@ -54,7 +55,7 @@ export async function list(queryable: Queryable, limit: number): Promise<Operato
   return rows.map(({ targetType: type, targetId: id, ...act }) => ({ ...act, target: { type, id } }));
 }
 
-/** Compares all acts with one another and with the head. Acts are never deleted, so each missing number is a fault. */
+/** Checks the hash chain of all acts and its newest hash. Acts are never deleted, so each missing number is a fault. */
 export async function examine(queryable: Queryable): Promise<RecordState> {
   const { rows } = await queryable.query<Omit<RecordState, 'head'> & { n: number; hash: string }>(EXAMINE);
   const { missing = 0, altered = 0, n = 0, hash = '' } = rows[0] ?? {};

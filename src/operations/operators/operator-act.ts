@@ -1,9 +1,8 @@
-// The types of an operator act: the operator, the action, its target and the reason.
+// Types of an operator act.
 
-/** The operator and the reason, which the audit log of each tenant concerned shows. */
 export type OperatorIntent = { readonly operator: string; readonly reason: string };
 
-/** The action and its target. `action` is dotted, as in the audit log: `tenant.suspended`. */
+/** `action` is dotted, as in the audit log: `tenant.suspended`. */
 export type OperatorDeed = {
   readonly action: string;
   readonly target: { readonly type: 'tenant' | 'host' | 'service'; readonly id: string };
@@ -11,9 +10,9 @@ export type OperatorDeed = {
 };
 
 /**
- * State of the record. `missing`: numbers up to the newest without an act. `altered`: acts that do not follow from the
- * one before. `head`: number and hash of the newest act, to be compared with a copy that is kept elsewhere: a person
- * who may write the whole database can forge the whole record.
+ * State of the log. `missing`: numbers without an act. `altered`: acts whose hash does not follow from the previous
+ * act. `head`: number and hash of the newest act, to compare with a copy kept elsewhere, because a person with write
+ * access to the whole database can forge the whole log.
  */
 export type RecordState = {
   readonly missing: number;

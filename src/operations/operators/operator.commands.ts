@@ -1,4 +1,4 @@
-// `countersign operator …`: options in, service call, text out. With --json, stdout has nothing but the answer.
+// `countersign operator …`: parses options, calls the service, prints. With --json, stdout has only the answer.
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { TenantRecord } from '../../identity/tenants/tenant.service.ts';
@@ -10,7 +10,6 @@ import type { OperatorActService } from './operator-act.service.ts';
 import type { OperatorAct, OperatorIntent } from './operator-act.ts';
 import type { SuspensionService } from './suspension.service.ts';
 
-/** The services of the commands; `close` lets the process end. */
 export type OperatorServices = {
   readonly acts: Pick<OperatorActService, 'list'>;
   readonly suspensions: SuspensionService;
@@ -18,16 +17,14 @@ export type OperatorServices = {
   readonly close: () => Promise<void>;
 };
 
-/** The environment of an operator's command. */
 export type OperatorRuntime = {
   readonly open: () => Promise<OperatorServices>;
-  /** Writes one line to stdout. */
   readonly print: (line: string) => void;
 };
 
 export type IntentOptions = { readonly reason: string; readonly as?: string; readonly json?: true };
 
-/** Adds the options of every command that changes something: the operator's name and the reason, for the record. */
+/** Adds the operator's name and the reason, which every command needs that records an act. */
 export function withIntent(command: Command): Command {
   return command
     .requiredOption('--reason <text>', 'why; the tenants concerned read it in their audit logs')
@@ -35,7 +32,7 @@ export function withIntent(command: Command): Command {
     .option('--json', 'print the object only');
 }
 
-/** Adds the options of a command that supplies the reason itself. */
+/** Adds the operator's name, for a command that supplies the reason itself. */
 export function withName(command: Command): Command {
   return command
     .option('--as <name>', 'in whose name it is on record; the user of this machine unless given')
@@ -48,7 +45,7 @@ export function readIntent({ reason, as }: Pick<IntentOptions, 'reason' | 'as'>)
   return parseInput(intentSchema, { operator: as ?? currentUser(), reason }, names);
 }
 
-/** Runs one command against the services. */
+/** Opens the services, runs `work`, and closes the services. */
 export async function withServices<Result>(
   { open }: OperatorRuntime,
   work: (services: OperatorServices) => Promise<Result>,

@@ -1,7 +1,7 @@
-// The shapes of the options of operators' commands.
+// Schemas of the options of operators' commands.
 import { z } from 'zod';
 
-/** The operator and the reason; each in one line, for logs. */
+/** Each text has one line, so that it fits a log line. */
 export const intentSchema = z.object({
   operator: z.string().regex(/^[\x21-\x7e]{1,128}$/, 'must be 1 to 128 visible ASCII characters'),
   reason: z
@@ -15,7 +15,7 @@ export const intentSchema = z.object({
 const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
 const DURATION = /^([1-9]\d{0,8})([smhd])$/;
 
-/** The length of a hold: until a time, or for a number of seconds; without either, until it is released. */
+/** The length of a hold: until a time, or for some seconds. With neither, the hold lasts until it is released. */
 export const lengthSchema = z
   .object({
     until: z.iso
@@ -36,10 +36,8 @@ export const lengthSchema = z
 
 const limit = z.coerce.number('must be a whole number').int('must be a whole number').min(1).max(1_000);
 
-/** The number of listed acts, the newest first. */
 export const logSchema = z.object({ limit });
 
-/** The filter of the listed failing hosts. */
 export const failingSchema = z.object({
   limit,
   errorClass: z

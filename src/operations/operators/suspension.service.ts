@@ -1,5 +1,5 @@
-// Suspends and resumes tenants. A suspension ends the tenant's tokens, also for the time after it. Waiting deliveries
-// are kept, for 30 days as all others.
+// Suspends and resumes tenants. A suspension ends the tenant's tokens for ever. Waiting deliveries are kept, at most 30
+// days as always.
 
 import type { RevocationService } from '../../authentication/tokens/revocation.service.ts';
 import type { TenantRecord, TenantService } from '../../identity/tenants/tenant.service.ts';
@@ -42,18 +42,19 @@ export function createSuspensionService({
 
   return {
     /**
-     * Suspends a tenant. From the commit on no delivery of the tenant begins an attempt; within a second every process
-     * refuses its requests and tokens with `policy_denied`. JWKS, metadata and introspection, which others need to
-     * refuse these tokens, stay available. Events that the service emits still wait for the tenant's receivers.
-     * Deliveries that have waited for 30 days are canceled, as for every tenant.
-     * @returns the tenant, and whether it changed: a suspended tenant stays as it is, and no act is recorded
+     * Suspends a tenant. After the commit no attempt for the tenant begins; within a second every process refuses its
+     * requests and tokens with `policy_denied`. JWKS, metadata and introspection stay available, because others need
+     * them to refuse these tokens. Events that the service emits wait for the tenant's receivers. Deliveries that have
+     * waited for 30 days are canceled, as for every tenant.
+     * @returns the tenant, and whether it changed: for a suspended tenant nothing changes, and no act is recorded
      * @throws ServiceError `not_found`
      */
     suspend: (intent: OperatorIntent, slug: string) => change(intent, slug, true),
 
     /**
-     * Resumes a tenant. Earlier tokens stay ended; its deliveries are attempted, paced, the oldest first.
-     * @returns as `suspend`
+     * Resumes a tenant. Earlier tokens stay ended; waiting deliveries are attempted at a limited rate, the oldest
+     * first.
+     * @returns like `suspend`
      * @throws ServiceError `not_found`
      */
     resume: (intent: OperatorIntent, slug: string) => change(intent, slug, false),

@@ -1,10 +1,10 @@
-// Wires what operators do across tenants, and its record.
+// Wires the operator acts and their log.
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createHostService } from './host.service.ts';
 import { createOperatorActService } from './operator-act.service.ts';
 import { createSuspensionService } from './suspension.service.ts';
 
-/** The record of what operators do. */
+/** Wires the log of operator acts. */
 export function wireOperatorActs(
   { database }: Platform,
   rooms: Needs<typeof createOperatorActService, 'database'>,

@@ -1,11 +1,10 @@
-// `countersign worker-version …`: sets which build of the workers gets the work. With --json, stdout has nothing but
-// the answer.
+// `countersign worker-version …`: sets which build of the workers receives work. With --json, stdout has only the
+// answer.
 import type { Command } from 'commander';
 import type { ListedVersions, WorkerVersions } from '../../platform/temporal/worker-version.ts';
 import { readIntent, withName } from './operator.commands.ts';
 import type { OperatorActService } from './operator-act.service.ts';
 
-/** Opens what the commands need; `close` lets the process end. */
 type Open = () => Promise<{
   versions: WorkerVersions;
   openActs: () => Pick<OperatorActService, 'list' | 'recordAlone'>;
@@ -60,7 +59,7 @@ export function registerWorkerVersionCommands(
       const intent = readIntent({ reason, ...options });
       return within(options, async ({ versions, openActs }) => {
         const acts = openActs();
-        // A change that could not be recorded is not made.
+        // This read fails when the database is away, so that no change is made that could not be recorded.
         await acts.list(1);
         const { current } = await versions.list();
         await versions.makeCurrent(buildId ?? '');

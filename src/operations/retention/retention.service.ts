@@ -1,5 +1,5 @@
-// Deletes data past its retention time, in small chunks with pauses, so that traffic is not slowed. A delivery that has
-// not ended is kept.
+// Deletes data past its retention time, in small chunks with pauses, so that traffic is not slowed. Unfinished
+// deliveries are kept.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../platform/database/database.ts';
 import { dropPartition, ensurePartitions, listOldPartitions } from '../../platform/database/partitions.ts';
@@ -8,13 +8,13 @@ import type { AccountService } from '../../webhooks/accounts/account.service.ts'
 import type { DeliveryExpiryService } from '../../webhooks/deliveries/delivery-expiry.service.ts';
 import { KEPT_DAYS, type StepResult } from './retention.ts';
 
-/** Deletes overdue rows, at most `limit`. @returns how many */
+/** Deletes at most `limit` overdue rows. @returns how many */
 export type Purge = (queryable: Queryable, limit: number) => Promise<number>;
 
-/** `beat` reports that a step is alive; `signal` stops it. */
+/** `beat` reports that a step is alive; `signal` stops the step. */
 export type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
 
-/** Rows that one statement deletes, and milliseconds that one call of a step may take. */
+/** `chunk`: rows that one statement deletes. `budget`: milliseconds that one call of a step may take. */
 const SETTINGS = { chunk: 1_000, budget: 60_000 } as const;
 
 /** @param options.purges by the name that an operator sees; each deletes in chunks */
@@ -34,8 +34,8 @@ export function createRetentionService({
   const { chunk, budget } = settings;
 
   /**
-   * Deletes chunk after chunk and pauses for as long as each took: retention uses at most half of one connection's
-   * time.
+   * Deletes chunk after chunk, and pauses after each for as long as it took, so that at most half of one connection's
+   * time is used.
    */
   const inChunks = async (remove: (limit: number) => Promise<number>, pulse: Pulse): Promise<StepResult> => {
     const began = performance.now();
@@ -52,25 +52,24 @@ export function createRetentionService({
   };
 
   return {
-    /** Creates the partitions of the next days. */
     makePartitions: async (): Promise<StepResult> => ({
       count: await ensurePartitions(database),
       more: false,
     }),
 
-    /** Ends deliveries that have waited for too long. */
+    /** Ends deliveries that have waited for more than `KEPT_DAYS`. */
     expireDeliveries: (pulse: Pulse): Promise<StepResult> =>
       inChunks((limit) => expiry.expire(KEPT_DAYS, limit), pulse),
 
-    /** Counts the deliveries of the days that are due, for the accounts. */
+    /** Counts the deliveries of each day whose account is due. */
     countAccounts: async (pulse: Pulse): Promise<StepResult> => ({
       count: await accounts.countDue(KEPT_DAYS, pulse),
       more: false,
     }),
 
     /**
-     * Drops the partitions of overdue days, each day after a last count of its deliveries. A partition that has an
-     * unfinished delivery or cannot be locked stays for the next run.
+     * Drops the partitions of overdue days, after a last count of the deliveries of the day. A partition with an
+     * unfinished delivery, or one that cannot be locked, stays for the next run.
      */
     dropPartitions: async (pulse: Pulse): Promise<StepResult> => {
       const kept = new Set<string>();
@@ -87,10 +86,8 @@ export function createRetentionService({
       return { count, more: false };
     },
 
-    /** Names of the purges. */
     purgeNames: (): string[] => Object.keys(purges),
 
-    /** Runs one purge. */
     purge: (name: string, pulse: Pulse): Promise<StepResult> => {
       const remove = purges[name];
       if (remove === undefined) return Promise.resolve({ count: 0, more: false });

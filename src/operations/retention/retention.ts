@@ -1,18 +1,18 @@
 // How long each kind of data is kept, and the report of a retention run.
 
-/** Days that events, deliveries and their attempts are kept, ended or not. Source: Specification, "Delivery". */
+/** Days for which events, deliveries and attempts are kept, ended or not. Source: Specification, "Delivery". */
 export const KEPT_DAYS = 30;
 
-/** Days that the accounts of deliveries are kept: a year and a month. */
+/** Days for which the daily accounts of deliveries are kept: a year and a month. */
 export const ACCOUNT_DAYS = 400;
 
-/** The result of one call of a step. `more`: its time ended before its work. */
+/** The result of one call of a step. `more`: the time of the call ended before the work was complete. */
 export type StepResult = { readonly count: number; readonly more: boolean };
 
-/** The result of a run, by the name of the step: rows or partitions deleted, created or counted. */
+/** By the name of a step: the number of rows or partitions deleted, created or counted. */
 export type RetentionReport = Readonly<Record<string, number>>;
 
-/** The report for an operator: a line for each step that did something. */
+/** The report for an operator: one line for each step that did something. */
 export function describeReport(report: RetentionReport, failed: readonly string[]): string {
   const lines = Object.entries(report)
     .filter(([, count]) => count > 0)

@@ -1,4 +1,4 @@
-// Wires retention: the purges of all rooms, and the retention time of each.
+// Wires retention with the purges of all rooms.
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createRetentionService } from './retention.service.ts';
 

@@ -1,11 +1,11 @@
-// Base64 and base64url for bytes, the same in Node.js, browsers and workers. Malformed text is refused, never repaired.
+// Base64 and base64url for bytes in Node.js, browsers and workers. Malformed text is refused, never repaired.
 
 const STANDARD = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 const URL_SAFE = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
 const ONE_ALPHABET = /^(?:[A-Za-z0-9+/]*|[A-Za-z0-9_-]*)={0,2}$/;
 
-/** The six bits of each base64 character, by character code; both alphabets share one table. */
+/** The six bits of each base64 character, by character code. Both alphabets share this table. */
 const SEXTETS = buildSextets();
 
 function buildSextets(): Uint8Array {
@@ -17,10 +17,10 @@ function buildSextets(): Uint8Array {
 }
 
 /**
- * Decodes base64, standard or URL-safe (not mixed), padded or not.
- * @returns the bytes, or null when the text is malformed: a foreign character, white space, wrong padding, or unused
- *   bits that are not zero (RFC 4648 §3.3 and §3.5), so that a byte string has exactly one
- *   accepted text in each alphabet, padded or not.
+ * Decodes base64, standard or URL-safe (not mixed), padded or not. Each byte string has exactly one accepted text in
+ * each alphabet, with and without padding.
+ * @returns null when the text is malformed: a foreign character, white space, wrong padding, or unused bits that are
+ *   not zero (RFC 4648 §3.3 and §3.5)
  */
 export function decodeBase64(text: string): Uint8Array | null {
   if (!ONE_ALPHABET.test(text)) return null;
@@ -45,13 +45,13 @@ export function decodeBase64(text: string): Uint8Array | null {
   return unused === 0 ? bytes : null;
 }
 
-/** Encodes bytes as standard base64 with padding (RFC 4648 §4). */
+/** Standard base64 with padding (RFC 4648 §4). */
 export function encodeBase64(bytes: Uint8Array): string {
   const text = encodeWith(STANDARD, bytes);
   return text + '='.repeat((4 - (text.length % 4)) % 4);
 }
 
-/** Encodes bytes as base64url without padding (RFC 4648 §5, RFC 7515 §2). */
+/** Base64url without padding (RFC 4648 §5, RFC 7515 §2). */
 export function encodeBase64Url(bytes: Uint8Array): string {
   return encodeWith(URL_SAFE, bytes);
 }

@@ -1,5 +1,5 @@
-// The three curves under the four algorithms: their names, and which byte strings are points on them. Points with which
-// a signature could be forged are refused.
+// The three curves of the four algorithms: their names, and the checks of points. Points that allow a forged signature
+// are refused.
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { p256 } from '@noble/curves/nist.js';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
@@ -9,12 +9,12 @@ import type { KeyAlgorithm } from './algorithm.ts';
 /** Curve names as JOSE writes them (RFC 7518 §6.2.1.1, RFC 8037 §2, RFC 8812 §3.1). */
 export type CurveName = 'Ed25519' | 'P-256' | 'secp256k1';
 
-/** Why a byte string is no acceptable point; worded to follow the name of the field. */
+/** A byte string is no acceptable point; the message follows the name of the field. */
 export class PointError extends Error {
   override readonly name = 'PointError';
 }
 
-/** The curve of each algorithm. bip340 is Schnorr over the curve of es256k, with x-only keys. */
+/** bip340 is Schnorr over the curve of es256k, with x-only keys. */
 export const CURVE_OF: Readonly<Record<KeyAlgorithm, CurveName>> = {
   ed25519: 'Ed25519',
   es256: 'P-256',
@@ -22,7 +22,7 @@ export const CURVE_OF: Readonly<Record<KeyAlgorithm, CurveName>> = {
   bip340: 'secp256k1',
 };
 
-/** The lengths in bytes that a raw key of each algorithm may have. */
+/** Allowed lengths in bytes of a raw key. */
 export const RAW_KEY_LENGTHS: Readonly<Record<KeyAlgorithm, readonly number[]>> = {
   ed25519: [32],
   es256: [33, 64, 65],
@@ -37,9 +37,9 @@ const DECODE_POINT: Readonly<Record<CurveName, (bytes: Uint8Array) => Uint8Array
 };
 
 /**
- * Checks a point and gives its one canonical encoding: 32 bytes for Ed25519, the 65-byte uncompressed SEC1 form else.
- * @param bytes 32 bytes (Ed25519; RFC 8032 §5.1.2), or SEC1 compressed, uncompressed, or `x‖y` (64 bytes).
- * @throws PointError when it is off the curve, the identity, of small order, or not canonically encoded.
+ * Checks a point. @returns its one canonical encoding: 32 bytes for Ed25519, else the 65-byte uncompressed SEC1 form
+ * @param bytes 32 bytes (Ed25519; RFC 8032 §5.1.2), or SEC1 compressed, uncompressed, or `x‖y` (64 bytes)
+ * @throws PointError when it is off the curve, the identity, of small order, or not canonically encoded
  */
 export function decodePoint(curve: CurveName, bytes: Uint8Array): Uint8Array {
   return DECODE_POINT[curve](bytes);
@@ -57,8 +57,9 @@ export function compressPoint(uncompressed: Uint8Array): Uint8Array {
 }
 
 /**
- * The 65-byte form of the other secp256k1 point with the same x coordinate. @param uncompressed 65 bytes. @throws
- * PointError
+ * Returns the 65-byte form of the other secp256k1 point with the same x coordinate.
+ * @param uncompressed 65 bytes
+ * @throws PointError
  */
 export function negatePoint(uncompressed: Uint8Array): Uint8Array {
   const isOdd = compressPoint(uncompressed)[0] === 0x03;

@@ -1,4 +1,4 @@
-// Describes public keys as JWKs by JSON Schema, for the OpenAPI document.
+// JSON Schemas of public JWKs, for the OpenAPI document.
 import { JWK_CURVES, type JwkKind, PRIVATE_MEMBERS } from './jwk.ts';
 
 const base64Url = (characters: number) => ({
@@ -12,9 +12,9 @@ const COMMON = {
 };
 
 /**
- * JSON Schema (2020-12) of public keys of these kinds (RFC 7518 §6, RFC 8037 §2, RFC 8812 §3.1). Members that it does
- * not name are allowed, those of private keys are not.
- * @param id name of the schema among the components of the description
+ * JSON Schema (2020-12) of public keys of these kinds (RFC 7518 §6, RFC 8037 §2, RFC 8812 §3.1). Unknown members are
+ * allowed, members of private keys are not.
+ * @param id name of the schema among the components of the OpenAPI document
  * @param kinds curves, and `RSA`
  */
 export function describeJwk(id: string, kinds: readonly JwkKind[]): Record<string, unknown> & { id: string } {

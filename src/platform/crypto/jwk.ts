@@ -1,5 +1,5 @@
-// Public keys as JWKs (RFC 7517): the kinds that the service knows, their members and their thumbprints.
-// It judges the form only: a point off its curve is found when the key is imported.
+// Public keys as JWKs (RFC 7517): their kinds, members and thumbprints. Only the form is checked here: a point that is
+// not on its curve is refused when the key is imported.
 import { sha256 } from '@noble/hashes/sha2.js';
 import { decodeBase64, encodeBase64Url } from './base64.ts';
 
@@ -8,7 +8,7 @@ type Members = Readonly<Record<string, unknown>>;
 /** Members that hold private or shared material in any kind of JWK (RFC 7518 §6.2.2, §6.3.2, §6.4; RFC 8037 §2). */
 export const PRIVATE_MEMBERS: readonly string[] = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 
-/** Curves by their `crv` (RFC 7518 §6.2.1, RFC 8037 §2, RFC 8812 §3.1); `bytes` of each coordinate. */
+/** Curves by their `crv` (RFC 7518 §6.2.1, RFC 8037 §2, RFC 8812 §3.1); `bytes`: length of each coordinate. */
 export const JWK_CURVES = {
   'P-256': { kty: 'EC', coordinates: ['x', 'y'], bytes: 32 },
   secp256k1: { kty: 'EC', coordinates: ['x', 'y'], bytes: 32 },
@@ -31,19 +31,19 @@ export type CurveJwk = {
 /** The required members of a public RSA key (RFC 7518 §6.3.1). */
 export type RsaJwk = { readonly kty: 'RSA'; readonly n: string; readonly e: string };
 
-/** The first private member of a JWK; its value does not matter. */
+/** @returns the name of the first private member, with any value */
 export function findPrivateMember(jwk: Members): string | undefined {
   return PRIVATE_MEMBERS.find((member) => Object.hasOwn(jwk, member));
 }
 
-/** The member by which a JWK says that it does not verify signatures (RFC 7517 §4.2, §4.3). */
+/** @returns the member that excludes the verification of signatures (RFC 7517 §4.2, §4.3) */
 export function findWrongPurpose({ use, key_ops: operations }: Members): 'use' | 'key_ops' | undefined {
   if (use !== undefined && use !== 'sig') return 'use';
   const verifies = operations === undefined || (Array.isArray(operations) && operations.includes('verify'));
   return verifies ? undefined : 'key_ops';
 }
 
-/** The kind of a JWK by `kty` and `crv`; undefined when they do not fit each other, or are not known. */
+/** The kind of a JWK by `kty` and `crv`; undefined when the pair is unknown. */
 export function kindOf({ kty, crv }: Members): JwkKind | undefined {
   if (kty === 'RSA') return 'RSA';
   return isCurve(crv) && JWK_CURVES[crv].kty === kty ? crv : undefined;
@@ -63,14 +63,14 @@ export function readPublicJwk(kind: JwkKind, jwk: Members): CurveJwk | RsaJwk | 
   return isText(y) && decodeMember(y)?.length === bytes ? { kty, crv: kind, x, y } : null;
 }
 
-/** Decodes a member of a JWK. @returns its bytes; null unless it is canonical base64url, unpadded, of one byte or more */
+/** @returns the bytes of a member; null unless it is canonical base64url, unpadded, of one byte or more */
 export function decodeMember(value: unknown): Uint8Array | null {
   return isText(value) && /^[A-Za-z0-9_-]+$/.test(value) ? decodeBase64(value) : null;
 }
 
 /**
- * The size of an RSA key. @returns null when `n` or `e` is malformed, or has a leading zero (RFC 7518 §6.3.1): with
- * one, a number has a second text, a key a second thumbprint, and a short modulus seems long
+ * The size of an RSA key. @returns null when `n` or `e` is malformed or has a leading zero (RFC 7518 §6.3.1): a leading
+ * zero would give the same key a second thumbprint, and make a short modulus appear long
  */
 export function measureRsa({ n, e }: Members): { bits: number; exponent: Uint8Array } | null {
   const [modulus, exponent] = [decodeMember(n), decodeMember(e)];
@@ -78,7 +78,7 @@ export function measureRsa({ n, e }: Members): { bits: number; exponent: Uint8Ar
   return { bits: modulus.length * 8 - Math.clz32(modulus[0]) + 24, exponent };
 }
 
-/** RFC 7638 with SHA-256, base64url: over the required members in lexical order, without white space. */
+/** RFC 7638 thumbprint with SHA-256 in base64url, over the required members in lexical order. */
 export function thumbprintOf(jwk: CurveJwk | RsaJwk): string {
   const { crv, e, kty, n, x, y }: Partial<Record<'crv' | 'e' | 'kty' | 'n' | 'x' | 'y', string>> = jwk;
   // JSON.stringify omits undefined members.

@@ -1,11 +1,11 @@
-// Signed tokens (RFC 7515): which kind of key each algorithm has, and the strict parser of the compact form.
-// The parser checks no signature: jws.node.ts does.
+// Signed tokens (RFC 7515): the kind of key of each algorithm, and the strict parser of the compact form. The parser
+// verifies no signature; jws.node.ts does.
 import { decodeBase64 } from './base64.ts';
 import type { JwkKind } from './jwk.ts';
 
 /**
- * The kind of key of each signature algorithm (RFC 7518 §3.1, RFC 8037 §3.1, RFC 9864 §2.2): asymmetric ones only.
- * `EdDSA` is the older name of `Ed25519`, and means that curve only. No ES256K: few JOSE libraries have it.
+ * The kind of key of each signature algorithm (RFC 7518 §3.1, RFC 8037 §3.1, RFC 9864 §2.2), asymmetric algorithms
+ * only. `EdDSA` is the older name of `Ed25519`. ES256K is missing because few JOSE libraries support it.
  */
 export const JWS_ALGORITHMS = {
   RS256: 'RSA',
@@ -23,13 +23,10 @@ export const JWS_ALGORITHMS = {
 
 export type JwsAlgorithm = keyof typeof JWS_ALGORITHMS;
 
-/**
- * Characters of the longest token that is read, 8 KiB: more than any token of this service has, less than a header may
- * have.
- */
+/** The most characters of a token: more than this service issues, fewer than a header may have. */
 export const LONGEST_TOKEN = 8_192;
 
-/** `signed` is what the signature is over: the first two parts with their dot. */
+/** `signed`: the first two parts with their dot, over which the signature is made. */
 export type CompactJws = {
   readonly header: Readonly<Record<string, unknown>>;
   readonly payload: Readonly<Record<string, unknown>>;

@@ -1,8 +1,8 @@
-// The one error of reading public keys. Its message holds no part of the key that was sent.
+// The error of the functions that read public keys. Its message contains no part of the key.
 
 export type PublicKeyErrorReason = 'malformed' | 'private_key' | 'wrong_algorithm' | 'invalid_point';
 
-/** A refused public key. The message completes a sentence that begins with the field's name: "public_key …". */
+/** A refused public key. The message follows the name of the field: "public_key …". */
 export class PublicKeyError extends Error {
   override readonly name = 'PublicKeyError';
   readonly reason: PublicKeyErrorReason;

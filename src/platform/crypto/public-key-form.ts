@@ -1,5 +1,5 @@
-// Opens the outer form of a public key: JWK, PEM, DER, hex or base64. It does not check the point inside. Errors repeat
-// no part of the input, which could be a private key.
+// Reads the outer form of a public key: JWK, PEM, DER, hex or base64, without a check of the point. Errors repeat no
+// part of the input, which could be a private key.
 import { concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import type { KeyAlgorithm } from './algorithm.ts';
 import { decodeBase64 } from './base64.ts';
@@ -8,19 +8,19 @@ import { decodeMember, findPrivateMember, findWrongPurpose } from './jwk.ts';
 import { PublicKeyError } from './public-key-error.ts';
 import { isPrivateKeyDer, nameForeignKey, parseSpki } from './spki.ts';
 
-/** `bytes`: the point as it was encoded. `curve` is missing for a raw key, which does not name one. */
+/** `bytes`: the encoded point. `curve` is missing for a raw key, which does not name its curve. */
 export type KeyMaterial = {
   readonly bytes: Uint8Array;
   readonly curve?: CurveName | undefined;
   readonly jwkAlgorithm?: KeyAlgorithm | undefined;
 };
 
-/** Characters of the longest text that is read: an RSA-8192 PEM, which gets an answer that names it, has fewer. */
+/** The most characters of a key text. An RSA-8192 PEM is shorter, so that it gets an error that names RSA. */
 const LONGEST_TEXT = 4096;
 
 const CURVES: readonly string[] = ['Ed25519', 'P-256', 'secp256k1'] satisfies CurveName[];
 
-/** JWK `alg` values of our algorithms (RFC 7518 §3.1, RFC 8037 §3.1, RFC 8812 §3.2, RFC 9864 §2). */
+/** JWK `alg` values of the four algorithms (RFC 7518 §3.1, RFC 8037 §3.1, RFC 8812 §3.2, RFC 9864 §2). */
 const JWK_ALGORITHMS: Readonly<Record<string, KeyAlgorithm>> = {
   EdDSA: 'ed25519',
   Ed25519: 'ed25519',
@@ -29,10 +29,10 @@ const JWK_ALGORITHMS: Readonly<Record<string, KeyAlgorithm>> = {
 };
 
 /**
- * Opens a key of any form.
- * @param rawLengths lengths in bytes of a raw key: a text that is hex and of such a length is hex, also if it were
- *   base64.
- * @throws PublicKeyError `malformed`, `private_key`, or `wrong_algorithm` for kinds of keys that no algorithm here has.
+ * Reads a key of any form.
+ * @param rawLengths allowed lengths in bytes of a raw key. A text that is hex of such a length is read as hex, even if
+ *   it is also base64
+ * @throws PublicKeyError `malformed`, `private_key`, or `wrong_algorithm` for kinds of keys that no algorithm here uses
  */
 export function readKeyMaterial(
   input: string | Readonly<Record<string, unknown>>,

@@ -1,5 +1,5 @@
-// Reads public keys in every form that clients send, and names them by fingerprint. Keys for which signatures can be
-// forged are refused. Messages repeat nothing of a private key that a client sends by mistake.
+// Reads public keys in every form that clients send, and computes their fingerprints. Keys that allow forged signatures
+// are refused. Messages contain no part of a private key that a client sends by mistake.
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
 import type { KeyAlgorithm } from './algorithm.ts';
@@ -20,12 +20,11 @@ import { type KeyMaterial, readKeyMaterial } from './public-key-form.ts';
 import { buildSpki } from './spki.ts';
 
 /**
- * A checked public key. `raw` is canonical and what the fingerprint is over: 32 bytes for ed25519 and bip340 (x-only),
- * the 65-byte uncompressed SEC1 point for es256 and es256k.
+ * A checked public key. `raw` has the canonical bytes, over which the fingerprint is computed: 32 bytes for ed25519 and
+ * bip340 (x-only), the 65-byte uncompressed SEC1 point for es256 and es256k.
  */
 export type PublicKey = { readonly algorithm: KeyAlgorithm; readonly raw: Uint8Array };
 
-/** The names of keys on this curve in answers. */
 const ALGORITHMS_ON: Readonly<Record<CurveName, string>> = {
   Ed25519: 'an ed25519 key',
   'P-256': 'a P-256 (es256) key',
@@ -34,10 +33,10 @@ const ALGORITHMS_ON: Readonly<Record<CurveName, string>> = {
 
 /**
  * Reads a public key of the given algorithm.
- * @param input a JWK object, an SPKI PEM, SPKI DER in base64, or the raw key in hex (tried first) or base64: 32 bytes
- *   for ed25519; 32 bytes x-only or 33 bytes compressed for bip340; SEC1, compressed or not, or `x‖y` for es256 and
- *   es256k. bip340 also takes a secp256k1 JWK or SPKI: its x coordinate counts, the parity of y does not (BIP 340).
- * @throws PublicKeyError for anything else; its message completes a sentence that begins with the field's name.
+ * @param input a JWK object, an SPKI PEM, SPKI DER in base64, or the raw key in hex (tried first) or base64. Raw keys:
+ *   32 bytes for ed25519; 32 bytes x-only or 33 bytes compressed for bip340; SEC1, compressed or not, or `x‖y` for
+ *   es256 and es256k. bip340 also accepts a secp256k1 JWK or SPKI, and ignores the parity of y (BIP 340)
+ * @throws PublicKeyError for any other input; its message follows the name of the field
  */
 export function parsePublicKey(
   algorithm: KeyAlgorithm,
@@ -65,10 +64,7 @@ export function parsePublicKey(
   }
 }
 
-/**
- * Whether these are the canonical bytes of an acceptable key: what `parsePublicKey` would give as `raw`.
- * For keys that were stored as raw bytes and are about to be used.
- */
+/** True when `raw` has the canonical bytes of an acceptable key. Used for stored raw keys before their use. */
 export function isCanonicalPublicKey(algorithm: KeyAlgorithm, raw: Uint8Array): boolean {
   const length = algorithm === 'es256' || algorithm === 'es256k' ? 65 : 32;
   if (raw.length !== length) return false;
@@ -87,10 +83,9 @@ export function fingerprint(raw: Uint8Array): string {
 }
 
 /**
- * Other values that tools compute as a fingerprint of the same key: lowercase hex SHA-256 of the SPKI DER, and of the
- * compressed point where there is one. A bip340 key has those of both points with its x, since its maker may have kept
- * either; the first two are of the even one. They are those of an es256k key too, so an alias can name two keys; the
- * fingerprint itself names one.
+ * Other fingerprints that tools compute for the same key, as lowercase hex SHA-256: over the SPKI DER, and over the
+ * compressed point where one exists. A bip340 key has those of both points with its x, because its maker may have used
+ * either point; those of the even point come first. An es256k key has the same aliases, so an alias can name two keys.
  */
 export function fingerprintAliases(key: PublicKey): string[] {
   if (key.algorithm === 'ed25519') return [fingerprint(toSpkiDer(key))];
@@ -103,7 +98,7 @@ export function fingerprintAliases(key: PublicKey): string[] {
 
 /**
  * The public key as a JWK with its required members only (RFC 7518 §6.2, RFC 8037 §2, RFC 8812 §3). No JWK is
- * registered for bip340: it is given as the secp256k1 point with an even y, which `parsePublicKey` reads back.
+ * registered for bip340, so such a key is given as the secp256k1 point with an even y.
  */
 export function toJwk(key: PublicKey): CurveJwk {
   const point = toPoint(key);
@@ -116,14 +111,15 @@ export function toJwk(key: PublicKey): CurveJwk {
   };
 }
 
-/** The key's SubjectPublicKeyInfo in DER (RFC 5280 §4.1.2.7), with an uncompressed point; bip340 with an even y. */
+/**
+ * The SubjectPublicKeyInfo in DER (RFC 5280 §4.1.2.7), with an uncompressed point; for bip340 the point with an even y.
+ */
 export function toSpkiDer(key: PublicKey): Uint8Array {
   return buildSpki(CURVE_OF[key.algorithm], toPoint(key));
 }
 
 /**
- * The RFC 7638 thumbprint of `toJwk(key)`.
- * A bip340 key shares it with the es256k key on the same point.
+ * The RFC 7638 thumbprint of `toJwk(key)`. A bip340 key has the same thumbprint as the es256k key on the same point.
  */
 export function jwkThumbprint(key: PublicKey): string {
   return thumbprintOf(toJwk(key));
@@ -148,7 +144,7 @@ function checkRawLength(algorithm: KeyAlgorithm, bytes: Uint8Array): void {
   );
 }
 
-/** A raw point does not name its curve; when it lies on the other curve of the same size, the message says so. */
+/** A raw point does not name its curve, so the message says when the point lies on the other curve of the same size. */
 function describePointError(
   algorithm: KeyAlgorithm,
   material: KeyMaterial,
@@ -162,7 +158,7 @@ function describePointError(
 }
 
 function isPointOn(curve: CurveName, bytes: Uint8Array): boolean {
-  // A compressed x lies on either curve half of the time, so only a full point identifies the curve.
+  // About half of all compressed points lie on both curves, so only a full point identifies the curve.
   if (bytes.length === 33) return false;
   try {
     decodePoint(curve, bytes);

@@ -1,5 +1,5 @@
 // Seals secrets at rest with AES-256-GCM under a master key. A secret opens only in the context for which it was
-// sealed; errors hold no part of a key or of the plaintext.
+// sealed. Errors contain no part of a key or of the plaintext.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
 /** `id`: 1–255 bytes of UTF-8, written into each ciphertext. `key`: 32 bytes. */
@@ -7,7 +7,6 @@ export type MasterKey = { readonly id: string; readonly key: Uint8Array };
 
 export type SecretBoxErrorReason = 'malformed' | 'unknown_master_key' | 'refused';
 
-/** A sealed secret that cannot be opened: malformed, sealed with an unknown key, changed or moved. */
 export class SecretBoxError extends Error {
   override readonly name = 'SecretBoxError';
   readonly reason: SecretBoxErrorReason;
@@ -24,9 +23,9 @@ const TAG_LENGTH = 16;
 
 /**
  * Seals a secret with the first master key.
- * @param context what the secret belongs to, such as `issuer-key:<kid>`; `openSecret` must be given the same.
- * @returns version (1 byte), length of the key id (1), key id, nonce (12), ciphertext, tag (16). The header and the
- *   context are authenticated with it (NIST SP 800-38D, additional authenticated data).
+ * @param context identifies the owner of the secret, such as `issuer-key:<kid>`; `openSecret` needs the same text
+ * @returns version (1 byte), length of the key id (1), key id, nonce (12), ciphertext, tag (16); header and context are
+ *   additional authenticated data (NIST SP 800-38D)
  */
 export function sealSecret(masterKeys: readonly MasterKey[], context: string, plaintext: Uint8Array): Buffer {
   const [masterKey] = masterKeys;
@@ -42,9 +41,9 @@ export function sealSecret(masterKeys: readonly MasterKey[], context: string, pl
 }
 
 /**
- * Opens a text of `sealSecret` with the master key that it names.
- * @throws SecretBoxError `malformed`, `unknown_master_key`, or `refused` when it was changed, or sealed for another
- *   context or with another key of the same id.
+ * Opens the bytes of `sealSecret` with the master key that they name.
+ * @throws SecretBoxError `malformed`, `unknown_master_key`, or `refused` when they were changed, or sealed for another
+ *   context or with another key of the same id
  */
 export function openSecret(masterKeys: readonly MasterKey[], context: string, sealed: Uint8Array): Buffer {
   const { header, keyId, nonce, ciphertext, tag } = splitBox(sealed);

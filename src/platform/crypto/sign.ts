@@ -1,5 +1,5 @@
-// Makes private keys and signatures of all four algorithms, wherever JavaScript runs: for agents, the demo and tests.
-// The service does not import it: agents sign, the service only verifies.
+// Makes private keys and signatures of all four algorithms in any JavaScript runtime, for agents, the demo and tests.
+// The service does not import this file, because it only verifies.
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { p256 } from '@noble/curves/nist.js';
 import { schnorr, secp256k1 } from '@noble/curves/secp256k1.js';
@@ -45,7 +45,7 @@ export function generatePrivateKey(algorithm: KeyAlgorithm): Uint8Array {
   return SIGNERS[algorithm].generate();
 }
 
-/** The public key of a private one, with its canonical raw bytes. */
+/** @returns the public key with its canonical raw bytes */
 export function derivePublicKey(algorithm: KeyAlgorithm, privateKey: Uint8Array): PublicKey {
   return { algorithm, raw: SIGNERS[algorithm].derive(privateKey) };
 }
@@ -53,8 +53,8 @@ export function derivePublicKey(algorithm: KeyAlgorithm, privateKey: Uint8Array)
 /**
  * Signs a payload: ed25519 over the bytes, es256 and es256k over their SHA-256, bip340 over their SHA-256 as its
  * message.
- * @param form of an ECDSA signature: `r‖s` (the default) or DER. The others have one form.
- * @returns the signature in standard base64 with padding.
+ * @param form of an ECDSA signature: `r‖s` (the default) or DER; the other algorithms have one form
+ * @returns the signature in standard base64 with padding
  */
 export function signPayload(
   algorithm: KeyAlgorithm,

@@ -1,12 +1,11 @@
-// Decodes a signature, without any key. Its form follows from the length alone, so that no text can be read in two
-// ways.
+// Decodes a signature without any key. Its length alone decides its form, so that no text can be read in two ways.
 import type { KeyAlgorithm } from './algorithm.ts';
 import { decodeBase64 } from './base64.ts';
 
-/** Bytes of a signature in the form that is verified: `R‖S` (RFC 8032), `r‖s` (IEEE P1363), or BIP 340's. */
+/** Bytes of a signature in the form that is verified: `R‖S` (RFC 8032), `r‖s` (IEEE P1363), or BIP 340. */
 const SIGNATURE_LENGTH = 64;
 
-/** Characters of the base64 of the longest DER signature, 72 bytes. */
+/** Base64 characters of the longest DER signature, which has 72 bytes. */
 const LONGEST_TEXT = 96;
 
 const OPEN: Readonly<Record<KeyAlgorithm, (bytes: Uint8Array) => Uint8Array | null>> = {
@@ -19,8 +18,8 @@ const OPEN: Readonly<Record<KeyAlgorithm, (bytes: Uint8Array) => Uint8Array | nu
 /**
  * Decodes a signature.
  * @param text base64, standard or URL-safe, padded or not. ed25519 and bip340: exactly 64 bytes. es256 and es256k: 64
- *   bytes are `r‖s`, anything else is DER (RFC 3279 §2.2.3), strictly: no BER, nothing after it.
- * @returns 64 bytes, or null when the text has no such form. Whether r and s are in range is for the verification.
+ *   bytes are `r‖s`, any other length is strict DER (RFC 3279 §2.2.3) without BER forms or trailing bytes
+ * @returns 64 bytes, or null for another form. The verification checks the range of r and s
  */
 export function decodeSignature(algorithm: KeyAlgorithm, text: string): Uint8Array | null {
   if (text.length > LONGEST_TEXT) return null;
@@ -43,7 +42,8 @@ function openEcdsa(bytes: Uint8Array): Uint8Array | null {
 }
 
 /**
- * Two 33-byte integers make 72 bytes in all, so every length fits the short form, and the long form is never minimal.
+ * Both integers together have at most 70 bytes with their headers, so the short form of every length is the minimal
+ * one.
  */
 function decodeDer(der: Uint8Array): Uint8Array | null {
   if (der[0] !== 0x30 || der[1] !== der.length - 2) return null;

@@ -1,5 +1,5 @@
-// SubjectPublicKeyInfo (RFC 5280 §4.1.2.7) of the three curves, by their fixed DER prefixes. A prefix must match to the
-// byte, since DER has one encoding for each of these keys.
+// SubjectPublicKeyInfo (RFC 5280 §4.1.2.7) of the three curves. Each form has one fixed DER prefix, compared byte by
+// byte.
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import type { CurveName } from './curve.ts';
 
@@ -14,7 +14,7 @@ const FORMS: readonly SpkiForm[] = [
   { curve: 'secp256k1', prefix: '3036301006072a8648ce3d020106052b8104000a032200', pointLength: 33 },
 ];
 
-/** Object identifiers of keys that clients send by mistake, as encoded in DER, with the name for the answer. */
+/** DER object identifiers of keys that clients send by mistake, with their names for the error message. */
 const FOREIGN_KEYS: readonly (readonly [oid: string, name: string])[] = [
   ['06092a864886f70d010101', 'RSA'],
   ['06032b656e', 'X25519'],
@@ -24,7 +24,7 @@ const FOREIGN_KEYS: readonly (readonly [oid: string, name: string])[] = [
   ['06052b81040023', 'P-521'],
 ];
 
-/** Finds the curve and the point in an SPKI. @returns null when it is none of the known forms, to the byte. */
+/** Reads the curve and the point of an SPKI. @returns null unless it is exactly one of the known forms */
 export function parseSpki(der: Uint8Array): { curve: CurveName; point: Uint8Array } | null {
   const hex = bytesToHex(der);
   const form = FORMS.find(
@@ -33,22 +33,20 @@ export function parseSpki(der: Uint8Array): { curve: CurveName; point: Uint8Arra
   return form === undefined ? null : { curve: form.curve, point: der.slice(form.prefix.length / 2) };
 }
 
-/** Builds the SPKI around a canonical point: 32 bytes for Ed25519, 65 bytes else. */
+/** Builds the SPKI of a canonical point: 32 bytes for Ed25519, else 65 bytes. */
 export function buildSpki(curve: CurveName, point: Uint8Array): Uint8Array {
   const form = FORMS.find((candidate) => candidate.curve === curve && candidate.pointLength === point.length);
   if (form === undefined) throw new RangeError(`no SPKI of ${curve} holds a point of ${point.length} bytes`);
   return concatBytes(hexToBytes(form.prefix), point);
 }
 
-/** The name of the kind of key inside a DER structure that `parseSpki` does not know, or null. */
+/** @returns the kind of a key in DER that `parseSpki` does not accept, or null when it is unknown */
 export function nameForeignKey(der: Uint8Array): string | null {
   const head = bytesToHex(der.subarray(0, 40));
   return FOREIGN_KEYS.find(([oid]) => head.includes(oid))?.[1] ?? null;
 }
 
-/**
- * Whether a DER structure is a private key: PKCS #8 (RFC 5208), PKCS #1 or SEC 1 begin with an INTEGER version 0 or 1.
- */
+/** True for a private key in DER: PKCS #8 (RFC 5208), PKCS #1 and SEC 1 begin with an INTEGER version 0 or 1. */
 export function isPrivateKeyDer(der: Uint8Array): boolean {
   return /^30(?:[0-7].|81..|82....)02010[01]/.test(bytesToHex(der.subarray(0, 7)));
 }

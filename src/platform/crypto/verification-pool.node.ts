@@ -1,5 +1,5 @@
-// Worker threads for BIP 340: one verification takes a millisecond of JavaScript, too long for the event loop. When a
-// thread dies, its verifications are done on the calling thread.
+// Worker threads that verify BIP 340 signatures, because one verification takes a millisecond of JavaScript. When a
+// thread dies, the calling thread does its verifications.
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
@@ -7,10 +7,7 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { ServiceError } from '../errors/service-error.ts';
 import { verifyBip340 } from './verify-signature-portable.ts';
 
-/**
- * Verifications that may wait for one thread: about two seconds of its work. Further ones are refused, to be tried
- * again later.
- */
+/** Verifications that may wait for one thread, about two seconds of work. Further verifications are refused. */
 const LONGEST_QUEUE = 1_000;
 
 type Job = {
@@ -24,8 +21,8 @@ type Job = {
 type Thread = { readonly worker: Worker; readonly jobs: Map<number, Job> };
 
 /**
- * The thread's program. It is text, because a file would be TypeScript in the tests and JavaScript when built, and the
- * path of a worker is not rewritten by the compiler. `messages` are tried in order, as `verifyBip340` does.
+ * The program of a thread. It is text because a file would be TypeScript in tests and JavaScript after a build, and the
+ * compiler does not rewrite the path of a worker. It tries `messages` in order, like `verifyBip340`.
  */
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads');
@@ -38,9 +35,9 @@ parentPort.on('message', async ({ id, signature, messages, publicKey }) => {
 `;
 
 /**
- * Creates the pool; a thread starts with the first work for it and keeps no process alive.
- * @param size the number of threads; with 0 every verification runs on the calling thread.
- * @param longestQueue verifications that wait for one thread.
+ * Creates the pool. A thread starts with its first verification and keeps no process alive.
+ * @param size number of threads; with 0 the calling thread verifies
+ * @param longestQueue verifications that may wait for one thread
  */
 export function createVerificationPool({
   size,
@@ -53,7 +50,7 @@ export function createVerificationPool({
   let nextId = 0;
   let isClosed = false;
 
-  /** Gives the thread with the least work, and starts it when there is none yet. */
+  /** Picks the thread with the fewest verifications, and starts it if necessary. */
   function pickThread(): Thread | null {
     if (isClosed || threads.length === 0) return null;
     const idle = threads.findIndex((thread) => thread !== null && thread.jobs.size === 0);
@@ -78,7 +75,7 @@ export function createVerificationPool({
       if (thread.jobs.size === 0) worker.unref();
       job?.settle(isValid);
     });
-    // An 'error' is always followed by 'exit', where the work is taken back.
+    // Every 'error' is followed by 'exit', whose listener gives the work to the calling thread.
     worker.on('error', () => {});
     worker.on('exit', () => {
       if (threads[slot] === thread) threads[slot] = null;
@@ -90,8 +87,10 @@ export function createVerificationPool({
 
   return {
     /**
-     * As `verifyBip340`, on another thread. @param signature 64 bytes. @param publicKey 32 bytes, x-only.
-     * @throws ServiceError `temporarily_unavailable` when too many wait
+     * Like `verifyBip340`, on another thread.
+     * @param signature 64 bytes
+     * @param publicKey 32 bytes, x-only
+     * @throws ServiceError `temporarily_unavailable` when too many verifications wait
      */
     async verify(signature: Uint8Array, payload: Uint8Array, publicKey: Uint8Array): Promise<boolean> {
       const thread = pickThread();
@@ -109,7 +108,7 @@ export function createVerificationPool({
         thread.worker.postMessage({ id: job.id, signature, messages, publicKey });
       });
     },
-    /** Ends the threads; verifications under way are finished on the calling thread. */
+    /** Ends the threads; the calling thread finishes their verifications. */
     async close(): Promise<void> {
       isClosed = true;
       await Promise.all(threads.map((thread) => thread?.worker.terminate()));

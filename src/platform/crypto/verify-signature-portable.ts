@@ -1,5 +1,5 @@
-// Verifies signatures with JavaScript alone, for browsers and other runtimes without node:crypto. A property test
-// checks that it decides as verify-signature.node.ts does.
+// Verifies signatures without node:crypto, for browsers and other runtimes. A property test checks that the results
+// equal those of verify-signature.node.ts.
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { p256 } from '@noble/curves/nist.js';
 import { schnorr, secp256k1 } from '@noble/curves/secp256k1.js';
@@ -10,8 +10,8 @@ import { isCanonicalPublicKey } from './public-key.ts';
 import { decodeSignature } from './signature.ts';
 
 /**
- * `publicKey`: canonical raw bytes, as `parsePublicKey` gives them. `payload`: the exact bytes that were signed.
- * `signature`: base64 in any of the accepted forms.
+ * `publicKey`: canonical raw bytes from `parsePublicKey`. `payload`: the exact signed bytes. `signature`: base64 in any
+ * accepted form.
  */
 export type SignatureInput = {
   readonly algorithm: KeyAlgorithm;
@@ -22,7 +22,7 @@ export type SignatureInput = {
 
 type Verify = (signature: Uint8Array, payload: Uint8Array, publicKey: Uint8Array) => boolean;
 
-/** noble refuses high S by default; a high-S ECDSA signature is as valid as its twin, and most signers make both. */
+/** noble refuses high S by default, but such ECDSA signatures are valid too, and most signers make them. */
 const ECDSA = { prehash: true, lowS: false, format: 'compact' } as const;
 
 const VERIFY: Readonly<Record<KeyAlgorithm, Verify>> = {
@@ -33,9 +33,9 @@ const VERIFY: Readonly<Record<KeyAlgorithm, Verify>> = {
 };
 
 /**
- * Whether the signature is this key's over the payload: ed25519 over the payload (strict RFC 8032), es256 and es256k
- * over its SHA-256 (`r‖s` or DER, high S too), bip340 over its SHA-256 or over the payload itself.
- * @returns false for a malformed signature or key too; it does not throw.
+ * True when the key signed the payload: ed25519 over the payload (strict RFC 8032), es256 and es256k over its SHA-256
+ * (`r‖s` or DER, high S too), bip340 over its SHA-256 or over the payload itself.
+ * @returns false also for a malformed signature or key; it does not throw
  */
 export function verifySignaturePortable(input: SignatureInput): boolean {
   const { algorithm, publicKey, payload } = input;
@@ -45,8 +45,9 @@ export function verifySignaturePortable(input: SignatureInput): boolean {
 }
 
 /**
- * BIP 340 over the SHA-256 of the payload as the 32-byte message, or else over the payload as the message.
- * @param signature 64 bytes. @param publicKey 32 bytes, x-only.
+ * Verifies BIP 340 with the SHA-256 of the payload as the 32-byte message, or else with the payload as the message.
+ * @param signature 64 bytes
+ * @param publicKey 32 bytes, x-only
  */
 export function verifyBip340(signature: Uint8Array, payload: Uint8Array, publicKey: Uint8Array): boolean {
   return (
@@ -55,9 +56,8 @@ export function verifyBip340(signature: Uint8Array, payload: Uint8Array, publicK
 }
 
 /**
- * RFC 8032 §5.1.7 without the cofactor, as OpenSSL does it: R is compared as bytes with `S·B − k·A`, which no
- * non-canonical R can equal. noble's own verify multiplies by the cofactor, and so accepts signatures that OpenSSL
- * refuses.
+ * RFC 8032 §5.1.7 without the cofactor, like OpenSSL: R is compared as bytes with `S·B − k·A`, so a non-canonical R
+ * never matches. noble's own verify multiplies by the cofactor, and so accepts signatures that OpenSSL refuses.
  */
 function verifyEd25519(signature: Uint8Array, payload: Uint8Array, publicKey: Uint8Array): boolean {
   const { Point } = ed25519;

@@ -1,5 +1,5 @@
-// Verifies signatures on the server, off the event loop: node:crypto in the thread pool, and BIP 340 in worker threads.
-// No input of a client makes it throw.
+// Verifies signatures on the server off the event loop: with node:crypto in the thread pool, and BIP 340 in worker
+// threads. It throws for no input of a client.
 import { createPublicKey, type KeyObject, verify as verifyWithNode } from 'node:crypto';
 import { createBoundedCache } from '../bounded-cache.ts';
 import type { KeyAlgorithm } from './algorithm.ts';
@@ -12,17 +12,16 @@ import type { SignatureInput } from './verify-signature-portable.ts';
 type Verify = (signature: Uint8Array, payload: Uint8Array, publicKey: Uint8Array) => Promise<boolean>;
 
 /**
- * Creates the verifier.
- * @param keyCacheSize how many keys stay ready for use; importing one costs up to twice a verification.
- * @param schnorrThreads worker threads for bip340; 0 verifies on the event loop.
+ * @param keyCacheSize imported keys that stay in memory; an import costs up to twice a verification
+ * @param schnorrThreads worker threads for bip340; with 0 the event loop verifies
  */
 export function createSignatureVerifier({ keyCacheSize = 10_000, schnorrThreads = 2 } = {}) {
   const pool = createVerificationPool({ size: schnorrThreads });
   const keys = createBoundedCache<KeyObject | null>({ limit: keyCacheSize });
 
   /**
-   * The key ready for use, or null for bytes that are no acceptable key. The cache goes by the bytes: a fingerprint that
-   * a caller gives may be wrong.
+   * @returns the imported key, or null for bytes that are no acceptable key. The cache is keyed by the raw bytes,
+   *   because the fingerprint that a caller gives may be wrong
    */
   function loadKey(algorithm: KeyAlgorithm, raw: Uint8Array): KeyObject | null {
     const name = `${algorithm}:${Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('latin1')}`;
@@ -31,7 +30,9 @@ export function createSignatureVerifier({ keyCacheSize = 10_000, schnorrThreads 
     );
   }
 
-  /** OpenSSL checks S < L, and compares R as bytes: RFC 8032 without the cofactor, where no odd R can pass. */
+  /**
+   * OpenSSL checks S < L and compares R as bytes (RFC 8032 without the cofactor), so a non-canonical R never matches.
+   */
   const ed25519: Verify = async (signature, payload, publicKey) => {
     const key = loadKey('ed25519', publicKey);
     return key !== null && (await verifyInThreadPool(null, payload, { key }, signature));
@@ -57,15 +58,14 @@ export function createSignatureVerifier({ keyCacheSize = 10_000, schnorrThreads 
 
   return {
     /**
-     * Whether the signature is this key's over the payload: ed25519 over the payload (strict RFC 8032), es256 and
-     * es256k over its SHA-256 (`r‖s` or DER, high S too), bip340 over its SHA-256 or over the payload itself.
-     * @returns false for a malformed signature or key too.
+     * True when the key signed the payload: ed25519 over the payload (strict RFC 8032), es256 and es256k over its
+     * SHA-256 (`r‖s` or DER, high S too), bip340 over its SHA-256 or over the payload itself.
+     * @returns false also for a malformed signature or key
      */
     async verifySignature(input: SignatureInput): Promise<boolean> {
       const signature = decodeSignature(input.algorithm, input.signature);
       return signature !== null && (await verify[input.algorithm](signature, input.payload, input.publicKey));
     },
-    /** Ends the worker threads. */
     close: () => pool.close(),
   };
 }
@@ -73,8 +73,8 @@ export function createSignatureVerifier({ keyCacheSize = 10_000, schnorrThreads 
 export type SignatureVerifier = ReturnType<typeof createSignatureVerifier>;
 
 /**
- * The cheaper of the two ways, measured: a JWK, except on secp256k1, where OpenSSL takes twice as long for it as for
- * DER.
+ * Imports the key in its cheaper form by measurement: as a JWK, except on secp256k1, where OpenSSL imports DER in half
+ * the time.
  */
 function importKey(key: PublicKey): KeyObject {
   if (key.algorithm === 'es256k') {

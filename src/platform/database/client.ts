@@ -1,8 +1,8 @@
-// Hands out connections that may break at any moment: without a listener, an `error` event would end the process.
+// Database clients with an error listener. Without it, the `error` event of a broken connection would end the process.
 import pg, { type ClientConfig, type Pool, type PoolClient } from 'pg';
 
 /**
- * Makes a client outside the pools, not connected yet.
+ * Makes an unconnected client outside the pools.
  * @param onError receives a connection loss between two statements; the next statement fails in any case
  */
 export function newClient(
@@ -15,8 +15,9 @@ export function newClient(
 }
 
 /**
- * Takes a client from the pool. A connection loss between two statements fails the next statement.
- * @returns `client`, and `giveBack`, to be called once: a client that broke, or that is not `sound`, never serves again
+ * Takes a client from the pool. After a connection loss between two statements, the next statement fails.
+ * @returns `client`, and `giveBack`, to be called once: a client that broke or is not `sound` is closed instead of
+ *   reused
  */
 export async function checkOut(
   pool: Pool,
@@ -26,7 +27,7 @@ export async function checkOut(
   const note = () => {
     broken = true;
   };
-  // The pool listens only while the client is idle.
+  // The pool listens for errors only while the client is idle.
   client.on('error', note);
   return {
     client,

@@ -1,25 +1,23 @@
-// Coalescing: rows of concurrent requests are written or read in one batch, which is sent when an earlier one has
-// returned. Each request is answered after its own row is committed; one row's fault affects no other request.
+// Coalescing: the rows of concurrent requests share one batch, which is sent when an earlier batch has returned. A
+// request is answered after its own row is committed, and a faulty row fails only its own request.
 import { ServiceError } from '../errors/service-error.ts';
 import { classifyFailure } from './errors.ts';
 
 export type CoalescerLimits = {
-  /** Rows of one batch; a larger item goes alone. */
+  /** The most rows of one batch; a larger item gets a batch by itself. */
   readonly rows: number;
-  /** Bytes of one batch, by `sizeOf`. */
+  /** The most bytes of one batch, by `sizeOf`. */
   readonly bytes: number;
-  /** Batches under way at the same time. */
   readonly batches: number;
-  /** Items that may wait; beyond them `add` is refused. */
+  /** The most waiting items; beyond them `add` is refused. */
   readonly queue: number;
 };
 
 const LIMITS: CoalescerLimits = { rows: 200, bytes: 1_048_576, batches: 2, queue: 10_000 };
 
-/** How often a batch is sent when it meets a deadlock or loses its connection. */
+/** How often a batch is sent after a deadlock or the loss of its connection. */
 const TRIES = 3;
 
-/** What an item adds to its batch. */
 export type ItemSize = { readonly rows: number; readonly bytes: number };
 
 type Waiting<Item, Result> = {
@@ -30,11 +28,11 @@ type Waiting<Item, Result> = {
 };
 
 /**
- * Creates a coalescer. Alone, an item is sent at the end of the event loop's present turn; under load it shares a
- * statement with those that came meanwhile, in the order in which they came.
- * @param run sends a batch in ONE transaction, and gives a result for each item in their order. It may be called again
- *   with items whose first commit succeeded unseen: rows have ids made by the caller, and one that is there already
- *   counts as written.
+ * Creates a coalescer. Without load, an item is sent at the end of the event loop's current turn. Under load it shares
+ * a statement with the items that arrived while earlier batches were under way, in order of arrival.
+ * @param run sends a batch in ONE transaction, and returns a result for each item in order. It may be called again
+ *   after a commit whose answer was lost. Therefore the caller makes the ids of rows, and an existing id counts as
+ *   written
  * @param sizeOf an item's rows and bytes; by default one row of no size
  */
 export function createCoalescer<Item, Result>({
@@ -51,7 +49,7 @@ export function createCoalescer<Item, Result>({
   const underWay = new Set<Promise<void>>();
   let isScheduled = false;
 
-  /** At the end of the turn, so that requests which arrived together are sent together. */
+  /** Waits for the end of the turn, so that requests which arrived together share a batch. */
   function schedule(): void {
     if (isScheduled || queue.length === 0 || underWay.size >= batches) return;
     isScheduled = true;
@@ -69,7 +67,7 @@ export function createCoalescer<Item, Result>({
     underWay.add(sending);
   }
 
-  /** The oldest items that fit into one batch; at least one. */
+  /** The oldest items that fit into one batch, at least one. */
   function takeBatch(): Waiting<Item, Result>[] {
     let count = 0;
     const total = { rows: 0, bytes: 0 };
@@ -82,7 +80,7 @@ export function createCoalescer<Item, Result>({
     return queue.splice(0, count);
   }
 
-  /** Settles every item of the batch; never rejects. */
+  /** Settles the promise of every item; never rejects. */
   async function send(batch: readonly Waiting<Item, Result>[], tries = 1): Promise<void> {
     try {
       const results = await run(batch.map(({ item }) => item));
@@ -96,7 +94,7 @@ export function createCoalescer<Item, Result>({
         for (const { reject } of batch) reject(error);
         return;
       }
-      // One item is at fault: the batch is split in halves, so that the other items succeed.
+      // One item is faulty: the batch is split into halves, so that the other items succeed.
       const middle = Math.ceil(batch.length / 2);
       await send(batch.slice(0, middle));
       await send(batch.slice(middle));
@@ -107,7 +105,7 @@ export function createCoalescer<Item, Result>({
     /**
      * Sends an item with the next batch.
      * @returns its result, once the batch is committed
-     * @throws ServiceError `temporarily_unavailable` when too many items wait; else the error of `run` for it
+     * @throws ServiceError `temporarily_unavailable` when too many items wait; else the error of `run` for this item
      */
     add(item: Item): Promise<Result> {
       if (queue.length >= longest) return Promise.reject(overloaded());
@@ -117,7 +115,6 @@ export function createCoalescer<Item, Result>({
       });
     },
 
-    /** Waits until everything that was added is settled. */
     async drain(): Promise<void> {
       while (queue.length > 0 || underWay.size > 0) {
         await Promise.all(underWay);

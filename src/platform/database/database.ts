@@ -1,4 +1,4 @@
-// Opens the one pool of connections, which statements by hand and Sequelize's models share. Every connection gets the
+// Opens the pool of connections, which handwritten statements and Sequelize's models share. All connections have the
 // same time limits.
 import pg, { type Pool } from 'pg';
 import { Sequelize } from 'sequelize';
@@ -11,15 +11,15 @@ import { createTurns } from './turns.ts';
 
 const { types } = pg;
 
-// bigint counts stay far below 2^53; by default Sequelize returns them as text.
+// Sequelize returns bigint as text by default. The counts of this service stay far below 2^53.
 types.setTypeParser(types.builtins.INT8, Number);
 
-/** The most statements with a name; the service has far fewer that are not built dynamically. */
+/** The most named statements. The service has far fewer statements with a constant text. */
 const NAMED_STATEMENTS = 500;
 
 /**
- * Milliseconds: a statement, a lock, an idle open transaction (the server enforces these three), the answer to a
- * statement (enforced here, for a server that does not react), a connection attempt, the turn of a transaction.
+ * Milliseconds. The server enforces `statement`, `lock` and `idleInTransaction`. This process enforces `answer` (for a
+ * server that does not react), `connect` and `turn` (the wait of a transaction for a connection).
  */
 const LIMITS = {
   statement: 5_000,
@@ -32,18 +32,17 @@ const LIMITS = {
 
 export type DatabaseOptions = {
   readonly url: string;
-  /** The most connections; transactions may hold half of them. */
+  /** The most connections; transactions may use half of them. */
   readonly pool: number;
-  /** Shown in pg_stat_activity. */
   readonly applicationName: string;
-  /** Receives the error of a connection that broke while idle; the pool replaces it. */
+  /** Receives the error of an idle connection that broke; the pool replaces the connection. */
   readonly onError?: ((error: Error) => void) | undefined;
-  /** Milliseconds, in place of the default limits. */
+  /** Milliseconds; replace the default limits. */
   readonly limits?: Partial<Record<keyof typeof LIMITS, number>> | undefined;
 };
 
 /**
- * Opens (lazily) the database.
+ * Opens the database; the first statement connects.
  * @returns `query` for one statement, `model` for one call of a model, `transaction` for several of both, `close`
  */
 export function createDatabase({ url, pool: size, applicationName, onError, limits }: DatabaseOptions) {
@@ -63,7 +62,7 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
   const sequelize = openSequelize(pool);
   const models = createModels(sequelize);
   const names = createStatementNames({ limit: NAMED_STATEMENTS });
-  // A transaction may wait for locks or for a slow request: single statements always have the other half of the pool.
+  // A transaction may wait for locks or for a slow request, so half of the pool is reserved for single statements.
   const turns = createTurns({ limit: Math.max(1, Math.floor(size / 2)), patience: turn });
   const connections = { pool, sequelize, models, names, turns };
   const transaction = <T>(
@@ -73,7 +72,7 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
   return {
     pool,
     sequelize,
-    /** The use of the pool at this moment; `waiting` by kind. */
+    /** The current use of the pool; `waiting` by kind. */
     poolUse: () => ({
       max: size,
       size: pool.totalCount,
@@ -92,7 +91,6 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
 
 export type Database = ReturnType<typeof createDatabase>;
 
-/** Opens a Sequelize whose statements run on clients of this pool. */
 function openSequelize(pool: Pool): Sequelize {
   const sequelize = new Sequelize({
     dialect: 'postgres',
@@ -105,17 +103,17 @@ function openSequelize(pool: Pool): Sequelize {
     taken.set(client, giveBack);
     return client;
   };
-  // Sequelize marks a client that gave it no answer.
+  // Sequelize sets `_invalid` on a client that did not answer.
   sequelize.connectionManager.releaseConnection = (client: { _invalid?: boolean }) =>
     taken.get(client)?.(client._invalid !== true);
   sequelize.connectionManager.destroyConnection = async (client) => taken.get(client)?.(false);
   return sequelize;
 }
 
-/** Connections besides the pool: two that notify and one that listens. */
+/** Connections outside the pool: two notify, one listens. */
 const OTHERS = 3;
 
-/** Connections that one process may open; a local stack sizes its Postgres by it. */
+/** The most connections of one process. The local stack configures Postgres for this number. */
 export function connectionBudget(pool: number): number {
   return pool + OTHERS;
 }

@@ -1,11 +1,11 @@
-// Decides whether the database is at fault for an error; such errors become 503. Constraint violations stay for the
-// store that owns them.
+// Recognizes errors of which the database is the cause, and turns them into 503. The stores handle constraint
+// violations.
 import { BaseError, ConnectionError, DatabaseError } from 'sequelize';
 import { ServiceError } from '../errors/service-error.ts';
 
 /**
- * SQLSTATE classes and codes that mean "not now": connection, resources, shutdown, time-outs, serialisation, read-only
- * standby.
+ * SQLSTATE classes and codes of temporary failures: connection, resources, shutdown, time limits, serialisation,
+ * read-only standby.
  */
 const NOT_NOW = /^(08|53|57P0|58)|^(57014|55P03|25P03|40001|40P01|25006)$/;
 
@@ -23,7 +23,7 @@ const NOT_NOW_NETWORK = new Set([
 const NOT_NOW_TEXT =
   /Connection terminated|timeout exceeded when (trying to connect|waiting for a turn)|Client has encountered a connection error|Query read timeout|pool after calling end|not queryable/i;
 
-/** The SQLSTATE of a driver's or Sequelize's error, when it has one. */
+/** @returns the SQLSTATE of an error of the driver or of Sequelize, if it has one */
 export function sqlState(error: unknown): string | undefined {
   const source =
     error instanceof DatabaseError || error instanceof BaseError
@@ -33,7 +33,7 @@ export function sqlState(error: unknown): string | undefined {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }
 
-/** The violated constraint's name for a unique violation (23505), else undefined. */
+/** @returns the name of the violated constraint for a unique violation (23505), else undefined */
 export function violatedUnique(error: unknown): string | undefined {
   if (sqlState(error) !== '23505') return undefined;
   const source = (error as { original?: unknown }).original ?? error;
@@ -41,20 +41,20 @@ export function violatedUnique(error: unknown): string | undefined {
 }
 
 /**
- * Whether a named statement has an outdated plan, because a migration changed its columns. The same statement works
- * under another name.
+ * True when a named statement has an outdated plan, because a migration changed its columns. The statement succeeds
+ * under a new name.
  */
 export function isOutdatedPlan(error: unknown): boolean {
   return sqlState(error) === '0A000' && /cached plan/.test((error as Error).message);
 }
 
-/** Whether a statement had no answer within the driver's `query_timeout`: its connection is of no further use. */
+/** True when a statement got no answer within the driver's `query_timeout`. Its connection must be closed. */
 export function isUnanswered(error: unknown): boolean {
   const source = error instanceof ServiceError ? error.cause : error;
   return source instanceof Error && source.message === 'Query read timeout';
 }
 
-/** Whether a translated failure means that no database answered: no connection, or no answer on it. */
+/** True for a translated failure without any answer of a database: no connection, or no answer on it. */
 export function isAway(error: unknown): boolean {
   return (
     error instanceof ServiceError &&
@@ -64,22 +64,22 @@ export function isAway(error: unknown): boolean {
 }
 
 /**
- * SQLSTATE classes of errors that the statement's own values cause: data, integrity, and (54) a value too large for an
+ * SQLSTATE classes of errors that the values of the statement cause: data, integrity, and (54) a value too large for an
  * index.
  */
 const DATA = /^(22|23|54)/;
 
 /**
- * Deadlock, serialisation failure, outdated plan; connection exceptions; a server that an administrator or a crash has
- * ended.
+ * Deadlock, serialisation failure, outdated plan, connection exceptions, and a server ended by an administrator or a
+ * crash.
  */
 const AGAIN = /^(40P01|40001|0A000|08...|57P0[12])$/;
 
 const LOST = /^Connection terminated( unexpectedly)?$/;
 
 /**
- * How to go on after a failed transaction: `again` (it was rolled back, or its connection was lost and its end is
- * unknown, so it must be safe to repeat), `data` (find the row at fault), or `final` (give up).
+ * How a caller should react to a failed transaction. `again`: repeat it; it was rolled back, or its connection was lost
+ * and its end is unknown, so repetition must be safe. `data`: find the faulty row. `final`: give up.
  */
 export function classifyFailure(error: unknown): 'again' | 'data' | 'final' {
   const source = error instanceof ServiceError ? error.cause : error;
@@ -89,9 +89,7 @@ export function classifyFailure(error: unknown): 'again' | 'data' | 'final' {
   return DATA.test(state) ? 'data' : AGAIN.test(state) ? 'again' : 'final';
 }
 
-/**
- * `temporarily_unavailable` for a database that is down, overloaded or too slow; any other error is returned unchanged.
- */
+/** @returns `temporarily_unavailable` for a database that is down, overloaded or too slow; any other error unchanged */
 export function translateDatabaseError(error: unknown): unknown {
   if (error instanceof ServiceError) return error;
   const original = (error as { original?: unknown } | null)?.original ?? error;

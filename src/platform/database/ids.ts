@@ -1,11 +1,11 @@
-// Ids of rows: UUIDv7 (RFC 9562 §5.7), made here so that a statement can be repeated with the same ids.
+// Ids of rows: UUIDv7 (RFC 9562 §5.7), made by this process so that a statement can be repeated with the same ids.
 import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
 
-/** Random bytes are drawn for this many ids in one call, since the call costs more than the bytes. */
+/** Ids for which random bytes are drawn in one call, because the call costs more than the bytes. */
 const DRAWN = 256;
 
-/** Bytes that one id takes: first the start of its sequence, then its random part in the order of `uuid`. */
+/** Random bytes of one id: first the start of its sequence, then its random part in the order of `uuid`. */
 const TAKEN = 20;
 
 const drawn = Buffer.alloc(DRAWN * TAKEN);
@@ -13,7 +13,7 @@ let used = drawn.length;
 let msecs = 0;
 let seq = 0;
 
-/** A new UUID, greater than every one that this process made before. */
+/** A new UUID, greater than every earlier one of this process. */
 export function newId(): string {
   if (used === drawn.length) {
     randomFillSync(drawn);
@@ -22,7 +22,7 @@ export function newId(): string {
   const now = Date.now();
   if (now > msecs) {
     msecs = now;
-    // 31 bits, so that the millisecond has room for as many ids again (RFC 9562 §6.2, method 1).
+    // 31 random bits, so that at least as many sequence numbers remain in the millisecond (RFC 9562 §6.2, method 1).
     seq = drawn.readUInt32LE(used) >>> 1;
   } else {
     seq += 1;

@@ -4,13 +4,13 @@ import type pg from 'pg';
 import { newClient } from './client.ts';
 import { OUTBOX_CHANNEL } from './notifier.client.ts';
 
-/** Milliseconds before a broken connection is opened again. */
 const PAUSE_MS = 1_000;
 
 /**
  * @param options.url connection string of the database
- * @param options.channel another one than the relays'
- * @param options.onWork called for each notification, and once after each connect, for missed ones
+ * @param options.channel default: the channel of the relays
+ * @param options.onWork called for each notification, and after each connect, because notifications may have been
+ *   missed
  * @param options.onError receives the error of a connection that broke
  * @returns `close`
  */
@@ -30,7 +30,7 @@ export function createOutboxListener({
   let closed = false;
 
   const again = (lost: pg.Client, error: unknown) => {
-    // A late error of a replaced client does not concern the present one.
+    // A replaced client may report an error later; it does not concern the new client.
     if (closed || lost !== client) return;
     onError?.(error instanceof Error ? error : new Error(String(error)));
     client = undefined;

@@ -1,12 +1,12 @@
-// Repeats a change that could not get its lock. A statement that waits for a lock makes all later ones wait behind it,
-// so the change must set `lock_timeout` and give up soon.
+// Repeats a change that did not get its lock. A statement that waits for a table lock blocks all later statements, so
+// the change must set a short `lock_timeout`.
 import { setTimeout } from 'node:timers/promises';
 import { sqlState } from './errors.ts';
 
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
- * Runs a change until it gets its lock.
+ * Repeats a change until it gets its lock.
  * @param options.pause milliseconds between two tries, on average
  * @throws the error of the last try; any other error immediately
  */
@@ -23,7 +23,7 @@ export async function repeatWhileLocked<T>(
     }
 }
 
-/** Whether an error, translated or not, means that a statement gave up waiting for a lock. */
+/** True when an error, translated or not, means that a lock was not available in time. */
 export function isLockTimeout(error: unknown): boolean {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   return sqlState(cause) === LOCK_NOT_AVAILABLE;

@@ -1,4 +1,4 @@
-// Brings a database to the newest schema. It is safe to repeat, and several processes may run it concurrently.
+// Migrates a database to the newest schema. It can be repeated and run by several processes concurrently.
 import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
 import { QueryTypes, Sequelize } from 'sequelize';
@@ -11,7 +11,7 @@ import { MIGRATIONS } from './migrations.ts';
 import { ensurePartitions } from './partitions.ts';
 import type { Queryable } from './transaction.ts';
 
-/** An arbitrary constant: the advisory lock that lets one migration run at a time. */
+/** An arbitrary constant: the key of the advisory lock, so that one migration runs at a time. */
 const LOCK = 7_263_511;
 
 /** The first migration of every database from before the first release. */
@@ -19,9 +19,9 @@ const UNRELEASED = '0001-identity';
 
 /**
  * @param url connection string of the database
- * @param log receives each migration's name as it runs
- * @param list the migrations to run: all, unless a test needs an earlier schema
- * @returns the names that were applied now
+ * @param log receives the name of each migration before it runs
+ * @param list the migrations to run; tests pass fewer for an earlier schema
+ * @returns the names of the migrations that it applied
  * @throws ConfigError for a database from before the first release, which stays unchanged
  */
 export async function migrate(
@@ -49,7 +49,7 @@ export async function migrate(
 }
 
 /**
- * The names of the migrations that the database lacks.
+ * @returns the names of the migrations that the database lacks
  * @throws ConfigError for a database from before the first release
  */
 export async function pendingMigrations(sequelize: Sequelize, list = MIGRATIONS): Promise<string[]> {
@@ -59,8 +59,7 @@ export async function pendingMigrations(sequelize: Sequelize, list = MIGRATIONS)
 }
 
 /**
- * Refuses a database from before the first release: its tables have the present names, but other columns. Changes
- * nothing.
+ * Refuses a database from before the first release: its tables have the current names, but other columns.
  * @throws ConfigError naming DATABASE_URL
  */
 export async function refuseUnreleasedDatabase(queryable: Queryable): Promise<void> {
@@ -74,8 +73,8 @@ export async function refuseUnreleasedDatabase(queryable: Queryable): Promise<vo
 }
 
 /**
- * The migrations that the database has recorded: names, and `name#n` for steps of an unfinished one. Empty before the
- * first one.
+ * @returns the recorded names of migrations, and `name#n` for the steps of an unfinished migration; empty for a new
+ *   database
  */
 async function readMigrations(queryable: Queryable): Promise<string[]> {
   const { rowCount } = await queryable.query(`SELECT 1 WHERE to_regclass('schema_migrations') IS NOT NULL`);
@@ -87,8 +86,8 @@ async function readMigrations(queryable: Queryable): Promise<string[]> {
 }
 
 /**
- * Tries repeatedly instead of waiting: building an index waits for every running statement, also for one that waits for
- * this lock.
+ * Polls for the lock instead of waiting in a statement. CREATE INDEX CONCURRENTLY waits for every running statement, so
+ * it would also wait for one that waits for this lock.
  */
 async function takeTurn(guard: pg.Client): Promise<void> {
   for (;;) {

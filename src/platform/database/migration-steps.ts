@@ -1,20 +1,20 @@
-// Runs the steps of one migration while the former version serves: a table is blocked for a moment at most, and no step
-// is done twice.
+// Runs the steps of one migration while the previous version serves. A table is blocked only for a moment, and each
+// step runs once.
 import { QueryTypes, type Sequelize } from 'sequelize';
 import { repeatWhileLocked } from './locked-change.ts';
 
-/** An index with its table and columns. It is built without blocking the table, however large that is. */
+/** An index with its table and columns. It is built without a lock that blocks writes. */
 export type IndexStep = { readonly index: string; readonly on: string };
 
-/** SQL that is one transaction, or an index. */
+/** SQL for one transaction, or an index. */
 export type MigrationStep = string | IndexStep;
 
-/** Milliseconds. A step gives up after `lockTimeout`, lets other statements pass, and tries again. */
+/** Milliseconds. A step gives up after `lockTimeout` and tries again after a pause, in which other statements run. */
 const PATIENCE = { lockTimeout: 1_000, pause: 1_000, tries: 60 } as const;
 
 /**
- * Runs the steps that have not run yet, in order. After a crash it continues with the interrupted step.
- * @param name the migration's; `schema_migrations` holds a row `name#n` for each of its committed transactions
+ * Runs the missing steps in order. After a crash it continues with the interrupted step.
+ * @param name of the migration; `schema_migrations` has a row `name#n` for each committed step
  */
 export async function takeSteps(
   sequelize: Sequelize,
@@ -39,7 +39,7 @@ async function takeTransaction(sequelize: Sequelize, mark: string, sql: string):
   await repeatWhileLocked(take, PATIENCE);
 }
 
-/** An interrupted build leaves an index that is written but never read: it is dropped and built anew. */
+/** An interrupted build leaves an invalid index, which is written but never read. It is dropped and built again. */
 async function buildIndex(sequelize: Sequelize, { index, on }: IndexStep): Promise<void> {
   const [known] = await sequelize.query<{ indisvalid: boolean }>(
     'SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)',

@@ -1,5 +1,4 @@
-// The schema as a list: the baseline makes it whole, later migrations only add to it. A released entry is never edited
-// or removed.
+// The list of migrations: the baseline creates the schema, later migrations add to it. Released entries stay unchanged.
 import type { MigrationStep } from './migration-steps.ts';
 import { platform } from './migrations/0001-platform.ts';
 import { identity } from './migrations/0002-identity.ts';
@@ -10,10 +9,9 @@ import { webhooks } from './migrations/0006-webhooks.ts';
 import { deliveries } from './migrations/0007-deliveries.ts';
 import { partitions } from './migrations/0008-partitions.ts';
 
-/** `name` is that of the file; the database records it. */
+/** `name` is that of the file. The database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
 
-/** The first release's schema, a file for each topic. */
 export const BASELINE: readonly Migration[] = [
   { name: '0001-platform', steps: [platform] },
   { name: '0002-identity', steps: [identity] },
@@ -25,5 +23,4 @@ export const BASELINE: readonly Migration[] = [
   { name: '0008-partitions', steps: [partitions] },
 ];
 
-/** All migrations, in the order in which they run. */
 export const MIGRATIONS: readonly Migration[] = [...BASELINE];

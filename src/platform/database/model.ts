@@ -1,5 +1,5 @@
-// The calls of Sequelize's models that stores make: each runs in the transaction on which it is made, and returns plain
-// rows.
+// The calls of Sequelize's models that stores use. Each call runs in the transaction on which it is made, and returns
+// plain rows.
 import {
   type FindOptions,
   fn,
@@ -16,49 +16,48 @@ import { translateDatabaseError } from './errors.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from './page.ts';
 import type { NewRowOf, RowOf, Table } from './table.ts';
 
-/** The database's clock at the beginning of the transaction. */
+/** The time of the database at the beginning of the transaction. */
 export const NOW = fn('now');
 
-/** The columns that an update sets. */
 export type Changes<T extends Table> = {
   readonly [Name in keyof RowOf<T>]?: RowOf<T>[Name] | ReturnType<typeof fn | typeof literal>;
 };
 
-/** Conditions on a row, all of which hold. */
 export type Where<T extends Table> = WhereOptions<RowOf<T>>;
 
 type Extras = Pick<FindOptions, 'order' | 'limit' | 'attributes'>;
 
 /**
- * Which other locks a lock on a row excludes: all (`UPDATE`), all except references to it (`NO KEY UPDATE`), or changes
- * only (`KEY SHARE`).
+ * The locks that a lock on a row excludes: all (`UPDATE`), all except references to the row (`NO KEY UPDATE`), or
+ * changes only (`KEY SHARE`).
  */
 type LockLevel = 'UPDATE' | 'NO KEY UPDATE' | 'KEY SHARE';
 
-/** Gives models: on the database, where each call is a transaction by itself, or on an open transaction. */
+/** Models either on the database, where each call is a separate transaction, or on an open transaction. */
 export type Models = { model<T extends Table>(table: T): Model<T> };
 
-/** A table on one connection. A database that is down is `temporarily_unavailable`. */
+/** The calls on one table. All throw ServiceError `temporarily_unavailable` when the database is down. */
 export type Model<T extends Table> = {
   find(where: Where<T>, extras?: Pick<Extras, 'attributes'>): Promise<RowOf<T> | undefined>;
-  /** Reads a row, and locks it until the transaction ends. */
+  /** Locks the row until the end of the transaction. */
   lock(where: Where<T>, level: LockLevel, extras?: Pick<Extras, 'attributes'>): Promise<RowOf<T> | undefined>;
   list(options: Extras & { where?: Where<T> }): Promise<RowOf<T>[]>;
-  /** The newest id first. @throws ServiceError `invalid_request` for a foreign cursor */
+  /**
+   * One page, the newest id first. @throws ServiceError `invalid_request` for a cursor that this service did not make
+   */
   page(
     where: Where<T>,
     request: PageRequest,
     extras?: Pick<Extras, 'attributes'>,
   ): Promise<Page<RowOf<T> & { readonly id: string }>>;
   insert(row: NewRowOf<T>): Promise<RowOf<T>>;
-  /** @returns the rows afterwards */
   update(where: Where<T>, changes: Changes<T>): Promise<RowOf<T>[]>;
-  /** Changes a row that the transaction has locked. @returns the row afterwards */
+  /** Changes a row that the transaction has locked. @returns the changed row */
   change(id: string, changes: Changes<T>): Promise<RowOf<T>>;
   remove(where: Where<T>): Promise<void>;
 };
 
-/** Sequelize's models of tables, each defined at its first use. */
+/** Makes Sequelize's models of tables, each at its first use. */
 export function createModels(sequelize: Sequelize) {
   const defined = new Map<Table, ModelStatic<SequelizeModel>>();
   return <T extends Table>(table: T, transaction: SequelizeTransaction | null): Model<T> => {
@@ -76,7 +75,7 @@ export type ModelsOf = ReturnType<typeof createModels>;
 function define(sequelize: Sequelize, { name, columns }: Table): ModelStatic<SequelizeModel> {
   const attributes = Object.entries(columns).map(([attribute, { type, isNullable, isGiven, isKey }]) => [
     attribute,
-    // Otherwise Sequelize would require values for columns that the database fills in.
+    // A column that the database fills in counts as nullable, because Sequelize would otherwise require its value.
     { type, allowNull: isNullable || isGiven, primaryKey: isKey },
   ]);
   return sequelize.define(name, Object.fromEntries(attributes));
@@ -126,7 +125,7 @@ function bind<T extends Table>(
 
 type Asked<Conditions> = { [Name in keyof Conditions]?: Exclude<Conditions[Name], undefined> };
 
-/** The conditions of a request; a field that it omits is no condition. */
+/** The conditions that a request sets; omitted fields are removed. */
 export function asked<Conditions extends object>(conditions: Conditions): Asked<Conditions> {
   const set = Object.entries(conditions).filter(([, value]) => value !== undefined);
   return Object.fromEntries(set) as Asked<Conditions>;

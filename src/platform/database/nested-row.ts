@@ -1,8 +1,6 @@
-// Nests columns by their names: the column "key.id" becomes the member `id` of the member `key`.
+// Builds nested objects from flat rows: the column "key.id" becomes the member `id` of the member `key`.
 
-/**
- * Moves each column into the object that its name gives. @param row a row whose columns may have dots in their names
- */
+/** @param row a row whose column names may contain dots */
 export function nestRow<Row extends object>(row: object): Row {
   const nested: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(row)) {

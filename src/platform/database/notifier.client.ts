@@ -1,21 +1,20 @@
-// Notifies the relays of new work: one coalesced NOTIFY on a separate connection, outside the transactions of the work.
-// Relays also poll, so a lost notification only delays work.
+// Notifies the relays of new work by one coalesced NOTIFY on a separate connection, outside the transactions of the
+// work. Relays also poll, so a lost notification only delays work.
 import type pg from 'pg';
 import { newClient } from './client.ts';
 
-/** The channel that relays listen on. */
 export const OUTBOX_CHANNEL = 'countersign_outbox';
 
-/** Milliseconds within which at most one NOTIFY is sent. */
+/** Milliseconds in which at most one NOTIFY is sent. */
 const COALESCE_MS = 5;
 
-/** Milliseconds without a new connection after a failed one. */
+/** Milliseconds after a failed connection before the next one. */
 const PAUSE_MS = 1_000;
 
 /**
  * @param options.url connection string of the database
- * @param options.channel another one than the relays'
- * @param options.onError receives the error of a connection that broke; a later `poke` opens another
+ * @param options.channel default: the channel of the relays
+ * @param options.onError receives the error of a broken connection; a later `poke` opens a new connection
  * @returns `poke`, to be called after a commit (returns immediately, never throws), and `close`
  */
 export function createOutboxNotifier({
@@ -35,7 +34,7 @@ export function createOutboxNotifier({
   let closed = false;
 
   const drop = (lost: pg.Client, error: unknown) => {
-    // A late error of a replaced client does not concern the present one.
+    // A replaced client may report an error later; it does not concern the new client.
     if (lost !== client) return;
     client = undefined;
     pausedUntil = Date.now() + PAUSE_MS;
@@ -66,7 +65,7 @@ export function createOutboxNotifier({
     try {
       if (isNew) {
         await used.connect();
-        // A notification writes no data, so its commit need not wait for the disk.
+        // A NOTIFY writes no data, so its commit need not wait for the disk.
         await used.query('SET synchronous_commit = off');
       }
       await used.query(`NOTIFY ${channel}`);
@@ -78,7 +77,7 @@ export function createOutboxNotifier({
   return {
     poke: (): void => {
       if (closed || timer !== undefined) return;
-      // The first notification is sent immediately; those that follow closely share the next one.
+      // The first notification is sent immediately. Notifications within the next milliseconds share one NOTIFY.
       const wait = Math.max(0, lastPoke + COALESCE_MS - performance.now());
       timer = setTimeout(() => {
         timer = undefined;

@@ -1,14 +1,14 @@
-// The day partitions of the big tables: those of the next days are made ahead, old ones are detached and dropped. Each
-// change is a separate statement that waits a quarter of a second for its lock.
+// The day partitions of the large tables: created ahead of time, detached and dropped when they are old. Each change is
+// a separate statement that waits a quarter of a second for its lock.
 import { isLockTimeout, repeatWhileLocked } from './locked-change.ts';
 import type { Queryable } from './transaction.ts';
 
-/** Deliveries first: the account of a day is made while its deliveries exist. */
+/** Deliveries come first, because the account of a day counts its deliveries before they are dropped. */
 const PARTITIONED = ['deliveries', 'attempts', 'events'] as const;
 
 type Partition = { readonly parent: (typeof PARTITIONED)[number]; readonly day: string };
 
-/** Days whose partitions exist ahead of today. */
+/** The number of days ahead of today for which partitions exist. */
 const DAYS_AHEAD = 7;
 
 const PATIENCE = { tries: 5, pause: 300 } as const;
@@ -20,7 +20,7 @@ FROM unnest($1::text[]) AS parent,
 WHERE to_regclass(parent || '_' || to_char(day, 'YYYYMMDD')) IS NULL
 ORDER BY day, parent`;
 
-// Also partitions that were detached but not dropped, because a process ended in between.
+// Finds also partitions that were detached but not dropped, because a process ended between both steps.
 const OLD = `
 SELECT parent, to_date(right(c.relname, 8), 'YYYYMMDD')::text AS day, c.relispartition AS attached
 FROM unnest($1::text[]) WITH ORDINALITY AS p (parent, place)
@@ -29,9 +29,9 @@ WHERE right(c.relname, 8) < to_char((now() AT TIME ZONE 'UTC')::date - $2::int, 
 ORDER BY day, place`;
 
 /**
- * Makes the missing partitions from yesterday until a week ahead.
+ * Creates the missing partitions from yesterday until a week ahead.
  * @returns the number of new partitions
- * @throws when one did not get its lock: the next call tries again, and until then the default partition takes its rows
+ * @throws when a partition did not get its lock. Until the next call creates it, the default partition stores its rows
  */
 export async function ensurePartitions(database: Queryable): Promise<number> {
   const { rows } = await database.query<Partition>(MISSING, [PARTITIONED, DAYS_AHEAD]);
@@ -47,18 +47,19 @@ export async function ensurePartitions(database: Queryable): Promise<number> {
   return made;
 }
 
-/** `attached`: its rows still belong to the table. */
+/** `attached`: false for a partition that is already detached. */
 export type OldPartition = Partition & { readonly attached: boolean };
 
-/** Lists the partitions of days before the last `days` and today: oldest day first, deliveries first within a day. */
+/**
+ * Lists the partitions of days that are more than `days` days old: the oldest day first, within a day deliveries first.
+ */
 export async function listOldPartitions(database: Queryable, days: number): Promise<OldPartition[]> {
   return (await database.query<OldPartition>(OLD, [PARTITIONED, days])).rows;
 }
 
 /**
  * Detaches a partition from its table and drops it.
- * @returns `unfinished` when it holds deliveries that have not ended: it stays. `busy`: it did not get its lock; try
- *   later
+ * @returns `unfinished` when it has unfinished deliveries, so that it stays; `busy` when it did not get its lock
  */
 export async function dropPartition(
   database: Queryable,

@@ -1,13 +1,13 @@
-// Keeps values from the database for a few seconds. Not for rows that must be up to date: states of agents, keys,
-// clients and their secrets are read each time.
+// Keeps values from the database for a few seconds. Not for states of agents, keys, clients and secrets, which must be
+// current at each use.
 import { createBoundedCache } from '../bounded-cache.ts';
 
 /**
- * Creates a cache in which concurrent callers that miss share one load.
+ * Creates a cache. Concurrent callers without a cached value share one load.
  * @param load reads the value of a key; its error reaches every caller and is not kept
  * @param lifetime milliseconds for which a value is used
- * @param limit greatest number of entries; the least recently read one is removed first
- * @param keep whether a value may be kept; by default every value
+ * @param limit greatest number of entries; the least recently read entry is removed first
+ * @param keep decides whether a value is kept; by default every value
  * @param now a monotonic clock in milliseconds
  */
 export function createShortLivedCache<Value>({
@@ -38,12 +38,11 @@ export function createShortLivedCache<Value>({
   }
 
   return {
-    /** The value, at most `maxAge` milliseconds old (by default the cache's lifetime). */
+    /** @returns the value, at most `maxAge` milliseconds old (by default the cache's lifetime) */
     get(key: string, maxAge: number = lifetime): Promise<Value> {
       const entry = entries.peek(key);
       return entry !== undefined && now() - entry.at < maxAge ? entry.value : read(key);
     },
-    /** Removes a key, so that its next `get` reads the database. */
     forget: entries.forget,
   };
 }

@@ -1,14 +1,11 @@
-// Names statements, so that each connection parses and plans a text once. The number of names is limited.
+// Names statements, so that each connection parses and plans a text only once.
 
-/**
- * Names by text. When the limit is reached, a new text gets no name, and is parsed each time.
- * @param limit greatest number of texts; every connection may keep as many plans
- */
+/** @param limit greatest number of named texts; every connection may keep as many plans. Further texts get no name */
 export function createStatementNames({ limit }: { limit: number }) {
   const names = new Map<string, string>();
   let made = 0;
   return {
-    /** The text's name, the same each time; undefined when there are too many already. */
+    /** @returns the name of the text, the same at each call; undefined beyond the limit */
     nameOf(text: string): string | undefined {
       const known = names.get(text);
       if (known !== undefined || names.size >= limit) return known;
@@ -16,7 +13,7 @@ export function createStatementNames({ limit }: { limit: number }) {
       names.set(text, name);
       return name;
     },
-    /** Gives the text a new name: a migration has changed its result, and connections hold outdated plans. */
+    /** Gives the text a new name, because a migration changed its result and connections have outdated plans. */
     renew(text: string): void {
       if (names.has(text)) names.set(text, `s${++made}`);
     },

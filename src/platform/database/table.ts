@@ -1,10 +1,10 @@
-// Describes a table once: Sequelize's model of it and the types of its rows both derive from its columns.
+// Descriptions of tables. Sequelize's models and the types of rows are derived from them.
 import { type DataType, DataTypes } from 'sequelize';
 
 declare const VALUE: unique symbol;
 declare const OPTIONAL: unique symbol;
 
-/** `sql`: the type as Postgres writes it. `isGiven`: the column has a default, so an insert may omit it. */
+/** `sql`: the type in Postgres. `isGiven`: the column has a default, so an insert may omit it. */
 export type Column<Value = unknown, Optional extends boolean = boolean> = {
   readonly sql: string;
   readonly type: DataType;
@@ -17,13 +17,12 @@ export type Column<Value = unknown, Optional extends boolean = boolean> = {
 
 export type Columns = Readonly<Record<string, Column>>;
 
-/** The columns have the names of their attributes; in the database they are written in snake_case. */
+/** The keys are the attributes in camelCase; the database has the same names in snake_case. */
 export type Table<C extends Columns = Columns> = { readonly name: string; readonly columns: C };
 
 type ValueOf<C> = C extends Column<infer Value> ? Value : never;
 type OptionalNames<C> = { [Name in keyof C]: C[Name] extends Column<unknown, true> ? Name : never }[keyof C];
 
-/** A row as a query returns it. */
 export type RowOf<T extends Table> = { readonly [Name in keyof T['columns']]: ValueOf<T['columns'][Name]> };
 
 /** A row for an insert: columns that are nullable or have a default are optional. */
@@ -48,7 +47,6 @@ export const json = <Value>() => column<Value>('jsonb', DataTypes.JSONB);
 export const integer = () => column<number>('integer', DataTypes.INTEGER);
 export const bigint = () => column<number>('bigint', DataTypes.BIGINT);
 export const time = () => column<Date>('timestamp(3) with time zone', DataTypes.DATE(3));
-/** A time that may lie in the infinite future. */
 export const timeOrInfinity = () => column<Date | number>('timestamp with time zone', DataTypes.DATE);
 
 export const primaryKey = <C extends Column>(of: C): C => ({ ...of, isKey: true });
@@ -59,14 +57,14 @@ export const nullable = <Value>({ sql, type }: Column<Value, false>) =>
 export const given = <Value>({ sql, type }: Column<Value, false>) =>
   column<Value, true>(sql, type, { isGiven: true });
 
-/** The name of an attribute's column. */
+/** Turns an attribute into the name of its column. */
 export function columnOf(attribute: string): string {
   return attribute.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 /**
- * A list of columns for a SELECT or RETURNING, each under the name of its attribute. @param options.of the table's
- * alias in the statement
+ * Columns for a SELECT or RETURNING, each renamed to its attribute.
+ * @param options.of the table's alias in the statement
  */
 export function selectList<T extends Table, Name extends keyof T['columns'] & string>(
   _table: T,

@@ -1,4 +1,4 @@
-// The one kind of transaction: statements by hand and Sequelize's models run on the same client of the pool.
+// Transactions in which handwritten statements and Sequelize's models run on the same client of the pool.
 import type { Pool, PoolClient } from 'pg';
 import { type Sequelize, Transaction as SequelizeTransaction } from 'sequelize';
 import { checkOut } from './client.ts';
@@ -10,15 +10,14 @@ import type { Turns } from './turns.ts';
 
 export type Rows<Row> = { rows: Row[]; rowCount: number };
 
-/** Runs one parameterised statement (`$1`, `$2` …). */
 export type Queryable = {
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Rows<Row>>;
 };
 
-/** An open transaction. Actions given to `afterCommit` run once it has committed, and never when it has not. */
+/** An open transaction. Actions of `afterCommit` run only after its commit. */
 export type Transaction = Queryable & Models & { afterCommit(action: () => void): void };
 
-/** The pool, the names of its statements, and the bound on the transactions that use it. */
+/** The parts that transactions need: the pool, the names of statements, and the limit of concurrent transactions. */
 export type Connections = {
   readonly pool: Pool;
   readonly sequelize: Sequelize;
@@ -28,8 +27,8 @@ export type Connections = {
 };
 
 /**
- * One statement on the pool, committed by itself. Throws ServiceError `temporarily_unavailable` when the database is
- * down.
+ * Runs one statement on the pool, with its own commit.
+ * @throws ServiceError `temporarily_unavailable` when the database is down
  */
 export async function queryPool<Row extends object>(
   { pool, names }: Pick<Connections, 'pool' | 'names'>,
@@ -81,7 +80,7 @@ async function begin<T>(
     for (const action of actions) action();
     return result;
   } catch (error) {
-    // After a statement without an answer, a ROLLBACK would only wait as long again.
+    // After a statement without an answer no ROLLBACK is sent, because it would wait as long again.
     isSound =
       !isUnanswered(error) &&
       (await client.query('ROLLBACK').then(
@@ -90,7 +89,7 @@ async function begin<T>(
       ));
     throw error;
   } finally {
-    // A client whose ROLLBACK failed is in an unknown state.
+    // The state of a client is unknown when its ROLLBACK failed.
     giveBack(isSound);
   }
 }
@@ -106,15 +105,14 @@ function transactionOn(
       run<Row>(client, names, text, values),
     afterCommit: (action) => void actions.push(action),
     model: <T extends Table>(table: T): Model<T> => {
-      // Sequelize sends a model's statements to the `connection` of the transaction, and never ends that transaction
-      // itself.
+      // Sequelize runs a model's statements on the `connection` of this object, and never ends its transaction.
       joinable ??= Object.assign(new SequelizeTransaction(sequelize, {}), { connection: client });
       return models(table, joinable);
     },
   };
 }
 
-/** A text without values is sent unprepared: it may hold several statements, which a prepared statement cannot. */
+/** A text without values is sent unprepared, because it may contain several statements. */
 async function run<Row extends object>(
   connection: Pool | PoolClient,
   names: StatementNames,

@@ -1,8 +1,8 @@
-// Limits how many works run concurrently. The others wait in their order of arrival, each at most for its patience.
+// Limits how many pieces of work run concurrently. Further work waits in order of arrival, at most for `patience`.
 
 /**
- * @param limit works that run concurrently
- * @param patience milliseconds that a work waits for its turn
+ * @param limit of concurrent work
+ * @param patience milliseconds to wait for a turn
  */
 export function createTurns({ limit, patience }: { limit: number; patience: number }) {
   const waiting = new Set<() => void>();
@@ -24,9 +24,10 @@ export function createTurns({ limit, patience }: { limit: number; patience: numb
 
   return {
     limit,
-    /** Works that wait for their turn. */
     waiting: () => waiting.size,
-    /** Takes a turn, which must be given back. Returns undefined when a turn is free: the caller need not wait. */
+    /**
+     * Takes a turn; `giveBack` must follow. Returns undefined when a turn is free, so that the caller need not wait.
+     */
     take(): Promise<void> | undefined {
       if (running >= limit) return join();
       running += 1;

@@ -1,16 +1,15 @@
-// Decides to which IP addresses an outgoing request may be sent. Pure: addresses are resolved elsewhere. An address
-// that cannot be parsed is refused.
+// Decides which IP addresses an outgoing request may reach. Pure: the caller resolves names. Text that is no address is
+// refused.
 
 import ipaddr from 'ipaddr.js';
 
 type Address = ReturnType<typeof ipaddr.parse>;
 
-/** A parsed CIDR block: its base address and its prefix length in bits. */
 export type Network = readonly [address: Address, prefix: number];
 
 /**
- * The result of {@link judgeAddress}. `address` is the canonical text of the address to connect to (an IPv4-mapped one
- * as its IPv4). `reason` is `public` or `admitted` when it is allowed, else the name of the block.
+ * The result of {@link judgeAddress}. `address`: the canonical text of the address to connect to (an IPv4-mapped
+ * address as IPv4). `reason`: `public` or `admitted` when it is allowed, else the name of the refusing block.
  */
 export type AddressVerdict = { allowed: boolean; reason: string; address: string };
 
@@ -57,9 +56,9 @@ function parseBlocks(blocks: Record<string, readonly string[]>): { reason: strin
 }
 
 /**
- * Parses a list of CIDR blocks, such as `127.0.0.0/8` or `fd00::/8`. A block of IPv4-mapped addresses becomes the
- * corresponding IPv4 block.
- * @throws {Error} when one of them is not a CIDR block; the message names it
+ * Parses CIDR blocks such as `127.0.0.0/8` or `fd00::/8`. A block of IPv4-mapped addresses becomes the corresponding
+ * IPv4 block.
+ * @throws {Error} that names a text which is not a CIDR block
  */
 export function parseNetworks(blocks: readonly string[]): Network[] {
   return blocks.map((block) => {
@@ -73,7 +72,7 @@ export function parseNetworks(blocks: readonly string[]): Network[] {
 }
 
 /**
- * Judges whether a request may be sent to an address. Refused, unless an admitted network holds it: every IANA
+ * Judges whether a request may be sent to an address. Outside the admitted networks it refuses every IANA
  * special-purpose block, every IPv6 address outside 2000::/3, and text that is not an IP address in its usual form. An
  * IPv4-mapped IPv6 address counts as its IPv4 address.
  * @param text an IPv4 address of four decimal parts, or an IPv6 address without brackets
@@ -91,7 +90,7 @@ export function judgeAddress(text: string, admitted: readonly Network[]): Addres
   return { allowed: reason === undefined, reason: reason ?? 'public', address: canonical };
 }
 
-/** The canonical text of an IP address, an IPv4-mapped one as its IPv4; undefined when the text is not an address. */
+/** @returns the canonical text of an IP address, an IPv4-mapped address as IPv4; undefined for other text */
 export function canonicalAddress(text: string): string | undefined {
   return parseAddress(text)?.toString();
 }
@@ -99,8 +98,8 @@ export function canonicalAddress(text: string): string | undefined {
 function parseAddress(text: string): Address | undefined {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
   if (!ipaddr.IPv6.isValid(text)) return undefined;
-  // The parser takes an IPv4-compatible address in dots (::127.0.0.1) for an IPv4-mapped one, unless a group is written
-  // out.
+  // The parser would read an IPv4-compatible address (::127.0.0.1) as IPv4-mapped. With an explicit zero group it does
+  // not.
   const address = ipaddr.IPv6.parse(text.replace(/^::(?=\d+\.)/, '::0:'));
   return address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
 }

@@ -1,22 +1,24 @@
-// Resolves the host names of outgoing requests to all their addresses. Asks DNS directly: the system's resolver blocks
-// one of a few threads, so the slow names of one tenant would delay all tenants.
+// Resolves the host names of outgoing requests. It queries DNS directly, because the system's resolver blocks one of a
+// few threads, so that slow names of one tenant would delay all tenants.
 
 import { promises as dns } from 'node:dns';
 import { canonicalAddress } from './address-rules.ts';
 
-/** Resolves a host name to all its addresses, an IP literal to itself; rejects with a `code` when there are none. */
+/**
+ * Resolves a host name to all its addresses, and an IP literal to itself. Rejects with a `code` when there are none.
+ */
 export type AddressLookup = (hostname: string) => Promise<string[]>;
 
-// "There is no such name (of this type)", or no DNS server to ask: the system may still know it from its hosts file.
+// DNS has no such name (of this type), or no DNS server answers. The hosts file of the system may still have the name.
 const UNKNOWN_TO_DNS = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED']);
 
 /**
- * Makes a lookup that asks DNS for IPv4 and IPv6 addresses (IPv4 first in the answer), and the system's resolver, with
- * its hosts file and search domains, for names without a dot and for names that DNS does not know.
- * @param internalNames whether the system is asked at all, except for `localhost`. False where a tenant chooses the
- *   name and sees the result, which would reveal the names of the internal network
- * @param resolver asks DNS; the default gives each server 2.5 s, twice
- * @param lookupInSystem asks the system
+ * Makes a lookup that queries DNS for IPv4 and IPv6 addresses and returns IPv4 first. It queries the system's resolver
+ * for names without a dot and for names that DNS does not know.
+ * @param internalNames false: the system resolves only `localhost`. Needed where a tenant chooses the name and sees the
+ *   result, which would reveal names of the internal network
+ * @param resolver queries DNS; the default gives each server 2.5 s, twice
+ * @param lookupInSystem queries the system's resolver
  */
 export function createAddressLookup({
   internalNames = true,

@@ -1,5 +1,5 @@
-// The undici dispatcher of all requests to addresses that tenants choose. It follows no redirect, and every connection
-// goes through the guarded connector.
+// The undici dispatcher of all requests to addresses that tenants choose. It follows no redirect and opens every
+// connection by the guarded connector.
 
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
@@ -13,21 +13,20 @@ import {
   type GuardedConnect,
 } from './guarded-connection.client.ts';
 
-/** The longest head of an answer in bytes. */
+/** The most bytes of the status line and headers of an answer. */
 const MAX_RESPONSE_HEADER_BYTES = 16 * 1024;
 
 const KEEP_ALIVE_MS = 10_000;
 const KEEP_ALIVE_MAX_MS = 60_000;
-// A connection is closed after this many requests, so that a changed DNS record also takes effect for the busiest
-// endpoint.
+// A connection closes after this many requests, so that even a busy endpoint follows a changed DNS record.
 const REQUESTS_PER_CONNECTION = 1000;
 
-/** Options of a request that records how its connection was opened; the dispatcher writes to `trace`. */
+/** Request options with a `trace`, to which the dispatcher writes how the connection was opened. */
 export type TracedDispatchOptions = Dispatcher.DispatchOptions & { trace?: ConnectionTrace };
 
 export type GuardedAgent = ReturnType<typeof createGuardedAgent>;
 
-/** A new trace for a request. On a kept-alive connection its phases stay null. */
+/** A new trace for one request. On a reused connection the times of its phases stay null. */
 export function newConnectionTrace(): ConnectionTrace {
   return {
     phase: 'response',
@@ -42,15 +41,14 @@ export function newConnectionTrace(): ConnectionTrace {
 }
 
 /**
- * Makes the guarded dispatcher. Its connections are kept alive per origin; failures to connect reach the request as
- * `EgressError`.
- *
- * @param allowedNetworks CIDR blocks that are admitted beside public addresses, and plain `http` into them
- * @param caFile a PEM file of certificate authorities beside Node's own
- * @param insecureReceivers take any certificate inside the admitted networks; only for local development
- * @param internalNames whether names that only this system knows are found too; false where strangers choose the names
- * @param lookup resolves host names; the default asks DNS
- * @param connectTimeoutMs the time for a TCP and TLS connection
+ * Makes the guarded dispatcher. It keeps connections alive per origin, and rejects with `EgressError` when it cannot
+ * connect.
+ * @param allowedNetworks CIDR blocks that are admitted in addition to public addresses, also for plain `http`
+ * @param caFile a PEM file of certificate authorities, added to Node's own
+ * @param insecureReceivers accept any certificate inside the admitted networks; only for local development
+ * @param internalNames true: also resolve names that only this system knows; false where strangers choose the names
+ * @param lookup resolves host names; the default queries DNS
+ * @param connectTimeoutMs time limit for a TCP and TLS connection
  * @throws {Error} when a block is malformed or the file cannot be read
  */
 export function createGuardedAgent({
@@ -84,12 +82,11 @@ export function createGuardedAgent({
   return {
     dispatcher,
     admittedNetworks,
-    /** Ends all connections; requests under way fail. */
     close: () => dispatcher.destroy(),
   };
 }
 
-// A client has one connection and one request at a time, which is how a connection finds the trace of its request.
+// A client has one connection with one request at a time, so the connection can write to the trace of its request.
 class TracingClient extends Client {
   #trace = newConnectionTrace();
   #remoteAddress: string | null = null;

@@ -1,5 +1,5 @@
-// Opens the sockets of outgoing requests. Every address is judged before the connection, also an IP literal, and is not
-// resolved a second time.
+// Opens the sockets of outgoing requests. Every address, also an IP literal, is judged before the connection and not
+// resolved again.
 
 import { Socket } from 'node:net';
 import { createSecureContext } from 'node:tls';
@@ -7,22 +7,20 @@ import { buildConnector } from 'undici';
 import type { AddressLookup } from './address.client.ts';
 import { type AddressVerdict, canonicalAddress, judgeAddress, type Network } from './address-rules.ts';
 
-/** The state of a connection, and the time of its phases in milliseconds (null: the phase did not happen). */
+/** The phase of a connection, and the milliseconds of each phase (null: the phase did not happen). */
 export type ConnectionTrace = {
   phase: 'dns' | 'address' | 'connect' | 'tls' | 'response';
   dnsMs: number | null;
   connectMs: number | null;
   tlsMs: number | null;
   remoteAddress: string | null;
-  /** The socket that is being opened. */
   dialing: Socket | null;
-  /** The socket that the request goes over. */
   socket: Socket | null;
-  /** The request no longer waits for the connection. */
+  /** True when the request no longer waits for the connection. */
   abandoned: boolean;
 };
 
-/** No connection was made. `code` is the system's or OpenSSL's error code, or the name of the rule that refused. */
+/** No connection was opened. `code`: the error code of the system or OpenSSL, or the name of the rule that refused. */
 export class EgressError extends Error {
   readonly phase: ConnectionTrace['phase'];
   readonly code: string;
@@ -35,15 +33,14 @@ export class EgressError extends Error {
   }
 }
 
-/** Stops opening a connection that is no longer needed; an open connection stays open. */
+/** Cancels the opening of a connection; an open connection stays open. */
 export function abandonConnection(trace: ConnectionTrace): void {
   trace.abandoned = true;
   trace.dialing?.destroy(new EgressError(trace.phase, 'ABANDONED'));
 }
 
-/** How connections are guarded. */
 type ConnectorOptions = {
-  /** The networks that the operator admits beside public addresses, and plain `http` into them. */
+  /** Networks that the operator admits in addition to public addresses, also for plain `http`. */
   admittedNetworks: readonly Network[];
   /** All certificate authorities in PEM; undefined: Node's own. */
   certificateAuthorities?: string[] | undefined;
@@ -52,18 +49,19 @@ type ConnectorOptions = {
   lookup: AddressLookup;
 };
 
-/** Opens a guarded connection; the trace is written to while it goes on. */
+/** Opens a guarded connection, and writes its progress to the trace. */
 export type GuardedConnect = (target: buildConnector.Options, trace: ConnectionTrace) => Promise<Socket>;
 
-// Tried one after the other; all but the last get a short time, so that one dead address does not use up the attempt.
+// The addresses are tried in sequence. All but the last get a short time, so that a dead address does not use up the
+// attempt.
 const MAX_ADDRESSES = 4;
 const ADDRESS_TIMEOUT_MS = 3000;
 
 /**
- * Wraps undici's connector: resolves all addresses of the host, judges every one (a single refused one refuses the
- * host), connects to a judged one with the host's own name in SNI, and compares the peer's address before anything is
- * sent.
- * @param connectTimeoutMs the time for TCP and TLS to one address
+ * Wraps undici's connector. It resolves all addresses of the host and judges each; one refused address refuses the
+ * host. It connects to a judged address with the host's name in SNI, and compares the peer's address before it sends
+ * anything.
+ * @param connectTimeoutMs time limit for TCP and TLS to one address
  * @returns a function that rejects with {@link EgressError}
  */
 export function createGuardedConnect({
@@ -73,7 +71,7 @@ export function createGuardedConnect({
   lookup,
   connectTimeoutMs,
 }: ConnectorOptions & { connectTimeoutMs: number }): GuardedConnect {
-  // One context for all connections: building one with its own authorities costs milliseconds.
+  // One context for all connections, because a context with custom authorities costs milliseconds.
   const secureContext = createSecureContext(
     certificateAuthorities === undefined ? {} : { ca: certificateAuthorities },
   );
@@ -134,8 +132,8 @@ function dial(
   const began = performance.now();
   let phaseBegan = began;
   return new Promise((resolve, reject) => {
-    // The connector returns its socket, which its type does not say. Host and SNI stay the target's; the address is
-    // ours.
+    // The connector returns its socket, although its type does not say so. Only the address is replaced; host and SNI
+    // stay those of the target.
     const socket: unknown = connector({ ...target, hostname: address }, (error, connected) => {
       trace.dialing = null;
       if (error !== null) return reject(new EgressError(trace.phase, errorCode(error), error));
@@ -151,7 +149,7 @@ function dial(
         ? undefined
         : setTimeout(() => socket.destroy(new EgressError('connect', 'ETIMEDOUT')), patienceMs);
     socket.once('close', () => clearTimeout(patience));
-    // First of the listeners, so that nothing is sent to another address than the judged one.
+    // The first listener, so that nothing is sent when the peer has another address than the judged one.
     socket.prependOnceListener('connect', () => {
       clearTimeout(patience);
       trace.connectMs = performance.now() - began;
@@ -166,7 +164,7 @@ function dial(
   });
 }
 
-/** The code of an error of the system, OpenSSL or undici; its name when it has none. */
+/** The code of an error of the system, OpenSSL or undici; without a code, the name of the error. */
 export function errorCode(error: unknown): string {
   if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
   return error instanceof Error ? error.name : 'unknown';

@@ -1,5 +1,5 @@
-// One request and its answer through the guarded dispatcher, under one deadline. The limits on time, bytes read and
-// bytes kept hold for every receiver.
+// Sends one request through the guarded dispatcher and reads its answer, with limits on the time, the bytes read and
+// the bytes kept.
 
 import { setMaxListeners } from 'node:events';
 import type { Socket } from 'node:net';
@@ -16,8 +16,8 @@ import {
 export const TIMED_OUT = Symbol('timed out');
 
 /**
- * An answer as far as it was read. `headers` by lower-case name, a list where one came several times; `excerpt` is the
- * beginning of the body; `retryAfter` undefined unless there is exactly one.
+ * The part of an answer that was read. `headers`: by lower-case name, a list for a repeated header. `excerpt`: the
+ * beginning of the body. `retryAfter`: undefined unless the header occurs exactly once.
  */
 export type Answer = {
   statusCode: number;
@@ -27,12 +27,12 @@ export type Answer = {
 };
 
 /**
- * The end of an exchange: the answer, else `failure`: {@link TIMED_OUT}, an `EgressError` or what undici reports.
- * `firstByteMs`: from the sending of the request to the first byte of the answer, null when none came.
+ * The end of an exchange: the answer, or `failure` ({@link TIMED_OUT}, an `EgressError` or an error of undici).
+ * `firstByteMs`: milliseconds from the sending of the request to the first byte of the answer, or null.
  */
 export type Exchange = { answer?: Answer | undefined; failure?: unknown; firstByteMs: number | null };
 
-/** The bounds of an exchange: the time for all of it, the bytes of the body to read and to keep. */
+/** The limits of an exchange: the time, the bytes of the body that are read, and the bytes that are kept. */
 type ExchangeLimits = {
   timeoutMs: number;
   maxBodyBytes: number;
@@ -41,20 +41,20 @@ type ExchangeLimits = {
 };
 
 /**
- * More informational answers (1xx) than this end an exchange: each is parsed, and a receiver can send them as fast as
- * the network allows.
+ * The most informational answers (1xx) of an exchange: each is parsed, and a receiver can send them at the speed of the
+ * network.
  */
 export const MAX_INFORMATIONAL = 32;
 
 /**
- * More bytes of any kind than this end an exchange: an answer can also be endless by its reason phrase or by the
- * framing of its chunks.
+ * The most bytes of an exchange, because an answer can also be endless by its reason phrase or by the framing of its
+ * chunks.
  */
 export const MAX_WIRE_BYTES = 1024 * 1024;
 
 export type TracedRequest = TracedDispatchOptions & { trace: ConnectionTrace };
 
-// Errors of undici for its wrong use by this service, or for a dispatcher that this service has closed.
+// Errors of undici that are faults of this service: wrong use, or a dispatcher that this service has closed.
 const OWN_FAULTS = new Set([
   'UND_ERR_INVALID_ARG',
   'UND_ERR_NOT_SUPPORTED',
@@ -63,10 +63,10 @@ const OWN_FAULTS = new Set([
 ]);
 
 /**
- * Sends a request and waits for the end of its answer, the limit of its body, or the deadline, whichever is first. An
- * answer counts from its status line on: a failure in its body only ends the reading. The connection is kept for
- * another request only when the answer was read to its end.
- * @throws the signal's reason when it is aborted, and undici's error when the fault is this service's own
+ * Sends a request, and waits for the end of the answer, the limit of its body or the deadline, whichever comes first.
+ * From the status line on an answer counts: a later failure only ends the reading. The connection is reused only when
+ * the answer was read to its end.
+ * @throws the signal's reason when it is aborted, and undici's error for a fault of this service
  */
 export function exchange(
   dispatcher: Dispatcher,
@@ -134,7 +134,7 @@ export function exchange(
       },
       onResponseData(_controller, chunk) {
         if (answer === undefined) return;
-        // One buffer for all chunks: a body can come in as many chunks as it has bytes.
+        // One buffer for all chunks, because a body can arrive in as many chunks as it has bytes.
         if (received === 0) room = Buffer.alloc(excerptBytes);
         kept += chunk.copy(room, kept);
         received += chunk.length;
@@ -153,7 +153,7 @@ export function exchange(
   });
 }
 
-// Undici reads on the same event, and has begun to listen for it before the request is sent.
+// Undici listens for the same event and was registered first, so it has already read when this listener runs.
 function countBytes(socket: Socket | null, onTooMany: () => void): () => void {
   const before = socket?.bytesRead ?? 0;
   const count = () => {
@@ -163,7 +163,7 @@ function countBytes(socket: Socket | null, onTooMany: () => void): () => void {
   return () => void socket?.off('readable', count);
 }
 
-// One shutdown signal serves all exchanges under way, and Node warns of a leak at the eleventh listener.
+// All exchanges under way share one shutdown signal. Without this, Node would warn of a leak at the eleventh listener.
 function listen(signal: AbortSignal, onAbort: () => void): void {
   setMaxListeners(0, signal);
   signal.addEventListener('abort', onAbort);

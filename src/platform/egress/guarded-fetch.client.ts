@@ -1,12 +1,12 @@
-// Fetches one small document of another party. It connects only through the guarded agent, follows no redirect, and
-// limits the time and the bytes.
+// Fetches one small document of another party through the guarded agent, without redirects, with limits on time and
+// bytes.
 import type { Dispatcher } from 'undici';
 import { newConnectionTrace } from './guarded-agent.client.ts';
 import { EgressError, errorCode } from './guarded-connection.client.ts';
 import { type Answer, exchange, TIMED_OUT } from './guarded-exchange.client.ts';
 import { classifyFailure, classifyTimeout } from './outcome.ts';
 
-/** Why no document was fetched; `code` as in attempts, such as `http:404`, `dns:ENOTFOUND` or `timeout:connect`. */
+/** The reason why no document was fetched. `code` as in attempts: `http:404`, `dns:ENOTFOUND`, `timeout:connect` … */
 export type FetchFault = {
   readonly kind: 'timeout' | 'failure' | 'status' | 'content' | 'size';
   readonly code: string;
@@ -18,12 +18,12 @@ export type Fetched =
   | { readonly fault: FetchFault };
 
 /**
- * Sends a GET request, and checks its answer: status 200, `refuse`, size, in this order.
- * @param options.deadline milliseconds for all of it, from DNS to the last byte
+ * Sends a GET request and checks the answer in this order: status 200, `refuse`, size.
+ * @param options.deadline milliseconds for the whole fetch, from DNS to the last byte
  * @param options.largest bytes of the body
- * @param options.refuse returns the code of the fault in an answer's headers
- * @param options.isFresh whether the connection is closed afterwards, so that the next request resolves the name again
- * @throws undici's error when the fault is this service's own
+ * @param options.refuse returns the fault code of an answer's headers, if there is one
+ * @param options.isFresh true: the connection is closed afterwards, so that the next request resolves the name again
+ * @throws undici's error for a fault of this service
  */
 export async function fetchGuarded(
   dispatcher: Dispatcher,

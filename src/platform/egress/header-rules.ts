@@ -1,7 +1,6 @@
-// Decides which custom headers a subscription may add to its deliveries. Pure. Headers that frame the message, name its
-// target, or imitate those of the service are refused.
+// Decides which custom headers a subscription may add to its deliveries. Pure.
 
-/** The most headers a subscription may have, and the most bytes of all names and values together. */
+/** The most custom headers of a subscription, and the most bytes of all names and values together. */
 const MAX_CUSTOM_HEADERS = 20;
 const MAX_CUSTOM_HEADER_BYTES = 8192;
 
@@ -10,7 +9,7 @@ type HeadersVerdict =
   | { ok: true; headers: Record<string, string> }
   | { ok: false; problems: { name: string; message: string }[] };
 
-// RFC 9110 §5.6.2 (token) and §5.5 (field values: visible characters, with spaces and tabs only inside).
+// RFC 9110 §5.6.2 (token) and §5.5 (field values: visible characters, spaces and tabs only inside).
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/;
 const VALUE = /^[\x21-\x7e](?:[\x20-\x7e\t]{0,2046}[\x21-\x7e])?$/;
 

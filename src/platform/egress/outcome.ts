@@ -1,9 +1,9 @@
-// Classifies the end of an attempt. Pure. An outcome goes into Temporal and into logs, so it holds codes only, never
-// text that a receiver chose.
+// Classifies the end of an attempt. Temporal and logs receive outcomes, so they contain codes only, never text of a
+// receiver. Pure.
 
 /**
- * The kind of fault, and its cause: the receiver's application (`status` and below), its network or its set-up (`dns`
- * to `protocol`), or the subscription, whose URL has an address to which requests are forbidden (`blocked_address`).
+ * The class of a fault, by its cause: the receiver's application (`status` and below), its network or set-up (`dns` to
+ * `protocol`), or the URL of the subscription, which has a forbidden address (`blocked_address`).
  */
 export type ErrorClass =
   | 'blocked_address'
@@ -20,9 +20,9 @@ export type ErrorClass =
   | 'rejected';
 
 /**
- * The end of an attempt. `error` is a short code such as `http:503`, `tls:CERT_HAS_EXPIRED` or `timeout:connect`.
- * `retryAfterMs` is the wait that a retryable answer asked for; with `hold` it holds the subscription's other
- * deliveries too.
+ * The end of an attempt. `error`: a short code such as `http:503`, `tls:CERT_HAS_EXPIRED` or `timeout:connect`.
+ * `retryAfterMs`: the wait that the answer asked for. With `hold` the endpoint is held, so that all its deliveries
+ * wait.
  */
 export type Outcome =
   | { kind: 'delivered'; statusCode: number }
@@ -37,13 +37,11 @@ export type Outcome =
   | { kind: 'gone'; statusCode: number; errorClass: 'gone'; error: string }
   | { kind: 'rejected'; statusCode: number; errorClass: 'rejected'; error: string };
 
-/** The outcome of an attempt that got no answer. */
 type Unanswered = Extract<Outcome, { kind: 'retry' }>;
 
-/** The phase in which an attempt failed. */
 type AttemptPhase = 'address' | 'dns' | 'connect' | 'tls' | 'response';
 
-/** Statuses that refuse the delivery itself: a further attempt would be refused too. */
+/** Statuses that refuse the delivery itself, so that a further attempt would be refused too. */
 const REFUSING_STATUSES = new Set([400, 413, 415, 422]);
 const HOLDING_STATUSES = new Set([429, 503]);
 
@@ -59,11 +57,11 @@ const RESPONSE_ERRORS: Readonly<Record<string, ErrorClass>> = {
 };
 
 /**
- * Classifies a receiver's answer: 2xx is delivered; 410 is gone; 400, 413, 415 and 422 are final; everything else, also
- * 3xx (never followed) and unknown statuses, is tried again, so that a wrong secret, a wrong clock or a route that is
- * not deployed yet loses no delivery. A `Retry-After` on 429 or 503 holds the other deliveries as well.
+ * Classifies a receiver's answer: 2xx is delivered; 410 is gone; 400, 413, 415 and 422 are final. All others are
+ * retried, also 3xx (never followed) and unknown statuses, so that a wrong secret, a wrong clock or a missing route
+ * loses no delivery. A `Retry-After` on 429 or 503 also holds the endpoint.
  * @param statusCode a final status, not a 1xx
- * @param retryAfterMs the parsed `Retry-After`, undefined when there is none that is valid
+ * @param retryAfterMs the parsed `Retry-After`; undefined when it is missing or invalid
  */
 export function classifyResponse(statusCode: number, retryAfterMs?: number | undefined): Outcome {
   const error = `http:${statusCode}`;
@@ -82,9 +80,9 @@ export function classifyResponse(statusCode: number, retryAfterMs?: number | und
 }
 
 /**
- * Classifies a failure without an answer: always another attempt.
+ * Classifies a failure without an answer: it is always retried.
  * @param phase of the attempt
- * @param code the system's, OpenSSL's or undici's error code, or the name of the rule that refused the address
+ * @param code the error code of the system, OpenSSL or undici, or the name of the rule that refused the address
  */
 export function classifyFailure(phase: AttemptPhase, code: string): Unanswered {
   const errorClass = failureClass(phase, code);
@@ -97,7 +95,7 @@ export function classifyFailure(phase: AttemptPhase, code: string): Unanswered {
   };
 }
 
-/** Classifies a time-out before an answer began. */
+/** Classifies a time-out before the beginning of an answer. */
 export function classifyTimeout(phase: AttemptPhase): Unanswered {
   return { kind: 'retry', statusCode: null, errorClass: 'timeout', error: `timeout:${phase}`, hold: false };
 }

@@ -1,12 +1,10 @@
-// Decides which URLs a webhook receiver may have. Pure: names are judged here by their text only; their addresses are
-// judged when a connection is made.
+// Decides which URLs a webhook receiver may have. Pure: only the text is judged here, the addresses when a connection
+// is opened.
 
 import { canonicalAddress, judgeAddress, type Network } from './address-rules.ts';
 
-/** The longest receiver URL in characters. */
 export const MAX_URL_LENGTH = 2048;
 
-/** Why a receiver URL is refused. */
 type UrlRefusal =
   | 'too_long'
   | 'malformed'
@@ -19,8 +17,8 @@ type UrlRefusal =
   | 'blocked_address';
 
 /**
- * `url` is the parsed, normalised URL; `message` is for the client that sent the URL; `block` names the block of a
- * blocked address, as in the verdict on an address.
+ * `url`: the parsed, normalised URL. `message`: for the client that sent the URL. `block`: the block that refuses its
+ * address.
  */
 type UrlVerdict =
   | { ok: true; url: URL }
@@ -28,8 +26,7 @@ type UrlVerdict =
 
 const MAX_HOSTNAME_LENGTH = 253;
 
-// The bad ports of the Fetch standard (§2.9 Port blocking): services that could misread an HTTP request as their own
-// protocol.
+// The bad ports of the Fetch standard (§2.9 Port blocking), whose services could misread an HTTP request.
 const BAD_PORTS = new Set(
   (
     '0 1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113 115 117 119 123 135 ' +
@@ -41,7 +38,7 @@ const BAD_PORTS = new Set(
 /**
  * Judges a receiver URL: `https` to any name or public address; `http` only to exactly `localhost` or to an IP literal
  * in an admitted network. Refuses credentials, fragments, other local names, ports of other services, and blocked IP
- * literals in any notation, since the parsed host is judged and not the text. A name need not resolve yet.
+ * literals. The parsed host is judged, so the notation of a literal does not matter. The name need not resolve yet.
  * @param text the URL as it was sent
  * @param admitted the networks that the operator admits
  */
@@ -62,14 +59,14 @@ export function checkReceiverUrl(text: string, admitted: readonly Network[]): Ur
   return checkHost(url, admitted);
 }
 
-/** The host of a receiver's URL, with its port if that is not the scheme's default; an IPv4-mapped address as IPv4. */
+/** The host of a receiver's URL, with a port that is not the scheme's default; an IPv4-mapped address as IPv4. */
 export function receiverHost({ host, hostname, port }: URL): string {
   const literal = addressLiteral(hostname);
   if (literal === undefined || literal.includes(':')) return host;
   return port === '' ? literal : `${literal}:${port}`;
 }
 
-/** Whether a URL with this host may be plain `http`, by its text alone: see {@link checkReceiverUrl}. */
+/** True when the text of this host permits plain `http`: see {@link checkReceiverUrl}. */
 export function mayBePlain(hostname: string): boolean {
   return hostname === 'localhost' || addressLiteral(hostname) !== undefined;
 }
@@ -112,8 +109,7 @@ function parseUrl(text: string): URL | undefined {
   }
 }
 
-// The URL parser drops tabs and line feeds and reads a backslash as a slash: other programs would read such text as
-// another URL.
+// The URL parser drops tabs and line feeds and reads a backslash as a slash; other programs would read another URL.
 function hasForbiddenCharacter(text: string): boolean {
   for (const character of text) {
     if (character <= ' ' || character === '\u007f' || character === '\\') return true;

@@ -1,18 +1,15 @@
-// The one table of error codes: their statuses and meanings, and whether to try again. Published in openapi.json and
+// The table of error codes: status, meaning, and whether a retry may succeed. Published in openapi.json and
 // docs/errors.md.
 
 type Entry = {
-  /** HTTP status of the answer. */
   readonly status: number;
-  /** Short, fixed summary of the kind of problem (RFC 7807 `title`). */
   readonly title: string;
-  /** What happened, for the caller. */
   readonly meaning: string;
-  /** The request may succeed when it is sent again, as `Retry-After` or `DPoP-Nonce` says. */
+  /** The request may succeed when it is repeated as `Retry-After` or `DPoP-Nonce` says. */
   readonly retryable?: true;
-  /** Named by the specification, but no route of this service can cause it yet. */
+  /** The specification names the code, but no route of this service can cause it yet. */
   readonly reserved?: true;
-  /** Status where the request presents an access token, when it is another (RFC 9449 §7.1, §9). */
+  /** Another status for requests that present an access token (RFC 9449 §7.1, §9). */
   readonly statusAtResource?: number;
 };
 
@@ -26,8 +23,8 @@ const entry = (status: number, title: string, meaning: string, more: More = {}):
 });
 
 /**
- * Every code of the specification ("Errors") and those that this service adds; RFC 6749 §5.2, RFC 6750 §3.1, RFC 8707
- * §2, RFC 9449 §5.
+ * Every code of the specification ("Errors") and the codes that this service adds; RFC 6749 §5.2, RFC 6750 §3.1, RFC
+ * 8707 §2, RFC 9449 §5.
  */
 export const ERRORS = {
   invalid_request: entry(400, 'Bad Request', 'The request is malformed; `errors` names the fields.'),
@@ -173,16 +170,18 @@ export const ERRORS = {
   }),
 } satisfies Record<string, Entry>;
 
-/** A stable, machine-readable error code (`error` in every error body). */
+/** A stable, machine-readable error code: `error` in every error body. */
 export type ErrorCode = keyof typeof ERRORS;
 
-/** The status of a code. @param atResource whether the request presents an access token, other than asking for one */
+/**
+ * The status of a code.
+ * @param atResource true when the request presents an access token; false when it asks for a token
+ */
 export function statusOf(code: ErrorCode, atResource: boolean): number {
   const { status, statusAtResource = status } = ERRORS[code];
   return atResource ? statusAtResource : status;
 }
 
-/** A code as it is published. */
 export type PublishedError = {
   readonly code: ErrorCode;
   /** The HTTP statuses of the code, that of the token endpoint first. */
@@ -190,11 +189,11 @@ export type PublishedError = {
   readonly title: string;
   readonly meaning: string;
   readonly retryable: boolean;
-  /** Named by the specification, but nothing in this service causes it. */
+  /** True when the specification names the code, but nothing in this service causes it. */
   readonly reserved: boolean;
 };
 
-/** All codes; the reserved ones last. */
+/** All codes; the reserved codes come last. */
 export function publishErrors(): PublishedError[] {
   const codes = Object.keys(ERRORS) as ErrorCode[];
   return codes

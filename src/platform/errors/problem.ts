@@ -1,4 +1,4 @@
-// Turns a ServiceError into the answer's status, headers and body (RFC 7807 with OAuth fields).
+// Turns a ServiceError into an HTTP answer: status, headers and body (RFC 7807 with OAuth fields).
 import { ERRORS, statusOf } from './catalogue.ts';
 import type { FieldError, ServiceError } from './service-error.ts';
 
@@ -15,7 +15,6 @@ type Problem = {
 };
 
 /**
- * @param error the failure
  * @param options.errorTypeBase base address of error type URIs, without a slash at its end
  * @param options.requestId id of the request, repeated in the body
  * @returns status, headers (without content-type) and body

@@ -1,27 +1,27 @@
-// The one error that services throw on purpose. Its `cause` goes to the log and not into an answer.
+// The error class for expected failures. Its `cause` is logged and never part of an answer.
 import type { ErrorCode } from './catalogue.ts';
 
-/** One refused part of the input: `path` in dotted form (`body.public_key`, `query.limit`), `message` for a person. */
+/**
+ * One refused part of the input. `path` has dotted form (`body.public_key`, `query.limit`); `message` is for a person.
+ */
 export type FieldError = { readonly path: string; readonly message: string };
 
-/** Details of a failure beside its code. */
 type ServiceErrorDetails = {
   /** The fault of this request, for a person; becomes `detail` and `error_description`. */
   readonly detail?: string | undefined;
   readonly cause?: unknown;
   readonly errors?: readonly FieldError[] | undefined;
-  /** Further response headers, for example `www-authenticate`. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Becomes `Retry-After`, whole seconds. */
+  /** Becomes `Retry-After`, in whole seconds. */
   readonly retryAfterSeconds?: number | undefined;
-  /** The request presented an access token, which gives some codes another status; see `statusOf`. */
+  /** True when the request presented an access token, which changes the status of some codes; see `statusOf`. */
   readonly atResource?: boolean | undefined;
 };
 
-/** What a refused client receives from a limit: when to try again, and the header fields of the limit. */
+/** The answer of an exceeded limit: seconds until the next try, and the header fields of the limit. */
 export type LimitReached = Pick<ServiceErrorDetails, 'retryAfterSeconds' | 'headers'>;
 
-/** An expected failure with a stable code; the catalogue gives it its status. Source: Specification, "Errors". */
+/** An expected failure with a stable code, whose status is in the catalogue. Source: Specification, "Errors". */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   readonly code: ErrorCode;
@@ -41,7 +41,7 @@ export class ServiceError extends Error {
     this.atResource = details.atResource ?? false;
   }
 
-  /** The same failure with further response headers, which come before its own. */
+  /** The same failure with further response headers, in front of its own headers. */
   withHeaders(headers: Readonly<Record<string, string>>, atResource = this.atResource): ServiceError {
     const { code, detail, cause, errors, retryAfterSeconds } = this;
     return new ServiceError(code, {

@@ -1,4 +1,4 @@
-// Logs one line for each request, without tokens, secrets, query strings and bodies.
+// Logs one line for each request, without tokens, secrets, query string and body.
 import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import type { Middleware } from './request-state.ts';

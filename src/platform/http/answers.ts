@@ -1,4 +1,4 @@
-// The answers that handlers share, by their status; pages of a list; and the header `Location`.
+// The answers that handlers share: by status, pages of a list, and the header `Location`.
 import { type ZodType, z } from 'zod';
 import type { RequestContext } from '../context.ts';
 import type { Page } from '../database/page.ts';
@@ -6,28 +6,28 @@ import type { HandlerResult } from './route.ts';
 
 type Headers = HandlerResult['headers'];
 
-/** 200. */
+/** Status 200. */
 export function ok(body: unknown, headers?: Headers): HandlerResult {
   return answer(200, body, headers);
 }
 
-/** 201: the new resource. */
+/** Status 201 with the new resource. */
 export function created(body: unknown, headers?: Headers): HandlerResult {
   return answer(201, body, headers);
 }
 
-/** 202: the work continues after the answer. */
+/** Status 202: the work continues after the answer. */
 export function accepted(body: unknown, headers?: Headers): HandlerResult {
   return answer(202, body, headers);
 }
 
-/** 204 once the work is done. */
+/** Status 204 after the work is done. */
 export async function noContent(work: Promise<unknown>): Promise<HandlerResult> {
   await work;
   return { status: 204 };
 }
 
-/** 200 with a page of a list, each item as `present` shows it; its schema is `pageSchema`. */
+/** Status 200 with a page of a list, whose items `present` converts; its schema is `pageSchema`. */
 export function page<Item>(
   { data, nextCursor }: Page<Item>,
   present: (item: Item) => unknown,

@@ -1,4 +1,4 @@
-// The HTTP shell: every request passes these middlewares in this order. The work of a route is not known here.
+// The HTTP shell: every request passes these middlewares in this order. It contains no work of a route.
 
 import Koa from 'koa';
 import type { Logger } from 'pino';
@@ -37,15 +37,13 @@ export type AppConfig = Pick<
 export type AppDependencies = {
   readonly routes: readonly Route[];
   readonly tenants: { bySlug(slug: string): Promise<Tenant | undefined> };
-  /** Makes the middleware that checks a route's access token and puts its principal into the context. */
+  /** Makes the middleware that checks the access token of a route and stores the principal in the context. */
   readonly authorize: (route: Route) => Middleware;
   readonly database: Pick<Database, 'transaction'>;
   readonly health: Health;
   readonly config: AppConfig;
   readonly logger: Logger;
-  /** A middleware around all others that answer. */
   readonly measure?: Middleware | undefined;
-  /** Made from `config.rateLimit`. */
   readonly rateLimits: RateLimits;
   readonly tracing?: Tracing | undefined;
 };
@@ -91,7 +89,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   ];
   const app = new Koa<RequestState>({ env: config.nodeEnv });
   for (const middleware of order) app.use(middleware);
-  // Only errors after the beginning of an answer, such as a client that closed the connection.
+  // Koa reports here only errors after the beginning of an answer, such as a connection that the client closed.
   app.on('error', (error: unknown) =>
     logger.debug({ event: 'http.answer_cut_short', err: error }, 'an answer was cut short'),
   );

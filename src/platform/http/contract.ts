@@ -1,10 +1,13 @@
-// Checks that handlers do what their routes declare. In tests and development only: a mismatch there is a 500.
+// Checks in tests and development that handlers do what their routes declare. A mismatch becomes a 500.
 import type { ErrorCode } from '../errors/catalogue.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { Contract } from './handler.ts';
 import { type HandlerResult, type Route, takesToken } from './route.ts';
 
-/** `invalid_request`: a request that is no HTTP, or has a token in its query; `not_found`: an address of no tenant. */
+/**
+ * Codes that every route can answer. `invalid_request`: the request is no HTTP, or has a token in its query.
+ * `not_found`: no tenant has the address.
+ */
 const EVERYWHERE: readonly ErrorCode[] = [
   'invalid_request',
   'not_found',
@@ -15,7 +18,7 @@ const EVERYWHERE: readonly ErrorCode[] = [
   'temporarily_unavailable',
 ];
 
-/** All codes that a route can answer: its own and those of the shell in front of it, each once. */
+/** All codes that a route can answer: its own and those of the shell, each once. */
 export function errorsOf(route: Route): ErrorCode[] {
   const { body } = route.request ?? {};
   const codes: ErrorCode[] = [];
@@ -35,8 +38,8 @@ export function errorsOf(route: Route): ErrorCode[] {
 }
 
 /**
- * @param options.errors whether an undeclared error code becomes a 500 as well
- * @returns checks that throw ServiceError `server_error` naming the route and the mismatch in its cause
+ * @param options.errors true: an undeclared error code becomes a 500, too
+ * @returns checks that throw ServiceError `server_error`, whose cause names the route and the mismatch
  */
 export function createContract(route: Route, options: { errors: boolean }): Contract {
   const declared = new Set(errorsOf(route));

@@ -1,15 +1,15 @@
-// Allows pages of any origin to read public documents: keys and metadata, no route that takes credentials.
+// Allows pages of any origin to read public documents such as keys and metadata, but no route that takes credentials.
 import type { ServerResponse } from 'node:http';
 import type { Middleware } from './request-state.ts';
 import { type Route, takesToken } from './route.ts';
 
-/** Whether pages of any origin may read the route's answers (Fetch standard, CORS protocol). */
+/** True when pages of any origin may read the route's answers (Fetch standard, CORS protocol). */
 export function isReadableAnywhere(route: Route): boolean {
   const wellKnown = route.method === 'GET' && !takesToken(route) && route.path.startsWith('/.well-known/');
   return route.cors ?? wellKnown;
 }
 
-/** Marks the answers of such a route. */
+/** Adds the CORS headers to the answers of a public route. */
 export function allowAnyOrigin(route: Route): Middleware {
   if (!isReadableAnywhere(route)) return (_ctx, next) => next();
   return (ctx, next) => {
@@ -18,7 +18,7 @@ export function allowAnyOrigin(route: Route): Middleware {
   };
 }
 
-/** Lets scripts of any origin read an answer and the headers that clients need. */
+/** Allows scripts of any origin to read an answer and the headers that clients need. */
 export function setAnyOrigin(response: ServerResponse): void {
   response.setHeader('access-control-allow-origin', '*');
   response.setHeader(
@@ -27,7 +27,7 @@ export function setAnyOrigin(response: ServerResponse): void {
   );
 }
 
-/** Answers a preflight: any header, these methods, for a day. */
+/** Answers a preflight request: any header and these methods are allowed for a day. */
 export function setPreflight(response: ServerResponse, methods: readonly string[]): void {
   setAnyOrigin(response);
   response.setHeader('access-control-allow-methods', methods.join(', '));

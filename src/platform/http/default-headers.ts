@@ -1,8 +1,7 @@
-// Headers of every answer unless a route sets its own: answers of an authorization server are not to be stored or
-// sniffed.
+// Default headers of every answer, which a route can replace. They forbid caches and content sniffing.
 import type { Middleware } from './request-state.ts';
 
-/** RFC 6749 §5.1 asks for `no-store` on token answers; here it is the default of all. */
+/** RFC 6749 §5.1 requires `no-store` for token answers; here it is the default of all answers. */
 export function setDefaultHeaders(): Middleware {
   return (ctx, next) => {
     ctx.res.setHeader('cache-control', 'no-store');

@@ -1,6 +1,6 @@
-// Compares entity tags. Koa's check fails with `cache-control: no-cache`, which fetch sends with every If-None-Match.
+// Compares entity tags. Koa's check returns false for `cache-control: no-cache`, which fetch sends with If-None-Match.
 
-/** Whether an `If-None-Match` names the tag; weak tags compare as equal (RFC 9110 §13.1.2). */
+/** True when an `If-None-Match` names the tag; weak tags compare as equal (RFC 9110 §13.1.2). */
 export function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   if (ifNoneMatch.trim() === '*') return true;

@@ -1,26 +1,27 @@
-// Counts failed attempts across all processes, in Postgres. Successful attempts do not pass here.
+// Counts failed attempts across all processes, in Postgres. Successful attempts are not counted.
 import type { Pool } from 'pg';
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import type { LimitReached } from '../errors/service-error.ts';
 import type { Log } from '../logging.ts';
 import { describeLimit } from './rate-limit-headers.ts';
 
-/** The count of a key after a failure; `blocked` describes the limit once it is exceeded. */
+/** The number of failures of a key. `blocked` describes the limit once it is exceeded. */
 type FailureCount = {
   readonly failures: number;
   readonly blocked: (LimitReached & { readonly retryAfterSeconds: number }) | undefined;
 };
 
-/** The window in which failures are counted, in seconds. */
+/** Seconds in which failures are counted. */
 const WINDOW = 60;
 
 const COMPLAIN_MILLISECONDS = 60_000;
 
 /**
  * @param options.points failures allowed within `seconds`; 0 turns the limiter off
- * @param options.prefix keeps limiters apart in the table rate_limits, and in the header fields about them
- * @param options.onRefused called for each failure beyond those that are allowed
- * @param options.log gets a line (at most once a minute) when the database cannot count; this process then counts alone
+ * @param options.prefix identifies this limiter in the table rate_limits and in its header fields
+ * @param options.onRefused called for each failure beyond the limit
+ * @param options.log receives a line (at most once a minute) when the database cannot count; this process then counts
+ *   alone
  */
 export function createFailureLimiter({
   pool,
@@ -74,8 +75,8 @@ export function createFailureLimiter({
 
   return {
     /**
-     * Counts one failure; one round trip, none while the key is known to be blocked.
-     * @returns the failures so far in this window, and `blocked` from the one after the last that was allowed
+     * Counts one failure in one round trip, or in none while the key is known to be blocked.
+     * @returns the failures so far in this window, and `blocked` once the limit is exceeded
      */
     async failed(key: string): Promise<FailureCount> {
       if (points === 0) return { failures: 0, blocked: undefined };
@@ -103,7 +104,7 @@ async function consume(
   }
 }
 
-/** Keys with the time at which each is free again; bounded, the oldest give way. */
+/** Keys with the end of their block. The number of keys is limited; the oldest are removed first. */
 function createDeadlines() {
   const deadlines = new Map<string, number>();
   return {

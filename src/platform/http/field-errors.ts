@@ -1,22 +1,22 @@
-// Words the findings of a schema for the caller: one path and one message for each field.
+// Turns the issues of a schema into one path and one message for each field.
 import type { z } from 'zod';
 import { type FieldError, ServiceError } from '../errors/service-error.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** Findings that one answer lists: an answer must not be many times its request. */
+/** The most issues in one answer, so that an answer is not many times larger than its request. */
 const MOST_TOLD = 100;
 
 /**
  * @param part the origin of the value: `body`, `query` …
- * @param issues findings of the schema
- * @returns one entry for each field, `path` in dotted form beginning with `part`
+ * @param issues of the schema
+ * @returns one entry for each field; `path` has dotted form and begins with `part`
  */
 export function toFieldErrors(part: string, issues: readonly Issue[]): FieldError[] {
   return issues.flatMap((issue) => describe(part, issue));
 }
 
-/** `invalid_request` for the given fields; `detail` has the first, and how many there are; at most 100 are listed. */
+/** `invalid_request` for these fields, at most 100 of them; `detail` has the first field and the number of all. */
 export function invalidFields(errors: readonly FieldError[]): ServiceError {
   const [first] = errors;
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
@@ -39,17 +39,17 @@ function describe(prefix: string, issue: Issue): FieldError[] {
 }
 
 /**
- * The branch of a union whose findings lie deepest, since the caller most likely meant that one. None when all end at
- * the top.
+ * The branch of a union with the deepest issue, because the caller most likely meant that branch. Undefined when all
+ * issues are at the top.
  */
 function nearestBranch(branches: readonly Issue[][]): Issue[] | undefined {
-  // Without Math.max(...lengths): there may be more findings than a call takes arguments.
+  // Math.max(...lengths) would fail, because a call takes a limited number of arguments.
   const depth = (issues: Issue[]) => issues.reduce((most, { path }) => Math.max(most, path.length), 0);
   const deepest = branches.reduce((most, issues) => Math.max(most, depth(issues)), 0);
   return deepest === 0 ? undefined : branches.find((issues) => depth(issues) === deepest);
 }
 
-/** RFC 6749 §5.2 allows neither quotation marks nor backslashes in `error_description`. */
+/** RFC 6749 §5.2 forbids quotation marks and backslashes in `error_description`. */
 function word(message: string): string {
   if (message.endsWith('received undefined')) return 'is required';
   return message.replace(/^Invalid input: /, '').replace(/["\\]/g, "'");

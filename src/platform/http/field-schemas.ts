@@ -1,23 +1,22 @@
-// Shapes of fields that requests of several rooms share. Their patterns are written for every dialect of regular
-// expressions: no \p.
+// Schemas of fields that several rooms share. Clients in many languages use the patterns, so they avoid \p.
 import { z } from 'zod';
 import { CURSOR, PAGE_LIMIT } from '../database/page.ts';
 import { parseTimestamp, TIMESTAMP_PATTERN } from '../timestamp.ts';
 
-/** A range in a pattern by its characters themselves: their escapes are not the same in every dialect. */
+/** A range in a pattern with literal characters, because escapes differ between dialects of regular expressions. */
 const range = (first: number, last: number) => `${String.fromCharCode(first)}-${String.fromCharCode(last)}`;
 
-/** At least one visible character: no white space, and none of zero width. */
+/** At least one visible character: white space and characters of zero width do not count. */
 const VISIBLE = new RegExp(
   `^$|[^\\s${range(0x200b, 0x200f)}${range(0x2060, 0x2064)}${range(0xfeff, 0xfeff)}]`,
 );
 
-/** No character that changes the direction of the text after it (embeddings, overrides, isolates). */
+/** No character that changes the direction of the following text (embeddings, overrides, isolates). */
 const ONE_DIRECTION = new RegExp(`^[^${range(0x202a, 0x202e)}${range(0x2066, 0x2069)}]*$`);
 
 /**
- * Names that people read in lists: one line with a visible character; no control characters (C0, DEL, C1), and none
- * that change the direction of the text after them.
+ * Names that people read in lists: one line with a visible character, without control characters (C0, DEL, C1) and
+ * characters that change the direction of text.
  */
 export const displayName = z
   .string()
@@ -29,7 +28,7 @@ export const displayName = z
   .regex(ONE_DIRECTION, 'must not contain characters that turn the direction of text')
   .meta({ description: 'Display name.' });
 
-/** The `aud` of tokens: any text without white space or control characters, usually a URL. */
+/** The `aud` of tokens, usually a URL: any text without white space or control characters. */
 export const audience = z
   .string()
   .min(1)
@@ -43,7 +42,7 @@ const isLimit = (text: unknown) =>
   Number(text) >= PAGE_LIMIT.least &&
   Number(text) <= PAGE_LIMIT.most;
 
-/** The query parameters of every list: decimal digits only, so that no two spellings ask for the same page. */
+/** The query parameters of every list. Only decimal digits are allowed, so that each page has one spelling. */
 export const pageParameters = {
   limit: z
     .custom<string>(isLimit, {
@@ -59,7 +58,7 @@ export const pageParameters = {
     .meta({ description: 'The `next_cursor` of the page before; absent for the first.' }),
 };
 
-/** A moment in a query (RFC 3339 with its offset), as a Date. */
+/** A time in a query (RFC 3339 with its offset), as a Date. */
 export const moment = z
   .string()
   .transform((text, issue) => {

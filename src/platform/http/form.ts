@@ -1,10 +1,9 @@
-// Parses form bodies and query strings (application/x-www-form-urlencoded), strictly: one value a name, nothing
-// guessed.
+// Parses form bodies and query strings (application/x-www-form-urlencoded) strictly: one value for each name.
 
-/** More than any route reads; a longer list only costs time. */
+/** More parameters than any route reads; a longer list would only cost time. */
 const MOST_PARAMETERS = 200;
 
-/** A parameter is not acceptable; `parameter` is its name, empty when it has none that can be read. */
+/** A parameter is refused; `parameter` is its name, or empty when the name is unreadable. */
 export class FormError extends Error {
   override readonly name = 'FormError';
   readonly parameter: string;
@@ -15,13 +14,12 @@ export class FormError extends Error {
   }
 }
 
-/** `keepEmpty`: a parameter without a value has an empty value; by default it counts as absent. */
+/** `keepEmpty`: a parameter without a value gets an empty value; by default it counts as absent. */
 export type FormOptions = { readonly keepEmpty?: boolean };
 
 /**
- * Parameters by name. One without a value counts as absent, one that comes twice is refused (RFC 6749 §3.2). In the
- * query of a list an empty filter that counted as absent would give everything, so there it is kept for the schema to
- * refuse.
+ * Parses parameters by name. A parameter without a value counts as absent, a repeated name is refused (RFC 6749 §3.2).
+ * Queries of lists use `keepEmpty`, so that the schema refuses an empty filter instead of listing everything.
  * @throws FormError for a repeated name, a malformed escape, text that is not UTF-8, or U+0000
  */
 export function parseForm(text: string, { keepEmpty = false }: FormOptions = {}): Record<string, string> {
@@ -38,7 +36,7 @@ export function parseForm(text: string, { keepEmpty = false }: FormOptions = {})
     const value = equals === -1 ? '' : decode(pair.slice(equals + 1), name);
     if (seen.has(name)) throw new FormError(name, 'must not be repeated');
     seen.add(name);
-    // Assigning this name would replace the prototype; no route knows it.
+    // An assignment to this name would replace the prototype.
     if ((keepEmpty || value !== '') && name !== '__proto__') parameters[name] = value;
   }
   return parameters;

@@ -1,4 +1,4 @@
-// Passes on only requests that the route's schemas accept; checks in the protocol's order: 415, 413, 400.
+// Refuses requests that do not match the route's schemas, with 415, 413 or 400, in this order.
 import { ZodObject, type ZodType } from 'zod';
 import { type FieldError, invalidField, ServiceError } from '../errors/service-error.ts';
 import { invalidFields, toFieldErrors } from './field-errors.ts';
@@ -12,10 +12,10 @@ const MEDIA_TYPES = { json: 'application/json', form: 'application/x-www-form-ur
 
 type Part = { value: unknown; errors: FieldError[] };
 
-/** Validates query and body, and leaves them with the path's parameters in `ctx.state.input`. */
+/** Validates query and body, and stores them with the parameters of the path in `ctx.state.input`. */
 export function guardRequest(route: Route): Middleware {
   const { query, body, bodyType = 'json' } = route.request ?? {};
-  // An unknown query parameter is a mistake of the caller that would otherwise not be noticed.
+  // An unknown query parameter is refused, because its caller would otherwise not notice the mistake.
   const strictQuery = query?.strict();
   const readOnly = readOnlyFields(route);
   return async (ctx, next) => {
@@ -56,7 +56,7 @@ async function readBody(ctx: Context, type: keyof typeof MEDIA_TYPES): Promise<u
   return text === '' ? {} : readJson(text);
 }
 
-/** Parameters such as `charset` do not matter: the bytes must be UTF-8 in any case. */
+/** Parameters such as `charset` are ignored, because the bytes must be UTF-8 in any case. */
 function isMediaType(header: string, expected: string): boolean {
   if (header === expected) return true;
   return header.split(';', 1)[0]?.trim().toLowerCase() === expected;
@@ -80,7 +80,7 @@ function readForm(text: string, part: string, options?: FormOptions): Record<str
   }
 }
 
-/** RFC 6750 §5.3: a token in a page address ends up in logs and histories. */
+/** A token in a URL would appear in logs and histories (RFC 6750 §5.3). */
 function refuseTokenInQuery(query: string): void {
   if (query !== '' && /(^|&)access_token=/i.test(query))
     throw invalidField('query.access_token', 'send the token in the Authorization header');
@@ -92,7 +92,7 @@ function check(schema: ZodType, part: string, value: unknown): Part {
   return { value: undefined, errors: toFieldErrors(part, result.error.issues) };
 }
 
-/** Names that a client may send back unchanged: fields of the answer which the request's schema does not know. */
+/** Fields of the answer that the request's schema does not know. A client may send them back unchanged. */
 function readOnlyFields(route: Route): readonly string[] {
   if (route.method !== 'PUT' && route.method !== 'PATCH') return [];
   const { body, readOnly } = route.request ?? {};

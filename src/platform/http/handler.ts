@@ -1,5 +1,4 @@
-// Runs a route's handler and sends its result. The result is sent only after everything, including a commit, has
-// succeeded.
+// Runs a route's handler, and sends its result after all work, including the commit, has succeeded.
 import type { RequestContext } from '../context.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { matchesEtag } from './etag.ts';
@@ -7,10 +6,8 @@ import { setHeaders } from './rate-limit-headers.ts';
 import { type Context, contextOf, headerValues, type Middleware } from './request-state.ts';
 import type { HandlerResult, Route } from './route.ts';
 
-/** Does a request's work in a given context and gives its result. */
 export type Perform = (ctx: Context, context: RequestContext) => Promise<HandlerResult>;
 
-/** What a route may answer and throw; see contract.ts. */
 export type Contract = {
   checkResult(result: HandlerResult): void;
   checkError(error: unknown): unknown;
@@ -22,7 +19,8 @@ export function runHandler(route: Route, contract: Contract | undefined): Perfor
     const { params, query, body } = ctx.state.input ?? {};
     const header = (name: string) => joined(ctx.req.headers[name]);
     try {
-      // The guard has validated these values with the same schemas from which the handler's type is derived.
+      // The types are safe: the guard has validated these values with the schemas from which the handler's type is
+      // derived.
       const result = await route.handler({
         context,
         params,
@@ -39,7 +37,7 @@ export function runHandler(route: Route, contract: Contract | undefined): Perfor
   };
 }
 
-/** Sends what `perform` gives. */
+/** Sends the result of `perform`. */
 export function respond(route: Route, perform: Perform): Middleware {
   return async (ctx) => sendResult(ctx, route, await perform(ctx, contextOf(ctx)));
 }
@@ -48,7 +46,7 @@ function sendResult(ctx: Context, route: Route, { status, body, headers }: Handl
   const { res } = ctx;
   if (headers !== undefined) setHeaders(res, headers);
   if (body === undefined) {
-    // Koa makes it a 204 when there is no body yet.
+    // Without a body Koa would change the status to 204.
     ctx.body = null;
     ctx.status = status;
     return;
@@ -57,7 +55,7 @@ function sendResult(ctx: Context, route: Route, { status, body, headers }: Handl
   if (!res.hasHeader('content-type'))
     res.setHeader('content-type', route.responses[status]?.contentType ?? 'application/json');
   ctx.body = typeof body === 'string' || body instanceof Uint8Array ? asBody(body) : serialize(body);
-  // RFC 9110 §13: a client that has this version already gets 304.
+  // RFC 9110 §13: a client that already has this version gets 304.
   const etag = res.getHeader('etag');
   if (status === 200 && typeof etag === 'string' && matchesEtag(ctx.req.headers['if-none-match'], etag))
     ctx.status = 304;

@@ -1,9 +1,9 @@
-// Reports whether this process lives and whether it should get requests. A probe is cheap, and always ends soon.
+// Reports whether this process is alive and whether it should receive requests. A probe is cheap and has a time limit.
 
 const PATIENCE_MILLISECONDS = 1_000;
 const TEMPORAL_FRESH_MILLISECONDS = 5_000;
 
-/** The states in `/readyz`; an api is ready without Temporal, whose absence only delays deliveries. */
+/** The states in `/readyz`. An api is ready without Temporal, because a missing Temporal only delays deliveries. */
 type Readiness = {
   readonly ready: boolean;
   readonly database: 'ok' | 'unavailable' | 'migrations_pending';
@@ -14,8 +14,9 @@ type Readiness = {
 /**
  * @param options.ping rejects when the database does not answer
  * @param options.pendingMigrations names of migrations that the database lacks; called until there are none
- * @param options.passedStartChecks whether the settings fit the database; called after the migrations, until they do
- * @param options.probeTemporal whether Temporal answers; its answer is used for 5 seconds
+ * @param options.passedStartChecks true when the settings fit the database; called after the migrations, until it is
+ *   true
+ * @param options.probeTemporal true when Temporal answers; its result is reused for 5 seconds
  */
 export function createHealth({
   ping,
@@ -44,7 +45,7 @@ export function createHealth({
     }
   };
 
-  /** Probes have no rate limit, so concurrent ones share one query to the database. */
+  /** Probes have no rate limit, so concurrent probes share one query to the database. */
   const askDatabase = (): Promise<Readiness['database']> => {
     asking ??= checkDatabase().finally(() => {
       asking = undefined;
@@ -53,7 +54,7 @@ export function createHealth({
   };
 
   return {
-    /** Not ready from now on: the load balancer has to choose another process. */
+    /** From now on the process is not ready, so that the load balancer chooses another process. */
     beginDrain(): void {
       draining = true;
     },
@@ -71,7 +72,7 @@ export function createHealth({
 
 export type Health = ReturnType<typeof createHealth>;
 
-/** Shares one probe among all callers within a few seconds. */
+/** Callers within a few seconds share one probe. */
 function remember(probe: () => Promise<boolean>): () => Promise<boolean> {
   let asked = Number.NEGATIVE_INFINITY;
   let answer: Promise<boolean> = Promise.resolve(false);

@@ -1,8 +1,7 @@
-// The rows of idempotency_keys and the lock on one key. It runs inside the caller's transaction only, so that work and
-// answer commit together.
+// SQL of idempotency_keys and of the lock on one key. It runs in the caller's transaction, so that work and answer
+// commit together.
 import type { Queryable } from '../database/transaction.ts';
 
-/** The owner of the key, and its route. */
 export type KeyScope = {
   readonly tenantId: string;
   readonly principal: string;
@@ -10,7 +9,7 @@ export type KeyScope = {
   readonly key: string;
 };
 
-/** `digest` is of the request; `body` the answer's JSON text, byte for byte. */
+/** `digest`: hash of the request. `body`: the answer's JSON text, byte for byte. */
 export type StoredAnswer = {
   readonly digest: Uint8Array;
   readonly status: number;
@@ -18,7 +17,7 @@ export type StoredAnswer = {
   readonly body: string | null;
 };
 
-/** Takes the key's lock until the transaction ends; false when another request holds it. */
+/** Takes the lock of the key until the end of the transaction. @returns false when another request holds it */
 export async function lock(unit: Queryable, scope: KeyScope): Promise<boolean> {
   const { rows } = await unit.query<{ locked: boolean }>(
     'SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked',
@@ -27,7 +26,7 @@ export async function lock(unit: Queryable, scope: KeyScope): Promise<boolean> {
   return rows[0]?.locked === true;
 }
 
-/** The answer kept for this key in the last 24 hours. */
+/** @returns the answer for this key from the last 24 hours */
 export async function find(unit: Queryable, scope: KeyScope): Promise<StoredAnswer | undefined> {
   const { rows } = await unit.query<StoredAnswer>(
     `SELECT request_digest AS digest, status, headers, body
@@ -39,7 +38,7 @@ export async function find(unit: Queryable, scope: KeyScope): Promise<StoredAnsw
   return rows[0];
 }
 
-/** Keeps an answer; one that is older than 24 hours gives way. */
+/** Stores an answer. It replaces an answer that is older than 24 hours. */
 export async function save(unit: Queryable, scope: KeyScope, answer: StoredAnswer): Promise<void> {
   await unit.query(
     `INSERT INTO idempotency_keys (tenant_id, principal, route, key, request_digest, status, headers, body)
@@ -52,13 +51,13 @@ export async function save(unit: Queryable, scope: KeyScope, answer: StoredAnswe
       Buffer.from(answer.digest),
       answer.status,
       JSON.stringify(answer.headers),
-      // A JSON string, not the object: jsonb would reorder the members.
+      // A JSON string instead of an object, because jsonb would reorder the members.
       answer.body === null ? null : JSON.stringify(answer.body),
     ],
   );
 }
 
-/** Deletes answers that are no longer given. @returns how many, at most `limit` */
+/** Deletes expired answers. @returns how many, at most `limit` */
 export async function purge(queryable: Queryable, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(
     `DELETE FROM idempotency_keys k USING (

@@ -1,5 +1,5 @@
-// Makes a POST repeatable: the first answer of an `idempotency-key` is kept with the work, and repeated. Secrets are
-// not kept.
+// Makes a POST repeatable: the first answer for an `idempotency-key` is stored with the work and sent again. Secrets
+// are not stored.
 
 import { createHash } from 'node:crypto';
 import type { RequestContext } from '../context.ts';
@@ -16,7 +16,7 @@ const KEY = /^[\x21-\x7e]{1,255}$/;
 
 /**
  * Wraps a route's work. Work and answer commit in one transaction, which the services join through
- * `context.transaction`. Only 2xx answers are kept, for 24 hours, per tenant, principal and route.
+ * `context.transaction`. Only 2xx answers are stored, for 24 hours, per tenant, principal and route.
  * @throws ServiceError `idempotency_in_progress` while the first request runs, `idempotency_key_reused` for another
  *   request
  */
@@ -57,7 +57,7 @@ function scopeOf(route: Route, { tenant, principal }: RequestContext, key: strin
   };
 }
 
-/** Two requests are the same when method, path and body are; the order of members and white space do not count. */
+/** Requests are equal when method, path and body are equal; the order of members and white space do not count. */
 function digestOf({ method, state }: Context): Buffer {
   const body = canonical(state.input?.sent);
   return createHash('sha256').update(`${method}\n${state.path}\n${body}`).digest();
@@ -84,7 +84,7 @@ function replay(kept: StoredAnswer, digest: Buffer): HandlerResult {
 
 function toStored(route: Route, { status, headers, body }: HandlerResult, digest: Buffer): StoredAnswer {
   const kept = body === undefined ? null : JSON.stringify(withoutSecrets(body, route.secretFields ?? []));
-  // Limit headers are left out: their values are outdated when the answer is repeated.
+  // Limit headers are not stored, because their values are outdated when the answer is repeated.
   const lasting = Object.entries(headers ?? {}).filter(([name]) => !RATE_LIMIT_FIELDS.has(name));
   return { digest, status, headers: Object.fromEntries(lasting), body: kept };
 }

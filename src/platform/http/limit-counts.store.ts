@@ -1,13 +1,13 @@
-// SQL of the counts that processes share, in the table rate_limits. Losing them in a crash costs one window of a limit.
+// SQL of the table rate_limits, in which processes share their counts. Rows lost in a crash cost one window of a limit.
 import type { Queryable } from '../database/transaction.ts';
 
-/** The points that one process admitted for a key and has not shared yet; `milliseconds` until its window ends. */
+/** The points that one process admitted for a key and has not shared yet; `milliseconds` until the window ends. */
 export type Admitted = { readonly key: string; readonly count: number; readonly milliseconds: number };
 
-/** The points that all processes admitted and shared for a key; `milliseconds` until the window ends. */
+/** The sum of all processes for a key; `milliseconds` until the window ends. */
 export type SharedCount = { readonly count: number; readonly milliseconds: number };
 
-// In the order of the keys, so that two processes never wait for each other; a key that is there twice is one row.
+// Rows are written in the order of their keys, so that two processes never deadlock. A repeated key becomes one row.
 const ADD = `
 WITH clock AS MATERIALIZED (
   SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms
@@ -24,10 +24,7 @@ WITH clock AS MATERIALIZED (
 )
 SELECT key, points AS count, expire - ms AS milliseconds FROM added, clock`;
 
-/**
- * Adds to the counts, beginning a window where none is open. One round trip. @returns the counts, in the order of
- * `batch`
- */
+/** Adds to the counts in one round trip, and begins missing windows. @returns the counts, in the order of `batch` */
 export async function add(queryable: Queryable, batch: readonly Admitted[]): Promise<SharedCount[]> {
   const { rows } = await queryable.query<SharedCount & { readonly key: string }>(ADD, [
     batch.map(({ key }) => key),

@@ -1,5 +1,5 @@
-// Counts of requests that all processes share. They delay no request: each process admits by the counts that it knows,
-// and shares its own each time it has admitted a twentieth of a limit. Without the database each process counts alone.
+// Counts requests in all processes together, without a delay for any request. Each process decides by the counts that
+// it knows, and shares its own count after each twentieth of a limit. Without the database each process counts alone.
 
 import { createCoalescer } from '../database/coalescer.ts';
 import type { Database } from '../database/database.ts';
@@ -7,22 +7,22 @@ import { type Log, reasonOf } from '../logging.ts';
 import type { Admitted, SharedCount } from './limit-counts.store.ts';
 import * as limitCountsStore from './limit-counts.store.ts';
 
-/** The part of a limit that a process may admit before it shares the count. */
+/** The fraction of a limit that a process may admit before it shares its count. */
 const SHARE = 1 / 20;
 
-/** Keys of one limit that a process keeps; the oldest are removed first. */
+/** The most keys of one limit in memory; the oldest are removed first. */
 const MOST_KEYS = 100_000;
 
-/** Milliseconds without a further report after the database failed. */
+/** Milliseconds without a further log line after the database failed. */
 const PAUSE = 1_000;
 
 /**
- * One key in its present window: known to all (`shared`), on its way to the database (`sent`), and not shared yet
- * (`own`).
+ * The points of one key in its current window: known to all processes (`shared`), on the way to the database (`sent`),
+ * not shared yet (`own`).
  */
 type Entry = { shared: number; sent: number; own: number; endsAt: number };
 
-/** `used`: the points admitted in this window; `milliseconds` until it ends. */
+/** `used`: the points admitted in this window. `milliseconds`: until the window ends. */
 type Spending = {
   readonly isAdmitted: boolean;
   readonly used: number;
@@ -32,7 +32,7 @@ type Spending = {
 /**
  * Creates the counts of one process. With P processes, the requests admitted beyond a limit are at most P twentieths of
  * it, plus the requests of one round trip to the database.
- * @param log gets a line for the first of several failures to share counts; this process then counts alone
+ * @param log receives a line for the first of several failures to share counts; this process then counts alone
  * @param now a monotonic clock in milliseconds
  */
 export function createLimitCounts({
@@ -41,7 +41,6 @@ export function createLimitCounts({
   log,
   now = () => performance.now(),
 }: {
-  /** Tests of faults give another one. */
   store?: Pick<typeof limitCountsStore, 'add'> | undefined;
   database: Pick<Database, 'query'>;
   log: Log<'warn'>;
@@ -57,8 +56,9 @@ export function createLimitCounts({
   return {
     /**
      * Opens the counter of a limit.
-     * @param name keeps limits apart @param points the limit @param window its window in milliseconds, begun by a key's
-     *   first request
+     * @param name distinguishes limits
+     * @param points the limit
+     * @param window in milliseconds; the first request of a key begins it
      */
     open({ name, points, window }: { name: string; points: number; window: number }) {
       const entries = new Map<string, Entry>();
@@ -102,8 +102,8 @@ export function createLimitCounts({
 
       return {
         /**
-         * Admits a request of this cost when the limit has enough points left; a refused request does not count. No
-         * round trip.
+         * Admits a request of this cost if the limit has enough points left, without a round trip. A refused request
+         * does not count.
          */
         spend(key: string, cost: number): Spending {
           const time = now();
@@ -118,14 +118,14 @@ export function createLimitCounts({
       };
     },
 
-    /** Waits until all sent counts are written; called before the database closes. */
+    /** Waits until all sent counts are written. Called before the database closes. */
     settled: (): Promise<void> => settlements.drain(),
   };
 }
 
 export type LimitCounts = ReturnType<typeof createLimitCounts>;
 
-/** Forgets windows that have ended, a few at a time, and the oldest when there are too many. */
+/** Removes a few ended windows, and the oldest entries beyond the limit. */
 function makeRoom(entries: Map<string, Entry>, time: number): void {
   let looked = 0;
   for (const [key, { endsAt }] of entries) {

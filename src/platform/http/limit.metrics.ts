@@ -1,7 +1,7 @@
-// Counts the requests that a limit refused. The label is the name of the limit.
+// Counts the requests that each limit refused.
 import { Counter, type Registry } from 'prom-client';
 
-/** @returns a function to be called with the name of the limit for each request that it refuses */
+/** @returns a function to be called with the name of the limit for each refused request */
 export function countRefusals({ registry }: { registry: Registry }): (limit: string) => void {
   const counter = new Counter({
     name: 'countersign_rate_limited_total',

@@ -1,4 +1,4 @@
-// Chooses the media type of an error body. The body is the same in both.
+// Chooses the media type of an error body; the body is the same for both types.
 import Negotiator from 'negotiator';
 
 const PROBLEM = 'application/problem+json';
@@ -7,9 +7,9 @@ const PROBLEM_FIRST = [PROBLEM, JSON_TYPE];
 const JSON_FIRST = [JSON_TYPE, PROBLEM];
 
 /**
- * The media type of an error body, by `Accept` (RFC 9110 §12.5.1). Without a preference it is
- * `application/problem+json`, but `application/json` below `/oauth/` (RFC 6749 §5.2). A caller that accepts neither
- * gets the default: an error is not refused.
+ * Chooses by `Accept` (RFC 9110 §12.5.1). The default is `application/problem+json`, and `application/json` below
+ * `/oauth/` (RFC 6749 §5.2). A caller that accepts neither type receives the default, because an error is never
+ * answered with 406.
  */
 export function chooseProblemType(accept: string | undefined, path: string): string {
   const available = path.startsWith('/oauth/') ? JSON_FIRST : PROBLEM_FIRST;

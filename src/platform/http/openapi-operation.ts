@@ -1,4 +1,4 @@
-// Describes one route as an OpenAPI operation. All of it is derived from the route, so it agrees with the guard.
+// Describes a route as an OpenAPI operation. Everything is derived from the route, so it agrees with the guard.
 import type { ZodObject } from 'zod';
 import { type ErrorCode, statusOf } from '../errors/catalogue.ts';
 import { errorsOf } from './contract.ts';
@@ -8,7 +8,6 @@ import { type Route, takesToken } from './route.ts';
 
 type Schemas = ReturnType<typeof createSchemaCollector>;
 
-/** Collects the components that operations refer to. */
 type Shared = {
   readonly schemas: Schemas;
   readonly problems: ProblemCollector;
@@ -29,14 +28,13 @@ export function describeOperation(route: Route, { schemas, problems }: Shared): 
   };
 }
 
-/** `/agents/:agent_id` as `/agents/{agent_id}`. */
+/** Turns `/agents/:agent_id` into `/agents/{agent_id}`. */
 export function describePath(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}');
 }
 
 /**
- * The route's description, followed by its permitted callers, since few readers of OpenAPI show the scopes of bearer
- * tokens.
+ * The route's description and its permitted callers, because few viewers of OpenAPI show the scopes of bearer tokens.
  */
 function describeInWords(route: Route): string {
   const { description, idempotent } = route;
@@ -56,7 +54,7 @@ function callerOf(route: Route): string {
   return `The client ${how} with HTTP Basic, or with \`client_assertion\` (\`private_key_jwt\`).`;
 }
 
-/** Alternatives, that without any scheme last (OpenAPI 3.1 §4.8.30); none where there is nothing to choose. */
+/** The alternatives of authentication; the one without authentication comes last (OpenAPI 3.1 §4.8.30). */
 function describeSecurity(route: Route): JsonSchema[] {
   const { scope, clientAuthentication, bindsTokens } = route;
   const scopes = scope === null ? [] : [scope];

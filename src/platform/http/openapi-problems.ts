@@ -1,9 +1,9 @@
-// The error answers of openapi.json: those with the same status and codes are written once, and referred to.
+// The error answers of openapi.json. Answers with the same status and codes share one component.
 import { ERRORS, type ErrorCode } from '../errors/catalogue.ts';
 import { exampleName } from './openapi-components.ts';
 import type { JsonSchema } from './openapi-schemas.ts';
 
-/** Headers of every answer; they have components of their own. */
+/** Headers of every answer, each a component. */
 export const EVERY_ANSWER = ['x-request-id', 'ratelimit', 'ratelimit-policy'];
 
 const HEADERS: Readonly<Record<number, readonly string[]>> = {
@@ -16,7 +16,7 @@ const HEADERS: Readonly<Record<number, readonly string[]>> = {
 
 const ORDER = Object.keys(ERRORS) as readonly ErrorCode[];
 
-/** `describe` gives a reference to an error answer, and adds it to `components`. */
+/** `describe` returns a reference to an error answer, and adds the answer to `components`. */
 export function createProblemCollector() {
   const components: Record<string, JsonSchema> = {};
   return {
@@ -33,7 +33,6 @@ export function createProblemCollector() {
 
 export type ProblemCollector = ReturnType<typeof createProblemCollector>;
 
-/** One error answer with an example for each of its codes. */
 function describeProblem(status: number, codes: readonly ErrorCode[]): JsonSchema {
   const media = {
     schema: { $ref: '#/components/schemas/Problem' },

@@ -1,4 +1,4 @@
-// Turns zod schemas into the JSON Schemas of openapi.json; those with an id become components, written once.
+// Turns zod schemas into the JSON Schemas of openapi.json. A schema with an id becomes a component.
 import { type ZodType, z } from 'zod';
 
 export type JsonSchema = Record<string, unknown>;
@@ -8,20 +8,20 @@ type Definitions = Record<string, JsonSchema>;
 const LOCAL = '#/$defs/';
 const SHARED = '#/components/schemas/';
 
-/** The name that zod gives to a recursive schema without an id; in this service that is any JSON value. */
+/** The name that zod gives to a recursive schema without an id; here this is always "any JSON value". */
 const NAMELESS = /^__schema\d+$/;
 
-/** `describe` gives a schema or a reference to it, and adds to `components` what it refers to. */
+/** `describe` returns a schema or a reference to it, and adds the referenced schemas to `components`. */
 export function createSchemaCollector() {
   const components: Definitions = {};
-  /** The source of each component, before its references were rewritten. */
+  /** The text of each component before its references were renamed. */
   const sources = new Map<string, string>();
 
   return {
     components,
     /**
-     * @param io `output` for answers, `input` for requests. A schema whose two sides differ (defaults, unknown fields)
-     *   gets a second component with `Input` at the end of its name.
+     * @param io `output` for answers, `input` for requests. A schema whose two forms differ (defaults, unknown fields)
+     *   gets a second component, named with `Input` at the end
      */
     describe(schema: ZodType, io: 'input' | 'output'): JsonSchema {
       const { $defs = {}, $schema: _, ...root } = convert(schema, io);
@@ -43,8 +43,7 @@ function convert(schema: ZodType, io: 'input' | 'output'): JsonSchema {
     override: ({ zodSchema, jsonSchema }) => {
       if (zodSchema._zod.def.type === 'date')
         Object.assign(jsonSchema, { type: 'string', format: 'date-time' });
-      // The format implies the pattern, and zod's pattern is a page long. A pattern that a description adds to a format
-      // is kept.
+      // The format implies zod's pattern, which is a page long. A pattern from a description is kept.
       if (zodSchema._zod.def.type === 'string' && jsonSchema.format !== undefined) delete jsonSchema.pattern;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
@@ -53,7 +52,8 @@ function convert(schema: ZodType, io: 'input' | 'output'): JsonSchema {
 }
 
 /**
- * The component name of each definition: its id, unless that is taken by another form of it or of what it refers to.
+ * The component name of each definition: its id, or another name when a different form of it (or of its references)
+ * already has the id.
  */
 function nameDefinitions(
   definitions: Definitions,
@@ -101,7 +101,7 @@ function rewrite(value: unknown, names: ReadonlyMap<string, string>): unknown {
 }
 
 /**
- * Replaces escapes by the characters beyond ASCII themselves: not every dialect of regular expressions has such
+ * Replaces escapes with the characters beyond ASCII, because not every dialect of regular expressions has these
  * escapes.
  */
 function withoutEscapes(pattern: string): string {

@@ -1,19 +1,17 @@
-// Describes the routes that belong to no tenant: liveness, readiness, and the description itself. system-routes.ts
-// answers them.
+// Describes the routes without a tenant: liveness, readiness and openapi.json. system-routes.ts answers them.
 import { z } from 'zod';
 import type { ErrorCode } from '../errors/catalogue.ts';
 import { problemSchema } from './openapi-components.ts';
 import { headersOf, type ProblemCollector } from './openapi-problems.ts';
 import type { createSchemaCollector, JsonSchema } from './openapi-schemas.ts';
 
-/** The group of these operations. */
 export const SERVICE = {
   tag: 'Service',
   about:
     'Whether this process lives and should get requests. At the address of the service, whatever the tenant.',
 };
 
-/** Answers of Node's parser and of the shell, before a route is known. */
+/** Answers before a route is known, of Node's parser and of the shell. */
 const ERRORS: readonly (readonly [number, readonly ErrorCode[]])[] = [
   [400, ['invalid_request']],
   [408, ['request_timeout']],
@@ -34,7 +32,7 @@ const notReadySchema = problemSchema
   .meta({ id: 'NotReady', description: 'Problem details with the states of the parts (RFC 7807 §3.2)' });
 const openApiSchema = z.looseObject({ openapi: z.string() }).meta({ id: 'OpenApi' });
 
-/** @param publicUrl the service's own address, at which these are */
+/** @param publicUrl the address of the service, at which these routes are */
 export function describeSystemPaths(
   publicUrl: string,
   { schemas, problems }: { schemas: ReturnType<typeof createSchemaCollector>; problems: ProblemCollector },

@@ -1,4 +1,4 @@
-// Builds openapi.json from the route table. The same values validate the requests.
+// Builds openapi.json from the route table, whose schemas also validate the requests.
 import type { Config } from '../config.ts';
 import { publishErrors } from '../errors/catalogue.ts';
 import {
@@ -39,7 +39,7 @@ export function createOpenApi({
 }): JsonSchema {
   const schemas = createSchemaCollector();
   const problems = createProblemCollector();
-  // Answers first: their schemas get the plain names.
+  // Schemas of answers are described first, so that they get the names without `Input`.
   const answers = routes.flatMap((route) => Object.values(route.responses));
   for (const schema of [problemSchema, ...answers.map((answer) => answer.schema)])
     if (schema !== undefined) schemas.describe(schema, 'output');

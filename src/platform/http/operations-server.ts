@@ -1,12 +1,12 @@
-// A process's own small HTTP server for operators: liveness, readiness, metrics.
+// A separate small HTTP server of each process for operators: liveness, readiness, metrics.
 import { createServer, type Server } from 'node:http';
 
-/** The answer of `/readyz`: `ready` decides between 200 and 503, the rest is shown. */
+/** The answer of `/readyz`. `ready` decides between 200 and 503; the other members are shown. */
 export type Readiness = { ready: boolean } & Record<string, unknown>;
 
 /**
- * @param readiness asked at each `/readyz`
- * @param metrics text in the Prometheus exposition format, asked at each `/metrics`
+ * @param readiness called for each `/readyz`
+ * @param metrics returns text in the Prometheus exposition format; called for each `/metrics`
  * @returns a server that does not listen yet
  */
 export function createOperationsServer({
@@ -39,7 +39,7 @@ export function createOperationsServer({
       })
       .catch(() => response.destroy());
   });
-  // A connection that could not be accepted must not end the process.
+  // A connection that fails to be accepted must not end the process.
   server.on('error', () => undefined);
   server.requestTimeout = 5_000;
   return server;

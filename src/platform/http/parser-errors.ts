@@ -1,5 +1,5 @@
 // Answers requests that do not reach the application: those that Node's HTTP parser refuses (400, 408, 413, 431), and
-// CONNECT (405). These answers are problems with a request id too.
+// CONNECT (405). The answers are problems with a request id.
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ErrorCode } from '../errors/catalogue.ts';
@@ -19,9 +19,9 @@ const MALFORMED = { code: 'invalid_request', detail: 'This is not a valid HTTP r
 const SENT_ID = /^x-request-id:[ \t]*(\S+)[ \t]*\r?$/im;
 
 /**
- * A listener for the server's `clientError`.
+ * Makes a listener for the server's `clientError`.
  * @param errorTypeBase base address of error type URIs
- * @param current the answer under way on that connection, if there is one
+ * @param current returns the answer under way on a connection, if there is one
  */
 export function answerParserErrors(
   errorTypeBase: string,
@@ -42,7 +42,7 @@ export function answerParserErrors(
 }
 
 /**
- * A listener for the server's `connect`: this service is no tunnel (RFC 9110 §9.3.6), and Node would close the
+ * Makes a listener for the server's `connect`. The service is no tunnel (RFC 9110 §9.3.6), and Node would close the
  * connection without an answer.
  */
 export function refuseTunnels(

@@ -1,10 +1,10 @@
-// Makes answers from values: the schema of an answer decides which fields it has; other fields of a value are left out.
+// Converts values to answers. The schema of an answer decides its fields; other fields of a value are left out.
 import { type ZodType, z } from 'zod';
 import { type CamelCase, camelCase } from './field-names.ts';
 
 /**
- * The type of a value in code that can be shown as the API type `Shown`: a Date where the API has the text of a
- * timestamp, a readonly list where it has a list, and camelCase names of fields.
+ * The type of a value in code that can be shown as the API type `Shown`: a Date for a timestamp, a readonly list for a
+ * list, and camelCase names of fields.
  */
 type Source<Shown> = Shown extends string
   ? Shown | (string extends Shown ? Date : never)
@@ -18,21 +18,19 @@ type Source<Shown> = Shown extends string
 
 type Fields<Shown> = { readonly [Name in keyof Shown as CamelCase<Name>]: Source<Shown[Name]> };
 
-/** Fields by their names in the answer. */
 type Extra<Shown> = { readonly [Name in keyof Shown]?: Source<Shown[Name]> | Shown[Name] };
 
 type Show = (value: unknown, extra?: Readonly<Record<string, unknown>>) => unknown;
 
-/** One function for each schema, made when it is first used. */
 const shows = new WeakMap<ZodType, Show>();
 
 const showAsIs: Show = (value) => value;
 
 /**
- * Shows a value as the schema of its answer says: its fields and no others, named as the answer names them, timestamps
- * in ISO 8601; the same for objects and lists inside of it. Records and unions are shown as they are.
- * @param value its fields by their names in code
- * @param extra fields that the value lacks, or has in another form, by their names in the answer
+ * Converts a value by the schema of its answer: only the fields of the schema, with their API names, and timestamps in
+ * ISO 8601. Objects and lists inside the value are converted too, records and unions are not.
+ * @param value its fields have their names in code
+ * @param extra fields that the value lacks or has in another form, with their API names
  */
 export function present<
   Schema extends z.ZodObject,

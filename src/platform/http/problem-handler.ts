@@ -1,4 +1,4 @@
-// Turns every thrown value into a problem answer, and logs its cause, which no answer shows.
+// Turns every thrown value into a problem answer, and logs its cause, which is in no answer.
 import type { Logger } from 'pino';
 import { translateDatabaseError } from '../database/errors.ts';
 import { toProblem } from '../errors/problem.ts';
@@ -9,7 +9,7 @@ import type { Context, Middleware } from './request-state.ts';
 
 /**
  * @param options.errorTypeBase base address of error type URIs
- * @param options.logger gets every failure of this service, with its cause
+ * @param options.logger receives every failure of this service, with its cause
  */
 export function answerProblems({
   errorTypeBase,
@@ -28,7 +28,7 @@ export function answerProblems({
       report(logger, ctx, error, status);
       const { res } = ctx;
       setHeaders(res, headers);
-      // A client that may try again gets a Retry-After, also where the thrower gave none (RFC 9110 §10.2.3).
+      // A client that may try again gets a Retry-After even if the error has none (RFC 9110 §10.2.3).
       if ((status === 429 || status === 503) && headers['retry-after'] === undefined)
         res.setHeader('retry-after', '1');
       res.setHeader('content-type', chooseProblemType(ctx.req.headers.accept, ctx.state.path));
@@ -40,8 +40,8 @@ export function answerProblems({
 }
 
 /**
- * A ServiceError as it is; a database that is down as 503; anything else as `server_error` with the thrown value as its
- * cause.
+ * Returns a ServiceError unchanged, 503 for a database that is down, and otherwise `server_error` with the thrown value
+ * as its cause.
  */
 function asServiceError(thrown: unknown): ServiceError {
   const error = translateDatabaseError(thrown);

@@ -1,4 +1,4 @@
-// Request rates: refuses requests beyond a limit. limit-counts.ts counts the requests, failure-limiter.ts wrong
+// Refuses requests beyond a rate limit. limit-counts.ts counts the requests, failure-limiter.ts counts wrong
 // credentials.
 import { addressGroup } from '../address-group.ts';
 import { ServiceError } from '../errors/service-error.ts';
@@ -9,10 +9,10 @@ import { contextOf, type Middleware } from './request-state.ts';
 const WINDOW_SECONDS = 60;
 
 /**
- * Limits points per key in windows of a minute, which a key's first request begins.
+ * Limits the points of each key in windows of a minute. The first request of a key begins its window.
  * @param name of the policy in its header fields
- * @param points how many a minute; 0 turns the limit off
- * @param counts counts them, together with all other processes
+ * @param points a minute; 0 turns the limit off
+ * @param counts the counts that all processes share
  * @param onRefused called for each refused request
  */
 export function createRateLimiter({
@@ -31,13 +31,14 @@ export function createRateLimiter({
   const counter = counts.open({ name, points, window: WINDOW_SECONDS * 1_000 });
   return {
     /**
-     * Takes `cost` points of `key`; all of them or none. No round trip.
-     * @returns the fields `ratelimit` (what remains, and the seconds until it is whole again) and `ratelimit-policy`
-     * @throws ServiceError `rate_limited`; its `headers` hold both fields
+     * Takes `cost` points of `key`, or none if fewer remain. It needs no round trip.
+     * @returns the fields `ratelimit` (points that remain, and seconds until all are available again) and
+     *   `ratelimit-policy`
+     * @throws ServiceError `rate_limited`, whose `headers` have both fields
      */
     take(key: string, cost = 1): Readonly<Record<string, string>> {
       const { isAdmitted, used, milliseconds } = counter.spend(key, cost);
-      // Not longer than a window by a rounding error of the clock.
+      // A rounding error of the clock must not exceed a window.
       const seconds = Math.min(WINDOW_SECONDS, Math.max(1, Math.ceil(milliseconds / 1_000)));
       const headers = describeLimit(limit, { left: points - used, seconds });
       if (isAdmitted) return headers;
@@ -56,7 +57,6 @@ export function createRateLimiter({
 
 type RateLimiter = ReturnType<typeof createRateLimiter>;
 
-/** The limits that the shell applies to every request below a tenant. */
 export type RateLimits = { readonly tenant: RateLimiter; readonly address: RateLimiter };
 
 /** @param limits requests a minute of one tenant, and of one address (an IPv6 client is its /64 network) */
@@ -80,7 +80,7 @@ export function limitAddress({ address: limiter }: RateLimits): Middleware {
   };
 }
 
-/** Limits the requests to one tenant, and adds to the fields of the address's limit. */
+/** Limits the requests to one tenant. Its fields are appended to those of the address limit. */
 export function limitTenant({ tenant: limiter }: RateLimits): Middleware {
   if (limiter === undefined) return (_ctx, next) => next();
   return async (ctx, next) => {

@@ -1,4 +1,4 @@
-// Reads a request's body as bytes, within the limit. Bytes beyond the limit are discarded.
+// Reads a request's body as bytes. Bytes beyond the limit are discarded.
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
@@ -7,7 +7,7 @@ import { invalidField, ServiceError } from '../errors/service-error.ts';
 const BODY_LIMIT = 1_048_576;
 
 /**
- * @returns the body's text; empty when there is none
+ * @returns the body's text; empty without a body
  * @throws ServiceError `payload_too_large`, or `invalid_request` when the body ends early or is not UTF-8
  */
 export async function readText(request: IncomingMessage): Promise<string> {
@@ -18,7 +18,7 @@ export async function readText(request: IncomingMessage): Promise<string> {
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 }
 
-/** Whether the request announces a body (RFC 9112 §6.3). */
+/** True when the request announces a body (RFC 9112 §6.3). */
 export function hasBody({ headers }: IncomingMessage): boolean {
   const length = headers['content-length'];
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
@@ -45,7 +45,7 @@ function readBytes(request: IncomingMessage): Promise<Buffer> {
       end(() => reject(new ServiceError('invalid_request', { detail: 'The body ended early.' })));
     const end = (settle: () => void) => {
       request.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken);
-      // Node keeps a connection only when the rest was read; an error may still come from a socket that closes.
+      // Node reuses a connection only after the rest of the body was read. A closing socket may still emit an error.
       request.on('error', () => undefined).resume();
       settle();
     };

@@ -1,17 +1,17 @@
-// Gives every request its id and begins its state. It runs first, so that every answer has `x-request-id`.
+// Gives every request its id and its state. It runs first, so that every answer has `x-request-id`.
 import { randomUUID } from 'node:crypto';
 import type { Middleware } from './request-state.ts';
 
 const VISIBLE = /^[\x21-\x7e]{1,128}$/;
 
-/** The id that a caller sent, when it is 1–128 visible characters, else a new UUID. */
+/** @returns the id of the caller if it has 1–128 visible characters, else a new UUID */
 export function requestIdOf(sent: string | string[] | undefined): string {
   return typeof sent === 'string' && VISIBLE.test(sent) ? sent : randomUUID();
 }
 
 /**
  * Sets `x-request-id` on the answer. Source: Specification, "Errors: Format".
- * @param addressOf finds the client's address by the connection's and `X-Forwarded-For`
+ * @param addressOf returns the client's address for the address of the connection and `X-Forwarded-For`
  */
 export function identifyRequest(
   addressOf: (remote: string | undefined, forwardedFor: string | undefined) => string,

@@ -1,8 +1,11 @@
-// Reads the request's target. Refuses targets that Node's parser accepts and no router can route.
+// Reads the request's target. Refuses targets that Node's parser accepts but that no route can match.
 import { ServiceError } from '../errors/service-error.ts';
 import type { Context, Middleware } from './request-state.ts';
 
-/** Sets the path; `invalid_request` for a target that is no URL, and for HTTP/1.1 without `Host` (RFC 9112 §3.2). */
+/**
+ * Sets the path.
+ * @throws ServiceError `invalid_request` for a target that is no URL, and for HTTP/1.1 without `Host` (RFC 9112 §3.2)
+ */
 export function readTarget(): Middleware {
   return (ctx, next) => {
     if (ctx.req.headers.host === undefined && ctx.req.httpVersion === '1.1')
@@ -14,7 +17,7 @@ export function readTarget(): Middleware {
 
 function pathOf(ctx: Context): string {
   try {
-    // Koa's type ignores that a target such as `*` has no path.
+    // The path of a target such as `*` is null, although Koa's type says otherwise.
     return (ctx.path as string | null) ?? '';
   } catch (error) {
     throw new ServiceError('invalid_request', { detail: 'The request target is malformed.', cause: error });

@@ -1,4 +1,4 @@
-// Counts and times requests by route. A label is a path as the route table writes it, never one that a client sent.
+// Counts and times requests by route. A label is a path of the route table, never the path that a client sent.
 import { Histogram, type Registry } from 'prom-client';
 import type { Middleware } from './request-state.ts';
 import type { Route } from './route.ts';
@@ -7,7 +7,6 @@ import type { Route } from './route.ts';
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-/** The label in `/metrics` for requests without a route. */
 const NO_ROUTE = 'none';
 
 /**
@@ -37,7 +36,7 @@ export function measureRequests({
     const key = `${operation} ${method} ${status}`;
     const known = children.get(key);
     if (known !== undefined) return known;
-    // System routes are called by their path; there is one for each.
+    // The operation of a system route is its path.
     const route = operation === undefined ? NO_ROUTE : (paths.get(operation) ?? operation);
     const child = histogram.labels({ route, method, status });
     children.set(key, child);

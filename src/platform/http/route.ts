@@ -1,4 +1,4 @@
-// A route as data: router, guard, bearer check and openapi.json are all derived from this one value.
+// Routes as data: router, guard, token check and openapi.json are derived from them.
 import type { ZodObject, ZodType, z } from 'zod';
 import type { RequestContext } from '../context.ts';
 import type { ErrorCode } from '../errors/catalogue.ts';
@@ -6,16 +6,13 @@ import type { ManagementScope } from '../scopes.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** A body to show in the documentation. */
 type Example = { readonly summary: string; readonly value: unknown };
 
 type RouteResponse = {
   readonly description: string;
-  /** Schema of the answer's body; absent when the answer has no body. */
   readonly schema?: ZodType;
-  /** By default `application/json`. */
   readonly contentType?: string;
-  /** Names of headers that this answer carries beyond those of every answer. */
+  /** Names of headers beyond those of every answer. */
   readonly headers?: readonly string[];
   readonly examples?: Readonly<Record<string, Example>>;
 };
@@ -26,13 +23,12 @@ type Schemas = {
   readonly body?: ZodType;
   /** By default `json`; `form` is `application/x-www-form-urlencoded`. */
   readonly bodyType?: 'json' | 'form';
-  /** The schema for openapi.json where the guard accepts more, so that the handler can answer with a better error. */
+  /** The schema for openapi.json, if the guard accepts more, so that the handler can answer with a better error. */
   readonly described?: ZodType;
-  /** Bodies to show, by name. */
   readonly examples?: Readonly<Record<string, Example>>;
   /**
-   * Own fields that PUT and PATCH ignore in the body; by default those of the 200 answer that the body's schema does
-   * not know.
+   * Fields that PUT and PATCH ignore in the body. Default: fields of the 200 answer that the body's schema does not
+   * know.
    */
   readonly readOnly?: readonly string[];
 };
@@ -45,15 +41,13 @@ type Parsed<S> = {
 
 type HandlerInput<S> = Parsed<S> & {
   context: RequestContext;
-  /** A request header by its lower-case name. */
   header: (name: string) => string | undefined;
-  /** Each value of a request header as it was sent, by its lower-case name. */
   headerValues: (name: string) => string[];
 };
 
 export type HandlerResult = {
   status: number;
-  /** Sent as JSON; a string or bytes are sent as they are. */
+  /** Sent as JSON; a string or bytes are sent unchanged. */
   body?: unknown;
   headers?: Record<string, string>;
 };
@@ -64,76 +58,69 @@ type RouteDefinition<S> = {
   readonly path: string;
   readonly operationId: string;
   readonly summary: string;
-  /** Facts that are not in the summary and the schemas, in Markdown. */
+  /** Facts beyond the summary and the schemas, in Markdown. */
   readonly description?: string;
   readonly tag: string;
-  /** The description of the tag's operations; one route of the tag has it. */
+  /** The description of the tag; one route of each tag has it. */
   readonly about?: string;
-  /**
-   * Scope that the bearer token must hold; null for a route that takes no token, or one of any scope (see `subject`).
-   */
+  /** Scope that the bearer token must have. Null: the route takes no token, or a token of any scope (see `subject`). */
   readonly scope: ManagementScope | 'openid' | null;
-  /** Takes the token of an agent only, with or without a scope. */
+  /** Accepts only tokens of an agent, with any scope. */
   readonly subject?: 'agent';
-  /** Takes a token for any audience, as long as it is of this issuer; by default it must be for the tenant. */
+  /** Accepts tokens of this issuer for any audience. Default: the token must be for the tenant. */
   readonly anyAudience?: true;
-  /**
-   * Takes a token in which an agent acts for a user, too; by default only tokens of an agent or an application by
-   * itself.
-   */
+  /** Accepts also delegated tokens. Default: only tokens of an agent or an application that acts for itself. */
   readonly delegated?: true;
-  /** Accepts an `idempotency-key`. */
   readonly idempotent?: true;
-  /**
-   * Top-level fields of the answer that are shown once: they are not kept for a replay of the same `idempotency-key`.
-   */
+  /** Top-level fields of the answer that are shown once. They are not stored for a repeated `idempotency-key`. */
   readonly secretFields?: readonly string[];
-  /** The caller authenticates as a client (HTTP Basic or private_key_jwt), or may do so; the service checks it. */
+  /** The caller must or may authenticate as a client (HTTP Basic or private_key_jwt); the service checks it. */
   readonly clientAuthentication?: 'required' | 'optional';
-  /** Takes a DPoP proof, to which the issued tokens are bound; routes with a scope take one with a bound token. */
+  /**
+   * Accepts a DPoP proof and binds the issued tokens to its key. Routes with a scope accept a proof with a bound token.
+   */
   readonly bindsTokens?: true;
-  /** Answers also for a tenant that is suspended; by default 403 `policy_denied`. */
+  /** Answers also for a suspended tenant; by default such a request gets 403 `policy_denied`. */
   readonly whileSuspended?: true;
-  /** Pages of any origin may read it; by default only public GETs below `/.well-known/`. */
+  /** Pages of any origin may read the answers. Default: only public GETs below `/.well-known/`. */
   readonly cors?: boolean;
   readonly request?: S & Schemas & { readonly [Misspelt in Exclude<keyof S, keyof Schemas>]: never };
   readonly responses: Readonly<Record<number, RouteResponse>>;
-  /** Codes beyond those that every route can answer (see errorsOf in contract.ts); by default none. */
+  /** Codes beyond those of every route (see errorsOf in contract.ts); by default none. */
   readonly errors?: readonly ErrorCode[];
   /**
-   * Whether the resource of the path exists, in one indexed read. The shell calls it before it reads body or
-   * `idempotency-key`, so that an unknown id is 404 also when the request has other faults; the handler still has to
-   * check.
+   * Checks in one indexed read that the resource of the path exists. The shell calls it before it reads body or
+   * `idempotency-key`, so that an unknown id is 404 even if the request has other faults. The handler checks again.
    */
   readonly exists?: (context: RequestContext, params: Parsed<S>['params']) => Promise<boolean>;
   readonly handler: (input: HandlerInput<S>) => Promise<HandlerResult> | HandlerResult;
 };
 
-/** A route without its schema types, as the table holds it. The guard validates before it calls `handler`. */
+/** A route without the types of its schemas, for the route table. The guard validates before it calls `handler`. */
 export type Route = Omit<RouteDefinition<Schemas>, 'errors' | 'handler' | 'exists'> & {
   readonly errors: readonly ErrorCode[];
   readonly exists?: (context: RequestContext, params: never) => Promise<boolean>;
   readonly handler: (input: never) => Promise<HandlerResult> | HandlerResult;
 };
 
-/** Whether the route asks for an access token. */
+/** True when the route requires an access token. */
 export function takesToken({ scope, subject }: Pick<Route, 'scope' | 'subject'>): boolean {
   return scope !== null || subject !== undefined;
 }
 
-/** Types a route's handler from its schemas. */
+/** Types the handler of a route by its schemas. */
 export function defineRoute<const S extends Schemas>(definition: RouteDefinition<S>): Route {
   return { errors: [], ...definition } as Route;
 }
 
-/** The values that routes of a table share; a route may override each. */
+/** Defaults of the routes of a table. */
 type Defaults = Pick<Route, 'tag' | 'about'> &
-  /** One scope for all, or one for the GETs and one for all other methods. */
+  /** One scope for all routes, or one for GET and one for all other methods. */
   ({ readonly scope: Route['scope'] } | { readonly read: Route['scope']; readonly write: Route['scope'] });
 
 type Entry<S> = Omit<RouteDefinition<S>, 'tag' | 'scope'> & Partial<Pick<Route, 'tag' | 'scope'>>;
 
-/** A table of routes with what they have in common; types each handler from the schemas of its route. */
+/** Builds a table of routes with defaults, and types each handler by the schemas of its route. */
 export function defineRoutes<const S extends readonly unknown[]>(
   { tag, about, ...scopes }: Defaults,
   entries: { readonly [Index in keyof S]: Entry<S[Index]> },

@@ -1,19 +1,19 @@
-// Finds the route of a request. It answers 404 and 405 before a token is required.
+// Finds the route of a request. 404 and 405 come before the check of a token.
 import { Router } from '@koa/router';
 import { ServiceError } from '../errors/service-error.ts';
 import { isReadableAnywhere, setPreflight } from './cors.ts';
 import type { Middleware, RequestState } from './request-state.ts';
 import type { Route } from './route.ts';
 
-/** Set by the router: the routes whose path matches, of any method. */
+/** Set by the router: the routes of any method with a matching path. */
 type Matched = {
   matched?: readonly { readonly methods: readonly string[]; readonly name?: string | undefined }[];
 };
 
 /**
  * @param routes the whole table
- * @param stages the middlewares of a route, in order
- * @returns middlewares: the routes, then the answer for requests without a route
+ * @param stages returns the middlewares of a route, in order
+ * @returns the middleware of all routes, then that for requests without a route
  * @throws Error for two routes with one operationId, and for path parameters without a schema
  */
 export function createRouter(routes: readonly Route[], stages: (route: Route) => Middleware[]): Middleware[] {
@@ -33,15 +33,12 @@ export function createRouter(routes: readonly Route[], stages: (route: Route) =>
   return [takeFixedPath(fixed), useTenantPath, router.routes() as Middleware, refuseUnknown(open)];
 }
 
-/**
- * A path without parameters belongs to its route, also when others match: one lookup instead of a comparison with every
- * route.
- */
+/** Finds a path without parameters by one lookup. It has precedence over paths with parameters. */
 function takeFixedPath(fixed: ReadonlyMap<string, Middleware>): Middleware {
   return (ctx, next) => fixed.get(`${ctx.method} ${ctx.state.path}`)?.(ctx, next) ?? next();
 }
 
-/** Runs stages one after the other, as Koa does. */
+/** Runs the middlewares in sequence, like Koa. */
 function inOrder(stages: readonly Middleware[]): Middleware {
   return (ctx, next) => {
     const run = async (index: number): Promise<void> => {
@@ -51,7 +48,7 @@ function inOrder(stages: readonly Middleware[]): Middleware {
   };
 }
 
-/** The router reads its path from here: the tenant's prefix is not part of any route. */
+/** Gives the router the path below the tenant's address, because routes do not contain that address. */
 const useTenantPath: Middleware = (ctx, next) => {
   (ctx as { newRouterPath?: string }).newRouterPath = ctx.state.path;
   return next();

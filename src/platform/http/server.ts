@@ -1,5 +1,4 @@
-// Serves a Koa application with time limits on every step that a client may delay, and ends without cutting an answer
-// short.
+// Serves a Koa application with time limits on every step that a client can delay. A stop waits for answers under way.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Server as NetServer } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -7,7 +6,7 @@ import type Koa from 'koa';
 import { answerParserErrors, refuseTunnels } from './parser-errors.ts';
 import type { RequestState } from './request-state.ts';
 
-/** Milliseconds, and bytes. A load balancer in front must close idle connections before `keepAlive` does. */
+/** Milliseconds, and bytes for sizes. A load balancer must close idle connections before `keepAlive` ends. */
 export type ServerLimits = {
   readonly headers: number;
   readonly request: number;
@@ -28,9 +27,8 @@ const LIMITS: ServerLimits = {
 type ListenTarget = { port: number; host: string } | { handle: NetServer };
 
 /**
- * @param app the application
  * @param options.errorTypeBase base address of error type URIs, for requests that Node's parser refuses
- * @param options.limits others than the defaults
+ * @param options.limits replace the defaults
  * @returns `server`; `listen`, which resolves to the port; `drain`
  */
 export function createHttpServer(
@@ -47,11 +45,11 @@ export function createHttpServer(
     open.set(socket, response);
     response.once('close', () => {
       if (open.get(socket) === response) open.delete(socket);
-      // An answer whose head had gone out before the drain leaves its connection open.
+      // An answer whose headers were sent before the drain leaves its connection open, so it is closed here.
       if (draining) setImmediate(() => server.closeIdleConnections());
     });
     if (draining) response.setHeader('connection', 'close');
-    // Koa answers every failure itself; its promise never rejects.
+    // Koa answers every failure, so this promise never rejects.
     void handle(incoming, response);
   };
   const server = createServer(
@@ -61,13 +59,13 @@ export function createHttpServer(
       requestTimeout: request,
       keepAliveTimeout: keepAlive,
       connectionsCheckingInterval: checkEvery,
-      // Node's own answer to a missing Host would carry no request id; the application refuses it.
+      // Node's own answer to a missing Host would have no request id, so the application refuses the request.
       requireHostHeader: false,
       noDelay: true,
     },
     onRequest,
   );
-  // An expectation that we do not know is ignored (RFC 9110 §10.1.1) rather than answered by Node without a request id.
+  // An unknown `Expect` is ignored (RFC 9110 §10.1.1). Node's own answer would have no request id.
   server.on('checkExpectation', onRequest);
   const current = (socket: Duplex) => open.get(socket as IncomingMessage['socket']);
   server.on('clientError', answerParserErrors(errorTypeBase, current));
@@ -77,8 +75,8 @@ export function createHttpServer(
     server,
     listen: (target: ListenTarget) => listen(server, target),
     /**
-     * Stops accepting, closes idle connections, waits for answers under way and then closes their connections.
-     * @param deadline milliseconds after which the remaining connections are cut
+     * Stops accepting, closes idle connections, waits for answers under way, and closes their connections.
+     * @param deadline milliseconds after which the remaining connections are destroyed
      */
     async drain(deadline = 10_000): Promise<void> {
       draining = true;
@@ -95,8 +93,7 @@ export function createHttpServer(
 
 function listen(server: Server, target: ListenTarget): Promise<{ port: number }> {
   return new Promise((resolve, reject) => {
-    // This listener stays: a connection that could not be accepted is an error of the server, and must not end the
-    // process.
+    // The listener stays registered, because a connection that fails to be accepted must not end the process.
     server.on('error', reject);
     server.once('listening', () => {
       const address = server.address();

@@ -1,18 +1,18 @@
-// Parses JSON and refuses texts that JSON.parse accepts and later code cannot handle. It changes no value.
+// Parses JSON, and refuses texts that JSON.parse accepts but that would lose data later. It changes no value.
 
-/** Nesting that no request of this service needs, and that recursive code survives. */
+/** Deeper nesting is refused: no request needs it, and recursive code could overflow the stack. */
 const DEEPEST = 64;
 
 const NUMBER_CHARACTERS = '0123456789.eE+-';
 const ZERO = 0x30;
 
-/** Digits that a double always keeps, and the most that any double needs. */
+/** Digits that a double always preserves, and the most digits that identify a double. */
 const SAFE_DIGITS = 15;
 const DOUBLE_DIGITS = 17;
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** A refused text; `path` is the place in dotted form (empty for the whole), `message` the reason. */
+/** A refused text. `path`: the place in dotted form (empty for the whole text). `message`: the reason. */
 export class JsonError extends Error {
   override readonly name = 'JsonError';
   readonly path: string;
@@ -24,15 +24,15 @@ export class JsonError extends Error {
 }
 
 /**
- * Parses one JSON text (RFC 8259) as I-JSON asks (RFC 7493): no repeated member names, no lone surrogates, no number
- * that would lose digits. Refused as well: U+0000 (Postgres cannot store it), a member `__proto__`, and nesting deeper
- * than 64.
+ * Parses one JSON text (RFC 8259) by the rules of I-JSON (RFC 7493): no repeated member names, no lone surrogates, no
+ * number that would lose digits. Refuses also U+0000 (Postgres cannot store it), a member `__proto__`, and nesting
+ * deeper than 64.
  * @throws JsonError
  */
 export function parseStrictJson(text: string): unknown {
   const members = countMembers(text);
   const value = parse(text);
-  // A member is exactly one colon outside strings, so fewer members in the result mean that a name came twice.
+  // Each member has exactly one colon outside strings, so fewer members in the result mean that a name was repeated.
   if (countKept(value) !== members) throw new JsonError('', 'has a repeated member name');
   if (text.includes('\\u') || text.includes('__proto__')) inspect(value, '');
   return value;
@@ -73,7 +73,7 @@ function countMembers(text: string): number {
   return members;
 }
 
-/** Index of the quotation mark that ends the string which begins at `start`; the text's length when none does. */
+/** @returns the index of the quotation mark that ends the string which begins at `start`, or the length of the text */
 function endOfString(text: string, start: number): number {
   let index = start;
   for (;;) {
@@ -90,8 +90,8 @@ function isDigit(code: number): boolean {
 }
 
 /**
- * Index of the last character of the number whose first digit is at `start`. A number that JavaScript would write again
- * as another number is refused: an id or an amount in the smallest unit of a currency must not change.
+ * @returns the index of the last character of the number whose first digit is at `start`. A number that JavaScript
+ *   would write differently is refused, so that ids and amounts do not change
  */
 function endOfNumber(text: string, start: number): number {
   let end = start + 1;
@@ -105,9 +105,7 @@ function endOfNumber(text: string, start: number): number {
   return end - 1;
 }
 
-/**
- * A whole number loses digits when its double differs; a fraction only when it has more digits than any double needs.
- */
+/** True for a whole number whose double differs, and for a fraction with more digits than identify a double. */
 function losesDigits(token: string): boolean {
   const value = Number(token);
   const sent = significant(token);
@@ -115,7 +113,10 @@ function losesDigits(token: string): boolean {
   return /^\d+$/.test(token) || sent.length > DOUBLE_DIGITS;
 }
 
-/** The digits without zeros around them; in linear time, which no regular expression for zeros at the end has. */
+/**
+ * The digits without leading and trailing zeros, in linear time. A regular expression for trailing zeros would need
+ * more.
+ */
 function significant(number: string): string {
   const exponent = number.search(/e/i);
   const digits = (exponent === -1 ? number : number.slice(0, exponent)).replace('.', '');

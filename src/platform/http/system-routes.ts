@@ -1,5 +1,5 @@
-// Answers the routes that belong to no tenant: liveness, readiness, the API's description. They take no token and count
-// against no limit.
+// Answers the routes without a tenant: liveness, readiness and openapi.json. They require no token and have no rate
+// limit.
 import { createHash } from 'node:crypto';
 import { toProblem } from '../errors/problem.ts';
 import { ServiceError } from '../errors/service-error.ts';
@@ -9,7 +9,7 @@ import type { Health } from './health.ts';
 import type { Context, Middleware } from './request-state.ts';
 
 /**
- * @param options.health asked at each `/readyz`
+ * @param options.health called for each `/readyz`
  * @param options.openapi the document of `/openapi.json`
  * @param options.errorTypeBase base address of error type URIs
  */
@@ -46,7 +46,7 @@ export function answerSystemRoutes({
   };
 }
 
-/** 200 with the parts' states; 503 as a problem that has them as further members (RFC 7807 §3.2). */
+/** 200 with the states of the parts, or 503 as a problem with the states as further members (RFC 7807 §3.2). */
 async function answerReadiness(ctx: Context, health: Health, errorTypeBase: string): Promise<void> {
   const { ready, draining, database, temporal } = await health.ready();
   if (ready) return send(ctx, JSON.stringify({ status: 'ready', database, temporal }));

@@ -1,17 +1,17 @@
-// Reads from host and path which tenant a request is for. It knows addresses only, not which tenants exist.
+// Reads the tenant's slug from host and path. It does not know which tenants exist.
 
-/** `slug` is undefined for an address that cannot have a tenant; `path` is the rest below the tenant's address. */
+/** `slug` is undefined when no tenant can have the address; `path` is the part below the tenant's address. */
 export type TenantLocation = { readonly slug: string | undefined; readonly path: string };
 
 const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const PLACE = 'tenant-slug-goes-here';
 
-/** Well-known addresses that RFC 8414 §3.1 builds by inserting the name between host and path of the issuer. */
+/** RFC 8414 §3.1 inserts these names between the host and the path of the issuer. */
 const INSERTED = /^(\/\.well-known\/(?:oauth-authorization-server|openid-configuration))(\/.+)$/;
 
 /**
- * @param options.defaultTenant slug of the tenant that is served at the root, if there is one
- * @param options.tenantUrl address template of all others; `{tenant}` is in its host or its path
+ * @param options.defaultTenant slug of the tenant at the root, if there is one
+ * @param options.tenantUrl address template of all other tenants; `{tenant}` is in its host or its path
  * @returns a function from the `Host` header and the raw path to the tenant's slug and the path below its address
  */
 export function createTenantLocator({
@@ -38,7 +38,7 @@ export function createTenantLocator({
     return issuer?.path === '/' ? { slug: issuer.slug, path: inserted[1] ?? '' } : undefined;
   };
   const atRoot = (path: string): TenantLocation => ({ slug: defaultTenant, path });
-  // The default tenant has one canonical address, the root; it does not answer at the template's address too.
+  // The default tenant has only the root as its address, so the template's address with its slug is refused.
   const other = (slug: string | undefined, path: string): TenantLocation => ({
     slug: slug !== undefined && SLUG.test(slug) && slug !== defaultTenant ? slug : undefined,
     path,

@@ -1,4 +1,4 @@
-// Resolves the tenant that the address names, and begins the RequestContext. An address without a tenant is 404.
+// Resolves the tenant of the address and creates the RequestContext. An address without a tenant is 404.
 import type { Tenant } from '../context.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { contextOf, type Middleware } from './request-state.ts';
@@ -6,9 +6,9 @@ import type { Route } from './route.ts';
 import type { TenantLocation } from './tenant-locator.ts';
 
 /**
- * Finds the tenant's slug and the path below its address. It runs before the limits and the first query: the form of an
- * error depends on that path, also the form of 429 and of 503.
- * @param locate finds both by the `Host` header and the raw path
+ * Sets the tenant's slug and the path below its address. It runs before the limits and the first query, because that
+ * path decides the form of every error, also of 429 and 503.
+ * @param locate returns both for the `Host` header and the raw path
  */
 export function locateTenant(locate: (host: string, path: string) => TenantLocation): Middleware {
   return (ctx, next) => {
@@ -37,9 +37,7 @@ export function resolveTenant(bySlug: (slug: string) => Promise<Tenant | undefin
   };
 }
 
-/**
- * Refuses every request while the tenant is suspended, except at routes that others need in order to refuse its tokens.
- */
+/** Refuses requests while the tenant is suspended, except at routes that others need in order to refuse its tokens. */
 export function refuseSuspended({ whileSuspended }: Route): Middleware {
   return (ctx, next) => {
     if (contextOf(ctx).tenant.suspended && !whileSuspended)

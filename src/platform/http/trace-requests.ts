@@ -1,13 +1,13 @@
-// The span of each request, without the path as it was sent, query string, tokens and body.
+// The span of each request, without the raw path, query string, tokens and body.
 import type { Tracing } from '../tracing/tracing.ts';
 import type { Middleware } from './request-state.ts';
 import type { Route } from './route.ts';
 
-/** Paths that load balancers and monitors request all the time. */
+/** Paths that load balancers and monitors request frequently. */
 const UNTRACED = new Set(['/healthz', '/readyz', '/openapi.json']);
 
 /**
- * Traces the work of a request, as part of the caller's trace where it names one (`traceparent`, W3C Trace Context).
+ * Traces the work of a request, within the caller's trace if the request names one (`traceparent`, W3C Trace Context).
  */
 export function traceRequests(tracing: Tracing, routes: readonly Route[]): Middleware {
   const paths = new Map(routes.map(({ operationId, path }) => [operationId, path]));

@@ -1,4 +1,4 @@
-// Wires the limits of the HTTP interface: of requests, and of attempts that failed. Each refusal is counted.
+// Wires the limits of requests and of failed attempts. Each refusal is counted.
 import type { Platform } from '../platform.ts';
 import { createFailureLimiter } from './failure-limiter.ts';
 import * as idempotencyStore from './idempotency.store.ts';
@@ -13,19 +13,16 @@ export function wireLimits({ config, database, log, registry }: Platform) {
   const onRefused = countRefusals({ registry });
   const counts = createLimitCounts({ database, log });
   return {
-    /** Of every request below a tenant. */
     rateLimits: createRateLimits(config.rateLimit, counts, onRefused),
-    /** @param points a minute; 0 turns the limit off */
     limitRate: (name: string, points: number) => createRateLimiter({ name, points, counts, onRefused }),
     /** @param points failures that are allowed in a minute; 0 turns the limit off */
     limitFailures: (prefix: string, points: number) =>
       createFailureLimiter({ pool: database.pool, points, prefix, log, onRefused }),
-    /** Called before the database closes. */
     close: () => counts.settled(),
   };
 }
 
-/** The purges of this folder's tables, for retention. */
+/** The purges of the tables of this folder, for retention. */
 export const purgesOfRequests = {
   'idempotency keys': idempotencyStore.purge,
   'rate limits': limitCountsStore.purge,

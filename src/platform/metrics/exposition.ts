@@ -1,6 +1,5 @@
-// Merges two texts in the Prometheus exposition format, version 0.0.4. In the result each family appears once.
+// Merges two texts in the Prometheus exposition format, version 0.0.4, so that each metric family appears once.
 
-/** One metric family as text: its comments and samples. */
 type Family = { readonly name: string; readonly lines: string[] };
 
 const COMMENT = /^# (?:HELP|TYPE) (\S+)/;
@@ -9,7 +8,7 @@ const PARTS = /_(?:bucket|sum|count)$/;
 
 /**
  * @param first kept whole
- * @param second its families that `first` has too are dropped, and lines outside a family
+ * @param second loses the families that `first` has, and lines outside a family
  */
 export function mergeExpositions(first: string, second: string): string {
   const known = new Set(familiesOf(first).map(({ name }) => name));
@@ -17,7 +16,7 @@ export function mergeExpositions(first: string, second: string): string {
   for (const { name, lines } of familiesOf(second)) {
     if (known.has(name)) continue;
     const before = added.get(name);
-    // The comments of a family come once; its samples may come in several places.
+    // The comments of a family may appear only once, so a later block adds only its samples.
     if (before === undefined) added.set(name, lines);
     else before.push(...lines.filter((line) => !line.startsWith('#')));
   }
@@ -25,7 +24,7 @@ export function mergeExpositions(first: string, second: string): string {
   return [first.endsWith('\n') || first === '' ? first : `${first}\n`, ...texts].join('');
 }
 
-/** The families of a text in their order; one whose samples are in several places comes several times. */
+/** The families of a text in order. A family whose samples are in several places appears several times. */
 export function familiesOf(text: string): Family[] {
   const families: { name: string; lines: string[] }[] = [];
   for (const line of text.split('\n')) {

@@ -1,12 +1,10 @@
-// Gauges that are read at each scrape. While their source gives no values, they are absent: a stale number would
-// mislead.
+// Gauges that are read at each scrape. A gauge without a value is absent, because an outdated value would mislead.
 import { Gauge, type Registry } from 'prom-client';
 
-/** Values with their labels; a null value is left out. */
 type GaugeValues = readonly (readonly [labels: Readonly<Record<string, string>>, value: number | null])[];
 
 /**
- * @param options.read gives the source of all values; undefined when it is not available
+ * @param options.read returns the source of all values, or undefined when it is unavailable
  * @returns `define`, which registers one gauge
  */
 export function createGauges<Source>({
@@ -29,7 +27,7 @@ export function createGauges<Source>({
       async collect() {
         const source = await read().catch(() => undefined);
         this.reset();
-        // A gauge without labels would otherwise show 0.
+        // prom-client sets a gauge without labels to 0, so it is removed first.
         if (labelNames.length === 0) this.remove();
         if (source === undefined) return;
         for (const [labels, value] of values(source)) if (value !== null) this.set({ ...labels }, value);

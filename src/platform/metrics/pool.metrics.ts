@@ -1,10 +1,7 @@
-// Metrics of the connection pool's use. Read from memory, without a query.
+// Metrics of the connection pool, read from memory without a query.
 import { Gauge, type Registry } from 'prom-client';
 
-/**
- * Connections that are open, the idle ones among them, the greatest number, and the works that wait, by what they wait
- * for.
- */
+/** Numbers of connections: the limit, the open ones, the idle ones; and the work that waits, by kind. */
 export type PoolUse = {
   readonly max: number;
   readonly size: number;
@@ -12,7 +9,7 @@ export type PoolUse = {
   readonly waiting: Readonly<Record<'connection' | 'transaction', number>>;
 };
 
-/** @param options.poolUse reads the pool at this moment */
+/** @param options.poolUse reads the current state of the pool */
 export function registerPoolMetrics({
   registry,
   poolUse,

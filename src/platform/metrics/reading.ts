@@ -1,24 +1,24 @@
-// Queries of gauges, shared by concurrent scrapes. A scrape waits for a short time only, the load on the database is
-// limited, and a failed query does not affect the others.
+// Queries of gauges, shared by concurrent scrapes. The time of a scrape and the load on the database are limited, and a
+// failed query does not affect the others.
 
 type Parts = Readonly<Record<string, () => Promise<unknown>>>;
 type Answer<P extends Parts, Name extends keyof P> = Awaited<ReturnType<P[Name]>>;
 
 /**
- * Milliseconds: that a scrape waits; for which an answer is used at least; after which a query no longer waits for the
- * one before it; the longest pause after a failed query.
+ * Milliseconds. `patience`: the wait of a scrape. `fresh`: an answer is used at least so long. `turn`: the longest wait
+ * of a query for the previous query. `longestRest`: the longest pause after a failed query.
  */
 const LIMITS = { patience: 4_000, fresh: 1_000, turn: 250, longestRest: 300_000 } as const;
-/** Each query uses at most this part of one connection's time: a slow answer is used for longer. */
+/** A query may use 1/20 of one connection's time, so a slow answer is used for longer. */
 const REST = 20;
 
 type Asked = { readonly answer: Promise<unknown>; usableUntil: number };
 
 /**
- * Runs the queries of all rooms one after the other, as long as none of them is slow.
- * @param options.isAway whether the database did not answer at all: it did no work, and needs no pause
- * @returns a function that turns queries by name into `read`: the answer to one of them, undefined when it failed or
- *   did not come in time
+ * Runs the queries of all rooms in sequence, unless one of them is slow.
+ * @param options.isAway true when the database did not answer at all: it did no work, and needs no pause
+ * @returns a function that turns queries by name into `read`, which returns the answer of one query; undefined when the
+ *   query failed or was too slow
  */
 export function createReadings({
   limits = {},
@@ -42,13 +42,13 @@ export function createReadings({
         question.usableUntil = now + Math.max(fresh, (now - began) * REST);
         return value;
       } catch (error) {
-        // Its gauges are absent; readiness and an alert report the failure.
+        // The gauges of a failed query are absent. Readiness and an alert report the failure.
         const now = clock();
         question.usableUntil = now + (isAway(error) ? 0 : Math.min(longestRest, (now - began) * REST));
         return undefined;
       }
     });
-    // An unfinished query is awaited, however old: a second one would only be slower.
+    // An unfinished query is awaited at any age, because a second query would be even slower.
     const question: Asked = { answer, usableUntil: Number.POSITIVE_INFINITY };
     last = answer;
     return question;
@@ -62,7 +62,6 @@ export function createReadings({
         question = ask(async () => parts[name]?.());
         asked.set(name, question);
       }
-      // Each answer has the type of its query.
       return (await within(question.answer, patience)) as Answer<P, Name> | undefined;
     };
   };

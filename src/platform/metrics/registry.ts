@@ -1,9 +1,9 @@
-// The metrics of one process, and those that every process has. The values of a label are known when the process
-// starts: no tenant, id, host or path of a client.
+// The metrics that every process has. All values of labels are known when the process starts: no tenant, id, host or
+// path of a client.
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 
 /**
- * Registers the metrics that every process has: its memory, its event loop, its role and version.
+ * Registers the metrics of every process: memory, event loop, role and version.
  * @param process.role `api` or `worker`
  * @param process.version of the release
  */
@@ -26,7 +26,7 @@ export function registerProcess({
 }
 
 /**
- * A gauge that is 1 while the process is ready for its work.
+ * Registers a gauge that is 1 while the process is ready.
  * @param readiness as `/readyz` reports it; an unknown state counts as not ready
  */
 export function registerReadiness({

@@ -1,16 +1,16 @@
-// Repeats one piece of work in the background until it is stopped, with a wait after each run.
+// Repeats background work until it is stopped, with a wait after each run.
 
 export type RunningLoop = {
-  /** Ends the wait, or waits for the run that is under way. */
+  /** Stops the loop and waits for the current run. */
   stop(): Promise<void>;
 };
 
 /**
- * Makes a loop. Runs never overlap; a stop takes effect between two runs.
- * @param options.run the work; a run that can be long, or may be abandoned, watches the signal of the stop
- * @param options.next milliseconds to wait after a run, by its result, which is undefined after a failure; 0: no wait
+ * Makes a loop, whose runs never overlap.
+ * @param options.run the work; a run that may be long should observe the signal of the stop
+ * @param options.next milliseconds to wait after a run, by its result (undefined after a failure); 0: no wait
  * @param options.first milliseconds to wait before the first run
- * @param options.onFailure receives the error of a run; the loop goes on
+ * @param options.onFailure receives the error of a run; the loop continues
  */
 export function createLoop<Result>({
   run,
@@ -31,7 +31,7 @@ export function createLoop<Result>({
     try {
       return await run(signal);
     } catch (error) {
-      // A run that the stop has ended has not failed.
+      // A run that ended because of the stop has not failed.
       if (!signal.aborted || error !== signal.reason) onFailure(error);
       return undefined;
     }
@@ -42,7 +42,6 @@ export function createLoop<Result>({
     timer = undefined;
   };
 
-  /** Begins a run, which plans the one after it. */
   const turn = (signal: AbortSignal): void => {
     clear();
     isWoken = false;
@@ -60,13 +59,13 @@ export function createLoop<Result>({
   let ending = new AbortController();
 
   return {
-    /** Ends the wait between two runs; during a run, it makes the next run follow without a wait. */
+    /** Ends the wait between two runs. During a run it removes the wait before the next run. */
     wake: (): void => {
       isWoken = true;
       if (timer !== undefined) turn(ending.signal);
     },
 
-    /** Begins; not again before it was stopped. */
+    /** Starts the loop; call it again only after a stop. */
     start: (): RunningLoop => {
       ending = new AbortController();
       plan(ending.signal, first);

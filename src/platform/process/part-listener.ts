@@ -1,20 +1,17 @@
-// The port of the api role. A single process listens itself; several processes receive connections from the supervisor,
+// The port of the api role. A single process listens itself; several processes receive connections from the supervisor
 // in turn.
 import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hear, isSupervised, tell } from './part-protocol.ts';
 
-/**
- * `drain` takes no more connections, waits for answers for at most `limit` milliseconds, then closes the remaining
- * connections.
- */
+/** `drain` stops accepting, waits at most `limit` milliseconds for answers, then closes the remaining connections. */
 export type Listener = { readonly port: number; drain(limit: number): Promise<void> };
 
 /**
  * Begins to serve.
  * @param server not listening yet
- * @param place address and port to listen on, unless connections are given
+ * @param place address and port to listen on, unless the supervisor passes connections
  * @throws the system's error, EADDRINUSE for a busy port
  */
 export async function listen(server: Server, place: { host: string; port: number }): Promise<Listener> {
@@ -48,7 +45,7 @@ function askForConnections(): Promise<'yourself' | 'given'> {
 }
 
 function takeConnections(server: Server): void {
-  // Node begins to track connections, and to enforce its time limits, with this event.
+  // After this event Node tracks the server's connections and enforces its time limits.
   server.emit('listening');
   hear((message, socket) => {
     if ('connection' in message && socket !== undefined) server.emit('connection', socket);
@@ -57,8 +54,7 @@ function takeConnections(server: Server): void {
 
 function listenItself(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
   return new Promise((resolve, reject) => {
-    // This listener stays: a connection that could not be accepted is an error of the server, and must not end the
-    // process.
+    // The listener stays registered, because a connection that fails to be accepted must not end the process.
     server.on('error', reject);
     server.listen({ host, port }, () => resolve());
   });

@@ -1,22 +1,21 @@
-// The messages between a role (api, worker) and its supervisor; a role also runs without one (in a container). The
-// channel does not keep a stopping process alive.
+// The messages between a role (api, worker) and its supervisor. A role also runs without a supervisor, in a container.
+// The channel does not keep a stopping process alive.
 import type { Socket } from 'node:net';
 
-/** From a role to its supervisor. */
 export type FromPart =
   | { readonly ready: true }
   | { readonly failed: string; readonly code?: string | undefined }
   | { readonly ask: 'listen' };
 
-/** From the supervisor to a role; a `connection` comes with its socket. */
+/** From the supervisor to a role; a `connection` has its socket attached. */
 type ToPart = { readonly listen: 'yourself' | 'given' } | { readonly connection: true };
 
-/** @returns true when a supervisor is at the other end of the channel */
+/** @returns true when a supervisor has the other end of the channel */
 export function isSupervised(): boolean {
   return process.connected === true;
 }
 
-/** Reports to the supervisor that this process is ready for its work. */
+/** Reports to the supervisor that this process is ready. */
 export function announceReady(): void {
   tell({ ready: true });
 }
@@ -31,19 +30,19 @@ export function announceFailure(error: unknown): void {
   tell({ failed: message.split('\n')[0] ?? message, code });
 }
 
-/** Sends to the supervisor; a supervisor that has ended is no error. */
+/** Sends a message to the supervisor; does nothing when the supervisor has ended. */
 export function tell(message: FromPart): void {
   if (isSupervised()) process.send?.(message, undefined, undefined, () => undefined);
 }
 
-/** Calls back for each message of the supervisor. */
+/** Calls `handler` for each message of the supervisor. */
 export function hear(handler: (message: ToPart, socket: Socket | undefined) => void): void {
   process.on('message', (message, socket) => handler(message as ToPart, socket as Socket | undefined));
 }
 
 /**
- * Runs once when this process has to end: on SIGTERM or SIGINT, or when its supervisor vanished. Then it exits: 0 when
- * the handler resolved, 1 when it rejected. A further SIGINT, not the echo of the first, exits immediately.
+ * Runs `handler` once on SIGTERM, on SIGINT or when the supervisor has ended. Then the process exits: with 0 when the
+ * handler resolved, with 1 when it rejected. A second SIGINT exits immediately, unless it is npm's copy of the first.
  * @param handler switches readiness off first, then finishes the work under way
  */
 export function onStop(handler: (reason: string) => Promise<void>): void {
@@ -59,7 +58,7 @@ export function onStop(handler: (reason: string) => Promise<void>): void {
       },
     );
   };
-  // The reader of the output may end before this process.
+  // The reader of the output may end before this process; a failed write is then ignored.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => {

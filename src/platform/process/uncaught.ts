@@ -1,9 +1,9 @@
-// Ends a process after an error that was not caught: one line of the log, and exit code 1.
+// Ends a process after an uncaught error, with one log line and exit code 1.
 import type { Logger } from 'pino';
 
 /**
- * Ends this process after an uncaught exception or an unhandled rejection: its state is unknown then.
- * @param logger the role's
+ * Ends this process after an uncaught exception or an unhandled rejection, because its state is unknown.
+ * @param logger of the role
  */
 export function exitWhenUncaught(logger: Pick<Logger, 'fatal'>): void {
   process.on('uncaughtException', (error: unknown, origin) => {

@@ -1,10 +1,9 @@
-// Stops waiting for a call to Temporal when its caller no longer needs the answer. Only for calls that are safe to
-// repeat.
+// Stops waiting for a call to Temporal when the caller no longer needs the answer.
 
 /**
- * Settles as `work` does, or rejects with the signal's reason once that is aborted: the work goes on, and its end is
- * ignored.
- * @param work safe to be repeated, or left half done
+ * Settles like `work`, or rejects with the signal's reason when the signal is aborted. The work then continues, and its
+ * result is ignored.
+ * @param work safe to be repeated or left incomplete
  */
 export function abandonOn<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {

@@ -1,12 +1,12 @@
-// The spans of activities. It is kept out of the workflows' bundle, where every span would be made again by Temporal's
-// replay.
+// The spans of activities. The workflows' bundle must not import this file, because a replay in Temporal would record
+// every span again.
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import type { Tracing } from '../tracing/tracing.ts';
 import { DELIVERY_WORKFLOW } from './names.ts';
 
 /**
- * Traces each activity. An attempt of a delivery belongs to the trace that published its event, and has no span if that
- * was not traced; any other activity, which may emit events, begins a trace.
+ * Traces each activity. An attempt belongs to the trace in which its event was published, and has no span if that trace
+ * was not recorded. Any other activity begins a trace, because it may emit events.
  */
 export function traceActivities(tracing: Tracing): ActivityInterceptorsFactory {
   return ({ info }) => {

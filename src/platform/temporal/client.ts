@@ -1,5 +1,5 @@
 // Connects to Temporal: lazily for processes that only probe it, natively for workers, whose client starts workflows
-// eagerly on the same connection. The service accepts requests without it.
+// eagerly on the same connection. The API accepts requests without Temporal.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
@@ -9,8 +9,8 @@ import type { Config } from '../config.ts';
 type TemporalSettings = Pick<Config['temporal'], 'address' | 'port' | 'variables'>;
 
 /**
- * Address, TLS and credentials from the variables of `@temporalio/envconfig`; its configuration file is read only when
- * one is named.
+ * Reads address, TLS and credentials from the variables of `@temporalio/envconfig`, and its configuration file only if
+ * a variable names it.
  */
 function connectionOptions({ address, port, variables }: TemporalSettings) {
   const named = variables.TEMPORAL_CONFIG_FILE !== undefined || variables.TEMPORAL_PROFILE !== undefined;
@@ -27,14 +27,14 @@ function connectionOptions({ address, port, variables }: TemporalSettings) {
   };
 }
 
-/** A connection that opens itself when it is first used. Close it with `close()`. */
+/** Makes a connection that opens at its first use. Close it with `close()`. */
 export function createLazyConnection(settings: TemporalSettings): Connection {
   return Connection.lazy({ ...connectionOptions(settings), connectTimeout: 2_000 });
 }
 
 /**
- * Connects for a worker; tries again until Temporal answers.
- * @param options.signal ends the waiting
+ * Connects for a worker, and repeats until Temporal answers.
+ * @param options.signal aborts the wait
  * @param options.onFailure receives the error of each failed try
  */
 export async function connectNatively(
@@ -53,7 +53,7 @@ export async function connectNatively(
   }
 }
 
-/** A client on a connection; on a worker's own connection it can start workflows eagerly. */
+/** Makes a client; on the connection of a worker it can start workflows eagerly. */
 export function createTemporalClient(
   connection: Connection | NativeConnection,
   { namespace }: { namespace: string },

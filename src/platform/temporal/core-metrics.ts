@@ -1,18 +1,18 @@
-// The metrics of Temporal's SDK. Its core serves them on a separate port, which only this process reads; `/metrics`
+// The metrics of Temporal's SDK. Its core serves them on a separate port, which only this process reads. `/metrics`
 // shows them after those of the service.
 import type { MetricsExporterConfig } from '@temporalio/worker';
 import { Gauge, type Registry } from 'prom-client';
 import { mergeExpositions } from '../metrics/exposition.ts';
 
-/** Milliseconds that the core may take to answer. */
+/** Milliseconds in which the core has to answer. */
 const PATIENCE = 1_000;
 const TRIES = 5;
 
 /**
  * Finds a port for the core's metrics.
- * @param options.install sets the core up with its exporter, and throws when its port is taken
- * @param options.findPort gives a port of loopback that was free just now
- * @returns the address of its metrics
+ * @param options.install sets up the core with its exporter, and throws when the port is busy
+ * @param options.findPort returns a free port of loopback
+ * @returns the address of the core's metrics
  * @throws the error of the last `install`
  */
 export async function installWithMetrics({
@@ -27,7 +27,7 @@ export async function installWithMetrics({
     try {
       install({
         attachServiceName: false,
-        // The names and units that Prometheus expects.
+        // Prometheus expects these names and units.
         prometheus: {
           bindAddress,
           countersTotalSuffix: true,
@@ -44,7 +44,7 @@ export async function installWithMetrics({
 
 /**
  * @param options.address of the core's metrics
- * @returns the text of `/metrics`: the service's metrics, and the core's when it answers in time
+ * @returns the text of `/metrics`: the service's metrics, and those of the core if it answers in time
  */
 export function createMergedMetrics({
   registry,

@@ -1,4 +1,4 @@
-// Starts and signals entity workflows. Only ids and public names go into Temporal.
+// Starts and signals entity workflows. Temporal receives only ids and public names.
 import type { Client } from '@temporalio/client';
 import { createIndexing } from './indexing.ts';
 import {
@@ -9,7 +9,6 @@ import {
   SEARCH_ATTRIBUTES,
 } from './names.ts';
 
-/** Milliseconds that one call to Temporal may take. */
 const CALL_TIMEOUT = 10_000;
 
 /** `summary`: shown to operators with the workflow; never encrypted. */
@@ -20,14 +19,13 @@ export type EntityRequest = {
   readonly summary?: string | undefined;
   readonly agentId?: string | undefined;
   readonly subscriptionId?: string | undefined;
-  /** Host of the receiver's URL only: the path may carry a secret. */
+  /** Only the host of the receiver's URL, because the path may contain a secret. */
   readonly host?: string | undefined;
-  /** Task queue of the activities that wait for other parties. */
   readonly slowQueue?: string | undefined;
 };
 
 /**
- * Starts the workflow of an entity, or signals the running one.
+ * Starts or signals the workflow of an entity.
  * @param taskQueue of workflows
  */
 export function createEntityStarter({
@@ -71,12 +69,12 @@ export function createEntityStarter({
 
   return {
     /**
-     * Signals the entity's workflow that the entity has changed, and starts one where none runs.
-     * @throws when Temporal does not answer: the signal may have been sent, and is safe to repeat
+     * Signals the workflow of the entity that the entity has changed, and starts the workflow if none runs.
+     * @throws when Temporal does not answer; the signal may have been sent, and can be repeated
      */
     tell: (request: EntityRequest): Promise<void> => indexing.attempt((indexed) => tell(request, indexed)),
 
-    /** Whether workflows start with their search attributes at present. */
+    /** False while workflows start without search attributes. */
     isIndexed: indexing.isOn,
   };
 }

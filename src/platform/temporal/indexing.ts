@@ -1,14 +1,10 @@
-// Decides whether workflows start with search attributes. A server that does not know them refuses the start, so the
-// start is repeated without them.
+// Decides whether workflows start with search attributes. A server that does not know them refuses the start, which is
+// then repeated without them.
 import { isGrpcServiceError } from '@temporalio/client';
 
-/**
- * Milliseconds for which workflows start without search attributes after the server refused them; then they are tried
- * again.
- */
+/** Milliseconds for which workflows start without search attributes after a refusal. */
 const DEGRADED_MS = 60_000;
 
-/** gRPC status code. */
 const INVALID_ARGUMENT = 3;
 
 /** @param options.now milliseconds of a monotonic clock */
@@ -16,10 +12,9 @@ export function createIndexing({ now = () => performance.now() }: { now?: (() =>
   let degradedUntil = Number.NEGATIVE_INFINITY;
   const isOn = (): boolean => now() >= degradedUntil;
   return {
-    /** Whether workflows start with their search attributes at present. */
     isOn,
 
-    /** Makes a start with search attributes, and once more without them when the server refused those. */
+    /** Calls `start` with search attributes, and again without them when the server refused them. */
     attempt: async <T>(start: (indexed: boolean) => Promise<T>): Promise<T> => {
       const indexed = isOn();
       try {

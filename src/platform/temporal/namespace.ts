@@ -1,5 +1,5 @@
-// Creates the namespace with its retention, and the search attributes, in Temporal. It removes and shortens nothing
-// that exists.
+// Creates the Temporal namespace, its retention and its search attributes. It never removes them or shortens the
+// retention.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Connection, isGrpcServiceError } from '@temporalio/client';
 import proto, { type temporal } from '@temporalio/proto';
@@ -8,21 +8,20 @@ import { SEARCH_ATTRIBUTES } from './names.ts';
 
 type AnyConnection = Connection | NativeConnection;
 
-/** gRPC status codes. */
 const NOT_FOUND = 5;
 const ALREADY_EXISTS = 6;
 
-/** Closed workflows are kept as long as deliveries are. */
+/** Closed workflows are kept as long as deliveries. */
 const RETENTION_SECONDS = 30 * 24 * 60 * 60;
 
-/** `degraded`: the attributes are not available; workflows start without them, and searches by them find nothing. */
+/** `degraded`: workflows start without the attributes, and a search by them finds nothing. */
 type SearchAttributeState = 'ok' | 'degraded';
 
 /**
- * Makes the namespace and its search attributes where they are missing, and waits until the server accepts them.
+ * Creates the namespace and its search attributes if they are missing, and waits until the server accepts them.
  * @param options.patience milliseconds to wait until the server knows the new namespace and attributes
- * @returns whether workflows may be started with the search attributes
- * @throws when Temporal does not answer, or the namespace can neither be found nor made
+ * @returns `degraded` when workflows must start without the search attributes
+ * @throws when Temporal does not answer, or the namespace is missing and cannot be created
  */
 export async function ensureNamespace(
   connection: AnyConnection,
@@ -34,8 +33,8 @@ export async function ensureNamespace(
     try {
       await addSearchAttributes(connection, namespace);
     } catch (error) {
-      // A new namespace becomes known to all of the server's parts after a moment; a hosted server lets only its own
-      // tools register attributes.
+      // The server's parts learn of a new namespace after a delay. A hosted server refuses this call, because only its
+      // own tools register attributes.
       if (!isGrpcServiceError(error)) throw error;
     }
     if (await knowsSearchAttributes(connection, namespace)) return 'ok';
@@ -46,8 +45,8 @@ export async function ensureNamespace(
 
 /**
  * Reads the settings of the namespace; creates nothing.
- * @returns days for which closed workflows are kept, null where the namespace does not exist; whether workflows can be
- *   searched for
+ * @returns days for which closed workflows are kept (null: the namespace does not exist), and whether the search
+ *   attributes exist
  */
 export async function readNamespace(
   connection: AnyConnection,
@@ -59,9 +58,9 @@ export async function readNamespace(
   return { retentionDays: seconds / 86_400, attributes: await knowsSearchAttributes(connection, namespace) };
 }
 
-/** @returns whether the server accepts workflows with the service's search attributes now */
+/** @returns true when the server accepts workflows with the search attributes now */
 export async function knowsSearchAttributes(connection: AnyConnection, namespace: string): Promise<boolean> {
-  // The server checks a query against the same cache as a start.
+  // The server validates a query with the same cache as the start of a workflow.
   const query = Object.values(SEARCH_ATTRIBUTES)
     .map(({ name, type }) => (type === 'INT' ? `${name} = 0` : `${name} = 'none'`))
     .join(' AND ');

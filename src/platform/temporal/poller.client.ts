@@ -1,19 +1,18 @@
-// Reads which workers poll a task queue. Temporal lists a worker for 5 minutes after its end, so a decision needs the
-// time of its last poll too.
+// Reads which workers poll a task queue. Temporal lists a worker for 5 minutes after its end, so the time of its last
+// poll is checked as well.
 import type { Connection } from '@temporalio/client';
 import proto, { type temporal } from '@temporalio/proto';
 import type { NativeConnection } from '@temporalio/worker';
 import { type TaskQueues, WORKER_DEPLOYMENT } from './names.ts';
 
 /**
- * Milliseconds. A worker polls again after a minute at the latest, because the server ends a longer poll; the rest is
- * for the network.
+ * Milliseconds since the last poll of a live worker: the server ends a poll after a minute, the rest is for the
+ * network.
  */
 const LIVE_FOR = 75_000;
 
 export type TaskKind = 'workflow' | 'activity';
 
-/** The kinds of tasks for which workers must poll, so that all work is done. */
 export const neededPolls = ({
   main,
   attempts,
@@ -26,9 +25,9 @@ export const neededPolls = ({
 ];
 
 /**
- * The builds whose workers have polled the queue within the last 75 seconds: build ids of the deployment, '' for
- * workers without one. A worker that stopped within that time is included. @throws a gRPC error when Temporal does not
- * answer
+ * Lists the builds whose workers polled the queue in the last 75 seconds: build ids, and '' for workers without one. A
+ * worker that stopped in that time is included.
+ * @throws a gRPC error when Temporal does not answer
  */
 export async function readPollingBuilds(
   service: (Connection | NativeConnection)['workflowService'],

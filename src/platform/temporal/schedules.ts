@@ -1,5 +1,5 @@
-// Makes the service's schedules in Temporal, and gives existing ones the times and actions of this version. A schedule
-// that an operator has paused stays paused.
+// Creates the service's schedules in Temporal, and updates the times and actions of existing ones. A paused schedule
+// stays paused.
 import {
   type Client,
   ScheduleAlreadyRunning,
@@ -10,16 +10,15 @@ import { createLoop, type RunningLoop } from '../process/loop.ts';
 import { abandonOn } from './abandon.ts';
 import { RETENTION_SCHEDULE, RETENTION_WORKFLOW, TASK_QUEUES } from './names.ts';
 
-/** Minutes between two runs of retention. */
 const EVERY = 15;
 
-/** Milliseconds: for one check, until the next check, and until the next one after a failure. */
+/** Milliseconds for one check, until the next check, and until the next check after a failure. */
 const PATIENCE = { call: 20_000, usual: 3_600_000, failed: 30_000 } as const;
 
 /**
- * Makes the schedule of retention where it is missing; one of another version gets this one's times and action, and
- * stays paused if it was. Safe to call from several processes concurrently.
- * @returns what the call has changed
+ * Creates the schedule of retention, or updates its times and action; a paused schedule stays paused. Several processes
+ * may call it concurrently.
+ * @returns the change that the call has made
  * @throws when Temporal does not answer
  */
 export function ensureSchedules(
@@ -29,7 +28,7 @@ export function ensureSchedules(
   return client.withDeadline(Date.now() + PATIENCE.call, () => ensureRetention(client, taskQueue));
 }
 
-/** Whether the schedule of retention exists and is not paused. @throws when Temporal does not answer */
+/** @throws when Temporal does not answer */
 export async function findSchedule(
   client: Pick<Client, 'schedule' | 'withDeadline'>,
 ): Promise<'running' | 'paused' | 'missing'> {
@@ -45,8 +44,7 @@ export async function findSchedule(
 }
 
 /**
- * Keeps the schedules up to date while a worker runs: checks them at its start, and then each hour. `stop` waits for no
- * check.
+ * Checks the schedules at the start of a worker and then each hour. `stop` does not wait for a running check.
  * @param options.onFailure receives each failure; the check is repeated
  */
 export function keepSchedules({
@@ -78,7 +76,7 @@ async function ensureRetention(
       staticSummary: 'removes what is older than it is kept',
       workflowRunTimeout: '6h' as const,
     },
-    // A run under way continues, and the next one is skipped; after an outage one run does the work of all missed ones.
+    // The next run is skipped while one is under way. After an outage one run does the work of all missed runs.
     policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: `${EVERY}m` as const },
   };
   try {

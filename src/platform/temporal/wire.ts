@@ -1,4 +1,4 @@
-// Wires the hand-over of commands to entity workflows, and the metrics about them that a worker reads at each scrape.
+// Wires the hand-over of commands to entity workflows, and its metrics.
 import type { Client } from '@temporalio/client';
 import type { Queryable } from '../database/transaction.ts';
 import { reasonOf } from '../logging.ts';
@@ -10,7 +10,10 @@ import { createWorkflowCommandRunner } from './workflow-command.client.ts';
 import { registerWorkflowCommandMetrics } from './workflow-command.metrics.ts';
 import * as store from './workflow-command.store.ts';
 
-/** @param rooms.client starts workflows @param rooms.describe the summary of each entity for operators */
+/**
+ * @param rooms.client starts workflows
+ * @param rooms.describe returns the summary of an entity for operators
+ */
 export function wireWorkflowCommands(
   { database, log }: Platform,
   {
@@ -32,7 +35,7 @@ export function wireWorkflowCommands(
   return { entities, runner };
 }
 
-/** @param countOverdue by type of workflow: entities whose workflow is late */
+/** @param countOverdue counts the entities whose workflow is late, by type of workflow */
 export function measureWorkflowCommands(
   { database, registry }: Platform,
   createReading: Readings,

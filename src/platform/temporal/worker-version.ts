@@ -1,5 +1,5 @@
-// Versions of the workers in Temporal's worker deployments: which version gets the work. Only an operator changes that:
-// otherwise an old worker would take the work back when it restarts.
+// Versions of the workers in Temporal's worker deployments. Only an operator changes which version receives work,
+// because otherwise the restart of an old worker would redirect all work to it.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Connection, isGrpcServiceError } from '@temporalio/client';
 import proto, { type temporal } from '@temporalio/proto';
@@ -10,26 +10,24 @@ import { ServiceError } from '../errors/service-error.ts';
 import { TASK_QUEUES, type TaskQueues, WORKER_DEPLOYMENT } from './names.ts';
 import { neededPolls, readPollingBuilds } from './poller.client.ts';
 
-/** One build of the workers, as Temporal identifies it. */
 export type WorkerVersion = { readonly deploymentName: string; readonly buildId: string };
 
 /**
- * `status`: `inactive` (gets nothing yet), `current`, `ramping`, `draining` (workflows may still be on it) or
+ * `status`: `inactive` (has never received work), `current`, `ramping`, `draining` (may still have workflows) or
  * `drained`.
  */
 type ListedVersion = { readonly buildId: string; readonly status: string };
 
-/** `current`: null while workers without a build id get the work. */
+/** `current`: null while workers without a build id receive the work. */
 export type ListedVersions = { readonly current: string | null; readonly versions: readonly ListedVersion[] };
 
 /** gRPC status codes. */
 const NOT_FOUND = 5;
 const FAILED_PRECONDITION = 9;
 
-/** Milliseconds between two checks. */
 const PAUSE = 500;
 
-/** The version of this worker process; undefined where versions are not used. */
+/** @returns the version of this worker process; undefined when versions are not used */
 export function workerVersionOf({
   workerBuildId: buildId,
 }: Pick<Config, 'workerBuildId'>): WorkerVersion | undefined {
@@ -37,8 +35,8 @@ export function workerVersionOf({
 }
 
 /**
- * @param options.deploymentName the deployment that the builds belong to
- * @param options.taskQueues a build that gets the work must have workers on each of them
+ * @param options.deploymentName the deployment of the builds
+ * @param options.taskQueues a build can become current only with workers on each of them
  */
 export function createWorkerVersions({
   connection,
@@ -54,8 +52,8 @@ export function createWorkerVersions({
   const service = connection.workflowService;
 
   /**
-   * Whether the deployment knows the build, and its workers poll for all kinds of work now. An earlier poll proves
-   * nothing: that worker may have ended.
+   * True when the deployment knows the build and its workers poll for all kinds of work now. The deployment alone does
+   * not prove it, because those workers may have ended.
    */
   const hasWorkers = async (buildId: string): Promise<boolean> => {
     const deploymentVersion = { deploymentName, buildId };
@@ -79,8 +77,8 @@ export function createWorkerVersions({
 
   return {
     /**
-     * The builds that Temporal knows, newest first. @throws ServiceError `temporarily_unavailable` when it does not
-     * answer
+     * Lists the builds that Temporal knows, newest first.
+     * @throws ServiceError `temporarily_unavailable` when Temporal does not answer
      */
     list: async (): Promise<ListedVersions> => {
       const found = await answered(
@@ -97,11 +95,10 @@ export function createWorkerVersions({
     },
 
     /**
-     * Gives the work to a build: new workflows, and each running one from its next task on. Safe to repeat.
-     * @param buildId of workers that run, or ran 75 seconds ago; an empty one gives it to workers without a build id
+     * Makes a build current: it receives new workflows, and running workflows from their next task on. Can be repeated.
+     * @param buildId of workers that polled in the last 75 seconds; an empty text means workers without a build id
      * @param options.patience milliseconds to wait for such workers
-     * @throws ServiceError `temporarily_unavailable` when there are none on all of the queues, or Temporal does not
-     *   answer
+     * @throws ServiceError `temporarily_unavailable` when a queue has no such worker, or Temporal does not answer
      */
     makeCurrent: async (
       buildId: string,
@@ -114,7 +111,7 @@ export function createWorkerVersions({
             return;
           }
         } catch (error) {
-          // The workers know the build already; other parts of Temporal may not know it yet.
+          // The workers' queues know the build already, but other parts of Temporal may not yet; the call is repeated.
           if (!isGrpcServiceError(error) || error.code !== FAILED_PRECONDITION) throw asUnavailable(error);
         }
         if (Date.now() >= deadline)
@@ -128,7 +125,7 @@ export function createWorkerVersions({
 
 export type WorkerVersions = ReturnType<typeof createWorkerVersions>;
 
-/** Warns once, in the background, when a worker that has just started gets no work yet. */
+/** Logs one warning in the background when the version of a new worker does not receive work. */
 export function warnUnlessCurrent(
   versions: Pick<WorkerVersions, 'list'>,
   buildId: string,

@@ -19,9 +19,8 @@ import type { TaskQueues } from './names.ts';
 import type { WorkerVersion } from './worker-version.ts';
 import { createWorkflowMetrics, type WorkflowMetricSinks } from './workflow.metrics.ts';
 
-/** How much work one worker process does concurrently. */
 const WORKER_LIMITS = {
-  /** A local attempt holds its workflow task while it runs. */
+  /** A local attempt occupies its workflow task while it runs. */
   workflowTasks: 256,
   localAttempts: 64,
   attempts: 200,
@@ -30,8 +29,8 @@ const WORKER_LIMITS = {
 } as const;
 
 /**
- * Milliseconds that an attempt under way gets at shutdown, more than the time-out of a send; and then, until a worker
- * stops waiting for it.
+ * Milliseconds at shutdown: first for attempts under way (longer than the time limit of an attempt), then until the
+ * worker stops waiting for them.
  */
 export const WORKER_SHUTDOWN = { shutdownGraceTime: 20_000, shutdownForceTime: 25_000 } as const;
 
@@ -40,21 +39,21 @@ const SOURCE = fileURLToPath(
   new URL(`../../../workflows/index${import.meta.url.slice(-3)}`, import.meta.url),
 );
 
-/** The interceptors of every workflow, in the same form as this file (TypeScript, or built). */
+/** The interceptors of every workflow: TypeScript or built, like this file. */
 export const INTERCEPTOR_PATHS = ['metrics', 'cancellation'].map((name) =>
   SOURCE.replace(/index(\.[jt]s)$/, `${name}.interceptors$1`),
 );
 
-/** The entry file of the workflows, in the same form as this file (TypeScript, or built). */
+/** The entry file of the workflows: TypeScript or built, like this file. */
 export const WORKFLOWS_PATH = SOURCE;
 
 export type LogEntry = { level: string; message: string; meta?: Record<string, unknown> | undefined };
 
 /**
- * Sets up Temporal's core for this process, once and before the first connection: its log goes to the service's log,
- * and signals stay with the process, which stops its parts in order.
- * @param metrics where the core serves its own metrics
- * @throws when that address is taken; then nothing is installed
+ * Sets up Temporal's core for this process, once and before the first connection. The core logs to the service's log
+ * and handles no signals, so that the process can stop its parts in order.
+ * @param metrics the address at which the core serves its metrics
+ * @throws when that address is busy; then nothing is installed
  */
 export function installTemporalRuntime(
   log: (entry: LogEntry) => void,
@@ -73,12 +72,12 @@ export function installTemporalRuntime(
 
 /**
  * Makes the workers of one process; they poll from `run` until `shutdown`.
- * @param options.workflows a bundle; by default the prebuilt bundle, or the sources where there is none
- * @param options.version the version of these workers: they get work while it is current. Without it they are
+ * @param options.workflows a bundle; by default the prebuilt bundle, or the sources if there is none
+ * @param options.version the version of these workers: they receive work while it is current. Without it they are
  *   unversioned
- * @param options.sinks receive what workflows report; by default no reports are kept
- * @returns `run`, which rejects when a worker fails, and `shutdown`, which lets attempts under way finish and then lets
- *   `run` resolve
+ * @param options.sinks receive the reports of workflows; by default the reports are dropped
+ * @returns `run`, which rejects when a worker fails, and `shutdown`, which waits for attempts under way, after which
+ *   `run` resolves
  */
 export async function createDeliveryWorker({
   connection,
@@ -139,7 +138,7 @@ export async function createDeliveryWorker({
       try {
         await Promise.all(runs);
       } finally {
-        // A worker that fails stops the other one too: with only one of them deliveries would wait.
+        // A failed worker stops the other as well, because deliveries need both.
         stop(workers);
         await Promise.allSettled(runs);
       }
@@ -153,8 +152,8 @@ function stop(workers: readonly Worker[]): void {
 }
 
 /**
- * A workflow moves to each new current version: it may wait for a month, and its first version's workers may have
- * ended.
+ * A workflow moves to each new current version, because it may wait for a month, and the workers of its first version
+ * may have ended by then.
  */
 function versioning(version: WorkerVersion | undefined): Pick<WorkerOptions, 'workerDeploymentOptions'> {
   if (version === undefined) return {};

@@ -1,5 +1,5 @@
-// Hands commands over to Temporal: one runner in each worker process. A row is deleted only after Temporal has
-// acknowledged the hand-over; after a crash it is handed over again, which is harmless.
+// Hands commands over to Temporal, in each worker process. A row is deleted only after Temporal has acknowledged the
+// command. After a crash the command is handed over again, which does no harm.
 import type { Database } from '../database/database.ts';
 import { createLoop, type RunningLoop } from '../process/loop.ts';
 import type { EntityRequest, EntityStarter } from './entity.client.ts';
@@ -7,10 +7,10 @@ import type { EntityWorkflow } from './names.ts';
 import type { ClaimedCommand } from './workflow-command.store.ts';
 import * as store from './workflow-command.store.ts';
 
-/** Times in milliseconds. The lease is longer than the calls of one run can take. */
+/** Times in milliseconds. The lease is longer than all calls of one run can take. */
 const SETTINGS = { limit: 64, atOnce: 16, poll: 500, lease: 60_000, longestPause: 15_000 } as const;
 
-/** Reads the summary of an entity's workflow for operators; undefined for an entity that no longer exists. */
+/** Reads the summary of an entity for operators; undefined for an entity that no longer exists. */
 export type Describe = (entity: {
   tenantId: string;
   id: string;
@@ -18,7 +18,7 @@ export type Describe = (entity: {
 
 /**
  * @param options.describe by workflow type
- * @param options.onFailure receives each failure of Temporal or the database; the runner carries on
+ * @param options.onFailure receives each failure of Temporal or the database; the runner continues
  */
 export function createWorkflowCommandRunner({
   database,
@@ -34,7 +34,7 @@ export function createWorkflowCommandRunner({
   onFailure: (error: unknown) => void;
   poll?: number | undefined;
 }) {
-  /** All commands for one workflow are one call. */
+  /** Several commands for one workflow become one call. */
   const handOver = async (commands: readonly ClaimedCommand[]): Promise<boolean> => {
     const [first] = commands;
     if (first === undefined) return true;
@@ -49,7 +49,6 @@ export function createWorkflowCommandRunner({
     }
   };
 
-  /** @returns how many commands were claimed */
   const run = async (): Promise<number> => {
     const { limit, lease, atOnce, longestPause } = SETTINGS;
     const claimed = await store.claim(database, { limit, lease });
@@ -69,7 +68,6 @@ export function createWorkflowCommandRunner({
   return {
     run,
 
-    /** Runs until it is stopped. */
     start: (): RunningLoop =>
       createLoop({ run, next: (claimed = 0) => (claimed < SETTINGS.limit ? poll : 0), onFailure }).start(),
   };

@@ -1,13 +1,16 @@
-// A worker's metrics of commands that wait for their hand-over, and of entities whose workflow is late.
+// Metrics of a worker: commands that wait for their hand-over, and entities whose workflow is late.
 import type { Registry } from 'prom-client';
 import { createGauges } from '../metrics/gauges.ts';
 import type { EntityWorkflow } from './names.ts';
 import type { WaitingCommands } from './workflow-command.store.ts';
 
-/** Entities whose due time is over, by the type of the workflow that should have acted. */
+/** The number of late entities, by the type of the workflow that should have acted. */
 type OverdueEntities = Readonly<Record<string, number>>;
 
-/** @param options.read, options.readOverdue undefined while the database does not answer: the gauges are absent then */
+/**
+ * @param options.read, options.readOverdue return undefined while the database does not answer; the gauges are then
+ *   absent
+ */
 export function registerWorkflowCommandMetrics({
   registry,
   workflows,

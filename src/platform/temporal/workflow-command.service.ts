@@ -1,4 +1,4 @@
-// Enqueues commands for entity workflows in the transaction of the change. A worker hands them over to Temporal later.
+// Enqueues commands for entity workflows in the transaction of the change. A worker later hands them over to Temporal.
 
 import type { Queryable, Transaction } from '../database/transaction.ts';
 import type { WorkflowCommand } from './workflow-command.store.ts';
@@ -10,19 +10,18 @@ export type { WorkflowCommand } from './workflow-command.store.ts';
 export function createWorkflowCommandService() {
   return {
     /**
-     * Enqueues commands. After the commit each entity's workflow is signaled to read its entity again, or started where
-     * none runs: at least once, also when Temporal does not answer for a while. One round trip for any number of
-     * commands, none for an empty list.
+     * Enqueues commands. After the commit the workflow of each entity is signaled or started at least once, if
+     * necessary after an outage of Temporal. One round trip for all commands, none for an empty list.
      */
     add: async (unit: Transaction, commands: readonly WorkflowCommand[]): Promise<void> => {
       if (commands.length > 0) await store.insert(unit, commands);
     },
 
-    /** Whether a command for this entity waits to be handed over. */
+    /** True while a command for this entity waits for its hand-over. */
     isWaiting: (queryable: Queryable, command: WorkflowCommand): Promise<boolean> =>
       store.isWaiting(queryable, command),
 
-    /** Commands that were not handed over within `ageMs` milliseconds: their number, and the time of the oldest. */
+    /** Commands that have waited for more than `ageMs` milliseconds: their number, and the time of the oldest. */
     findStuck: (queryable: Queryable, ageMs: number): Promise<{ count: number; oldest: Date | null }> =>
       store.findStuck(queryable, ageMs),
   };

@@ -1,20 +1,19 @@
-// SQL of the outbox of entity workflows. A row holds the ids of an entity, not the change.
+// SQL of the outbox of entity workflows. A row has the ids of an entity, not the change.
 import type { Queryable } from '../database/transaction.ts';
 import { ENTITY_WORKFLOW_TYPES, type EntityWorkflow } from './names.ts';
 
-/** A command: the workflow of this entity is to run, and to read its entity again. */
+/** A command: the workflow of this entity must run and read its entity again. */
 export type WorkflowCommand = {
   readonly tenantId: string;
   readonly workflow: EntityWorkflow;
   readonly entityId: string;
 };
 
-/** A command that a worker has claimed. */
 export type ClaimedCommand = WorkflowCommand & { readonly id: string };
 
 /**
- * A claim is a lease: when its worker dies, another worker claims the command. Only types of workflow that this version
- * knows are claimed: commands of a newer version are for that version's workers.
+ * A claim is a lease: when its worker dies, another worker claims the command. Commands for types of workflow that this
+ * version does not know are left to workers of the newer version.
  */
 const CLAIM = `
 UPDATE workflow_commands SET tries = tries + 1, claimable_at = now() + $2::float8 * interval '1 millisecond'
@@ -23,8 +22,8 @@ WHERE id IN (
   ORDER BY claimable_at, id LIMIT $1 FOR UPDATE SKIP LOCKED)
 RETURNING id, tenant_id AS "tenantId", workflow, entity_id AS "entityId"`;
 
-// Half of the commands that a runner claims in one run are due now, the others at 100 a second, which is less than one
-// runner hands over. Their age counts from the time when they are due.
+// Half of the commands that a runner claims in one run are due now; the others become due at 100 a second, which is
+// slower than one runner. Their age counts from the time when they are due.
 const INSERT = `
 INSERT INTO workflow_commands (tenant_id, workflow, entity_id, claimable_at, created_at)
 SELECT tenant_id, workflow, entity_id, due, due
@@ -35,7 +34,7 @@ const POSTPONE = `
 UPDATE workflow_commands SET claimable_at = now() + least($2, 100 * power(2, least(tries, 20))) * interval '1 millisecond'
 WHERE id = ANY($1::uuid[])`;
 
-/** Commands for one type of workflow that wait, and the age of the oldest in seconds. */
+/** The waiting commands of one type of workflow, and the age of the oldest in seconds. */
 export type WaitingCommands = {
   readonly workflow: string;
   readonly count: number;
@@ -43,8 +42,8 @@ export type WaitingCommands = {
 };
 
 /**
- * Inserts commands in one statement. Of many, the last ones are due later, so that commands from other requests do not
- * queue behind them.
+ * Inserts commands in one statement. The last of many commands become due later, so that they do not delay the commands
+ * of other requests.
  */
 export async function insert(unit: Queryable, commands: readonly WorkflowCommand[]): Promise<void> {
   await unit.query(INSERT, [
@@ -54,7 +53,7 @@ export async function insert(unit: Queryable, commands: readonly WorkflowCommand
   ]);
 }
 
-/** Whether a command for this entity waits to be handed over. */
+/** True while a command for this entity waits for its hand-over. */
 export async function isWaiting(queryable: Queryable, command: WorkflowCommand): Promise<boolean> {
   const { rowCount } = await queryable.query(
     'SELECT 1 FROM workflow_commands WHERE tenant_id = $1 AND workflow = $2 AND entity_id = $3 LIMIT 1',
@@ -63,7 +62,7 @@ export async function isWaiting(queryable: Queryable, command: WorkflowCommand):
   return rowCount > 0;
 }
 
-/** Commands that have waited for longer than `ageMs`: their number, and the time of the oldest. */
+/** Commands that have waited for more than `ageMs` milliseconds: their number, and the time of the oldest. */
 export async function findStuck(
   queryable: Queryable,
   ageMs: number,
@@ -76,7 +75,7 @@ export async function findStuck(
   return rows[0] ?? { count: 0, oldest: null };
 }
 
-/** Claims due commands for `lease` milliseconds, the oldest first, at most `limit`. */
+/** Claims at most `limit` due commands for `lease` milliseconds, the oldest first. */
 export async function claim(
   queryable: Queryable,
   { limit, lease }: { limit: number; lease: number },
@@ -84,7 +83,7 @@ export async function claim(
   return (await queryable.query<ClaimedCommand>(CLAIM, [limit, lease, ENTITY_WORKFLOW_TYPES])).rows;
 }
 
-/** Counts the commands that wait, by workflow. */
+/** Counts the waiting commands by type of workflow. */
 export async function waiting(queryable: Queryable): Promise<WaitingCommands[]> {
   return (
     await queryable.query<WaitingCommands>(
@@ -94,13 +93,13 @@ export async function waiting(queryable: Queryable): Promise<WaitingCommands[]> 
   ).rows;
 }
 
-/** Deletes commands that were handed over. */
+/** Deletes commands after their hand-over. */
 export async function remove(queryable: Queryable, ids: readonly string[]): Promise<void> {
   await queryable.query('DELETE FROM workflow_commands WHERE id = ANY($1::uuid[])', [ids]);
 }
 
 /**
- * Returns commands that could not be handed over; each further try waits twice as long, up to `longest` milliseconds.
+ * Releases commands after a failed hand-over. Each try waits twice as long as the last, up to `longest` milliseconds.
  */
 export async function postpone(queryable: Queryable, ids: readonly string[], longest: number): Promise<void> {
   await queryable.query(POSTPONE, [ids, longest]);

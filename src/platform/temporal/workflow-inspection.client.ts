@@ -1,9 +1,8 @@
-// Reads from Temporal which workflows run. Its list is some moments old, so a difference must be confirmed by a query
-// for that one workflow.
+// Reads from Temporal which workflows run. Its list may be a few seconds old, so a difference must be confirmed by a
+// query for the single workflow.
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import { readPollingBuilds, type TaskKind } from './poller.client.ts';
 
-/** Milliseconds that one call to Temporal may take. */
 const CALL_TIMEOUT = 10_000;
 const PAGE = 1_000;
 
@@ -18,7 +17,7 @@ export function createWorkflowInspector({
 
   return {
     /**
-     * The ids of the running workflows of a type, from Temporal's list, a page at a time.
+     * Lists the ids of the running workflows of a type, one page at a time.
      * @throws when Temporal does not answer, or keeps no list
      */
     async *listRunning(type: string): AsyncGenerator<string[]> {
@@ -38,7 +37,7 @@ export function createWorkflowInspector({
       } while (nextPageToken !== undefined);
     },
 
-    /** Whether the workflow runs now; not from the list. */
+    /** True when the workflow runs now; does not use the list. */
     isRunning: async (workflowId: string): Promise<boolean> => {
       try {
         const { status } = await within(() => client.workflow.getHandle(workflowId).describe());
@@ -49,7 +48,7 @@ export function createWorkflowInspector({
       }
     },
 
-    /** Signals a workflow. @returns false when none runs */
+    /** Signals a workflow. @returns false when it does not run */
     signal: async (workflowId: string, name: string): Promise<boolean> => {
       try {
         await within(() => client.workflow.getHandle(workflowId).signal(name));
@@ -60,7 +59,7 @@ export function createWorkflowInspector({
       }
     },
 
-    /** Terminates a workflow immediately; it runs no further code. @returns false when none runs */
+    /** Terminates a workflow without running further code of it. @returns false when it does not run */
     terminate: async (workflowId: string, reason: string): Promise<boolean> => {
       try {
         await within(() => client.workflow.getHandle(workflowId).terminate(reason));
@@ -71,7 +70,6 @@ export function createWorkflowInspector({
       }
     },
 
-    /** As `readPollingBuilds`. */
     listPollingBuilds: (taskQueue: string, kind: TaskKind): Promise<ReadonlySet<string>> =>
       within(() =>
         readPollingBuilds(client.workflowService, { namespace: client.options.namespace, taskQueue, kind }),

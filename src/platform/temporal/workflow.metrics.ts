@@ -1,5 +1,4 @@
-// A worker's metrics of workflows, by type and outcome, as the workflows report them
-// (workflows/metrics.interceptors.ts).
+// Metrics of workflows by type and outcome, as workflows/metrics.interceptors.ts reports them.
 import type { InjectedSinks } from '@temporalio/worker';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { WorkflowMetricSinks } from '../../../workflows/metrics.interceptors.ts';
@@ -10,9 +9,9 @@ export type { WorkflowMetricSinks } from '../../../workflows/metrics.interceptor
 const LAGS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 1_800];
 
 /**
- * @param options.types of workflows whose failures are counted from 0 on: Prometheus sees no increase in a series that
- *   begins with 1
- * @returns the sinks that a worker gives its workflows
+ * @param options.types of workflows whose failure counters start at 0, because Prometheus sees no increase in a series
+ *   that starts at 1
+ * @returns the sinks for the workflows of a worker
  */
 export function createWorkflowMetrics({
   registry,

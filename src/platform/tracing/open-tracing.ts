@@ -1,14 +1,13 @@
-// Turns tracing on where the settings ask for it. Otherwise its modules are not loaded.
+// Turns tracing on if the settings require it. Otherwise its modules are not loaded.
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { reasonOf } from '../logging.ts';
 import { NO_TRACING, type Tracing } from './tracing.ts';
 
-/** Milliseconds between two warnings. */
 const WARNING_PAUSE = 60_000;
 
-/** @param role of this process, which its spans show: `api` or `worker` */
+/** @param role of this process in its spans: `api` or `worker` */
 export async function openTracing(
   { tracing }: Pick<Config, 'tracing'>,
   { role, logger }: { role: string; logger: Pick<Logger, 'warn'> },

@@ -1,4 +1,4 @@
-// The names of samplers for the settings. A separate file, since the samplers are loaded only where tracing is on.
+// The names of samplers for the settings, in a separate file because the samplers are loaded only with tracing.
 
 export const SAMPLER_NAMES = [
   'always_on',

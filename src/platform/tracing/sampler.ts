@@ -1,5 +1,4 @@
-// Which traces are recorded, by the names that OpenTelemetry gives its samplers. Source: OpenTelemetry, "Built-in
-// samplers".
+// Decides which traces are recorded, by OpenTelemetry's names of samplers. Source: OpenTelemetry, "Built-in samplers".
 import {
   AlwaysOffSampler,
   AlwaysOnSampler,
@@ -20,7 +19,7 @@ const SAMPLERS: Readonly<Record<SamplerName, (ratio: number) => Sampler>> = {
   parentbased_traceidratio: (ratio) => followParent(new TraceIdRatioBasedSampler(ratio)),
 };
 
-/** @param ratio of traces that are recorded, 0 to 1, for the samplers of that name */
+/** @param ratio of recorded traces, 0 to 1, for the samplers with a ratio */
 export function createSampler(name: SamplerName, ratio: number): Sampler {
   return SAMPLERS[name](ratio);
 }

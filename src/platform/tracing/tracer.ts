@@ -1,4 +1,4 @@
-// Spans by OpenTelemetry's SDK: the current span follows the calls. No global state: each process makes its own tracer.
+// Spans by OpenTelemetry's SDK, without global state. The current span follows asynchronous calls.
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Context,
@@ -19,7 +19,7 @@ import { ServiceError } from '../errors/service-error.ts';
 import type { Span, Tracing } from './tracing.ts';
 import { NO_SPAN } from './tracing.ts';
 
-/** Milliseconds that the collector gets for the remaining spans at the end. */
+/** Milliseconds for sending the remaining spans at the end. */
 const CLOSE_TIMEOUT = 5_000;
 
 const KINDS = {
@@ -103,7 +103,7 @@ function defined(attributes: Parameters<Span['set']>[0]): Record<string, string 
   );
 }
 
-/** A code or a class instead of an error's message, which may hold confidential data. */
+/** The code or class of an error. Its message is not used, because it may contain confidential data. */
 function typeOf(error: unknown): string {
   if (error instanceof ServiceError) return error.code;
   return error instanceof Error ? error.name : 'error';

@@ -1,5 +1,5 @@
-// Spans of the service's work, linked from publishing to receipt. Attributes are ids, hosts and outcomes; never a
-// token, a URL's path, a body or an error's text. Where tracing is off, its functions do nothing else than the work.
+// Spans of the service's work, linked from publishing to receipt. Attributes are ids, hosts and outcomes, never a
+// token, a URL's path, a body or an error's text. Without tracing, these functions only do the work.
 
 type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
@@ -8,35 +8,34 @@ type SpanKind = 'internal' | 'server' | 'client' | 'producer';
 
 type SpanOptions = {
   readonly kind?: SpanKind | undefined;
-  /** The `traceparent` of the span that this one follows from; without it, the span under way. */
+  /** The `traceparent` of the span that precedes this one; by default the current span. */
   readonly parent?: string | undefined;
-  /** Begin a trace where there is no parent; otherwise such work has no span. */
+  /** Begins a trace if there is no parent; otherwise work without a parent has no span. */
   readonly root?: boolean | undefined;
   readonly attributes?: Attributes | undefined;
 };
 
-/** The span of the work under way. */
 export type Span = {
-  /** Adds attributes; undefined ones are left out. */
   set(attributes: Attributes): void;
   rename(name: string): void;
-  /** Marks the work as failed. @param type a code, never a text */
+  /**
+   * Marks the work as failed.
+   * @param type a code, never a text
+   */
   fail(type: string): void;
 };
 
 export type Tracing = {
   readonly on: boolean;
-  /**
-   * The `traceparent` (W3C Trace Context) of the span under way; undefined where there is none, or it is not recorded.
-   */
+  /** The `traceparent` (W3C Trace Context) of the current span; undefined when there is none or it is not recorded. */
   current(): string | undefined;
-  /** Does the work inside a span, which ends with it, and fails when it throws. */
+  /** Runs `work` inside a span, which ends with the work and is marked as failed when it throws. */
   span<T>(name: string, options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T>;
-  /** Sends the recorded spans, and waits for that a few seconds at most. */
+  /** Sends the recorded spans, within a few seconds. */
   close(): Promise<void>;
 };
 
-/** The span of work that is not recorded. */
+/** The span of unrecorded work. */
 export const NO_SPAN: Span = {
   set: () => undefined,
   rename: () => undefined,

@@ -1,5 +1,5 @@
-// First half of the demo: one agent for each algorithm authenticates with a signed challenge; its token is validated as
-// a resource server would do it.
+// First half of the demo: one agent for each algorithm authenticates, and its token is validated as by a resource
+// server.
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import {
   buildPayloadOfResponse,
@@ -14,7 +14,7 @@ import type { Report } from './report.ts';
 const ALGORITHMS: readonly KeyAlgorithm[] = ['ed25519', 'es256', 'es256k', 'bip340'];
 const SCOPE = 'openid profile';
 
-/** Signs a challenge with the key. @returns the tokens */
+/** @returns the tokens for a challenge that the key has signed */
 export async function authenticate(
   api: Api,
   {
@@ -33,7 +33,7 @@ export async function authenticate(
   });
 }
 
-/** Registers and authenticates one agent for each algorithm. Every check goes into the report. */
+/** Registers and authenticates one agent for each algorithm, and reports every check. */
 export async function authenticateAgents({
   api,
   credentials,

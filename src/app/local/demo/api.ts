@@ -1,5 +1,4 @@
-// A small client of the public HTTP interface for the demo, as a tenant's own program would have it. It uses no
-// internal code of the service.
+// A small client of the public HTTP interface for the demo. It uses no internal code of the service.
 import { randomUUID } from 'node:crypto';
 
 /** The object in `<DATA_DIR>/demo-tenant.json`. */
@@ -14,15 +13,11 @@ export type Credentials = {
 
 export type Json = Record<string, unknown>;
 
-/** An answer outside 2xx; the message holds method, path, status and body. */
 class UnexpectedAnswer extends Error {
   override readonly name = 'UnexpectedAnswer';
 }
 
-/**
- * Gets a token by client credentials (HTTP Basic) and answers calls of the management interface with it, renewing it in
- * time.
- */
+/** Calls the management interface with a token from client credentials (HTTP Basic), which it renews in time. */
 export function createApi({
   credentials,
   onWait,
@@ -30,7 +25,6 @@ export function createApi({
 }: {
   credentials: Credentials;
   onWait: (message: string) => void;
-  /** Milliseconds until the request is sent again. */
   pause?: number | undefined;
 }) {
   let token = { text: '', renewAt: 0 };
@@ -47,7 +41,7 @@ export function createApi({
     return token.text;
   }
 
-  /** Sends a request again, a few times, when the service cannot be reached or answers 503: it may be restarting. */
+  /** Repeats a request a few times when the service cannot be reached or answers 503, because it may be restarting. */
   async function request(url: string, init: RequestInit): Promise<Json> {
     for (let attempt = 1; ; attempt += 1) {
       const response = await fetch(url, { ...init, signal: AbortSignal.timeout(10_000) }).catch(
@@ -66,7 +60,7 @@ export function createApi({
 
   return {
     bearer,
-    /** A call of the management interface (`{base_url}`), with the bearer token; a POST can be repeated safely. */
+    /** Calls the management interface (`{base_url}`) with the bearer token. A POST can be repeated safely. */
     call: async (method: string, path: string, body?: unknown): Promise<Json> =>
       request(`${credentials.base_url}${path}`, {
         method,
@@ -77,13 +71,11 @@ export function createApi({
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       }),
-    /** A GET of the issuer's routes (`{issuer_url}`) with an agent's token. */
     readAs: (token: unknown, path: string): Promise<Json> =>
       request(`${credentials.issuer_url}${path}`, {
         method: 'GET',
         headers: { authorization: `Bearer ${String(token)}` },
       }),
-    /** A call of the issuer's routes (`{issuer_url}`), without a token. */
     post: (path: string, body: unknown): Promise<Json> =>
       request(`${credentials.issuer_url}${path}`, {
         method: 'POST',

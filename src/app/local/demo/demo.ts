@@ -1,5 +1,4 @@
-// `npm run demo`: the main use case against the running service, over its public interface. Exits 0 only if every check
-// passed.
+// `npm run demo`: the main use case against the running service. Exits 0 only if every check passed.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDataFolderHeld } from '../lock.ts';

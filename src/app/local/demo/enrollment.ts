@@ -1,4 +1,4 @@
-// The demo's agent that registers its key itself with an enrollment token; its private key stays in this process.
+// The demo's agent that registers its own key with an enrollment token. Its private key never leaves this process.
 
 import { buildKeyProofPayload } from '../../../identity/keys/key-proof.ts';
 import { encodeBase64 } from '../../../platform/crypto/base64.ts';
@@ -10,7 +10,7 @@ import type { Report } from './report.ts';
 
 const ALGORITHM = 'ed25519';
 
-/** Enrolls an agent and authenticates it; the agent then reads its own resource. Every check goes into the report. */
+/** Enrolls an agent, authenticates it, and reads the agent's resource as that agent; reports every check. */
 export async function enrollAgent({ api, report }: { api: Api; report: Report }): Promise<void> {
   report.section('An agent that registers its key itself');
   const agent = await api.call('POST', '/api/v1/agents', { name: 'demo enrolled', scopes: ['openid'] });

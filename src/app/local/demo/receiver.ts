@@ -1,4 +1,4 @@
-// A tenant's receiver for the demo: verifies each delivery's signature first, then answers as the demo has configured.
+// A receiver for the demo: it verifies the signature of each delivery, then answers as the demo has configured.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,9 +15,7 @@ export type Arrival = {
   eventId: string | undefined;
 };
 
-/**
- * @param answer decides the answer to the n-th arrival (from 1): a status, and headers such as `retry-after`
- */
+/** @param answer returns the answer to the n-th arrival (from 1): a status, and headers such as `retry-after` */
 export function createReceiver(answer: (n: number) => Answer) {
   const arrivals: Arrival[] = [];
   let secret = '';
@@ -38,7 +36,6 @@ export function createReceiver(answer: (n: number) => Answer) {
     return (opened.address() as AddressInfo).port;
   }
 
-  /** Verifies one request, records it, and decides its answer. */
   function take({ method, headers }: IncomingMessage, body: Buffer): Answer {
     const result = verifyDelivery({ method: method ?? '', headers, body, secrets: [secret] });
     const chosen = result.ok ? answer(arrivals.length + 1) : { status: result.status };

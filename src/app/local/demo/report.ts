@@ -10,7 +10,6 @@ export function createReport(print: (line: string) => void) {
   return {
     section: (title: string) => print(`\n${title}`),
     step: (text: string) => line('·', text),
-    /** One condition that must be true for the demo to succeed. */
     check: (text: string, holds: boolean) => {
       if (holds) held += 1;
       else broken.push(text);

@@ -1,17 +1,16 @@
-// Second half of the demo: two receivers that fail at first, and the deliveries that reach them in the end.
+// Second half of the demo: two receivers refuse their first deliveries and accept them later.
 import type { Api, Json } from './api.ts';
 import { createReceiver, type Receiver } from './receiver.ts';
 import type { Report } from './report.ts';
 
 const RETRY_AFTER_SECONDS = 4;
 const DOWN_SECONDS = 6;
-/** First wait 2 s, then longer: a schedule that a person can watch. */
 const RETRY_POLICY = { delays_seconds: [2, 5, 10, 20, 30, 30, 30, 30] };
 const PATIENCE_MS = 180_000;
 
 type Endpoint = { name: string; receiver: Receiver; subscription: Json; type: string; deliveries: string[] };
 
-/** Subscribes both receivers, publishes, waits for every delivery and checks what arrived when. */
+/** Subscribes both receivers, publishes events, waits for every delivery and checks the times of the arrivals. */
 export async function deliverEvents({ api, report }: { api: Api; report: Report }) {
   const busy = createReceiver((n) =>
     n === 1 ? { status: 503, headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } } : { status: 204 },
@@ -71,7 +70,7 @@ async function publish(api: Api, report: Report, endpoint: Endpoint, numbers: nu
   }
 }
 
-/** The receiver's refusal counts for other deliveries once it is recorded. */
+/** Waits until the first attempt is recorded, because only a recorded refusal affects other deliveries. */
 async function untilTried(api: Api, { subscription }: Endpoint): Promise<void> {
   for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline; await pause(100)) {
     const { data } = (await api.call('GET', `/api/v1/webhooks/${subscription.id}/deliveries`)) as {
