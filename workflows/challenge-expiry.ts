@@ -95,7 +95,7 @@ export async function challengeExpiry(input: ExpiryInput): Promise<ChallengeExpi
     expired += result.expired;
     more = result.more;
     if (more && isHistoryLong()) {
-      await condition(allHandlersFinished);
+      if (!allHandlersFinished()) await condition(allHandlersFinished);
       return continueAsNew<typeof challengeExpiry>({ name, endsAt, indexed, expired, asked });
     }
   }
@@ -106,7 +106,7 @@ export async function challengeExpiry(input: ExpiryInput): Promise<ChallengeExpi
     [{ name, endsAt }, asked ?? null],
   );
   show('ended', detailsOf(expired, settled));
-  await condition(allHandlersFinished);
+  if (!allHandlersFinished()) await condition(allHandlersFinished);
   return { expired, audited: settled.challenges, tenants: settled.tenants };
 }
 

@@ -128,7 +128,7 @@ export async function entityWorkflow<Name, Standing extends { readonly step: Ste
     if (beginsAnew === 'before waiting' && isHistoryLong()) return beginAnew(input);
     if (kindOf(now) === 'end') {
       run.doing = 'ended';
-      await condition(allHandlersFinished);
+      if (!allHandlersFinished()) await condition(allHandlersFinished);
       if (!run.signaled || !readsAgainAtEnd()) return life.result(now);
     } else if (workOf(now) === undefined) {
       const { doing, delayMs, summary } = life.wait(now.step as WaitOf<Standing['step']>, now);
@@ -195,6 +195,6 @@ export function isHistoryLong(): boolean {
 }
 
 async function beginAnew(input: EntityInput): Promise<never> {
-  await condition(allHandlersFinished);
+  if (!allHandlersFinished()) await condition(allHandlersFinished);
   return continueAsNew<(input: EntityInput) => Promise<unknown>>(input);
 }

@@ -177,7 +177,7 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
     return { status, attempts: last?.n ?? 0, outcome: last?.outcome ?? null };
   };
 
-  const othersFinished = (): Promise<void> => condition(() => allHandlersFinished() && !canceling);
+  const isAlone = (): boolean => allHandlersFinished() && !canceling;
 
   for (;;) {
     if (waiting !== undefined) await wait(waiting);
@@ -198,13 +198,13 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
     n = Math.max(n, (last?.n ?? 0) + 1);
     waiting = settled.step;
     if (waiting.kind === 'ended') {
-      await othersFinished();
+      if (!isAlone()) await condition(isAlone);
       return finish(waiting.status);
     }
     show(last === undefined && waiting.kind === 'held' ? 'held' : 'retrying', last?.outcome ?? '');
     const info = workflowInfo();
     if (info.historyLength >= LONGEST_HISTORY || info.continueAsNewSuggested) {
-      await othersFinished();
+      if (!isAlone()) await condition(isAlone);
       const now: Step = { kind: 'wait', delayMs: 0 };
       return continueAsNew<typeof webhookDelivery>({
         ...input,

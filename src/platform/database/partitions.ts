@@ -86,3 +86,18 @@ export async function dropPartition(
     throw error;
   }
 }
+
+/**
+ * The least and the greatest of these ids. A prepared statement that compares a partitioned table's id with both opens
+ * only the partitions between them; it could not tell them from an array.
+ * @param ids at least one, in the text form of a UUID
+ */
+export function boundsOf(ids: readonly string[]): [least: string, greatest: string] {
+  const [first = ''] = ids;
+  let [least, greatest] = [first, first];
+  for (const id of ids) {
+    if (id < least) least = id;
+    if (id > greatest) greatest = id;
+  }
+  return [least, greatest];
+}

@@ -16,6 +16,9 @@ import { isUnfinished } from './delivery.ts';
 import { type NextStep, nextStep } from './next-step.ts';
 import { MAX_RETRY_AFTER_MS, readRetryPolicy } from './retry-schedule.ts';
 
+/** The most successes in one statement, whose joins compare each of them with each. */
+const MOST_RECORDED = 64;
+
 export type SubscriptionDeactivation = {
   deactivateGone(
     unit: Transaction,
@@ -61,6 +64,7 @@ export function createAttemptRecordService({
       const results = new Map(sent.map((one, index) => [one, numbers[index]]));
       return batch.map((one) => results.get(one));
     },
+    limits: { rows: MOST_RECORDED },
     sizeOf: ({ report }) => ({ rows: 1, bytes: 500 + (report.responseExcerpt?.length ?? 0) }),
   });
 

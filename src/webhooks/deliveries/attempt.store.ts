@@ -1,6 +1,7 @@
 // SQL of attempts: reads the data of a POST, records attempts, and parks deliveries. To prevent deadlocks, all
 // statements lock rows in this order: attempt, subscription, endpoint, delivery. A POST is identified by its delivery,
 // generation and start time; it gets its attempt number when it is recorded.
+import { boundsOf } from '../../platform/database/partitions.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { AttemptReport } from './attempt.ts';
@@ -103,10 +104,12 @@ export const LOADED_COLUMNS = `d.subscription_id AS "subscriptionId", d.test, ${
 // know how few rows there are, would read whole partitions.
 const LOAD = `
 SELECT w.place, d.tenant_id AS "tenantId", d.status, d.generation, d.attempt_count AS "attemptCount", d.event_type AS "eventType",
-  EXISTS (SELECT 1 FROM attempts a WHERE a.delivery_id = w.id AND a.n >= w.n AND a.generation = w.generation) AS recorded,
+  EXISTS (SELECT 1 FROM attempts a WHERE a.delivery_id = w.id AND a.delivery_id BETWEEN $4 AND $5
+    AND a.n >= w.n AND a.generation = w.generation) AS recorded,
   e.body, ${LOADED_COLUMNS}
 FROM unnest($1::uuid[], $2::int[], $3::int[]) WITH ORDINALITY AS w (id, n, generation, place)
-CROSS JOIN LATERAL (SELECT * FROM deliveries WHERE deliveries.id = w.id OFFSET 0) AS d
+CROSS JOIN LATERAL (
+  SELECT * FROM deliveries WHERE deliveries.id = w.id AND deliveries.id BETWEEN $4 AND $5 OFFSET 0) AS d
 JOIN endpoints p ON p.subscription_id = d.subscription_id
 JOIN subscriptions s ON s.id = d.subscription_id
 LEFT JOIN LATERAL (SELECT body FROM events WHERE events.id = d.event_row OFFSET 0) AS e ON true`;
@@ -166,10 +169,12 @@ export async function load(
   queryable: Queryable,
   requests: readonly { deliveryId: string; n: number; generation: number }[],
 ): Promise<(LoadedDelivery | undefined)[]> {
+  const ids = requests.map(({ deliveryId }) => deliveryId);
   const { rows } = await queryable.query<LoadedDelivery & { place: number }>(LOAD, [
-    requests.map(({ deliveryId }) => deliveryId),
+    ids,
     requests.map(({ n }) => n),
     requests.map(({ generation }) => generation),
+    ...boundsOf(ids),
   ]);
   const found = new Map(rows.map((row) => [Number(row.place), row]));
   return requests.map((_, index) => found.get(index + 1));

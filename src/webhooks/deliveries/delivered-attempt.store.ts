@@ -1,4 +1,5 @@
 // SQL of the record of a 2xx, for many deliveries in one statement.
+import { boundsOf } from '../../platform/database/partitions.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { AttemptReport } from './attempt.ts';
 
@@ -19,7 +20,7 @@ const SAME_POST = 'attempts.generation = excluded.generation AND attempts.starte
 // The only statement that records a 2xx of an endpoint without failures. Its commit does not wait for the disk, because
 // a success that is lost in a crash of the database is an attempt repeated. It also deletes the outbox row of a first
 // attempt of a relay; the row has the delivery's id. Deliveries are locked in id order, as in all statements that lock
-// several. An attempt is missing in the result when another POST took its number concurrently.
+// several. The bounds of the ids ($14, $15) let it open only their partitions. An attempt is missing in the result when another POST took its number concurrently.
 const RECORD_DELIVERED = `
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)
@@ -35,7 +36,7 @@ WITH unflushed AS (
   FROM input i CROSS JOIN LATERAL (
     SELECT coalesce(max(a.n) FILTER (WHERE a.generation = i.generation AND a.started_at = i.started_at),
       CASE WHEN bool_or(a.n = i.n) THEN max(a.n) + 1 ELSE i.n END) AS n
-    FROM attempts a WHERE a.delivery_id = i.delivery_id) AS numbered
+    FROM attempts a WHERE a.delivery_id = i.delivery_id AND a.delivery_id BETWEEN $14 AND $15) AS numbered
   ORDER BY delivery_id
   ON CONFLICT (delivery_id, n) DO UPDATE SET probe = excluded.probe, duration_ms = excluded.duration_ms, phases = excluded.phases,
     status_code = excluded.status_code, outcome = excluded.outcome, error = excluded.error,
@@ -43,18 +44,19 @@ WITH unflushed AS (
   WHERE ${SAME_POST}
   RETURNING delivery_id, n
 ), locked AS (
-  SELECT d.id FROM deliveries d WHERE d.id = ANY($1::uuid[]) AND d.id IN (SELECT delivery_id FROM attempt)
-  ORDER BY d.id FOR UPDATE
+  SELECT d.id, a.n, i.status_code, i.workflow
+  FROM attempt a JOIN input i ON i.delivery_id = a.delivery_id
+  JOIN deliveries d ON d.id = ANY($1::uuid[]) AND d.id BETWEEN $14 AND $15 AND d.id = a.delivery_id
+  ORDER BY d.id FOR UPDATE OF d
 ), delivered AS (
-  UPDATE deliveries d SET status = 'delivered', attempt_count = greatest(d.attempt_count, a.n), next_attempt_at = NULL,
-    needs_workflow = false, waiting_epoch = NULL, retry_requested_at = NULL, last_status_code = i.status_code, last_error = NULL,
+  UPDATE deliveries d SET status = 'delivered', attempt_count = greatest(d.attempt_count, t.n), next_attempt_at = NULL,
+    needs_workflow = false, waiting_epoch = NULL, retry_requested_at = NULL, last_status_code = t.status_code, last_error = NULL,
     completed_at = CASE WHEN d.status = 'delivered' THEN d.completed_at ELSE now() END,
-    started_generation = greatest(d.started_generation, i.workflow)
-  FROM locked JOIN attempt a ON a.delivery_id = locked.id JOIN input i ON i.delivery_id = locked.id
-  WHERE d.id = ANY($1::uuid[]) AND d.id = locked.id AND (d.status <> 'delivered' OR d.attempt_count < a.n)
+    started_generation = greatest(d.started_generation, t.workflow)
+  FROM locked t
+  WHERE d.id = ANY($1::uuid[]) AND d.id BETWEEN $14 AND $15 AND d.id = t.id AND (d.status <> 'delivered' OR d.attempt_count < t.n)
 ), handed_over AS (
-  DELETE FROM outbox o USING input i JOIN attempt a ON a.delivery_id = i.delivery_id
-  WHERE o.id = i.delivery_id AND o.kind = 'first' AND i.workflow IS NULL
+  DELETE FROM outbox o USING locked t WHERE o.id = t.id AND o.kind = 'first' AND t.workflow IS NULL
 )
 SELECT delivery_id AS "deliveryId", n FROM attempt`;
 
@@ -68,8 +70,9 @@ export async function recordDelivered(
   successes: readonly DeliveredRecord[],
 ): Promise<(number | undefined)[]> {
   const reports = successes.map(({ report }) => report);
+  const ids = reports.map(({ deliveryId }) => deliveryId);
   const { rows } = await queryable.query<{ deliveryId: string; n: number }>(RECORD_DELIVERED, [
-    reports.map(({ deliveryId }) => deliveryId),
+    ids,
     reports.map(({ n }) => n),
     successes.map(({ tenantId }) => tenantId),
     successes.map(({ subscriptionId }) => subscriptionId),
@@ -82,6 +85,7 @@ export async function recordDelivered(
     reports.map(({ retryAfterSeconds }) => retryAfterSeconds),
     reports.map(({ responseExcerpt }) => responseExcerpt ?? null),
     successes.map(({ workflow }) => workflow),
+    ...boundsOf(ids),
   ]);
   const numbers = new Map(rows.map((row) => [row.deliveryId, row.n]));
   return reports.map(({ deliveryId }) => numbers.get(deliveryId));

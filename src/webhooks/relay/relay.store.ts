@@ -1,5 +1,6 @@
 // SQL of the relay: its beat, its claims and its hand-overs. The database's clock decides which relays are alive.
 // Relays claim rows with SKIP LOCKED, so no relay waits for another.
+import { boundsOf } from '../../platform/database/partitions.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { LOADED_COLUMNS, type LoadedDelivery } from '../deliveries/attempt.store.ts';
 import type { StoredStatus } from '../deliveries/delivery.ts';
@@ -168,17 +169,17 @@ WITH unflushed AS (
   RETURNING o.id, o.delivery_id, o.generation, o.kind, w.mark, w.epoch
 ), target AS (
   SELECT d.id, own.kind, own.generation, own.epoch FROM own JOIN deliveries d ON d.id = own.delivery_id
-  WHERE own.mark AND d.id = ANY($6::uuid[]) AND CASE own.kind
+  WHERE own.mark AND d.id = ANY($6::uuid[]) AND d.id BETWEEN $7 AND $8 AND CASE own.kind
     WHEN 'wake' THEN d.waiting_epoch <= own.epoch
     ELSE d.generation = own.generation AND d.started_generation IS DISTINCT FROM own.generation END
   ORDER BY d.id FOR UPDATE OF d
 ), woken AS (
   UPDATE deliveries d SET waiting_epoch = NULL, next_attempt_at = now() FROM target t
-  WHERE d.id = ANY($6::uuid[]) AND d.id = t.id AND t.kind = 'wake' AND NOT EXISTS (
+  WHERE d.id = ANY($6::uuid[]) AND d.id BETWEEN $7 AND $8 AND d.id = t.id AND t.kind = 'wake' AND NOT EXISTS (
     SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind = 'wake' AND o.id NOT IN (SELECT id FROM own))
 ), marked AS (
   UPDATE deliveries d SET started_generation = t.generation, needs_workflow = false FROM target t
-  WHERE d.id = ANY($6::uuid[]) AND d.id = t.id AND t.kind IN ('first', 'start')
+  WHERE d.id = ANY($6::uuid[]) AND d.id BETWEEN $7 AND $8 AND d.id = t.id AND t.kind IN ('first', 'start')
   RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.retry_requested_at, d.status
 )
 INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, command)
@@ -197,7 +198,7 @@ SELECT $3, tenant_id, subscription_id, id, generation, 'start', 1 FROM next`;
 
 const ATTEMPTED = `
 SELECT d.id FROM unnest($1::uuid[], $2::int[]) AS w (id, attempts) JOIN deliveries d ON d.id = w.id
-WHERE d.id = ANY($1::uuid[])
+WHERE d.id = ANY($1::uuid[]) AND d.id BETWEEN $3 AND $4
   AND (d.attempt_count > w.attempts OR d.status NOT IN ('pending', 'retrying') OR d.waiting_epoch IS NOT NULL)`;
 
 /** Registers this relay as alive in a new epoch. Its claims of an earlier epoch become void. */
@@ -285,6 +286,7 @@ export async function complete(
     work.map((_, index) => index < marked.length),
     work.map((row) => row.epoch),
     marked.map((row) => row.deliveryId),
+    ...boundsOf(work.map((row) => row.deliveryId)),
   ]);
 }
 
@@ -348,9 +350,11 @@ export async function attempted(
   queryable: Queryable,
   flights: readonly { deliveryId: string; attempts: number }[],
 ): Promise<string[]> {
+  const ids = flights.map(({ deliveryId }) => deliveryId);
   const { rows } = await queryable.query<{ id: string }>(ATTEMPTED, [
-    flights.map(({ deliveryId }) => deliveryId),
+    ids,
     flights.map(({ attempts }) => attempts),
+    ...boundsOf(ids),
   ]);
   return rows.map(({ id }) => id);
 }
