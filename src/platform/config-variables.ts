@@ -89,9 +89,9 @@ export const VARIABLES = {
       description: 'for the links to workflows in answers',
       shown: '`http://localhost:<TEMPORAL_UI_PORT>`',
     }),
-    DELIVERY_WORKFLOWS: oneOf(['all', 'retries']).default('all').meta({
+    DELIVERY_WORKFLOWS: oneOf(['retries', 'all']).default('retries').meta({
       description:
-        'with `retries` a first attempt is made without Temporal, and only an unfinished delivery gets a workflow; may be changed under load',
+        'with `retries` a delivery gets a workflow when its first attempt has not settled it; with `all` each delivery is a workflow from its first attempt, unless Temporal is late by more than 2 s. It may be changed under load',
     }),
     WORKER_BUILD_ID: buildId.optional().meta({
       description:

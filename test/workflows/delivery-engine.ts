@@ -206,10 +206,8 @@ export async function createEngine(
       monitor,
       occupancy,
       endpoints: services.endpoints,
-      firstAttempts:
-        (options.mode ?? defaultMode) === 'retries'
-          ? createFirstAttemptService({ attempts, attemptRecords })
-          : undefined,
+      firstAttempts: createFirstAttemptService({ attempts, attemptRecords }),
+      workflows: options.mode ?? defaultMode,
       listen: (onWork) => createOutboxListener({ url, onWork }),
       onFailure: (error) => failures.push(error),
       settings: { ...RELAY_SETTINGS, ...options.relay },

@@ -7,6 +7,7 @@ import {
   DELIVERY_STATUSES,
   type DeliveryDetails,
   type DeliveryRecord,
+  NO_WORKFLOW,
   type WorkflowPlace,
   workflowOf,
 } from './delivery.ts';
@@ -43,6 +44,9 @@ export const deliverySchema = z
     completed_at: timestamp.nullable(),
     workflow_id: z.string().nullable().meta({ description: 'Null while no workflow was needed.' }),
     workflow_url: z.string().nullable().meta({ description: 'Its history, for operators.' }),
+    workflow_reason: z.enum(NO_WORKFLOW).nullable().meta({
+      description: 'Why there is no workflow: most deliveries need none.',
+    }),
   })
   .meta({ id: 'Delivery' });
 
@@ -87,17 +91,19 @@ export const deliveryDetailsSchema = deliverySchema
   .meta({ id: 'DeliveryDetails' });
 
 export function presentDelivery(record: DeliveryRecord, place: WorkflowPlace) {
-  const { id, url } = workflowOf(record, place);
-  return present(deliverySchema, record, { workflow_id: id, workflow_url: url });
+  return present(deliverySchema, record, presentWorkflow(record, place));
 }
 
 export function presentDetails(details: DeliveryDetails, place: WorkflowPlace) {
-  const { id, url } = workflowOf(details, place);
   return present(deliveryDetailsSchema, details, {
-    workflow_id: id,
-    workflow_url: url,
+    ...presentWorkflow(details, place),
     attempts: details.attempts.map((attempt) => ({ ...attempt, phases: presentPhases(attempt) })),
   });
+}
+
+function presentWorkflow(record: DeliveryRecord, place: WorkflowPlace) {
+  const { id, url, reason } = workflowOf(record, place);
+  return { workflow_id: id, workflow_url: url, workflow_reason: reason };
 }
 
 function presentPhases({ phases, durationMs }: DeliveryDetails['attempts'][number]) {

@@ -62,12 +62,19 @@ export type DeliveryFilters = {
 
 export type WorkflowPlace = { readonly uiUrl: string; readonly namespace: string };
 
-/** @returns id and address of the delivery's newest workflow; both null when none was started */
+/** Why a delivery has no workflow: its first attempt settled it, or has not been recorded, or there is nothing to wait for. */
+export const NO_WORKFLOW = ['settled_at_first_attempt', 'not_tried', 'ended_untried'] as const;
+
+/** @returns id and address of the delivery's newest workflow; without one both are null, and `reason` says why */
 export function workflowOf(
-  { id, startedGeneration }: Pick<DeliveryRecord, 'id' | 'startedGeneration'>,
+  record: Pick<DeliveryRecord, 'id' | 'startedGeneration' | 'attemptCount' | 'completedAt'>,
   place: WorkflowPlace,
-): { id: string | null; url: string | null } {
-  if (startedGeneration === null) return { id: null, url: null };
-  const workflowId = deliveryWorkflowId(id, startedGeneration);
-  return { id: workflowId, url: workflowUrl(place, workflowId) };
+): { id: string | null; url: string | null; reason: (typeof NO_WORKFLOW)[number] | null } {
+  const { id, startedGeneration, attemptCount, completedAt } = record;
+  if (startedGeneration !== null) {
+    const workflowId = deliveryWorkflowId(id, startedGeneration);
+    return { id: workflowId, url: workflowUrl(place, workflowId), reason: null };
+  }
+  const untried = completedAt === null ? 'not_tried' : 'ended_untried';
+  return { id: null, url: null, reason: attemptCount > 0 ? 'settled_at_first_attempt' : untried };
 }

@@ -18,6 +18,12 @@ import { createStartWindow } from './start-window.ts';
 
 const WINDOW = 16;
 
+/** Milliseconds after which a first attempt no longer waits for Temporal: a late start costs more, so lateness grows. */
+const LATE_MS = 2_000;
+
+/** Which deliveries are workflows: all, or those that their first attempt has not settled. */
+export type DeliveryWorkflows = 'all' | 'retries';
+
 /**
  * Receives the result of each claimed row. `done` deletes the row and, with `mark`, marks its delivery as started.
  * `unused` deletes a row whose work was not needed. `removed`: the row is gone. `release` gives the claim back.
@@ -32,7 +38,8 @@ export type Settlement = {
 export type Manner = { readonly local: boolean; readonly slow: boolean };
 
 /**
- * @param options.firstAttempts makes first attempts in this process; without it workflows make them
+ * @param options.firstAttempts makes first attempts in this process
+ * @param options.workflows `retries`: all first attempts are made here. `all`: workflows make them, unless Temporal is late
  * @param options.isAlive false when another relay may have taken over the claims of this relay
  */
 export function createHandOver({
@@ -42,6 +49,7 @@ export function createHandOver({
   slots,
   settlement,
   firstAttempts,
+  workflows,
   isAlive,
   onFailure,
   tracing = NO_TRACING,
@@ -52,7 +60,8 @@ export function createHandOver({
   monitor: Pick<AttemptMonitor, 'listen'>;
   slots: Slots;
   settlement: Settlement;
-  firstAttempts?: FirstAttemptService | undefined;
+  firstAttempts: FirstAttemptService;
+  workflows: DeliveryWorkflows;
   isAlive: () => boolean;
   onFailure: (error: unknown) => void;
   tracing?: Pick<Tracing, 'current' | 'span'> | undefined;
@@ -70,6 +79,12 @@ export function createHandOver({
 
   const isPaused = () => stopped || pause.left() > 0;
   const isTemporalPaused = () => isPaused() || temporalPause.left() > 0;
+
+  /** Whether the delivery's first attempt is made here. */
+  const isDirect = ({ kind, attemptCount, ageMs }: Work): boolean =>
+    kind === 'first' &&
+    attemptCount === 0 &&
+    (workflows === 'retries' || ageMs > LATE_MS || isTemporalPaused());
 
   /** Calls Temporal. A failure begins a pause before the next call. @throws the error of the call */
   const viaTemporal = async <T>(call: () => Promise<T>): Promise<T> => {
@@ -193,7 +208,7 @@ export function createHandOver({
       if (work.kind !== 'command' && !isWanted(work)) {
         slots.remove(work.deliveryId);
         settlement.unused(work);
-      } else if (work.kind === 'first' && work.attemptCount === 0 && firstAttempts !== undefined) {
+      } else if (isDirect(work)) {
         await attempt(work, firstAttempts);
       } else if (work.kind === 'first' || work.kind === 'start') {
         await start(work, manner);
@@ -222,7 +237,7 @@ export function createHandOver({
      */
     takes: (): 'all' | 'first' | 'none' => {
       if (!isTemporalPaused()) return 'all';
-      return isPaused() || firstAttempts === undefined ? 'none' : 'first';
+      return isPaused() ? 'none' : 'first';
     },
 
     /** Gives back the claims whose hand-over has not begun, and waits for the others. */

@@ -12,7 +12,7 @@ import { createEndpointSpeeds, localAttemptsOf, paceOf } from '../endpoints/endp
 import { allocate, type Grant, START_OF_ROTATION } from './allocation.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
 import type { FirstAttemptService } from './first-attempt.service.ts';
-import { createHandOver } from './hand-over.service.ts';
+import { createHandOver, type DeliveryWorkflows } from './hand-over.service.ts';
 import type { ReadyEndpoint, RelayIdentity, Work } from './relay.store.ts';
 import * as relayStore from './relay.store.ts';
 import { createSettlement } from './settlement.service.ts';
@@ -59,7 +59,9 @@ const FIRST_ENDPOINT = {
 
 /**
  * Makes the relay of a worker process.
- * @param options.firstAttempts makes first attempts in the relay; without it workflows make them
+ * @param options.firstAttempts makes first attempts in the relay
+ * @param options.workflows `retries`: all first attempts are made in the relay. `all`: workflows make them, unless
+ *   Temporal is late
  * @param options.listen opens the listener for new work, and returns `close`
  * @param options.onFailure receives failures of Temporal or the database; the relay continues
  */
@@ -71,6 +73,7 @@ export function createRelayService({
   occupancy,
   endpoints,
   firstAttempts,
+  workflows,
   listen,
   onFailure,
   tracing,
@@ -83,7 +86,8 @@ export function createRelayService({
   monitor: Pick<AttemptMonitor, 'listen'>;
   occupancy?: EndpointOccupancy | undefined;
   endpoints: Pick<EndpointService, 'saveSpeeds'>;
-  firstAttempts?: FirstAttemptService | undefined;
+  firstAttempts: FirstAttemptService;
+  workflows: DeliveryWorkflows;
   listen: (onWork: () => void) => { close(): Promise<void> };
   onFailure: (error: unknown) => void;
   tracing?: Pick<Tracing, 'current' | 'span'> | undefined;
@@ -109,6 +113,7 @@ export function createRelayService({
     slots,
     settlement: { ...settlement, removed: ({ id }) => void inHand.delete(id) },
     firstAttempts,
+    workflows,
     isAlive: () => performance.now() - lastBeat < LEASE,
     onFailure,
     tracing,
@@ -164,7 +169,7 @@ export function createRelayService({
     rotation = shared.rotation;
     workLeft = shared.grants.length < open.length;
     if (shared.grants.length === 0) return 0;
-    const load = firstAttempts !== undefined;
+    const load = workflows === 'retries';
     const work = await store.claim(database, identity, shared.grants, { kinds, load });
     const roomOf = new Map(rooms.endpoints.map((room) => [room.endpoint, room]));
     for (const row of work) take(row, roomOf.get(row.endpoint));

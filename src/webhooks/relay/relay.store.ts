@@ -42,6 +42,8 @@ export type Work = {
   readonly trace?: string | null | undefined;
   readonly epoch: number;
   readonly paced: boolean;
+  /** Since the row was written. */
+  readonly ageMs: number;
   /** What a first attempt needs, when the claim has read it. */
   readonly delivery?: LoadedDelivery | undefined;
 };
@@ -91,7 +93,8 @@ const MOST_BODY_BYTES = 32_768;
 const CLAIMED = `
 SELECT c.id, c.kind, c.command, c.delivery_id AS "deliveryId", c.generation, c.tenant_id AS "tenantId", c.endpoint, d.status,
   d.generation AS "rowGeneration", coalesce(d.attempt_count, 0) AS "attemptCount", coalesce(d.event_type, '') AS "eventType", d.trace,
-  s.host, p.epoch, p.permits IS NOT NULL AND c.kind <> 'command' AS paced`;
+  s.host, p.epoch, p.permits IS NOT NULL AND c.kind <> 'command' AS paced,
+  extract(epoch FROM now() - c.created_at)::float8 * 1000 AS "ageMs"`;
 const CLAIMED_ROWS = `
 FROM claimed c
 JOIN subscriptions s ON s.id = c.endpoint JOIN endpoints p ON p.subscription_id = c.endpoint

@@ -57,6 +57,8 @@ async function startRelay() {
     starter: { start, signal: async () => true },
     monitor: createAttemptMonitor(),
     endpoints: rooms.endpoints,
+    firstAttempts: { make: () => Promise.reject(new Error('workflows make the first attempts')) },
+    workflows: 'all',
     listen: () => ({ close: async () => undefined }),
     onFailure: (error) => failures.push(error),
     settings: { ...RELAY_SETTINGS, poll: NEVER, idlePoll: NEVER },

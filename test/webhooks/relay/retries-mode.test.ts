@@ -27,6 +27,7 @@ describe('with DELIVERY_WORKFLOWS=retries', () => {
     host: engine.receiver.host,
     epoch: 0,
     paced: false,
+    ageMs: 0,
   });
 
   it('records a POST for as long as it takes, and does not make it again', async () => {
