@@ -88,7 +88,9 @@ async function runApi(config: Config): Promise<void> {
     ping: () => database.query('SELECT 1'),
     pendingMigrations: () => pendingMigrations(database.sequelize),
     passedStartChecks: checks.passed,
-    probeTemporal: () => probeTemporal(temporal, config.temporal),
+    // A call with a deadline leaves async hooks on for every promise of the process: each await would cost double.
+    probeTemporal: () =>
+      probeTemporal(temporal, config.temporal).finally(() => temporal.callContextStorage.disable()),
   });
   const app = createApp({ ...api, database, health, config, logger, tracing });
   const readiness = async () => ({ ...(await health.ready()) });

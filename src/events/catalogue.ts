@@ -116,3 +116,6 @@ function bareSchemaOf(data: z.ZodType): JsonSchema {
   });
   return schema;
 }
+
+/** The events of a successful authentication. Most tenants have no subscription to them. */
+export const AUTHENTICATION_EVENTS = ['auth.login.success', 'auth.token.issued'] as const;

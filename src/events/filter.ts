@@ -45,6 +45,11 @@ export function filterCandidates(type: string): string[] {
   return candidates;
 }
 
+/** Lists each filter that matches one of these event types, once. */
+export function candidatesOf(types: readonly string[]): string[] {
+  return [...new Set(types.flatMap(filterCandidates))];
+}
+
 export function matches(filters: readonly string[], type: string): boolean {
   return filters.some((filter) => {
     if (filter === ALL_EVENTS || filter === '**') return true;

@@ -1,3 +1,5 @@
+// The error for the operator of a local stack, always one line.
+
 /** The local stack cannot start or run; `message` is one line that names the fault and its remedy. */
 export class LocalStackError extends Error {
   override readonly name = 'LocalStackError';

@@ -51,7 +51,12 @@ export type AgentTokens = {
   readonly warnings: Readonly<Record<string, string>>;
 };
 
-type Judged = { readonly challenge: Challenge; readonly holder: Holder; readonly audience: string };
+type Judged = {
+  readonly isHeard: boolean;
+  readonly challenge: Challenge;
+  readonly holder: Holder;
+  readonly audience: string;
+};
 
 /** Source: Specification, "Challenge-response procedure". @param challengeLifetime seconds */
 export function createChallengeService({
@@ -95,7 +100,7 @@ export function createChallengeService({
     const found = await load(context, input.challengeId);
     const judgement = judgeAttempt({ ...found, algorithm: input.algorithm, tenant: context.tenant });
     if ('refusal' in judgement) throw await refuse(context, found.holder, judgement.refusal);
-    return { challenge: found.challenge, ...judgement };
+    return { challenge: found.challenge, isHeard: found.isHeard, ...judgement };
   }
 
   /** Returns the error for a failed verification. Records the failure when the key is known. */
@@ -177,7 +182,7 @@ export function createChallengeService({
      */
     verify: async (context: RequestContext, input: VerifyInput): Promise<AgentTokens> => {
       const judged = await judge(context, input);
-      const { challenge, holder } = judged;
+      const { challenge, holder, isHeard } = judged;
       const isValid = await verifier.verifySignature({
         algorithm: challenge.algorithm,
         publicKey: holder.key.publicKey,
@@ -187,7 +192,7 @@ export function createChallengeService({
       if (!isValid) throw await refuse(context, holder, WRONG_SIGNATURE);
       const { access, refresh } = await sign(context, judged, input.jkt);
       const success = { ...judged, token: access, address: context.address, jkt: input.jkt };
-      if (!(await redemptions.redeem(context, success, refresh.record))) {
+      if (!(await redemptions.redeem(context, success, { refreshToken: refresh.record, isHeard }))) {
         await judge(context, input);
         // The second check found no reason to refuse: the reason, for example a suspension, ended before it.
         throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });

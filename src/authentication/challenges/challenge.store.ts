@@ -1,4 +1,6 @@
 // SQL that inserts and reads challenges. redemption.store.ts consumes them.
+import { AUTHENTICATION_EVENTS } from '../../events/catalogue.ts';
+import { candidatesOf } from '../../events/filter.ts';
 import { nestRow } from '../../platform/database/nested-row.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { Challenge, Holder } from './challenge.ts';
@@ -14,6 +16,7 @@ type LoadedRow = Found<{
   readonly challenge: Challenge;
   readonly key: Holder['key'] | { readonly id: null };
   readonly agent: Holder['agent'];
+  readonly isHeard: boolean;
 }>;
 
 export type HolderName = { readonly tenantId: string; readonly fingerprint: string };
@@ -24,6 +27,9 @@ export type NewChallenge = Omit<Challenge, 'createdAt' | 'expiresAt' | 'consumed
   readonly agentId: string;
   readonly keyId: string;
 };
+
+/** The filters of subscriptions that get an event of an authentication. */
+const HEARD_BY = candidatesOf(AUTHENTICATION_EVENTS);
 
 const HOLDER = `
   k.id AS "key.id", k.algorithm AS "key.algorithm", k.public_key AS "key.publicKey", k.fingerprint AS "key.fingerprint",
@@ -65,7 +71,8 @@ SELECT c.tenant_id AS "tenantId", c.id AS "challenge.id", c.key_fingerprint AS "
   c.algorithm AS "challenge.algorithm", encode(c.nonce, 'hex') AS "challenge.nonce", c.audience AS "challenge.audience",
   c.scopes AS "challenge.scopes", c.token_audience AS "challenge.resource", c.created_at AS "challenge.createdAt",
   c.expires_at AS "challenge.expiresAt", c.consumed_at AS "challenge.consumedAt",
-  c.expired_at IS NOT NULL AS "challenge.isExpired", ${HOLDER}
+  c.expired_at IS NOT NULL AS "challenge.isExpired", ${HOLDER},
+  EXISTS (SELECT 1 FROM subscriptions s WHERE s.tenant_id = c.tenant_id AND s.deleted_at IS NULL AND s.filters && $3) AS "isHeard"
 FROM unnest($1::uuid[], $2::uuid[]) AS asked (tenant_id, id)
 JOIN challenges c ON c.tenant_id = asked.tenant_id AND c.id = asked.id
 LEFT JOIN agent_keys k ON k.id = c.key_id AND k.tenant_id = c.tenant_id
@@ -130,22 +137,24 @@ export async function insert(
 }
 
 /**
- * Loads challenges with the current rows of their keys and agents. `holder` is null when the key is deleted.
+ * Loads challenges with the current rows of their keys and agents. `holder` is null when the key is deleted. `isHeard`
+ * is true when a subscription gets the events of an authentication.
  * @returns for each name, in order, the challenge or null
  */
 export async function load(
   queryable: Queryable,
   names: readonly ChallengeName[],
-): Promise<(Found<{ challenge: Challenge; holder: Holder | null }> | null)[]> {
+): Promise<(Found<{ challenge: Challenge; holder: Holder | null; isHeard: boolean }> | null)[]> {
   const { rows } = await queryable.query(LOAD, [
     names.map(({ tenantId }) => tenantId),
     names.map(({ id }) => id),
+    HEARD_BY,
   ]);
   const found = new Map(
     rows.map((row) => {
-      const { tenantId, challenge, key, agent, now } = nestRow<LoadedRow>(row);
+      const { tenantId, challenge, key, agent, isHeard, now } = nestRow<LoadedRow>(row);
       const holder = key.id === null ? null : { key, agent };
-      return [`${tenantId}:${challenge.id}`, { challenge, holder, now }];
+      return [`${tenantId}:${challenge.id}`, { challenge, holder, isHeard, now }];
     }),
   );
   return names.map(({ tenantId, id }) => found.get(`${tenantId}:${id.toLowerCase()}`) ?? null);

@@ -1,7 +1,7 @@
 // Consumes challenges after a correct signature. Concurrent verifications share a statement. Only the verification
 // whose row is locked waits for the lock.
 
-import type { PreparedRecords, RecordService } from '../../events/record.service.ts';
+import type { Happening, PreparedRecords, RecordService } from '../../events/record.service.ts';
 import type { RotationService } from '../../identity/keys/rotation.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
@@ -56,19 +56,20 @@ export function createRedemptionService({
     /**
      * Consumes the challenge, and writes the refresh token and the records of the success, all or nothing. One round
      * trip, shared by concurrent redemptions.
+     * @param options.isHeard false when no subscription gets the events of the success; then none are made
      * @returns false when nothing was consumed: another redemption has used the challenge or is using it in this
      * process, or the key or agent has changed
      */
     redeem: async (
       context: RequestContext,
       success: Success,
-      refreshToken: RefreshTokenRecord,
+      { refreshToken, isHeard }: { refreshToken: RefreshTokenRecord; isHeard: boolean },
     ): Promise<boolean> => {
       const challengeId = success.challenge.id;
       const rival = underWay.get(challengeId);
       if (rival !== undefined) return rival.then(() => false);
       const attempted = attempt({
-        ...records.prepare(context, describeSuccess(success)),
+        ...records.prepare(context, described(success, isHeard)),
         tenantId: context.tenant.id,
         challengeId,
         refreshToken,
@@ -84,3 +85,8 @@ export function createRedemptionService({
 }
 
 export type RedemptionService = ReturnType<typeof createRedemptionService>;
+
+function described(success: Success, isHeard: boolean): Happening {
+  const { audit = [], events = [] } = describeSuccess(success);
+  return { audit, events: isHeard ? events : [] };
+}

@@ -62,7 +62,7 @@ export function createClientCredentialsService({
         return { grant: { ...decided, jkt: proven?.jkt }, key: proven };
       });
       const issued = await tokens.issueAccessToken(context.tenant, grant);
-      await clientRecords.success(context, grant, issued, client.proof);
+      await clientRecords.success(context, grant, issued, client);
       return {
         access_token: issued.accessToken,
         token_type: tokenTypeOf(key),

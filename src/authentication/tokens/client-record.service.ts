@@ -87,12 +87,15 @@ export function createClientRecordService({
   }
 
   return {
-    /** Records an issued token; the promise resolves after the commit. Concurrent requests share one statement. */
+    /**
+     * Records an issued token; the promise resolves after the commit. Concurrent requests share one statement.
+     * @param client.isHeard false when no subscription gets the events; then none are made
+     */
     success: async (
       context: RequestContext,
       { sub, audience, scopes, clientId, agent, jkt }: AccessTokenGrant,
       { tokenId, expiresIn }: IssuedAccessToken,
-      proof?: ClientProof | undefined,
+      { proof, isHeard }: { proof?: ClientProof | undefined; isHeard: boolean },
     ): Promise<void> => {
       const actor = { kind: agent === undefined ? 'application' : 'agent', id: sub } as const;
       const common = {
@@ -118,13 +121,15 @@ export function createClientRecordService({
             data: { ...token, ...(jkt === undefined ? {} : { jkt }) },
           },
         ],
-        events: [
-          { type: 'auth.login.success', data: { ...subject, address: context.address } },
-          {
-            type: 'auth.token.issued',
-            data: { ...subject, ...token, token_id: tokenId, expires_in: expiresIn },
-          },
-        ],
+        events: isHeard
+          ? [
+              { type: 'auth.login.success', data: { ...subject, address: context.address } },
+              {
+                type: 'auth.token.issued',
+                data: { ...subject, ...token, token_id: tokenId, expires_in: expiresIn },
+              },
+            ]
+          : [],
       });
     },
 

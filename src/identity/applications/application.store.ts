@@ -1,5 +1,7 @@
 // SQL of applications. Each statement is bound to one tenant and returns no deleted application.
 import { Op } from 'sequelize';
+import { AUTHENTICATION_EVENTS } from '../../events/catalogue.ts';
+import { candidatesOf } from '../../events/filter.ts';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { APPLICATION, type NewApplicationRow } from './application.model.ts';
@@ -27,13 +29,18 @@ type ClientRow = Pick<
   agentCapabilities: string[];
   agentScopes: string[];
   agentStatus: LinkedAgent['status'];
+  isHeard: boolean;
 };
+
+/** The filters of subscriptions that get an event of a client's authentication. */
+const HEARD_BY = candidatesOf(AUTHENTICATION_EVENTS);
 
 const FIND_CLIENTS = `
 SELECT application.tenant_id AS "tenantId", application.id, application.name, application.audience, application.scopes,
        application.grant_types AS "grantTypes", application.jwks, live."secretIds", live."secretHashes",
        application.agent_id AS "agentId", agent.name AS "agentName", agent.capabilities AS "agentCapabilities", agent.scopes AS "agentScopes",
-       CASE WHEN agent.deleted_at IS NULL THEN agent.status ELSE 'deleted' END AS "agentStatus"
+       CASE WHEN agent.deleted_at IS NULL THEN agent.status ELSE 'deleted' END AS "agentStatus",
+       EXISTS (SELECT 1 FROM subscriptions s WHERE s.tenant_id = application.tenant_id AND s.deleted_at IS NULL AND s.filters && $3) AS "isHeard"
 FROM unnest($1::uuid[], $2::uuid[]) AS wanted (tenant_id, id)
 JOIN applications application ON application.id = wanted.id AND application.tenant_id = wanted.tenant_id
 LEFT JOIN agents agent ON agent.id = application.agent_id
@@ -135,6 +142,7 @@ export async function findClients(
   const { rows } = await queryable.query<ClientRow>(FIND_CLIENTS, [
     wanted.map(({ tenantId }) => tenantId),
     wanted.map(({ clientId }) => clientId),
+    HEARD_BY,
   ]);
   const clients = new Map(
     rows.map((row) => [nameOf({ tenantId: row.tenantId, clientId: row.id }), toClient(row)]),
@@ -156,6 +164,7 @@ function toClient({ id, name, audience, scopes, grantTypes, ...row }: ClientRow)
     grantTypes,
     secrets: (row.secretHashes ?? []).map((hash, index) => ({ id: row.secretIds?.[index] ?? '', hash })),
     keys: row.jwks?.keys ?? [],
+    isHeard: row.isHeard,
     agent:
       row.agentId === null
         ? undefined

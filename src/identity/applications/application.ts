@@ -37,6 +37,8 @@ export type LinkedAgent = {
 export type Client = Pick<Application, 'id' | 'name' | 'audience' | 'scopes' | 'grantTypes'> & {
   readonly secrets: readonly { readonly id: string; readonly hash: Uint8Array }[];
   readonly keys: readonly ApplicationJwk[];
+  /** A subscription gets the events of its authentication. */
+  readonly isHeard: boolean;
   readonly agent?: LinkedAgent | undefined;
 };
 
