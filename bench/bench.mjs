@@ -1,5 +1,6 @@
 // `npm run bench -- tokens` (or `challenges`): authentications a second of one API process, beside a floor in the same run.
-// `npm run bench -- deliveries --mode retries`: deliveries a second, from the publish call to the receiver; --rate 50 for their latency.
+// `npm run bench -- deliveries`: deliveries a second, from the publish call to the receiver; --rate 50 for their latency, --mode all;
+// --receiver away: it answers 503 for 3 s; --receiver first: it refuses the first attempt of each delivery, with Retry-After: 1.
 // `npm run bench -- challenge-expiry --rate 1000 --seconds 60`: what a minute of challenges costs Temporal; takes two minutes longer.
 // Figures of one machine mean nothing elsewhere: read the ratios. Bounded in time; everything stays on loopback.
 import { parseArgs } from 'node:util';
@@ -14,10 +15,11 @@ const { positionals, values } = parseArgs({
     connections: { type: 'string', default: '32' },
     subscriptions: { type: 'string', default: '0' },
     profile: { type: 'string' },
-    mode: { type: 'string', default: 'all' },
+    mode: { type: 'string', default: 'retries' },
     rate: { type: 'string', default: '0' },
     workers: { type: 'string', default: '1' },
     endpoints: { type: 'string', default: '1' },
+    receiver: { type: 'string', default: 'healthy' },
   },
 });
 const SCENARIOS = ['tokens', 'challenges', 'deliveries', 'challenge-expiry'];
@@ -33,10 +35,11 @@ const options = {
   connections: bounded(values.connections, 1, 256),
   subscriptions: bounded(values.subscriptions, 0, 10),
   profile: values.profile,
-  mode: values.mode === 'retries' ? 'retries' : 'all',
+  mode: oneOf(values.mode, ['retries', 'all']),
   rate: bounded(values.rate, 0, 10_000),
   workers: bounded(values.workers, 1, 4),
   endpoints: bounded(values.endpoints, 1, 100),
+  receiver: oneOf(values.receiver, ['healthy', 'first', 'away']),
 };
 
 await prepare({ build: true });
@@ -55,6 +58,12 @@ if (scenario === 'deliveries') {
     `${scenario}, ${options.connections} connections, ${options.seconds} s × ${options.rounds} each\n`,
   );
   process.stdout.write(`${describe(rows)}\n`);
+}
+
+function oneOf(text, known) {
+  if (known.includes(text)) return text;
+  process.stderr.write(`${text} is none of ${known.join(', ')}.\n`);
+  return process.exit(2);
 }
 
 function bounded(text, least, most) {

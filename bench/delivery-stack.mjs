@@ -15,6 +15,7 @@ import { call, end, output, ready } from './service.mjs';
 
 const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
 const RECEIVER = fileURLToPath(new URL('./receiver.mjs', import.meta.url));
+const REFUSING = fileURLToPath(new URL('./flaky-receiver.mjs', import.meta.url));
 /** Days of partitions as an installation has them after a month: a statement that is planned anew opens them all. */
 const DAYS = 30;
 const say = (line) => process.stderr.write(`${line}\n`);
@@ -24,7 +25,14 @@ const say = (line) => process.stderr.write(`${line}\n`);
  * @returns `pids` by part, addresses of Postgres and Temporal, `receiver` (a child process), `origin` and `port` of the API, `basic` and
  *   `authorization` (headers of the application), `close`
  */
-export async function openDeliveryStack({ mode, workers, endpoints, profile, settings = {} }) {
+export async function openDeliveryStack({
+  mode,
+  workers,
+  endpoints,
+  profile,
+  receiver: kind = 'healthy',
+  settings = {},
+}) {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'));
   await chmod(folder, 0o755);
   const children = [];
@@ -72,7 +80,7 @@ export async function openDeliveryStack({ mode, workers, endpoints, profile, set
   const working = Array.from({ length: workers }, () => role('worker'));
   const origin = `http://127.0.0.1:${port}`;
   await ready(`${origin}/readyz`, api);
-  const receiver = fork(RECEIVER);
+  const receiver = kind === 'healthy' ? fork(RECEIVER) : fork(REFUSING, [kind]);
   children.push(receiver);
   const [{ port: receiverPort }] = await once(receiver, 'message');
   const basic = `Basic ${Buffer.from(`${tenant.client_id}:${tenant.client_secret}`).toString('base64')}`;

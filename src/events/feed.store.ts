@@ -11,8 +11,8 @@ export type StoredEvent = {
 };
 
 /**
- * A request of the feed. `exact` is an event type; `prefix` is a prefix with its last dot. Ids below the time `floor`
- * are not read.
+ * A request of the feed. `exact` is an event type; `prefix` is the beginning of event types and ends with a dot. Events
+ * before the time `floor` are not read; their ids begin with their time.
  */
 export type FeedRequest = {
   readonly after: FeedPlace;

@@ -65,7 +65,7 @@ export function eventIdConflict(path: string): ServiceError {
   });
 }
 
-/** Adds the field of the event whose data is too large to an error. @param path the event's place in the body */
+/** Makes an error that names the field with too much data. @param path the event's place in the request body */
 export function dataTooLarge(error: ServiceError, path: string): ServiceError {
   const message = `makes the delivery's body larger than ${MAX_EVENT_BYTES} bytes`;
   return new ServiceError(error.code, { detail: error.detail, errors: [{ path: `${path}.data`, message }] });

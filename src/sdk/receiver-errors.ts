@@ -1,4 +1,4 @@
-// Errors with which a handler, a delivery log or the reading of a body decides the answer to a delivery.
+// Errors that choose the answer to a delivery. A handler and a delivery log throw them.
 
 /**
  * Thrown by a handler or a log to postpone the delivery by `seconds`. The answer is 503 with `Retry-After`, and the

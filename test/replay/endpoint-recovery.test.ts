@@ -3,7 +3,7 @@ import { eventually } from '../workflows/delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from '../workflows/endpoint-engine.ts';
 import { describeHistories } from './describe-histories.ts';
 
-const RECOVERY = { failures: 4, deliveries: 3, probeDelaysMs: [1_000, 600_000] } as const;
+const RECOVERY = { failures: 4, deliveries: 3, failingMs: 0, probeDelaysMs: [1_000, 600_000] } as const;
 
 /** An endpoint that is down: its first probe, a second later, fails as well. */
 async function bringDown(engine: EndpointEngine) {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from './delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from './endpoint-engine.ts';
 
-const RECOVERY = { failures: 4, deliveries: 3, probeDelaysMs: [600_000] } as const;
+const RECOVERY = { failures: 4, deliveries: 3, failingMs: 0, probeDelaysMs: [600_000] } as const;
 
 let engine: EndpointEngine;
 let observer: string;
@@ -244,7 +244,7 @@ describe('people are told', () => {
 describe('with parts away', () => {
   it('recovers without any actor: the row opens by itself', async () => {
     const lonely = await createEndpointEngine('retries', {
-      recovery: { failures: 4, deliveries: 3, probeDelaysMs: [300] },
+      recovery: { failures: 4, deliveries: 3, failingMs: 0, probeDelaysMs: [300] },
     });
     try {
       await lonely.startProcess();

@@ -83,9 +83,10 @@ export function fingerprint(raw: Uint8Array): string {
 }
 
 /**
- * Other fingerprints that tools compute for the same key, as lowercase hex SHA-256: over the SPKI DER, and over the
- * compressed point where one exists. A bip340 key has those of both points with its x, because its maker may have used
- * either point; those of the even point come first. An es256k key has the same aliases, so an alias can name two keys.
+ * Other fingerprints that tools compute for the same key, as lowercase hex SHA-256. One is over the SPKI DER; the other
+ * is over the compressed point, for keys on a curve with points. A bip340 key is only the x of a point, and two points
+ * have that x: it has the fingerprints of both, the even point first. An es256k key of one of these points shares two
+ * of them, so an alias can name two keys.
  */
 export function fingerprintAliases(key: PublicKey): string[] {
   if (key.algorithm === 'ed25519') return [fingerprint(toSpkiDer(key))];

@@ -1,5 +1,5 @@
-// The calls of Sequelize's models that stores use. Each call runs in the transaction on which it is made, and returns
-// plain rows.
+// The functions of Sequelize's models that the store files call. A call on a transaction runs in it. All return plain
+// rows.
 import {
   type FindOptions,
   fn,

@@ -11,8 +11,10 @@ export type ExporterSettings = {
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** Milliseconds until an incomplete batch is sent, and for all tries of one batch together. */
+/** Milliseconds after which an incomplete batch is sent. */
 const DELAY = 5_000;
+
+/** Milliseconds after which a batch that could not be sent is dropped. */
 const PATIENCE = 15_000;
 
 const silent = (): void => undefined;

@@ -121,15 +121,25 @@ export function createAttemptRecordService({
 
   const blameEndpoint = async (
     unit: Transaction,
-    { deliveryId, outcome, probe }: AttemptReport,
+    { deliveryId, startedAt, outcome, probe }: AttemptReport,
     { tenantId, subscriptionId, test }: Owner,
   ): Promise<void> => {
     if (outcome.kind !== 'gone' || probe) {
       const hold = outcome.kind === 'retry' && outcome.hold;
       const holdMs = hold ? Math.min(outcome.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) : null;
       const refused = outcome.kind === 'rejected';
+      const limited = outcome.statusCode === 429;
       const error = outcomeCode(outcome);
-      await endpoints.noteFailure(unit, { subscriptionId, deliveryId, holdMs, probe, refused, error });
+      await endpoints.noteFailure(unit, {
+        subscriptionId,
+        deliveryId,
+        startedAt,
+        holdMs,
+        limited,
+        probe,
+        refused,
+        error,
+      });
     }
     if (outcome.kind === 'gone' && !test)
       await subscriptions.deactivateGone(unit, { tenantId, subscriptionId });

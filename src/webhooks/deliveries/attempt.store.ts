@@ -250,7 +250,7 @@ export async function readUrl(
   return (await unit.query<{ url: string }>(text, [subscriptionId])).rows[0]?.url;
 }
 
-/** Spends a token of the endpoint's rate for an attempt that no relay claimed. */
+/** Counts an attempt against the endpoint's rate. The claim of a relay has counted its attempts already. */
 export async function spendToken(queryable: Queryable, subscriptionId: string): Promise<void> {
   await queryable.query(
     `UPDATE endpoints SET tokens = endpoint_tokens(endpoints) - 1, tokens_at = greatest(tokens_at, now())

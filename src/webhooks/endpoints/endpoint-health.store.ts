@@ -4,11 +4,16 @@ import type { Queryable } from '../../platform/database/transaction.ts';
 import { CHANGED, type EndpointChange } from './endpoint.store.ts';
 import { REFUSALS, type RecoverySettings } from './recovery-settings.ts';
 
-/** A failed attempt. `holdMs` is the wait that the receiver asked for, in milliseconds; null without one. */
+/**
+ * A failed attempt. `holdMs` is the wait that the receiver asked for, in milliseconds; null without one. `limited`: the
+ * receiver refuses the rate (429), and not only this attempt. `startedAt` is ISO 8601 by the database's clock.
+ */
 export type EndpointFailure = {
   readonly subscriptionId: string;
   readonly deliveryId: string;
+  readonly startedAt: string;
   readonly holdMs: number | null;
+  readonly limited: boolean;
   readonly probe: boolean;
   readonly refused: boolean;
   readonly error: string;
@@ -19,6 +24,12 @@ export type EndpointFailure = {
  * have only one delivery, and would then never count as down.
  */
 const WATCHED_FROM = 3;
+
+/**
+ * For so long after a success that followed a failure, a 503 with `Retry-After` delays only its own delivery: a receiver
+ * that refuses some deliveries and takes others is not away.
+ */
+const WORKS_FOR = "interval '5 seconds'";
 
 // A failure that closes the endpoint sets one permit, for the attempt that begins when it opens. A failure that does
 // not close it returns its permit, so that one undeliverable delivery does not stop the others. An attempt that began
@@ -31,8 +42,10 @@ WITH endpoint AS (
   SELECT p.*, cardinality(p.failing_deliveries) + CASE WHEN $2 = ANY(p.failing_deliveries) THEN 0 ELSE 1 END AS deliveries
   FROM endpoints p WHERE p.subscription_id = $1 AND NOT p.deleted FOR UPDATE
 ), judged AS (
-  SELECT endpoint.*, state = 'down' AND $4 AS probed, $3::float8 IS NOT NULL AS holds,
-    state <> 'down' AND failures_in_a_row + 1 >= $5 AND deliveries >= $6 AS falls
+  SELECT endpoint.*, state = 'down' AND $4 AS probed,
+    $3::float8 IS NOT NULL AND ($12 OR recovered_at IS NULL OR recovered_at < now() - ${WORKS_FOR}) AS holds,
+    state <> 'down' AND failures_in_a_row + 1 >= $5 AND deliveries >= $6
+      AND coalesce(failing_since, $11::timestamptz) <= now() - $10::float8 * interval '1 millisecond' AS falls
   FROM endpoint
 ), next AS (
   SELECT judged.*, falls OR probed OR holds AS closes,
@@ -43,11 +56,11 @@ WITH endpoint AS (
 )
 UPDATE endpoints p SET
   failures_in_a_row = p.failures_in_a_row + 1,
-  failing_since = coalesce(p.failing_since, now()),
+  failing_since = coalesce(p.failing_since, $11::timestamptz),
   failing_deliveries = CASE WHEN $2 = ANY(p.failing_deliveries) OR cardinality(p.failing_deliveries) >= 3
     THEN p.failing_deliveries ELSE p.failing_deliveries || $2::uuid END,
   state = CASE WHEN p.state = 'down' OR next.falls THEN 'down' WHEN next.holds THEN 'held' ELSE p.state END,
-  hold_until = greatest(p.hold_until, now() + ($3::float8 + 0.5) * interval '1 millisecond'),
+  hold_until = CASE WHEN next.holds THEN greatest(p.hold_until, now() + ($3::float8 + 0.5) * interval '1 millisecond') ELSE p.hold_until END,
   probe_step = next.step,
   probe_at = CASE WHEN next.falls OR next.probed
     THEN now() + ($7::float8[])[next.step + 1] * interval '1 millisecond' ELSE p.probe_at END,
@@ -70,7 +83,7 @@ WITH endpoint AS (
   WHERE subscription_id = $1 AND NOT deleted AND (failures_in_a_row > 0 OR permits IS NOT NULL OR state <> 'open') FOR UPDATE
 )
 UPDATE endpoints p SET
-  failures_in_a_row = 0, failing_since = NULL, failing_deliveries = '{}', probe_step = 0, probe_at = NULL, last_error = NULL,
+  recovered_at = now(), failures_in_a_row = 0, failing_since = NULL, failing_deliveries = '{}', probe_step = 0, probe_at = NULL, last_error = NULL,
   state = CASE WHEN endpoint.held THEN 'held' ELSE 'open' END,
   hold_until = CASE WHEN endpoint.held THEN p.hold_until END,
   permits = CASE WHEN endpoint.held OR endpoint.kept THEN p.permits WHEN p.released + 1 >= p.in_flight_cap THEN NULL ELSE p.permits + 2 END,
@@ -80,15 +93,21 @@ FROM endpoint WHERE p.subscription_id = endpoint.subscription_id
 ${CHANGED}, p.watched AND (endpoint.failures_in_a_row > 0 OR endpoint.state <> p.state OR p.permits IS NULL) AS signal`;
 
 /** Each function runs in the caller's transaction. */
-export function createEndpointHealthStore({ failures, deliveries, probeDelaysMs }: RecoverySettings) {
+export function createEndpointHealthStore({
+  failures,
+  deliveries,
+  failingMs,
+  probeDelaysMs,
+}: RecoverySettings) {
   return {
     /** Counts a failure against the endpoint, which may hold or close it. @returns undefined for a deleted endpoint */
     fail: async (
       unit: Queryable,
-      { subscriptionId, deliveryId, holdMs, probe, refused, error }: EndpointFailure,
+      { subscriptionId, deliveryId, startedAt, holdMs, limited, probe, refused, error }: EndpointFailure,
     ): Promise<EndpointChange | undefined> => {
       const closing = [refused ? REFUSALS : failures, deliveries, probeDelaysMs];
-      const values = [subscriptionId, deliveryId, holdMs, probe, ...closing, error, refused];
+      const facts = [error, refused, failingMs, startedAt, limited];
+      const values = [subscriptionId, deliveryId, holdMs, probe, ...closing, ...facts];
       return (await unit.query<EndpointChange>(FAIL, values)).rows[0];
     },
 

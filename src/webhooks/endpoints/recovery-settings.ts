@@ -7,15 +7,18 @@ export type RecoverySettings = {
    */
   readonly failures: number;
   readonly deliveries: 1 | 2 | 3;
+  /** Milliseconds for which all attempts must have failed: ten failures may be a tenth of a second. */
+  readonly failingMs: number;
   /** The waits in milliseconds before each probe; the last one is used for all further probes. */
   readonly probeDelaysMs: readonly number[];
 };
 
-/** Probes after 30 s, 1 min, 2, 5, 10, 30, then hourly. */
+/** Probes after 1, 2, 4, 8, 16, 30 s, 1 min, 2, 5, 10, 30, then hourly. */
 export const RECOVERY_SETTINGS: RecoverySettings = {
   failures: 10,
   deliveries: 3,
-  probeDelaysMs: [30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000],
+  failingMs: 5_000,
+  probeDelaysMs: [1, 2, 4, 8, 16, 30, 60, 120, 300, 600, 1_800, 3_600].map((seconds) => seconds * 1_000),
 };
 
 /**

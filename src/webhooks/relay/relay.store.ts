@@ -121,6 +121,8 @@ WITH unflushed AS (
   CROSS JOIN LATERAL (
     SELECT id FROM outbox
     WHERE tenant_id = w.tenant_id AND endpoint = w.endpoint AND claimed_by IS NULL AND kind <> 'command' AND ($6 OR kind = 'first')
+      AND (rank > 0 OR NOT p.failures_in_a_row % 2 = 1 OR NOT $6 OR p.permits IS NULL OR NOT EXISTS (
+        SELECT 1 FROM outbox WHERE tenant_id = w.tenant_id AND endpoint = w.endpoint AND claimed_by IS NULL AND kind <> 'command' AND rank > 0))
     ORDER BY tenant_id, endpoint, rank, id
     LIMIT CASE WHEN p.permits IS NULL AND p.rate IS NULL THEN w.quota
       ELSE greatest(0, least(w.quota, coalesce(least(g.permits, floor(g.tokens)::int), 0))) END

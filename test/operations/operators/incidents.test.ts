@@ -63,7 +63,7 @@ beforeAll(async () => {
   engine = await createEndpointEngine('all', {
     temporal: { address, namespace },
     egress: { caFile: AUTHORITY_FILE, lookup: async () => ['127.0.0.1'] },
-    recovery: { failures: 4, deliveries: 2, probeDelaysMs: [600_000] },
+    recovery: { failures: 4, deliveries: 2, failingMs: 0, probeDelaysMs: [600_000] },
   });
   receiver = await startReceiver();
   process_ = await engine.startProcess();

@@ -7,7 +7,7 @@ import type { HoldLength } from '../../../src/webhooks/endpoints/host-hold.ts';
 import { eventually } from '../../workflows/delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from '../../workflows/endpoint-engine.ts';
 
-const RECOVERY = { failures: 3, deliveries: 2, probeDelaysMs: [150, 250] } as const;
+const RECOVERY = { failures: 3, deliveries: 2, failingMs: 0, probeDelaysMs: [150, 250] } as const;
 
 const STEPS = [
   'publish',

@@ -167,7 +167,15 @@ describe('a wait in the database', () => {
       for (let round = 0; round < 30; round += 1) {
         const early = await engine.database.transaction({}, async (unit) => {
           const place = { tenantId: engine.context.tenant.id, subscriptionId: id };
-          const failed = { deliveryId: delivery, probe: false, refused: false, error: 'http:503' };
+          const startedAt = new Date().toISOString();
+          const failed = {
+            deliveryId: delivery,
+            startedAt,
+            limited: false,
+            probe: false,
+            refused: false,
+            error: 'http:503',
+          };
           const holdMs = 1_000 * (round + 1);
           await engine.endpoints.noteFailure(unit, { ...place, ...failed, holdMs });
           const { rows } = await unit.query<{ early: boolean }>(

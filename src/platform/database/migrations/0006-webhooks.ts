@@ -62,6 +62,8 @@ CREATE TABLE endpoints (
   failures_in_a_row integer NOT NULL DEFAULT 0,
   -- The first three deliveries that failed in a row.
   failing_deliveries uuid[] NOT NULL DEFAULT '{}',
+  -- The latest success that followed a failure.
+  recovered_at timestamptz(3),
   -- Code of the latest failure; null after a success.
   last_error text,
   -- While the endpoint is down: when the next attempt may pass, and how many probes have failed.
