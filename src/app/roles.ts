@@ -11,7 +11,11 @@ import { openPlatform } from '../platform/platform.ts';
 import { type Listener, listen } from '../platform/process/part-listener.ts';
 import { announceFailure, announceReady, onStop } from '../platform/process/part-protocol.ts';
 import { exitWhenUncaught } from '../platform/process/uncaught.ts';
-import { createLazyConnection, createTemporalClient, probeTemporal } from '../platform/temporal/client.ts';
+import {
+  createLazyConnection,
+  createTemporalClient,
+  probeWithoutHooks,
+} from '../platform/temporal/client.ts';
 import { ensureNamespace } from '../platform/temporal/namespace.ts';
 import { ensureSchedules } from '../platform/temporal/schedules.ts';
 import { openTracing } from '../platform/tracing/open-tracing.ts';
@@ -88,9 +92,7 @@ async function runApi(config: Config): Promise<void> {
     ping: () => database.query('SELECT 1'),
     pendingMigrations: () => pendingMigrations(database.sequelize),
     passedStartChecks: checks.passed,
-    // A call with a deadline leaves async hooks on for every promise of the process: each await would cost double.
-    probeTemporal: () =>
-      probeTemporal(temporal, config.temporal).finally(() => temporal.callContextStorage.disable()),
+    probeTemporal: () => probeWithoutHooks(temporal, config.temporal),
   });
   const app = createApp({ ...api, database, health, config, logger, tracing });
   const readiness = async () => ({ ...(await health.ready()) });

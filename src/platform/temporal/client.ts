@@ -78,3 +78,11 @@ export async function probeTemporal(
     return false;
   }
 }
+
+/**
+ * As `probeTemporal`, for a process that makes no other call on the connection at the same time. A call with a deadline
+ * leaves async hooks on for every promise of the process, and each await then costs double.
+ */
+export function probeWithoutHooks(connection: Connection, settings: { namespace: string }): Promise<boolean> {
+  return probeTemporal(connection, settings).finally(() => connection.callContextStorage.disable());
+}

@@ -1,5 +1,6 @@
 // What a token request leaves behind: audit rows, events, counted failures; and what it costs.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import * as eventStore from '../../../src/events/event.store.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { type Accounts, basic, createAccounts, provisionTenant, requestTo } from './accounts.ts';
@@ -104,6 +105,23 @@ describe('the record of a token request', () => {
     const record = JSON.stringify([await audited('192.0.2.11'), await events()]);
     expect(record).not.toContain(answer.answer.access_token.split('.')[2]);
     expect(record).not.toContain(demo.credentials.client_secret);
+  });
+
+  it('is no event where no subscription gets it, and is one as soon as there is a subscription', async () => {
+    const quiet = await provisionTenant(accounts, 'quiet');
+    const emit = vi.spyOn(eventStore, 'emit');
+    const request = () =>
+      accounts.tokenEndpoint.requestToken(requestTo(quiet.tenant, '192.0.2.14'), {
+        authorization: quiet.authorization,
+        parameters,
+      });
+    await request();
+    expect(emit).not.toHaveBeenCalled();
+    expect(await audited('192.0.2.14')).toHaveLength(2);
+    await subscribe(quiet.tenant.id);
+    await request();
+    expect(emit).toHaveBeenCalledOnce();
+    expect(await events()).toHaveLength(2);
   });
 
   it('costs two round trips with everything on', async () => {

@@ -1,0 +1,106 @@
+// When failures close an endpoint, and when a Retry-After does: against the real row.
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createEndpointHealthStore } from '../../../src/webhooks/endpoints/endpoint-health.store.ts';
+import { RECOVERY_SETTINGS } from '../../../src/webhooks/endpoints/recovery-settings.ts';
+import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+
+const health = createEndpointHealthStore(RECOVERY_SETTINGS);
+let rooms: WebhookRooms;
+beforeAll(async () => {
+  rooms = await createWebhookRooms();
+});
+afterAll(() => rooms?.close());
+
+/** Notes failures that began so many seconds ago, each of another delivery. */
+async function fail(
+  id: string,
+  secondsAgo: readonly number[],
+  { holdMs = null, limited = false }: { holdMs?: number | null; limited?: boolean } = {},
+): Promise<void> {
+  for (const ago of secondsAgo)
+    await rooms.database.transaction({}, (unit) =>
+      health.fail(unit, {
+        subscriptionId: id,
+        deliveryId: randomUUID(),
+        startedAt: new Date(Date.now() - ago * 1_000).toISOString(),
+        holdMs,
+        limited,
+        probe: false,
+        refused: false,
+        error: limited ? 'http:429' : 'http:503',
+      }),
+    );
+}
+const succeed = (id: string) => rooms.database.transaction({}, (unit) => health.recover(unit, id));
+
+async function stateOf(id: string): Promise<string | undefined> {
+  const { rows } = await rooms.database.query<{ state: string }>(
+    'SELECT state FROM endpoints WHERE subscription_id = $1',
+    [id],
+  );
+  return rows[0]?.state;
+}
+const seconds = (count: number, ago: number): number[] => Array.from({ length: count }, () => ago);
+
+describe('an endpoint that fails', () => {
+  it('stays open when many attempts failed at one moment: a receiver may be away for three seconds', async () => {
+    const id = await rooms.subscribe();
+    await fail(id, seconds(300, 3));
+    expect(await stateOf(id)).toBe('open');
+  });
+
+  it('is down when every attempt of six seconds has failed, and not after fewer than ten', async () => {
+    const id = await rooms.subscribe();
+    await fail(id, seconds(9, 6));
+    expect(await stateOf(id)).toBe('open');
+    await fail(id, [0]);
+    expect(await stateOf(id)).toBe('down');
+  });
+
+  it('counts from the beginning of the attempts: those that time out say so late', async () => {
+    const id = await rooms.subscribe();
+    await fail(id, seconds(10, 15));
+    expect(await stateOf(id)).toBe('down');
+  });
+
+  it('begins to count anew with a success', async () => {
+    const id = await rooms.subscribe();
+    await fail(id, seconds(9, 6));
+    await succeed(id);
+    await fail(id, seconds(10, 1));
+    expect(await stateOf(id)).toBe('open');
+  });
+});
+
+describe('a Retry-After', () => {
+  it('holds the endpoint, and after a success of a receiver that fails only its own delivery', async () => {
+    const id = await rooms.subscribe();
+    await fail(id, [0], { holdMs: 20 });
+    expect(await stateOf(id)).toBe('held');
+    await rooms.database.query('SELECT pg_sleep(0.05)');
+    await succeed(id);
+    await fail(id, [0], { holdMs: 60_000 });
+    expect(await stateOf(id)).toBe('open');
+  });
+
+  it('of a 429 holds the endpoint always: it is about the rate', async () => {
+    const id = await rooms.subscribe();
+    await fail(id, [0]);
+    await succeed(id);
+    await fail(id, [0], { holdMs: 60_000, limited: true });
+    expect(await stateOf(id)).toBe('held');
+  });
+
+  it('holds it again once the success is five seconds old', async () => {
+    const id = await rooms.subscribe();
+    await fail(id, [0]);
+    await succeed(id);
+    await rooms.database.query(
+      "UPDATE endpoints SET recovered_at = now() - interval '6 s' WHERE subscription_id = $1",
+      [id],
+    );
+    await fail(id, [0], { holdMs: 60_000 });
+    expect(await stateOf(id)).toBe('held');
+  });
+});
