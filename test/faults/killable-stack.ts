@@ -2,7 +2,7 @@
 // names. The api is this process. Ends only what it has started, by its id.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,11 +13,10 @@ import { startTemporal } from '../../src/app/local/temporal.ts';
 import { obtainTemporal } from '../../src/app/local/temporal-program.ts';
 import { loadConfig } from '../../src/platform/config.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { buildStack, removeBuild } from '../app/local/stack.ts';
+import { buildStack } from '../app/local/stack.ts';
 import { createAccounts } from '../authentication/tokens/accounts.ts';
 import { createRooms, createTestTenant } from '../identity/agents/agent-rooms.ts';
 import { createTestDatabase } from '../setup/database.ts';
-import { workflowBundle } from '../setup/workflow-bundle.ts';
 
 const STEPPING = new URL('./stepping.mjs', import.meta.url).href;
 const NAMESPACE = 'countersign';
@@ -29,8 +28,7 @@ export type KillableStack = Awaited<ReturnType<typeof createKillableStack>>;
 export type KillableWorker = Awaited<ReturnType<KillableStack['startWorker']>>;
 
 export async function createKillableStack() {
-  const main = join(buildStack(), 'src/main.js');
-  writeFileSync(join(main, '../../workflow-bundle.js'), (await workflowBundle()).code);
+  const main = join(await buildStack(), 'src/main.js');
   const dataDir = mkdtempSync(join(tmpdir(), 'countersign-kills-'));
   chmodSync(dataDir, 0o755);
   const keeper = createKeeper({ file: join(dataDir, 'parts.json'), remove: [dataDir] });
@@ -137,7 +135,6 @@ export async function createKillableStack() {
       await keeper.close();
       await drop();
       rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
-      removeBuild();
     },
   };
 }

@@ -11,7 +11,7 @@ import {
 import { encodeBase64 } from '../../src/platform/crypto/base64.ts';
 import { fingerprint } from '../../src/platform/crypto/public-key.ts';
 import { derivePublicKey, generatePrivateKey, signPayload } from '../../src/platform/crypto/sign.ts';
-import { buildStack, removeBuild } from '../app/local/stack.ts';
+import { buildStack } from '../app/local/stack.ts';
 import { createTestDatabase } from '../setup/database.ts';
 
 /** The address that the tenant's tokens and proofs name, whichever process is asked. */
@@ -35,7 +35,7 @@ export async function startApis(
   place: (url: string) => Promise<readonly string[]> | readonly string[],
   variables: Readonly<Record<string, string>> = {},
 ) {
-  const main = join(buildStack(), 'src/main.js');
+  const main = join(await buildStack(), 'src/main.js');
   const { database, url, drop } = await createTestDatabase();
   const environment = {
     PATH: process.env.PATH ?? '',
@@ -58,7 +58,6 @@ export async function startApis(
   const close = async () => {
     await Promise.all(apis.map((api) => api.close()));
     await drop();
-    removeBuild();
   };
   const authorization = `Basic ${Buffer.from(`${created.client_id}:${created.client_secret}`).toString('base64')}`;
   const { tenant_id: tenantId, client_id: clientId } = created as Record<string, string>;

@@ -23,6 +23,13 @@ declare module 'vitest' {
 
 const NAMESPACE = 'countersign';
 
+const TEST_SERVER = [
+  'history.timerProcessorMaxTimeShift="1ms"',
+  'system.namespaceCacheRefreshInterval="200ms"',
+  'matching.numTaskqueueReadPartitions=1',
+  'matching.numTaskqueueWritePartitions=1',
+];
+
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dataDir = await mkdtemp(join(tmpdir(), 'countersign-test-'));
   await chmod(dataDir, 0o755);
@@ -75,6 +82,7 @@ async function temporal(dataDir: string, keeper: Keeper) {
     uiPort: null,
     namespace: NAMESPACE,
     inMemory: true,
+    dynamicConfig: TEST_SERVER,
     keeper,
   });
   return { address: server.address, stop: server.stop };

@@ -48,6 +48,7 @@ import { installTestRuntime } from '../setup/temporal-runtime.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
 import { wireServices } from './engine-services.ts';
 import { type ScriptedReceiver, startScriptedReceiver } from './scripted-receiver.ts';
+import { shortenWaits } from './short-waits.ts';
 
 /** What the stores of attempts are asked, for those that fail on purpose. */
 export type AttemptStore = typeof attemptStore;
@@ -178,14 +179,16 @@ export async function createEngine(
             namespace,
             taskQueues,
             activities: {
-              ...(options.wrap ?? wrap)({
-                ...createWebhookDeliveryActivities({
-                  attempts,
-                  attemptRecords,
-                  deliveries: services.deliveries,
+              ...(options.wrap ?? wrap)(
+                shortenWaits({
+                  ...createWebhookDeliveryActivities({
+                    attempts,
+                    attemptRecords,
+                    deliveries: services.deliveries,
+                  }),
+                  ...createEndpointRecoveryActivities({ recovery: services.recoveries }),
                 }),
-                ...createEndpointRecoveryActivities({ recovery: services.recoveries }),
-              }),
+              ),
               ...createWebhookSecretRotationActivities(services),
               ...createBulkRecoveryActivities(services),
             },

@@ -1,18 +1,17 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createApi } from '../../../src/app/local/demo/api.ts';
 import { findFreePort } from '../../../src/app/local/ports.ts';
 import { identify } from '../../../src/app/local/processes.ts';
-import { buildStack, removeBuild } from './stack.ts';
+import { buildStack } from './stack.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 let build = '';
-beforeAll(() => {
-  build = buildStack();
+beforeAll(async () => {
+  build = await buildStack();
 });
-afterAll(removeBuild);
 
 function runDemo(dataDir: string) {
   const env = { ...process.env, DATA_DIR: dataDir };

@@ -2,12 +2,9 @@ import { existsSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync }
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { isAlive } from '../../../src/app/local/processes.ts';
-import { buildStack, cloneWithStub, createStack, keeperOf, removeBuild } from './stack.ts';
-
-beforeAll(() => void buildStack());
-afterAll(removeBuild);
+import { cloneWithStub, createStack, keeperOf } from './stack.ts';
 
 async function query<Row extends pg.QueryResultRow>(url: string, text: string): Promise<Row[]> {
   const client = new pg.Client({ connectionString: url });

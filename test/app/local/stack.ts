@@ -1,5 +1,6 @@
-// A local stack around roles that do nothing: built once a test file, each start in a session of its own with its own data and ports.
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+// A local stack around roles that do nothing: built once for a state of the sources, each start in a session of its own with its own
+// data and ports.
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -8,39 +9,63 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { expect, onTestFinished } from 'vitest';
 import { tryPort } from '../../../src/app/local/ports.ts';
 import { isAlive } from '../../../src/app/local/processes.ts';
 import type { RunState } from '../../../src/app/local/run-file.ts';
+import { workflowBundle } from '../../setup/workflow-bundle.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 export const STUB = fileURLToPath(new URL('./stub-main.mjs', import.meta.url));
 const ROOT = resolve('.');
-const BUILD = join(ROOT, '.data', `test-stack-${process.pid}`);
+const BUILDS = join(ROOT, '.data', 'test-stacks');
+const HOUR = 3_600_000;
 
-/** Compiles without checking: types are the check's business. */
-export function buildStack(): string {
-  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-  const args = [tsc, '-p', 'tsconfig.build.json', '--noCheck', '--outDir', BUILD];
-  execFileSync(process.execPath, args, { stdio: 'inherit' });
-  const folder = join(ROOT, 'src/app/local');
-  for (const name of readdirSync(folder).filter((file) => file.endsWith('.mjs'))) {
-    cpSync(join(folder, name), join(BUILD, 'src/app/local', name));
+const sources: { hashSources(root: string): string } = await import(join(ROOT, 'scripts/sources.mjs'));
+
+/** @returns the folder of a build with its workflow bundle, which all test processes share */
+export async function buildStack(): Promise<string> {
+  const build = join(BUILDS, sources.hashSources(ROOT).slice(0, 16));
+  if (existsSync(build)) return build;
+  const own = `${build}.${process.pid}`;
+  await compile(own);
+  writeFileSync(join(own, 'workflow-bundle.js'), (await workflowBundle()).code);
+  try {
+    renameSync(own, build);
+  } catch {
+    // Another process was faster.
+    rmSync(own, { recursive: true, force: true });
   }
-  return BUILD;
+  // Another run of this clone may still use the build before.
+  for (const old of readdirSync(BUILDS).map((name) => join(BUILDS, name))) {
+    const { mtimeMs } = statSync(old, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() };
+    if (old !== build && Date.now() - mtimeMs > HOUR) rmSync(old, { recursive: true, force: true });
+  }
+  return build;
 }
 
-export function removeBuild(): void {
-  rmSync(BUILD, { recursive: true, force: true });
+/** Compiles without checking: types are the check's business. */
+async function compile(outDir: string): Promise<void> {
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  const args = [tsc, '-p', 'tsconfig.build.json', '--noCheck', '--outDir', outDir];
+  await promisify(execFile)(process.execPath, args);
+  const folder = join(ROOT, 'src/app/local');
+  for (const name of readdirSync(folder).filter((file) => file.endsWith('.mjs'))) {
+    cpSync(join(folder, name), join(outDir, 'src/app/local', name));
+  }
 }
 
 /** Data folder, ports and variables for as many starts as a test likes; what is left over at its end is killed. */
 export async function createStack(variables: Readonly<Record<string, string>> = {}) {
+  const build = await buildStack();
   const dataDir = temporaryFolder();
   chmodSync(dataDir, 0o755);
   const journal = join(dataDir, 'journal');
@@ -57,7 +82,7 @@ export async function createStack(variables: Readonly<Record<string, string>> = 
     ...process.env,
     NODE_ENV: 'development',
     PATH: existsSync(join(kept, 'temporal')) ? `${kept}:${process.env.PATH}` : process.env.PATH,
-    ...{ STUB_BUILD: BUILD, STUB_JOURNAL: journal, DATA_DIR: dataDir, HOST: '127.0.0.1' },
+    ...{ STUB_BUILD: build, STUB_JOURNAL: journal, DATA_DIR: dataDir, HOST: '127.0.0.1' },
     ...{ PORT: port, METRICS_PORT: metrics, TEMPORAL_PORT: temporal, TEMPORAL_UI_PORT: ui },
     ...variables,
   };
@@ -142,7 +167,6 @@ export async function cloneWithStub(): Promise<string> {
   cpSync(join(ROOT, 'node_modules/.package-lock.json'), join(clone, 'node_modules/.package-lock.json'));
   mkdirSync(join(clone, 'dist/src'), { recursive: true });
   writeFileSync(join(clone, 'dist/src/main.js'), `await import(${JSON.stringify(`file://${STUB}`)});\n`);
-  const sources: { hashSources(root: string): string } = await import(join(ROOT, 'scripts/sources.mjs'));
   writeFileSync(join(clone, 'dist/.sources'), sources.hashSources(clone));
   return clone;
 }

@@ -1,14 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { Connection } from '@temporalio/client';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { findFreePort } from '../../../src/app/local/ports.ts';
 import { useExternalTemporal } from '../../../src/app/local/temporal-external.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
 import { knowsSearchAttributes } from '../../../src/platform/temporal/namespace.ts';
-import { buildStack, createStack, removeBuild } from './stack.ts';
-
-beforeAll(() => void buildStack());
-afterAll(removeBuild);
+import { createStack } from './stack.ts';
 
 describe('a Temporal server that is not ours', () => {
   it.each([

@@ -9,7 +9,7 @@ import { findFreePort } from '../../../src/app/local/ports.ts';
 import { makeUnreleased } from '../../platform/database/unreleased-database.ts';
 import { createEmptyDatabase, createTestDatabase } from '../../setup/database.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
-import { buildStack, removeBuild } from '../local/stack.ts';
+import { buildStack } from '../local/stack.ts';
 import { temporaryFolder } from '../local/temporary-folder.ts';
 
 const KEY = Buffer.alloc(32, 1).toString('base64');
@@ -20,7 +20,7 @@ let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let base: Record<string, string>;
 
 beforeAll(async () => {
-  main = join(buildStack(), 'src/main.js');
+  main = join(await buildStack(), 'src/main.js');
   test = await createTestDatabase();
   base = {
     PATH: process.env.PATH ?? '',
@@ -36,7 +36,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await test?.drop();
-  removeBuild();
 });
 
 /** Runs `countersign` with these arguments; it is ended with the test at the latest. */

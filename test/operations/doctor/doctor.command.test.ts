@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { findFreePort } from '../../../src/app/local/ports.ts';
-import { buildStack, removeBuild } from '../../app/local/stack.ts';
+import { buildStack } from '../../app/local/stack.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { eventually } from '../../workflows/delivery-engine.ts';
 
@@ -20,7 +20,7 @@ let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let env: Record<string, string>;
 
 beforeAll(async () => {
-  main = join(buildStack(), 'src/main.js');
+  main = join(await buildStack(), 'src/main.js');
   test = await createTestDatabase();
   env = {
     PATH: process.env.PATH ?? '',
@@ -36,7 +36,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await test?.drop();
-  removeBuild();
 });
 
 function start(args: readonly string[], variables: Record<string, string> = {}) {

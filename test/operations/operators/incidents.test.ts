@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { obtainTemporal } from '../../../src/app/local/temporal-program.ts';
 import { bundleWorkflows } from '../../../src/platform/temporal/bundle.ts';
 import { ensureNamespace } from '../../../src/platform/temporal/namespace.ts';
-import { buildStack, removeBuild } from '../../app/local/stack.ts';
+import { buildStack } from '../../app/local/stack.ts';
 import { AUTHORITY_FILE } from '../../webhooks/receiver/local-receiver.ts';
 import { eventually } from '../../workflows/delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from '../../workflows/endpoint-engine.ts';
@@ -53,7 +53,7 @@ async function startReceiver() {
 }
 
 beforeAll(async () => {
-  const main = join(buildStack(), 'src/main.js');
+  const main = join(await buildStack(), 'src/main.js');
   // A namespace of its own: batches, and the doctor, act on all workflows there.
   const address = inject('temporalAddress');
   const namespace = `incidents-${randomUUID()}`;
@@ -99,7 +99,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await engine?.close();
   await receiver?.close();
-  removeBuild();
 });
 
 /** Runs the one line under the heading that contains the words. @returns what it wrote */

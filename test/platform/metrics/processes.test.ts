@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { findFreePort } from '../../../src/app/local/ports.ts';
-import { buildStack, removeBuild } from '../../app/local/stack.ts';
+import { buildStack } from '../../app/local/stack.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
 import { type Family, parseExposition } from './prometheus-text.ts';
@@ -85,7 +85,7 @@ async function post(token: string, path: string, body: unknown): Promise<Respons
 }
 
 beforeAll(async () => {
-  main = join(buildStack(), 'src/main.js');
+  main = join(await buildStack(), 'src/main.js');
   test = await createTestDatabase();
   proxy = await createStallingProxy(test.url);
   const made = start(['tenant', 'create', 'demo', '--json']);
@@ -110,7 +110,6 @@ afterAll(async () => {
   receiver.close();
   await proxy?.close();
   await test?.drop();
-  removeBuild();
 });
 
 it('an api and a worker answer on ports of their own', async () => {

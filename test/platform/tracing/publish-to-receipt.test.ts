@@ -27,7 +27,7 @@ afterAll(() => receiver?.close());
 
 async function startWorker(environment: Record<string, string>) {
   const port = await findFreePort();
-  const child = spawn(process.execPath, [join(buildStack(), 'src/main.js'), 'worker'], {
+  const child = spawn(process.execPath, [join(await buildStack(), 'src/main.js'), 'worker'], {
     env: { ...environment, METRICS_PORT: String(port) },
     stdio: ['ignore', 'inherit', 'inherit'],
   });
