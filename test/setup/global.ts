@@ -23,8 +23,8 @@ declare module 'vitest' {
 
 const NAMESPACE = 'countersign';
 
+/** Namespaces of single tests are known sooner, and a queue that few poll is one partition. */
 const TEST_SERVER = [
-  'history.timerProcessorMaxTimeShift="1ms"',
   'system.namespaceCacheRefreshInterval="200ms"',
   'matching.numTaskqueueReadPartitions=1',
   'matching.numTaskqueueWritePartitions=1',

@@ -21,6 +21,17 @@ const TYPE_FLAGS: Readonly<Record<SearchAttributeType, string>> = {
   KEYWORD_LIST: 'KeywordList',
 };
 
+/**
+ * The server has one shard, which by default loads new tasks 20 times a second, so that each step of each workflow waits
+ * for the next load; and it has one clock, so that no timer needs to be late by the second that clocks may differ.
+ */
+const ONE_SHARD = [
+  'history.transferProcessorMaxPollRPS=2000',
+  'history.timerProcessorMaxPollRPS=2000',
+  'history.visibilityProcessorMaxPollRPS=2000',
+  'history.timerProcessorMaxTimeShift="1ms"',
+] as const;
+
 /** After SIGTERM it ends in about 1.5 s. */
 const TEMPORAL_END: PartEnd = { order: 3, grace: 15_000, signals: ['SIGTERM', 'SIGKILL'] };
 
@@ -94,6 +105,7 @@ function argumentsOf(options: TemporalOptions): string[] {
     'system.forceSearchAttributesCacheRefreshOnRead=false',
     'matching.useNewMatcher=true',
     'matching.enableFairness=true',
+    ...ONE_SHARD,
     ...dynamicConfig,
   ];
   return [
