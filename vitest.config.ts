@@ -4,8 +4,20 @@ import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/setup/longest-first.ts';
 
 const architecture = 'test/architecture.test.ts';
-/** Kills at each step of real processes take minutes: only `.ci/run`, which sets CI, runs them. */
-const kills = process.env.CI === undefined ? ['test/faults/rotation-kills.test.ts'] : [];
+
+/**
+ * Real processes that are killed and raced, and ten thousand deliveries that wait: minutes each, most of the time on all
+ * processors. `npm test` leaves them out; `npm run test:long` and `.ci/run` have them, alone on the machine.
+ */
+const long = [
+  'test/faults/*.test.ts',
+  'test/webhooks/endpoints/waiting-crowd.test.ts',
+  'test/app/local/local-stack-kills.test.ts',
+];
+
+// Tests wait more than they compute, for timers and servers: two cores would otherwise have one file at a time.
+const maxWorkers = Math.max(4, availableParallelism());
+const globalSetup = ['test/setup/global.ts'];
 
 export default defineConfig({
   test: {
@@ -13,8 +25,6 @@ export default defineConfig({
     // A file leaves nothing behind but its modules: loading them anew for each file took a third of a run.
     isolate: false,
     setupFiles: ['test/setup/leave-nothing.ts'],
-    // Tests wait more than they compute, for timers and servers: two cores would otherwise have one file at a time.
-    maxWorkers: Math.max(4, availableParallelism()),
     testTimeout: 90_000,
     hookTimeout: 120_000,
     teardownTimeout: 60_000,
@@ -22,15 +32,20 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     env: { NODE_ENV: 'test', TZ: 'UTC' },
     projects: [
-      { extends: true, test: { name: 'architecture', include: [architecture] } },
+      { extends: true, test: { name: 'architecture', include: [architecture], maxWorkers } },
       {
         extends: true,
         test: {
           name: 'service',
           include: ['test/**/*.test.ts'],
-          exclude: [architecture, ...kills],
-          globalSetup: ['test/setup/global.ts'],
+          exclude: [architecture, ...long],
+          globalSetup,
+          maxWorkers,
         },
+      },
+      {
+        extends: true,
+        test: { name: 'long', include: long, globalSetup, maxWorkers: 2, sequence: { groupOrder: 1 } },
       },
     ],
   },

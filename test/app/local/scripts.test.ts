@@ -65,9 +65,17 @@ describe('the last line of .ci/run', () => {
   ])('counts when %s', (_, report, checked, tested, line, code) => {
     const file = join(temporaryFolder(), 'report.json');
     if (report !== null) writeFileSync(file, JSON.stringify(report));
-    const args = [join(SCRIPTS, 'count.mjs'), file, String(checked), String(tested)];
+    const args = [join(SCRIPTS, 'count.mjs'), String(checked), file, String(tested)];
     const { stdout, status } = spawnSync(process.execPath, args, { encoding: 'utf8' });
     expect([stdout, status]).toEqual([`${line}\n`, code]);
+  });
+
+  it('adds up two runs, one of which fails without a report', () => {
+    const file = join(temporaryFolder(), 'report.json');
+    writeFileSync(file, JSON.stringify({ testResults: [suite('passed', 'passed')] }));
+    const args = [join(SCRIPTS, 'count.mjs'), '0', file, '0', `${file}.none`, '1'];
+    const { stdout, status } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    expect([stdout, status]).toEqual(['2 passed, 1 failed\n', 1]);
   });
 });
 
