@@ -40,8 +40,10 @@ async function startRelay() {
   const started: string[] = [];
   const failures: unknown[] = [];
   let looks = 0;
+  let looksAtStart = 0;
   const start = async ({ deliveryId }: { deliveryId: string }) => {
     started.push(deliveryId);
+    looksAtStart = looks;
     return 'started' as const;
   };
   const relay = createRelayService({
@@ -64,12 +66,12 @@ async function startRelay() {
     settings: { ...RELAY_SETTINGS, poll: NEVER, idlePoll: NEVER },
   });
   ({ stop } = await relay.start());
-  return { relay, started, failures, looks: () => looks };
+  return { relay, started, failures, looks: () => looks, looksAtStart: () => looksAtStart };
 }
 
 it('a lone event of another tenant goes out with the first look that could find it', async () => {
   const quiet = await rooms.subscribe({}, '/t/acme');
-  const { relay, started, failures, looks } = await startRelay();
+  const { relay, started, failures, looks, looksAtStart } = await startRelay();
   await eventually(() => looks() === PAGES, 'a look at every lane');
   await sleep(300);
   expect(looks()).toBe(PAGES);
@@ -77,6 +79,6 @@ it('a lone event of another tenant goes out with the first look that could find 
   const [delivery = ''] = await rooms.publish(quiet);
   relay.poke();
   await eventually(() => started.includes(delivery), 'the start');
-  expect(looks()).toBeLessThanOrEqual(2 * PAGES + 1);
+  expect(looksAtStart()).toBeLessThanOrEqual(2 * PAGES + 1);
   expect(failures).toEqual([]);
 });
