@@ -1,31 +1,44 @@
 // Async hooks that stay on make every await of a process cost double.
-import { executionAsyncId } from 'node:async_hooks';
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import { expect, inject, it } from 'vitest';
-import {
-  createLazyConnection,
-  probeTemporal,
-  probeWithoutHooks,
-} from '../../../src/platform/temporal/client.ts';
+import { buildStack } from '../local/stack.ts';
 
-/** Whether promises have ids: they have them while a hook or an AsyncLocalStorage is in use. */
-async function areHooksOn(): Promise<boolean> {
+/** Promises have ids while a hook or an AsyncLocalStorage is in use. In a process of its own: test runners use both. */
+const PROGRAM = `
+import { executionAsyncId } from 'node:async_hooks';
+const [, module, settings] = process.argv;
+const { createLazyConnection, probeTemporal, probeWithoutHooks } = await import(module);
+const connection = createLazyConnection(JSON.parse(settings));
+const areHooksOn = async () => {
   await new Promise((resolve) => setImmediate(resolve));
   await Promise.resolve();
   return executionAsyncId() !== 0;
-}
+};
+const before = await areHooksOn();
+const probed = await probeTemporal(connection, JSON.parse(settings));
+const during = await areHooksOn();
+const probedAgain = await probeWithoutHooks(connection, JSON.parse(settings));
+const after = await areHooksOn();
+console.log(JSON.stringify({ before, probed, during, probedAgain, after }));
+await connection.close();
+`;
 
 it('a probe of Temporal by the api leaves no async hooks on', async () => {
   const address = inject('temporalAddress');
   const port = Number(address.split(':')[1]);
   const settings = { address, port, namespace: inject('temporalNamespace'), variables: {} };
-  const connection = createLazyConnection(settings);
-  const before = await areHooksOn();
-  expect(await probeTemporal(connection, settings)).toBe(true);
-  const during = await areHooksOn();
-  expect(await probeWithoutHooks(connection, settings)).toBe(true);
-  const after = await areHooksOn();
-  await connection.close();
-  expect({ before, after }).toEqual({ before: false, after: false });
+  const module = pathToFileURL(join(await buildStack(), 'src/platform/temporal/client.js')).href;
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    '--input-type=module',
+    '--eval',
+    PROGRAM,
+    module,
+    JSON.stringify(settings),
+  ]);
   // From Node.js 24 on, AsyncLocalStorage needs no hooks.
-  expect(during).toBe(Number.parseInt(process.versions.node, 10) < 24);
+  const during = Number.parseInt(process.versions.node, 10) < 24;
+  expect(JSON.parse(stdout)).toEqual({ before: false, probed: true, during, probedAgain: true, after: false });
 });

@@ -70,6 +70,7 @@ describe('a delivery', () => {
       completed_at: null,
       workflow_id: `delivery/${delivery}/1`,
       workflow_url: `http://localhost:8233/namespaces/countersign/workflows/delivery%2F${delivery}%2F1`,
+      workflow_reason: null,
     };
     const attempt = {
       started_at: expect.any(String),
@@ -104,7 +105,7 @@ describe('a delivery', () => {
   it('has no workflow while none was needed', async () => {
     const { delivery } = await given("status = 'pending'");
     const { body } = await rooms.send('GET', `${ALL}/${delivery}`);
-    expect([body.workflow_id, body.workflow_url]).toEqual([null, null]);
+    expect([body.workflow_id, body.workflow_url, body.workflow_reason]).toEqual([null, null, 'not_tried']);
   });
 
   it('is not found by another tenant, below another subscription, or by another id', async () => {
