@@ -6,17 +6,19 @@ import { LongestFirst } from './test/setup/longest-first.ts';
 const architecture = 'test/architecture.test.ts';
 
 /**
- * Real processes that are killed and raced, and ten thousand deliveries that wait: minutes each, most of the time on all
- * processors. `npm test` leaves them out; `npm run test:long` and `.ci/run` have them, alone on the machine.
+ * Real processes that are killed, cut off and raced, and ten thousand deliveries that wait: minutes each, most of the
+ * time on all processors. `npm test` leaves them out; `npm run test:long` and `.ci/run` have them, alone on the machine.
  */
 const long = [
   'test/faults/*.test.ts',
+  'test/webhooks/deliveries/faults.test.ts',
+  'test/operations/operators/incidents.test.ts',
   'test/webhooks/endpoints/waiting-crowd.test.ts',
   'test/app/local/local-stack-kills.test.ts',
 ];
 
 // Tests wait more than they compute, for timers and servers: two cores would otherwise have one file at a time.
-const maxWorkers = Math.max(4, availableParallelism());
+const maxWorkers = Math.max(5, availableParallelism());
 const globalSetup = ['test/setup/global.ts'];
 
 export default defineConfig({

@@ -40,5 +40,11 @@ it('a probe of Temporal by the api leaves no async hooks on', async () => {
   ]);
   // From Node.js 24 on, AsyncLocalStorage needs no hooks.
   const during = Number.parseInt(process.versions.node, 10) < 24;
-  expect(JSON.parse(stdout)).toEqual({ before: false, probed: true, during, probedAgain: true, after: false });
+  expect(JSON.parse(stdout)).toEqual({
+    before: false,
+    probed: true,
+    during,
+    probedAgain: true,
+    after: false,
+  });
 });

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { HoldLength } from '../../../src/webhooks/endpoints/host-hold.ts';
+import { RECOVERY_SETTINGS } from '../../../src/webhooks/endpoints/recovery-settings.ts';
 import { createTenantContext } from '../../events/fixture.ts';
 import { createOperatorRooms, type OperatorRooms } from '../../operations/operators/operator-rooms.ts';
 import { eventually } from '../../workflows/delivery-engine.ts';
@@ -14,7 +15,9 @@ describe.each(['all', 'retries'] as const)('a held host, with DELIVERY_WORKFLOWS
   let engine: EndpointEngine;
   let rooms: OperatorRooms;
   beforeAll(async () => {
-    engine = await createEndpointEngine(mode);
+    engine = await createEndpointEngine(mode, {
+      recovery: { ...RECOVERY_SETTINGS, failingMs: 0, probeDelaysMs: [600_000] },
+    });
     rooms = createOperatorRooms(engine.database, engine.notifier);
     await engine.startProcess();
     engine.startRunner();
