@@ -2,6 +2,7 @@
 // `npm run bench -- deliveries`: deliveries a second, from the publish call to the receiver; --rate 50 for their latency, --mode all;
 // --receiver away: it answers 503 for 3 s; --receiver first: it refuses the first attempt of each delivery, with Retry-After: 1.
 // `npm run bench -- challenge-expiry --rate 1000 --seconds 60`: what a minute of challenges costs Temporal; takes two minutes longer.
+// `npm run bench -- compare ../before . deliveries --rate 50 --rounds 3`: two clones in turn. --json prints figures for programs.
 // Figures of one machine mean nothing elsewhere: read the ratios. Bounded in time; everything stays on loopback.
 import { parseArgs } from 'node:util';
 import '../scripts/require-node.mjs';
@@ -20,9 +21,14 @@ const { positionals, values } = parseArgs({
     workers: { type: 'string', default: '1' },
     endpoints: { type: 'string', default: '1' },
     receiver: { type: 'string', default: 'healthy' },
+    json: { type: 'boolean', default: false },
   },
 });
 const SCENARIOS = ['tokens', 'challenges', 'deliveries', 'challenge-expiry'];
+if (positionals[0] === 'compare') {
+  await compareClones(positionals.slice(1, 3), positionals.slice(3));
+  process.exit(0);
+}
 const [scenario = 'tokens'] = positionals;
 if (!SCENARIOS.includes(scenario)) {
   process.stderr.write(`Say which: ${SCENARIOS.join(' or ')}.\n`);
@@ -43,21 +49,46 @@ const options = {
 };
 
 await prepare({ build: true });
+const say = (figures, describe) =>
+  process.stdout.write(`${values.json ? JSON.stringify(figures) : describe(figures)}\n`);
 if (scenario === 'deliveries') {
   const { measureDeliveries } = await import('./deliveries.mjs');
-  process.stdout.write(`${describeDeliveries(await measureDeliveries(options))}\n`);
+  say(await measureDeliveries(options), describeDeliveries);
 } else if (scenario === 'challenge-expiry') {
   const { measureChallengeExpiry } = await import('./challenge-expiry.mjs');
-  process.stdout.write(
-    `${describeChallenges(await measureChallengeExpiry({ ...options, rate: options.rate || 1_000 }))}\n`,
-  );
+  say(await measureChallengeExpiry({ ...options, rate: options.rate || 1_000 }), describeChallenges);
 } else {
   const { compare } = await import('./compare.mjs');
-  const rows = await compare(options);
-  process.stdout.write(
-    `${scenario}, ${options.connections} connections, ${options.seconds} s × ${options.rounds} each\n`,
+  say(await compare(options), describe);
+}
+
+/** Passes all other options on, but for `--rounds`, which counts the runs of each clone here. */
+async function compareClones(folders, rest) {
+  if (folders.length < 2 || rest.length === 0) {
+    process.stderr.write('Say which: compare <folder> <folder> <scenario> [options].\n');
+    process.exit(2);
+  }
+  const { alternate } = await import('./alternate.mjs');
+  const { rounds, json, ...passed } = values;
+  const words = Object.entries(passed).flatMap(([name, value]) =>
+    value ? [`--${name}`, String(value)] : [],
   );
-  process.stdout.write(`${describe(rows)}\n`);
+  const rows = await alternate(folders, [...rest, '--rounds', '1', ...words], bounded(rounds, 1, 10));
+  if (json) process.stdout.write(`${JSON.stringify(rows)}\n`);
+  else
+    for (const {
+      name,
+      values: [before, after],
+      ratio,
+    } of rows)
+      process.stdout.write(`${name.padEnd(24)} ${shown(before)} → ${shown(after)}  × ${ratio.toFixed(2)}\n`);
+}
+
+function shown(values) {
+  return values
+    .map((value) => value.toPrecision(3))
+    .join(', ')
+    .padEnd(36);
 }
 
 function oneOf(text, known) {
@@ -74,6 +105,7 @@ function bounded(text, least, most) {
 }
 
 function describe({ floor, service }) {
+  const title = `${scenario}, ${options.connections} connections, ${options.seconds} s × ${options.rounds} each`;
   const line = (name, { rate, p50, p99, failures, cpu, postgres }) =>
     [
       name.padEnd(12),
@@ -84,6 +116,7 @@ function describe({ floor, service }) {
     ].join('  ');
   const ratio = (name, of) => `${name} ${(of(service) / of(floor)).toFixed(2)}`;
   return [
+    title,
     line('floor', floor),
     line('countersign', service),
     `ratio to the floor: ${ratio('rate', (row) => row.rate)}, ${ratio('process CPU', (row) => row.cpu)}, ${ratio('all CPU', (row) => row.cpu + row.postgres)}`,

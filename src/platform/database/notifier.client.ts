@@ -74,17 +74,21 @@ export function createOutboxNotifier({
     }
   };
 
+  const send = (): void => {
+    timer = undefined;
+    lastPoke = performance.now();
+    sending = sending.then(notify);
+  };
+
   return {
     poke: (): void => {
       if (closed || timer !== undefined) return;
       // The first notification is sent immediately. Notifications within the next milliseconds share one NOTIFY.
-      const wait = Math.max(0, lastPoke + COALESCE_MS - performance.now());
-      timer = setTimeout(() => {
-        timer = undefined;
-        lastPoke = performance.now();
-        sending = sending.then(notify);
-      }, wait);
+      const wait = lastPoke + COALESCE_MS - performance.now();
+      if (wait <= 0) send();
+      else timer = setTimeout(send, wait);
     },
+
     close: async (): Promise<void> => {
       closed = true;
       clearTimeout(timer);

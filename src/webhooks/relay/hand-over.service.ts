@@ -156,7 +156,11 @@ export function createHandOver({
       };
       const outcome = await viaTemporal(() =>
         traced(work, `StartWorkflow:${DELIVERY_WORKFLOW}`, (trace) => starter.start({ ...request, trace })),
-      );
+      ).catch((error: unknown) => {
+        window.narrow();
+        throw error;
+      });
+      window.widen();
       settlement.done(work, true);
       if (outcome === 'exists') slots.remove(work.deliveryId);
       if (outcome === 'eager' && local) await attempt.promise;

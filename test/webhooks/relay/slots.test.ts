@@ -141,4 +141,33 @@ describe('the window of starts', () => {
     await runs[3];
     expect(order).toEqual([0, 1, 2, 3]);
   });
+
+  it('halves with each start that failed, down to two, and grows again with those that succeed', async () => {
+    const window = createStartWindow(16);
+    let held = 0;
+    const fill = async () => {
+      const releases: (() => void)[] = [];
+      for (let n = 0; n < 40; n += 1)
+        void window.acquire().then((release) => {
+          held += 1;
+          releases.push(release);
+        });
+      await new Promise((resolve) => setImmediate(resolve));
+      const width = held;
+      // Each that is given back admits another, until all 40 had their turn.
+      while (releases.length > 0) {
+        releases.shift()?.();
+        held -= 1;
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      return width;
+    };
+    expect(await fill()).toBe(16);
+    window.narrow();
+    expect(await fill()).toBe(8);
+    for (let n = 0; n < 5; n += 1) window.narrow();
+    expect(await fill()).toBe(2);
+    for (let n = 0; n < 200; n += 1) window.widen();
+    expect(await fill()).toBe(16);
+  });
 });
