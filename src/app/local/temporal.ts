@@ -22,8 +22,8 @@ const TYPE_FLAGS: Readonly<Record<SearchAttributeType, string>> = {
 };
 
 /**
- * The server has one shard, which by default loads new tasks 20 times a second, so that each step of each workflow waits
- * for the next load; and it has one clock, so that no timer needs to be late by the second that clocks may differ.
+ * The server has one shard, which by default loads new tasks 20 times a second: each step of each workflow would wait for
+ * the next load. It has one clock, so no timer needs to be late by the second by which clocks may differ.
  */
 const ONE_SHARD = [
   'history.transferProcessorMaxPollRPS=2000',

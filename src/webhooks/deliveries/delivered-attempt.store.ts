@@ -20,7 +20,8 @@ const SAME_POST = 'attempts.generation = excluded.generation AND attempts.starte
 // The only statement that records a 2xx of an endpoint without failures. Its commit does not wait for the disk, because
 // a success that is lost in a crash of the database is an attempt repeated. It also deletes the outbox row of a first
 // attempt of a relay; the row has the delivery's id. Deliveries are locked in id order, as in all statements that lock
-// several. The bounds of the ids ($14, $15) let it open only their partitions. An attempt is missing in the result when another POST took its number concurrently.
+// several. The bounds of the ids ($14, $15) let it open only their partitions. An attempt is missing in the result when
+// another POST took its number concurrently.
 const RECORD_DELIVERED = `
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)

@@ -26,8 +26,8 @@ export type EndpointFailure = {
 const WATCHED_FROM = 3;
 
 /**
- * For so long after a success that followed a failure, a 503 with `Retry-After` delays only its own delivery: a receiver
- * that refuses some deliveries and takes others is not away.
+ * For so long after a success that followed a failure, a 503 with `Retry-After` delays only its own delivery. A
+ * receiver that refuses some deliveries and takes others is not away.
  */
 const WORKS_FOR = "interval '5 seconds'";
 

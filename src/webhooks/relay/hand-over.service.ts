@@ -39,7 +39,8 @@ export type Manner = { readonly local: boolean; readonly slow: boolean };
 
 /**
  * @param options.firstAttempts makes first attempts in this process
- * @param options.workflows `retries`: all first attempts are made here. `all`: workflows make them, unless Temporal is late
+ * @param options.workflows `retries`: all first attempts are made here. `all`: workflows make them, unless Temporal is
+ *   late
  * @param options.isAlive false when another relay may have taken over the claims of this relay
  */
 export function createHandOver({

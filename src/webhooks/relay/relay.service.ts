@@ -101,8 +101,9 @@ export function createRelayService({
   const settlement = createSettlement({
     write: async ({ marked, unmarked, unused, released }) => {
       if (marked.length + unmarked.length > 0) await store.complete(database, identity, marked, unmarked);
-      if (released.length > 0) await store.release(database, identity, released);
       for (const { id } of [...marked, ...unmarked, ...released]) inHand.delete(id);
+      // From here on this relay may claim the released rows again.
+      if (released.length > 0) await store.release(database, identity, released);
       await store.refund(database, [...unused, ...released]);
     },
   });
@@ -143,7 +144,8 @@ export function createRelayService({
   };
 
   const claimWork = async (kinds: 'all' | 'first'): Promise<number> => {
-    if (slots.isFull()) return 0;
+    workLeft = slots.isFull();
+    if (workLeft) return 0;
     const permits = new Map<string, number>();
     if (after === FIRST_ENDPOINT) nextToken = Number.POSITIVE_INFINITY;
     const open = await readEndpoints();
