@@ -15,7 +15,6 @@ import { call, end, output, ready } from './service.mjs';
 
 const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
 const RECEIVER = fileURLToPath(new URL('./receiver.mjs', import.meta.url));
-const REFUSING = fileURLToPath(new URL('./flaky-receiver.mjs', import.meta.url));
 /** Days of partitions as an installation has them after a month: a statement that is planned anew opens them all. */
 const DAYS = 30;
 const say = (line) => process.stderr.write(`${line}\n`);
@@ -80,7 +79,7 @@ export async function openDeliveryStack({
   const working = Array.from({ length: workers }, () => role('worker'));
   const origin = `http://127.0.0.1:${port}`;
   await ready(`${origin}/readyz`, api);
-  const receiver = kind === 'healthy' ? fork(RECEIVER) : fork(REFUSING, [kind]);
+  const receiver = fork(RECEIVER, [kind]);
   children.push(receiver);
   const [{ port: receiverPort }] = await once(receiver, 'message');
   const basic = `Basic ${Buffer.from(`${tenant.client_id}:${tenant.client_secret}`).toString('base64')}`;

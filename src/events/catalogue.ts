@@ -10,6 +10,7 @@ import { SECURITY } from './catalogue/security.ts';
 import { ORGANIZATIONS, SSO, TENANT_USERS } from './catalogue/tenants.ts';
 import { WEBHOOKS } from './catalogue/webhooks.ts';
 import type { JsonObject } from './event.ts';
+import { candidatesOf } from './filter.ts';
 
 export type { EventType } from './catalogue/event-type.ts';
 
@@ -117,5 +118,5 @@ function bareSchemaOf(data: z.ZodType): JsonSchema {
   return schema;
 }
 
-/** The events of a successful authentication. Most tenants have no subscription to them. */
-export const AUTHENTICATION_EVENTS = ['auth.login.success', 'auth.token.issued'] as const;
+/** The filters of subscriptions that get an event of a successful authentication. Most tenants have no such subscription. */
+export const AUTHENTICATION_FILTERS = candidatesOf(['auth.login.success', 'auth.token.issued']);

@@ -1,6 +1,5 @@
 // SQL that inserts and reads challenges. redemption.store.ts consumes them.
-import { AUTHENTICATION_EVENTS } from '../../events/catalogue.ts';
-import { candidatesOf } from '../../events/filter.ts';
+import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
 import { nestRow } from '../../platform/database/nested-row.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { Challenge, Holder } from './challenge.ts';
@@ -27,9 +26,6 @@ export type NewChallenge = Omit<Challenge, 'createdAt' | 'expiresAt' | 'consumed
   readonly agentId: string;
   readonly keyId: string;
 };
-
-/** The filters of subscriptions that get an event of an authentication. */
-const HEARD_BY = candidatesOf(AUTHENTICATION_EVENTS);
 
 const HOLDER = `
   k.id AS "key.id", k.algorithm AS "key.algorithm", k.public_key AS "key.publicKey", k.fingerprint AS "key.fingerprint",
@@ -148,7 +144,7 @@ export async function load(
   const { rows } = await queryable.query(LOAD, [
     names.map(({ tenantId }) => tenantId),
     names.map(({ id }) => id),
-    HEARD_BY,
+    AUTHENTICATION_FILTERS,
   ]);
   const found = new Map(
     rows.map((row) => {

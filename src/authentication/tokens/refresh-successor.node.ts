@@ -7,8 +7,8 @@ import { hashesEqual, hashSecret } from '../../platform/crypto/opaque-secret.nod
 const PURPOSE = 'countersign:refresh-successor:v1';
 
 /**
- * A successor is the HMAC-SHA256 of its own id and the text of the previous token. The id makes each successor
- * different. Only the client has the previous text, so the database and the master key together are not enough to
+ * The text of a successor is an HMAC-SHA256 over the successor's id and the text of the previous refresh token. The id
+ * makes each successor different. Only the client has the previous text, so the database and the master key together are not enough to
  * compute a live token.
  * @param masterKeys the first key derives new successors; all keys are tried to derive an earlier successor again
  */

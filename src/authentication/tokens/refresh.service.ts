@@ -182,8 +182,8 @@ export function createRefreshService({
   }
 
   /**
-   * Decides on the stored token and does what was decided. @returns undefined when a concurrent request changed the
-   * token
+   * Decides whether the stored token is rotated, repeated or refused, and carries that out.
+   * @returns undefined when a concurrent request changed the token
    * @throws ServiceError `invalid_grant` after a reuse; the end of the family is committed
    */
   async function use(

@@ -1,7 +1,6 @@
 // SQL of applications. Each statement is bound to one tenant and returns no deleted application.
 import { Op } from 'sequelize';
-import { AUTHENTICATION_EVENTS } from '../../events/catalogue.ts';
-import { candidatesOf } from '../../events/filter.ts';
+import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { APPLICATION, type NewApplicationRow } from './application.model.ts';
@@ -31,9 +30,6 @@ type ClientRow = Pick<
   agentStatus: LinkedAgent['status'];
   isHeard: boolean;
 };
-
-/** The filters of subscriptions that get an event of a client's authentication. */
-const HEARD_BY = candidatesOf(AUTHENTICATION_EVENTS);
 
 const FIND_CLIENTS = `
 SELECT application.tenant_id AS "tenantId", application.id, application.name, application.audience, application.scopes,
@@ -142,7 +138,7 @@ export async function findClients(
   const { rows } = await queryable.query<ClientRow>(FIND_CLIENTS, [
     wanted.map(({ tenantId }) => tenantId),
     wanted.map(({ clientId }) => clientId),
-    HEARD_BY,
+    AUTHENTICATION_FILTERS,
   ]);
   const clients = new Map(
     rows.map((row) => [nameOf({ tenantId: row.tenantId, clientId: row.id }), toClient(row)]),

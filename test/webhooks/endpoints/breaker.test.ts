@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createEndpointHealthStore } from '../../../src/webhooks/endpoints/endpoint-health.store.ts';
 import { RECOVERY_SETTINGS } from '../../../src/webhooks/endpoints/recovery-settings.ts';
+import * as relayStore from '../../../src/webhooks/relay/relay.store.ts';
 import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
 
 const health = createEndpointHealthStore(RECOVERY_SETTINGS);
@@ -102,5 +103,34 @@ describe('a Retry-After', () => {
     );
     await fail(id, [0], { holdMs: 60_000 });
     expect(await stateOf(id)).toBe('held');
+  });
+});
+
+describe('a claim of a returning endpoint', () => {
+  it('takes a tried delivery after an odd number of failures, and otherwise a new one', async () => {
+    const id = await rooms.subscribe();
+    const untried = await rooms.publish(id, 3);
+    const relay = await relayStore.register(rooms.database, randomUUID());
+    const tried = randomUUID();
+    const { tenant } = rooms.demo;
+    await rooms.database.query(
+      `INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, kind, rank) VALUES ($1, $2, $3, $1, 'wake', 1)`,
+      [tried, tenant.id, id],
+    );
+    const claimAfter = async (failures: number) => {
+      await rooms.database.query(
+        'UPDATE endpoints SET permits = 1, failures_in_a_row = $2 WHERE subscription_id = $1',
+        [id, failures],
+      );
+      const work = await relayStore.claim(rooms.database, relay, [
+        { tenantId: tenant.id, endpoint: id, quota: 1 },
+      ]);
+      return work.map(({ deliveryId }) => deliveryId);
+    };
+    expect(await claimAfter(2)).toEqual([untried[0]]);
+    expect(await claimAfter(3)).toEqual([tried]);
+    // Where none was tried, a new one is taken.
+    expect(await claimAfter(5)).toEqual([untried[1]]);
+    expect(await claimAfter(0)).toEqual([untried[2]]);
   });
 });
