@@ -180,7 +180,6 @@ export async function load(
   return requests.map((_, index) => found.get(index + 1));
 }
 
-/**
 /** Inserts the row of a POST, unless it was recorded before. @returns the attempt number; `fresh` for a new row */
 export function insertAttempt(
   unit: Transaction,

@@ -13,8 +13,9 @@ import { allocate, type Grant, START_OF_ROTATION } from './allocation.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
 import type { FirstAttemptService } from './first-attempt.service.ts';
 import { createHandOver, type DeliveryWorkflows } from './hand-over.service.ts';
-import type { ReadyEndpoint, RelayIdentity, Work } from './relay.store.ts';
+import type { ReadyEndpoint, Work } from './relay.store.ts';
 import * as relayStore from './relay.store.ts';
+import { createRelayLease } from './relay-lease.service.ts';
 import { createSettlement } from './settlement.service.ts';
 import { createSlots, type SlotLimits, type SlotRoom } from './slots.ts';
 
@@ -48,9 +49,6 @@ export type RelaySettings = {
   readonly [Name in keyof typeof RELAY_SETTINGS]: Widened<(typeof RELAY_SETTINGS)[Name]>;
 };
 type Widened<T> = T extends number ? number : T;
-
-/** The milliseconds after its last beat for which a relay is sure to own its claims. */
-const LEASE = 4_000;
 
 const FIRST_ENDPOINT = {
   tenantId: '00000000-0000-0000-0000-000000000000',
@@ -96,14 +94,14 @@ export function createRelayService({
 }) {
   const slots = createSlots(settings.slots, occupancy);
   const speeds = createEndpointSpeeds();
-  // The rows of the outbox that this process works on, by id.
-  const inHand = new Set<string>();
+  const lease = createRelayLease({ database, store, instance, audit: settings.audit });
+  const { inHand, identity } = lease;
   const settlement = createSettlement({
     write: async ({ marked, unmarked, unused, released }) => {
-      if (marked.length + unmarked.length > 0) await store.complete(database, identity, marked, unmarked);
+      if (marked.length + unmarked.length > 0) await store.complete(database, identity(), marked, unmarked);
       for (const { id } of [...marked, ...unmarked, ...released]) inHand.delete(id);
       // From here on this relay may claim the released rows again.
-      if (released.length > 0) await store.release(database, identity, released);
+      if (released.length > 0) await store.release(database, identity(), released);
       await store.refund(database, [...unused, ...released]);
     },
   });
@@ -115,19 +113,15 @@ export function createRelayService({
     settlement: { ...settlement, removed: ({ id }) => void inHand.delete(id) },
     firstAttempts,
     workflows,
-    isAlive: () => performance.now() - lastBeat < LEASE,
+    isAlive: lease.isAlive,
     onFailure,
     tracing,
   });
-  let identity: RelayIdentity = { instance, epoch: 0 };
   let rotation = START_OF_ROTATION;
   let after = FIRST_ENDPOINT;
   // True when the latest claim did not reach the last endpoint with work. The next claim then follows without a wait.
   let endpointsLeft = false;
   let lastWork = Number.NEGATIVE_INFINITY;
-  let lastBeat = Number.NEGATIVE_INFINITY;
-  let lastAudit = Number.NEGATIVE_INFINITY;
-  let suspects: ReadonlySet<string> = new Set();
   // Endpoints have more work than the latest claim has taken.
   let workLeft = false;
   // Milliseconds until an endpoint with work and a rate may begin another attempt, of the endpoints read in this round.
@@ -172,7 +166,7 @@ export function createRelayService({
     workLeft = shared.grants.length < open.length;
     if (shared.grants.length === 0) return 0;
     const load = workflows === 'retries';
-    const work = await store.claim(database, identity, shared.grants, { kinds, load });
+    const work = await store.claim(database, identity(), shared.grants, { kinds, load });
     const roomOf = new Map(rooms.endpoints.map((room) => [room.endpoint, room]));
     for (const row of work) take(row, roomOf.get(row.endpoint));
     workLeft ||= isAnyUsedUp(shared.grants, work);
@@ -199,7 +193,7 @@ export function createRelayService({
   const claimCommands = async (): Promise<number> => {
     if (handOver.takes() !== 'all') return settings.poll;
     if (handOver.pending() > settings.slots.total.fast + settings.commands) return settings.poll;
-    const commands = await store.claimCommands(database, identity, settings.commands);
+    const commands = await store.claimCommands(database, identity(), settings.commands);
     for (const command of commands) {
       inHand.add(command.id);
       handOver.begin(command, { local: false, slow: false });
@@ -233,27 +227,11 @@ export function createRelayService({
 
   /** Writes the beat, frees the claims of dead relays, and stores the changed speeds of endpoints. */
   const beat = async (): Promise<void> => {
-    const now = performance.now();
-    if (!(await store.beat(database, identity))) identity = await store.register(database, instance);
-    lastBeat = now;
+    await lease.beat();
     if ((await store.takeOver(database)) > 0) poke();
     const changed = speeds.changed();
     if (changed.length > 0) await endpoints.saveSpeeds(database, changed);
-    if (now >= lastAudit + settings.audit) {
-      lastAudit = now;
-      await auditClaims();
-    }
-  };
-
-  /**
-   * Gives back claims of this relay that it has no work for: their answer was lost, or a crash of the database has
-   * undone the end of their work. A claim counts as such when two audits in a row find it.
-   */
-  const auditClaims = async (): Promise<void> => {
-    const unknown = (await store.claims(database, identity)).filter((id) => !inHand.has(id));
-    const lost = unknown.filter((id) => suspects.has(id) && !inHand.has(id));
-    suspects = new Set(unknown);
-    if (lost.length > 0 && (await store.forsake(database, identity, lost)) > 0) poke();
+    if ((await lease.auditClaims()) > 0) poke();
   };
 
   /** Frees slots of attempts that another process made, or that no process made. */
@@ -286,9 +264,7 @@ export function createRelayService({
      * @throws when the database cannot be reached
      */
     start: async (): Promise<{ stop(): Promise<void> }> => {
-      const now = performance.now();
-      identity = await store.register(database, instance);
-      lastBeat = now;
+      await lease.beat();
       const stopListening = monitor.listen({
         begun: (deliveryId) => slots.begin(deliveryId, performance.now()),
         ended: ({ deliveryId, subscriptionId, durationMs }) => {
@@ -307,7 +283,7 @@ export function createRelayService({
           await listener.close();
           // Results that cannot be written are lost. Other relays then take over these claims.
           await settlement.drain();
-          await store.leave(database, identity).catch(onFailure);
+          await lease.leave().catch(onFailure);
         },
       };
     },
