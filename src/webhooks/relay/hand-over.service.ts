@@ -3,11 +3,12 @@
 
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
-import { DELIVERY_WORKFLOW, deliveryWorkflowId } from '../../platform/temporal/names.ts';
+import { DELIVERY_WORKFLOW } from '../../platform/temporal/names.ts';
 import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
 import type { LastAttempt, Step } from '../deliveries/attempt.ts';
 import type { AttemptMonitor } from '../deliveries/attempt-monitor.service.ts';
 import { isUnfinished } from '../deliveries/delivery.ts';
+import { traceDelivery } from './delivery-span.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
 import type { FirstAttemptService } from './first-attempt.service.ts';
 import { createPause } from './pause.ts';
@@ -17,9 +18,6 @@ import { BEGIN_TIMEOUT, type Slots } from './slots.ts';
 import { createStartWindow } from './start-window.ts';
 
 const WINDOW = 16;
-
-/** Milliseconds after which a first attempt no longer waits for Temporal: a late start costs more, so lateness grows. */
-const LATE_MS = 2_000;
 
 /** Which deliveries are workflows: all, or those that their first attempt has not settled. */
 export type DeliveryWorkflows = 'all' | 'retries';
@@ -41,6 +39,8 @@ export type Manner = { readonly local: boolean; readonly slow: boolean };
  * @param options.firstAttempts makes first attempts in this process
  * @param options.workflows `retries`: all first attempts are made here. `all`: workflows make them, unless Temporal is
  *   late
+ * @param options.lateMs age in milliseconds from which a first attempt no longer waits for Temporal: a late start costs
+ *   more, so lateness would grow
  * @param options.isAlive false when another relay may have taken over the claims of this relay
  */
 export function createHandOver({
@@ -51,6 +51,7 @@ export function createHandOver({
   settlement,
   firstAttempts,
   workflows,
+  lateMs,
   isAlive,
   onFailure,
   tracing = NO_TRACING,
@@ -63,6 +64,7 @@ export function createHandOver({
   settlement: Settlement;
   firstAttempts: FirstAttemptService;
   workflows: DeliveryWorkflows;
+  lateMs: number;
   isAlive: () => boolean;
   onFailure: (error: unknown) => void;
   tracing?: Pick<Tracing, 'current' | 'span'> | undefined;
@@ -85,7 +87,7 @@ export function createHandOver({
   const isDirect = ({ kind, attemptCount, ageMs }: Work): boolean =>
     kind === 'first' &&
     attemptCount === 0 &&
-    (workflows === 'retries' || ageMs > LATE_MS || isTemporalPaused());
+    (workflows === 'retries' || ageMs > lateMs || isTemporalPaused());
 
   /** Calls Temporal. A failure begins a pause before the next call. @throws the error of the call */
   const viaTemporal = async <T>(call: () => Promise<T>): Promise<T> => {
@@ -97,23 +99,6 @@ export function createHandOver({
       temporalPause.begin();
       throw error;
     }
-  };
-
-  /** Runs the call; for a traced publication in a span, whose `traceparent` the call receives. */
-  const traced = <T>(
-    { trace, deliveryId, generation, tenantId }: Work,
-    name: string,
-    call: (trace: string | undefined) => Promise<T>,
-  ): Promise<T> => {
-    if (!trace) return call(undefined);
-    const attributes = {
-      'countersign.delivery_id': deliveryId,
-      'countersign.tenant_id': tenantId,
-      temporalWorkflowId: deliveryWorkflowId(deliveryId, generation),
-    };
-    return tracing.span(name, { kind: 'producer', parent: trace, attributes }, () =>
-      call(tracing.current() ?? trace),
-    );
   };
 
   /** `promise` resolves when the attempt has begun in this process, after a time-out, or after `cancel`. */
@@ -156,7 +141,9 @@ export function createHandOver({
         grant: made === undefined ? work.epoch : undefined,
       };
       const outcome = await viaTemporal(() =>
-        traced(work, `StartWorkflow:${DELIVERY_WORKFLOW}`, (trace) => starter.start({ ...request, trace })),
+        traceDelivery(tracing, work, `StartWorkflow:${DELIVERY_WORKFLOW}`, (trace) =>
+          starter.start({ ...request, trace }),
+        ),
       ).catch((error: unknown) => {
         window.narrow();
         throw error;
@@ -173,7 +160,7 @@ export function createHandOver({
 
   const attempt = async (work: Work, makes: FirstAttemptService): Promise<void> => {
     if (isPaused() || !isAlive()) return giveBack(work);
-    const first = await traced(work, 'first attempt', () => makes.make(work));
+    const first = await makes.make(work);
     slots.remove(work.deliveryId);
     if (first.kind === 'release') return giveBack(work);
     if (first.kind === 'done') return first.removed ? settlement.removed(work) : settlement.done(work, false);

@@ -35,6 +35,8 @@ export const RELAY_SETTINGS = {
   gap: 5,
   leastWait: 20,
   beat: 1_000,
+  /** The age from which a first attempt no longer waits for Temporal. */
+  late: 2_000,
   /** The least milliseconds between two searches for commands. */
   commandGap: 100,
   /** Milliseconds between two comparisons of the claims with the work in hand. */
@@ -113,6 +115,7 @@ export function createRelayService({
     settlement: { ...settlement, removed: ({ id }) => void inHand.delete(id) },
     firstAttempts,
     workflows,
+    lateMs: settings.late,
     isAlive: lease.isAlive,
     onFailure,
     tracing,
