@@ -100,9 +100,11 @@ async function runApi(config: Config): Promise<void> {
   const http = createHttpServer(app, config);
   let listener: Listener | undefined;
   let operations: { close(): void } | undefined;
+  let attempting: { stop(): Promise<void> } | undefined;
   onStop(async () => {
     health.beginDrain();
     await Promise.all([http.drain(DRAIN), listener?.drain(DRAIN)]);
+    await attempting?.stop();
     operations?.close();
     await Promise.allSettled([api.close(), temporal.close(), tracing.close()]);
     await platform.close();
@@ -121,6 +123,7 @@ async function runApi(config: Config): Promise<void> {
           ),
   });
   api.revocations.start();
+  attempting = api.directAttempts?.start();
   listener = await listen(http.server, config).catch((error: unknown) => {
     throw explainListen(error, { ...config, variable: 'PORT', part: 'the API' });
   });

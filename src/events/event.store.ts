@@ -12,6 +12,39 @@ export type FanOut = {
   readonly deliveryId: string | null;
 };
 
+/**
+ * The claim of a process on rows of the outbox that it inserts, so that no relay has to find them. At most `room` rows,
+ * `perEndpoint` of an endpoint, none of the endpoints in `full` or with a 90th percentile of `slowMs` or more.
+ */
+export type ClaimAtBirth = {
+  readonly instance: string;
+  readonly epoch: number;
+  readonly room: number;
+  readonly perEndpoint: number;
+  readonly full: readonly string[];
+  readonly slowMs: number;
+};
+
+/** A new delivery whose row of the outbox the inserting process has claimed, with what its first attempt needs. */
+export type ClaimedDelivery = {
+  readonly deliveryId: string;
+  readonly event: EventRecord;
+  readonly subscriptionId: string;
+  readonly host: string;
+  readonly endpointEpoch: number;
+  readonly endpointCap: number;
+  readonly url: string;
+  readonly maxAge: number;
+  readonly secretSealed: Buffer;
+  readonly nextSecretSealed: Buffer | null;
+  readonly headersSealed: Buffer | null;
+  readonly overlapEnded: boolean;
+  readonly insertedAt: Date;
+};
+
+type AcceptedRow = FanOut &
+  Omit<ClaimedDelivery, 'deliveryId' | 'event'> & { readonly claimed: string | null };
+
 /** A published event. `digest` is the SHA-256 of its content in hex. */
 export type PublishedRow = {
   readonly eventId: string;
@@ -48,7 +81,14 @@ matched AS (
 
 // An event is inserted with all of its deliveries, or not at all. A repetition with the same ids conflicts with the
 // first insert and changes nothing. `deliveries` keeps the number, which the accounts later compare with the rows.
-const fanOut = (kept: string) => `
+const NEW_WORK = `
+new_work AS (
+  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, kind)
+  SELECT id, tenant_id, subscription_id, id, 'first' FROM new_deliveries
+  ON CONFLICT DO NOTHING
+)`;
+
+const fanOut = (kept: string, newWork = NEW_WORK) => `
 new_events AS (
   INSERT INTO events (id, tenant_id, event_id, type, occurred_at, body, test, deliveries)
   SELECT i.id, i.tenant_id, i.event_id, i.type, i.occurred_at, convert_to(i.body, 'UTF8'), i.test, a.deliveries
@@ -61,11 +101,7 @@ new_events AS (
   FROM matched m JOIN new_events n ON n.id = m.id JOIN input i ON i.id = m.id
   ON CONFLICT DO NOTHING
   RETURNING id, tenant_id, subscription_id
-), new_work AS (
-  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, kind)
-  SELECT id, tenant_id, subscription_id, id, 'first' FROM new_deliveries
-  ON CONFLICT DO NOTHING
-)`;
+), ${newWork}`;
 
 const ANSWER = 'SELECT id, deliveries, delivery_id AS "deliveryId" FROM accepted';
 
@@ -81,7 +117,7 @@ WITH new_audit_entries AS (
 ), ${fanOut('a.deliveries > 0')} ${ANSWER} WHERE deliveries > 0`;
 
 // Rows are inserted in the order of the unique key, so that two publications with the same ids cannot deadlock.
-const PUBLISH = `
+const ACCEPTED = `
 WITH ${INPUT}, ${MATCHED}, accepted AS (
   INSERT INTO published_events (tenant_id, event_id, id, digest, deliveries)
   SELECT i.tenant_id, i.event_id, i.id, decode(d.digest, 'hex'), c.deliveries
@@ -89,7 +125,36 @@ WITH ${INPUT}, ${MATCHED}, accepted AS (
   ORDER BY i.tenant_id, i.event_id
   ON CONFLICT DO NOTHING
   RETURNING id, deliveries, NULL::text AS delivery_id
-), ${fanOut('true')} ${ANSWER}`;
+)`;
+const PUBLISH = `${ACCEPTED}, ${fanOut('true')} ${ANSWER}`;
+
+// Only endpoints without failures, pace and rate, and not known as slow: the others need a relay's slots and permits.
+const CLAIMED_WORK = `
+claimed AS (
+  SELECT delivery_id FROM (
+    SELECT m.delivery_id, p.in_flight_cap, row_number() OVER (PARTITION BY m.subscription_id ORDER BY m.delivery_id) AS nth
+    FROM matched m JOIN accepted a ON a.id = m.id JOIN endpoints p ON p.subscription_id = m.subscription_id
+    WHERE m.subscription_id <> ALL ($17::uuid[]) AND endpoint_is_open(p) AND p.state = 'open' AND p.failures_in_a_row = 0
+      AND p.permits IS NULL AND p.rate IS NULL AND coalesce(p.p90_ms, 0) < $18
+      AND EXISTS (SELECT 1 FROM relays WHERE instance = $13 AND epoch = $14 AND seen_at > now() - interval '5 seconds')
+  ) AS open WHERE nth <= least($16::int, in_flight_cap) LIMIT $15
+), new_work AS (
+  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, kind, claimed_by, claim_epoch)
+  SELECT n.id, n.tenant_id, n.subscription_id, n.id, 'first', w.instance, w.epoch
+  FROM new_deliveries n LEFT JOIN (SELECT delivery_id, $13::uuid AS instance, $14::bigint AS epoch FROM claimed) AS w ON w.delivery_id = n.id
+  ON CONFLICT DO NOTHING
+  RETURNING id, endpoint, claimed_by
+)`;
+const PUBLISH_AND_CLAIM = `${ACCEPTED}, ${fanOut('true', CLAIMED_WORK)}
+SELECT a.id, a.deliveries, a.delivery_id AS "deliveryId", w.*
+FROM accepted a LEFT JOIN LATERAL (
+  SELECT w.id AS claimed, s.id AS "subscriptionId", s.host, p.epoch AS "endpointEpoch", p.in_flight_cap AS "endpointCap", s.url,
+    s.max_age AS "maxAge", s.secret_sealed AS "secretSealed", s.next_secret_sealed AS "nextSecretSealed",
+    s.headers_sealed AS "headersSealed", coalesce(s.secret_overlap_ends_at <= now(), false) AS "overlapEnded",
+    now()::timestamptz(3) AS "insertedAt"
+  FROM matched m JOIN new_work w ON w.id = m.delivery_id
+  JOIN subscriptions s ON s.id = w.endpoint JOIN endpoints p ON p.subscription_id = w.endpoint
+  WHERE m.id = a.id AND w.claimed_by IS NOT NULL) AS w ON true`;
 
 const FIND_PUBLISHED = `
 SELECT event_id AS "eventId", encode(digest, 'hex') AS digest, deliveries
@@ -129,15 +194,26 @@ export async function emit(
  * even without subscribers, for the feed.
  * @param events each event id once
  * @param digests SHA-256 of each event's content in hex, in the same order
- * @returns a row for each accepted event, in no order
+ * @param claim claims new rows of the outbox for this process
+ * @returns a row for each accepted event, in no order, and the claimed deliveries
  */
 export async function publish(
   unit: Queryable,
   events: readonly EventRecord[],
   digests: readonly string[],
-): Promise<FanOut[]> {
-  const { rows } = await unit.query<FanOut>(PUBLISH, [...eventColumns(events), digests]);
-  return rows;
+  claim?: ClaimAtBirth | undefined,
+): Promise<{ accepted: FanOut[]; claimed: ClaimedDelivery[] }> {
+  const values: unknown[] = [...eventColumns(events), digests];
+  if (claim === undefined) return { accepted: (await unit.query<FanOut>(PUBLISH, values)).rows, claimed: [] };
+  const { instance, epoch, room, perEndpoint, full, slowMs } = claim;
+  values.push(instance, epoch, room, perEndpoint, full, slowMs);
+  const { rows } = await unit.query<AcceptedRow>(PUBLISH_AND_CLAIM, values);
+  const byId = new Map(events.map((event) => [event.id, event]));
+  const claimed = rows.flatMap(({ claimed: deliveryId, ...row }) => {
+    const event = byId.get(row.id);
+    return deliveryId === null || event === undefined ? [] : [{ ...row, deliveryId, event }];
+  });
+  return { accepted: [...new Map(rows.map((row) => [row.id, row])).values()], claimed };
 }
 
 /** Reads the published events with these ids. Unknown ids are left out. */

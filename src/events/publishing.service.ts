@@ -5,11 +5,11 @@ import type { RequestContext } from '../platform/context.ts';
 import { createCoalescer } from '../platform/database/coalescer.ts';
 import type { Database } from '../platform/database/database.ts';
 import { newId } from '../platform/database/ids.ts';
-import type { Queryable } from '../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../platform/database/transaction.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 import { NO_TRACING, type Tracing } from '../platform/tracing/tracing.ts';
 import type { BacklogGauge } from './backlog.service.ts';
-import type { FanOut } from './event.store.ts';
+import type { ClaimAtBirth, ClaimedDelivery, FanOut } from './event.store.ts';
 import * as store from './event.store.ts';
 import { type EventRecord, prepareEvent } from './event.ts';
 import { contentOf, dataTooLarge, eventIdConflict, type Publication } from './publication.ts';
@@ -18,6 +18,14 @@ import type { Notifier } from './record.service.ts';
 /** The answer for an accepted event. `deliveries` is the number of subscriptions that get it. */
 export type Published = { readonly eventId: string; readonly deliveries: number };
 
+/** Makes the first attempts of deliveries in the process that has inserted them. */
+export type DirectAttempts = {
+  /** @returns the claim for an insert, which `begin` must follow; undefined when this process may claim none */
+  offer(): ClaimAtBirth | undefined;
+  /** Begins the first attempts of claimed deliveries, after the commit of their insert. */
+  begin(claim: ClaimAtBirth, deliveries: readonly ClaimedDelivery[]): void;
+};
+
 type Candidate = { readonly path: string; readonly record: EventRecord; readonly digest: string };
 
 /** Source: Specification, "Events". */
@@ -25,6 +33,7 @@ export function createPublishingService({
   database,
   notifier,
   backlog,
+  directAttempts,
   limit,
   tracing = NO_TRACING,
   now = () => new Date(),
@@ -32,6 +41,8 @@ export function createPublishingService({
   database: Pick<Database, 'query'>;
   notifier: Notifier;
   backlog: BacklogGauge;
+  /** Without it, relays of workers make all first attempts. */
+  directAttempts?: DirectAttempts | undefined;
   /** Takes one point for each event from the tenant's limit. @returns the limit's headers @throws `rate_limited` */
   limit?: { take(tenantId: string, cost: number): Readonly<Record<string, string>> } | undefined;
   tracing?: Pick<Tracing, 'current' | 'span'> | undefined;
@@ -52,18 +63,33 @@ export function createPublishingService({
   // statement conflicts with its own rows and changes nothing.
   const singles = createCoalescer<Candidate, FanOut | undefined>({
     run: async (batch) => {
-      const written = await insert(database, batch);
+      const written = await insert(batch);
       const byId = new Map(written.map((row) => [row.id, row]));
       return batch.map(({ record }) => byId.get(record.id));
     },
     sizeOf: ({ record }) => ({ rows: 1, bytes: record.body.length }),
   });
 
-  const insert = (unit: Queryable, candidates: readonly Candidate[]): Promise<FanOut[]> =>
+  /** Inserts events outside of a transaction, and begins the first attempts that it has claimed. */
+  const insert = async (candidates: readonly Candidate[]): Promise<FanOut[]> => {
+    const claim = directAttempts?.offer();
+    let claimed: readonly ClaimedDelivery[] = [];
+    try {
+      const inserted = await insertInto(database, candidates, claim);
+      claimed = inserted.claimed;
+      announce(inserted.accepted, claimed.length);
+      return inserted.accepted;
+    } finally {
+      if (claim !== undefined) directAttempts?.begin(claim, claimed);
+    }
+  };
+
+  const insertInto = (unit: Queryable, candidates: readonly Candidate[], claim?: ClaimAtBirth) =>
     store.publish(
       unit,
       candidates.map(({ record }) => record),
       candidates.map(({ digest }) => digest),
+      claim,
     );
 
   const insertOne = async (candidate: Candidate): Promise<FanOut[]> => {
@@ -71,15 +97,25 @@ export function createPublishingService({
     return row === undefined ? [] : [row];
   };
 
+  const insertWithin = async (unit: Transaction, candidates: readonly Candidate[]): Promise<FanOut[]> => {
+    const { accepted } = await insertInto(unit, candidates);
+    unit.afterCommit(() => announce(accepted, 0));
+    return accepted;
+  };
+
   /** Inserts events in one statement; reads known event ids in a second. @returns digest and count by event id */
   const write = async (
     context: RequestContext,
     candidates: readonly Candidate[],
   ): Promise<Map<string, { digest: string; deliveries: number }>> => {
-    const unit = context.transaction ?? database;
-    const [only] = candidates;
-    const isSingle = context.transaction === undefined && candidates.length === 1 && only !== undefined;
-    const rows = await (isSingle ? insertOne(only) : insert(unit, candidates));
+    const { transaction } = context;
+    const [only, ...others] = candidates;
+    const isSingle = only !== undefined && others.length === 0;
+    const rows = await (transaction !== undefined
+      ? insertWithin(transaction, candidates)
+      : isSingle
+        ? insertOne(only)
+        : insert(candidates));
     const accepted = new Map(rows.map(({ id, deliveries }) => [id, deliveries]));
     const outcome = new Map<string, { digest: string; deliveries: number }>();
     const known: string[] = [];
@@ -89,21 +125,18 @@ export function createPublishingService({
       else outcome.set(record.eventId, { digest, deliveries });
     }
     if (known.length > 0) {
-      const before = await store.findPublished(unit, context.tenant.id, known);
+      const before = await store.findPublished(transaction ?? database, context.tenant.id, known);
       for (const row of before) outcome.set(row.eventId, row);
     }
-    announce(
-      context,
-      [...accepted.values()].reduce((sum, count) => sum + count, 0),
-    );
+    const deliveries = rows.reduce((sum, row) => sum + row.deliveries, 0);
+    if (deliveries > 0) backlog.add(context.tenant.id, deliveries);
     return outcome;
   };
 
-  const announce = (context: RequestContext, deliveries: number): void => {
-    if (deliveries === 0) return;
-    backlog.add(context.tenant.id, deliveries);
-    if (context.transaction === undefined) notifier.poke();
-    else context.transaction.afterCommit(() => notifier.poke());
+  /** Notifies the relays, unless this process has claimed all deliveries. */
+  const announce = (accepted: readonly FanOut[], claimed: number): void => {
+    const deliveries = accepted.reduce((sum, row) => sum + row.deliveries, 0);
+    if (deliveries > claimed) notifier.poke();
   };
 
   const publish = async (

@@ -7,7 +7,7 @@ import * as eventStore from './event.store.ts';
 import { createEventTypeRoutes } from './event-type.routes.ts';
 import { createFeedService } from './feed.service.ts';
 import { countPublications } from './publishing.metrics.ts';
-import { createPublishingService } from './publishing.service.ts';
+import { createPublishingService, type DirectAttempts } from './publishing.service.ts';
 import { createRecordService } from './record.service.ts';
 
 /** Wires the records of happenings. In tests each event is compared with the catalogue. */
@@ -17,7 +17,14 @@ export function wireRecords({ config, notifier, tracing }: Platform) {
 
 export function wirePublishing(
   { config, database, notifier, registry, tracing }: Platform,
-  { limits, ...rooms }: Needs<typeof createFeedService, 'database'> & { limits: Pick<Limits, 'limitRate'> },
+  {
+    limits,
+    directAttempts,
+    ...rooms
+  }: Needs<typeof createFeedService, 'database'> & {
+    limits: Pick<Limits, 'limitRate'>;
+    directAttempts?: DirectAttempts | undefined;
+  },
 ) {
   const publishing = createPublishingService({
     database,
@@ -26,6 +33,7 @@ export function wirePublishing(
       count: (tenantId, atMost) => eventStore.countUnfinished(database, tenantId, atMost),
       limit: config.backlogLimit,
     }),
+    directAttempts,
     limit: limits.limitRate('publish', config.rateLimit.publish),
     tracing,
   });

@@ -84,6 +84,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
     workerProcesses: values.WORKER_PROCESSES,
     workerBuildId: values.WORKER_BUILD_ID,
     deliveryWorkflows: values.DELIVERY_WORKFLOWS,
+    firstAttempts: values.FIRST_ATTEMPTS,
     metricsHost: values.METRICS_HOST,
     metricsPort: values.METRICS_PORT,
     metricsPortGiven: read.METRICS_PORT !== undefined,

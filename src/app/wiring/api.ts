@@ -32,8 +32,9 @@ import { createLogger } from '../../platform/logging.ts';
 import { openPlatform, type Platform } from '../../platform/platform.ts';
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { wireAccounts } from '../../webhooks/accounts/wire.ts';
-import { wireDeliveries } from '../../webhooks/deliveries/wire.ts';
+import { wireAttempts, wireDeliveries } from '../../webhooks/deliveries/wire.ts';
 import { wireEndpoints } from '../../webhooks/endpoints/wire.ts';
+import { wireDirectAttempts } from '../../webhooks/relay/wire.ts';
 import { wireReplays } from '../../webhooks/replays/wire.ts';
 import { wireSubscriptions } from '../../webhooks/subscriptions/wire.ts';
 import { SEALED_COLUMNS } from './sealed-columns.ts';
@@ -64,7 +65,9 @@ export function wireApi(platform: Platform) {
   const subscriptions = wireSubscriptions(platform, { ...shared, ...endpoints, ...deliveries });
   const replays = wireReplays(platform, { ...shared, ...endpoints, ...subscriptions });
   const accounts = wireAccounts(platform);
-  const publishing = wirePublishing(platform, { ...deliveries, limits });
+  const attempts = wireAttempts(platform, { ...shared, ...endpoints, ...subscriptions });
+  const directAttempts = wireDirectAttempts(platform, attempts);
+  const publishing = wirePublishing(platform, { ...deliveries, limits, directAttempts });
 
   const dpop = wireDpop(platform);
   const failures = wireAuthenticationFailures(platform, { ...shared, limits });
@@ -117,13 +120,14 @@ export function wireApi(platform: Platform) {
     tenants: tenants.tenants,
     sealedSecrets,
     revocations,
+    directAttempts,
     authorize: (route: Route) => authorize(route, tokens.authenticate, dpop),
     rateLimits: limits.rateLimits,
     measure: measureRequests({ registry: platform.registry, routes }),
     /** Writes the counts that are still in memory. Called before the platform closes. */
     close: async () => {
       await Promise.allSettled(
-        [clients, dpop, trustedIssuers, verifier, limits, revocations].map((room) => room.close()),
+        [attempts, clients, dpop, trustedIssuers, verifier, limits, revocations].map((room) => room.close()),
       );
     },
   };

@@ -1,10 +1,12 @@
 // Makes the first attempt of a delivery in the relay, so that a delivery to a working endpoint needs no workflow. When
 // the delivery is unfinished after this attempt, a workflow continues it.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
 import type { AttemptService } from '../deliveries/attempt.service.ts';
 import type { LastAttempt, Step } from '../deliveries/attempt.ts';
 import type { AttemptRecordService } from '../deliveries/attempt-record.service.ts';
 import { isSlow } from '../endpoints/endpoint-speed.ts';
+import { traceDelivery } from './delivery-span.ts';
 import type { Work } from './relay.store.ts';
 
 /**
@@ -23,28 +25,39 @@ const LONGEST_PAUSE = 5_000;
 export function createFirstAttemptService({
   attempts,
   attemptRecords,
+  tracing = NO_TRACING,
 }: {
   attempts: Pick<AttemptService, 'send'>;
   attemptRecords: Pick<AttemptRecordService, 'record'>;
+  tracing?: Pick<Tracing, 'current' | 'span'> | undefined;
 }) {
-  const recordUntilDone = async (report: Parameters<typeof attemptRecords.record>[0]) => {
+  const recordUntilDone = async (
+    report: Parameters<typeof attemptRecords.record>[0],
+    signal: AbortSignal | undefined,
+  ) => {
     for (let pause = LEAST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       try {
         return await attemptRecords.record(report, { workflow: false });
       } catch {
-        await sleep(pause);
+        await sleep(pause, undefined, { signal });
       }
     }
   };
 
   return {
-    /** Makes the attempt, unless it was already made. @throws when the database cannot be read; no POST was made */
-    make: async (work: Work): Promise<FirstAttempt> => {
+    /**
+     * Makes the attempt, unless it was already made.
+     * @param signal ends the attempt when its process must stop; the delivery's attempt may then be repeated
+     * @throws when the database cannot be read, so that no POST was made, or after the signal
+     */
+    make: async (work: Work, signal?: AbortSignal): Promise<FirstAttempt> => {
       const { deliveryId, generation, epoch: grant } = work;
       const request = { deliveryId, generation, n: 1, grant };
-      const sent = await attempts.send(request, { workflow: false, loaded: work.delivery });
+      const sent = await traceDelivery(tracing, work, 'first attempt', () =>
+        attempts.send(request, { workflow: false, loaded: work.delivery, signal }),
+      );
       const unrecorded = sent.kind === 'unrecorded';
-      const { step, last, removed = false } = unrecorded ? await recordUntilDone(sent.report) : sent;
+      const { step, last, removed = false } = unrecorded ? await recordUntilDone(sent.report, signal) : sent;
       const slow = unrecorded ? isSlow(sent.report.durationMs) : sent.slow === true;
       if (step.kind === 'ended') return { kind: 'done', removed };
       if (step.kind === 'held' || last === undefined) return { kind: 'release' };

@@ -9,6 +9,7 @@ import { registerBacklogMetrics } from './backlog.metrics.ts';
 import { createBacklogStore } from './backlog.store.ts';
 import * as inspectionStore from './delivery-inspection.store.ts';
 import { createDeliveryStarter } from './delivery-workflow.client.ts';
+import { createDirectAttempts } from './direct-attempts.service.ts';
 import { createFirstAttemptService } from './first-attempt.service.ts';
 import { createRelayService } from './relay.service.ts';
 import * as relayStore from './relay.store.ts';
@@ -33,7 +34,7 @@ export function wireRelay(
       ...rooms,
       database,
       starter,
-      firstAttempts: createFirstAttemptService(rooms),
+      firstAttempts: createFirstAttemptService({ ...rooms, tracing }),
       workflows: config.deliveryWorkflows,
       listen: notifier.listen,
       onFailure,
@@ -46,6 +47,21 @@ export function wireRelay(
       onFailure: onSweepFailure(log),
     }),
   };
+}
+
+/** Wires the first attempts that an API process makes of events it has accepted; undefined where workers make all. */
+export function wireDirectAttempts(
+  { config, database, log, notifier, tracing }: Platform,
+  rooms: Needs<typeof createFirstAttemptService, 'tracing'>,
+) {
+  if (config.firstAttempts !== 'api' || config.deliveryWorkflows !== 'retries') return undefined;
+  return createDirectAttempts({
+    database,
+    notifier,
+    firstAttempts: createFirstAttemptService({ ...rooms, tracing }),
+    onFailure: (error) =>
+      log.warn({ event: 'relay.failed', reason: reasonOf(error) }, 'relays make the first attempts'),
+  });
 }
 
 export function measureBacklog({ database, registry }: Platform, createReading: Readings): void {

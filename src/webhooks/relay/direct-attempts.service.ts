@@ -1,0 +1,179 @@
+// Makes first attempts in the API process that has inserted their deliveries: their rows of the outbox are born with the
+// claim of this process, so no relay has to find them. All that an attempt does not settle goes back to the relays.
+import type { ClaimAtBirth, ClaimedDelivery } from '../../events/event.store.ts';
+import type { DirectAttempts } from '../../events/publishing.service.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import { createLoop } from '../../platform/process/loop.ts';
+import type { FirstAttemptService } from './first-attempt.service.ts';
+import type { Work } from './relay.store.ts';
+import * as relayStore from './relay.store.ts';
+import { createRelayLease } from './relay-lease.service.ts';
+import { createSettlement } from './settlement.service.ts';
+
+/** Times are in milliseconds. Counts are per process. */
+export const DIRECT_SETTINGS = {
+  /** The most first attempts under way. */
+  room: 64,
+  /** The most rows that one insert claims. */
+  batch: 32,
+  perEndpoint: 16,
+  slowMs: 1_000,
+  beat: 1_000,
+  audit: 10_000,
+  /** The time for attempts under way when the process stops. */
+  grace: 8_000,
+} as const;
+
+/**
+ * @param options.notifier notifies the relays of rows that this process gives back
+ * @param options.onFailure receives failures of the database and of attempts; the service continues
+ */
+export function createDirectAttempts({
+  database,
+  store = relayStore,
+  firstAttempts,
+  notifier,
+  onFailure,
+  settings = DIRECT_SETTINGS,
+  instance = newId(),
+}: {
+  database: Pick<Database, 'query'>;
+  store?: typeof relayStore | undefined;
+  firstAttempts: FirstAttemptService;
+  notifier: { poke(): void };
+  onFailure: (error: unknown) => void;
+  settings?: { readonly [Name in keyof typeof DIRECT_SETTINGS]: number } | undefined;
+  instance?: string | undefined;
+}): DirectAttempts & { start(): { stop(): Promise<void> } } {
+  const lease = createRelayLease({ database, store, instance, audit: settings.audit });
+  const { inHand, identity } = lease;
+  const running = new Map<string, { readonly endpoint: string; readonly attempt: Promise<void> }>();
+  const ending = new AbortController();
+  let offered = 0;
+  let isOpen = false;
+
+  const settlement = createSettlement({
+    write: async ({ marked, unmarked, released }) => {
+      const ended = [...marked, ...unmarked];
+      if (ended.length > 0) await store.complete(database, identity(), [], ended);
+      if (released.length > 0) await store.release(database, identity(), released);
+      for (const { id } of [...ended, ...released]) inHand.delete(id);
+      if (released.length > 0) notifier.poke();
+    },
+  });
+
+  const attempt = async (work: Work): Promise<void> => {
+    try {
+      if (!lease.isAlive()) return settlement.release(work);
+      const first = await firstAttempts.make(work, ending.signal);
+      if (first.kind === 'release') settlement.release(work);
+      else if (first.kind === 'continue') settlement.release({ ...work, attemptCount: first.last.n });
+      else if (first.removed) inHand.delete(work.id);
+      else settlement.done(work, false);
+    } catch (error) {
+      settlement.release(work);
+      if (!ending.signal.aborted) onFailure(error);
+    }
+  };
+
+  const take = (delivery: ClaimedDelivery): void => {
+    const work = workOf(delivery);
+    inHand.add(work.id);
+    const made = attempt(work).finally(() => running.delete(work.id));
+    running.set(work.id, { endpoint: work.endpoint, attempt: made });
+  };
+
+  const fullEndpoints = (): string[] => {
+    const counts = new Map<string, number>();
+    for (const { endpoint } of running.values()) counts.set(endpoint, (counts.get(endpoint) ?? 0) + 1);
+    return [...counts].filter(([, count]) => count >= settings.perEndpoint).map(([endpoint]) => endpoint);
+  };
+
+  const beats = createLoop({
+    run: async () => {
+      await lease.beat();
+      if ((await lease.auditClaims()) > 0) notifier.poke();
+    },
+    next: settings.beat,
+    onFailure,
+  });
+
+  return {
+    offer: () => {
+      const room = Math.min(settings.batch, settings.room - running.size - offered);
+      if (!isOpen || room <= 0 || !lease.isAlive()) return undefined;
+      offered += room;
+      const { perEndpoint, slowMs } = settings;
+      return { ...identity(), room, perEndpoint, slowMs, full: fullEndpoints() };
+    },
+
+    begin: ({ room }: ClaimAtBirth, deliveries: readonly ClaimedDelivery[]) => {
+      offered -= room;
+      for (const delivery of deliveries) take(delivery);
+    },
+
+    /**
+     * Begins to claim rows, once the database answers.
+     * @returns `stop`, which waits for attempts under way, at most for the grace, and gives the other claims back
+     */
+    start: () => {
+      isOpen = true;
+      const beating = beats.start();
+      return {
+        stop: async () => {
+          isOpen = false;
+          const grace = setTimeout(() => ending.abort(), settings.grace);
+          await Promise.all([...running.values()].map((run) => run.attempt));
+          clearTimeout(grace);
+          await beating.stop();
+          await settlement.drain();
+          await lease.leave().catch(onFailure);
+        },
+      };
+    },
+  };
+}
+
+/** The claimed row as a relay would read it. */
+function workOf({ event, deliveryId, insertedAt, ...row }: ClaimedDelivery): Work {
+  const shared = { deliveryId, generation: 0, attemptCount: 0, status: 'pending' as const };
+  const { tenantId, type: eventType, test } = event;
+  return {
+    ...shared,
+    // The row of a first attempt has its delivery's id.
+    id: deliveryId,
+    kind: 'first',
+    command: null,
+    tenantId,
+    endpoint: row.subscriptionId,
+    rowGeneration: 0,
+    eventType,
+    host: row.host,
+    trace: event.trace,
+    epoch: row.endpointEpoch,
+    paced: false,
+    ageMs: 0,
+    delivery: {
+      ...shared,
+      ...row,
+      tenantId,
+      eventType,
+      test,
+      dueInMs: 0,
+      lateMs: 0,
+      createdAt: insertedAt,
+      loadedAt: insertedAt,
+      retryRequested: false,
+      lastOutcome: null,
+      recorded: false,
+      endpointOpen: true,
+      endpointDeleted: false,
+      endpointFailing: false,
+      endpointDown: false,
+      endpointPaced: false,
+      endpointRated: false,
+      body: Buffer.from(event.body),
+    },
+  };
+}
