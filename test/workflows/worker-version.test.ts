@@ -102,7 +102,7 @@ describe('two builds of the workers', () => {
     await publisher;
 
     for (const delivery of deliveries)
-      expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
+      expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 1 });
     expect(new Set(made.slice(atStop).map(({ build }) => build))).toEqual(new Set(['b']));
     // None was lost, and none was made by both.
     for (const delivery of deliveries) expect(buildsOf(delivery)).toHaveLength(1);

@@ -1,4 +1,5 @@
 // Database clients with an error listener. Without it, the `error` event of a broken connection would end the process.
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg, { type ClientConfig, type Pool, type PoolClient } from 'pg';
 
 /**
@@ -12,6 +13,18 @@ export function newClient(
   const client = new pg.Client(config);
   client.on('error', onError);
   return client;
+}
+
+/** Milliseconds in which a server may close its connections. */
+const CLOSING_MS = 3_000;
+
+/** Ends a client or a pool. It does not wait for a server that no longer answers; its errors are ignored. */
+export async function endConnections(connections: { end(): Promise<void> } | undefined): Promise<void> {
+  const answered = new AbortController();
+  const ended = connections?.end().catch(() => undefined);
+  const patience = sleep(CLOSING_MS, undefined, { signal: answered.signal }).catch(() => undefined);
+  await Promise.race([ended, patience]);
+  answered.abort();
 }
 
 /**

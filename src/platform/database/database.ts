@@ -2,7 +2,7 @@
 // same time limits.
 import pg, { type Pool } from 'pg';
 import { Sequelize } from 'sequelize';
-import { checkOut } from './client.ts';
+import { checkOut, endConnections } from './client.ts';
 import { createModels, type Model } from './model.ts';
 import { createStatementNames } from './statement-names.ts';
 import type { Table } from './table.ts';
@@ -96,9 +96,7 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
       queryPool<Row>(connections, text, values),
     model: <T extends Table>(table: T): Model<T> => models(table, null),
     transaction,
-    close: async () => {
-      await pool.end().catch(() => undefined);
-    },
+    close: () => endConnections(pool),
   } satisfies Queryable & Record<string, unknown>;
 }
 

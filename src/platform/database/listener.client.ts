@@ -1,7 +1,7 @@
 // Listens on a separate connection for notifications of committed work. A notification may be lost, so its users also
 // poll.
 import type pg from 'pg';
-import { newClient } from './client.ts';
+import { endConnections, newClient } from './client.ts';
 import { OUTBOX_CHANNEL } from './notifier.client.ts';
 
 const PAUSE_MS = 1_000;
@@ -34,7 +34,7 @@ export function createOutboxListener({
     if (closed || lost !== client) return;
     onError?.(error instanceof Error ? error : new Error(String(error)));
     client = undefined;
-    lost.end().catch(() => undefined);
+    void endConnections(lost);
     timer = setTimeout(() => {
       timer = undefined;
       void open();
@@ -71,7 +71,7 @@ export function createOutboxListener({
       closed = true;
       clearTimeout(timer);
       await opening;
-      await client?.end().catch(() => undefined);
+      await endConnections(client);
     },
   };
 }

@@ -1,7 +1,7 @@
 // Notifies the relays of new work by one coalesced NOTIFY on a separate connection, outside the transactions of the
 // work. Relays also poll, so a lost notification only delays work.
 import type pg from 'pg';
-import { newClient } from './client.ts';
+import { endConnections, newClient } from './client.ts';
 
 export const OUTBOX_CHANNEL = 'countersign_outbox';
 
@@ -38,7 +38,7 @@ export function createOutboxNotifier({
     if (lost !== client) return;
     client = undefined;
     pausedUntil = Date.now() + PAUSE_MS;
-    lost.end().catch(() => undefined);
+    void endConnections(lost);
     if (!closed) onError?.(error instanceof Error ? error : new Error(String(error)));
   };
 
@@ -93,7 +93,7 @@ export function createOutboxNotifier({
       closed = true;
       clearTimeout(timer);
       await sending;
-      await client?.end().catch(() => undefined);
+      await endConnections(client);
     },
   };
 }

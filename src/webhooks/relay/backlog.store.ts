@@ -66,7 +66,8 @@ SELECT count(*)::int AS count, max(seconds) AS seconds FROM (
     AND next_attempt_at < now() - interval '60 seconds'
   ORDER BY next_attempt_at LIMIT ${MOST_LATE}) AS overdue`;
 
-const RELAYS = "SELECT count(*)::int AS count FROM relays WHERE seen_at > now() - interval '5 seconds'";
+const RELAYS =
+  "SELECT count(*)::int AS count FROM relays WHERE role = 'worker' AND seen_at > now() - interval '5 seconds'";
 
 /** Each function is one statement. */
 export function createBacklogStore({

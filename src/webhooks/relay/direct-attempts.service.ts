@@ -46,7 +46,7 @@ export function createDirectAttempts({
   settings?: { readonly [Name in keyof typeof DIRECT_SETTINGS]: number } | undefined;
   instance?: string | undefined;
 }): DirectAttempts & { start(): { stop(): Promise<void> } } {
-  const lease = createRelayLease({ database, store, instance, audit: settings.audit });
+  const lease = createRelayLease({ database, store, instance, role: 'api', audit: settings.audit });
   const { inHand, identity } = lease;
   const running = new Map<string, { readonly endpoint: string; readonly attempt: Promise<void> }>();
   const ending = new AbortController();

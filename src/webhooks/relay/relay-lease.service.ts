@@ -15,11 +15,13 @@ export function createRelayLease({
   database,
   store,
   instance,
+  role,
   audit,
 }: {
   database: Pick<Database, 'query'>;
   store: Pick<typeof relayStore, 'beat' | 'register' | 'leave' | 'claims' | 'forsake'>;
   instance: string;
+  role: 'worker' | 'api';
   audit: number;
 }) {
   // The rows of the outbox that this process works on, by id.
@@ -40,7 +42,7 @@ export function createRelayLease({
     beat: async (): Promise<void> => {
       const now = performance.now();
       const isKept = identity.epoch > 0 && (await store.beat(database, identity));
-      if (!isKept) identity = await store.register(database, instance);
+      if (!isKept) identity = await store.register(database, instance, role);
       lastBeat = now;
     },
 

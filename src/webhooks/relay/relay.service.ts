@@ -96,7 +96,7 @@ export function createRelayService({
 }) {
   const slots = createSlots(settings.slots, occupancy);
   const speeds = createEndpointSpeeds();
-  const lease = createRelayLease({ database, store, instance, audit: settings.audit });
+  const lease = createRelayLease({ database, store, instance, role: 'worker', audit: settings.audit });
   const { inHand, identity } = lease;
   const settlement = createSettlement({
     write: async ({ marked, unmarked, unused, released }) => {

@@ -56,7 +56,7 @@ const BEAT = `
 UPDATE relays SET seen_at = now() WHERE instance = $1 AND epoch = $2 AND seen_at > now() - ${RELAY_LIFETIME}`;
 
 const REGISTER = `
-INSERT INTO relays (instance, epoch) VALUES ($1, 1)
+INSERT INTO relays (instance, role, epoch) VALUES ($1, $2, 1)
 ON CONFLICT (instance) DO UPDATE SET epoch = relays.epoch + 1, seen_at = now() RETURNING epoch`;
 
 // Frees claims whose relay is not alive in the epoch of the claim.
@@ -210,9 +210,13 @@ SELECT d.id FROM unnest($1::uuid[], $2::int[]) AS w (id, attempts) JOIN deliveri
 WHERE d.id = ANY($1::uuid[]) AND d.id BETWEEN $3 AND $4
   AND (d.attempt_count > w.attempts OR d.status NOT IN ('pending', 'retrying') OR d.waiting_epoch IS NOT NULL)`;
 
-/** Registers this relay as alive in a new epoch. Its claims of an earlier epoch become void. */
-export async function register(queryable: Queryable, instance: string): Promise<RelayIdentity> {
-  const { rows } = await queryable.query<{ epoch: number }>(REGISTER, [instance]);
+/** Registers a process as alive in a new epoch. Its claims of an earlier epoch become void. */
+export async function register(
+  queryable: Queryable,
+  instance: string,
+  role: 'worker' | 'api',
+): Promise<RelayIdentity> {
+  const { rows } = await queryable.query<{ epoch: number }>(REGISTER, [instance, role]);
   return { instance, epoch: rows[0]?.epoch ?? 1 };
 }
 

@@ -230,15 +230,20 @@ describe('a worker whose Temporal stops answering', () => {
       await exited;
     });
     const countRelays = async () =>
-      (await test.database.query("SELECT 1 FROM relays WHERE seen_at > now() - interval '5 seconds'"))
-        .rowCount;
+      (
+        await test.database.query(
+          "SELECT 1 FROM relays WHERE role = 'worker' AND seen_at > now() - interval '5 seconds'",
+        )
+      ).rowCount;
     // Its other loops begin right after its relay: their first looks hang.
     await vi.waitFor(async () => expect(await countRelays()).toBe(1), { timeout: 60_000, interval: 2 });
     proxy.stall();
     await new Promise((resolve) => setTimeout(resolve, 300));
     child.kill('SIGTERM');
     await expect
-      .poll(async () => (await test.database.query('SELECT 1 FROM relays')).rowCount, { timeout: 6_000 })
+      .poll(async () => (await test.database.query("SELECT 1 FROM relays WHERE role = 'worker'")).rowCount, {
+        timeout: 6_000,
+      })
       .toBe(0);
   });
 });

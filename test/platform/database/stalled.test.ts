@@ -2,6 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TENANT } from '../../../src/identity/tenants/tenant.model.ts';
 import { createDatabase, type Database } from '../../../src/platform/database/database.ts';
+import { createOutboxListener } from '../../../src/platform/database/listener.client.ts';
+import { createOutboxNotifier } from '../../../src/platform/database/notifier.client.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
 
@@ -11,6 +13,7 @@ const SOON = 2 * ANSWER;
 
 let proxy: Awaited<ReturnType<typeof createStallingProxy>>;
 let database: Database;
+let listener: ReturnType<typeof createOutboxListener> | undefined;
 
 const test = await useTestDatabase();
 
@@ -104,4 +107,16 @@ describe('a database that answers nothing', () => {
       expect(again.rows).toEqual([{ one: 1 }]);
     },
   );
+});
+
+it('closes although the database does not answer any more', async () => {
+  await database.query('SELECT 1');
+  const notifier = createOutboxNotifier({ url: proxy.url });
+  const listening = new Promise<void>((resolve) => {
+    listener = createOutboxListener({ url: proxy.url, onWork: resolve });
+  });
+  notifier.poke();
+  await listening;
+  proxy.stall();
+  await Promise.all([database.close(), notifier.close(), listener?.close()]);
 });

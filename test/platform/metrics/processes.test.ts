@@ -71,6 +71,12 @@ async function read(
     : found.reduce((sum, { value }) => sum + value, 0);
 }
 
+/** Reads a counter of attempts, which both an api and a worker make. */
+async function readBoth(name: string, labels: Record<string, string> = {}): Promise<number> {
+  const values = [ports.apiMetrics, ports.workerMetrics].map((port) => read(port, name, labels));
+  return (await Promise.all(values)).reduce<number>((sum, value = 0) => sum + value, 0);
+}
+
 const base = () => `http://127.0.0.1:${ports.api}`;
 
 async function askToken(secret: string): Promise<Response> {
@@ -155,22 +161,20 @@ describe('a worker', () => {
     const published = await post(token, '/api/v1/events', { type: 'test.first', data: {} });
     expect(published.status).toBe(202);
     const worker = ports.workerMetrics;
-    const delivered = () => read(worker, 'countersign_deliveries_ended_total', { status: 'delivered' });
+    const delivered = () => readBoth('countersign_deliveries_ended_total', { status: 'delivered' });
     await expect.poll(delivered, PATIENCE).toBe(1);
     const again = await post(token, '/api/v1/events', { type: 'test.second', data: {} });
     expect(again.status).toBe(202);
     await expect.poll(delivered, PATIENCE).toBe(2);
     const attempts = 'countersign_delivery_attempts_total';
-    expect(await read(worker, attempts, { outcome: 'retry', error_class: 'status' })).toBe(1);
-    expect(await read(worker, attempts, { outcome: 'delivered', error_class: 'none' })).toBe(2);
+    expect(await readBoth(attempts, { outcome: 'retry', error_class: 'status' })).toBe(1);
+    expect(await readBoth(attempts, { outcome: 'delivered', error_class: 'none' })).toBe(2);
     const latency = 'countersign_delivery_latency_seconds';
-    expect(await read(worker, `${latency}_count`, { attempt: 'first' })).toBe(1);
-    expect(await read(worker, `${latency}_count`, { attempt: 'retried' })).toBe(1);
-    expect(await read(worker, `${latency}_sum`, { attempt: 'retried' })).toBeGreaterThanOrEqual(1);
+    expect(await readBoth(`${latency}_count`, { attempt: 'first' })).toBe(1);
+    expect(await readBoth(`${latency}_count`, { attempt: 'retried' })).toBe(1);
+    expect(await readBoth(`${latency}_sum`, { attempt: 'retried' })).toBeGreaterThanOrEqual(1);
     expect(await read(worker, 'countersign_delivery_timer_lag_seconds_count')).toBe(1);
-    expect(await read(worker, 'countersign_delivery_attempt_phase_seconds_count', { phase: 'total' })).toBe(
-      3,
-    );
+    expect(await readBoth('countersign_delivery_attempt_phase_seconds_count', { phase: 'total' })).toBe(3);
     const workflow_type = 'webhookDelivery';
     await expect
       .poll(
@@ -238,7 +242,7 @@ describe('what they tell', () => {
     await expect.poll(() => read(workerMetrics, 'countersign_ready'), PATIENCE).toBe(0);
     await expect.poll(() => read(apiMetrics, 'countersign_ready'), PATIENCE).toBe(0);
     await expect.poll(() => read(workerMetrics, 'countersign_outbox_rows'), PATIENCE).toBeUndefined();
-    expect(await read(workerMetrics, 'countersign_deliveries_ended_total')).toBe(2);
+    expect(await readBoth('countersign_deliveries_ended_total')).toBe(2);
     proxy.resume();
     await expect.poll(() => read(workerMetrics, 'countersign_outbox_rows'), PATIENCE).toBe(0);
     await expect.poll(() => read(workerMetrics, 'countersign_ready'), PATIENCE).toBe(1);

@@ -112,7 +112,7 @@ describe('faults', () => {
   it('takes over what a dead relay had claimed', async () => {
     const { id, path } = await engine.subscribe();
     const ids = await engine.publish(id, 5);
-    const dead = await engine.relayStore.register(engine.database, randomUUID());
+    const dead = await engine.relayStore.register(engine.database, randomUUID(), 'worker');
     const claimed = await engine.relayStore.claim(engine.database, dead, [
       { tenantId: engine.context.tenant.id, endpoint: id, quota: 5 },
     ]);

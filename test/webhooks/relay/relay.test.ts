@@ -16,7 +16,7 @@ describe('the relay', () => {
     engine.relayStore.claim(engine.database, relay, [
       { tenantId: engine.context.tenant.id, endpoint, quota },
     ]);
-  const register = () => engine.relayStore.register(engine.database, crypto.randomUUID());
+  const register = () => engine.relayStore.register(engine.database, crypto.randomUUID(), 'worker');
   const FROM_START = {
     after: {
       tenantId: '00000000-0000-0000-0000-000000000000',
@@ -104,7 +104,7 @@ describe('the relay', () => {
     );
     expect(await claim(relay, id, 1)).toEqual([]);
     expect(await engine.relayStore.beat(engine.database, relay)).toBe(false);
-    const next = await engine.relayStore.register(engine.database, relay.instance);
+    const next = await engine.relayStore.register(engine.database, relay.instance, 'worker');
     expect(next.epoch).toBe(relay.epoch + 1);
     await engine.relayStore.takeOver(engine.database);
     expect(await claim(next, id, 5)).toHaveLength(2);

@@ -11,7 +11,7 @@ describe('a relay that comes back late', () => {
   afterEach(() => engine.close());
 
   const claim = async (endpoint: string) => {
-    const identity = await engine.relayStore.register(engine.database, randomUUID());
+    const identity = await engine.relayStore.register(engine.database, randomUUID(), 'worker');
     const tenantId = engine.context.tenant.id;
     const work = await engine.relayStore.claim(engine.database, identity, [{ tenantId, endpoint, quota: 1 }]);
     return { identity, work };

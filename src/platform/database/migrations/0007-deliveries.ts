@@ -114,9 +114,11 @@ CREATE INDEX outbox_commands ON outbox (id) WHERE claimed_by IS NULL AND kind = 
 CREATE INDEX outbox_claimed ON outbox (claimed_by) WHERE claimed_by IS NOT NULL;
 CREATE INDEX outbox_by_delivery ON outbox (delivery_id);
 
--- A relay that lives. When seen_at is older than 5 s by the database's clock, others take its claims over and its epoch ends.
+-- A process that lives and claims rows of the outbox. When seen_at is older than 5 s by the database's clock, others take its claims over and its epoch ends.
 CREATE TABLE relays (
   instance uuid PRIMARY KEY,
+  -- worker: a relay, which claims any row. api: a process that claims only rows that it inserts.
+  role text NOT NULL CHECK (role IN ('worker', 'api')),
   epoch bigint NOT NULL,
   started_at timestamptz(3) NOT NULL DEFAULT now(),
   seen_at timestamptz(3) NOT NULL DEFAULT now()
