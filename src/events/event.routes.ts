@@ -62,6 +62,15 @@ export function createEventRoutes({
         if (result === undefined || result instanceof ServiceError) throw result;
         return { status: 202, headers, body: showPublished(result) };
       },
+      // One event without an event id: the others may have to be compared with what was published before.
+      keyedHandler: async ({ context, body, answer }) => {
+        const event = Array.isArray(body) ? undefined : readPublication(body, 'body');
+        if (event === undefined || event instanceof ServiceError || event.eventId !== undefined)
+          return undefined;
+        const headers = publishing.admit(context, 1);
+        const published = await publishing.publishOnce(context, event, answer);
+        return published && { status: 202, headers, body: showPublished(published) };
+      },
     },
 
     {

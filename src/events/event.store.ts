@@ -2,6 +2,7 @@
 // relays after the commit. The statement of a verified challenge inserts events in the same way
 // (authentication/challenges/redemption.store.ts); a test compares the two statements.
 import { type AuditRecord, auditColumns } from '../audit/audit.ts';
+import { type AnswerKey, keyColumns } from '../platform/answer-key.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { type EventRecord, eventColumns } from './event.ts';
 
@@ -40,6 +41,13 @@ export type ClaimedDelivery = {
   readonly headersSealed: Buffer | null;
   readonly overlapEnded: boolean;
   readonly insertedAt: Date;
+};
+
+/** An event to publish. `digest`: SHA-256 of its content in hex; `answer`: stores the answer under an idempotency key. */
+export type NewPublication = {
+  readonly record: EventRecord;
+  readonly digest: string;
+  readonly answer?: AnswerKey | undefined;
 };
 
 type AcceptedRow = FanOut &
@@ -117,35 +125,59 @@ WITH new_audit_entries AS (
 ), ${fanOut('a.deliveries > 0')} ${ANSWER} WHERE deliveries > 0`;
 
 // Rows are inserted in the order of the unique key, so that two publications with the same ids cannot deadlock.
-const ACCEPTED = `
-WITH ${INPUT}, ${MATCHED}, accepted AS (
+const accepted = (condition: string) => `
+accepted AS (
   INSERT INTO published_events (tenant_id, event_id, id, digest, deliveries)
   SELECT i.tenant_id, i.event_id, i.id, decode(d.digest, 'hex'), c.deliveries
   FROM input i JOIN counted c ON c.id = i.id JOIN unnest($1::uuid[], $12::text[]) AS d (id, digest) ON d.id = i.id
-  ORDER BY i.tenant_id, i.event_id
+  ${condition} ORDER BY i.tenant_id, i.event_id
   ON CONFLICT DO NOTHING
   RETURNING id, deliveries, NULL::text AS delivery_id
 )`;
-const PUBLISH = `${ACCEPTED}, ${fanOut('true')} ${ANSWER}`;
+const ACCEPTED = accepted('');
+
+// An event whose idempotency key is taken, or locked by a request under way, is not inserted. The stored body is the
+// route's answer, byte for byte.
+const ACCEPTED_WITH_KEYS = `
+keys AS (
+  SELECT * FROM unnest($1::uuid[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[])
+    AS k (id, principal, route, key, digest, lock)
+), stored AS (
+  INSERT INTO idempotency_keys AS kept (tenant_id, principal, route, key, request_digest, status, headers, body)
+  SELECT i.tenant_id, k.principal, k.route, k.key, decode(k.digest, 'hex'), 202, '{}',
+    to_jsonb('{"event_id":' || to_json(i.event_id)::text || ',"deliveries":' || c.deliveries || '}')
+  FROM keys k JOIN input i ON i.id = k.id JOIN counted c ON c.id = k.id
+  WHERE pg_try_advisory_xact_lock(hashtextextended(k.lock, 0))
+  ON CONFLICT (tenant_id, principal, route, key) DO UPDATE
+    SET request_digest = excluded.request_digest, status = excluded.status, headers = excluded.headers, body = excluded.body, created_at = now()
+    WHERE kept.created_at <= now() - interval '24 hours'
+  RETURNING tenant_id, principal, route, key
+), ${accepted(`JOIN keys k ON k.id = i.id
+  JOIN stored s ON s.tenant_id = i.tenant_id AND s.principal = k.principal AND s.route = k.route AND s.key = k.key`)}`;
 
 // Only endpoints without failures, pace and rate, and not known as slow: the others need a relay's slots and permits.
-const CLAIMED_WORK = `
+const claimedWork = ({ instance, epoch, room, perEndpoint, full, slowMs }: ClaimParameters) => `
 claimed AS (
   SELECT delivery_id FROM (
     SELECT m.delivery_id, p.in_flight_cap, row_number() OVER (PARTITION BY m.subscription_id ORDER BY m.delivery_id) AS nth
     FROM matched m JOIN accepted a ON a.id = m.id JOIN endpoints p ON p.subscription_id = m.subscription_id
-    WHERE m.subscription_id <> ALL ($17::uuid[]) AND endpoint_is_open(p) AND p.state = 'open' AND p.failures_in_a_row = 0
-      AND p.permits IS NULL AND p.rate IS NULL AND coalesce(p.p90_ms, 0) < $18
-      AND EXISTS (SELECT 1 FROM relays WHERE instance = $13 AND epoch = $14 AND seen_at > now() - interval '5 seconds')
-  ) AS open WHERE nth <= least($16::int, in_flight_cap) LIMIT $15
+    WHERE m.subscription_id <> ALL (${full}::uuid[]) AND endpoint_is_open(p) AND p.state = 'open' AND p.failures_in_a_row = 0
+      AND p.permits IS NULL AND p.rate IS NULL AND coalesce(p.p90_ms, 0) < ${slowMs}
+      AND EXISTS (SELECT 1 FROM relays WHERE instance = ${instance} AND epoch = ${epoch} AND seen_at > now() - interval '5 seconds')
+  ) AS open WHERE nth <= least(${perEndpoint}::int, in_flight_cap) LIMIT ${room}
 ), new_work AS (
   INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, kind, claimed_by, claim_epoch)
   SELECT n.id, n.tenant_id, n.subscription_id, n.id, 'first', w.instance, w.epoch
-  FROM new_deliveries n LEFT JOIN (SELECT delivery_id, $13::uuid AS instance, $14::bigint AS epoch FROM claimed) AS w ON w.delivery_id = n.id
+  FROM new_deliveries n LEFT JOIN (
+    SELECT delivery_id, ${instance}::uuid AS instance, ${epoch}::bigint AS epoch FROM claimed) AS w ON w.delivery_id = n.id
   ON CONFLICT DO NOTHING
   RETURNING id, endpoint, claimed_by
 )`;
-const PUBLISH_AND_CLAIM = `${ACCEPTED}, ${fanOut('true', CLAIMED_WORK)}
+
+/** The placeholders of a claim's members, such as `$13`. */
+type ClaimParameters = { readonly [Name in keyof ClaimAtBirth]: string };
+
+const ANSWER_WITH_CLAIMS = `
 SELECT a.id, a.deliveries, a.delivery_id AS "deliveryId", w.*
 FROM accepted a LEFT JOIN LATERAL (
   SELECT w.id AS claimed, s.id AS "subscriptionId", s.host, p.epoch AS "endpointEpoch", p.in_flight_cap AS "endpointCap", s.url,
@@ -155,6 +187,20 @@ FROM accepted a LEFT JOIN LATERAL (
   FROM matched m JOIN new_work w ON w.id = m.delivery_id
   JOIN subscriptions s ON s.id = w.endpoint JOIN endpoints p ON p.subscription_id = w.endpoint
   WHERE m.id = a.id AND w.claimed_by IS NOT NULL) AS w ON true`;
+
+/** The statement of a publication. @param first number of the first placeholder after those of events and keys */
+const publication = (rows: string, first: number) => {
+  const parameters = (['instance', 'epoch', 'room', 'perEndpoint', 'full', 'slowMs'] as const).map(
+    (name, index) => [name, `$${first + index}`],
+  );
+  const work = claimedWork(Object.fromEntries(parameters) as ClaimParameters);
+  return {
+    plain: `WITH ${INPUT}, ${MATCHED}, ${rows}, ${fanOut('true')} ${ANSWER}`,
+    claiming: `WITH ${INPUT}, ${MATCHED}, ${rows}, ${fanOut('true', work)} ${ANSWER_WITH_CLAIMS}`,
+  };
+};
+const PUBLISH = publication(ACCEPTED, 13);
+const PUBLISH_WITH_KEYS = publication(ACCEPTED_WITH_KEYS, 18);
 
 const FIND_PUBLISHED = `
 SELECT event_id AS "eventId", encode(digest, 'hex') AS digest, deliveries
@@ -190,24 +236,33 @@ export async function emit(
 }
 
 /**
- * Inserts published events like `emit`. An event whose event id is taken is not inserted. The other events are inserted
- * even without subscribers, for the feed.
- * @param events each event id once
- * @param digests SHA-256 of each event's content in hex, in the same order
+ * Inserts published events like `emit`. An event whose event id or idempotency key is taken is not inserted. The other
+ * events are inserted even without subscribers, for the feed.
+ * @param publications each event id and each idempotency key once; either all have an idempotency key or none
  * @param claim claims new rows of the outbox for this process
  * @returns a row for each accepted event, in no order, and the claimed deliveries
  */
 export async function publish(
   unit: Queryable,
-  events: readonly EventRecord[],
-  digests: readonly string[],
+  publications: readonly NewPublication[],
   claim?: ClaimAtBirth | undefined,
 ): Promise<{ accepted: FanOut[]; claimed: ClaimedDelivery[] }> {
-  const values: unknown[] = [...eventColumns(events), digests];
-  if (claim === undefined) return { accepted: (await unit.query<FanOut>(PUBLISH, values)).rows, claimed: [] };
+  const events = publications.map(({ record }) => record);
+  const values: unknown[] = [...eventColumns(events), publications.map(({ digest }) => digest)];
+  const keys = publications.flatMap(({ answer }) => answer ?? []);
+  if (keys.length > 0) values.push(...keyColumns(keys));
+  const { plain, claiming } = keys.length > 0 ? PUBLISH_WITH_KEYS : PUBLISH;
+  if (claim === undefined) return { accepted: (await unit.query<FanOut>(plain, values)).rows, claimed: [] };
   const { instance, epoch, room, perEndpoint, full, slowMs } = claim;
-  values.push(instance, epoch, room, perEndpoint, full, slowMs);
-  const { rows } = await unit.query<AcceptedRow>(PUBLISH_AND_CLAIM, values);
+  const { rows } = await unit.query<AcceptedRow>(claiming, [
+    ...values,
+    instance,
+    epoch,
+    room,
+    perEndpoint,
+    full,
+    slowMs,
+  ]);
   const byId = new Map(events.map((event) => [event.id, event]));
   const claimed = rows.flatMap(({ claimed: deliveryId, ...row }) => {
     const event = byId.get(row.id);

@@ -1,7 +1,7 @@
 // Counts published events and the deliveries that they cause.
 import { Counter, type Registry } from 'prom-client';
 import { ServiceError } from '../platform/errors/service-error.ts';
-import type { PublishingService } from './publishing.service.ts';
+import type { Published, PublishingService } from './publishing.service.ts';
 
 /** Wraps a publishing service, so that its answers are counted. */
 export function countPublications(
@@ -9,7 +9,7 @@ export function countPublications(
   { registry }: { registry: Registry },
 ): PublishingService {
   const events = new Counter({
-    name: 'countersign_events_published_total',
+    name: 'countersign_publishedpublished_total',
     help: 'Published events by outcome: "accepted" (a repetition too), or the error code.',
     labelNames: ['outcome'],
     registers: [registry],
@@ -20,26 +20,39 @@ export function countPublications(
     registers: [registry],
   });
   const accepted = events.labels('accepted');
+
+  const count = (result: Published | ServiceError): void => {
+    if (result instanceof ServiceError) {
+      events.inc({ outcome: result.code });
+      return;
+    }
+    accepted.inc();
+    if (result.deliveries > 0) deliveries.inc(result.deliveries);
+  };
+
+  const countErrors = async <T>(published: number, run: () => Promise<T>): Promise<T> => {
+    try {
+      return await run();
+    } catch (error) {
+      const outcome = error instanceof ServiceError ? error.code : 'server_error';
+      events.inc({ outcome }, Math.max(1, published));
+      throw error;
+    }
+  };
+
   return {
     ...publishing,
-    publish: async (context, items) => {
-      try {
+    publish: (context, items) =>
+      countErrors(items.length, async () => {
         const results = await publishing.publish(context, items);
-        for (const result of results) {
-          if (result instanceof ServiceError) events.inc({ outcome: result.code });
-          else {
-            accepted.inc();
-            if (result.deliveries > 0) deliveries.inc(result.deliveries);
-          }
-        }
+        for (const result of results) count(result);
         return results;
-      } catch (error) {
-        events.inc(
-          { outcome: error instanceof ServiceError ? error.code : 'server_error' },
-          Math.max(1, items.length),
-        );
-        throw error;
-      }
-    },
+      }),
+    publishOnce: (context, event, answer) =>
+      countErrors(1, async () => {
+        const result = await publishing.publishOnce(context, event, answer);
+        if (result !== undefined) count(result);
+        return result;
+      }),
   };
 }

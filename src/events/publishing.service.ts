@@ -1,6 +1,7 @@
 // Accepts events that a tenant's systems publish. An event is committed before the answer, and once for each event id.
 
 import { createHash } from 'node:crypto';
+import { type AnswerKey, lockNameOf } from '../platform/answer-key.ts';
 import type { RequestContext } from '../platform/context.ts';
 import { createCoalescer } from '../platform/database/coalescer.ts';
 import type { Database } from '../platform/database/database.ts';
@@ -9,9 +10,9 @@ import type { Queryable, Transaction } from '../platform/database/transaction.ts
 import { ServiceError } from '../platform/errors/service-error.ts';
 import { NO_TRACING, type Tracing } from '../platform/tracing/tracing.ts';
 import type { BacklogGauge } from './backlog.service.ts';
-import type { ClaimAtBirth, ClaimedDelivery, FanOut } from './event.store.ts';
+import type { ClaimAtBirth, ClaimedDelivery, FanOut, NewPublication } from './event.store.ts';
 import * as store from './event.store.ts';
-import { type EventRecord, prepareEvent } from './event.ts';
+import { prepareEvent } from './event.ts';
 import { contentOf, dataTooLarge, eventIdConflict, type Publication } from './publication.ts';
 import type { Notifier } from './record.service.ts';
 
@@ -26,7 +27,7 @@ export type DirectAttempts = {
   begin(claim: ClaimAtBirth, deliveries: readonly ClaimedDelivery[]): void;
 };
 
-type Candidate = { readonly path: string; readonly record: EventRecord; readonly digest: string };
+type Candidate = NewPublication & { readonly path: string };
 
 /** Source: Specification, "Events". */
 export function createPublishingService({
@@ -70,6 +71,17 @@ export function createPublishingService({
     sizeOf: ({ record }) => ({ rows: 1, bytes: record.body.length }),
   });
 
+  // One statement can store an answer under a key only once. A repetition in the same batch counts as taken.
+  const keyed = createCoalescer<Candidate, FanOut | undefined>({
+    run: async (batch) => {
+      const first = new Map(batch.map((one) => [nameOf(one), one] as const).reverse());
+      const written = await insert(batch.filter((one) => first.get(nameOf(one)) === one));
+      const byId = new Map(written.map((row) => [row.id, row]));
+      return batch.map(({ record }) => byId.get(record.id));
+    },
+    sizeOf: ({ record }) => ({ rows: 1, bytes: record.body.length }),
+  });
+
   /** Inserts events outside of a transaction, and begins the first attempts that it has claimed. */
   const insert = async (candidates: readonly Candidate[]): Promise<FanOut[]> => {
     const claim = directAttempts?.offer();
@@ -85,12 +97,7 @@ export function createPublishingService({
   };
 
   const insertInto = (unit: Queryable, candidates: readonly Candidate[], claim?: ClaimAtBirth) =>
-    store.publish(
-      unit,
-      candidates.map(({ record }) => record),
-      candidates.map(({ digest }) => digest),
-      claim,
-    );
+    store.publish(unit, candidates, claim);
 
   const insertOne = async (candidate: Candidate): Promise<FanOut[]> => {
     const row = await singles.add(candidate);
@@ -163,6 +170,27 @@ export function createPublishingService({
     });
   };
 
+  const publishOnce = async (
+    context: RequestContext,
+    event: Publication,
+    answer: AnswerKey,
+  ): Promise<Published | undefined> => {
+    backlog.check(context.tenant.id);
+    const candidate = prepare(context, event);
+    if (candidate instanceof ServiceError) throw candidate;
+    const row = await keyed.add({ ...candidate, answer });
+    if (row === undefined) return undefined;
+    if (row.deliveries > 0) backlog.add(context.tenant.id, row.deliveries);
+    return { eventId: candidate.record.eventId, deliveries: row.deliveries };
+  };
+
+  const inSpan = <T>(count: number, run: () => Promise<T>): Promise<T> =>
+    tracing.span(
+      'publish',
+      { kind: 'producer', attributes: { 'messaging.batch.message_count': count } },
+      run,
+    );
+
   return {
     /**
      * Takes `count` points from the tenant's limit.
@@ -183,13 +211,23 @@ export function createPublishingService({
     publish: (
       context: RequestContext,
       items: readonly (Publication | ServiceError)[],
-    ): Promise<(Published | ServiceError)[]> =>
-      tracing.span(
-        'publish',
-        { kind: 'producer', attributes: { 'messaging.batch.message_count': items.length } },
-        () => publish(context, items),
-      ),
+    ): Promise<(Published | ServiceError)[]> => inSpan(items.length, () => publish(context, items)),
+
+    /**
+     * Publishes an event without an event id, and stores the answer under an idempotency key in the same statement.
+     * @returns undefined when the key is taken or locked; then nothing was written
+     * @throws ServiceError `rate_limited` when the tenant's backlog is full, or the error of the event's checks
+     */
+    publishOnce: (
+      context: RequestContext,
+      event: Publication,
+      answer: AnswerKey,
+    ): Promise<Published | undefined> => inSpan(1, () => publishOnce(context, event, answer)),
   };
 }
 
 export type PublishingService = ReturnType<typeof createPublishingService>;
+
+function nameOf({ answer }: Candidate): string {
+  return answer === undefined ? '' : lockNameOf(answer.scope);
+}

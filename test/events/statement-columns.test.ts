@@ -30,7 +30,7 @@ async function textOf(send: (queryable: Queryable) => Promise<unknown>): Promise
 
 const append = () => textOf((queryable) => auditStore.insert(queryable, []));
 const emit = () => textOf((queryable) => eventStore.emit(queryable, []));
-const publish = () => textOf((queryable) => eventStore.publish(queryable, [], []));
+const publish = () => textOf((queryable) => eventStore.publish(queryable, []));
 const redeem = (waits: boolean) => () =>
   textOf((queryable) => redemptionStore.redeem(queryable, [], { waits }));
 

@@ -12,7 +12,7 @@ import { createContract } from './contract.ts';
 import { allowAnyOrigin } from './cors.ts';
 import { setDefaultHeaders } from './default-headers.ts';
 import { guardRequest } from './guard.ts';
-import { type Perform, respond, runHandler } from './handler.ts';
+import { type Perform, respond, runHandler, runKeyedHandler } from './handler.ts';
 import type { Health } from './health.ts';
 import { keepAnswers } from './idempotency.ts';
 import { createOpenApi } from './openapi.ts';
@@ -101,6 +101,7 @@ function createPerform({ database, config }: AppDependencies): (route: Route) =>
   return (route) => {
     const contract = checked ? createContract(route, { errors: config.nodeEnv === 'test' }) : undefined;
     const perform = runHandler(route, contract);
-    return route.idempotent ? keepAnswers(route, perform, { database }) : perform;
+    if (!route.idempotent) return perform;
+    return keepAnswers(route, perform, { database, keyed: runKeyedHandler(route, contract) });
   };
 }

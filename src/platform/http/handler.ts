@@ -1,4 +1,6 @@
 // Runs a route's handler, and sends its result after all work, including the commit, has succeeded.
+
+import type { AnswerKey } from '../answer-key.ts';
 import type { RequestContext } from '../context.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { matchesEtag } from './etag.ts';
@@ -13,28 +15,57 @@ export type Contract = {
   checkError(error: unknown): unknown;
 };
 
+/** Does the work of a request and stores its answer in one statement; undefined when nothing was done. */
+export type PerformKeyed = (
+  ctx: Context,
+  context: RequestContext,
+  answer: AnswerKey,
+) => Promise<HandlerResult | undefined>;
+
 /** Calls the handler with the validated input. */
 export function runHandler(route: Route, contract: Contract | undefined): Perform {
-  return async (ctx, context) => {
+  const run = runChecked(route.handler, contract);
+  return async (ctx, context) => (await run(ctx, context)) ?? unanswered();
+}
+
+/** Calls the handler for requests with an idempotency key, where the route has one. */
+export function runKeyedHandler(route: Route, contract: Contract | undefined): PerformKeyed | undefined {
+  return route.keyedHandler && runChecked(route.keyedHandler, contract);
+}
+
+function runChecked(
+  handler: (input: never) => Promise<HandlerResult | undefined> | HandlerResult,
+  contract: Contract | undefined,
+) {
+  return async (
+    ctx: Context,
+    context: RequestContext,
+    answer?: AnswerKey,
+  ): Promise<HandlerResult | undefined> => {
     const { params, query, body } = ctx.state.input ?? {};
     const header = (name: string) => joined(ctx.req.headers[name]);
     try {
       // The types are safe: the guard has validated these values with the schemas from which the handler's type is
       // derived.
-      const result = await route.handler({
+      const result = await handler({
         context,
+        answer,
         params,
         query,
         body,
         header,
         headerValues: (name: string) => headerValues(ctx, name),
       } as never);
-      contract?.checkResult(result);
+      if (result !== undefined) contract?.checkResult(result);
       return result;
     } catch (error) {
       throw contract === undefined ? error : contract.checkError(error);
     }
   };
+}
+
+function unanswered(): never {
+  throw new ServiceError('server_error', { cause: new Error('A handler without a result') });
 }
 
 /** Sends the result of `perform`. */

@@ -1,13 +1,7 @@
 // SQL of idempotency_keys and of the lock on one key. It runs in the caller's transaction, so that work and answer
 // commit together.
+import { type KeyScope, lockNameOf, valuesOf } from '../answer-key.ts';
 import type { Queryable } from '../database/transaction.ts';
-
-export type KeyScope = {
-  readonly tenantId: string;
-  readonly principal: string;
-  readonly route: string;
-  readonly key: string;
-};
 
 /** `digest`: hash of the request. `body`: the answer's JSON text, byte for byte. */
 export type StoredAnswer = {
@@ -21,7 +15,7 @@ export type StoredAnswer = {
 export async function lock(unit: Queryable, scope: KeyScope): Promise<boolean> {
   const { rows } = await unit.query<{ locked: boolean }>(
     'SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked',
-    [JSON.stringify(['idempotency', ...valuesOf(scope)])],
+    [lockNameOf(scope)],
   );
   return rows[0]?.locked === true;
 }
@@ -68,8 +62,4 @@ export async function purge(queryable: Queryable, limit: number): Promise<number
     [limit],
   );
   return rowCount;
-}
-
-function valuesOf({ tenantId, principal, route, key }: KeyScope): string[] {
-  return [tenantId, principal, route, key];
 }

@@ -2,11 +2,12 @@
 // are not stored.
 
 import { createHash } from 'node:crypto';
+import type { KeyScope } from '../answer-key.ts';
 import type { RequestContext } from '../context.ts';
 import type { Database } from '../database/database.ts';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
-import type { Perform } from './handler.ts';
-import type { KeyScope, StoredAnswer } from './idempotency.store.ts';
+import type { Perform, PerformKeyed } from './handler.ts';
+import type { StoredAnswer } from './idempotency.store.ts';
 import * as answers from './idempotency.store.ts';
 import { RATE_LIMIT_FIELDS } from './rate-limit-headers.ts';
 import type { Context } from './request-state.ts';
@@ -17,13 +18,14 @@ const KEY = /^[\x21-\x7e]{1,255}$/;
 /**
  * Wraps a route's work. Work and answer commit in one transaction, which the services join through
  * `context.transaction`. Only 2xx answers are stored, for 24 hours, per tenant, principal and route.
+ * @param options.keyed does the work of some requests and stores the answer in one statement
  * @throws ServiceError `idempotency_in_progress` while the first request runs, `idempotency_key_reused` for another
  *   request
  */
 export function keepAnswers(
   route: Route,
   perform: Perform,
-  { database }: { database: Pick<Database, 'transaction'> },
+  { database, keyed }: { database: Pick<Database, 'transaction'>; keyed?: PerformKeyed | undefined },
 ): Perform {
   return async (ctx, context) => {
     const key = ctx.req.headers['idempotency-key'];
@@ -32,6 +34,8 @@ export function keepAnswers(
       throw invalidField('header.idempotency-key', 'must be 1 to 255 visible characters');
     const scope = scopeOf(route, context, key);
     const digest = digestOf(ctx);
+    const done = await keyed?.(ctx, context, { scope, digest });
+    if (done !== undefined) return done;
     return database.transaction(context, async (transaction) => {
       if (!(await answers.lock(transaction, scope)))
         throw new ServiceError('idempotency_in_progress', {

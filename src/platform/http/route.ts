@@ -1,5 +1,6 @@
 // Routes as data: router, guard, token check and openapi.json are derived from them.
 import type { ZodObject, ZodType, z } from 'zod';
+import type { AnswerKey } from '../answer-key.ts';
 import type { RequestContext } from '../context.ts';
 import type { ErrorCode } from '../errors/catalogue.ts';
 import type { ManagementScope } from '../scopes.ts';
@@ -94,13 +95,22 @@ type RouteDefinition<S> = {
    */
   readonly exists?: (context: RequestContext, params: Parsed<S>['params']) => Promise<boolean>;
   readonly handler: (input: HandlerInput<S>) => Promise<HandlerResult> | HandlerResult;
+  /**
+   * Does the work of a request with an `idempotency-key` and stores its answer in the same statement.
+   * @returns undefined when the key is taken or the request needs a transaction; then nothing was written, and the
+   *   shell goes on with the stored answer or with `handler`
+   */
+  readonly keyedHandler?: (
+    input: HandlerInput<S> & { readonly answer: AnswerKey },
+  ) => Promise<HandlerResult | undefined>;
 };
 
 /** A route without the types of its schemas, for the route table. The guard validates before it calls `handler`. */
-export type Route = Omit<RouteDefinition<Schemas>, 'errors' | 'handler' | 'exists'> & {
+export type Route = Omit<RouteDefinition<Schemas>, 'errors' | 'handler' | 'keyedHandler' | 'exists'> & {
   readonly errors: readonly ErrorCode[];
   readonly exists?: (context: RequestContext, params: never) => Promise<boolean>;
   readonly handler: (input: never) => Promise<HandlerResult> | HandlerResult;
+  readonly keyedHandler?: (input: never) => Promise<HandlerResult | undefined>;
 };
 
 /** True when the route requires an access token. */
