@@ -30,7 +30,7 @@ export default defineConfig({
     testTimeout: 90_000,
     hookTimeout: 120_000,
     teardownTimeout: 60_000,
-    reporters: ['default', './test/setup/slowest-cases.ts'],
+    reporters: ['default', './test/setup/slowest-cases.ts', './scripts/failed-cases.mjs'],
     sequence: { sequencer: LongestFirst },
     env: { NODE_ENV: 'test', TZ: 'UTC' },
     projects: [

@@ -1,26 +1,40 @@
-// Prints "N passed, N failed" from Vitest's JSON reports; `npm run check`, and a test run without a report, count as one each.
-// Arguments: the exit code of the check, then the report and the exit code of each run.
+// Prints the failed cases and "N passed, N failed" from Vitest's JSON reports; `npm run check`, and a test run without a
+// report, count as one each. Arguments: the exit code of the check, then the report and the exit code of each run.
 import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { conclude, nameCase } from './failed-cases.mjs';
 
 const [checked, ...runs] = process.argv.slice(2);
-const counts = [{ passed: checked === '0' ? 1 : 0, failed: checked === '0' ? 0 : 1 }];
+const counts = [
+  checked === '0' ? { passed: 1, failed: [] } : { passed: 0, failed: [ended('check', checked)] },
+];
 for (let at = 0; at < runs.length; at += 2) counts.push(count(runs[at], runs[at + 1]));
-const [passed, failed] = ['passed', 'failed'].map((kind) => counts.reduce((sum, one) => sum + one[kind], 0));
-process.stdout.write(`${passed} passed, ${failed} failed\n`);
-process.exitCode = failed === 0 ? 0 : 1;
+const passed = counts.reduce((sum, one) => sum + one.passed, 0);
+const failed = counts.flatMap((one) => one.failed);
+process.stdout.write(conclude(passed, failed));
+process.exitCode = failed.length === 0 ? 0 : 1;
 
 function count(file, exitCode) {
   const { testResults } = read(file);
-  const tests = testResults.flatMap((suite) => suite.assertionResults);
-  const unloaded = testResults.filter(
-    (suite) => suite.status === 'failed' && !suite.assertionResults.some(({ status }) => status === 'failed'),
-  );
-  const failures = tests.filter(({ status }) => status === 'failed').length + unloaded.length;
-  return {
-    passed: tests.filter(({ status }) => status === 'passed').length,
-    // Something went wrong outside of the tests: a server that did not start, an error that nobody caught.
-    failed: exitCode !== '0' && failures === 0 ? 1 : failures,
-  };
+  const passed = testResults.flatMap(({ assertionResults }) => assertionResults.filter(hasStatus('passed')));
+  const failed = testResults.flatMap(({ name, status, message, assertionResults }) => {
+    const cases = assertionResults.filter(hasStatus('failed')).map((test) => ({
+      name: nameCase(name, ...test.ancestorTitles, test.title),
+      errors: test.failureMessages,
+    }));
+    return status === 'failed' && cases.length === 0 ? [{ name: nameCase(name), errors: [message] }] : cases;
+  });
+  // Something went wrong outside of the tests: a server that did not start, an error that nobody caught.
+  if (exitCode !== '0' && failed.length === 0) failed.push(ended(basename(file), exitCode));
+  return { passed: passed.length, failed };
+}
+
+function hasStatus(status) {
+  return (test) => test.status === status;
+}
+
+function ended(script, exitCode) {
+  return { name: `npm run ${script}`, errors: [`ended with exit code ${exitCode}; its output is above`] };
 }
 
 function read(file) {

@@ -31,7 +31,14 @@ describe('the version of Node.js', () => {
 describe('the last line of .ci/run', () => {
   const suite = (status: string, ...tests: string[]) => ({
     status,
-    assertionResults: tests.map((result) => ({ status: result })),
+    name: resolve('test/a.test.ts'),
+    message: '',
+    assertionResults: tests.map((result) => ({
+      status: result,
+      ancestorTitles: [],
+      title: 'a case',
+      failureMessages: ['Error'],
+    })),
   });
 
   it.each([
@@ -67,7 +74,54 @@ describe('the last line of .ci/run', () => {
     if (report !== null) writeFileSync(file, JSON.stringify(report));
     const args = [join(SCRIPTS, 'count.mjs'), String(checked), file, String(tested)];
     const { stdout, status } = spawnSync(process.execPath, args, { encoding: 'utf8' });
-    expect([stdout, status]).toEqual([`${line}\n`, code]);
+    expect([stdout.split('\n').slice(code === 0 ? 0 : -2), status]).toEqual([[line, ''], code]);
+  });
+
+  it('comes after the failed cases, each with the first line of its errors', () => {
+    const file = join(temporaryFolder(), 'test');
+    const failed = (...failureMessages: string[]) => ({
+      status: 'failed',
+      ancestorTitles: ['a relay', 'of many'],
+      title: 'takes over',
+      failureMessages,
+    });
+    const testResults = [
+      {
+        status: 'failed',
+        name: resolve('test/a.test.ts'),
+        assertionResults: [
+          { ...failed(), status: 'passed' },
+          failed(
+            '\u001b[31mAssertionError\u001b[39m: 1 is not 2\n    at a.test.ts',
+            '\nError: away\n    at b.ts',
+          ),
+        ],
+      },
+      {
+        status: 'failed',
+        name: resolve('test/b.test.ts'),
+        message: 'Cannot find module\nx.ts',
+        assertionResults: [],
+      },
+    ];
+    writeFileSync(file, JSON.stringify({ testResults }));
+    const args = [join(SCRIPTS, 'count.mjs'), '1', file, '1', `${file}:long`, '137'];
+    expect(spawnSync(process.execPath, args, { encoding: 'utf8' }).stdout).toBe(
+      [
+        'Failed:',
+        '  npm run check',
+        '      ended with exit code 1; its output is above',
+        '  test/a.test.ts > a relay > of many > takes over',
+        '      AssertionError: 1 is not 2',
+        '      Error: away',
+        '  test/b.test.ts',
+        '      Cannot find module',
+        '  npm run test:long',
+        '      ended with exit code 137; its output is above',
+        '1 passed, 4 failed',
+        '',
+      ].join('\n'),
+    );
   });
 
   it('adds up two runs, one of which fails without a report', () => {
@@ -75,7 +129,8 @@ describe('the last line of .ci/run', () => {
     writeFileSync(file, JSON.stringify({ testResults: [suite('passed', 'passed')] }));
     const args = [join(SCRIPTS, 'count.mjs'), '0', file, '0', `${file}.none`, '1'];
     const { stdout, status } = spawnSync(process.execPath, args, { encoding: 'utf8' });
-    expect([stdout, status]).toEqual(['2 passed, 1 failed\n', 1]);
+    expect(stdout).toMatch(/^Failed:\n {2}npm run report\.json\.none\n.*\n2 passed, 1 failed\n$/);
+    expect(status).toBe(1);
   });
 });
 
