@@ -1,8 +1,26 @@
 // A resource server that keeps a set of keys for as long as it is told, whatever it meets, and has a clock of its own.
-import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
+import {
+  createLocalJWKSet,
+  decodeProtectedHeader,
+  type JSONWebKeySet,
+  type JWTHeaderParameters,
+  jwtVerify,
+} from 'jose';
 
 /** Seconds for which JWKS answers may be kept. */
 export const MAX_AGE = 300;
+
+type KeySet = ReturnType<typeof createLocalJWKSet>;
+
+/** Sets by their text: equal ones are one set, whose keys are imported once. */
+const keySets = new Map<string, KeySet>();
+
+function keySetOf(keys: JSONWebKeySet): KeySet {
+  const text = JSON.stringify(keys);
+  const known = keySets.get(text) ?? createLocalJWKSet(keys);
+  keySets.set(text, known);
+  return known;
+}
 
 /**
  * @param fetchKeys asks the issuer for its JWKS @param now milliseconds since 1970
@@ -19,19 +37,31 @@ export function createResourceServer({
   skew: number;
   maxAge?: number | undefined;
 }) {
-  let kept: { keys: ReturnType<typeof createLocalJWKSet>; at: number } | undefined;
+  let kept: { keys: KeySet; at: number } | undefined;
+  const accepted = new WeakMap<object, Set<string>>();
+  const read = async () => {
+    kept = { keys: keySetOf(await fetchKeys()), at: now() };
+    return kept;
+  };
 
   return {
     /** Fetches the JWKS whatever it has. */
     fetch: async (): Promise<void> => {
-      kept = { keys: createLocalJWKSet(await fetchKeys()), at: now() };
+      await read();
     },
 
-    /** @throws JOSEError for whatever it refuses */
+    /**
+     * A token that it has accepted by the same key is only asked for its key again: the signature stays as it is, and
+     * the caller asks for tokens that have not expired.
+     * @throws JOSEError for whatever it refuses
+     */
     accept: async (token: string): Promise<void> => {
-      if (kept === undefined || now() - kept.at >= maxAge * 1000)
-        kept = { keys: createLocalJWKSet(await fetchKeys()), at: now() };
-      await jwtVerify(token, kept.keys, { typ: 'at+jwt', currentDate: new Date(now() + skew) });
+      const { keys } = kept !== undefined && now() - kept.at < maxAge * 1000 ? kept : await read();
+      const key = await keys(decodeProtectedHeader(token) as JWTHeaderParameters);
+      const tokens = accepted.get(key) ?? new Set();
+      if (tokens.has(token)) return;
+      await jwtVerify(token, key, { typ: 'at+jwt', currentDate: new Date(now() + skew) });
+      accepted.set(key, tokens.add(token));
     },
   };
 }
