@@ -7,7 +7,14 @@ import { INTERCEPTOR_PATHS, WORKFLOWS_PATH } from '../../src/platform/temporal/w
 
 const FOLDER = resolve('node_modules', '.cache', 'countersign');
 
-export async function workflowBundle(): Promise<{ code: string }> {
+let bundle: Promise<{ code: string }> | undefined;
+
+export function workflowBundle(): Promise<{ code: string }> {
+  bundle ??= obtainBundle();
+  return bundle;
+}
+
+async function obtainBundle(): Promise<{ code: string }> {
   const file = join(FOLDER, `workflows-${await hashSources([WORKFLOWS_PATH, ...INTERCEPTOR_PATHS])}.js`);
   try {
     return { code: await readFile(file, 'utf8') };

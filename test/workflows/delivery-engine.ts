@@ -46,6 +46,7 @@ import { createTenantContext } from '../events/fixture.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { installTestRuntime } from '../setup/temporal-runtime.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
+import { createEndReader, type DeliveryRow } from './delivery-ends.ts';
 import { wireServices } from './engine-services.ts';
 import { type ScriptedReceiver, startScriptedReceiver } from './scripted-receiver.ts';
 import { shortenWaits } from './short-waits.ts';
@@ -61,19 +62,6 @@ export type EngineOptions = {
   store?: (store: AttemptStore) => AttemptStore;
   endpoints?: Partial<Pick<EndpointService, 'noteFailure' | 'noteSuccess'>>;
 };
-export type DeliveryRow = {
-  id: string;
-  status: string;
-  generation: number;
-  started_generation: number | null;
-  attempt_count: number;
-  failed_attempts: number;
-  next_attempt_at: Date | null;
-  waiting_epoch: number | null;
-  last_error: string | null;
-  completed_at: Date | null;
-};
-
 export type EngineActivities = ReturnType<typeof createWebhookDeliveryActivities> &
   ReturnType<typeof createEndpointRecoveryActivities>;
 
@@ -157,6 +145,7 @@ export async function createEngine(
   }
 
   const starter = createDeliveryStarter({ client, taskQueues });
+  const readEnd = createEndReader(database);
 
   async function startProcess(
     options: EngineOptions & {
@@ -322,17 +311,7 @@ export async function createEngine(
 
     /** Waits for the end of a delivery. */
     ended: (id: string, limit?: number): Promise<DeliveryRow> =>
-      eventually(
-        async () => {
-          const { rows } = await database.query<DeliveryRow>(
-            'SELECT * FROM deliveries WHERE id = $1 AND completed_at IS NOT NULL',
-            [id],
-          );
-          return rows[0];
-        },
-        `the end of ${id}`,
-        limit,
-      ),
+      eventually(() => readEnd(id), `the end of ${id}`, limit),
 
     /** Types of the events in a workflow's history: `TimerStarted`. */
     historyOf: async (id: string, generation = 0): Promise<string[]> => {
@@ -384,9 +363,12 @@ export async function eventually<T>(
   what: string,
   limit = 60_000,
 ): Promise<T> {
-  for (const deadline = Date.now() + limit; Date.now() < deadline; await sleep(20)) {
+  const begun = Date.now();
+  for (let waited = 0; waited < limit; waited = Date.now() - begun) {
     const result = await probe();
     if (result !== undefined && result !== false) return result;
+    // A probe costs a statement: what takes long is asked for less often.
+    await sleep(Math.min(60, Math.max(10, waited / 10)));
   }
   throw new Error(`waited in vain for: ${what}`);
 }
