@@ -28,7 +28,7 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
     const { id, path } = await engine.subscribe({ delaysMs: [300] });
     engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     await engine.subscriptions.update(engine.context, id, { active: false });
     await eventually(async () => (await engine.delivery(delivery)).waiting_epoch !== null, 'its wait');
     await engine.subscriptions.update(engine.context, id, { active: true });
@@ -44,7 +44,7 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
     engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     await engine.deliveries.retry(engine.context, delivery);
     return [delivery, 0];
   },
@@ -52,7 +52,7 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
     engine.receiver.answer(path, () => ({ status: 500 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     await engine.deliveries.cancel(engine.context, delivery);
     return [delivery, 0];
   },
@@ -60,7 +60,7 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
     engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     await engine.workflow(delivery).executeUpdate('retry', { args: ['by a test'] });
     return [delivery, 0];
   },
@@ -68,7 +68,7 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
     engine.receiver.answer(path, () => ({ status: 500 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     await engine.workflow(delivery).executeUpdate('cancel');
     return [delivery, 0];
   },
@@ -76,7 +76,7 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
     engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     await engine.workflow(delivery).signal('operatorRetry', 'by a test');
     return [delivery, 0];
   },
@@ -84,7 +84,7 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
     engine.receiver.answer(path, () => ({ status: 500 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     await engine.workflow(delivery).cancel();
     return [delivery, 0];
   },

@@ -21,7 +21,7 @@ async function waiting(answer: () => { status: number } = () => ({ status: 500 }
     return { status };
   });
   const [delivery = ''] = await engine.publish(id);
-  await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first attempt');
+  await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first attempt');
   return { delivery, path, subscription: id };
 }
 
@@ -76,7 +76,7 @@ describe("Temporal's cancellation, the button of its UI", () => {
       return { status };
     });
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the record');
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the record');
     expect(await engine.workflow(delivery).result()).toMatchObject({ status: end, attempts: 1 });
     expect(await engine.delivery(delivery)).toMatchObject({ status: end, attempt_count: 1 });
     expect(engine.receiver.of(path)).toHaveLength(1);

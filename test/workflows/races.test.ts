@@ -102,7 +102,7 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
     });
     const [delivery = ''] = await engine.publish(one.id);
     if (under !== undefined)
-      await eventually(() => engine.receiver.of(one.path).length === 1, 'the attempt to be under way');
+      await eventually(() => engine.receiver.of(one.path).length >= 1, 'the attempt to be under way');
     else await attemptsIs(delivery, 1);
     if (situation === 'a timer that fires') {
       const { next_attempt_at: due } = await engine.delivery(delivery);
@@ -156,7 +156,7 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
     const one = await bring(situation);
     await perform(action, one, elsewhere);
     if (action === 'replay' && situation.startsWith('an attempt'))
-      await eventually(() => engine.receiver.of(one.path).length === 2, 'the replay');
+      await eventually(() => engine.receiver.of(one.path).length >= 2, 'the replay');
     one.release();
     await eventually(async () => outcomes.includes(await shownOf(one.delivery)), `one of ${outcomes.join()}`);
     // Whatever was due by then has had its time.

@@ -159,7 +159,7 @@ describe.each(['all', 'retries'] as const)('a delivery, with DELIVERY_WORKFLOWS=
       count === 1 ? { status: 429, headers: { 'retry-after': '2' } } : { status: 204 },
     );
     const [first = ''] = await engine.publish(id);
-    await eventually(() => engine.receiver.of(path).length === 1, 'the first attempt');
+    await eventually(() => engine.receiver.of(path).length >= 1, 'the first attempt');
     await eventually(async () => (await engine.attempts(first)).length === 1, 'its record');
     const [other = ''] = await engine.publish(id);
     expect((await engine.deliveries.get(engine.context, other)).status).toBe('held');
@@ -176,7 +176,7 @@ describe.each(['all', 'retries'] as const)('a delivery, with DELIVERY_WORKFLOWS=
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000, 3_600_000] });
     engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     await engine.deliveries.retry(engine.context, delivery);
     expect(await engine.ended(delivery)).toMatchObject({
       status: 'delivered',
@@ -189,9 +189,9 @@ describe.each(['all', 'retries'] as const)('a delivery, with DELIVERY_WORKFLOWS=
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000, 3_600_000] });
     engine.receiver.answer(path, (_, count) => ({ status: 500, delayMs: count === 2 ? 1_000 : 0 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     await engine.deliveries.retry(engine.context, delivery);
-    await eventually(() => engine.receiver.of(path).length === 2, 'the second attempt');
+    await eventually(() => engine.receiver.of(path).length >= 2, 'the second attempt');
     await new Promise((resolve) => setTimeout(resolve, 200));
     await engine.deliveries.retry(engine.context, delivery);
     await eventually(async () => (await engine.attempts(delivery)).length === 3, 'the third record');
@@ -204,7 +204,7 @@ describe.each(['all', 'retries'] as const)('a delivery, with DELIVERY_WORKFLOWS=
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
     engine.receiver.answer(path, () => ({ status: 500 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     await engine.deliveries.cancel(engine.context, delivery);
     expect((await engine.workflow(delivery).result()).status).toBe('canceled');
     expect(await engine.delivery(delivery)).toMatchObject({ status: 'canceled', attempt_count: 1 });
@@ -215,7 +215,7 @@ describe.each(['all', 'retries'] as const)('a delivery, with DELIVERY_WORKFLOWS=
     const { id, path } = await engine.subscribe();
     engine.receiver.answer(path, () => ({ status: 200, delayMs: 700 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(() => engine.receiver.of(path).length === 1, 'the attempt');
+    await eventually(() => engine.receiver.of(path).length >= 1, 'the attempt');
     await engine.deliveries.cancel(engine.context, delivery);
     expect(await engine.delivery(delivery)).toMatchObject({ status: 'canceled' });
     await eventually(async () => (await engine.delivery(delivery)).status === 'delivered', 'the answer');
@@ -256,7 +256,7 @@ describe.each(['all', 'retries'] as const)('a delivery, with DELIVERY_WORKFLOWS=
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000], path: '/hook/with-a-secret-token' });
     engine.receiver.answer(path, () => ({ status: 500, body: 'a text of the receiver' }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     const handle = engine.workflow(delivery);
     const state = await eventually(async () => {
       // Where the relay makes the first attempt, the workflow comes after its record.

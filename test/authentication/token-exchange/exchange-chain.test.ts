@@ -148,10 +148,19 @@ describe.each([
       expect(await world.outcome(token, third, asAccessToken)).toBe('accepted');
       expect(await verifyElsewhere(token)).toBe('accepted');
       await end(linkOf(links, index));
+      // However slow the machine is, the last check that accepted the token began within a second.
       const committed = performance.now();
-      while ((await verifyElsewhere(token)) === 'accepted') await pause(10);
+      let lastAccepted = 0;
+      for (
+        let begun = 0;
+        (await verifyElsewhere(token)) === 'accepted';
+        begun = performance.now() - committed
+      ) {
+        lastAccepted = begun;
+        await pause(10);
+      }
       expect(await verifyElsewhere(token)).toBe('token_revoked');
-      expect(performance.now() - committed).toBeLessThan(1_500);
+      expect(lastAccepted).toBeLessThan(1_000);
       expect(await world.introspect(token)).toEqual({ active: false });
       expect(await world.outcome(token, third, asAccessToken)).toBe('400 invalid_request');
     },

@@ -64,7 +64,7 @@ async function listed(): Promise<string[]> {
 /** A delivery that failed once and waits for an hour. */
 async function waitingDelivery(subscriptionId: string): Promise<string> {
   const [id = ''] = await engine.publish(subscriptionId);
-  await eventually(async () => (await engine.delivery(id)).attempt_count === 1, 'the first attempt');
+  await eventually(async () => (await engine.delivery(id)).attempt_count >= 1, 'the first attempt');
   await eventually(async () => (await listed()).includes(deliveryWorkflowId(id, 0)), 'Temporal to list it');
   return id;
 }
@@ -107,7 +107,7 @@ describe('the examination of deliveries', () => {
     const { id: subscription, path } = await engine.subscribe({ delaysMs: [50] });
     engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 204 }));
     const [id = ''] = await engine.publish(subscription);
-    await eventually(async () => (await engine.delivery(id)).attempt_count === 1, 'the first attempt');
+    await eventually(async () => (await engine.delivery(id)).attempt_count >= 1, 'the first attempt');
     await engine.subscriptions.update(engine.context, subscription, { active: false });
     await engine.workflow(id).terminate('by a test');
     await eventually(async () => !(await listed()).includes(deliveryWorkflowId(id, 0)), "Temporal's list");

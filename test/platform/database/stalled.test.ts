@@ -8,7 +8,7 @@ import { useTestDatabase } from '../../setup/database.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
 
 /** Milliseconds: the answer that is waited for, and less than a second such wait would make of it. */
-const ANSWER = 1_500;
+const ANSWER = 3_000;
 const SOON = 2 * ANSWER;
 
 let proxy: Awaited<ReturnType<typeof createStallingProxy>>;

@@ -49,10 +49,10 @@ describe('the number of an attempt', () => {
       return count === 1 ? { status: 500 } : { status: 503, headers: { 'retry-after': '3600' } };
     });
     const [delivery = ''] = await engine.publish(id);
-    await eventually(() => engine.receiver.of(path).length === 1, 'the first POST');
+    await eventually(() => engine.receiver.of(path).length >= 1, 'the first POST');
     await engine.deliveries.cancel(engine.context, delivery);
     await engine.deliveries.retry(engine.context, delivery);
-    await eventually(() => engine.receiver.of(path).length === 2, 'the POST of the replay');
+    await eventually(() => engine.receiver.of(path).length >= 2, 'the POST of the replay');
     answer();
     await eventually(async () => (await engine.attempts(delivery)).length === 2, 'both records');
     await sleep(500);

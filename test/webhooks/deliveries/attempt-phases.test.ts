@@ -52,7 +52,7 @@ describe.each(['all', 'retries'] as const)('an attempt, with DELIVERY_WORKFLOWS=
   /** One delivery, and its only attempt as the API shows it. */
   const deliver = async (subscription: string): Promise<Attempt> => {
     const [delivery = ''] = await engine.publish(subscription);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the attempt');
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the attempt');
     const authorization = `Bearer ${tokenFor('app', 'webhooks:read')}`;
     const { body } = await api.send('GET', `/api/v1/deliveries/${delivery}`, undefined, { authorization });
     expect(body.attempts).toHaveLength(1);

@@ -63,7 +63,7 @@ describe.each(['all', 'retries'] as const)('a held host, with DELIVERY_WORKFLOWS
     const name = { tenantId: engine.context.tenant.id, subscriptionId: id };
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     await hold();
     await eventually(() => waits(delivery), 'its wait');
     await engine.deliveries.retry(engine.context, delivery);
@@ -106,7 +106,7 @@ describe.each(['all', 'retries'] as const)('a held host, with DELIVERY_WORKFLOWS
     await eventually(() => at(path).length === 1, 'the attempt');
     await hold();
     answer(500);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'its record');
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'its record');
     await sleep(500);
     expect(at(path)).toHaveLength(1);
     await release();
@@ -181,7 +181,7 @@ describe.each(['all', 'retries'] as const)('a held host, with DELIVERY_WORKFLOWS
     const { id, path } = await engine.subscribe({ delaysMs: [60_000] });
     engine.receiver.answer(path, () => ({ status: 503, headers: { 'retry-after': '3600' } }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     await hold();
     await release();
     expect(await endpointOf(id)).toMatchObject({ state: 'held', heldBy: 'endpoint' });

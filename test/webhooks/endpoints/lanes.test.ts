@@ -65,7 +65,7 @@ describe.each(['all', 'retries'] as const)(
       const { id, path } = await engine.subscribe({ delaysMs: [400, 400] });
       engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
       const [delivery = ''] = await engine.publish(id);
-      await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+      await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
       await activate(id, false);
       await eventually(async () => (await engine.delivery(delivery)).waiting_epoch !== null, 'its wait');
       // The row says it a moment before the workflow knows.
@@ -86,7 +86,7 @@ describe.each(['all', 'retries'] as const)(
       const { id, path } = await engine.subscribe({ delaysMs: [300, 300] });
       engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
       const [delivery = ''] = await engine.publish(id);
-      await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+      await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
       const parking = gate.close();
       await activate(id, false);
       // The delivery has read a closed endpoint, and has not yet written that it waits: opening must come after that.
@@ -117,7 +117,7 @@ describe.each(['all', 'retries'] as const)(
         count === 1 ? { status: 503, headers: { 'retry-after': '3600' } } : { status: 200 },
       );
       const [delivery = ''] = await engine.publish(id);
-      await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+      await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
       const [other = ''] = await engine.publish(id);
       await sleep(300);
       expect((await engine.deliveries.get(engine.context, other)).status).toBe('held');
@@ -130,7 +130,7 @@ describe.each(['all', 'retries'] as const)(
       const { id, path } = await engine.subscribe({ delaysMs: [200, 200] });
       engine.receiver.answer(path, () => ({ status: 500 }));
       const [delivery = ''] = await engine.publish(id);
-      await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+      await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
       await activate(id, false);
       await eventually(async () => (await engine.delivery(delivery)).waiting_epoch !== null, 'its wait');
       await engine.deliveries.cancel(engine.context, delivery);
@@ -150,7 +150,7 @@ describe.each(['all', 'retries'] as const)(
       const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
       engine.receiver.answer(path, () => ({ status: 500 }));
       const [tried = ''] = await engine.publish(id);
-      await eventually(async () => (await engine.delivery(tried)).attempt_count === 1, 'the first record');
+      await eventually(async () => (await engine.delivery(tried)).attempt_count >= 1, 'the first record');
       await activate(id, false);
       const [untried = ''] = await engine.publish(id);
       await remove(engine, id);

@@ -62,7 +62,7 @@ describe.each(['all', 'retries'] as const)('Retry-After, with DELIVERY_WORKFLOWS
       return { status, headers: { 'retry-after': made.value } };
     });
     const [first = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(first)).attempt_count === 1, 'the first record');
+    await eventually(async () => (await engine.delivery(first)).attempt_count >= 1, 'the first record');
     return { id, path, first, floor };
   };
   const endpointOf = async (id: string) => (await engine.endpoints.read(engine.database, [id])).get(id);

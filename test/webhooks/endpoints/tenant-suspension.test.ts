@@ -49,7 +49,7 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
     const { id, path } = await engine.subscribe({ delaysMs: [300, 300, 300] });
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     await suspend();
     await eventually(() => waits(delivery), 'its wait');
     await engine.deliveries.retry(engine.context, delivery);
@@ -70,10 +70,10 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
     });
     engine.receiver.answer(path, async (_, count) => ({ status: count === 1 ? await answered : 200 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(() => engine.receiver.of(path).length === 1, 'the attempt');
+    await eventually(() => engine.receiver.of(path).length >= 1, 'the attempt');
     await suspend();
     answer(500);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'its record');
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'its record');
     await sleep(500);
     expect(engine.receiver.of(path)).toHaveLength(1);
     await resume();

@@ -80,7 +80,7 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
   });
 
   it('has never more under way than the endpoint has places, when retries come due together', async () => {
-    const { id, path } = await engine.subscribe({ delaysMs: [1_500] });
+    const { id, path } = await engine.subscribe({ delaysMs: [3_000] });
     const now = { count: 0, most: 0 };
     const seen = new Set<string>();
     engine.receiver.answer(path, async ({ deliveryId }) => {
@@ -112,7 +112,7 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
     await engine.ended(replayed);
     await limit(id, 1);
     const [retried = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(retried)).attempt_count === 1, 'its first attempt');
+    await eventually(async () => (await engine.delivery(retried)).attempt_count >= 1, 'its first attempt');
     await engine.database.query(
       'UPDATE endpoints SET tokens = -600, tokens_at = now() WHERE subscription_id = $1',
       [id],
