@@ -81,6 +81,7 @@ export async function createStack(variables: Readonly<Record<string, string>> = 
   const environment = {
     ...process.env,
     NODE_ENV: 'development',
+    TEMPORAL_DEBUG: '0',
     PATH: existsSync(join(kept, 'temporal')) ? `${kept}:${process.env.PATH}` : process.env.PATH,
     ...{ STUB_BUILD: build, STUB_JOURNAL: journal, DATA_DIR: dataDir, HOST: '127.0.0.1' },
     ...{ PORT: port, METRICS_PORT: metrics, TEMPORAL_PORT: temporal, TEMPORAL_UI_PORT: ui },
