@@ -6,15 +6,21 @@ import { LongestFirst } from './test/setup/longest-first.ts';
 const architecture = 'test/architecture.test.ts';
 
 /**
- * Real processes that are killed, cut off and raced, and ten thousand deliveries that wait: minutes each, most of the
- * time on all processors. `npm test` leaves them out; `npm run test:long` and `.ci/run` have them, alone on the machine.
+ * Whole processes of the service that are started, stopped, killed, cut off and raced, each start seconds of a processor,
+ * and ten thousand deliveries that wait. `npm test` leaves them out; `npm run test:long` and `.ci/run` have them, alone
+ * on the machine.
  */
 const long = [
   'test/faults/*.test.ts',
   'test/webhooks/deliveries/faults.test.ts',
   'test/operations/operators/incidents.test.ts',
   'test/webhooks/endpoints/waiting-crowd.test.ts',
-  'test/app/local/local-stack-kills.test.ts',
+  'test/app/local/local-stack*.test.ts',
+  'test/app/local/temporal-external.test.ts',
+  'test/app/roles/roles.test.ts',
+  'test/operations/doctor/doctor.command.test.ts',
+  'test/platform/metrics/processes.test.ts',
+  'test/platform/tracing/publish-to-receipt.test.ts',
 ];
 
 // Tests wait more than they compute, for timers and servers: two cores would otherwise have one file at a time.
