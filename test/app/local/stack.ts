@@ -29,15 +29,21 @@ const ROOT = resolve('.');
 const BUILDS = join(ROOT, '.data', 'test-stacks');
 const HOUR = 3_600_000;
 
-const sources: { hashSources(root: string): string } = await import(join(ROOT, 'scripts/sources.mjs'));
+const sources: { hashSources(root: string): string; isStale(root: string): boolean } = await import(
+  join(ROOT, 'scripts/sources.mjs')
+);
 
 /** @returns the folder of a build with its workflow bundle, which all test processes share */
 export async function buildStack(): Promise<string> {
   const build = join(BUILDS, sources.hashSources(ROOT).slice(0, 16));
   if (existsSync(build)) return build;
   const own = `${build}.${process.pid}`;
-  await compile(own);
-  writeFileSync(join(own, 'workflow-bundle.js'), (await workflowBundle()).code);
+  if (sources.isStale(ROOT)) {
+    await compile(own);
+    writeFileSync(join(own, 'workflow-bundle.js'), (await workflowBundle()).code);
+  } else {
+    cpSync(join(ROOT, 'dist'), own, { recursive: true });
+  }
   try {
     renameSync(own, build);
   } catch {
