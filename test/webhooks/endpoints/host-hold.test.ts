@@ -9,6 +9,9 @@ import { eventually } from '../../workflows/delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from '../../workflows/endpoint-engine.ts';
 import { startScriptedReceiver } from '../../workflows/scripted-receiver.ts';
 
+/** Milliseconds until the first retry: the test closes the endpoint before that, also on a slow machine. */
+const CLOSED_BEFORE = 3_000;
+
 const INTENT = { operator: 'jo', reason: 'asked by the receiver' };
 
 describe.each(['all', 'retries'] as const)('a held host, with DELIVERY_WORKFLOWS=%s', (mode) => {
@@ -59,7 +62,7 @@ describe.each(['all', 'retries'] as const)('a held host, with DELIVERY_WORKFLOWS
   });
 
   it('is not opened by a retry, another path, an activation, or an operator who opens the endpoint', async () => {
-    const { id, path } = await engine.subscribe({ delaysMs: [300, 300, 300] });
+    const { id, path } = await engine.subscribe({ delaysMs: [CLOSED_BEFORE, 300, 300] });
     const name = { tenantId: engine.context.tenant.id, subscriptionId: id };
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);

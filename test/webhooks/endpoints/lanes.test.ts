@@ -5,6 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AttemptStore } from '../../workflows/delivery-engine.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
+/** Milliseconds until the first retry: the test closes the endpoint before that, also on a slow machine. */
+const CLOSED_BEFORE = 3_000;
+
 /** Calls of one function of the store can be stopped on their way. */
 function createGate() {
   let arrive: () => void = () => undefined;
@@ -62,7 +65,7 @@ describe.each(['all', 'retries'] as const)(
     });
 
     it('makes a tried delivery wait for a signal, and wakes it when it opens', async () => {
-      const { id, path } = await engine.subscribe({ delaysMs: [400, 400] });
+      const { id, path } = await engine.subscribe({ delaysMs: [CLOSED_BEFORE, 400] });
       engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
       const [delivery = ''] = await engine.publish(id);
       await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
@@ -83,7 +86,7 @@ describe.each(['all', 'retries'] as const)(
     });
 
     it('loses no wake-up when it opens while a delivery goes to wait', async () => {
-      const { id, path } = await engine.subscribe({ delaysMs: [300, 300] });
+      const { id, path } = await engine.subscribe({ delaysMs: [CLOSED_BEFORE, 300] });
       engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
       const [delivery = ''] = await engine.publish(id);
       await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
@@ -127,7 +130,7 @@ describe.each(['all', 'retries'] as const)(
     });
 
     it('ends the waiting of a retried delivery by cancel, while it is closed', async () => {
-      const { id, path } = await engine.subscribe({ delaysMs: [200, 200] });
+      const { id, path } = await engine.subscribe({ delaysMs: [CLOSED_BEFORE, 200] });
       engine.receiver.answer(path, () => ({ status: 500 }));
       const [delivery = ''] = await engine.publish(id);
       await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');

@@ -6,6 +6,9 @@ import { createOperatorRooms, type OperatorRooms } from '../../operations/operat
 import { eventually } from '../../workflows/delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from '../../workflows/endpoint-engine.ts';
 
+/** Milliseconds until the first retry: the test closes the endpoint before that, also on a slow machine. */
+const CLOSED_BEFORE = 3_000;
+
 const INTENT = { operator: 'jo', reason: 'abuse' };
 
 describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) => {
@@ -46,7 +49,7 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
   });
 
   it('a tried delivery waits with its workflow, whoever asks for a retry, an opening or another URL', async () => {
-    const { id, path } = await engine.subscribe({ delaysMs: [300, 300, 300] });
+    const { id, path } = await engine.subscribe({ delaysMs: [CLOSED_BEFORE, 300, 300] });
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
     await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
+import { RELAY_SETTINGS } from '../../../src/webhooks/relay/relay.service.ts';
 import { createTenantContext } from '../../events/fixture.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
@@ -43,7 +44,7 @@ describe.each(['all', 'retries'] as const)(
       const url = await nowhere();
       const refusing = [1, 2].map(() => engine.subscribe({ url, delaysMs: [3_600_000] }));
       for (const { id } of [...slow, ...(await Promise.all(refusing)), ...fast]) await engine.publish(id, 40);
-      await engine.startProcess({ mode });
+      await engine.startProcess({ mode, relay: { late: RELAY_SETTINGS.late } });
 
       await eventually(() => received(fast).every((count) => count >= 40), 'all of the fast ones', 80_000);
       const posts = received(slow);
@@ -62,7 +63,7 @@ describe.each(['all', 'retries'] as const)(
       for (const [n, own] of crowd.entries()) {
         for (const { id } of own) await engine.publish(id, 60, tenants[n]);
       }
-      await engine.startProcess({ mode });
+      await engine.startProcess({ mode, relay: { late: RELAY_SETTINGS.late } });
       const sum = () => received(crowd.flat()).reduce((total, count) => total + count);
       await eventually(() => sum() >= 100, 'the slow ones at work', 60_000);
       const [quiet] = await several(1);
