@@ -40,8 +40,8 @@ export default defineConfig({
     teardownTimeout: 60_000,
     reporters: ['default', './test/setup/slowest-cases.ts', './scripts/failed-cases.mjs'],
     sequence: { sequencer: LongestFirst },
-    // Temporal's workers run workflows in the thread of the tests: one that starts a thread for each of them costs half a
-    // second, and gives up a workflow that a busy machine has stopped for five. Real processes are tested with threads.
+    // Temporal's workers run workflows in the thread of the tests: a thread for each worker cost a tenth of the processor
+    // time, and gives up a workflow that a busy machine has stopped for five seconds. Real processes have those threads.
     env: { NODE_ENV: 'test', TZ: 'UTC', TEMPORAL_DEBUG: '1' },
     projects: [
       { extends: true, test: { name: 'architecture', include: [architecture], maxWorkers } },
