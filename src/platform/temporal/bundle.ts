@@ -12,7 +12,7 @@ export async function bundleWorkflows(workflowsPath: string = WORKFLOWS_PATH): P
   const { code } = await bundleWorkflowCode({
     workflowsPath,
     workflowInterceptorModules: INTERCEPTOR_PATHS,
-    preloadModules: ['@temporalio/common', '@temporalio/workflow', workflowsPath],
+    preloadModules: ['@temporalio/common', '@temporalio/workflow', ...INTERCEPTOR_PATHS, workflowsPath],
     logger: new DefaultLogger('WARN'),
   });
   return { code };

@@ -18,11 +18,13 @@ import { traceActivities } from './activity-traces.ts';
 import type { TaskQueues } from './names.ts';
 import type { WorkerVersion } from './worker-version.ts';
 import { createWorkflowMetrics, type WorkflowMetricSinks } from './workflow.metrics.ts';
+import { SandboxWorker } from './workflow-sandbox.ts';
 
 const WORKER_LIMITS = {
   /** A local attempt occupies its workflow task while it runs. */
   workflowTasks: 256,
-  localAttempts: 64,
+  localAttempts: 192,
+  quickActivities: 64,
   attempts: 200,
   slowAttempts: 200,
   cachedWorkflows: 2_000,
@@ -109,7 +111,7 @@ export async function createDeliveryWorker({
     interceptors: tracing.on ? { activity: [traceActivities(tracing)] } : {},
   };
   const { interceptors, ...source } = workflowSource(workflows);
-  const main = await Worker.create({
+  const main = await SandboxWorker.create({
     ...shared,
     ...source,
     interceptors: { ...shared.interceptors, ...interceptors },
@@ -119,7 +121,7 @@ export async function createDeliveryWorker({
     maxCachedWorkflows: limits.cachedWorkflows,
     maxConcurrentWorkflowTaskExecutions: limits.workflowTasks,
     maxConcurrentLocalActivityExecutions: limits.localAttempts,
-    maxConcurrentActivityTaskExecutions: limits.localAttempts,
+    maxConcurrentActivityTaskExecutions: limits.quickActivities,
   });
   const attempts = await Worker.create({
     ...shared,

@@ -30,8 +30,11 @@ export type AttemptOptions = {
 /** The most deliveries that one statement loads. A body has up to 256 KiB. */
 const MOST_LOADED = 32;
 
-/** How often a delivery is read again because its endpoint opened while the delivery was being parked. */
+/** How often a delivery is read again because its endpoint has opened, or has had a free place, since it was read. */
 const MOST_READS = 5;
+
+/** Milliseconds that an attempt waits for a place of its endpoint: to be parked and woken costs a workflow more. */
+const PLACE_WAIT = 500;
 
 /** Attempts of deliveries. Source: Specification, "Delivery" and "Receiver behaviour expected". */
 export function createAttemptService({
@@ -52,7 +55,7 @@ export function createAttemptService({
   sealing: Pick<SubscriptionSealing, 'openSecret' | 'openHeaders'>;
   attemptRecords: AttemptRecordService;
   monitor: Pick<AttemptMonitor, 'begin' | 'end'>;
-  occupancy: Pick<EndpointOccupancy, 'enter' | 'leave'>;
+  occupancy: Pick<EndpointOccupancy, 'enter' | 'leave' | 'onLeave'>;
   /** Notifies the relays that a delivery waits for a place of an open endpoint. */
   notifier: { poke(): void };
   metrics?: Pick<AttemptMetrics, 'begun' | 'held' | 'made' | 'ended'> | undefined;
@@ -67,10 +70,11 @@ export function createAttemptService({
   const send = async (request: AttemptRequest, options: AttemptOptions): Promise<SendResult> => {
     const { deliveryId } = request;
     const seen: { delivery?: LoadedDelivery | undefined; result?: AttemptResult | undefined } = {};
-    monitor.begin(deliveryId);
+    const read = monitor.begin(deliveryId);
+    const loaded = options.loaded ?? (isAskedFor(read, request) ? read : undefined);
     try {
       for (let reads = 0; reads < MOST_READS; reads += 1) {
-        const delivery = reads === 0 && options.loaded ? options.loaded : await loads.add(request);
+        const delivery = reads === 0 && loaded ? loaded : await loads.add(request);
         seen.delivery = delivery;
         if (delivery === undefined) return { kind: 'settled', step: ended('canceled') };
         const step = await refuse(delivery, request);
@@ -83,6 +87,7 @@ export function createAttemptService({
           seen.result = await post(delivery, request, options.signal);
           return await recordNow(delivery, reportOf(delivery, request, seen.result), options);
         }
+        if (passes && (await placeLeft(delivery.subscriptionId))) continue;
         const epoch = await park(delivery, request, { ...options, full: passes });
         if (epoch !== undefined) {
           metrics?.held();
@@ -132,6 +137,19 @@ export function createAttemptService({
       request.deliveryId,
       isGranted(delivery, request) ? Number.POSITIVE_INFINITY : delivery.endpointCap,
     );
+
+  /** Waits until an attempt leaves the endpoint. @returns false when none has left in time */
+  const placeLeft = (subscriptionId: string): Promise<boolean> =>
+    new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        end();
+        resolve(false);
+      }, PLACE_WAIT);
+      const end = occupancy.onLeave(subscriptionId, () => {
+        clearTimeout(timer);
+        resolve(true);
+      });
+    });
 
   /** @returns the step that replaces an attempt which may not begin now; undefined when it may begin */
   const refuse = async (delivery: LoadedDelivery, request: AttemptRequest): Promise<Step | undefined> => {
@@ -232,6 +250,11 @@ function mayPass(delivery: LoadedDelivery, request: AttemptRequest): boolean {
   return (
     endpointOpen && (!(endpointPaced || endpointRated) || retryRequested || isGranted(delivery, request))
   );
+}
+
+/** @returns whether a delivery that a relay has read is still untried when its workflow asks for the first attempt */
+function isAskedFor(read: LoadedDelivery | undefined, { n, generation }: AttemptRequest): boolean {
+  return read !== undefined && n === 1 && read.attemptCount === 0 && read.generation === generation;
 }
 
 /** @returns whether the relay let this attempt begin and the endpoint's epoch is still the same */

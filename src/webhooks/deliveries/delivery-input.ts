@@ -11,7 +11,7 @@ export type DeliveryInput = {
   /** The receiver's host alone, because a URL's path may contain a secret. */
   readonly host: string;
   readonly n: number;
-  /** The first attempt runs as a local activity inside the workflow task. Only for receivers known to be fast. */
+  /** The workflow's first attempt runs inside the workflow task, as a local activity. Only for fast receivers. */
   readonly local: boolean;
   /** The task queue of all attempts that are not local. Attempts to slow receivers use `slowQueue`. */
   readonly attemptsQueue: string;

@@ -4,6 +4,7 @@
 /** A delivery that has entered twice holds one place until it has left twice. */
 export function createEndpointOccupancy() {
   const endpoints = new Map<string, Map<string, number>>();
+  const queues = new Map<string, Set<() => void>>();
 
   const add = (endpoint: string, deliveryId: string): void => {
     const own = endpoints.get(endpoint) ?? new Map<string, number>();
@@ -29,6 +30,28 @@ export function createEndpointOccupancy() {
       if (held > 1) own.set(deliveryId, held - 1);
       else own.delete(deliveryId);
       if (own.size === 0) endpoints.delete(endpoint);
+      for (const call of queues.get(endpoint) ?? []) {
+        call();
+        break;
+      }
+    },
+
+    /**
+     * Calls `callback` when a delivery leaves the endpoint; each delivery that leaves calls the oldest callback only.
+     * @returns a function that takes the callback back
+     */
+    onLeave: (endpoint: string, callback: () => void): (() => void) => {
+      const queue = queues.get(endpoint) ?? new Set();
+      const end = () => {
+        queue.delete(call);
+        if (queue.size === 0) queues.delete(endpoint);
+      };
+      const call = () => {
+        end();
+        callback();
+      };
+      queues.set(endpoint, queue.add(call));
+      return end;
     },
 
     size: (endpoint: string): number => endpoints.get(endpoint)?.size ?? 0,

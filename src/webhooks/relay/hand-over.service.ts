@@ -5,6 +5,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { DELIVERY_WORKFLOW } from '../../platform/temporal/names.ts';
 import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
+import type { LoadedDelivery } from '../deliveries/attempt.store.ts';
 import type { LastAttempt, Step } from '../deliveries/attempt.ts';
 import type { AttemptMonitor } from '../deliveries/attempt-monitor.service.ts';
 import { isUnfinished } from '../deliveries/delivery.ts';
@@ -19,16 +20,19 @@ import { createStartWindow } from './start-window.ts';
 
 const WINDOW = 16;
 
+/** Milliseconds for which a claimed delivery need not be read again: what was changed since counts from the next attempt. */
+const FRESH_MS = 250;
+
 /** Which deliveries are workflows: all, or those that their first attempt has not settled. */
 export type DeliveryWorkflows = 'all' | 'retries';
 
 /**
  * Receives the result of each claimed row. `done` deletes the row and, with `mark`, marks its delivery as started.
- * `unused` deletes a row whose work was not needed. `removed`: the row is gone. `release` gives the claim back.
+ * `unused` does so for a row that has begun no attempt. `removed`: the row is gone. `release` gives the claim back.
  */
 export type Settlement = {
   done(work: Work, mark: boolean): void;
-  unused(work: Work): void;
+  unused(work: Work, mark: boolean): void;
   removed(work: Work): void;
   release(work: Work): void;
 };
@@ -71,7 +75,7 @@ export function createHandOver({
   now?: (() => number) | undefined;
 }) {
   const window = createStartWindow(WINDOW);
-  const awaited = new Map<string, () => void>();
+  const awaited = new Map<string, () => LoadedDelivery | undefined>();
   const running = new Set<Promise<void>>();
   // Two pauses, because first attempts need the database but not Temporal.
   const pause = createPause(now);
@@ -101,8 +105,14 @@ export function createHandOver({
     }
   };
 
-  /** `promise` resolves when the attempt has begun in this process, after a time-out, or after `cancel`. */
-  const begun = (deliveryId: string): { promise: Promise<void>; cancel: () => void } => {
+  /**
+   * `promise` resolves when the attempt has begun in this process, after a time-out, or after `cancel`.
+   * @param since the time of the claim
+   */
+  const begun = (
+    { deliveryId, delivery }: Work,
+    since: number,
+  ): { promise: Promise<void>; cancel: () => void } => {
     let cancel: () => void = () => awaited.delete(deliveryId);
     const promise = new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, BEGIN_TIMEOUT);
@@ -112,7 +122,10 @@ export function createHandOver({
         resolve();
       };
     });
-    awaited.set(deliveryId, cancel);
+    awaited.set(deliveryId, () => {
+      cancel();
+      return now() - since < FRESH_MS ? delivery : undefined;
+    });
     return { promise, cancel };
   };
 
@@ -122,8 +135,9 @@ export function createHandOver({
     { local, slow }: Manner,
     made?: { last: LastAttempt; waiting: Step },
   ): Promise<void> => {
+    const since = now();
     const permit = await window.acquire();
-    const attempt = begun(work.deliveryId);
+    const attempt = begun(work, since);
     try {
       if (isTemporalPaused()) return giveBack(work);
       const request = {
@@ -149,9 +163,10 @@ export function createHandOver({
         throw error;
       });
       window.widen();
-      settlement.done(work, true);
+      if (work.tried === undefined) settlement.done(work, true);
+      else settlement.unused(work, true);
       if (outcome === 'exists') slots.remove(work.deliveryId);
-      if (outcome === 'eager' && local) await attempt.promise;
+      if (outcome === 'eager' && local && made === undefined) await attempt.promise;
     } finally {
       attempt.cancel();
       permit();
@@ -168,7 +183,7 @@ export function createHandOver({
     // attempt in it and starts a workflow.
     const tried = { ...work, attemptCount: first.last.n };
     try {
-      await start(tried, { local: false, slow: first.slow }, first);
+      await start(tried, { local: !first.slow, slow: first.slow }, first);
     } catch (error) {
       giveBack(tried);
       onFailure(error);
@@ -187,7 +202,7 @@ export function createHandOver({
     slots.remove(work.deliveryId);
     // The workflow is gone, so an unfinished delivery gets a workflow of the next generation.
     if (work.command !== 'cancel') await store.restart(database, { ...delivery, outboxId: newId() });
-    settlement.unused(work);
+    settlement.unused(work, false);
   };
 
   const giveBack = (work: Work): void => {
@@ -199,9 +214,13 @@ export function createHandOver({
     try {
       if (work.kind !== 'command' && !isWanted(work)) {
         slots.remove(work.deliveryId);
-        settlement.unused(work);
+        settlement.unused(work, false);
       } else if (isDirect(work)) {
         await attempt(work, firstAttempts);
+      } else if (work.tried !== undefined) {
+        // Its workflow begins with a wait, so neither its place nor its permit is needed yet.
+        slots.remove(work.deliveryId);
+        await start(work, { local: !manner.slow, slow: manner.slow }, work.tried);
       } else if (work.kind === 'first' || work.kind === 'start') {
         await start(work, manner);
       } else {

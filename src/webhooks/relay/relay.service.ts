@@ -168,8 +168,7 @@ export function createRelayService({
     rotation = shared.rotation;
     workLeft = shared.grants.length < open.length;
     if (shared.grants.length === 0) return 0;
-    const load = workflows === 'retries';
-    const work = await store.claim(database, identity(), shared.grants, { kinds, load });
+    const work = await store.claim(database, identity(), shared.grants, { kinds });
     const roomOf = new Map(rooms.endpoints.map((room) => [room.endpoint, room]));
     for (const row of work) take(row, roomOf.get(row.endpoint));
     workLeft ||= isAnyUsedUp(shared.grants, work);
@@ -269,7 +268,10 @@ export function createRelayService({
     start: async (): Promise<{ stop(): Promise<void> }> => {
       await lease.beat();
       const stopListening = monitor.listen({
-        begun: (deliveryId) => slots.begin(deliveryId, performance.now()),
+        begun: (deliveryId) => {
+          slots.begin(deliveryId, performance.now());
+          return undefined;
+        },
         ended: ({ deliveryId, subscriptionId, durationMs }) => {
           if (subscriptionId !== undefined && durationMs !== undefined)
             speeds.note(subscriptionId, durationMs);

@@ -3,6 +3,7 @@
 import { boundsOf } from '../../platform/database/partitions.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { LOADED_COLUMNS, type LoadedDelivery } from '../deliveries/attempt.store.ts';
+import type { LastAttempt, Step } from '../deliveries/attempt.ts';
 import type { StoredStatus } from '../deliveries/delivery.ts';
 
 /** A relay whose last beat is older is dead, and other relays take over its claims. */
@@ -44,8 +45,10 @@ export type Work = {
   readonly paced: boolean;
   /** Since the row was written. */
   readonly ageMs: number;
-  /** What a first attempt needs, when the claim has read it. */
+  /** What a first attempt needs, unless its body is large. */
   readonly delivery?: LoadedDelivery | undefined;
+  /** The last attempt of a delivery whose next one is not due yet. */
+  readonly tried?: { readonly last: LastAttempt; readonly waiting: Step } | undefined;
 };
 
 type LoadedColumns = Omit<LoadedDelivery, 'generation' | 'recorded' | 'status'> & {
@@ -140,8 +143,7 @@ WITH unflushed AS (
   FROM (SELECT endpoint, count(*)::int AS rows FROM claimed GROUP BY endpoint) AS c JOIN gate g ON g.subscription_id = c.endpoint
   WHERE p.subscription_id = c.endpoint
 )`;
-const CLAIM_WORK = `${CLAIM}${CLAIMED}${CLAIMED_ROWS} ORDER BY c.id`;
-const CLAIM_AND_LOAD = `${CLAIM}${CLAIMED}, c.kind = 'first' AND d.attempt_count = 0 AND e.large IS NOT TRUE AS loaded, e.body, ${LOADED_COLUMNS}
+const CLAIM_WORK = `${CLAIM}${CLAIMED}, c.kind = 'first' AND d.attempt_count = 0 AND e.large IS NOT TRUE AS loaded, e.body, ${LOADED_COLUMNS}
 ${CLAIMED_ROWS}${CLAIMED_BODIES} ORDER BY c.id`;
 
 const REFUND = `
@@ -253,24 +255,35 @@ function deliveryOf({ rowGeneration, ...row }: Work & LoadedColumns): LoadedDeli
   return { ...row, status: row.status ?? 'canceled', generation: rowGeneration ?? 0, recorded: false };
 }
 
+/** @returns with what the workflow of a delivery begins whose next attempt is not due yet */
+function triedOf({
+  attemptCount: n,
+  lastOutcome,
+  dueInMs,
+  retryRequested,
+}: Work & LoadedColumns): Work['tried'] {
+  if (n === 0 || lastOutcome === null || dueInMs === null || dueInMs <= 0 || retryRequested) return undefined;
+  return { last: { n, outcome: lastOutcome }, waiting: { kind: 'wait', delayMs: dueInMs } };
+}
+
 /**
- * Claims the oldest rows of open endpoints, up to the quotas.
+ * Claims the oldest rows of open endpoints, up to the quotas, and reads what their hand-overs need.
  * @param kinds `first`: only deliveries without an attempt
- * @param load reads what a first attempt needs of each untried delivery, unless its body is large
  */
 export async function claim(
   queryable: Queryable,
   { instance, epoch }: RelayIdentity,
   grants: readonly { tenantId: string; endpoint: string; quota: number }[],
-  { kinds = 'all', load = false }: { kinds?: 'all' | 'first'; load?: boolean } = {},
+  { kinds = 'all' }: { kinds?: 'all' | 'first' } = {},
 ): Promise<Work[]> {
   const tenants = grants.map(({ tenantId }) => tenantId);
   const endpoints = grants.map(({ endpoint }) => endpoint);
   const quotas = grants.map(({ quota }) => quota);
   const values = [instance, epoch, tenants, endpoints, quotas, kinds === 'all'];
-  if (!load) return (await queryable.query<Work>(CLAIM_WORK, values)).rows;
-  const { rows } = await queryable.query<Work & LoadedColumns>(CLAIM_AND_LOAD, values);
-  return rows.map((row) => (row.loaded ? { ...row, delivery: deliveryOf(row) } : row));
+  const { rows } = await queryable.query<Work & LoadedColumns>(CLAIM_WORK, values);
+  return rows.map((row) =>
+    row.loaded ? { ...row, delivery: deliveryOf(row) } : { ...row, tried: triedOf(row) },
+  );
 }
 
 export async function claimCommands(

@@ -3,8 +3,8 @@
 import type { Work } from './relay.store.ts';
 
 /**
- * `marked`: rows to delete whose deliveries are marked as started. `unmarked`: other rows to delete. `unused`: rows of
- * `unmarked` whose work was not needed. `released`: rows to give back.
+ * `marked`: rows to delete whose deliveries are marked as started. `unmarked`: other rows to delete. `unused`: those
+ * of both that began no attempt. `released`: rows to give back.
  */
 export type SettledBatch = { marked: Work[]; unmarked: Work[]; unused: Work[]; released: Work[] };
 
@@ -61,9 +61,9 @@ export function createSettlement({
       (mark ? batch.marked : batch.unmarked).push(work);
       schedule(delayMs);
     },
-    /** Settles a row whose work was not needed: its delivery has ended, or its workflow is gone. */
-    unused: (work: Work): void => {
-      batch.unmarked.push(work);
+    /** Settles a row that began no attempt: its delivery has ended, its workflow is gone, or begins with a wait. */
+    unused: (work: Work, mark: boolean): void => {
+      (mark ? batch.marked : batch.unmarked).push(work);
       batch.unused.push(work);
       schedule(delayMs);
     },

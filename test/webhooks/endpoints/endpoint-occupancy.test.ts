@@ -34,4 +34,23 @@ describe('the places of a lane', () => {
     places.leave('m', 'b');
     expect([places.size('l'), places.size('m')]).toEqual([1, 1]);
   });
+
+  it('call the attempt that has waited longest when one is given back, and none that has stopped to wait', () => {
+    const places = createEndpointOccupancy();
+    const called: string[] = [];
+    const wait = (name: string) => places.onLeave('l', () => called.push(name));
+    for (const name of ['a', 'b', 'c', 'd']) places.enter('l', name, 4);
+    wait('first');
+    const end = wait('second');
+    wait('third');
+    end();
+    end();
+    places.leave('l', 'a');
+    expect(called).toEqual(['first']);
+    places.leave('m', 'a');
+    places.leave('l', 'b');
+    expect(called).toEqual(['first', 'third']);
+    places.leave('l', 'c');
+    expect(called).toEqual(['first', 'third']);
+  });
 });

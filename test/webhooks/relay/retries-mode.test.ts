@@ -1,4 +1,5 @@
 // First attempts by the relay itself: what may go wrong between the attempt, its record and the workflow that goes on.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import { createFirstAttemptService } from '../../../src/webhooks/relay/first-attempt.service.ts';
@@ -83,6 +84,58 @@ describe('with DELIVERY_WORKFLOWS=retries', () => {
       started_generation: 0,
     });
     expect(engine.receiver.of(path)).toHaveLength(2);
+  });
+
+  it('makes a retry in the workflow task that its timer wakes', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [300] });
+    engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
+    await engine.startProcess();
+    const [delivery = ''] = await engine.publish(id);
+    expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 2 });
+    await engine.workflow(delivery).result();
+    expect((await engine.historyOf(delivery)).filter((type) => !/WorkflowTask|Upsert/.test(type))).toEqual([
+      'WorkflowExecutionStarted',
+      'TimerStarted',
+      'TimerFired',
+      'MarkerRecorded',
+      'WorkflowExecutionCompleted',
+    ]);
+  });
+
+  it('makes the retries of a slow receiver as activities', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [10] });
+    engine.receiver.answer(path, async (_, count) => {
+      if (count === 1) await sleep(1_100);
+      return { status: count === 1 ? 500 : 200 };
+    });
+    await engine.startProcess();
+    const [delivery = ''] = await engine.publish(id);
+    expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 2 });
+    expect(await engine.historyOf(delivery)).toContain('ActivityTaskScheduled');
+  });
+
+  it('begins with a wait the workflow of a delivery that another process has tried', async () => {
+    const { attempts, attemptRecords } = engine.createAttempts();
+    const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
+    engine.receiver.answer(path, () => ({ status: 500 }));
+    await engine.database.query('UPDATE endpoints SET permits = 3 WHERE subscription_id = $1', [id]);
+    const [delivery = ''] = await engine.publish(id);
+    await createFirstAttemptService({ attempts, attemptRecords }).make(work(delivery, id));
+    const permits = async () => {
+      const { rows } = await engine.database.query<{ permits: number }>(
+        'SELECT permits FROM endpoints WHERE subscription_id = $1',
+        [id],
+      );
+      return rows[0]?.permits;
+    };
+    const before = await permits();
+    await engine.startProcess();
+    await eventually(async () => (await engine.outbox()).length === 0, 'the start of its workflow');
+    await eventually(async () => (await engine.historyOf(delivery)).includes('TimerStarted'), 'its wait');
+    expect(await engine.historyOf(delivery)).not.toContain('ActivityTaskScheduled');
+    expect(await engine.historyOf(delivery)).not.toContain('MarkerRecorded');
+    expect(engine.receiver.of(path)).toHaveLength(1);
+    await eventually(async () => (await permits()) === before, 'the return of its permit');
   });
 
   it('goes on when the setting is changed under load', async () => {

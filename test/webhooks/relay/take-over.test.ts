@@ -25,7 +25,7 @@ describe('a relay that comes back late', () => {
 
   /** A delivery whose workflow has tried once and waits for its inactive endpoint; only then do relays run. */
   const parked = async () => {
-    const { id, path } = await engine.subscribe({ delaysMs: [100, 100, 100] });
+    const { id, path } = await engine.subscribe({ delaysMs: [1_000, 100, 100] });
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
     const first = await engine.startProcess();
     const [delivery = ''] = await engine.publish(id);
