@@ -121,7 +121,7 @@ export function createAttemptRecordService({
 
   const blameEndpoint = async (
     unit: Transaction,
-    { deliveryId, startedAt, outcome, probe }: AttemptReport,
+    { deliveryId, n, startedAt, outcome, probe }: AttemptReport,
     { tenantId, subscriptionId, test }: Owner,
   ): Promise<void> => {
     if (outcome.kind !== 'gone' || probe) {
@@ -139,6 +139,7 @@ export function createAttemptRecordService({
         probe,
         refused,
         error,
+        first: n === 1,
       });
     }
     if (outcome.kind === 'gone' && !test)

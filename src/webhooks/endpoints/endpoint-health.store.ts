@@ -6,7 +6,8 @@ import { REFUSALS, type RecoverySettings } from './recovery-settings.ts';
 
 /**
  * A failed attempt. `holdMs` is the wait that the receiver asked for, in milliseconds; null without one. `limited`: the
- * receiver refuses the rate (429), and not only this attempt. `startedAt` is ISO 8601 by the database's clock.
+ * receiver refuses the rate (429), and not only this attempt. `startedAt` is ISO 8601 by the database's clock. `first`: it
+ * was the delivery's first attempt.
  */
 export type EndpointFailure = {
   readonly subscriptionId: string;
@@ -17,6 +18,7 @@ export type EndpointFailure = {
   readonly probe: boolean;
   readonly refused: boolean;
   readonly error: string;
+  readonly first?: boolean | undefined;
 };
 
 /**
@@ -31,6 +33,12 @@ const WATCHED_FROM = 3;
  */
 const WORKS_FOR = "interval '5 seconds'";
 
+/**
+ * For so long after such a success a failed first attempt says nothing of the endpoint: a receiver may refuse each
+ * first attempt, and the retries that it takes come 5 s after the attempts that it refuses, or later under load.
+ */
+const PROVEN_FOR = "interval '15 seconds'";
+
 // A failure that closes the endpoint sets one permit, for the attempt that begins when it opens. A failure that does
 // not close it returns its permit, so that one undeliverable delivery does not stop the others. An attempt that began
 // before the endpoint went down and fails later is only counted. The workflow is signalled when an open endpoint
@@ -43,8 +51,8 @@ WITH endpoint AS (
   FROM endpoints p WHERE p.subscription_id = $1 AND NOT p.deleted FOR UPDATE
 ), judged AS (
   SELECT endpoint.*, state = 'down' AND $4 AS probed,
-    $3::float8 IS NOT NULL AND ($12 OR recovered_at IS NULL OR recovered_at < now() - ${WORKS_FOR}) AS holds,
-    state <> 'down' AND failures_in_a_row + 1 >= $5 AND deliveries >= $6
+    $3::float8 IS NOT NULL AND ($12 OR recovered_at IS NULL OR recovered_at < now() - CASE WHEN $13 THEN ${PROVEN_FOR} ELSE ${WORKS_FOR} END) AS holds,
+    state <> 'down' AND NOT ($13 AND recovered_at IS NOT NULL AND recovered_at > now() - ${PROVEN_FOR}) AND failures_in_a_row + 1 >= $5 AND deliveries >= $6
       AND coalesce(failing_since, $11::timestamptz) <= now() - $10::float8 * interval '1 millisecond' AS falls
   FROM endpoint
 ), next AS (
@@ -103,10 +111,20 @@ export function createEndpointHealthStore({
     /** Counts a failure against the endpoint, which may hold or close it. @returns undefined for a deleted endpoint */
     fail: async (
       unit: Queryable,
-      { subscriptionId, deliveryId, startedAt, holdMs, limited, probe, refused, error }: EndpointFailure,
+      {
+        subscriptionId,
+        deliveryId,
+        startedAt,
+        holdMs,
+        limited,
+        probe,
+        refused,
+        error,
+        first = false,
+      }: EndpointFailure,
     ): Promise<EndpointChange | undefined> => {
       const closing = [refused ? REFUSALS : failures, deliveries, probeDelaysMs];
-      const facts = [error, refused, failingMs, startedAt, limited];
+      const facts = [error, refused, failingMs, startedAt, limited, first];
       const values = [subscriptionId, deliveryId, holdMs, probe, ...closing, ...facts];
       return (await unit.query<EndpointChange>(FAIL, values)).rows[0];
     },

@@ -22,7 +22,11 @@ afterAll(() => rooms?.close());
 async function fail(
   id: string,
   secondsAgo: readonly number[],
-  { holdMs = null, limited = false }: { holdMs?: number | null; limited?: boolean } = {},
+  {
+    holdMs = null,
+    limited = false,
+    first = false,
+  }: { holdMs?: number | null; limited?: boolean; first?: boolean } = {},
 ): Promise<void> {
   for (const ago of secondsAgo)
     await rooms.database.transaction({}, (unit) =>
@@ -35,6 +39,7 @@ async function fail(
         probe: false,
         refused: false,
         error: limited ? 'http:429' : 'http:503',
+        first,
       }),
     );
 }
@@ -108,6 +113,39 @@ describe('a Retry-After', () => {
     );
     await fail(id, [0], { holdMs: 60_000 });
     expect(await stateOf(id)).toBe('held');
+  });
+});
+
+describe('a receiver that has taken a retry', () => {
+  /** An endpoint whose last success, after failures, is so many seconds old. */
+  const recovered = async (ago: number) => {
+    const id = await rooms.subscribe();
+    await fail(id, [0]);
+    await succeed(id);
+    await rooms.database.query(
+      "UPDATE endpoints SET recovered_at = now() - $2 * interval '1 s' WHERE subscription_id = $1",
+      [id, ago],
+    );
+    return id;
+  };
+
+  it('may refuse first attempts until their retries have come', async () => {
+    const id = await recovered(9);
+    await fail(id, seconds(300, 9), { holdMs: 1_000, first: true });
+    expect(await stateOf(id)).toBe('open');
+  });
+
+  it('is closed when it refuses retries, and when none has come in fifteen seconds', async () => {
+    const refusing = await recovered(9);
+    await fail(refusing, seconds(9, 9), { first: true });
+    await fail(refusing, [0]);
+    expect(await stateOf(refusing)).toBe('down');
+    const away = await recovered(16);
+    await fail(away, [0], { holdMs: 1_000, first: true });
+    expect(await stateOf(away)).toBe('held');
+    const lost = await recovered(16);
+    await fail(lost, seconds(10, 16), { first: true });
+    expect(await stateOf(lost)).toBe('down');
   });
 });
 
