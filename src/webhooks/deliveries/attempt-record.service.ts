@@ -28,7 +28,7 @@ export type SubscriptionDeactivation = {
 
 type Owner = Pick<
   LoadedDelivery,
-  'tenantId' | 'subscriptionId' | 'test' | 'endpointFailing' | 'url' | 'createdAt'
+  'tenantId' | 'subscriptionId' | 'test' | 'endpointFailing' | 'endpointProven' | 'url' | 'createdAt'
 >;
 
 /**
@@ -108,7 +108,7 @@ export function createAttemptRecordService({
     const share = made.outcome.kind !== 'gone';
     // A failure at a former URL is not counted against the endpoint, because the subscription has a new URL now.
     const former = owner.url !== (await store.readUrl(unit, owner.subscriptionId, { share }));
-    if (fresh && !former) await blameEndpoint(unit, report, owner);
+    if (fresh && !former && mayBlame(owner, report)) await blameEndpoint(unit, report, owner);
     const row = await store.lock(unit, report.deliveryId);
     if (row === undefined) return { step: ended('canceled'), n };
     if (!fresh) return { step: stepOfRow(row, report.generation), n };
@@ -212,6 +212,14 @@ export function createAttemptRecordService({
 }
 
 export type AttemptRecordService = ReturnType<typeof createAttemptRecordService>;
+
+/**
+ * @returns whether a failure is counted against its endpoint. That of a first attempt is not while retries succeed:
+ *   then its record also does not wait for the endpoint's row.
+ */
+function mayBlame({ endpointProven = false }: Owner, { n, outcome }: AttemptReport): boolean {
+  return !endpointProven || n > 1 || outcome.kind !== 'retry' || outcome.statusCode === 429;
+}
 
 function stepOfRow(row: LockedDelivery, generation: number): Step {
   if (row.generation !== generation) return ended('superseded');

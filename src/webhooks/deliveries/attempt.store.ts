@@ -4,6 +4,7 @@
 import { boundsOf } from '../../platform/database/partitions.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { PROVEN_FOR, RENEWED_AFTER } from '../endpoints/endpoint-health.store.ts';
 import type { AttemptReport } from './attempt.ts';
 import { outcomeCode } from './attempt.ts';
 import { ATTEMPT_COLUMNS } from './delivered-attempt.store.ts';
@@ -33,8 +34,13 @@ export type LoadedDelivery = {
   readonly loadedAt: Date;
   readonly endpointOpen: boolean;
   readonly endpointDeleted: boolean;
-  /** The endpoint has failed, is paced or is not open, so a success must update its row. */
+  /**
+   * The endpoint has failed, is paced or is not open, so a success must update its row. So does one of a retry when the
+   * row has noted none for a while.
+   */
   readonly endpointFailing: boolean;
+  /** The endpoint has taken a retry lately: a failed first attempt says nothing of it. */
+  readonly endpointProven?: boolean | undefined;
   readonly endpointDown: boolean;
   /** The endpoint recovers: the relay lets its attempts begin one by one. */
   readonly endpointPaced: boolean;
@@ -96,7 +102,9 @@ export const LOADED_COLUMNS = `d.subscription_id AS "subscriptionId", d.test, ${
   now()::timestamptz(3) AS "loadedAt",
   endpoint_is_open(p) AS "endpointOpen", p.deleted AS "endpointDeleted", p.state = 'down' AS "endpointDown",
   p.permits IS NOT NULL AS "endpointPaced", p.rate IS NOT NULL AS "endpointRated", p.in_flight_cap AS "endpointCap",
-  p.epoch AS "endpointEpoch", p.failures_in_a_row > 0 OR p.permits IS NOT NULL OR p.state <> 'open' AS "endpointFailing",
+  p.epoch AS "endpointEpoch", p.failures_in_a_row > 0 OR p.permits IS NOT NULL OR p.state <> 'open'
+    OR d.attempt_count > 0 AND coalesce(p.recovered_at < now() - ${RENEWED_AFTER}, false) AS "endpointFailing",
+  coalesce(p.permits IS NULL AND p.state = 'open' AND p.recovered_at > now() - ${PROVEN_FOR}, false) AS "endpointProven",
   s.url, s.max_age AS "maxAge", s.secret_sealed AS "secretSealed", s.next_secret_sealed AS "nextSecretSealed",
   s.headers_sealed AS "headersSealed", coalesce(s.secret_overlap_ends_at <= now(), false) AS "overlapEnded"`;
 

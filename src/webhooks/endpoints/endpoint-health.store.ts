@@ -37,7 +37,10 @@ const WORKS_FOR = "interval '5 seconds'";
  * For so long after such a success a failed first attempt says nothing of the endpoint: a receiver may refuse each
  * first attempt, and the retries that it takes come 5 s after the attempts that it refuses, or later under load.
  */
-const PROVEN_FOR = "interval '15 seconds'";
+export const PROVEN_FOR = "interval '15 seconds'";
+
+/** A success is noted again when the last one that was noted is older: PROVEN_FOR counts from it. */
+export const RENEWED_AFTER = "interval '5 seconds'";
 
 // A failure that closes the endpoint sets one permit, for the attempt that begins when it opens. A failure that does
 // not close it returns its permit, so that one undeliverable delivery does not stop the others. An attempt that began
@@ -88,7 +91,7 @@ ${CHANGED}, next.signals AS signal`;
 const RECOVER = `
 WITH endpoint AS (
   SELECT *, hold_until > now() IS TRUE AS held, greatest(tenant_held_until, host_held_until) > now() IS TRUE AS kept FROM endpoints
-  WHERE subscription_id = $1 AND NOT deleted AND (failures_in_a_row > 0 OR permits IS NOT NULL OR state <> 'open') FOR UPDATE
+  WHERE subscription_id = $1 AND NOT deleted AND (failures_in_a_row > 0 OR permits IS NOT NULL OR state <> 'open' OR recovered_at < now() - ${RENEWED_AFTER}) FOR UPDATE
 )
 UPDATE endpoints p SET
   recovered_at = now(), failures_in_a_row = 0, failing_since = NULL, failing_deliveries = '{}', probe_step = 0, probe_at = NULL, last_error = NULL,
@@ -98,7 +101,7 @@ UPDATE endpoints p SET
   released = CASE WHEN p.permits IS NULL OR endpoint.held OR endpoint.kept OR p.released + 1 >= p.in_flight_cap THEN 0 ELSE p.released + 1 END,
   permits_at = now(), updated_at = now()
 FROM endpoint WHERE p.subscription_id = endpoint.subscription_id
-${CHANGED}, p.watched AND (endpoint.failures_in_a_row > 0 OR endpoint.state <> p.state OR p.permits IS NULL) AS signal`;
+${CHANGED}, p.watched AND (endpoint.failures_in_a_row > 0 OR endpoint.state <> p.state OR endpoint.permits IS NOT NULL AND p.permits IS NULL) AS signal`;
 
 /** Each function runs in the caller's transaction. */
 export function createEndpointHealthStore({

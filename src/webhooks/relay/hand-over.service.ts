@@ -18,10 +18,10 @@ import * as store from './relay.store.ts';
 import { BEGIN_TIMEOUT, type Slots } from './slots.ts';
 import { createStartWindow } from './start-window.ts';
 
-const WINDOW = 16;
-
 /** Milliseconds for which a claimed delivery need not be read again: what was changed since counts from the next attempt. */
 const FRESH_MS = 250;
+
+const WINDOW = 16;
 
 /** Which deliveries are workflows: all, or those that their first attempt has not settled. */
 export type DeliveryWorkflows = 'all' | 'retries';

@@ -171,7 +171,9 @@ export function createRelayService({
     const work = await store.claim(database, identity(), shared.grants, { kinds });
     const roomOf = new Map(rooms.endpoints.map((room) => [room.endpoint, room]));
     for (const row of work) take(row, roomOf.get(row.endpoint));
-    workLeft ||= isAnyUsedUp(shared.grants, work);
+    // A paced endpoint whose row another attempt has locked gives nothing, and may have more when that attempt ends.
+    const isPaced = ({ endpoint }: Grant) => Number.isFinite(permits.get(endpoint));
+    workLeft ||= isAnyUsedUp(shared.grants, work) || shared.grants.some(isPaced);
     return work.length;
   };
 

@@ -138,6 +138,40 @@ describe('with DELIVERY_WORKFLOWS=retries', () => {
     await eventually(async () => (await permits()) === before, 'the return of its permit');
   });
 
+  it('blames no receiver that takes retries for a first attempt that it refuses, and notes that it takes them', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [1] });
+    engine.receiver.answer(path, (_, count) =>
+      count % 2 === 1 ? { status: 503, headers: { 'retry-after': '1' } } : { status: 200 },
+    );
+    const recover = (ago: number) =>
+      engine.database.query(
+        "UPDATE endpoints SET recovered_at = now() - $2 * interval '1 s' WHERE subscription_id = $1",
+        [id, ago],
+      );
+    const standing = async () => {
+      const { rows } = await engine.database.query(
+        "SELECT state, failures_in_a_row AS failures, recovered_at > now() - interval '4 s' AS renewed FROM endpoints WHERE subscription_id = $1",
+        [id],
+      );
+      return rows[0];
+    };
+    await recover(8);
+    const { attempts } = engine.createAttempts();
+    const [delivery = ''] = await engine.publish(id);
+    const first = await attempts.send({ deliveryId: delivery, generation: 0, n: 1 }, { workflow: true });
+    expect(first).toMatchObject({ step: { kind: 'wait' }, last: { outcome: 'http:503' } });
+    expect(await standing()).toEqual({ state: 'open', failures: 0, renewed: false });
+    await eventually(async () => {
+      const sent = await attempts.send({ deliveryId: delivery, generation: 0, n: 2 }, { workflow: true });
+      return sent.kind === 'settled' && sent.step.kind === 'ended';
+    }, 'the retry');
+    expect(await standing()).toEqual({ state: 'open', failures: 0, renewed: true });
+    await recover(16);
+    const [other = ''] = await engine.publish(id);
+    await attempts.send({ deliveryId: other, generation: 0, n: 1 }, { workflow: true });
+    expect(await standing()).toMatchObject({ state: 'held', failures: 1 });
+  });
+
   it('goes on when the setting is changed under load', async () => {
     const { id, path } = await engine.subscribe({ delaysMs: [100, 100] });
     // Every fourth event is refused at first.
