@@ -94,6 +94,7 @@ export function createAttemptService({
           return { kind: 'settled', step: { kind: 'held', epoch }, last: lastOf(delivery) };
         }
       }
+      if (seen.delivery !== undefined) await returnPermit(seen.delivery, request);
       return { kind: 'settled', step: { kind: 'wait', delayMs: 1_000 } };
     } finally {
       monitor.end({
@@ -130,13 +131,9 @@ export function createAttemptService({
     if (await store.returnPermit(database, delivery.subscriptionId, delivery.endpointEpoch)) notifier.poke();
   };
 
-  /** Takes a place of the endpoint; an attempt of a relay has its place already. @returns false when all are taken */
-  const enter = (delivery: LoadedDelivery, request: AttemptRequest): boolean =>
-    occupancy.enter(
-      delivery.subscriptionId,
-      request.deliveryId,
-      isGranted(delivery, request) ? Number.POSITIVE_INFINITY : delivery.endpointCap,
-    );
+  /** Takes a place of the endpoint, unless the relay has taken it. @returns false when all are taken */
+  const enter = ({ subscriptionId, endpointCap }: LoadedDelivery, { deliveryId }: AttemptRequest): boolean =>
+    occupancy.enter(subscriptionId, deliveryId, endpointCap);
 
   /** Waits until an attempt leaves the endpoint. @returns false when none has left in time */
   const placeLeft = (subscriptionId: string): Promise<boolean> =>

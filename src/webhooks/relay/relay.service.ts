@@ -188,6 +188,7 @@ export function createRelayService({
       local,
       attempts: work.attemptCount,
       since: performance.now(),
+      placed: work.kind !== 'wake',
     });
     inHand.add(work.id);
     handOver.begin(work, { local, slow: pace === 'slow' });

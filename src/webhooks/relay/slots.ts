@@ -4,7 +4,11 @@ import { createEndpointOccupancy, type EndpointOccupancy } from '../endpoints/en
 import type { EndpointRoom } from './allocation.ts';
 import { type Pace, type Room, without } from './slot-room.ts';
 
-/** A delivery from its claim to the end of its attempt. `attempts` is the number of its attempts at the claim. */
+/**
+ * A delivery from its claim to the end of its attempt. `attempts` is the number of its attempts at the claim. `placed`:
+ * it has a place of its endpoint from the claim on; a woken delivery gets one when its attempt begins, since its workflow
+ * may take long to do so.
+ */
 export type Flight = {
   readonly deliveryId: string;
   readonly tenantId: string;
@@ -13,6 +17,7 @@ export type Flight = {
   readonly local: boolean;
   readonly attempts: number;
   readonly since: number;
+  readonly placed?: boolean | undefined;
 };
 
 export type SlotLimits = {
@@ -67,7 +72,7 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
     if (flight === undefined) return false;
     flights.delete(deliveryId);
     begun.delete(deliveryId);
-    occupancy.leave(flight.endpoint, deliveryId);
+    if (flight.placed !== false) occupancy.leave(flight.endpoint, deliveryId);
     const endpoint = endpoints.get(flight.endpoint);
     endpoint?.flights.delete(flight);
     if (endpoint?.flights.size === 0) endpoints.delete(flight.endpoint);
@@ -112,7 +117,7 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
       const endpoint = endpoints.get(id) ?? { tenantId, pace, flights: new Set() };
       endpoint.pace = pace;
       endpoint.flights.add(flight);
-      occupancy.add(id, flight.deliveryId);
+      if (flight.placed !== false) occupancy.add(id, flight.deliveryId);
       endpoints.set(id, endpoint);
       if (flight.local) local += 1;
     },
