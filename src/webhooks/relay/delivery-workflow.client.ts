@@ -14,6 +14,12 @@ import type { DeliveryInput } from '../deliveries/delivery-input.ts';
 
 const CALL_TIMEOUT = 10_000;
 
+/**
+ * The longest wait, in milliseconds, before which a workflow has no task yet: it halves what a retry costs Temporal, and
+ * signals of that time are handled after it.
+ */
+const LONGEST_DELAY = 10_000;
+
 export type StartRequest = Omit<DeliveryInput, 'attemptsQueue' | 'slowQueue' | 'indexed' | 'woken'>;
 
 /** `eager`: the first task runs in this process, without a poll. `exists`: the workflow was started before. */
@@ -40,8 +46,10 @@ export function createDeliveryStarter({
 
   const start = async (request: StartRequest, indexed: boolean): Promise<StartOutcome> => {
     const { deliveryId, generation, tenantId, eventType, host } = request;
+    const delay = startDelayOf(request);
     const input: DeliveryInput = {
       ...request,
+      ...(delay > 0 ? { waiting: undefined } : {}),
       indexed,
       attemptsQueue: taskQueues.attempts,
       slowQueue: taskQueues.slow,
@@ -53,7 +61,8 @@ export function createDeliveryStarter({
           taskQueue: taskQueues.main,
           args: [input],
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
-          requestEagerStart: eager,
+          requestEagerStart: eager && delay === 0,
+          ...(delay > 0 ? { startDelay: delay } : {}),
           staticSummary: `${host} · ${eventType}`,
           priority: {
             priorityKey: generation > 0 ? ATTEMPT_PRIORITY.replay : ATTEMPT_PRIORITY.first,
@@ -130,6 +139,11 @@ export function createDeliveryStarter({
 }
 
 export type DeliveryStarter = ReturnType<typeof createDeliveryStarter>;
+
+/** @returns the wait with which the workflow begins when it is short; 0 when the workflow itself waits */
+function startDelayOf({ waiting }: StartRequest): number {
+  return waiting?.kind === 'wait' && waiting.delayMs <= LONGEST_DELAY ? Math.ceil(waiting.delayMs) : 0;
+}
 
 function attributesOf({ tenantId, subscriptionId, eventType, host, last }: StartRequest) {
   const tried =

@@ -151,7 +151,7 @@ export function createHandOver({
         slow,
         n: (made?.last.n ?? work.attemptCount) + 1,
         last: made?.last,
-        waiting: made?.waiting,
+        waiting: made && shorten(made.waiting, now() - since),
         grant: made === undefined ? work.epoch : undefined,
       };
       const outcome = await viaTemporal(() =>
@@ -258,6 +258,11 @@ export function createHandOver({
       stopListening();
     },
   };
+}
+
+/** @returns the wait that is left after a part of it has passed */
+function shorten(step: Step, ms: number): Step {
+  return step.kind === 'wait' ? { kind: 'wait', delayMs: Math.max(0, step.delayMs - ms) } : step;
 }
 
 /** @returns whether the row's delivery is unfinished in the row's generation */

@@ -86,8 +86,11 @@ describe('with DELIVERY_WORKFLOWS=retries', () => {
     expect(engine.receiver.of(path)).toHaveLength(2);
   });
 
-  it('makes a retry in the workflow task that its timer wakes', async () => {
-    const { id, path } = await engine.subscribe({ delaysMs: [300] });
+  it.each([
+    ['short', 300, ['MarkerRecorded']],
+    ['long', 10_001, ['TimerStarted', 'TimerFired', 'MarkerRecorded']],
+  ] as const)('makes a retry after a %s wait in one workflow task', async (_, delay, steps) => {
+    const { id, path } = await engine.subscribe({ delaysMs: [delay] });
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
     await engine.startProcess();
     const [delivery = ''] = await engine.publish(id);
@@ -95,9 +98,7 @@ describe('with DELIVERY_WORKFLOWS=retries', () => {
     await engine.workflow(delivery).result();
     expect((await engine.historyOf(delivery)).filter((type) => !/WorkflowTask|Upsert/.test(type))).toEqual([
       'WorkflowExecutionStarted',
-      'TimerStarted',
-      'TimerFired',
-      'MarkerRecorded',
+      ...steps,
       'WorkflowExecutionCompleted',
     ]);
   });
@@ -170,6 +171,32 @@ describe('with DELIVERY_WORKFLOWS=retries', () => {
     const [other = ''] = await engine.publish(id);
     await attempts.send({ deliveryId: other, generation: 0, n: 1 }, { workflow: true });
     expect(await standing()).toMatchObject({ state: 'held', failures: 1 });
+  });
+
+  it('claims for a paced endpoint when an attempt ends, although its row was locked before', async () => {
+    const never = 3_600_000;
+    const { id, path } = await engine.subscribe({ delaysMs: [never] });
+    await engine.database.query('UPDATE endpoints SET permits = 2 WHERE subscription_id = $1', [id]);
+    let answer = () => {};
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    engine.receiver.answer(path, async (_, count) => {
+      if (count === 1) await answered;
+      return { status: 500 };
+    });
+    await engine.startProcess({ relay: { poll: never, idlePoll: never } });
+    await engine.publish(id);
+    await eventually(() => engine.receiver.of(path).length === 1, 'the first attempt');
+    await engine.database.transaction({}, async (unit) => {
+      await unit.query('SELECT 1 FROM endpoints WHERE subscription_id = $1 FOR UPDATE', [id]);
+      await engine.publish(id);
+      // The notification of the second delivery comes within milliseconds, and its claim takes nothing.
+      await sleep(1_000);
+    });
+    expect(engine.receiver.of(path)).toHaveLength(1);
+    answer();
+    await eventually(() => engine.receiver.of(path).length === 2, 'the second attempt', 20_000);
   });
 
   it('goes on when the setting is changed under load', async () => {
