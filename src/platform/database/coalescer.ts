@@ -31,8 +31,8 @@ type Waiting<Item, Result> = {
  * Creates a coalescer. Without load, an item is sent at the end of the event loop's current turn. Under load it shares
  * a statement with the items that arrived while earlier batches were under way, in order of arrival.
  * @param run sends a batch in ONE transaction, and returns a result for each item in order. It may be called again
- *   after a commit whose answer was lost. Therefore the caller makes the ids of rows, and an existing id counts as
- *   written
+ *   after a commit whose answer was lost, then with `isRepeated`. Therefore the caller makes the ids of rows, and an
+ *   existing id counts as written
  * @param sizeOf an item's rows and bytes; by default one row of no size
  */
 export function createCoalescer<Item, Result>({
@@ -40,7 +40,7 @@ export function createCoalescer<Item, Result>({
   sizeOf = () => ({ rows: 1, bytes: 0 }),
   limits = {},
 }: {
-  run: (items: readonly Item[]) => Promise<readonly Result[]>;
+  run: (items: readonly Item[], attempt: { readonly isRepeated: boolean }) => Promise<readonly Result[]>;
   sizeOf?: ((item: Item) => ItemSize) | undefined;
   limits?: Partial<CoalescerLimits> | undefined;
 }) {
@@ -81,23 +81,24 @@ export function createCoalescer<Item, Result>({
   }
 
   /** Settles the promise of every item; never rejects. */
-  async function send(batch: readonly Waiting<Item, Result>[], tries = 1): Promise<void> {
+  async function send(batch: readonly Waiting<Item, Result>[], isRepeated = false, tries = 1): Promise<void> {
     try {
-      const results = await run(batch.map(({ item }) => item));
+      const items = batch.map(({ item }) => item);
+      const results = await run(items, { isRepeated });
       if (results.length !== batch.length)
         throw new Error('a batch gave another number of results than items');
       for (const [index, result] of results.entries()) batch[index]?.resolve(result);
     } catch (error) {
       const failure = classifyFailure(error);
-      if (failure === 'again' && tries < TRIES) return send(batch, tries + 1);
+      if (failure === 'again' && tries < TRIES) return send(batch, true, tries + 1);
       if (failure !== 'data' || batch.length === 1) {
         for (const { reject } of batch) reject(error);
         return;
       }
       // One item is faulty: the batch is split into halves, so that the other items succeed.
       const middle = Math.ceil(batch.length / 2);
-      await send(batch.slice(0, middle));
-      await send(batch.slice(middle));
+      await send(batch.slice(0, middle), isRepeated);
+      await send(batch.slice(middle), isRepeated);
     }
   }
 

@@ -161,6 +161,28 @@ describe('a batch that fails as a whole', () => {
     }
   });
 
+  it('says so to each later try, also to those of its halves', async () => {
+    const told: [number, boolean][] = [];
+    const errors = [AGAIN[2][1], sqlError('23505')];
+    const coalescer = createCoalescer<number, number>({
+      run: async (batch, { isRepeated }) => {
+        told.push([batch.length, isRepeated]);
+        const error = errors.shift();
+        if (error !== undefined) throw error;
+        return batch;
+      },
+    });
+    expect(await Promise.all([1, 2, 3, 4].map(coalescer.add))).toEqual([1, 2, 3, 4]);
+    expect(await coalescer.add(5)).toBe(5);
+    expect(told).toEqual([
+      [4, false],
+      [4, true],
+      [2, true],
+      [2, true],
+      [1, false],
+    ]);
+  });
+
   it('again and again is given up', async () => {
     const { run, calls } = failing(Array.from({ length: 9 }, () => sqlError('40P01')));
     const coalescer = createCoalescer({ run });
