@@ -51,7 +51,11 @@ export type AuditRecord = {
   readonly requestId: string;
 };
 
-/** Returns one array for each column, in the order in which every INSERT into audit_log lists the columns. */
+/** The columns of an INSERT into audit_log, in the order of `auditColumns`. */
+export const AUDIT_COLUMNS = `id, tenant_id, action, outcome, reason, actor_kind, actor_id, target_type, target_id, key_id, token_id, data,
+    address, request_id`;
+
+/** Returns one array for each column of `AUDIT_COLUMNS`. */
 export function auditColumns(records: readonly AuditRecord[]): (string | null)[][] {
   return [
     records.map(({ id }) => id),

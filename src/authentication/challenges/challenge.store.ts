@@ -1,5 +1,5 @@
 // SQL that inserts and reads challenges. redemption.store.ts consumes them.
-import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
+import { AUTHENTICATION_FILTERS, isHeard } from '../../events/catalogue.ts';
 import { nestRow } from '../../platform/database/nested-row.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { Challenge, Holder } from './challenge.ts';
@@ -68,7 +68,7 @@ SELECT c.tenant_id AS "tenantId", c.id AS "challenge.id", c.key_fingerprint AS "
   c.scopes AS "challenge.scopes", c.token_audience AS "challenge.resource", c.created_at AS "challenge.createdAt",
   c.expires_at AS "challenge.expiresAt", c.consumed_at AS "challenge.consumedAt",
   c.expired_at IS NOT NULL AS "challenge.isExpired", ${HOLDER},
-  EXISTS (SELECT 1 FROM subscriptions s WHERE s.tenant_id = c.tenant_id AND s.deleted_at IS NULL AND s.filters && $3) AS "isHeard"
+  ${isHeard('c.tenant_id', '$3')} AS "isHeard"
 FROM unnest($1::uuid[], $2::uuid[]) AS asked (tenant_id, id)
 JOIN challenges c ON c.tenant_id = asked.tenant_id AND c.id = asked.id
 LEFT JOIN agent_keys k ON k.id = c.key_id AND k.tenant_id = c.tenant_id

@@ -1,5 +1,5 @@
 // SQL of successful verifications. One statement consumes challenges and writes all other rows for the consumed ones.
-import { type AuditRecord, auditColumns } from '../../audit/audit.ts';
+import { AUDIT_COLUMNS as AUDIT, type AuditRecord, auditColumns } from '../../audit/audit.ts';
 import { type EventRecord, eventColumns } from '../../events/event.ts';
 import type { PreparedRecords } from '../../events/record.service.ts';
 import type { SwitchedKey } from '../../identity/keys/rotation.service.ts';
@@ -20,9 +20,6 @@ export type Redeemed = {
   readonly deliveries: number;
   readonly switched: readonly SwitchedKey[];
 };
-
-const AUDIT = `id, tenant_id, action, outcome, reason, actor_kind, actor_id, target_type, target_id, key_id, token_id, data, address,
-    request_id`;
 
 // `usable` locks the agent before the key, in the order of ids. A concurrent suspension or revocation therefore waits
 // until this statement has ended, and then also ends the refresh token of this statement. After a committed suspension

@@ -36,25 +36,21 @@ export function createClientAuthenticationService({
   failures,
   bruteForce,
 }: {
-  applications: Pick<ApplicationService, 'findClient'>;
+  applications: Pick<ApplicationService, 'findClient' | 'recallClient'>;
   assertions: Pick<ClientAssertionService, 'read' | 'verify'>;
   clientRecords: Pick<ClientRecordService, 'failure' | 'bruteForce'>;
   failures: FailureCounter;
   bruteForce: Pick<BruteForceService, 'failed' | 'goesOn'>;
 }) {
-  /** Compares the secret with each live secret of the client. For an unknown client it does the same work. */
   async function authenticateBySecret(
     context: RequestContext,
-    { clientId, clientSecret }: ClientCredentials,
+    credentials: ClientCredentials,
   ): Promise<AuthenticatedClient> {
+    const { clientId, clientSecret } = credentials;
     const client = await applications.findClient(context.tenant.id, clientId);
-    const hash = hashSecret(clientSecret);
-    const stored = client?.secrets.length ? client.secrets : [NO_SECRET];
-    const [right] = stored.filter((candidate) => hashesEqual(candidate.hash, hash));
-    const method = 'client_secret_basic';
-    if (client !== undefined && right !== undefined && right !== NO_SECRET)
-      return { ...client, proof: { method, credential: right.id } };
-    throw await refuse(context, { clientId, client, method });
+    const proven = proveSecret(client, clientSecret);
+    if (proven !== undefined) return proven;
+    throw await refuse(context, { clientId, client, method: 'client_secret_basic' });
   }
 
   async function authenticateByAssertion(
@@ -103,7 +99,34 @@ export function createClientAuthenticationService({
     });
   }
 
+  /** @throws ServiceError `invalid_request` (malformed header, two methods, another `client_id`), `invalid_client` */
+  function readMethod({ authorization, parameters }: Pick<GrantRequest, 'authorization' | 'parameters'>) {
+    const credentials = parseBasicCredentials(authorization);
+    if (credentials === 'malformed') {
+      throw invalidField('header.authorization', 'is malformed');
+    }
+    const method = chooseMethod(parameters, credentials);
+    if ('credentials' in method) checkClientId(parameters.client_id, method.credentials.clientId);
+    return method;
+  }
+
   return {
+    /**
+     * Authenticates by its secret a client that this process has read before, without a round trip. The caller proves
+     * by the client's `version` and its credential that both are still stored.
+     * @returns undefined when `authenticate` has to decide
+     * @throws ServiceError as `authenticate` for a malformed request
+     */
+    recall: (
+      context: RequestContext,
+      request: Pick<GrantRequest, 'authorization' | 'parameters'>,
+    ): AuthenticatedClient | undefined => {
+      const method = readMethod(request);
+      if ('assertion' in method) return undefined;
+      const { clientId, clientSecret } = method.credentials;
+      return proveSecret(applications.recallClient(context.tenant.id, clientId), clientSecret);
+    },
+
     /**
      * Authenticates the client of a request. One round trip reads the client and is shared by concurrent requests. An
      * assertion needs a second round trip, which records its use.
@@ -112,18 +135,12 @@ export function createClientAuthenticationService({
      */
     authenticate: async (
       context: RequestContext,
-      { authorization, parameters }: Pick<GrantRequest, 'authorization' | 'parameters'>,
+      request: Pick<GrantRequest, 'authorization' | 'parameters'>,
     ): Promise<AuthenticatedClient> => {
-      const credentials = parseBasicCredentials(authorization);
-      if (credentials === 'malformed') {
-        throw invalidField('header.authorization', 'is malformed');
-      }
-      const method = chooseMethod(parameters, credentials);
-      const client =
-        'assertion' in method
-          ? await authenticateByAssertion(context, method.assertion)
-          : await authenticateBySecret(context, checkClientId(parameters.client_id, method.credentials));
-      if ('assertion' in method) checkClientId(parameters.client_id, { clientId: client.id });
+      const method = readMethod(request);
+      if ('credentials' in method) return authenticateBySecret(context, method.credentials);
+      const client = await authenticateByAssertion(context, method.assertion);
+      checkClientId(request.parameters.client_id, client.id);
       return client;
     },
   };
@@ -131,12 +148,20 @@ export function createClientAuthenticationService({
 
 export type ClientAuthenticationService = ReturnType<typeof createClientAuthenticationService>;
 
+/** Compares the secret with each live secret of the client. For an unknown client it does the same work. */
+function proveSecret(client: Client | undefined, secret: string): AuthenticatedClient | undefined {
+  const hash = hashSecret(secret);
+  const stored = client?.secrets.length ? client.secrets : [NO_SECRET];
+  const [right] = stored.filter((candidate) => hashesEqual(candidate.hash, hash));
+  if (client === undefined || right === undefined || right === NO_SECRET) return undefined;
+  return { ...client, proof: { method: 'client_secret_basic', credential: right.id } };
+}
+
 /** Checks that a `client_id` in the form equals the client id of the credentials. */
-function checkClientId<T extends { readonly clientId: string }>(sent: string | undefined, credentials: T): T {
-  if (sent !== undefined && sent !== credentials.clientId) {
+function checkClientId(sent: string | undefined, clientId: string): void {
+  if (sent !== undefined && sent !== clientId) {
     throw invalidField('body.client_id', 'is not the authenticated client');
   }
-  return credentials;
 }
 
 /** Returns the key under which failures are counted: client id and address. All malformed client ids share one key. */

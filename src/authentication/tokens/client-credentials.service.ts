@@ -2,11 +2,12 @@
 import type { RequestContext } from '../../platform/context.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { AccessTokenGrant } from './access-token.ts';
 import type { AuthenticatedClient, ClientAuthenticationService } from './client-authentication.service.ts';
 import { CLIENT_CREDENTIALS, checkTokenRequest, decideGrant } from './client-credentials.ts';
 import type { ClientRecordService } from './client-record.service.ts';
-import type { TokenService } from './token.service.ts';
-import { type GrantRequest, type TokenAnswer, tokenTypeOf } from './token-answer.ts';
+import type { IssuedAccessToken, TokenService } from './token.service.ts';
+import { type GrantRequest, type ProvenKey, type TokenAnswer, tokenTypeOf } from './token-answer.ts';
 
 /** Errors that are recorded as a failed authentication of a known client. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set([
@@ -18,15 +19,21 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'invalid_dpop_proof',
 ]);
 
+type Issue = {
+  readonly grant: AccessTokenGrant;
+  readonly key: ProvenKey | undefined;
+  readonly issued: IssuedAccessToken;
+};
+
 /** The client credentials grant (RFC 6749 §4.4). Source: Specification, "Client credentials rules". */
 export function createClientCredentialsService({
   clients,
   tokens,
   clientRecords,
 }: {
-  clients: Pick<ClientAuthenticationService, 'authenticate'>;
+  clients: Pick<ClientAuthenticationService, 'authenticate' | 'recall'>;
   tokens: Pick<TokenService, 'issueAccessToken'>;
-  clientRecords: Pick<ClientRecordService, 'success' | 'failure'>;
+  clientRecords: Pick<ClientRecordService, 'success' | 'successOfRemembered' | 'failure'>;
 }) {
   /** Records a refusal to an authenticated client. A request for a nonce is not a failure. */
   async function recorded<T>(
@@ -45,30 +52,70 @@ export function createClientCredentialsService({
     }
   }
 
+  async function issue(
+    context: RequestContext,
+    client: AuthenticatedClient,
+    request: GrantRequest,
+  ): Promise<Issue> {
+    const decided = decideGrant(client, request.parameters, context.tenant.baseUrl);
+    const key = await request.proveKey();
+    const grant = { ...decided, jkt: key?.jkt };
+    return { grant, key, issued: await tokens.issueAccessToken(context.tenant, grant) };
+  }
+
+  /** Issues a token to a client as this process remembers it. @returns undefined when the client has to be read */
+  async function issueToRemembered(
+    context: RequestContext,
+    request: GrantRequest,
+  ): Promise<Issue | undefined> {
+    const client = clients.recall(context, request);
+    if (client === undefined || client.isHeard) return undefined;
+    const token = await issue(context, client, request).catch(ignoreRefusal);
+    if (token === undefined) return undefined;
+    return (await clientRecords.successOfRemembered(context, token, client)) ? token : undefined;
+  }
+
   return {
     /**
-     * Answers a token request. Round trips, both shared by concurrent requests: 1 reads the client, 1 writes audit
-     * entries and events. A failure costs the read and the counter; its record is written in the background.
+     * Answers a token request. A client that this process remembers takes one round trip, which proves the memory and
+     * writes the audit entries. Otherwise there are two: 1 reads the client, 1 writes audit entries and events. All are
+     * shared by concurrent requests. A failure costs the read and the counter; its record is written in the background.
      * @throws ServiceError `invalid_request`, `invalid_client`, `unauthorized_client`, `policy_denied`,
      * `invalid_scope`, `invalid_target`, `rate_limited` instead of `invalid_client` after too many failures,
      * `invalid_dpop_proof`, `use_dpop_nonce`
      */
-    grant: async (context: RequestContext, request: GrantRequest): Promise<TokenAnswer> => {
-      checkTokenRequest(request.parameters);
+    grant: async (context: RequestContext, sent: GrantRequest): Promise<TokenAnswer> => {
+      checkTokenRequest(sent.parameters);
+      const request = { ...sent, proveKey: once(sent.proveKey) };
+      const remembered = await issueToRemembered(context, request);
+      if (remembered !== undefined) return answerOf(remembered);
       const client = await clients.authenticate(context, request);
-      const { grant, key } = await recorded(context, client, async () => {
-        const decided = decideGrant(client, request.parameters, context.tenant.baseUrl);
-        const proven = await request.proveKey();
-        return { grant: { ...decided, jkt: proven?.jkt }, key: proven };
-      });
-      const issued = await tokens.issueAccessToken(context.tenant, grant);
-      await clientRecords.success(context, grant, issued, client);
-      return {
-        access_token: issued.accessToken,
-        token_type: tokenTypeOf(key),
-        expires_in: issued.expiresIn,
-        scope: grant.scopes.join(' '),
-      };
+      const token = await recorded(context, client, () => issue(context, client, request));
+      await clientRecords.success(context, token, client);
+      return answerOf(token);
     },
+  };
+}
+
+function answerOf({ grant, key, issued }: Issue): TokenAnswer {
+  return {
+    access_token: issued.accessToken,
+    token_type: tokenTypeOf(key),
+    expires_in: issued.expiresIn,
+    scope: grant.scopes.join(' '),
+  };
+}
+
+/** A refusal by an outdated memory is no refusal. */
+function ignoreRefusal(error: unknown): undefined {
+  if (!(error instanceof ServiceError)) throw error;
+}
+
+/** Makes a function whose first result is that of every call: the proof of a key is used up by its verification. */
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let result: Promise<T> | undefined;
+  return () => {
+    result ??= work();
+    return result;
   };
 }

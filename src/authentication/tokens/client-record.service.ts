@@ -3,14 +3,17 @@
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { Episode } from '../../audit/brute-force.service.ts';
 import { createFailureReporter } from '../../audit/failure-report.service.ts';
-import type { JsonObject } from '../../events/event.ts';
+import type { EmittedEvent, JsonObject } from '../../events/event.ts';
 import type { Happening, PreparedRecords, RecordService } from '../../events/record.service.ts';
+import type { Client } from '../../identity/applications/application.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import type { Log } from '../../platform/logging.ts';
 import type { AccessTokenGrant } from './access-token.ts';
+import type { RememberedToken } from './client-credentials.store.ts';
+import * as store from './client-credentials.store.ts';
 import { CLIENT_CREDENTIALS } from './client-credentials.ts';
 import type { CLIENT_METHODS } from './client-method.ts';
 import type { IssuedAccessToken } from './token.service.ts';
@@ -20,6 +23,10 @@ export type ClientProof = {
   readonly method: (typeof CLIENT_METHODS)[number];
   readonly credential?: string | undefined;
 };
+
+type Issued = { readonly grant: AccessTokenGrant; readonly issued: IssuedAccessToken };
+
+type IssuedTo = Pick<Client, 'isHeard'> & { readonly proof?: ClientProof | undefined };
 
 /** `isAuthenticated`: the credentials were right, and the request was refused for another reason. */
 type Failure = {
@@ -58,6 +65,10 @@ export function createClientRecordService({
       return batch.map(() => undefined);
     },
   });
+  const remembered = createCoalescer<RememberedToken, boolean>({
+    sizeOf: ({ audit }) => ({ rows: audit.length, bytes: 0 }),
+    run: (batch, attempt) => store.record(database, batch, attempt),
+  });
   const reporter = createFailureReporter<Failure>({ tell: writeFailure, onError });
 
   const write = (context: RequestContext, happening: Happening): Promise<void> =>
@@ -91,45 +102,27 @@ export function createClientRecordService({
      * Records an issued token; the promise resolves after the commit. Concurrent requests share one statement.
      * @param client.isHeard false when no subscription gets the events; then none are made
      */
-    success: async (
+    success: (context: RequestContext, token: Issued, client: IssuedTo): Promise<void> =>
+      write(context, {
+        audit: entriesOf(token, client),
+        events: client.isHeard ? eventsOf(context, token) : [],
+      }),
+
+    /**
+     * Records a token that was issued to a remembered client, in the statement that proves that the client is still as
+     * remembered and has no subscriber. Concurrent requests share it.
+     * @returns false when nothing was written, and the client has to be read again
+     */
+    successOfRemembered: (
       context: RequestContext,
-      { sub, audience, scopes, clientId, agent, jkt }: AccessTokenGrant,
-      { tokenId, expiresIn }: IssuedAccessToken,
-      { proof, isHeard }: { proof?: ClientProof | undefined; isHeard: boolean },
-    ): Promise<void> => {
-      const actor = { kind: agent === undefined ? 'application' : 'agent', id: sub } as const;
-      const common = {
-        outcome: 'success',
-        actor,
-        target: { type: 'application', id: clientId },
-        tokenId,
-      } as const;
-      const token = { method: CLIENT_CREDENTIALS, scope: scopes.join(' '), audience };
-      const subject: JsonObject = {
-        method: CLIENT_CREDENTIALS,
-        client_id: clientId,
-        sub,
-        ...(agent === undefined ? {} : { agent_id: sub }),
-      };
-      const login = { method: CLIENT_CREDENTIALS, ...proofFacts(proof) };
-      await write(context, {
-        audit: [
-          { ...common, action: 'auth.login.success', data: login },
-          {
-            ...common,
-            action: 'auth.token.issued',
-            data: { ...token, ...(jkt === undefined ? {} : { jkt }) },
-          },
-        ],
-        events: isHeard
-          ? [
-              { type: 'auth.login.success', data: { ...subject, address: context.address } },
-              {
-                type: 'auth.token.issued',
-                data: { ...subject, ...token, token_id: tokenId, expires_in: expiresIn },
-              },
-            ]
-          : [],
+      token: Issued,
+      client: IssuedTo & Pick<Client, 'id' | 'version'>,
+    ): Promise<boolean> => {
+      const { id, version, proof } = client;
+      if (client.isHeard || proof?.credential === undefined) return Promise.resolve(false);
+      return remembered.add({
+        client: { tenantId: context.tenant.id, id, secretId: proof.credential, version },
+        audit: records.prepare(context, { audit: entriesOf(token, client) }).audit,
       });
     },
 
@@ -167,18 +160,55 @@ export function createClientRecordService({
     /** Waits for the writes that are in progress. */
     settled: async (): Promise<void> => {
       await reporter.settled();
-      await batches.drain();
+      await Promise.all([batches.drain(), remembered.drain()]);
     },
 
     /** Writes all queued and counted records. Called once, when the process stops. */
     close: async (): Promise<void> => {
       await reporter.close();
-      await batches.drain();
+      await Promise.all([batches.drain(), remembered.drain()]);
     },
   };
 }
 
 export type ClientRecordService = ReturnType<typeof createClientRecordService>;
+
+/** The audit entries of an issued token. */
+function entriesOf({ grant, issued }: Issued, { proof }: IssuedTo): AuditEntry[] {
+  const { sub, clientId, agent, jkt } = grant;
+  const common = {
+    outcome: 'success',
+    actor: { kind: agent === undefined ? 'application' : 'agent', id: sub },
+    target: { type: 'application', id: clientId },
+    tokenId: issued.tokenId,
+  } as const;
+  const login = { method: CLIENT_CREDENTIALS, ...proofFacts(proof) };
+  const token = { ...tokenFacts(grant), ...(jkt === undefined ? {} : { jkt }) };
+  return [
+    { ...common, action: 'auth.login.success', data: login },
+    { ...common, action: 'auth.token.issued', data: token },
+  ];
+}
+
+/** The events of an issued token. */
+function eventsOf({ address }: RequestContext, { grant, issued }: Issued): EmittedEvent[] {
+  const { sub, clientId, agent } = grant;
+  const subject: JsonObject = {
+    method: CLIENT_CREDENTIALS,
+    client_id: clientId,
+    sub,
+    ...(agent === undefined ? {} : { agent_id: sub }),
+  };
+  const { tokenId: token_id, expiresIn: expires_in } = issued;
+  return [
+    { type: 'auth.login.success', data: { ...subject, address } },
+    { type: 'auth.token.issued', data: { ...subject, ...tokenFacts(grant), token_id, expires_in } },
+  ];
+}
+
+function tokenFacts({ scopes, audience }: AccessTokenGrant) {
+  return { method: CLIENT_CREDENTIALS, scope: scopes.join(' '), audience };
+}
 
 function proofFacts(proof: ClientProof | undefined) {
   if (proof === undefined) return {};

@@ -3,6 +3,7 @@
 import { validate as isUuid } from 'uuid';
 import { describeChanges, findChanges } from '../../audit/changes.ts';
 import type { RecordService } from '../../events/record.service.ts';
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
@@ -29,6 +30,9 @@ export type { Application, ApplicationSecret, Client, LinkedAgent } from './appl
 
 /** Default overlap in seconds: after a rotation, the previous secret stays valid for this time. */
 const OVERLAP_SECONDS = 86_400;
+
+/** Greatest number of clients that a process remembers. */
+const REMEMBERED = 10_000;
 
 /** The audit log shows the values of these fields. */
 const TOLD = ['name', 'audience', 'scopes', 'grantTypes', 'agentId'];
@@ -64,6 +68,7 @@ export function createApplicationService({
     run: (keys) => store.findClients(database, keys),
     limits: { batches: 1 },
   });
+  const remembered = createBoundedCache<Client>({ limit: REMEMBERED });
 
   const record = (
     unit: Transaction,
@@ -276,8 +281,21 @@ export function createApplicationService({
       }),
 
     /** Reads the client with this id, or undefined. One round trip, which begins after the call and can be shared. */
-    findClient: async (tenantId: string, clientId: string): Promise<Client | undefined> =>
-      isUuid(clientId) ? clients.add({ tenantId, clientId }) : undefined,
+    findClient: async (tenantId: string, clientId: string): Promise<Client | undefined> => {
+      if (!isUuid(clientId)) return undefined;
+      const key = { tenantId, clientId };
+      const client = await clients.add(key);
+      if (client === undefined) remembered.forget(store.nameOf(key));
+      else remembered.set(store.nameOf(key), client);
+      return client;
+    },
+
+    /**
+     * Returns the client as this process has last read it. It may be outdated: what is decided with it has to be proved
+     * by its `version` in the statement that carries the decision out.
+     */
+    recallClient: (tenantId: string, clientId: string): Client | undefined =>
+      remembered.peek(store.nameOf({ tenantId, clientId })),
   };
 
   async function changeSecrets<T>(

@@ -1,10 +1,10 @@
 // SQL of applications. Each statement is bound to one tenant and returns no deleted application.
 import { Op } from 'sequelize';
-import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
+import { AUTHENTICATION_FILTERS, isHeard } from '../../events/catalogue.ts';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { APPLICATION, type NewApplicationRow } from './application.model.ts';
-import type { Application, Client, LinkedAgent } from './application.ts';
+import { type Application, CLIENT_VERSION, type Client, type LinkedAgent } from './application.ts';
 
 export type ApplicationChange = Partial<
   Pick<Application, 'name' | 'audience' | 'scopes' | 'grantTypes' | 'agentId' | 'jwks'>
@@ -29,6 +29,7 @@ type ClientRow = Pick<
   agentScopes: string[];
   agentStatus: LinkedAgent['status'];
   isHeard: boolean;
+  version: string;
 };
 
 const FIND_CLIENTS = `
@@ -36,7 +37,8 @@ SELECT application.tenant_id AS "tenantId", application.id, application.name, ap
        application.grant_types AS "grantTypes", application.jwks, live."secretIds", live."secretHashes",
        application.agent_id AS "agentId", agent.name AS "agentName", agent.capabilities AS "agentCapabilities", agent.scopes AS "agentScopes",
        CASE WHEN agent.deleted_at IS NULL THEN agent.status ELSE 'deleted' END AS "agentStatus",
-       EXISTS (SELECT 1 FROM subscriptions s WHERE s.tenant_id = application.tenant_id AND s.deleted_at IS NULL AND s.filters && $3) AS "isHeard"
+       ${isHeard('application.tenant_id', '$3')} AS "isHeard",
+       ${CLIENT_VERSION} AS version
 FROM unnest($1::uuid[], $2::uuid[]) AS wanted (tenant_id, id)
 JOIN applications application ON application.id = wanted.id AND application.tenant_id = wanted.tenant_id
 LEFT JOIN agents agent ON agent.id = application.agent_id
@@ -146,8 +148,8 @@ export async function findClients(
   return keys.map((key) => clients.get(nameOf(key)));
 }
 
-/** Lower case, because a request may contain a UUID in upper case. */
-function nameOf({ tenantId, clientId }: ClientKey): string {
+/** Returns the name of a client in maps. Lower case, because a request may contain a UUID in upper case. */
+export function nameOf({ tenantId, clientId }: ClientKey): string {
   return `${tenantId}:${clientId.toLowerCase()}`;
 }
 
@@ -161,6 +163,7 @@ function toClient({ id, name, audience, scopes, grantTypes, ...row }: ClientRow)
     secrets: (row.secretHashes ?? []).map((hash, index) => ({ id: row.secretIds?.[index] ?? '', hash })),
     keys: row.jwks?.keys ?? [],
     isHeard: row.isHeard,
+    version: row.version,
     agent:
       row.agentId === null
         ? undefined

@@ -39,8 +39,15 @@ export type Client = Pick<Application, 'id' | 'name' | 'audience' | 'scopes' | '
   readonly keys: readonly ApplicationJwk[];
   /** A subscription gets the events of its authentication. */
   readonly isHeard: boolean;
+  /** Another text after each change of the application or its agent, but not after a change of its secrets. */
+  readonly version: string;
   readonly agent?: LinkedAgent | undefined;
 };
+
+/**
+ * SQL of a client's version, for the rows `application` and `agent`: the transactions that wrote them last (`xmin`).
+ */
+export const CLIENT_VERSION = "concat_ws('.', application.xmin, agent.xmin)";
 
 /**
  * Checks the scopes of an application.

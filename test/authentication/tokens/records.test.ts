@@ -124,7 +124,7 @@ describe('the record of a token request', () => {
     expect(await events()).toHaveLength(2);
   });
 
-  it('costs two round trips with everything on', async () => {
+  it('costs one round trip with everything on, and two where a subscription gets its events', async () => {
     let count = 0;
     const counting: Database = {
       ...test.database,
@@ -147,7 +147,12 @@ describe('the record of a token request', () => {
     const wired = createAccounts(counting);
     const { tenant, authorization } = await provisionTenant(wired, 'counted');
     const request = () => wired.tokenEndpoint.requestToken(requestTo(tenant), { authorization, parameters });
-    await request(); // reads the list of issuer keys, which then serves for seconds
+    await request(); // reads the client, which is then remembered, and the list of issuer keys, which then serves for seconds
+    count = 0;
+    await request();
+    expect(count).toBe(1);
+    await subscribe(tenant.id);
+    await request(); // notices the subscription
     count = 0;
     await request();
     expect(count).toBe(2);
