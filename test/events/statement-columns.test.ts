@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as auditStore from '../../src/audit/audit.store.ts';
 import * as redemptionStore from '../../src/authentication/challenges/redemption.store.ts';
+import * as credentialsStore from '../../src/authentication/tokens/client-credentials.store.ts';
+import * as refreshStore from '../../src/authentication/tokens/refresh-rotation.store.ts';
 import * as eventStore from '../../src/events/event.store.ts';
 import type { Queryable } from '../../src/platform/database/transaction.ts';
 import { createTestDatabase } from '../setup/database.ts';
@@ -31,6 +33,9 @@ async function textOf(send: (queryable: Queryable) => Promise<unknown>): Promise
 const append = () => textOf((queryable) => auditStore.insert(queryable, []));
 const emit = () => textOf((queryable) => eventStore.emit(queryable, []));
 const publish = () => textOf((queryable) => eventStore.publish(queryable, []));
+const recordTokens = () =>
+  textOf((queryable) => credentialsStore.record(queryable, [], { isRepeated: false }));
+const rotateTogether = () => textOf((queryable) => refreshStore.rotateTogether(queryable, []));
 const redeem = (waits: boolean) => () =>
   textOf((queryable) => redemptionStore.redeem(queryable, [], { waits }));
 
@@ -54,6 +59,8 @@ describe('a column of', () => {
   it.each([
     ['audit_log', 'the append of audit entries', append],
     ['audit_log', 'the emission of events', emit],
+    ['audit_log', 'the record of tokens', recordTokens],
+    ['audit_log', 'the rotation of refresh tokens', rotateTogether],
     ['audit_log', 'the redemption of challenges', redeem(false)],
     ['audit_log', 'the redemption that waits', redeem(true)],
     ['events', 'the emission of events', emit],

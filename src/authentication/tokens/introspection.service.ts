@@ -51,8 +51,8 @@ export function createIntrospectionService({
     }
   }
 
-  const findRefreshToken = ({ tenant }: RequestContext, text: string) =>
-    refreshTokens.find(database, tenant.id, hashSecret(text));
+  const findRefreshToken = async ({ tenant }: RequestContext, text: string) =>
+    (await refreshTokens.find(database, [{ tenantId: tenant.id, hash: hashSecret(text) }]))[0];
 
   async function record(
     unit: Transaction,

@@ -1,18 +1,38 @@
 // SQL of the use of refresh tokens. When several requests use one token, even in several processes, one conditional
 // UPDATE decides which use rotates it.
 
+import { AUDIT_COLUMNS as AUDIT, type AuditRecord, auditColumns } from '../../audit/audit.ts';
+import { AUTHENTICATION_FILTERS, isHeard } from '../../events/catalogue.ts';
 import { nestRow } from '../../platform/database/nested-row.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { EndedRefreshToken } from './refresh-token.store.ts';
 import type { StoredRefreshToken } from './refresh-token.ts';
 
-/** `use.at` is null until the token is used. */
+/** `use.at` is null until the token is used; `n` is the number of the name. */
 type Row = Omit<StoredRefreshToken, 'use'> & {
+  readonly n: number;
   readonly use: NonNullable<StoredRefreshToken['use']> | { readonly at: null };
 };
 
+/** A refresh token as a request names it. */
+export type RefreshTokenName = { readonly tenantId: string; readonly hash: Uint8Array };
+
+/** The successor of a token, and the request that spends the token. */
+export type Rotation = {
+  readonly tokenId: string;
+  /** SHA-256 of the request. */
+  readonly request: Uint8Array;
+  readonly successor: {
+    readonly id: string;
+    readonly hash: Uint8Array;
+    readonly audience: string;
+    readonly jkt: string | undefined;
+    readonly accessTokenId: string;
+  };
+};
+
 const FIND = `
-SELECT t.id, t.tenant_id AS "tenantId", t.family_id AS "familyId", t.key_id AS "keyId", t.client_id AS "clientId", t.scopes, t.audience,
+SELECT asked.n::int AS n, t.id, t.tenant_id AS "tenantId", t.family_id AS "familyId", t.key_id AS "keyId", t.client_id AS "clientId", t.scopes, t.audience,
   t.jkt, t.created_at AS "createdAt", t.family_expires_at AS "familyExpiresAt",
   t.revoked_at IS NOT NULL OR tenant.suspended_at IS NOT NULL OR coalesce(t.created_at <= tenant.resumed_at, false) AS "isRevoked",
   clock_timestamp() AS now,
@@ -21,23 +41,26 @@ SELECT t.id, t.tenant_id AS "tenantId", t.family_id AS "familyId", t.key_id AS "
   a.id AS "agent.id", a.name AS "agent.name", a.capabilities AS "agent.capabilities", a.status AS "agent.status",
   a.deleted_at IS NOT NULL AS "agent.isDeleted", a.scopes AS "agent.scopes",
   coalesce(a.audience, tenant.audience, tenant.base_url) || a.audiences AS "agent.audiences",
-  k.fingerprint AS "key.fingerprint", coalesce(k.state, 'revoked') AS "key.state", k.sunset_at AS "key.sunsetAt"
-FROM refresh_tokens t
+  k.fingerprint AS "key.fingerprint", coalesce(k.state, 'revoked') AS "key.state", k.sunset_at AS "key.sunsetAt",
+  ${isHeard('t.tenant_id', '$3')} AS "isHeard"
+FROM unnest($1::uuid[], $2::bytea[]) WITH ORDINALITY AS asked (tenant_id, hash, n)
+  JOIN refresh_tokens t ON t.hash = asked.hash AND t.tenant_id = asked.tenant_id
   JOIN tenants tenant ON tenant.id = t.tenant_id
   JOIN agents a ON a.id = t.agent_id
   LEFT JOIN agent_keys k ON k.id = t.key_id
-  LEFT JOIN refresh_tokens s ON s.id = t.successor_id
-WHERE t.hash = $1 AND t.tenant_id = $2`;
+  LEFT JOIN refresh_tokens s ON s.id = t.successor_id`;
 
 // The use of a refresh token locks its agent, its key and the first token of its family. A later transaction that ends
 // one of them waits for the use, and then also ends the tokens of this use. When the other transaction is first, the
 // use waits and reads its result. The end of a family locks the first token FOR UPDATE.
-const HOLDER = `
-holder AS MATERIALIZED (
+const HELD = `
   SELECT t.id FROM refresh_tokens t
     JOIN agents a ON a.id = t.agent_id JOIN agent_keys k ON k.id = t.key_id JOIN refresh_tokens root ON root.id = t.family_id
-  WHERE t.id = $1 AND a.deleted_at IS NULL AND a.status = 'active' AND root.revoked_at IS NULL
-    AND (k.state = 'active' OR (k.state = 'deprecated' AND k.sunset_at > now()))
+  WHERE a.deleted_at IS NULL AND a.status = 'active' AND root.revoked_at IS NULL
+    AND (k.state = 'active' OR (k.state = 'deprecated' AND k.sunset_at > now()))`;
+
+const HOLDER = `
+holder AS MATERIALIZED (${HELD} AND t.id = $1
   FOR KEY SHARE OF a, k, root
 )`;
 
@@ -52,39 +75,66 @@ INSERT INTO refresh_tokens (id, tenant_id, family_id, agent_id, key_id, hash, cl
   access_token_ids)
 SELECT $2, tenant_id, family_id, agent_id, key_id, $4, client_id, scopes, $5, $6, family_expires_at, ARRAY[$7::uuid] FROM spent`;
 
+// Rotates the tokens whose events no subscription gets. Rows that are locked are skipped, so that no request waits for
+// another one's locks; the order of ids keeps two processes from skipping each other's rows for ever.
+const ROTATE_TOGETHER = `
+WITH asked AS (
+  SELECT * FROM unnest($1::uuid[], $2::bytea[], $3::uuid[], $4::bytea[], $5::text[], $6::text[], $7::uuid[])
+    AS row (token_id, request, id, hash, audience, jkt, access_token_id)
+), holder AS MATERIALIZED (${HELD} AND t.id = ANY ($1::uuid[])
+    AND t.used_at IS NULL AND t.revoked_at IS NULL AND t.family_expires_at > now() AND NOT ${isHeard('t.tenant_id', '$8')}
+  ORDER BY t.id
+  FOR KEY SHARE OF a, k, root SKIP LOCKED FOR NO KEY UPDATE OF t SKIP LOCKED
+), spent AS (
+  UPDATE refresh_tokens t SET used_at = clock_timestamp(), successor_id = asked.id, used_request = asked.request
+  FROM asked JOIN holder ON holder.id = asked.token_id
+  WHERE t.id = holder.id AND t.used_at IS NULL AND t.revoked_at IS NULL
+  RETURNING t.*
+), new_refresh_tokens AS (
+  INSERT INTO refresh_tokens (id, tenant_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_expires_at,
+    access_token_ids)
+  SELECT asked.id, s.tenant_id, s.family_id, s.agent_id, s.key_id, asked.hash, s.client_id, s.scopes, asked.audience, asked.jkt,
+    s.family_expires_at, ARRAY[asked.access_token_id]
+  FROM asked JOIN spent s ON s.successor_id = asked.id
+), new_audit_entries AS (
+  INSERT INTO audit_log (${AUDIT})
+  SELECT ${AUDIT}
+  FROM unnest($9::uuid[], $10::uuid[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[],
+      $18::uuid[], $19::text[], $20::jsonb[], $21::text[], $22::text[], $23::uuid[])
+    AS entry (${AUDIT}, successor_id)
+  WHERE successor_id IN (SELECT successor_id FROM spent)
+)
+SELECT successor_id AS id FROM spent`;
+
 const REPEAT = `
 WITH ${HOLDER}
 UPDATE refresh_tokens s SET access_token_ids = s.access_token_ids || $3::uuid
 FROM holder
 WHERE s.id = $2 AND s.used_at IS NULL AND s.revoked_at IS NULL AND s.family_expires_at > now()`;
 
-/** Reads the token with this hash, and all rows that decide its use. One round trip. */
+/** Reads tokens, and all rows that decide their use. One round trip. @returns for each name, in order, the token or undefined */
 export async function find(
   queryable: Queryable,
-  tenantId: string,
-  hash: Uint8Array,
-): Promise<StoredRefreshToken | undefined> {
-  const { rows } = await queryable.query(FIND, [hash, tenantId]);
-  if (rows[0] === undefined) return undefined;
-  const { use, ...token } = nestRow<Row>(rows[0]);
-  return { ...token, use: use.at === null ? null : use };
+  names: readonly RefreshTokenName[],
+): Promise<(StoredRefreshToken | undefined)[]> {
+  const { rows } = await queryable.query(FIND, [
+    names.map(({ tenantId }) => tenantId),
+    names.map(({ hash }) => hash),
+    AUTHENTICATION_FILTERS,
+  ]);
+  const found = new Map(
+    rows.map((row) => {
+      const { n, use, ...token } = nestRow<Row>(row);
+      return [n, { ...token, use: use.at === null ? null : use }];
+    }),
+  );
+  return names.map((_, index) => found.get(index + 1));
 }
 
 /** Spends a token and inserts its successor, both or none. @returns true for exactly one of several concurrent calls */
-export async function rotate(
-  unit: Queryable,
-  id: string,
-  request: Uint8Array,
-  successor: {
-    readonly id: string;
-    readonly hash: Uint8Array;
-    readonly audience: string;
-    readonly jkt: string | undefined;
-    readonly accessTokenId: string;
-  },
-): Promise<boolean> {
+export async function rotate(unit: Queryable, { tokenId, request, successor }: Rotation): Promise<boolean> {
   const { rowCount } = await unit.query(ROTATE, [
-    id,
+    tokenId,
     successor.id,
     request,
     successor.hash,
@@ -93,6 +143,33 @@ export async function rotate(
     successor.accessTokenId,
   ]);
   return rowCount === 1;
+}
+
+/**
+ * Spends tokens, inserts their successors and audit entries, for each token all or nothing. One round trip, one
+ * transaction. A token is left as it is when its rows are locked, when it may not be used, or when a subscription gets
+ * its events.
+ * @returns for each rotation, in order, whether it was made
+ */
+export async function rotateTogether(
+  queryable: Queryable,
+  rotations: readonly (Rotation & { readonly audit: readonly AuditRecord[] })[],
+): Promise<boolean[]> {
+  const successors = rotations.map(({ successor }) => successor);
+  const { rows } = await queryable.query<{ id: string }>(ROTATE_TOGETHER, [
+    rotations.map(({ tokenId }) => tokenId),
+    rotations.map(({ request }) => request),
+    successors.map(({ id }) => id),
+    successors.map(({ hash }) => hash),
+    successors.map(({ audience }) => audience),
+    successors.map(({ jkt }) => jkt ?? null),
+    successors.map(({ accessTokenId }) => accessTokenId),
+    AUTHENTICATION_FILTERS,
+    ...auditColumns(rotations.flatMap(({ audit }) => audit)),
+    rotations.flatMap(({ audit, successor }) => audit.map(() => successor.id)),
+  ]);
+  const made = new Set(rows.map(({ id }) => id));
+  return successors.map(({ id }) => made.has(id));
 }
 
 /** Records the new access token of a successor that is issued again. @returns false when it no longer can be */

@@ -25,6 +25,8 @@ export type StoredRefreshToken = {
   readonly createdAt: Date;
   readonly familyExpiresAt: Date;
   readonly isRevoked: boolean;
+  /** A subscription gets the events of its use. */
+  readonly isHeard: boolean;
   readonly now: Date;
   /** The first use: its time, the SHA-256 of its request, and the successor. */
   readonly use: {

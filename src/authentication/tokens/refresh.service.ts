@@ -3,15 +3,16 @@
 
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../../events/event.ts';
-import type { RecordService } from '../../events/record.service.ts';
+import type { Happening, PreparedRecords, RecordService } from '../../events/record.service.ts';
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
+import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
-import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { AuthenticationFailureService } from '../challenges/authentication-failure.service.ts';
+import type { RefreshTokenName, Rotation } from './refresh-rotation.store.ts';
 import * as store from './refresh-rotation.store.ts';
 import type { SuccessorDeriver } from './refresh-successor.node.ts';
 import {
@@ -50,11 +51,19 @@ export function createRefreshService({
   database: Pick<Database, 'query' | 'transaction'>;
   successors: SuccessorDeriver;
   tokens: Pick<TokenService, 'issueAccessToken' | 'endAccessTokensOf'>;
-  records: Pick<RecordService, 'write'>;
+  records: Pick<RecordService, 'prepare' | 'write'>;
   failures: Pick<AuthenticationFailureService, 'report'>;
 }) {
+  const reads = createCoalescer<RefreshTokenName, StoredRefreshToken | undefined>({
+    run: (names) => store.find(database, names),
+    limits: { batches: 1 },
+  });
+  const rotations = createCoalescer<Rotation & Pick<PreparedRecords, 'audit'>, boolean>({
+    run: (batch) => store.rotateTogether(database, batch),
+  });
+
   async function find(context: RequestContext, text: string): Promise<StoredRefreshToken> {
-    const token = await store.find(database, context.tenant.id, hashSecret(text));
+    const token = await reads.add({ tenantId: context.tenant.id, hash: hashSecret(text) });
     if (token === undefined) throw refreshRefused();
     return token;
   }
@@ -96,12 +105,7 @@ export function createRefreshService({
     return { scopes, audience, issued, jkt };
   }
 
-  async function record(
-    unit: Transaction,
-    context: RequestContext,
-    token: StoredRefreshToken,
-    prepared: Prepared,
-  ) {
+  function describe(token: StoredRefreshToken, prepared: Prepared): Required<Happening> {
     const { scopes, audience, issued, jkt } = prepared;
     const data = { method: REFRESH_TOKEN, scope: scopes.join(' '), audience };
     const bound = jkt === undefined ? {} : { jkt };
@@ -110,7 +114,7 @@ export function createRefreshService({
       client_id: token.clientId,
       expires_in: issued.expiresIn,
     };
-    await records.write(unit, context, {
+    return {
       audit: [
         {
           ...entryOf(token),
@@ -121,28 +125,40 @@ export function createRefreshService({
         },
       ],
       events: [{ type: 'auth.token.issued', data: { ...subjectOf(token), ...data, ...facts } }],
-    });
+    };
   }
 
-  /** Spends the token. @returns the text of its successor; undefined when a concurrent request was first */
-  function rotate(
+  /**
+   * Spends the token in a statement that concurrent requests share, or in a transaction of its own when the token has a
+   * subscriber or its rows are locked.
+   * @returns the text of its successor; undefined when a concurrent request was first
+   */
+  async function rotate(
     context: RequestContext,
     token: StoredRefreshToken,
     given: { text: string; digest: Uint8Array; jkt: string | undefined; prepared: Prepared },
   ): Promise<string | undefined> {
     const id = newId();
     const text = successors.make(given.text, id);
-    const { issued } = given.prepared;
-    return database.transaction({}, async (unit) => {
-      const isRotated = await store.rotate(unit, token.id, given.digest, {
+    const rotation: Rotation = {
+      tokenId: token.id,
+      request: given.digest,
+      successor: {
         id,
         hash: hashSecret(text),
         audience: token.audience,
         jkt: token.jkt ?? given.jkt,
-        accessTokenId: issued.tokenId,
-      });
-      if (!isRotated) return undefined;
-      await record(unit, context, token, given.prepared);
+        accessTokenId: given.prepared.issued.tokenId,
+      },
+    };
+    const happening = describe(token, given.prepared);
+    if (!token.isHeard) {
+      const { audit } = records.prepare(context, { audit: happening.audit });
+      if (await rotations.add({ ...rotation, audit })) return text;
+    }
+    return database.transaction({}, async (unit) => {
+      if (!(await store.rotate(unit, rotation))) return undefined;
+      await records.write(unit, context, happening);
       return text;
     });
   }
@@ -159,7 +175,7 @@ export function createRefreshService({
     return database.transaction({}, async (unit) => {
       const { tokenId } = given.prepared.issued;
       if (!(await store.repeat(unit, token.id, successor.id, tokenId))) return undefined;
-      await record(unit, context, token, given.prepared);
+      await records.write(unit, context, describe(token, given.prepared));
       return text;
     });
   }
