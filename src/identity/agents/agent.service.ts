@@ -168,9 +168,9 @@ export function createAgentService({
 
     /** @throws ServiceError `not_found` for an unknown or deleted agent, and for an agent of another tenant */
     get: async (context: RequestContext, id: string): Promise<Agent> => {
-      const agent = await store.find(context.transaction ?? database, context.tenant.id, id);
-      if (agent === undefined) throw unknownAgent();
-      return assessOne(context, agent);
+      const found = await store.find(context.transaction ?? database, context.tenant.id, id);
+      if (found === undefined) throw unknownAgent();
+      return { ...found.agent, registration: assessRegistration(found.agent, found.evidence) };
     },
 
     /** Returns a page of agents, newest first. @throws ServiceError `invalid_request` for a foreign cursor */

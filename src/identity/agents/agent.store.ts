@@ -2,6 +2,7 @@
 import { col, Op, where } from 'sequelize';
 import { asked, type Changes, type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
+import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { AGENT, type NewAgentRow } from './agent.model.ts';
 import type { AgentRecord, AgentStatus, RegistrationEvidence } from './agent.ts';
@@ -14,10 +15,30 @@ export type AgentFilters = {
 };
 export type AgentChanges = Partial<Omit<NewAgentRow, 'id' | 'tenantId'>>;
 
+/** The columns of an `AgentRecord`. */
+const RECORD = selectList(
+  AGENT,
+  [
+    'id',
+    'tenantId',
+    'name',
+    'description',
+    'capabilities',
+    'status',
+    'audience',
+    'audiences',
+    'scopes',
+    'metadata',
+    'createdAt',
+    'updatedAt',
+  ],
+  { of: 'a' },
+);
+
 // The audit entry of an agent's creation is about as old as the agent. Postgres therefore searches only the ids of that
 // time, and the cost does not grow with the log.
 const EVIDENCE = `
-SELECT a.id, coalesce(proof.verified, false) AS verified, coalesce(proof.audited, false) AND EXISTS (
+coalesce(proof.verified, false) AS verified, coalesce(proof.audited, false) AND EXISTS (
   SELECT 1 FROM audit_log
   WHERE target_id = a.id::text AND action = 'agent.created'
     AND id >= uuid_of_time(a.created_at - interval '10 minutes') AND id < uuid_of_time(a.created_at + interval '10 minutes')
@@ -36,14 +57,26 @@ LEFT JOIN LATERAL (
   ) AS proven
   HAVING count(*) > 0
 ) AS proof ON true
-WHERE a.tenant_id = $1 AND a.id = ANY($2::uuid[])`;
+WHERE a.tenant_id = $1`;
+
+const FIND_ASSESSED = `SELECT ${RECORD}, ${EVIDENCE} AND a.id = $2 AND a.deleted_at IS NULL`;
+
+const READ_EVIDENCE = `SELECT a.id, ${EVIDENCE} AND a.id = ANY($2::uuid[])`;
 
 export function insert(transaction: Transaction, row: NewAgentRow): Promise<AgentRecord> {
   return transaction.model(AGENT).insert(row);
 }
 
-export function find(models: Models, tenantId: string, id: string): Promise<AgentRecord | undefined> {
-  return models.model(AGENT).find({ id, tenantId, deletedAt: null });
+/** Reads an agent, and the facts from which its registration is assessed. One statement. */
+export async function find(
+  queryable: Queryable,
+  tenantId: string,
+  id: string,
+): Promise<{ agent: AgentRecord; evidence: RegistrationEvidence } | undefined> {
+  const { rows } = await queryable.query<AgentRecord & RegistrationEvidence>(FIND_ASSESSED, [tenantId, id]);
+  if (rows[0] === undefined) return undefined;
+  const { verified, audited, ...agent } = rows[0];
+  return { agent, evidence: { verified, audited } };
 }
 
 /** Returns whether the agent exists. One indexed read. */
@@ -105,6 +138,9 @@ export async function readEvidence(
   tenantId: string,
   ids: readonly string[],
 ): Promise<Map<string, RegistrationEvidence>> {
-  const { rows } = await queryable.query<RegistrationEvidence & { id: string }>(EVIDENCE, [tenantId, ids]);
+  const { rows } = await queryable.query<RegistrationEvidence & { id: string }>(READ_EVIDENCE, [
+    tenantId,
+    ids,
+  ]);
   return new Map(rows.map(({ id, verified, audited }) => [id, { verified, audited }]));
 }
