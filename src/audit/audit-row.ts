@@ -34,16 +34,57 @@ const ABSENT = 0;
 const PRESENT = 1;
 const HEADER = 5;
 
+/** The text that keeps the place of a present field's header, and of an absent field. */
+const HEADER_PLACE = '\0'.repeat(HEADER);
+const ABSENT_FIELD = '\0';
+
 /** Greatest number of UTF-8 bytes for one UTF-16 unit. */
 const MOST_BYTES = 3;
 
 const encoder = new TextEncoder();
+
+/** Makes a row from its fields in the order of `ROW_FIELDS`. */
+export function toAuditRow(fields: readonly (string | null)[]): AuditRow {
+  const row: Record<string, string | null> = {};
+  for (const [index, field] of ROW_FIELDS.entries()) row[field] = fields[index] ?? null;
+  return row as AuditRow;
+}
 
 /**
  * Returns the canonical bytes: one byte for the version, then the fields of `ROW_FIELDS`. A null field is the byte
  * `00`. Any other field is the byte `01`, the length of its UTF-8 (4 bytes, big-endian), and its UTF-8.
  */
 export function encodeAuditRow(row: AuditRow): Uint8Array {
+  return encodeAscii(row) ?? encodeAny(row);
+}
+
+/** Encodes a row of ASCII characters by one call of the encoder. @returns undefined for any other row */
+function encodeAscii(row: AuditRow): Uint8Array | undefined {
+  let text = '\0';
+  for (const field of ROW_FIELDS) {
+    const value = row[field];
+    text += value === null ? ABSENT_FIELD : HEADER_PLACE + value;
+  }
+  const bytes = new Uint8Array(text.length);
+  // A character that is not ASCII needs more bytes than UTF-16 units, and then the text does not fit.
+  if (encoder.encodeInto(text, bytes).read < text.length) return undefined;
+  const view = new DataView(bytes.buffer);
+  bytes[0] = VERSION;
+  let end = 1;
+  for (const field of ROW_FIELDS) {
+    const value = row[field];
+    if (value === null) {
+      end += 1;
+      continue;
+    }
+    bytes[end] = PRESENT;
+    view.setUint32(end + 1, value.length);
+    end += HEADER + value.length;
+  }
+  return bytes;
+}
+
+function encodeAny(row: AuditRow): Uint8Array {
   let most = 1;
   for (const field of ROW_FIELDS) most += HEADER + MOST_BYTES * (row[field]?.length ?? 0);
   const bytes = new Uint8Array(most);

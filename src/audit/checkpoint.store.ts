@@ -1,7 +1,7 @@
 // SQL that seals the audit log and reads seals. No statement changes a row of the log, a checkpoint or a seal.
 import { nestRow } from '../platform/database/nested-row.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
-import { type AuditRow, ROW_FIELDS } from './audit-row.ts';
+import { type AuditRow, ROW_FIELDS, toAuditRow } from './audit-row.ts';
 import type { Checkpoint, Head, Position, Seal, Signature } from './checkpoint.ts';
 
 /** Key of the advisory lock that the sealing process holds. The number is arbitrary. */
@@ -25,9 +25,13 @@ const HORIZON = 'xid < pg_snapshot_xmin(pg_current_snapshot())';
 /** SQL that prints a time as decimal milliseconds. The text is exact under all session settings, also for infinity. */
 export const milliseconds = (column: string) => `trim_scale(extract(epoch FROM ${column}) * 1000)::text`;
 
-export const ROW = ROW_FIELDS.map((field) =>
-  field === 'occurred_at' ? `${milliseconds(field)} AS occurred_at` : `${field}::text`,
-).join(', ');
+const FIELDS = ROW_FIELDS.map((field) => (field === 'occurred_at' ? milliseconds(field) : `${field}::text`));
+
+/** Selects a row of the log as one JSON array, which costs a fifth of what as many columns cost to read. */
+export const ROW = `to_json(ARRAY[${FIELDS.join(', ')}]) AS fields`;
+
+/** A row that was selected by `ROW`. */
+export type SelectedRow = { readonly fields: readonly (string | null)[] };
 
 // ORDER BY makes Postgres use the index. Without it, the planner scans the table from its start, and scans all of it
 // when every row is sealed.
@@ -47,9 +51,8 @@ SELECT n, hash, last_xid AS "last.xid", last_id AS "last.id", key_id AS "signatu
   (SELECT coalesce(max(n), 0) FROM audit_seals) AS "lastSeal"
 FROM audit_head`;
 
-// ORDER BY names the table. Otherwise Postgres would sort by the selected texts, and the text '10' sorts before '9'.
 const FINISHED_ROWS = `
-SELECT ${ROW} FROM audit_log WHERE (xid, id) > ($1::xid8, $2::uuid) AND ${HORIZON} ORDER BY audit_log.xid, audit_log.id LIMIT $3`;
+SELECT ${ROW} FROM audit_log WHERE (xid, id) > ($1::xid8, $2::uuid) AND ${HORIZON} ORDER BY xid, id LIMIT $3`;
 
 export const CHECKPOINT_COLUMNS = `
 c.tenant_id AS "tenantId", c.n, c.seal, c.count, c.total, c.root, c.previous, c.first_xid AS "first.xid", c.first_id AS "first.id",
@@ -120,7 +123,8 @@ export async function listFinishedRows(
   after: Position,
   limit: number,
 ): Promise<AuditRow[]> {
-  return (await queryable.query<AuditRow>(FINISHED_ROWS, [after.xid, after.id, limit])).rows;
+  const { rows } = await queryable.query<SelectedRow>(FINISHED_ROWS, [after.xid, after.id, limit]);
+  return rows.map(({ fields }) => toAuditRow(fields));
 }
 
 /** Returns the last checkpoint of each of these tenants. Tenants without a checkpoint are left out. */

@@ -7,21 +7,24 @@ const HASH_LENGTH = 32;
 const LEAF = 0x00;
 const NODE = 0x01;
 
+/** Memory for the input of one hash, used again for the next: a log has millions of them. */
+let scratch = new Uint8Array(4_096);
+
 /** Hashes one entry: `SHA-256(0x00 || entry)`. */
 export function hashLeaf(digest: Digest, entry: Uint8Array): Uint8Array {
-  const input = new Uint8Array(1 + entry.length);
-  input[0] = LEAF;
-  input.set(entry, 1);
-  return digest(input);
+  const length = 1 + entry.length;
+  if (scratch.length < length) scratch = new Uint8Array(length);
+  scratch[0] = LEAF;
+  scratch.set(entry, 1);
+  return digest(scratch.subarray(0, length));
 }
 
 /** Hashes a node over its two children: `SHA-256(0x01 || left || right)`. */
 function hashNode(digest: Digest, left: Uint8Array, right: Uint8Array): Uint8Array {
-  const input = new Uint8Array(1 + 2 * HASH_LENGTH);
-  input[0] = NODE;
-  input.set(left, 1);
-  input.set(right, 1 + HASH_LENGTH);
-  return digest(input);
+  scratch[0] = NODE;
+  scratch.set(left, 1);
+  scratch.set(right, 1 + HASH_LENGTH);
+  return digest(scratch.subarray(0, 1 + 2 * HASH_LENGTH));
 }
 
 /**

@@ -1,11 +1,12 @@
 // SQL that reads the audit log page by page for verification, so that memory use does not grow with the log.
 import { nestRow } from '../platform/database/nested-row.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
-import type { AuditRow } from './audit-row.ts';
+import { type AuditRow, toAuditRow } from './audit-row.ts';
 import {
   CHECKPOINT_COLUMNS,
   milliseconds,
   ROW,
+  type SelectedRow,
   type StoredCheckpoint,
   type StoredSeal,
   toCheckpoint,
@@ -25,7 +26,7 @@ export type ReadCheckpoint = StoredCheckpoint & { readonly sealedHash: Uint8Arra
 const ROWS = `
 SELECT ${ROW} FROM audit_log
 WHERE tenant_id = $1 AND (xid, id) > ($2::xid8, $3::uuid) AND (xid, id) <= ($4::xid8, $5::uuid)
-ORDER BY audit_log.xid, audit_log.id LIMIT ${PAGE.rows}`;
+ORDER BY xid, id LIMIT ${PAGE.rows}`;
 
 const CHECKPOINTS = `
 SELECT ${CHECKPOINT_COLUMNS}, c.row_ids AS "rowIds", c.leaves, (
@@ -68,7 +69,8 @@ export function createVerificationStore({ database }: { database: Queryable }) {
       let after = BEGINNING;
       for (;;) {
         const values = [tenantId, after.xid, after.id, until.xid, until.id];
-        const { rows } = await database.query<AuditRow>(ROWS, values);
+        const { rows: selected } = await database.query<SelectedRow>(ROWS, values);
+        const rows = selected.map(({ fields }) => toAuditRow(fields));
         yield* rows;
         const last = rows.at(-1);
         if (last === undefined || rows.length < PAGE.rows) return;

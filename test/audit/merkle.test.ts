@@ -92,7 +92,10 @@ describe('the Merkle tree', () => {
 });
 
 describe("a row's canonical bytes", () => {
-  const text = fc.string({ unit: 'binary', maxLength: 12 });
+  const text = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 12 }),
+    fc.string({ unit: 'binary-ascii', maxLength: 300 }),
+  );
   const row: fc.Arbitrary<AuditRow> = fc
     .tuple(
       ...ROW_FIELDS.map((field) => (['id', 'tenant_id', 'xid'].includes(field) ? text : fc.option(text))),
@@ -150,5 +153,13 @@ describe("a row's canonical bytes", () => {
         .update(encodeAuditRow(fixed as AuditRow))
         .digest('hex'),
     ).toBe('df6f0fabf4b793e9740aa4a2d00a25d0df591f6f6935fef6b588d2c88d105035');
+    const ascii = Object.fromEntries(
+      ROW_FIELDS.map((field, i) => [field, i % 5 === 4 ? null : `${field} `.repeat(i * 9)]),
+    );
+    expect(
+      createHash('sha256')
+        .update(encodeAuditRow(ascii as AuditRow))
+        .digest('hex'),
+    ).toBe('4245319fd46c2de846eda8f1ab0bc8bd9db22371f8a5e29b17842f8ade3264fc');
   });
 });
