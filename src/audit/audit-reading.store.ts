@@ -68,6 +68,18 @@ export function listQuery(
     since,
   );
   where((p) => `occurred_at < ${p} AND id < uuid_of_time(${p}::timestamptz + ${CLOCK_SKEW})`, until);
-  const text = `SELECT ${COLUMNS} FROM audit_log WHERE ${conditions.join(' AND ')} ORDER BY id DESC LIMIT $2`;
-  return { text, values };
+  if (filters.actorId === undefined) return { text: pageOf('audit_log', conditions), values };
+  // The index of actors leaves out the rows whose target is their actor, so these are found by their target.
+  values.push(filters.actorId);
+  const parts = ['actor_id IS DISTINCT FROM target_id', `target_id = $${values.length}`];
+  const found = parts
+    .map((part) => `(${pageOf('audit_log', [...conditions, part], '*')})`)
+    .join(' UNION ALL ');
+  return { text: pageOf(`(${found}) AS audit_log`, []), values };
+}
+
+/** SQL of the newest rows, as many as `$2`. */
+function pageOf(from: string, conditions: readonly string[], columns: string = COLUMNS): string {
+  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+  return `SELECT ${columns} FROM ${from} ${where} ORDER BY id DESC LIMIT $2`;
 }

@@ -7,6 +7,7 @@ import { listQuery } from '../../src/audit/audit-reading.store.ts';
 import * as store from '../../src/audit/checkpoint.store.ts';
 import { BEGINNING } from '../../src/audit/checkpoint.ts';
 import { createVerificationStore } from '../../src/audit/verification.store.ts';
+import { encodeCursor } from '../../src/platform/database/page.ts';
 import { useTestDatabase } from '../setup/database.ts';
 import { createSealing } from './sealing.ts';
 
@@ -25,7 +26,7 @@ beforeAll(async () => {
        SELECT (substr(uuid_of_time(now() - (${ROWS} - i) * interval '2 s')::text, 1, 14) || '7' || substr(gen_random_uuid()::text, 16))::uuid,
          md5((i % ${TENANTS})::text)::uuid, now() - (${ROWS} - i) * interval '2 s',
          (ARRAY['auth.verify', 'auth.challenge', 'agent.created'])[1 + i % 3], CASE WHEN i % 9 = 0 THEN 'failure' ELSE 'success' END,
-         'agent', md5('a' || i % 500)::uuid::text, 'agent', md5('a' || i % 500)::uuid::text, md5('k' || i % 700)::uuid, gen_random_uuid()::text,
+         'agent', md5('a' || i % 500)::uuid::text, 'agent', md5('a' || (i + i % 7 % 2) % 500)::uuid::text, md5('k' || i % 700)::uuid, gen_random_uuid()::text,
          '192.0.2.1', gen_random_uuid()::text, '{"scope": "openid profile"}', (10 + i / 300)::text::xid8
        FROM generate_series(1, ${ROWS}) AS i`,
   );
@@ -87,6 +88,24 @@ describe('on a log of 120,000 rows', () => {
       expect(plan).not.toContain('Seq Scan');
       expect(pages, `${JSON.stringify(filter)}\n${plan}`).toBeLessThan(1_300);
     }
+  });
+
+  it('a page of an actor has its rows on itself and on others, in one order, and goes on after a cursor', async () => {
+    const row = await someRow();
+    const page = async (cursor?: string) => {
+      const { text, values } = listQuery(tenantId, { limit: 7, actorId: row?.actor_id, cursor });
+      return (await test.database.query<{ id: string }>(text, values)).rows;
+    };
+    const { rows } = await test.database.query<{ id: string; own: boolean }>(
+      'SELECT id, actor_id = target_id AS own FROM audit_log WHERE tenant_id = $1 AND actor_id = $2 ORDER BY id DESC',
+      [tenantId, row?.actor_id],
+    );
+    expect(new Set(rows.map(({ own }) => own))).toEqual(new Set([true, false]));
+    const first = await page();
+    const ids = rows.map(({ id }) => id);
+    expect(first.map(({ id }) => id)).toEqual(ids.slice(0, 8));
+    const second = await page(encodeCursor(first[6]?.id ?? ''));
+    expect(second.map(({ id }) => id)).toEqual(ids.slice(7, 15));
   });
 
   it('asking for something to seal, and reading it, goes by position from where the last seal ended', async () => {

@@ -10,7 +10,7 @@ $function$;
 
 -- Rows are sealed, and verified, in the order of (xid, id): behind a horizon of finished transactions no row can join it any more.
 CREATE TABLE audit_log (
-  id uuid PRIMARY KEY,
+  id uuid NOT NULL,
   tenant_id uuid NOT NULL,
   occurred_at timestamptz(3) NOT NULL DEFAULT now(),
   action text NOT NULL,
@@ -28,17 +28,21 @@ CREATE TABLE audit_log (
   request_id text,
   data jsonb NOT NULL DEFAULT '{}',
   -- The writing transaction.
-  xid xid8 NOT NULL DEFAULT pg_current_xact_id()
+  xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  -- A tenant's pages and its single rows.
+  PRIMARY KEY (tenant_id, id)
 );
-CREATE INDEX audit_log_by_tenant ON audit_log (tenant_id, id);
+-- The sealer.
 CREATE INDEX audit_log_by_position ON audit_log (xid, id);
+-- The verification of a tenant.
 CREATE INDEX audit_log_by_tenant_position ON audit_log (tenant_id, xid, id);
 -- Without these five a page of a rare target, request, token, key or actor would read the tenant's whole log.
 CREATE INDEX audit_log_by_target ON audit_log (target_id, id) WHERE target_id IS NOT NULL;
 CREATE INDEX audit_log_by_request ON audit_log (request_id) WHERE request_id IS NOT NULL;
 CREATE INDEX audit_log_by_token ON audit_log (token_id) WHERE token_id IS NOT NULL;
 CREATE INDEX audit_log_by_key ON audit_log (key_id, id) WHERE key_id IS NOT NULL;
-CREATE INDEX audit_log_by_actor ON audit_log (actor_id, id) WHERE actor_id IS NOT NULL;
+-- Where the actor is the target, as in each record of a token, by_target finds it.
+CREATE INDEX audit_log_by_actor ON audit_log (actor_id, id) WHERE actor_id IS NOT NULL AND actor_id IS DISTINCT FROM target_id;
 CREATE TRIGGER audit_log_append_only BEFORE UPDATE OR DELETE ON audit_log FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER audit_log_no_truncate BEFORE TRUNCATE ON audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
