@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
 import type { KeyService } from '../../identity/keys/key.service.ts';
 import { buildSunsetHeaders } from '../../identity/keys/key.ts';
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { SignatureVerifier } from '../../platform/crypto/verify-signature.node.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
@@ -13,7 +14,7 @@ import { newId } from '../../platform/database/ids.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { TokenService } from '../tokens/token.service.ts';
 import type { AuthenticationFailureService } from './authentication-failure.service.ts';
-import type { ChallengeName, HolderName, NewChallenge } from './challenge.store.ts';
+import type { ChallengeName, FoundHolder, HolderName, NewChallenge } from './challenge.store.ts';
 import * as store from './challenge.store.ts';
 import {
   type Challenge,
@@ -51,7 +52,12 @@ export type AgentTokens = {
   readonly warnings: Readonly<Record<string, string>>;
 };
 
+/** Greatest number of issued challenges that a process remembers. */
+const REMEMBERED = 5_000;
+
 type Judged = {
+  /** The version of a remembered key and agent. */
+  readonly version?: string | undefined;
   readonly isHeard: boolean;
   readonly challenge: Challenge;
   readonly holder: Holder;
@@ -88,6 +94,35 @@ export function createChallengeService({
     run: (batch: readonly ChallengeName[]) => store.load(database, batch),
     limits: { batches: 1 },
   });
+
+  /** Challenges that this process has issued, with key and agent as they were, where no subscription gets the events. */
+  const issued = createBoundedCache<
+    Pick<FoundHolder, 'holder' | 'version' | 'now'> & { challenge: Challenge }
+  >({
+    limit: REMEMBERED,
+  });
+
+  /**
+   * Judges by what this process remembers of the challenge, once. The redemption proves it by the version.
+   * @returns undefined when `judge` has to decide
+   */
+  function recall({ tenant }: RequestContext, { challengeId, algorithm }: VerifyInput): Judged | undefined {
+    const name = `${tenant.id}:${challengeId.toLowerCase()}`;
+    const found = issued.peek(name);
+    if (found === undefined) return undefined;
+    issued.forget(name);
+    const judgement = judgeAttempt({ ...found, algorithm, tenant });
+    if ('refusal' in judgement) return undefined;
+    return { challenge: found.challenge, version: found.version, isHeard: false, ...judgement };
+  }
+
+  const isSigned = ({ challenge, holder }: Judged, { signature }: VerifyInput): Promise<boolean> =>
+    verifier.verifySignature({
+      algorithm: challenge.algorithm,
+      publicKey: holder.key.publicKey,
+      payload: payloadOf(challenge),
+      signature,
+    });
 
   async function load(context: RequestContext, id: string) {
     const found = await loads.add({ tenantId: context.tenant.id, id });
@@ -128,6 +163,28 @@ export function createChallengeService({
     return { access, refresh };
   }
 
+  /** Signs the tokens and consumes the challenge. @returns undefined when nothing was consumed */
+  async function redeem(
+    context: RequestContext,
+    { jkt }: VerifyInput,
+    judged: Judged,
+  ): Promise<AgentTokens | undefined> {
+    const { challenge, holder, isHeard, version } = judged;
+    const { access, refresh } = await sign(context, judged, jkt);
+    const success = { ...judged, token: access, address: context.address, jkt };
+    const options = { refreshToken: refresh.record, isHeard, version };
+    if (!(await redemptions.redeem(context, success, options))) return undefined;
+    // Written in the background. If the write is lost, `last_used_at` is only a minute older.
+    if (!holder.key.isUseNoted) keys.recordUse(holder.key.id).catch(() => undefined);
+    return {
+      accessToken: access.accessToken,
+      refreshToken: refresh.text,
+      expiresIn: access.expiresIn,
+      scopes: challenge.scopes,
+      warnings: buildSunsetHeaders(holder.key),
+    };
+  }
+
   return {
     /**
      * Issues a challenge. Two round trips, shared by concurrent requests. One more when the request contains an alias
@@ -148,10 +205,11 @@ export function createChallengeService({
     ): Promise<{ challenge: Challenge; warnings: Readonly<Record<string, string>> }> => {
       const { tenant } = context;
       const name = { tenantId: tenant.id, fingerprint: input.keyFingerprint };
-      const found = (await holders.add(name)) ?? (await store.findHolderByAlias(database, name));
-      const holder = found?.holder ?? null;
+      const found = await holders.add(name);
+      const aliased = found ?? (await store.findHolderByAlias(database, name));
+      const holder = aliased?.holder ?? null;
       const { scope, resource } = input;
-      const judgement = judgeRequest({ holder, scope, resource, tenant, now: found?.now ?? new Date(0) });
+      const judgement = judgeRequest({ holder, scope, resource, tenant, now: aliased?.now ?? new Date(0) });
       if ('refusal' in judgement) {
         const { refusal } = judgement;
         if (holder === null) throw new ServiceError(refusal.code, { detail: refusal.detail });
@@ -170,42 +228,33 @@ export function createChallengeService({
         scopes: judgement.scopes,
         resource: resource ?? null,
       });
+      if (found !== null && !found.isHeard)
+        issued.set(`${tenant.id}:${challenge.id}`, { ...found, challenge });
       return { challenge, warnings: buildSunsetHeaders(key) };
     },
 
     /**
      * Verifies the signature, consumes the challenge and issues tokens. The access token is signed before the challenge
      * is consumed, so the challenge stays usable when signing fails. Two round trips, shared by concurrent requests:
-     * the first loads the challenge, the second consumes it and writes the records.
+     * the first loads the challenge, the second consumes it and writes the records. A challenge that this process has
+     * issued needs no load.
      * @throws ServiceError `invalid_grant`, `challenge_used`, `challenge_expired`, `key_not_found`, `key_revoked`,
      * `policy_denied`, `invalid_scope`, `invalid_target`, `invalid_signature`, `rate_limited`
      */
     verify: async (context: RequestContext, input: VerifyInput): Promise<AgentTokens> => {
+      const recalled = recall(context, input);
+      const isRight = recalled === undefined ? undefined : await isSigned(recalled, input);
+      const got = recalled !== undefined && isRight ? await redeem(context, input, recalled) : undefined;
+      if (got !== undefined) return got;
       const judged = await judge(context, input);
-      const { challenge, holder, isHeard } = judged;
-      const isValid = await verifier.verifySignature({
-        algorithm: challenge.algorithm,
-        publicKey: holder.key.publicKey,
-        payload: payloadOf(challenge),
-        signature: input.signature,
-      });
-      if (!isValid) throw await refuse(context, holder, WRONG_SIGNATURE);
-      const { access, refresh } = await sign(context, judged, input.jkt);
-      const success = { ...judged, token: access, address: context.address, jkt: input.jkt };
-      if (!(await redemptions.redeem(context, success, { refreshToken: refresh.record, isHeard }))) {
-        await judge(context, input);
-        // The second check found no reason to refuse: the reason, for example a suspension, ended before it.
-        throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
-      }
-      // Written in the background. If the write is lost, `last_used_at` is only a minute older.
-      if (!holder.key.isUseNoted) keys.recordUse(holder.key.id).catch(() => undefined);
-      return {
-        accessToken: access.accessToken,
-        refreshToken: refresh.text,
-        expiresIn: access.expiresIn,
-        scopes: challenge.scopes,
-        warnings: buildSunsetHeaders(holder.key),
-      };
+      // Challenge and key never change, so a signature is verified once.
+      if (!(isRight ?? (await isSigned(judged, input))))
+        throw await refuse(context, judged.holder, WRONG_SIGNATURE);
+      const tokens = await redeem(context, input, judged);
+      if (tokens !== undefined) return tokens;
+      await judge(context, input);
+      // The second check found no reason to refuse: the reason, for example a suspension, ended before it.
+      throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
     },
   };
 }

@@ -2,12 +2,19 @@
 import { AUTHENTICATION_FILTERS, isHeard } from '../../events/catalogue.ts';
 import { nestRow } from '../../platform/database/nested-row.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import type { Challenge, Holder } from './challenge.ts';
+import { type Challenge, HOLDER_VERSION, type Holder } from './challenge.ts';
 
 /** `now` is the database's time. */
 export type Found<Row> = Row & { readonly now: Date };
 
 type HolderRow = Found<Holder>;
+
+/** `version` is another text after each change of the key or its agent. */
+export type FoundHolder = Found<{
+  readonly holder: Holder;
+  readonly version: string;
+  readonly isHeard: boolean;
+}>;
 
 /** `key.id` is null when the key is deleted. */
 type LoadedRow = Found<{
@@ -36,7 +43,8 @@ const HOLDER = `
   a.scopes AS "agent.scopes", now() AS now`;
 
 const BY_FINGERPRINT = `
-SELECT ${HOLDER}, k.tenant_id AS "tenantId" FROM unnest($1::uuid[], $2::text[]) AS asked (tenant_id, fingerprint)
+SELECT ${HOLDER}, k.tenant_id AS "tenantId", ${HOLDER_VERSION} AS version, ${isHeard('k.tenant_id', '$3')} AS "isHeard"
+FROM unnest($1::uuid[], $2::text[]) AS asked (tenant_id, fingerprint)
 JOIN agent_keys k ON k.tenant_id = asked.tenant_id AND k.fingerprint = asked.fingerprint
 JOIN agents a ON a.id = k.agent_id`;
 
@@ -74,19 +82,25 @@ JOIN challenges c ON c.tenant_id = asked.tenant_id AND c.id = asked.id
 LEFT JOIN agent_keys k ON k.id = c.key_id AND k.tenant_id = c.tenant_id
 LEFT JOIN agents a ON a.id = k.agent_id`;
 
-/** Finds keys and their agents by fingerprint. @returns for each name, in order, the key or null */
+/**
+ * Finds keys and their agents by fingerprint. `isHeard` is true when a subscription gets the events of an
+ * authentication. @returns for each name, in order, the key or null
+ */
 export async function findHolders(
   queryable: Queryable,
   names: readonly HolderName[],
-): Promise<(Found<{ holder: Holder }> | null)[]> {
+): Promise<(FoundHolder | null)[]> {
   const { rows } = await queryable.query(BY_FINGERPRINT, [
     names.map(({ tenantId }) => tenantId),
     names.map(({ fingerprint }) => fingerprint),
+    AUTHENTICATION_FILTERS,
   ]);
   const found = new Map(
     rows.map((row) => {
-      const { tenantId, ...holder } = nestRow<HolderRow & { tenantId: string }>(row);
-      return [`${tenantId}:${holder.key.fingerprint}`, toFoundHolder(holder)];
+      const { tenantId, key, agent, ...found } = nestRow<
+        HolderRow & Omit<FoundHolder, 'holder'> & { tenantId: string }
+      >(row);
+      return [`${tenantId}:${key.fingerprint}`, { ...found, holder: { key, agent } }];
     }),
   );
   return names.map(({ tenantId, fingerprint }) => found.get(`${tenantId}:${fingerprint}`) ?? null);
@@ -98,7 +112,9 @@ export async function findHolderByAlias(
   { tenantId, fingerprint }: HolderName,
 ): Promise<Found<{ holder: Holder }> | null> {
   const { rows } = await queryable.query(BY_ALIAS, [tenantId, fingerprint]);
-  return rows[0] === undefined ? null : toFoundHolder(nestRow(rows[0]));
+  if (rows[0] === undefined) return null;
+  const { key, agent, now } = nestRow<HolderRow>(rows[0]);
+  return { holder: { key, agent }, now };
 }
 
 /**
@@ -171,5 +187,3 @@ export async function purge(queryable: Queryable, limit: number): Promise<number
   );
   return rowCount;
 }
-
-const toFoundHolder = ({ key, agent, now }: HolderRow) => ({ holder: { key, agent }, now });

@@ -56,6 +56,8 @@ export function createRedemptionService({
     /**
      * Consumes the challenge, and writes the refresh token and the records of the success, all or nothing. One round
      * trip, shared by concurrent redemptions.
+     * @param options.version of the remembered key and agent; nothing is consumed when they have changed, or when a
+     * subscription gets the events
      * @param options.isHeard false when no subscription gets the events of the success; then none are made
      * @returns false when nothing was consumed: another redemption has used the challenge or is using it in this
      * process, or the key or agent has changed
@@ -63,7 +65,11 @@ export function createRedemptionService({
     redeem: async (
       context: RequestContext,
       success: Success,
-      { refreshToken, isHeard }: { refreshToken: RefreshTokenRecord; isHeard: boolean },
+      {
+        refreshToken,
+        isHeard,
+        version,
+      }: { refreshToken: RefreshTokenRecord; isHeard: boolean; version?: string | undefined },
     ): Promise<boolean> => {
       const challengeId = success.challenge.id;
       const rival = underWay.get(challengeId);
@@ -73,6 +79,7 @@ export function createRedemptionService({
         tenantId: context.tenant.id,
         challengeId,
         refreshToken,
+        version,
         firstUse: success.holder.key.isVerified
           ? NOTHING
           : records.prepare(context, describeFirstUse(success)),

@@ -1,16 +1,20 @@
 // SQL of successful verifications. One statement consumes challenges and writes all other rows for the consumed ones.
 import { AUDIT_COLUMNS as AUDIT, type AuditRecord, auditColumns } from '../../audit/audit.ts';
+import { AUTHENTICATION_FILTERS, isHeard } from '../../events/catalogue.ts';
 import { type EventRecord, eventColumns } from '../../events/event.ts';
 import type { PreparedRecords } from '../../events/record.service.ts';
 import type { SwitchedKey } from '../../identity/keys/rotation.service.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { RefreshTokenRecord } from '../tokens/token.service.ts';
+import { HOLDER_VERSION } from './challenge.ts';
 
 /** The rows of one verification. `firstUse` is present only when this verification is the first use of the key. */
 export type Redemption = PreparedRecords & {
   readonly tenantId: string;
   readonly challengeId: string;
   readonly refreshToken: RefreshTokenRecord;
+  /** The version of key and agent as this process remembers them. Without it, both were just read. */
+  readonly version?: string | undefined;
   readonly firstUse: PreparedRecords;
 };
 
@@ -24,16 +28,17 @@ export type Redeemed = {
 // `usable` locks the agent before the key, in the order of ids. A concurrent suspension or revocation therefore waits
 // until this statement has ended, and then also ends the refresh token of this statement. After a committed suspension
 // no row is usable. A challenge that the audit log counts as expired stays unused, even when a standby with a slow
-// clock has become the primary. The `condition` of a row is the id of a challenge that must be consumed, or `first:`
+// clock has become the primary. What a process remembers of key and agent must still be so, and must need no event. The
+// `condition` of a row is the id of a challenge that must be consumed, or `first:`
 // and the id of the challenge that verified its key. From `input` on, the statement creates deliveries like
 // events/event.store.ts.
 const redeemStatement = (locking: '' | 'SKIP LOCKED') => `
 WITH asked AS (
   SELECT *
   FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::uuid[], $7::bytea[], $8::text[], $9::text[], $10::text[],
-      $11::text[], $12::float8[], $13::uuid[])
+      $11::text[], $12::float8[], $13::uuid[], $41::text[])
     AS row (tenant_id, challenge_id, token_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_lifetime,
-      access_token_id)
+      access_token_id, version)
 ), usable AS MATERIALIZED (
   SELECT c.id, c.key_id
   FROM asked JOIN challenges c ON c.id = asked.challenge_id AND c.tenant_id = asked.tenant_id
@@ -43,6 +48,7 @@ WITH asked AS (
     AND (c.token_audience IS NULL OR c.token_audience = ANY (a.audiences) OR c.token_audience =
       coalesce(a.audience, (SELECT coalesce(audience, base_url) FROM tenants WHERE tenants.id = c.tenant_id)))
     AND (k.state = 'active' OR (k.state = 'deprecated' AND k.sunset_at > now()))
+    AND (asked.version IS NULL OR (${HOLDER_VERSION} = asked.version AND NOT ${isHeard('c.tenant_id', '$42')}))
   ORDER BY c.id
   FOR KEY SHARE OF a, k ${locking} FOR NO KEY UPDATE OF c ${locking}
 ), consumed AS (
@@ -181,6 +187,8 @@ function valuesOf(redemptions: readonly Redemption[]): unknown[] {
     audit.conditions,
     ...eventColumns(events.rows),
     events.conditions,
+    redemptions.map(({ version }) => version ?? null),
+    AUTHENTICATION_FILTERS,
   ];
 }
 
