@@ -1,12 +1,15 @@
 // Gives every request its id and its state. It runs first, so that every answer has `x-request-id`.
-import { randomUUID } from 'node:crypto';
+import { newId } from '../database/ids.ts';
 import type { Middleware } from './request-state.ts';
 
 const VISIBLE = /^[\x21-\x7e]{1,128}$/;
 
-/** @returns the id of the caller if it has 1–128 visible characters, else a new UUID */
+/**
+ * @returns the id of the caller if it has 1–128 visible characters, else a new UUID. These grow with time, and so does
+ *   their index of the audit log
+ */
 export function requestIdOf(sent: string | string[] | undefined): string {
-  return typeof sent === 'string' && VISIBLE.test(sent) ? sent : randomUUID();
+  return typeof sent === 'string' && VISIBLE.test(sent) ? sent : newId();
 }
 
 /**
