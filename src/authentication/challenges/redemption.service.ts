@@ -46,10 +46,13 @@ export function createRedemptionService({
     return batch.map(({ challengeId }) => consumed.has(challengeId));
   }
 
-  /** The last check is for a commit whose answer was lost: the redemption has used the challenge itself. */
+  /**
+   * A redemption by memory does not wait for locked rows, because the caller reads them then. The last check is for a
+   * commit whose answer was lost: the redemption has used the challenge itself.
+   */
   const attempt = async (redemption: Redemption): Promise<boolean> =>
     (await together.add(redemption)) ||
-    (await alone.add(redemption)) ||
+    (redemption.version === undefined && (await alone.add(redemption))) ||
     store.isRedeemed(database, redemption);
 
   return {

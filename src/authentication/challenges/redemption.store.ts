@@ -29,9 +29,9 @@ export type Redeemed = {
 // until this statement has ended, and then also ends the refresh token of this statement. After a committed suspension
 // no row is usable. A challenge that the audit log counts as expired stays unused, even when a standby with a slow
 // clock has become the primary. What a process remembers of key and agent must still be so, and must need no event. The
-// `condition` of a row is the id of a challenge that must be consumed, or `first:`
-// and the id of the challenge that verified its key. From `input` on, the statement creates deliveries like
-// events/event.store.ts.
+// end of a challenge is compared by a difference: by its index the planner would begin with all open challenges. The
+// `condition` of a row is the id of a challenge that must be consumed, or `first:` and the id of the challenge that
+// verified its key. From `input` on, the statement creates deliveries like events/event.store.ts.
 const redeemStatement = (locking: '' | 'SKIP LOCKED') => `
 WITH asked AS (
   SELECT *
@@ -42,8 +42,8 @@ WITH asked AS (
 ), usable AS MATERIALIZED (
   SELECT c.id, c.key_id
   FROM asked JOIN challenges c ON c.id = asked.challenge_id AND c.tenant_id = asked.tenant_id
-    JOIN agents a ON a.id = c.agent_id JOIN agent_keys k ON k.id = c.key_id
-  WHERE c.consumed_at IS NULL AND c.expired_at IS NULL AND c.expires_at > now()
+    JOIN agents a ON a.id = c.agent_id AND a.tenant_id = c.tenant_id JOIN agent_keys k ON k.id = c.key_id
+  WHERE c.consumed_at IS NULL AND c.expired_at IS NULL AND c.expires_at - now() > interval '0'
     AND a.deleted_at IS NULL AND a.status = 'active' AND c.scopes <@ a.scopes
     AND (c.token_audience IS NULL OR c.token_audience = ANY (a.audiences) OR c.token_audience =
       coalesce(a.audience, (SELECT coalesce(audience, base_url) FROM tenants WHERE tenants.id = c.tenant_id)))

@@ -53,14 +53,15 @@ FROM unnest($1::uuid[], $2::bytea[]) WITH ORDINALITY AS asked (tenant_id, hash, 
 // The use of a refresh token locks its agent, its key and the first token of its family. A later transaction that ends
 // one of them waits for the use, and then also ends the tokens of this use. When the other transaction is first, the
 // use waits and reads its result. The end of a family locks the first token FOR UPDATE.
-const HELD = `
-  SELECT t.id FROM refresh_tokens t
-    JOIN agents a ON a.id = t.agent_id JOIN agent_keys k ON k.id = t.key_id JOIN refresh_tokens root ON root.id = t.family_id
+const heldOf = (token: string) => `
+  SELECT t.id FROM ${token}
+    JOIN agents a ON a.id = t.agent_id AND a.tenant_id = t.tenant_id JOIN agent_keys k ON k.id = t.key_id
+    JOIN refresh_tokens root ON root.id = t.family_id
   WHERE a.deleted_at IS NULL AND a.status = 'active' AND root.revoked_at IS NULL
     AND (k.state = 'active' OR (k.state = 'deprecated' AND k.sunset_at > now()))`;
 
 const HOLDER = `
-holder AS MATERIALIZED (${HELD} AND t.id = $1
+holder AS MATERIALIZED (${heldOf('refresh_tokens t')} AND t.id = $1
   FOR KEY SHARE OF a, k, root
 )`;
 
@@ -76,14 +77,13 @@ INSERT INTO refresh_tokens (id, tenant_id, family_id, agent_id, key_id, hash, cl
 SELECT $2, tenant_id, family_id, agent_id, key_id, $4, client_id, scopes, $5, $6, family_expires_at, ARRAY[$7::uuid] FROM spent`;
 
 // Rotates the tokens whose events no subscription gets. Rows that are locked are skipped, so that no request waits for
-// another one's locks; the order of ids keeps two processes from skipping each other's rows for ever.
+// locks that concern another one.
 const ROTATE_TOGETHER = `
 WITH asked AS (
   SELECT * FROM unnest($1::uuid[], $2::bytea[], $3::uuid[], $4::bytea[], $5::text[], $6::text[], $7::uuid[])
     AS row (token_id, request, id, hash, audience, jkt, access_token_id)
-), holder AS MATERIALIZED (${HELD} AND t.id = ANY ($1::uuid[])
+), holder AS MATERIALIZED (${heldOf('asked JOIN refresh_tokens t ON t.id = asked.token_id')}
     AND t.used_at IS NULL AND t.revoked_at IS NULL AND t.family_expires_at > now() AND NOT ${isHeard('t.tenant_id', '$8')}
-  ORDER BY t.id
   FOR KEY SHARE OF a, k, root SKIP LOCKED FOR NO KEY UPDATE OF t SKIP LOCKED
 ), spent AS (
   UPDATE refresh_tokens t SET used_at = clock_timestamp(), successor_id = asked.id, used_request = asked.request

@@ -8,6 +8,7 @@ import { events } from './migrations/0005-events.ts';
 import { webhooks } from './migrations/0006-webhooks.ts';
 import { deliveries } from './migrations/0007-deliveries.ts';
 import { partitions } from './migrations/0008-partitions.ts';
+import { statistics } from './migrations/0009-statistics.ts';
 
 /** `name` is that of the file. The database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
@@ -21,6 +22,7 @@ export const BASELINE: readonly Migration[] = [
   { name: '0006-webhooks', steps: [webhooks] },
   { name: '0007-deliveries', steps: [deliveries] },
   { name: '0008-partitions', steps: [partitions] },
+  { name: '0009-statistics', steps: [statistics] },
 ];
 
 export const MIGRATIONS: readonly Migration[] = [...BASELINE];
