@@ -1,6 +1,6 @@
 // Random secrets that the service issues. Client secrets and opaque tokens are stored as hashes, signing secrets are
 // stored sealed. Not for passwords: a plain hash protects only random secrets.
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /** Makes a secret of `byteLength` random bytes (by default 32, that is 256 bits) as base64url without padding. */
 export function newSecret(byteLength = 32): string {
@@ -17,7 +17,7 @@ export function newSigningSecret(): string {
 
 /** The SHA-256 (32 bytes) of the secret's UTF-8 text. It is stored instead of the secret. */
 export function hashSecret(secret: string): Buffer {
-  return createHash('sha256').update(secret, 'utf8').digest();
+  return hash('sha256', secret, 'buffer');
 }
 
 /** Compares two hashes in a time that does not depend on their content. Unequal lengths are unequal. */
