@@ -69,6 +69,16 @@ async function compile(outDir: string): Promise<void> {
   }
 }
 
+/** Ten ports in a row that nobody has: further processes take those after METRICS_PORT, which is the fourth. */
+async function freePorts(): Promise<(number | null)[]> {
+  for (;;) {
+    // Below the range from which the system gives ports to everybody else.
+    const first = 20_000 + Math.floor(Math.random() * 1_000) * 10;
+    const ports = await Promise.all(Array.from({ length: 10 }, (_, n) => tryPort('127.0.0.1', first + n)));
+    if (!ports.includes(null)) return ports;
+  }
+}
+
 /** Data folder, ports and variables for as many starts as a test likes; what is left over at its end is killed. */
 export async function createStack(variables: Readonly<Record<string, string>> = {}) {
   const build = await buildStack();
@@ -76,13 +86,8 @@ export async function createStack(variables: Readonly<Record<string, string>> = 
   chmodSync(dataDir, 0o755);
   const journal = join(dataDir, 'journal');
   writeFileSync(journal, '');
-  const ports: number[] = [];
-  while (ports.length < 4) {
-    // Below the range from which the system gives ports to everybody else.
-    const port = await tryPort('127.0.0.1', 20_000 + Math.floor(Math.random() * 10_000));
-    if (port !== null && !ports.includes(port)) ports.push(port);
-  }
-  const [port, metrics, temporal, ui] = ports.map(String);
+  const ports = await freePorts();
+  const [port, temporal, ui, metrics] = ports.map(String);
   const kept = join(ROOT, '.data/bin');
   const environment = {
     ...process.env,
