@@ -9,7 +9,7 @@ export function countPublications(
   { registry }: { registry: Registry },
 ): PublishingService {
   const events = new Counter({
-    name: 'countersign_publishedpublished_total',
+    name: 'countersign_events_published_total',
     help: 'Published events by outcome: "accepted" (a repetition too), or the error code.',
     labelNames: ['outcome'],
     registers: [registry],
