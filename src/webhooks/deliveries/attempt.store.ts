@@ -123,10 +123,10 @@ JOIN subscriptions s ON s.id = d.subscription_id
 LEFT JOIN LATERAL (SELECT body FROM events WHERE events.id = d.event_row OFFSET 0) AS e ON true`;
 
 // Chooses the attempt number. A POST that was recorded before keeps its number. A new POST gets the number it was made
-// under, or the next free number when another POST has taken it.
+// under, or the next free number when another POST has taken it, or when a restored database has forgotten attempts.
 const NUMBERED = `
 SELECT coalesce(max(n) FILTER (WHERE generation = $5 AND started_at = $7::timestamptz),
-  CASE WHEN bool_or(n = $2) THEN max(n) + 1 ELSE $2 END) AS n
+  CASE WHEN bool_or(n = $2) THEN max(n) + 1 ELSE least($2, coalesce(max(n), 0) + 1) END) AS n
 FROM attempts WHERE delivery_id = $1`;
 const INSERT = `INSERT INTO attempts ${ATTEMPT_COLUMNS}
   SELECT $1, numbered.n, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14 FROM numbered

@@ -36,7 +36,7 @@ WITH unflushed AS (
     'delivered', NULL, retry_after_seconds, response_excerpt
   FROM input i CROSS JOIN LATERAL (
     SELECT coalesce(max(a.n) FILTER (WHERE a.generation = i.generation AND a.started_at = i.started_at),
-      CASE WHEN bool_or(a.n = i.n) THEN max(a.n) + 1 ELSE i.n END) AS n
+      CASE WHEN bool_or(a.n = i.n) THEN max(a.n) + 1 ELSE least(i.n, coalesce(max(a.n), 0) + 1) END) AS n
     FROM attempts a WHERE a.delivery_id = i.delivery_id AND a.delivery_id BETWEEN $14 AND $15) AS numbered
   ORDER BY delivery_id
   ON CONFLICT (delivery_id, n) DO UPDATE SET probe = excluded.probe, duration_ms = excluded.duration_ms, phases = excluded.phases,

@@ -125,6 +125,33 @@ describe('the number of an attempt', () => {
     expect(engine.receiver.of(path)).toEqual([]);
   });
 
+  it.each([
+    ['failures', FAILED],
+    ['a 2xx', DELIVERED],
+  ])(
+    'follows the last one that the database has, when a restore has forgotten some: %s',
+    async (_, outcome) => {
+      const { id } = await engine.subscribe({ delaysMs: [3_600_000, 3_600_000, 3_600_000] });
+      const [delivery = ''] = await engine.publish(id);
+      const { attempts, attemptRecords } = engine.createAttempts();
+      await attemptRecords.record(reportOf(delivery), { workflow: true });
+      // The workflow has made attempts 2 and 3, of which the restored database knows nothing.
+      const report = reportOf(delivery, { n: 4, startedAt: another, outcome });
+      expect((await attemptRecords.record(report, { workflow: true })).last.n).toBe(2);
+      expect(await shown(delivery)).toEqual([
+        [1, 0, 'retry'],
+        [2, 0, outcome.kind],
+      ]);
+      expect(await engine.delivery(delivery)).toMatchObject({ attempt_count: 2 });
+      await engine.database.query(
+        "UPDATE deliveries SET next_attempt_at = now() WHERE id = $1 AND status = 'retrying'",
+        [delivery],
+      );
+      const sent = await attempts.send({ deliveryId: delivery, generation: 0, n: 9 }, { workflow: true });
+      expect(sent).toMatchObject({ last: { n: outcome === FAILED ? 3 : 2 } });
+    },
+  );
+
   it('is recorded with its lane in one order, so that a 2xx and a failure never wait for each other', async () => {
     const { id } = await engine.subscribe({ delaysMs: [3_600_000, 3_600_000] });
     const [delivery = ''] = await engine.publish(id);
