@@ -217,6 +217,8 @@ export function createAttemptService({
       deliveryId: request.deliveryId,
       eventType: delivery.eventType,
       signal,
+      // The clock of a worker may be wrong, and a receiver refuses a wrong time for good.
+      now: () => delivery.loadedAt.getTime() + performance.now() - delivery.readAt,
     };
   };
 

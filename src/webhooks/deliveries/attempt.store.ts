@@ -31,7 +31,10 @@ export type LoadedDelivery = {
   readonly retryRequested: boolean;
   readonly lastOutcome: string | null;
   readonly recorded: boolean;
+  /** By the database's clock. */
   readonly loadedAt: Date;
+  /** The same moment by the monotonic clock of this process, in milliseconds. */
+  readonly readAt: number;
   readonly endpointOpen: boolean;
   readonly endpointDeleted: boolean;
   /**
@@ -178,13 +181,14 @@ export async function load(
   requests: readonly { deliveryId: string; n: number; generation: number }[],
 ): Promise<(LoadedDelivery | undefined)[]> {
   const ids = requests.map(({ deliveryId }) => deliveryId);
-  const { rows } = await queryable.query<LoadedDelivery & { place: number }>(LOAD, [
+  const { rows } = await queryable.query<Omit<LoadedDelivery, 'readAt'> & { place: number }>(LOAD, [
     ids,
     requests.map(({ n }) => n),
     requests.map(({ generation }) => generation),
     ...boundsOf(ids),
   ]);
-  const found = new Map(rows.map((row) => [Number(row.place), row]));
+  const readAt = performance.now();
+  const found = new Map(rows.map((row) => [Number(row.place), { ...row, readAt }]));
   return requests.map((_, index) => found.get(index + 1));
 }
 

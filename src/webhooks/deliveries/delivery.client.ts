@@ -45,6 +45,8 @@ export type Attempt = {
   eventType: string;
   timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
+  /** The database's time in Unix milliseconds, for the signature and for `Retry-After` dates. */
+  now(): number;
 };
 
 /**
@@ -76,21 +78,18 @@ export type DeliverySender = ReturnType<typeof createDeliverySender>;
 
 /**
  * @param options.agent the guarded dispatcher
- * @param options.clock the wall clock in Unix milliseconds, for signatures and `Retry-After` dates
  * @param options.tracing provides the header `traceparent` when the delivery is traced
  */
 export function createDeliverySender({
   agent,
-  clock = Date,
   tracing = NO_TRACING,
 }: {
   agent: Pick<GuardedAgent, 'dispatcher' | 'admittedNetworks'>;
-  clock?: { now(): number };
   tracing?: Tracing | undefined;
 }) {
   const post = async (attempt: Attempt): Promise<AttemptResult> => {
     attempt.signal?.throwIfAborted();
-    const startedAt = clock.now();
+    const startedAt = attempt.now();
     const began = performance.now();
     const trace = newConnectionTrace();
     const verdict = checkReceiverUrl(attempt.url, agent.admittedNetworks);
@@ -106,7 +105,7 @@ export function createDeliverySender({
           },
         )
       : { failure: new EgressError('address', verdict.block ?? verdict.reason), firstByteMs: null };
-    return toResult({ end, trace, startedAt, now: clock.now(), totalMs: performance.now() - began });
+    return toResult({ end, trace, startedAt, now: attempt.now(), totalMs: performance.now() - began });
   };
 
   return {

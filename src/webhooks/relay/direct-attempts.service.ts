@@ -164,6 +164,7 @@ function workOf({ event, deliveryId, insertedAt, ...row }: ClaimedDelivery): Wor
       lateMs: 0,
       createdAt: insertedAt,
       loadedAt: insertedAt,
+      readAt: performance.now(),
       retryRequested: false,
       lastOutcome: null,
       recorded: false,

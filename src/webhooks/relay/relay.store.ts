@@ -51,7 +51,7 @@ export type Work = {
   readonly tried?: { readonly last: LastAttempt; readonly waiting: Step } | undefined;
 };
 
-type LoadedColumns = Omit<LoadedDelivery, 'generation' | 'recorded' | 'status'> & {
+type LoadedColumns = Omit<LoadedDelivery, 'generation' | 'recorded' | 'status' | 'readAt'> & {
   readonly loaded: boolean;
 };
 
@@ -251,8 +251,14 @@ export async function readyEndpoints(
 }
 
 /** The delivery of a claimed first attempt, as a send reads it. */
-function deliveryOf({ rowGeneration, ...row }: Work & LoadedColumns): LoadedDelivery {
-  return { ...row, status: row.status ?? 'canceled', generation: rowGeneration ?? 0, recorded: false };
+function deliveryOf({ rowGeneration, ...row }: Work & LoadedColumns, readAt: number): LoadedDelivery {
+  return {
+    ...row,
+    status: row.status ?? 'canceled',
+    generation: rowGeneration ?? 0,
+    recorded: false,
+    readAt,
+  };
 }
 
 /** @returns with what the workflow of a delivery begins whose next attempt is not due yet */
@@ -281,8 +287,9 @@ export async function claim(
   const quotas = grants.map(({ quota }) => quota);
   const values = [instance, epoch, tenants, endpoints, quotas, kinds === 'all'];
   const { rows } = await queryable.query<Work & LoadedColumns>(CLAIM_WORK, values);
+  const readAt = performance.now();
   return rows.map((row) =>
-    row.loaded ? { ...row, delivery: deliveryOf(row) } : { ...row, tried: triedOf(row) },
+    row.loaded ? { ...row, delivery: deliveryOf(row, readAt) } : { ...row, tried: triedOf(row) },
   );
 }
 

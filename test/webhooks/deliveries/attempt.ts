@@ -32,6 +32,7 @@ export function attemptTo(url: string, changes: Partial<Attempt> = {}): Attempt 
     deliveryId: '0193a0f0-0000-7000-8000-000000000001',
     eventType: 'auth.login.success',
     timeoutMs: 2000,
+    now: () => Date.now(),
     ...changes,
   };
 }

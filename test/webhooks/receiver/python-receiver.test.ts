@@ -5,7 +5,6 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createExpressReceiver, createMemoryDeliveryLog } from '../../../src/sdk/receiver.ts';
-import { createDeliverySender } from '../../../src/webhooks/deliveries/delivery.client.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 import { attemptTo, startLocalSender } from '../deliveries/attempt.ts';
 import { hasPython, headersOf, type RawRequest, sendRaw, startPythonReceiver } from './python-receiver.ts';
@@ -237,28 +236,27 @@ withPython('a receiver in another language', () => {
       ['from a clock that is a little ahead', 50, 'delivered', 'processed'],
       ['from the future', 120, 'retry', 'future_timestamp'],
     ])('%s is judged by its age: %i s', async (_what, seconds, kind, said) => {
-      const sender = createDeliverySender({
-        agent: local.agent,
-        clock: { now: () => Date.now() + seconds * 1000 },
-      });
       for (const port of [python.port, ours.port]) {
         const attempt = attemptTo(`http://127.0.0.1:${port}/`, {
           secrets: { current: SECRET },
           deliveryId: randomUUID(),
+          now: () => Date.now() + seconds * 1000,
         });
-        const result = await sender.send(attempt);
+        const result = await local.sender.send(attempt);
         expect(result.outcome.kind).toBe(kind);
         expect(result.responseExcerpt).toContain(said);
       }
     });
 
     it('with a shorter max-age is stale sooner, and a longer one does not lift the receiver’s own ceiling', async () => {
-      const aged = createDeliverySender({ agent: local.agent, clock: { now: () => Date.now() - 310_000 } });
-      const young = createDeliverySender({ agent: local.agent, clock: { now: () => Date.now() - 70_000 } });
+      const aged = { maxAge: 3600, now: () => Date.now() - 310_000 };
+      const young = { maxAge: 60, now: () => Date.now() - 70_000 };
       for (const port of [python.port, ours.port]) {
         const attempt = { ...attemptTo(`http://127.0.0.1:${port}/`), secrets: { current: SECRET } };
-        expect((await aged.send({ ...attempt, maxAge: 3600 })).responseExcerpt).toContain('stale_timestamp');
-        expect((await young.send({ ...attempt, maxAge: 60 })).responseExcerpt).toContain('stale_timestamp');
+        for (const times of [aged, young])
+          expect((await local.sender.send({ ...attempt, ...times })).responseExcerpt).toContain(
+            'stale_timestamp',
+          );
       }
     });
 
