@@ -27,7 +27,7 @@ export function createStuckWorkCheck({
   database: Queryable;
   store: Pick<
     typeof deliveryInspectionStore,
-    'findStuckCommands' | 'findDeadClaims' | 'findOfDeleted' | 'findParked'
+    'findStuckCommands' | 'findDeadClaims' | 'findOfDeleted' | 'findLeft' | 'findParked'
   >;
   commands: Pick<WorkflowCommandService, 'findStuck'>;
   sweep: Pick<SweepService, 'run'>;
@@ -61,6 +61,13 @@ export function createStuckWorkCheck({
       subject: 'deliveries',
       detail: 'unfinished deliveries of deleted subscriptions',
       find: () => store.findOfDeleted(database),
+      isSwept: true,
+    },
+    {
+      code: 'work_not_removed',
+      subject: 'outbox',
+      detail: 'rows of ended deliveries of deleted subscriptions',
+      find: () => store.findLeft(database),
       isSwept: true,
     },
     {

@@ -41,6 +41,12 @@ SELECT count(*)::int AS count, min(created_at) AS oldest FROM (
   SELECT d.created_at FROM endpoints p JOIN deliveries d ON d.subscription_id = p.subscription_id
   WHERE p.deleted AND d.status IN ('pending', 'retrying') LIMIT ${MOST}) AS counted`;
 
+const LEFT = `
+SELECT count(*)::int AS count, min(created_at) AS oldest FROM (
+  SELECT o.created_at FROM endpoints p JOIN outbox o ON o.tenant_id = p.tenant_id AND o.endpoint = p.subscription_id
+  WHERE p.deleted AND o.claimed_by IS NULL AND o.kind <> 'command' AND NOT EXISTS (
+    SELECT 1 FROM deliveries d WHERE d.id = o.delivery_id AND d.status IN ('pending', 'retrying')) LIMIT ${MOST}) AS counted`;
+
 const PARKED = `
 SELECT count(*)::int AS count, min(created_at) AS oldest FROM (
   SELECT d.created_at FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
@@ -96,6 +102,11 @@ export function findDeadClaims(queryable: Queryable): Promise<StuckWork> {
 /** Finds unfinished deliveries of deleted subscriptions. */
 export function findOfDeleted(queryable: Queryable): Promise<StuckWork> {
   return readStuck(queryable, DELETED);
+}
+
+/** Finds outbox rows of ended deliveries of deleted subscriptions. */
+export function findLeft(queryable: Queryable): Promise<StuckWork> {
+  return readStuck(queryable, LEFT);
 }
 
 /** Finds deliveries that wait for an open endpoint but have no row of the outbox that would wake them. */

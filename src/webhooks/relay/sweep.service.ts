@@ -14,6 +14,8 @@ export type SweepReport = {
   /** Overdue deliveries whose workflow still waited and was signalled. */
   readonly told: number;
   readonly canceled: number;
+  /** Outbox rows of ended deliveries of deleted subscriptions. */
+  readonly removed: number;
   readonly mended: number;
   readonly partitions: number;
 };
@@ -82,8 +84,9 @@ export function createSweepService({
       return 0;
     });
     const canceled = await inChunks((limit) => store.cancelDeleted(database, limit));
+    const removed = await inChunks((limit) => store.removeLeft(database, limit));
     const mended = await inChunks((limit) => store.mendParked(database, limit));
-    return { partitions, canceled, mended, ...(await moveOverdue()) };
+    return { partitions, canceled, removed, mended, ...(await moveOverdue()) };
   };
 
   const runOnce = (): Promise<SweepReport | undefined> => store.exclusively(database, sweep);

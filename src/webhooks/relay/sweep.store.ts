@@ -39,6 +39,14 @@ WITH victims AS (
 )
 SELECT count(*)::int AS canceled FROM canceled`;
 
+// No relay reads the rows of a closed endpoint, and a deleted one stays closed.
+const REMOVE_LEFT = `
+DELETE FROM outbox WHERE id IN (
+  SELECT o.id FROM endpoints p JOIN outbox o ON o.tenant_id = p.tenant_id AND o.endpoint = p.subscription_id
+  WHERE p.deleted AND o.claimed_by IS NULL AND o.kind <> 'command' AND NOT EXISTS (
+    SELECT 1 FROM deliveries d WHERE d.id = o.delivery_id AND d.status IN ('pending', 'retrying'))
+  LIMIT $1 FOR UPDATE OF o SKIP LOCKED)`;
+
 const MEND_PARKED = `
 INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, rank)
 SELECT gen_random_uuid(), d.tenant_id, d.subscription_id, d.id, d.generation, 'wake', CASE WHEN d.generation > 0 THEN 2 ELSE 1 END
@@ -81,6 +89,11 @@ export async function overdue(
 /** Cancels unfinished deliveries of deleted subscriptions. @returns how many, at most `limit` */
 export async function cancelDeleted(queryable: Queryable, limit: number): Promise<number> {
   return (await queryable.query<{ canceled: number }>(CANCEL_DELETED, [limit])).rows[0]?.canceled ?? 0;
+}
+
+/** Removes outbox rows of ended deliveries of deleted subscriptions. @returns how many, at most `limit` */
+export async function removeLeft(queryable: Queryable, limit: number): Promise<number> {
+  return (await queryable.query(REMOVE_LEFT, [limit])).rowCount;
 }
 
 /** Enqueues missing outbox rows of deliveries that wait for an open endpoint. @returns how many, at most `limit` */

@@ -93,6 +93,25 @@ describe('the examination of waiting work', () => {
     expect(rows).toEqual([{ status: 'canceled' }]);
   });
 
+  it.each(['first', 'wake', 'start'])(
+    'finds what an ended delivery of a deleted subscription has left in the outbox (%s), and removes it',
+    async (kind) => {
+      const { id } = await engine.subscribe();
+      const [ended = '', waiting = ''] = await engine.publish(id, 2);
+      await query(`UPDATE deliveries SET status = 'canceled' WHERE id = $1`, [ended]);
+      await query('UPDATE outbox SET kind = $2 WHERE delivery_id = $1', [ended, kind]);
+      expect(await examine(true)).toEqual([]);
+      await query('UPDATE endpoints SET deleted = true WHERE subscription_id = $1', [id]);
+      expect(await examine()).toMatchObject([
+        { code: 'delivery_not_canceled', detail: expect.stringMatching(/^1 /) },
+        { code: 'work_not_removed', detail: expect.stringMatching(/^1 /), outcome: 'left' },
+      ]);
+      await query(`UPDATE deliveries SET status = 'delivered' WHERE id = $1`, [waiting]);
+      expect(await examine(true)).toMatchObject([{ code: 'work_not_removed', outcome: 'mended' }]);
+      expect(await engine.outbox()).toEqual([]);
+    },
+  );
+
   it('finds a delivery that waits for an open endpoint with nothing to wake it, and gives it what it misses', async () => {
     const { id } = await engine.subscribe();
     const [delivery = ''] = await engine.publish(id);
