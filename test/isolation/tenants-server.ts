@@ -48,9 +48,16 @@ export type Party = {
   readonly countChanges: () => Promise<number>;
 };
 
-/** Starts it. @param extra routes beside those of the service, made from what they may need */
-export async function startTenants(extra: (database: Database) => Route[] = () => []) {
-  const { database, url, drop } = await createTestDatabase();
+/**
+ * Starts it. @param extra routes beside those of the service, made from what they may need
+ * @param place where the service finds its database
+ */
+export async function startTenants(
+  extra: (database: Database) => Route[] = () => [],
+  place: (url: string) => Promise<string> = async (url) => url,
+) {
+  const { database, url: direct, drop } = await createTestDatabase();
+  const url = await place(direct);
   const port = await findFreePort();
   const config = loadConfig(
     {

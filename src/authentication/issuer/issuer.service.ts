@@ -68,6 +68,13 @@ export function createIssuerService({
     return lists.get(tenant.id);
   }
 
+  async function listPublished(tenant: TenantId): Promise<IssuerKey[]> {
+    const keys = await lists.getOrOld(tenant.id);
+    // A list that names a revoked key is read again, because another key may have taken its place.
+    if (!keys.some(({ id, isRevoked }) => !isRevoked && revocations.hasEnded(id))) return keys;
+    return listKeys(tenant).catch(() => keys);
+  }
+
   function openKey(tenant: TenantId, { kid, algorithm, privateSealed }: IssuerKey): SigningKey {
     return privateKeys.get(kid, () => {
       if (privateSealed === null) throw new Error(`the private half of the issuer key ${kid} is destroyed`);
@@ -116,9 +123,14 @@ export function createIssuerService({
     /** Drops the cached list of a tenant's keys. Called after the commit of a change. */
     forget: (tenantId: string): void => lists.forget(tenantId),
 
-    /** Returns the JWK set: each unrevoked key that signs, will sign, or has signed a token that may be live. */
+    /**
+     * Returns the JWK set: each unrevoked key that signs, will sign, or has signed a token that may be live. While the
+     * database does not answer, it is the last set that this process has read, without keys whose revocation it knows.
+     */
     jwks: async (tenant: TenantId): Promise<{ keys: IssuerJwk[] }> => ({
-      keys: (await listKeys(tenant)).flatMap(({ isRevoked, publicJwk }) => (isRevoked ? [] : [publicJwk])),
+      keys: (await listPublished(tenant)).flatMap(({ id, isRevoked, publicJwk }) =>
+        isRevoked || revocations.hasEnded(id) ? [] : [publicJwk],
+      ),
     }),
 
     /** Returns the key with this id, or undefined. Revoked keys are found too, so the caller must check revocations. */

@@ -145,9 +145,9 @@ export function createTenantService({
     list: (): Promise<TenantRecord[]> => store.list(database),
 
     /** Returns the tenant with this slug, at most 1 s old; undefined when it does not exist. */
-    bySlug: async (slug: string): Promise<Tenant | undefined> => {
+    bySlug: async (slug: string, { evenOld = false } = {}): Promise<Tenant | undefined> => {
       if (!isSlug(slug)) return undefined;
-      const record = await bySlug.get(slug);
+      const record = await (evenOld ? bySlug.getOrOld(slug) : bySlug.get(slug));
       return record === undefined ? undefined : toTenant(record);
     },
 

@@ -3,7 +3,6 @@
 import Koa from 'koa';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
-import type { Tenant } from '../context.ts';
 import type { Database } from '../database/database.ts';
 import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
 import { logRequests } from './access-log.ts';
@@ -25,7 +24,7 @@ import type { Route } from './route.ts';
 import { createRouter } from './router.ts';
 import { answerSystemRoutes } from './system-routes.ts';
 import { findTarget } from './target.ts';
-import { locateTenant, refuseSuspended, resolveTenant } from './tenant.ts';
+import { type FindTenant, locateTenant, refuseSuspended, resolveTenant } from './tenant.ts';
 import { createTenantLocator } from './tenant-locator.ts';
 import { traceRequests } from './trace-requests.ts';
 
@@ -36,7 +35,7 @@ export type AppConfig = Pick<
 
 export type AppDependencies = {
   readonly routes: readonly Route[];
-  readonly tenants: { bySlug(slug: string): Promise<Tenant | undefined> };
+  readonly tenants: { readonly bySlug: FindTenant };
   /** Makes the middleware that checks the access token of a route and stores the principal in the context. */
   readonly authorize: (route: Route) => Middleware;
   readonly database: Pick<Database, 'transaction'>;
@@ -76,7 +75,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     }),
     locateTenant(createTenantLocator(config)),
     limitAddress(rateLimits),
-    resolveTenant((slug) => tenants.bySlug(slug)),
+    resolveTenant(tenants.bySlug),
     limitTenant(rateLimits),
     ...createRouter(routes, (route) => [
       allowAnyOrigin(route),

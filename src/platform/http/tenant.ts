@@ -19,13 +19,20 @@ export function locateTenant(locate: (host: string, path: string) => TenantLocat
   };
 }
 
+/** Reads a tenant. `evenOld`: while the database does not answer, the row may be as old as this process. */
+export type FindTenant = (slug: string, options: { evenOld: boolean }) => Promise<Tenant | undefined>;
+
+/** Public documents of an issuer hardly change. Resource servers need them also while the database is away. */
+const DOCUMENTS = '/.well-known/';
+
 /** @param bySlug reads a tenant */
-export function resolveTenant(bySlug: (slug: string) => Promise<Tenant | undefined>): Middleware {
+export function resolveTenant(bySlug: FindTenant): Middleware {
   return async (ctx, next) => {
     const { headers } = ctx.req;
     const { state } = ctx;
-    const { slug } = state;
-    const tenant = slug === undefined ? undefined : await bySlug(slug);
+    const { slug, path } = state;
+    const evenOld = path.startsWith(DOCUMENTS);
+    const tenant = slug === undefined ? undefined : await bySlug(slug, { evenOld });
     if (tenant === undefined) throw new ServiceError('not_found', { detail: 'No such address.' });
     state.context = {
       requestId: state.requestId,
