@@ -10,6 +10,7 @@ import { startPostgres } from './postgres.ts';
 import { type RoleName, startRole } from './role-part.ts';
 import type { RunFile, RunState } from './run-file.ts';
 import { startTemporal } from './temporal.ts';
+import { createTemporalProbe, endWhenSilent } from './temporal-watch.ts';
 
 /**
  * @param options.main file of the command line, which the roles run
@@ -119,8 +120,11 @@ export function createSupervisor(options: {
       const { port, uiPort, namespace } = config.temporal;
       const part = createKeptPart({
         name: 'Temporal',
-        start: (signal) =>
-          startTemporal({ signal, program, dataDir: config.dataDir, port, uiPort, namespace, keeper }),
+        start: async (signal) => {
+          const { dataDir } = config;
+          const server = await startTemporal({ signal, program, dataDir, port, uiPort, namespace, keeper });
+          return endWhenSilent(server, createTemporalProbe({ address: server.address, namespace }));
+        },
         onChange: (pid) => {
           pids.temporal = pid;
           changed();
