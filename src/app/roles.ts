@@ -40,9 +40,6 @@ export type Output = {
 /** Milliseconds for unfinished answers when the API stops. */
 const DRAIN = 8_000;
 
-/** Milliseconds between two tries of start checks while the database does not answer. */
-const CHECK_PAUSE = 1_000;
-
 type Run = (config: Config, env: Environment, output: Output) => Promise<void>;
 
 const ROLES: Readonly<Record<Exclude<Role, 'command'>, Run>> = {
@@ -127,10 +124,8 @@ async function runApi(config: Config): Promise<void> {
   listener = await listen(http.server, config).catch((error: unknown) => {
     throw explainListen(error, { ...config, variable: 'PORT', part: 'the API' });
   });
-  // The timer repeats the checks also when no port serves readiness.
-  const retry = setInterval(async () => {
-    if (await checks.passed()) clearInterval(retry);
-  }, CHECK_PAUSE).unref();
+  // The checks are repeated also when no port serves readiness.
+  checks.keepTrying();
   logger.info({ event: 'api.ready', port: listener.port }, 'the API is ready');
   announceReady();
 }

@@ -8,6 +8,9 @@ import type { wireApi } from './wiring/api.ts';
 /** SQLSTATE of a missing table, column or function: the migration has not run yet. */
 const NOT_MIGRATED = ['42P01', '42703', '42883'];
 
+/** Milliseconds between two tries while the database does not answer. */
+const PAUSE = 1_000;
+
 type Api = ReturnType<typeof wireApi>;
 
 /**
@@ -15,7 +18,7 @@ type Api = ReturnType<typeof wireApi>;
  * @param check throws ConfigError when the settings do not fit
  * @param onRefused receives the ConfigError of a later try
  * @returns `begin`, the first try, which throws unless the database does not answer or is not migrated yet; `passed`,
- *   which tries again until the check has passed once
+ *   which tries again until the check has passed once; `keepTrying`, which calls `passed` each second until then
  */
 export function createStartChecks({
   check,
@@ -36,17 +39,24 @@ export function createStartChecks({
     }
   }
 
+  const passed = async (): Promise<boolean> => {
+    if (hasPassed) return true;
+    trying ??= begin()
+      .catch(onRefused)
+      .finally(() => {
+        trying = undefined;
+      });
+    await trying;
+    return hasPassed;
+  };
+
   return {
     begin,
-    passed: async (): Promise<boolean> => {
-      if (hasPassed) return true;
-      trying ??= begin()
-        .catch(onRefused)
-        .finally(() => {
-          trying = undefined;
-        });
-      await trying;
-      return hasPassed;
+    passed,
+    keepTrying: (): void => {
+      const retry = setInterval(async () => {
+        if (await passed()) clearInterval(retry);
+      }, PAUSE).unref();
     },
   };
 }

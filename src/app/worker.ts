@@ -4,7 +4,12 @@ import { refuseUnreleasedDatabase } from '../platform/database/migrate.ts';
 import { createLogger, reasonOf } from '../platform/logging.ts';
 import { openPlatform } from '../platform/platform.ts';
 import { announceReady, onStop } from '../platform/process/part-protocol.ts';
-import { connectNatively, createTemporalClient, probeTemporal } from '../platform/temporal/client.ts';
+import {
+  awaitNamespace,
+  connectNatively,
+  createTemporalClient,
+  probeTemporal,
+} from '../platform/temporal/client.ts';
 import { createMergedMetrics, installWithMetrics } from '../platform/temporal/core-metrics.ts';
 import { TASK_QUEUES, WORKFLOW_TYPES } from '../platform/temporal/names.ts';
 import { keepSchedules } from '../platform/temporal/schedules.ts';
@@ -54,14 +59,24 @@ export async function runWorker(config: Config): Promise<void> {
     install: (metrics) => installTemporalRuntime(log, 'WARN', metrics),
     findPort: findFreePort,
   });
-  const connection = await connectNatively(config.temporal, {
+  const { namespace } = config.temporal;
+  const waiting = {
     signal: ending.signal,
-    onFailure: () => logger.warn({ event: 'temporal.unreachable' }, 'Temporal does not answer; trying again'),
-  }).catch((error: unknown) => {
+    onFailure: () =>
+      logger.warn(
+        { event: 'temporal.unreachable', namespace },
+        'Temporal does not answer for the namespace; trying again',
+      ),
+  };
+  const connect = async () => {
+    const opened = await connectNatively(config.temporal, waiting);
+    await awaitNamespace(opened, config.temporal, waiting);
+    return opened;
+  };
+  const connection = await connect().catch((error: unknown) => {
     if (!ending.signal.aborted) throw error;
   });
   if (connection === undefined) return;
-  const { namespace } = config.temporal;
   const client = createTemporalClient(connection, { namespace });
 
   const loops = wireWorkerLoops(platform, rooms, client);
@@ -100,6 +115,8 @@ export async function runWorker(config: Config): Promise<void> {
   const relaying = await loops.relay.start();
   const sweeping = loops.sweep.start();
   const sealing = loops.sealer.start();
+  // Also when no port serves readiness.
+  checks.keepTrying();
   const telling = loops.runner.start();
   const expiring = loops.expiryKeeper.start();
   const scheduling = keepSchedules({

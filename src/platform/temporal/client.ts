@@ -1,7 +1,7 @@
 // Connects to Temporal: lazily for processes that only probe it, natively for workers, whose client starts workflows
 // eagerly on the same connection. The API accepts requests without Temporal.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, Connection } from '@temporalio/client';
+import { Client, Connection, type ConnectionLike } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection } from '@temporalio/worker';
 import type { Config } from '../config.ts';
@@ -53,6 +53,24 @@ export async function connectNatively(
   }
 }
 
+/**
+ * Waits until Temporal answers for the namespace. A worker cannot be made before that.
+ * @param options.signal aborts the wait
+ * @param options.onFailure called after each failed try
+ */
+export async function awaitNamespace(
+  connection: NativeConnection,
+  settings: { namespace: string },
+  { signal, onFailure }: { signal?: AbortSignal; onFailure?: () => void } = {},
+): Promise<void> {
+  for (let pause = 250; ; pause = Math.min(pause * 2, 5_000)) {
+    signal?.throwIfAborted();
+    if (await probeTemporal(connection, settings)) return;
+    onFailure?.();
+    await sleep(pause, undefined, { signal });
+  }
+}
+
 /** Makes a client; on the connection of a worker it can start workflows eagerly. */
 export function createTemporalClient(
   connection: Connection | NativeConnection,
@@ -66,7 +84,7 @@ export function createTemporalClient(
  * @returns false when it does not answer, or does not know the namespace
  */
 export async function probeTemporal(
-  connection: Connection | NativeConnection,
+  connection: Pick<ConnectionLike, 'withDeadline' | 'workflowService'>,
   { namespace }: { namespace: string },
 ): Promise<boolean> {
   try {

@@ -265,11 +265,11 @@ export function createRelayService({
     poke,
 
     /**
+     * Starts the relay; it claims nothing until the database answers.
      * @returns `stop`, which gives back the claims that are not handed over and resolves when no work is under way
-     * @throws when the database cannot be reached
      */
     start: async (): Promise<{ stop(): Promise<void> }> => {
-      await lease.beat();
+      await lease.beat().catch(onFailure);
       const stopListening = monitor.listen({
         begun: (deliveryId) => {
           slots.begin(deliveryId, performance.now());
