@@ -36,7 +36,7 @@ export async function prepareCluster(options: {
   const version = await readFile(join(place.cluster, 'PG_VERSION'), 'utf8').catch(() => null);
   if (version !== null && Number.parseInt(version, 10) !== place.binaries.major) {
     throw new LocalStackError(
-      `The data in ${place.cluster} are of Postgres ${version.trim()}, and this release brings ${place.binaries.major}: dump and restore them with pg_dump, or set DATA_DIR to another folder.`,
+      `The data in ${place.cluster} are of Postgres ${version.trim()}, and this release brings ${place.binaries.major}: dump and restore them as docs/operations/backup.md says, or set DATA_DIR to another folder.`,
     );
   }
   if (version === null) await initialise(place, record.password, dataDir);

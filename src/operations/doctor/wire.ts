@@ -21,6 +21,8 @@ import type { Check } from './finding.ts';
 import { createFoundationCheck } from './foundation.check.ts';
 import { createSealedSecretsCheck } from './sealed-secrets.check.ts';
 import { createStuckWorkCheck } from './stuck-work.check.ts';
+import { createTransactionIdsCheck } from './transaction-ids.check.ts';
+import * as transactionIdsStore from './transaction-ids.store.ts';
 
 /**
  * Wires the examination; it opens no connection before `examine`.
@@ -66,6 +68,7 @@ export function wireDoctor(
 
   const checks = [
     createStuckWorkCheck({ database, store, commands, sweep }),
+    createTransactionIdsCheck({ database, store: transactionIdsStore }),
     createChallengeExpiryCheck(challengeExpiry),
     createSealedSecretsCheck(sealedSecrets),
     createAccountsCheck({ read: () => readStanding({ keptDays: KEPT_DAYS }) }),

@@ -1,0 +1,51 @@
+// A dump in a new cluster: its rows are of transactions that this one has not begun. The doctor finds it, and the page says how to go on.
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createTransactionIdsCheck } from '../../../src/operations/doctor/transaction-ids.check.ts';
+import * as store from '../../../src/operations/doctor/transaction-ids.store.ts';
+import { createWebhookRooms, type WebhookRooms } from '../../webhooks/webhook-rooms.ts';
+
+/** More than other test files use of the cluster while this one runs. */
+const GAP = 20_000;
+
+let rooms: WebhookRooms;
+beforeAll(async () => {
+  rooms = await createWebhookRooms();
+  const webhook = await rooms.subscribe({});
+  await rooms.publish(webhook, 3);
+});
+afterAll(() => rooms?.close());
+
+async function examine() {
+  const findings: string[] = [];
+  const check = createTransactionIdsCheck({ database: rooms.database, store });
+  await check.examine({
+    found: async ({ code, subject, detail }) => void findings.push(`${code} ${subject}: ${detail}`),
+    looked: () => undefined,
+  });
+  return findings;
+}
+
+it('finds nothing where the rows were written', async () => {
+  expect(await examine()).toEqual([]);
+});
+
+it('finds each table whose rows are ahead, until the ids that are missing are consumed', async () => {
+  const ahead = `(pg_current_xact_id()::text::bigint + ${GAP})::text::xid8`;
+  await rooms.database.query(`UPDATE events SET xid = ${ahead}`);
+  await rooms.database.query('ALTER TABLE audit_head DISABLE TRIGGER USER');
+  await rooms.database.query(`UPDATE audit_head SET last_xid = ${ahead}`);
+  const findings = await examine();
+  expect(findings).toEqual([
+    expect.stringMatching(/^transaction_ids_behind audit_head: .* nothing more of the audit log is sealed/),
+    expect.stringMatching(/^transaction_ids_behind events: .* the event feed does not show them/),
+  ]);
+  const missing = Number(/up to (\d+) transactions/.exec(findings[0] ?? '')?.[1]);
+  expect(missing).toBeGreaterThan(0);
+  expect(missing).toBeLessThanOrEqual(GAP + 1);
+  const page = readFileSync('docs/operations/backup.md', 'utf8');
+  const statement = /```sql\n([\s\S]+?)```/.exec(page)?.[1] ?? '';
+  expect(statement).toContain('1..1000 ');
+  await rooms.database.query(statement.replace('1..1000 ', `1..${missing} `));
+  expect(await examine()).toEqual([]);
+});
