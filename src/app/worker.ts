@@ -53,7 +53,10 @@ export async function runWorker(config: Config): Promise<void> {
   const log = ({ level, message, meta }: LogEntry) => {
     // One of the two workers deliberately serves attempts only, so this warning is dropped.
     if (message.startsWith('No workflows registered')) return;
-    logger[level === 'ERROR' ? 'error' : 'warn']({ event: 'temporal.sdk', temporal: meta }, message);
+    platform.log[level === 'ERROR' ? 'error' : 'warn'](
+      { event: 'temporal.sdk', reason: message, temporal: meta },
+      'the SDK of Temporal reports',
+    );
   };
   const address = await installWithMetrics({
     install: (metrics) => installTemporalRuntime(log, 'WARN', metrics),

@@ -6,6 +6,7 @@ import { createDatabase } from './database/database.ts';
 import { createOutboxListener } from './database/listener.client.ts';
 import { createOutboxNotifier, OUTBOX_CHANNEL } from './database/notifier.client.ts';
 import { type Log, reasonOf } from './logging.ts';
+import { countRepeatedLines } from './repeated-lines.ts';
 import { NO_TRACING, type Tracing } from './tracing/tracing.ts';
 
 export type Platform = ReturnType<typeof openPlatform>;
@@ -30,8 +31,9 @@ export type Needs<Create extends (needs: never) => unknown, Given extends Proper
  */
 export function openPlatform(
   config: Config,
-  { logger: log, name, tracing = NO_TRACING }: { logger: Log; name: string; tracing?: Tracing | undefined },
+  { logger, name, tracing = NO_TRACING }: { logger: Log; name: string; tracing?: Tracing | undefined },
 ) {
+  const { log, flush } = countRepeatedLines(logger);
   const url = config.databaseUrl;
   if (url === undefined) throw databaseMissing();
   const onError = (error: unknown) =>
@@ -68,6 +70,7 @@ export function openPlatform(
     close: async () => {
       await Promise.all(notifiers.map((notifier) => notifier.close()));
       await database.close();
+      flush();
     },
   };
 }
