@@ -1,21 +1,30 @@
 // Serves liveness, readiness and metrics of a process to operators.
 import { once } from 'node:events';
 import type { Config } from '../platform/config.ts';
+import { type ClockComparison, createClockComparison } from '../platform/database/clock-skew.client.ts';
 import { createOperationsServer, type Readiness } from '../platform/http/operations-server.ts';
 import { registerPoolMetrics } from '../platform/metrics/pool.metrics.ts';
-import { registerProcess, registerReadiness } from '../platform/metrics/registry.ts';
+import { registerClockSkew, registerProcess, registerReadiness } from '../platform/metrics/registry.ts';
 import type { Platform } from '../platform/platform.ts';
 import { VERSION } from '../platform/version.ts';
 import { explainListen } from './local/ports.ts';
 
-/** Registers the metrics that every process has. */
+/** Registers the metrics that every process has. @returns `clocks`, whose comparison the process must start */
 export function measureProcess(
-  { registry, database }: Platform,
+  { registry, database, clock, log }: Platform,
   { role, readiness }: { role: string; readiness: () => Promise<Readiness> },
-): void {
+): { clocks: ClockComparison } {
+  const clocks = createClockComparison({
+    database,
+    now: clock.now,
+    onSkewed: (seconds) =>
+      log.warn({ event: 'clock.skewed', seconds }, "the clock of this machine is not the database's"),
+  });
   registerProcess({ registry, role, version: VERSION });
   registerPoolMetrics({ registry, poolUse: database.poolUse });
   registerReadiness({ registry, readiness });
+  registerClockSkew({ registry, seconds: clocks.seconds });
+  return { clocks };
 }
 
 /**

@@ -93,15 +93,16 @@ async function runApi(config: Config): Promise<void> {
   });
   const app = createApp({ ...api, database, health, config, logger, tracing });
   const readiness = async () => ({ ...(await health.ready()) });
-  measureProcess(platform, { role: 'api', readiness });
+  const { clocks } = measureProcess(platform, { role: 'api', readiness });
   const http = createHttpServer(app, config);
   let listener: Listener | undefined;
   let operations: { close(): void } | undefined;
   let attempting: { stop(): Promise<void> } | undefined;
+  let comparing: { stop(): Promise<void> } | undefined;
   onStop(async () => {
     health.beginDrain();
     await Promise.all([http.drain(DRAIN), listener?.drain(DRAIN)]);
-    await attempting?.stop();
+    await Promise.all([attempting?.stop(), comparing?.stop()]);
     operations?.close();
     await Promise.allSettled([api.close(), temporal.close(), tracing.close()]);
     await platform.close();
@@ -120,6 +121,7 @@ async function runApi(config: Config): Promise<void> {
           ),
   });
   api.revocations.start();
+  comparing = clocks.start();
   attempting = api.directAttempts?.start();
   listener = await listen(http.server, config).catch((error: unknown) => {
     throw explainListen(error, { ...config, variable: 'PORT', part: 'the API' });

@@ -107,7 +107,7 @@ export async function runWorker(config: Config): Promise<void> {
       search_attributes: loops.starter.isIndexed() && loops.entities.isIndexed() ? 'ok' : 'degraded',
     };
   };
-  measureProcess(platform, { role: 'worker', readiness });
+  const { clocks } = measureProcess(platform, { role: 'worker', readiness });
   measureStanding(platform, rooms);
   const metrics = createMergedMetrics({ registry, address });
   const operations = await serveOperations(config, { part: 'the worker', readiness, metrics });
@@ -115,11 +115,13 @@ export async function runWorker(config: Config): Promise<void> {
   const running = worker.run();
   if (config.workerBuildId !== undefined)
     warnUnlessCurrent(createWorkerVersions({ connection, namespace }), config.workerBuildId, logger);
-  const relaying = await loops.relay.start();
-  const sweeping = loops.sweep.start();
-  const sealing = loops.sealer.start();
   // Also when no port serves readiness.
   checks.keepTrying();
+  const relaying = await loops.relay.start();
+  const sweeping = loops.sweep.start();
+  const listening = loops.silence.start();
+  const comparing = clocks.start();
+  const sealing = loops.sealer.start();
   const telling = loops.runner.start();
   const expiring = loops.expiryKeeper.start();
   const scheduling = keepSchedules({
@@ -133,7 +135,11 @@ export async function runWorker(config: Config): Promise<void> {
   steps.push(
     // Concurrently, so that no loop keeps running while another waits for a missing answer.
     () =>
-      Promise.all([relaying, scheduling, expiring, sweeping, sealing, telling].map((loop) => loop.stop())),
+      Promise.all(
+        [relaying, scheduling, expiring, sweeping, sealing, telling, listening, comparing].map((loop) =>
+          loop.stop(),
+        ),
+      ),
     () => worker.shutdown(),
     () => running,
     () => Promise.allSettled([rooms.close(), connection.close(), tracing.close()]),

@@ -1,6 +1,7 @@
 // The metrics that every process has. All values of labels are known when the process starts: no tenant, id, host or
 // path of a client.
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
+import { createGauges } from './gauges.ts';
 
 /**
  * Registers the metrics of every process: memory, event loop, role and version.
@@ -48,4 +49,21 @@ export function registerReadiness({
       this.set(ready ? 1 : 0);
     },
   });
+}
+
+/** Registers the difference between the clock of this process and the database's. @param seconds null: not known */
+export function registerClockSkew({
+  registry,
+  seconds,
+}: {
+  registry: Registry;
+  seconds: () => number | null;
+}): void {
+  createGauges({ registry, read: async () => ({ seconds: seconds() }) })(
+    {
+      name: 'countersign_clock_skew_seconds',
+      help: "Seconds by which the clock of this process is ahead of the database's.",
+    },
+    (read) => [[{}, read.seconds]],
+  );
 }

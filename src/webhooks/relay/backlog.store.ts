@@ -66,6 +66,15 @@ SELECT count(*)::int AS count, max(seconds) AS seconds FROM (
     AND next_attempt_at < now() - interval '60 seconds'
   ORDER BY next_attempt_at LIMIT ${MOST_LATE}) AS overdue`;
 
+// Deliveries that no relay has handed over, and deliveries with a workflow whose next attempt is late.
+const WAITING = `
+SELECT (SELECT count(*) FROM (SELECT 1 FROM outbox WHERE kind <> 'command' LIMIT ${MOST_LATE}) AS rows)
+  + (SELECT count(*) FROM (
+    SELECT 1 FROM deliveries
+    WHERE status IN ('pending', 'retrying') AND started_generation IS NOT NULL AND started_generation = generation
+      AND next_attempt_at < now()
+    LIMIT ${MOST_LATE}) AS late) AS count`;
+
 const RELAYS =
   "SELECT count(*)::int AS count FROM relays WHERE role = 'worker' AND seen_at > now() - interval '5 seconds'";
 
@@ -88,6 +97,10 @@ export function createBacklogStore({
 
     readOverdue: async (queryable: Queryable): Promise<Overdue | undefined> =>
       (await queryable.query<Overdue>(LATE)).rows[0],
+
+    /** Counts deliveries that wait to be handed over or are due, at most 100,000 of each. */
+    countWaiting: async (queryable: Queryable): Promise<number> =>
+      (await queryable.query<{ count: number }>(WAITING)).rows[0]?.count ?? 0,
 
     countRelays: async (queryable: Queryable): Promise<number | undefined> =>
       (await queryable.query<{ count: number }>(RELAYS)).rows[0]?.count,

@@ -4,6 +4,7 @@ import { newId } from '../../platform/database/ids.ts';
 import { reasonOf } from '../../platform/logging.ts';
 import type { Readings } from '../../platform/metrics/reading.ts';
 import type { Needs, Platform } from '../../platform/platform.ts';
+import { probeTemporal } from '../../platform/temporal/client.ts';
 import { TASK_QUEUES } from '../../platform/temporal/names.ts';
 import { registerBacklogMetrics } from './backlog.metrics.ts';
 import { createBacklogStore } from './backlog.store.ts';
@@ -14,6 +15,7 @@ import { createFirstAttemptService } from './first-attempt.service.ts';
 import { createRelayService } from './relay.service.ts';
 import * as relayStore from './relay.store.ts';
 import { createSweepService } from './sweep.service.ts';
+import { createTemporalSilence } from './temporal-silence.service.ts';
 
 /** Wires the relay and the sweep of a worker. @param rooms.client starts workflows */
 export function wireRelay(
@@ -39,6 +41,16 @@ export function wireRelay(
       listen: notifier.listen,
       onFailure,
       tracing,
+    }),
+    silence: createTemporalSilence({
+      probe: () => probeTemporal(client.connection, client.options),
+      countWaiting: () => createBacklogStore().countWaiting(database),
+      onSilence: ({ since, deliveries }) =>
+        log.warn(
+          { event: 'temporal.silent', since, deliveries },
+          `Temporal has answered nothing since ${since}, ${deliveries ?? 'unknown'} deliveries wait`,
+        ),
+      onAnswer: () => log.info({ event: 'temporal.answered' }, 'Temporal answers again'),
     }),
     sweep: createSweepService({
       database,
