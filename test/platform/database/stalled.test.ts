@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TENANT } from '../../../src/identity/tenants/tenant.model.ts';
 import { createDatabase, type Database } from '../../../src/platform/database/database.ts';
 import { createOutboxListener } from '../../../src/platform/database/listener.client.ts';
+import { migrate } from '../../../src/platform/database/migrate.ts';
 import { createOutboxNotifier } from '../../../src/platform/database/notifier.client.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
@@ -108,6 +109,11 @@ describe('a database that answers nothing', () => {
     },
   );
 });
+
+it('is a dependency that is down for a migration too', async () => {
+  proxy.stall();
+  await expect(migrate(proxy.url)).rejects.toMatchObject({ code: 'temporarily_unavailable' });
+}, 30_000);
 
 it('closes although the database does not answer any more', async () => {
   await database.query('SELECT 1');
