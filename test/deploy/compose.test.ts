@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 import { createProgram } from '../../src/app/command-line.ts';
 import { loadConfig } from '../../src/platform/config.ts';
 import { CONFIG_VARIABLES } from '../../src/platform/config-variables.ts';
+import { createAddressReader } from '../../src/platform/http/client-address.ts';
 import { DEFAULT_TIMEOUT_MS } from '../../src/webhooks/deliveries/delivery.client.ts';
 
 type Service = {
@@ -19,11 +20,14 @@ type Service = {
   volumes?: string[];
   ports?: string[];
   profiles?: string[];
+  networks?: string[];
 };
 
 const compose = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }) as {
   services: Record<string, Service>;
+  networks?: Record<string, { ipam: { config: { subnet: string }[] } }>;
 };
+const gateway = readFileSync('deploy/gateway/nginx.conf', 'utf8');
 const packages = JSON.parse(readFileSync('package.json', 'utf8')) as Record<string, Record<string, string>>;
 const dockerfile = readFileSync('Dockerfile', 'utf8');
 const roles = ['migrate', 'api', 'worker'];
@@ -130,6 +134,29 @@ describe('docker-compose.yml', () => {
     expect(environmentOf('temporal-ui').TEMPORAL_DEFAULT_NAMESPACE).toBe(
       environmentOf('worker').TEMPORAL_NAMESPACE,
     );
+  });
+
+  it('tells the api the address that the gateway sees, whatever a client says of itself', () => {
+    expect(gateway.match(/proxy_set_header X-Forwarded-For .+;/g)).toEqual([
+      'proxy_set_header X-Forwarded-For $remote_addr;',
+    ]);
+  });
+
+  it('lets the api believe the gateway, in whose network nothing else is', () => {
+    const { trustedProxies } = loadConfig(environmentOf('api'), { role: 'api' });
+    const subnets = compose.networks?.gateway?.ipam.config.map(({ subnet }) => interpolate(subnet));
+    expect(trustedProxies).toEqual(subnets);
+    const members = Object.entries(compose.services).flatMap(([name, { networks = ['default'] }]) =>
+      networks.includes('gateway') ? [[name, networks]] : [],
+    );
+    expect(members).toEqual([
+      ['api', ['default', 'gateway']],
+      ['gateway', ['gateway']],
+    ]);
+    const read = createAddressReader(trustedProxies);
+    // A neighbour that reaches the api by itself, and a client of the gateway in a private network.
+    expect(read('172.20.0.7', '203.0.113.9')).toBe('172.20.0.7');
+    expect(read('172.30.83.3', '10.0.0.9')).toBe('10.0.0.9');
   });
 
   it('mounts files that exist', () => {
