@@ -55,7 +55,22 @@ export class ServiceError extends Error {
   }
 }
 
+/** The most characters of a path in an answer, because the sender chooses the names of unknown fields. */
+const LONGEST_PATH = 120;
+
+/** Cuts the path of a field, so that an answer does not repeat a long name. */
+export function cutPath(path: string): string {
+  if (path.length <= LONGEST_PATH) return path;
+  const kept = path.slice(0, LONGEST_PATH);
+  // Half of a character that needs two places is none.
+  return `${kept.replace(/[\uD800-\uDBFF]$/, '')}…`;
+}
+
 /** `invalid_request` for one field: `path` names it, `message` describes its fault. */
 export function invalidField(path: string, message: string): ServiceError {
-  return new ServiceError('invalid_request', { detail: `${path}: ${message}`, errors: [{ path, message }] });
+  const name = cutPath(path);
+  return new ServiceError('invalid_request', {
+    detail: `${name}: ${message}`,
+    errors: [{ path: name, message }],
+  });
 }

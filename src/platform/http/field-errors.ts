@@ -1,6 +1,6 @@
 // Turns the issues of a schema into one path and one message for each field.
 import type { z } from 'zod';
-import { type FieldError, ServiceError } from '../errors/service-error.ts';
+import { cutPath, type FieldError, ServiceError } from '../errors/service-error.ts';
 
 type Issue = z.core.$ZodIssue;
 
@@ -20,9 +20,9 @@ export function toFieldErrors(part: string, issues: readonly Issue[]): FieldErro
 export function invalidFields(errors: readonly FieldError[]): ServiceError {
   const [first] = errors;
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
-  const told = errors.slice(0, MOST_TOLD);
+  const told = errors.slice(0, MOST_TOLD).map(({ path, message }) => ({ path: cutPath(path), message }));
   return new ServiceError('invalid_request', {
-    detail: first === undefined ? undefined : `${first.path}: ${first.message}${more}`,
+    detail: first === undefined ? undefined : `${cutPath(first.path)}: ${first.message}${more}`,
     errors: told,
   });
 }

@@ -5,23 +5,30 @@ import { invalidFields, toFieldErrors } from './field-errors.ts';
 import { FormError, type FormOptions, parseForm } from './form.ts';
 import { hasBody, readText } from './request-body.ts';
 import { type Context, countHeader, type Middleware } from './request-state.ts';
-import type { Route } from './route.ts';
+import { type Route, takesToken } from './route.ts';
 import { JsonError, parseStrictJson } from './strict-json.ts';
 
 const MEDIA_TYPES = { json: 'application/json', form: 'application/x-www-form-urlencoded' } as const;
+
+/**
+ * The most bytes of a body: with an access token, from anyone in JSON, and from anyone in a form, which may have several
+ * tokens in it.
+ */
+const LONGEST = { known: 1_048_576, json: 16_384, form: 65_536 } as const;
 
 type Part = { value: unknown; errors: FieldError[] };
 
 /** Validates query and body, and stores them with the parameters of the path in `ctx.state.input`. */
 export function guardRequest(route: Route): Middleware {
   const { query, body, bodyType = 'json' } = route.request ?? {};
+  const longest = LONGEST[takesToken(route) ? 'known' : bodyType];
   // An unknown query parameter is refused, because its caller would otherwise not notice the mistake.
   const strictQuery = query?.strict();
   const readOnly = readOnlyFields(route);
   return async (ctx, next) => {
     const queryText = ctx.querystring;
     refuseTokenInQuery(queryText);
-    const sent = body === undefined ? undefined : await readBody(ctx, bodyType);
+    const sent = body === undefined ? undefined : await readBody(ctx, bodyType, longest);
     if (bodyType === 'form' && queryText !== '') throw invalidField('query', 'parameters belong in the body');
     const queryPart =
       strictQuery === undefined
@@ -40,7 +47,7 @@ export function guardRequest(route: Route): Middleware {
   };
 }
 
-async function readBody(ctx: Context, type: keyof typeof MEDIA_TYPES): Promise<unknown> {
+async function readBody(ctx: Context, type: keyof typeof MEDIA_TYPES, longest: number): Promise<unknown> {
   const { headers } = ctx.req;
   const sentType = headers['content-type'];
   const expected = MEDIA_TYPES[type];
@@ -51,7 +58,7 @@ async function readBody(ctx: Context, type: keyof typeof MEDIA_TYPES): Promise<u
     throw new ServiceError('unsupported_media_type', { detail: 'There is more than one content-type.' });
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
     throw new ServiceError('unsupported_media_type', { detail: 'The body must not be compressed.' });
-  const text = await readText(ctx.req);
+  const text = await readText(ctx.req, longest);
   if (type === 'form') return readForm(text, 'body');
   return text === '' ? {} : readJson(text);
 }

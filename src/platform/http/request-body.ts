@@ -3,16 +3,14 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
 
-/** 1 MiB. */
-const BODY_LIMIT = 1_048_576;
-
 /**
+ * @param longest bytes
  * @returns the body's text; empty without a body
  * @throws ServiceError `payload_too_large`, or `invalid_request` when the body ends early or is not UTF-8
  */
-export async function readText(request: IncomingMessage): Promise<string> {
+export async function readText(request: IncomingMessage, longest: number): Promise<string> {
   if (!hasBody(request)) return '';
-  const bytes = await readBytes(request);
+  const bytes = await readBytes(request, longest);
   if (!isUtf8(bytes)) throw invalidField('body', 'is not UTF-8');
   const text = bytes.toString('utf8');
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
@@ -24,18 +22,18 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
 }
 
-function readBytes(request: IncomingMessage): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > BODY_LIMIT) {
+function readBytes(request: IncomingMessage, longest: number): Promise<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > longest) {
     request.resume();
-    return Promise.reject(tooLarge());
+    return Promise.reject(tooLarge(longest));
   }
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;
     const onData = (chunk: Buffer) => {
       length += chunk.length;
-      if (length <= BODY_LIMIT) chunks.push(chunk);
-      else end(() => reject(tooLarge()));
+      if (length <= longest) chunks.push(chunk);
+      else end(() => reject(tooLarge(longest)));
     };
     const onEnd = () => {
       const [first] = chunks;
@@ -53,6 +51,6 @@ function readBytes(request: IncomingMessage): Promise<Buffer> {
   });
 }
 
-function tooLarge(): ServiceError {
-  return new ServiceError('payload_too_large', { detail: `The body is larger than ${BODY_LIMIT} bytes.` });
+function tooLarge(longest: number): ServiceError {
+  return new ServiceError('payload_too_large', { detail: `The body is larger than ${longest} bytes.` });
 }

@@ -65,6 +65,8 @@ export function createHttpServer(
     },
     onRequest,
   );
+  // Node would drop further fields without a word. `headerBytes` bounds them, and the application counts them.
+  server.maxHeadersCount = 0;
   // An unknown `Expect` is ignored (RFC 9110 §10.1.1). Node's own answer would have no request id.
   server.on('checkExpectation', onRequest);
   const current = (socket: Duplex) => open.get(socket as IncomingMessage['socket']);

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineRoute } from '../../../src/platform/http/route.ts';
-import { startTestServer, type TestServer } from './test-server.ts';
+import { startTestServer, type TestServer, tokenFor } from './test-server.ts';
 
 const echo = z.object({ body: z.any().optional(), query: z.any().optional(), params: z.any().optional() });
 const base = {
@@ -15,12 +15,13 @@ const base = {
 } as const;
 const item = z.object({ id: z.string(), name: z.string(), created_at: z.string() });
 
-const routes = [
+const echoJson = (path: string, operationId: string, scope: 'agents:write' | null) =>
   defineRoute({
     ...base,
     method: 'POST',
-    path: '/json/:id',
-    operationId: 'echoJson',
+    path,
+    operationId,
+    scope,
     request: {
       params: z.object({ id: z.uuid() }),
       query: z.object({ limit: z.coerce.number().int().min(1).max(200).default(50) }),
@@ -34,7 +35,11 @@ const routes = [
       }),
     },
     handler: ({ body, query, params }) => ({ status: 200, body: { body, query, params } }),
-  }),
+  });
+
+const routes = [
+  echoJson('/json/:id', 'echoJson', null),
+  echoJson('/known/:id', 'echoKnownJson', 'agents:write'),
   defineRoute({
     ...base,
     method: 'POST',
@@ -70,6 +75,9 @@ const routes = [
 ];
 const ID = '0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b';
 const PATH = `/json/${ID}`;
+/** The same with an access token, with which bodies may be larger. */
+const KNOWN = `/known/${ID}`;
+const TOKEN = { authorization: `Bearer ${tokenFor('app', 'agents:write')}` };
 
 let server: TestServer;
 beforeAll(async () => {
@@ -88,7 +96,7 @@ describe('JSON bodies', () => {
 
   it('with many mistakes are told of the first hundred, and how many there are', async () => {
     const names = Array.from({ length: 20_000 }, (_, index) => [`k${index}`, 1]);
-    const { status, body } = await server.send('POST', PATH, Object.fromEntries(names));
+    const { status, body } = await server.send('POST', KNOWN, Object.fromEntries(names), TOKEN);
     expect(status).toBe(400);
     expect(body.errors).toHaveLength(100);
     expect(body.detail).toContain('(and 19999 more)');
@@ -96,7 +104,7 @@ describe('JSON bodies', () => {
 
   it('with more mistakes in a union than a call takes arguments get 400', async () => {
     const tags = Array.from({ length: 300_000 }, () => 1);
-    const { status, body } = await server.send('POST', PATH, { key: { kty: 'EC', tags } });
+    const { status, body } = await server.send('POST', KNOWN, { key: { kty: 'EC', tags } }, TOKEN);
     expect(status).toBe(400);
     expect(paths(body)).toEqual(['body.key.tags.0', ...Array(99).fill(expect.any(String))]);
   });
@@ -166,18 +174,47 @@ describe('JSON bodies', () => {
     expect(response.status).toBe(415);
   });
 
-  it('up to 1 MiB are taken, larger ones get 413, announced or not', async () => {
-    const text = (bytes: number) => `{"name":"${'a'.repeat(bytes - 11)}"}`;
-    expect((await server.send('POST', PATH, text(1_048_576))).status).toBe(200);
-    expect((await server.send('POST', PATH, text(1_048_577))).status).toBe(413);
-    const chunked = await server.fetch(PATH, {
+  const text = (bytes: number) => `{"name":"${'a'.repeat(bytes - 11)}"}`;
+
+  it.each([
+    ['1 MiB with an access token', KNOWN, TOKEN, 1_048_576],
+    ['16 KiB from anybody', PATH, {}, 16_384],
+  ] as const)('up to %s are taken, larger ones get 413, announced or not', async (_, path, headers, most) => {
+    expect((await server.send('POST', path, text(most), headers)).status).toBe(200);
+    expect((await server.send('POST', path, text(most + 1), headers)).status).toBe(413);
+    const chunked = await server.fetch(path, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', ...headers },
       body: new Blob([text(3_000_000)]).stream(),
       duplex: 'half',
     } as RequestInit);
     expect(chunked.status).toBe(413);
-    expect((await server.send('POST', PATH, {})).status).toBe(200);
+    expect((await server.send('POST', path, {}, headers)).status).toBe(200);
+  });
+
+  it('that are forms may have several tokens in them', async () => {
+    const form = (bytes: number) =>
+      server.fetch('/form', {
+        method: 'POST',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        body: `grant_type=${'a'.repeat(bytes - 11)}`,
+      });
+    expect((await form(65_536)).status).toBe(200);
+    expect((await form(65_537)).status).toBe(413);
+  });
+
+  it('with a long name do not get it back', async () => {
+    const {
+      status,
+      text: answer,
+      body,
+    } = await server.send('POST', PATH, `{"${'é'.repeat(7_000)}":1,"${'b'.repeat(114)}😀":1}`);
+    expect(status).toBe(400);
+    expect(answer.length).toBeLessThan(1_500);
+    expect(paths(body)).toEqual([`body.${'é'.repeat(115)}…`, `body.${'b'.repeat(114)}…`]);
+    const repeated = await server.send('POST', PATH, `{"data":{"${'c'.repeat(9_000)}":"\\ud800"}}`);
+    expect(paths(repeated.body)).toEqual([`body.data.${'c'.repeat(110)}…`]);
+    expect(repeated.text.length).toBeLessThan(1_000);
   });
 });
 

@@ -83,6 +83,12 @@ describe("what Node's parser refuses", () => {
       431,
       'header_fields_too_large',
     ],
+    [
+      'too many header fields',
+      `GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${'a:b\r\n'.repeat(199)}\r\n`,
+      431,
+      'header_fields_too_large',
+    ],
     ['a head that does not end', 'GET / HTTP/1.1\r\nHost: x\r\n', 408, 'request_timeout'],
     [
       'a body that does not come',
