@@ -29,9 +29,11 @@ export type Redeemed = {
 // until this statement has ended, and then also ends the refresh token of this statement. After a committed suspension
 // no row is usable. A challenge that the audit log counts as expired stays unused, even when a standby with a slow
 // clock has become the primary. What a process remembers of key and agent must still be so, and must need no event. The
-// end of a challenge is compared by a difference: by its index the planner would begin with all open challenges. The
-// `condition` of a row is the id of a challenge that must be consumed, or `first:` and the id of the challenge that
-// verified its key. From `input` on, the statement creates deliveries like events/event.store.ts.
+// end of a challenge is compared by a difference: by its index the planner would begin with all open challenges.
+// `decided` compares the time after the wait for the locks, because a challenge or a key may have ended meanwhile; a
+// sunset is set under a lock that excludes these. The `condition` of a row is the id of a challenge that must be
+// consumed, or `first:` and the id of the challenge that verified its key. From `input` on, the statement creates
+// deliveries like events/event.store.ts.
 const redeemStatement = (locking: '' | 'SKIP LOCKED') => `
 WITH asked AS (
   SELECT *
@@ -40,7 +42,7 @@ WITH asked AS (
     AS row (tenant_id, challenge_id, token_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_lifetime,
       access_token_id, version)
 ), usable AS MATERIALIZED (
-  SELECT c.id, c.key_id
+  SELECT c.id, c.key_id, least(c.expires_at, CASE WHEN k.state = 'deprecated' THEN k.sunset_at END) AS ends_at
   FROM asked JOIN challenges c ON c.id = asked.challenge_id AND c.tenant_id = asked.tenant_id
     JOIN agents a ON a.id = c.agent_id AND a.tenant_id = c.tenant_id JOIN agent_keys k ON k.id = c.key_id
   WHERE c.consumed_at IS NULL AND c.expired_at IS NULL AND c.expires_at - now() > interval '0'
@@ -51,10 +53,12 @@ WITH asked AS (
     AND (asked.version IS NULL OR (${HOLDER_VERSION} = asked.version AND NOT ${isHeard('c.tenant_id', '$42')}))
   ORDER BY c.id
   FOR KEY SHARE OF a, k ${locking} FOR NO KEY UPDATE OF c ${locking}
+), decided AS MATERIALIZED (
+  SELECT id, key_id, at FROM (SELECT id, key_id, ends_at, clock_timestamp() AS at FROM usable OFFSET 0) AS locked WHERE at < ends_at
 ), consumed AS (
-  UPDATE challenges SET consumed_at = now() FROM usable
-  WHERE challenges.id = usable.id AND consumed_at IS NULL AND expired_at IS NULL
-  RETURNING challenges.id, usable.key_id
+  UPDATE challenges SET consumed_at = decided.at FROM decided
+  WHERE challenges.id = decided.id AND consumed_at IS NULL AND expired_at IS NULL
+  RETURNING challenges.id, decided.key_id
 ), unused AS MATERIALIZED (
   SELECT id, verified_at IS NULL AS is_unverified FROM agent_keys
   WHERE id IN (SELECT key_id FROM consumed) AND first_used_at IS NULL

@@ -56,11 +56,12 @@ ORDER BY id DESC LIMIT $7`;
 
 // Usable delegations are preferred, then those with all requested scopes and the audience, then the newest. The lock
 // makes a revocation or suspension wait for a running exchange. An exchange also waits for them, and then reads the
-// changed row.
+// changed row. The status is that after the wait.
 const FIND_FOR_EXCHANGE = `
-SELECT delegation.id, delegation.scopes, delegation.audience, delegation.expires_at AS "expiresAt",
-       CASE WHEN delegation.revoked_at IS NOT NULL THEN 'revoked'
-            WHEN delegation.expires_at <= clock_timestamp() THEN 'expired' ELSE 'active' END AS status,
+SELECT locked.*, CASE WHEN "revokedAt" IS NOT NULL THEN 'revoked'
+                      WHEN "expiresAt" <= clock_timestamp() THEN 'expired' ELSE 'active' END AS status
+FROM (
+SELECT delegation.id, delegation.scopes, delegation.audience, delegation.expires_at AS "expiresAt", delegation.revoked_at AS "revokedAt",
        agent.name AS "agentName", agent.capabilities AS "agentCapabilities", agent.scopes AS "agentScopes",
        agent.audience AS "agentAudience", agent.audiences AS "agentAudiences",
        CASE WHEN agent.deleted_at IS NULL THEN agent.status ELSE 'deleted' END AS "agentStatus",
@@ -74,7 +75,8 @@ ORDER BY delegation.revoked_at IS NULL AND delegation.expires_at > clock_timesta
          delegation.scopes @> $5::text[] AND ($6::text IS NULL OR delegation.audience IS NULL OR delegation.audience = $6) DESC,
          delegation.id DESC
 LIMIT 1
-FOR KEY SHARE OF delegation, agent`;
+FOR KEY SHARE OF delegation, agent
+) AS locked`;
 
 /** @returns false when `expiresAt` is not in the future, or more than a year away */
 export async function insert(unit: Transaction, row: NewDelegationRow): Promise<boolean> {

@@ -52,9 +52,10 @@ FROM unnest($1::uuid[], $2::bytea[]) WITH ORDINALITY AS asked (tenant_id, hash, 
 
 // The use of a refresh token locks its agent, its key and the first token of its family. A later transaction that ends
 // one of them waits for the use, and then also ends the tokens of this use. When the other transaction is first, the
-// use waits and reads its result. The end of a family locks the first token FOR UPDATE.
+// use waits and reads its result. The end of a family locks the first token FOR UPDATE. `ends_at` is compared with the
+// time after the wait.
 const heldOf = (token: string) => `
-  SELECT t.id FROM ${token}
+  SELECT t.id, least(t.family_expires_at, CASE WHEN k.state = 'deprecated' THEN k.sunset_at END) AS ends_at FROM ${token}
     JOIN agents a ON a.id = t.agent_id AND a.tenant_id = t.tenant_id JOIN agent_keys k ON k.id = t.key_id
     JOIN refresh_tokens root ON root.id = t.family_id
   WHERE a.deleted_at IS NULL AND a.status = 'active' AND root.revoked_at IS NULL
@@ -69,7 +70,7 @@ const ROTATE = `
 WITH ${HOLDER}, spent AS (
   UPDATE refresh_tokens t SET used_at = clock_timestamp(), successor_id = $2, used_request = $3
   FROM holder
-  WHERE t.id = holder.id AND t.used_at IS NULL AND t.revoked_at IS NULL AND t.family_expires_at > now()
+  WHERE t.id = holder.id AND t.used_at IS NULL AND t.revoked_at IS NULL AND holder.ends_at > clock_timestamp()
   RETURNING t.*
 )
 INSERT INTO refresh_tokens (id, tenant_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_expires_at,
@@ -110,7 +111,7 @@ const REPEAT = `
 WITH ${HOLDER}
 UPDATE refresh_tokens s SET access_token_ids = s.access_token_ids || $3::uuid
 FROM holder
-WHERE s.id = $2 AND s.used_at IS NULL AND s.revoked_at IS NULL AND s.family_expires_at > now()`;
+WHERE s.id = $2 AND s.used_at IS NULL AND s.revoked_at IS NULL AND holder.ends_at > clock_timestamp()`;
 
 /** Reads tokens, and all rows that decide their use. One round trip. @returns for each name, in order, the token or undefined */
 export async function find(

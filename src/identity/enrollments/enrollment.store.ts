@@ -97,8 +97,12 @@ export async function findPresented(
 /** Consumes a token. Of concurrent uses exactly one succeeds. @returns false when it is used, revoked or expired */
 export async function consume(unit: Transaction, id: string): Promise<boolean> {
   const { rows } = await unit.query(
-    `UPDATE enrollment_tokens token SET used_at = now()
-         WHERE id = $1 AND used_at IS NULL AND ${REVOKED_AT} IS NULL AND expires_at > now() RETURNING id`,
+    `WITH locked AS MATERIALIZED (
+           SELECT id, expires_at FROM enrollment_tokens WHERE id = $1 FOR NO KEY UPDATE
+         )
+         UPDATE enrollment_tokens token SET used_at = now() FROM locked
+         WHERE token.id = locked.id AND used_at IS NULL AND ${REVOKED_AT} IS NULL
+           AND locked.expires_at > clock_timestamp() RETURNING token.id`,
     [id],
   );
   return rows.length > 0;

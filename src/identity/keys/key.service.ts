@@ -205,21 +205,29 @@ export function createKeyService({
     /**
      * Deprecates a key: it still authenticates, with a warning, until its sunset. For a deprecated key it changes the
      * sunset. Emits `admin.agent.key.deprecated`.
-     * @param sunset a time, or seconds from now; 7 days from now when absent
+     * @param sunset a time, or seconds from now; 7 days from now when absent. The time may depend on that of the
+     * database, which is read when the key is locked
      * @throws ServiceError `not_found`, `invalid_request`, `conflict` for a revoked key
      */
     deprecate: (
       context: RequestContext,
       agentId: string,
       id: string,
-      sunset: { readonly sunsetAt?: Date | undefined; readonly sunsetAfterSeconds?: number | undefined },
+      {
+        sunsetAt,
+        sunsetAfterSeconds,
+      }: {
+        readonly sunsetAt?: Date | ((now: Date) => Date) | undefined;
+        readonly sunsetAfterSeconds?: number | undefined;
+      },
       by: ChangedBy = 'hand',
     ): Promise<AgentKey> =>
       database.transaction(context, async (transaction) => {
         await agents.hold(transaction, context, agentId);
         const name = nameOf(context, agentId, id);
         const key = await lock(transaction, name);
-        const resolved = resolveSunset(sunset, key.readAt);
+        const given = typeof sunsetAt === 'function' ? sunsetAt(key.readAt) : sunsetAt;
+        const resolved = resolveSunset({ sunsetAt: given, sunsetAfterSeconds }, key.readAt);
         if ('problem' in resolved)
           throw invalidField(`body.${resolved.problem.field}`, resolved.problem.message);
         if (!mayDeprecate(stateAt(key, key.readAt))) {

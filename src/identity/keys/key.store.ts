@@ -15,8 +15,10 @@ export type StoredKey = KeyRow & { readonly readAt: Date };
 export type KeyName = { readonly tenantId: string; readonly agentId: string; readonly id: string };
 
 const WITH_TIME: { attributes: { include: [ReturnType<typeof fn>, string][] } } = {
-  attributes: { include: [[fn('now'), 'readAt']] },
+  attributes: { include: [[fn('clock_timestamp'), 'readAt']] },
 };
+
+const ONLY_ID = { attributes: ['id'] };
 
 /** A key past its sunset counts as revoked, even while its row still has the state `deprecated`. */
 const IN_STATE: Readonly<Record<KeyState, Where<typeof AGENT_KEY>>> = {
@@ -57,13 +59,15 @@ export async function find(
   return key as StoredKey | undefined;
 }
 
-/** Reads a key and locks it until the transaction ends. Waits for running authentications with this key. */
-export async function lock(
-  transaction: Transaction,
-  { tenantId, agentId, id }: KeyName,
-): Promise<StoredKey | undefined> {
-  const key = await transaction.model(AGENT_KEY).lock({ id, agentId, tenantId }, 'UPDATE', WITH_TIME);
-  return key as StoredKey | undefined;
+/**
+ * Locks a key until the transaction ends, and then reads it. Waits for running authentications with this key, therefore
+ * no authentication has used it after `readAt`.
+ */
+export async function lock(transaction: Transaction, name: KeyName): Promise<StoredKey | undefined> {
+  const { tenantId, agentId, id } = name;
+  const found = await transaction.model(AGENT_KEY).lock({ id, agentId, tenantId }, 'UPDATE', ONLY_ID);
+  // A statement has the time before its wait for the lock, so the time needs another one.
+  return found === undefined ? undefined : find(transaction, name);
 }
 
 /** Lists keys, newest first. @throws ServiceError `invalid_request` for a foreign cursor */

@@ -56,7 +56,7 @@ export function createRotationStepService({
   async function noticeSwitch(
     context: RequestContext & { transaction: Transaction },
     { keyId }: DepartingKey,
-    { agentId, key, rotation, now }: KeyCase,
+    { agentId, key, rotation }: KeyCase,
   ): Promise<void> {
     const firstUsedAt = rotation?.newKeyFirstUsedAt;
     if (rotation === null || !firstUsedAt) return;
@@ -64,7 +64,7 @@ export function createRotationStepService({
     await records.write(context.transaction, context, { audit: [describeRotation('switched', rotation)] });
     // A deprecated key already has a sunset, which is kept.
     if (key.state === 'active') {
-      const sunsetAt = sunsetAfterSwitch(firstUsedAt, rotation.overlapSeconds, now);
+      const sunsetAt = (now: Date) => sunsetAfterSwitch(firstUsedAt, rotation.overlapSeconds, now);
       await keys.deprecate(context, agentId, keyId, { sunsetAt }, 'workflow');
     }
   }

@@ -64,7 +64,7 @@ const JUDGED = selectList(
 );
 
 const CASE = `
-SELECT now() AS now, key.agent_id AS "agentId", key.state AS "keyState", key.sunset_at AS "sunsetAt", ${JUDGED},
+SELECT clock_timestamp() AS now, key.agent_id AS "agentId", key.state AS "keyState", key.sunset_at AS "sunsetAt", ${JUDGED},
   new_key.first_used_at AS "newKeyFirstUsedAt"
 FROM agent_keys key
 LEFT JOIN LATERAL (
