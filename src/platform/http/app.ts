@@ -16,7 +16,7 @@ import type { Health } from './health.ts';
 import { keepAnswers } from './idempotency.ts';
 import { createOpenApi } from './openapi.ts';
 import { answerProblems } from './problem-handler.ts';
-import { limitAddress, limitTenant, type RateLimits } from './rate-limit.ts';
+import { limitAddress, limitRefused, limitTenant, type RateLimits } from './rate-limit.ts';
 import { identifyRequest } from './request-id.ts';
 import type { Middleware, RequestState } from './request-state.ts';
 import { readTarget } from './request-target.ts';
@@ -76,7 +76,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     locateTenant(createTenantLocator(config)),
     limitAddress(rateLimits),
     resolveTenant(tenants.bySlug),
-    limitTenant(rateLimits),
+    limitRefused(rateLimits),
     ...createRouter(routes, (route) => [
       allowAnyOrigin(route),
       refuseSuspended(route),
@@ -84,6 +84,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
       findTarget(route), // 404
       guardRequest(route), // 415, 413, 400
       respond(route, perform(route)), // idempotency: 422, 409; then the handler
+      limitTenant(route, rateLimits), // 429
     ]),
   ];
   const app = new Koa<RequestState>({ env: config.nodeEnv });

@@ -2,9 +2,11 @@
 // credentials.
 import { addressGroup } from '../address-group.ts';
 import { ServiceError } from '../errors/service-error.ts';
+import { isReadableAnywhere } from './cors.ts';
 import type { LimitCounts } from './limit-counts.ts';
 import { describeLimit, setHeaders } from './rate-limit-headers.ts';
 import { contextOf, type Middleware } from './request-state.ts';
+import { type Route, takesToken } from './route.ts';
 
 const WINDOW_SECONDS = 60;
 
@@ -57,7 +59,14 @@ export function createRateLimiter({
 
 type RateLimiter = ReturnType<typeof createRateLimiter>;
 
-export type RateLimits = { readonly tenant: RateLimiter; readonly address: RateLimiter };
+/**
+ * `tenant`: requests of a tenant with a valid access token. `anonymous`: those that need none. `refused`: those that
+ * reach no route, or whose token is refused.
+ */
+export type RateLimits = Readonly<Record<'address' | 'tenant' | 'anonymous' | 'refused', RateLimiter>>;
+
+/** The shares of a tenant's limit that are for requests of anybody. */
+const SHARES = { anonymous: 1 / 2, refused: 1 / 10 } as const;
 
 /** @param limits requests a minute of one tenant, and of one address (an IPv6 client is its /64 network) */
 export function createRateLimits(
@@ -65,9 +74,12 @@ export function createRateLimits(
   counts: Pick<LimitCounts, 'open'>,
   onRefused?: ((limit: string) => void) | undefined,
 ): RateLimits {
+  const create = (name: string, points: number) => createRateLimiter({ name, points, counts, onRefused });
   return {
-    tenant: createRateLimiter({ name: 'tenant', points: limits.tenant, counts, onRefused }),
-    address: createRateLimiter({ name: 'address', points: limits.address, counts, onRefused }),
+    address: create('address', limits.address),
+    tenant: create('tenant', limits.tenant),
+    anonymous: create('tenant-anonymous', Math.ceil(limits.tenant * SHARES.anonymous)),
+    refused: create('tenant-refused', Math.ceil(limits.tenant * SHARES.refused)),
   };
 }
 
@@ -80,11 +92,29 @@ export function limitAddress({ address: limiter }: RateLimits): Middleware {
   };
 }
 
-/** Limits the requests to one tenant. Its fields are appended to those of the address limit. */
-export function limitTenant({ tenant: limiter }: RateLimits): Middleware {
+/**
+ * Limits the admitted requests to one tenant. Public documents have no limit, because other services need them to verify
+ * tokens. The fields are appended to those of the address limit.
+ */
+export function limitTenant(route: Route, { tenant, anonymous }: RateLimits): Middleware {
+  const limiter = isReadableAnywhere(route) ? undefined : takesToken(route) ? tenant : anonymous;
+  return (ctx, next) => {
+    ctx.state.isAdmitted = true;
+    if (limiter !== undefined) setHeaders(ctx.res, limiter.take(contextOf(ctx).tenant.id));
+    return next();
+  };
+}
+
+/** Limits the requests to one tenant that are refused before `limitTenant` has admitted them. */
+export function limitRefused({ refused: limiter }: RateLimits): Middleware {
   if (limiter === undefined) return (_ctx, next) => next();
   return async (ctx, next) => {
-    setHeaders(ctx.res, limiter.take(contextOf(ctx).tenant.id));
-    return next();
+    try {
+      await next();
+    } catch (error) {
+      const isOurs = !(error instanceof ServiceError) || error.code === 'temporarily_unavailable';
+      if (!isOurs && !ctx.state.isAdmitted) setHeaders(ctx.res, limiter.take(contextOf(ctx).tenant.id));
+      throw error;
+    }
   };
 }

@@ -12,6 +12,8 @@ export type RequestState = {
   /** Set once the tenant is known. Authorization and idempotency replace it with a context that has more members. */
   context?: RequestContext;
   operation?: string;
+  /** The request has passed the checks of token and scope, and its tenant's limit counts it. */
+  isAdmitted?: boolean;
   params?: unknown;
   input?: RequestInput;
 };

@@ -50,7 +50,7 @@ export async function startAccountsServer(
       pendingMigrations: async () => [],
       probeTemporal: async () => true,
     }),
-    rateLimits: { tenant: undefined, address: undefined },
+    rateLimits: { address: undefined, tenant: undefined, anonymous: undefined, refused: undefined },
     config: {
       nodeEnv: 'test',
       ...addresses,

@@ -149,6 +149,8 @@ describe('problems', () => {
       {
         rateLimits: {
           tenant: undefined,
+          anonymous: undefined,
+          refused: undefined,
           address: createRateLimiter({ name: 'address', points: 1, counts: countAlone() }),
         },
       },

@@ -80,7 +80,7 @@ export async function startTestServer(
       pendingMigrations: async () => [],
       probeTemporal: async () => true,
     }),
-    rateLimits: { tenant: undefined, address: undefined },
+    rateLimits: { address: undefined, tenant: undefined, anonymous: undefined, refused: undefined },
     config: { ...TEST_CONFIG, ...config },
     logger,
     ...dependencies,
