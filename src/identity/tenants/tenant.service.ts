@@ -28,6 +28,9 @@ export type { AddressMismatch, TenantRecord } from './tenant.ts';
 /** Milliseconds for which a process caches a tenant's row. Every process therefore applies a change within a second. */
 const TENANT_LIFETIME = 1_000;
 
+/** While a row cannot be read, or not soon, its last reading serves. A suspension also ends all tokens, by their feed. */
+const STALE = { most: 5_000, patience: 250 };
+
 const KEPT = 20_000;
 
 /** The audit log shows the values of these fields. */
@@ -63,6 +66,7 @@ export function createTenantService({
   const bySlug = createShortLivedCache({
     load: (slug) => store.find(database, { slug }),
     lifetime: TENANT_LIFETIME,
+    stale: STALE,
     limit: KEPT,
     keep: (tenant) => tenant !== undefined,
   });
@@ -144,7 +148,10 @@ export function createTenantService({
     /** Returns all tenants, oldest first. */
     list: (): Promise<TenantRecord[]> => store.list(database),
 
-    /** Returns the tenant with this slug, at most 1 s old; undefined when it does not exist. */
+    /**
+     * Returns the tenant with this slug, at most 1 s old, or 5 s while it cannot be read; undefined when it does not
+     * exist. `evenOld`: of any age while it cannot be read.
+     */
     bySlug: async (slug: string, { evenOld = false } = {}): Promise<Tenant | undefined> => {
       if (!isSlug(slug)) return undefined;
       const record = await (evenOld ? bySlug.getOrOld(slug) : bySlug.get(slug));

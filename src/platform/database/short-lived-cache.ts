@@ -3,13 +3,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createBoundedCache } from '../bounded-cache.ts';
 
-/** Milliseconds to wait for the database before an old value is used. */
-const PATIENCE = 1_000;
+/**
+ * Milliseconds. `most`: the greatest age of a value that is used because no newer one can be read. `patience`: the
+ * longest wait for a newer one.
+ */
+export type Staleness = { readonly most: number; readonly patience: number };
+
+/** What `getOrOld` allows. */
+const ANY_AGE: Staleness = { most: Number.POSITIVE_INFINITY, patience: 1_000 };
+
+type Known<Value> = { readonly value: Value; readonly at: number };
 
 /**
  * Creates a cache. Concurrent callers without a cached value share one load.
- * @param load reads the value of a key; its error reaches every caller and is not kept
+ * @param load reads the value of a key; its error reaches every caller that gets no stale value, and is not kept
  * @param lifetime milliseconds for which a value is used
+ * @param stale by default `get` uses no value beyond its lifetime
  * @param limit greatest number of entries; the least recently read entry is removed first
  * @param keep decides whether a value is kept; by default every value
  * @param now a monotonic clock in milliseconds
@@ -17,64 +26,75 @@ const PATIENCE = 1_000;
 export function createShortLivedCache<Value>({
   load,
   lifetime,
+  stale,
   limit,
   keep = () => true,
   now = () => performance.now(),
 }: {
   load: (key: string) => Promise<Value>;
   lifetime: number;
+  stale?: Staleness | undefined;
   limit: number;
   keep?: ((value: Value) => boolean) | undefined;
   now?: (() => number) | undefined;
 }) {
-  const entries = createBoundedCache<{ readonly value: Promise<Value>; readonly at: number }>({ limit });
+  const entries = createBoundedCache<{ readonly reading: Promise<Value>; readonly at: number }>({ limit });
   // The values that were read last, however old, until they are forgotten.
-  const old = createBoundedCache<{ readonly value: Value }>({ limit });
+  const old = createBoundedCache<Known<Value>>({ limit });
 
-  function read(key: string): Promise<Value> {
-    const entry = { value: load(key), at: now() };
+  const isUsable = (known: Known<Value> | undefined, allowed: Staleness | undefined): known is Known<Value> =>
+    known !== undefined && allowed !== undefined && now() - known.at < allowed.most;
+
+  const forget = (key: string): void => {
+    entries.forget(key);
+    old.forget(key);
+  };
+
+  const read = (key: string) => {
+    const entry = { reading: load(key), at: now() };
     entries.set(key, entry);
-    const drop = () => {
-      if (entries.peek(key) === entry) entries.forget(key);
-    };
-    entry.value.then((value) => {
-      if (entries.peek(key) !== entry) return;
-      if (keep(value)) {
-        old.set(key, { value });
-        return;
-      }
-      drop();
-      old.forget(key);
-    }, drop);
-    return entry.value;
-  }
+    const isCurrent = () => entries.peek(key) === entry;
+    entry.reading.then(
+      (value) => {
+        if (!isCurrent()) return;
+        if (keep(value)) old.set(key, { value, at: entry.at });
+        else forget(key);
+      },
+      // With a value that may still be used, the entry stays, and the next read begins after its lifetime.
+      () => {
+        if (isCurrent() && !isUsable(old.peek(key), stale)) entries.forget(key);
+      },
+    );
+    return entry;
+  };
 
-  /** @returns the value, at most `maxAge` milliseconds old (by default the cache's lifetime) */
-  const get = (key: string, maxAge: number = lifetime): Promise<Value> => {
-    const entry = entries.peek(key);
-    return entry !== undefined && now() - entry.at < maxAge ? entry.value : read(key);
+  /** The value at most `maxAge` old; a stale one, as far as `allowed`, when it cannot be read in time. */
+  const getWithin = (key: string, maxAge: number, allowed: Staleness | undefined): Promise<Value> => {
+    const found = entries.peek(key);
+    const { reading, at } = found !== undefined && now() - found.at < maxAge ? found : read(key);
+    const known = old.peek(key);
+    if (known?.at === at || !isUsable(known, allowed) || allowed === undefined) return reading;
+    return within(reading, allowed.patience, known.value);
   };
 
   return {
-    get,
+    /** @returns the value, at most `maxAge` milliseconds old (by default the cache's lifetime), or a stale one */
+    get: (key: string, maxAge: number = lifetime): Promise<Value> => getWithin(key, maxAge, stale),
 
     /** @returns the value; the one that was read last while the database does not answer */
-    getOrOld: async (key: string): Promise<Value> => {
-      const current = get(key);
-      const last = old.peek(key);
-      if (last === undefined) return current;
-      const answered = new AbortController();
-      const late = sleep(PATIENCE, last.value, { signal: answered.signal }).catch(() => last.value);
-      try {
-        return await Promise.race([current.catch(() => last.value), late]);
-      } finally {
-        answered.abort();
-      }
-    },
+    getOrOld: (key: string): Promise<Value> => getWithin(key, lifetime, ANY_AGE),
 
-    forget: (key: string): void => {
-      entries.forget(key);
-      old.forget(key);
-    },
+    forget,
   };
+}
+
+/** @returns what was read; `known` when the read fails or takes longer */
+async function within<Value>(reading: Promise<Value>, milliseconds: number, known: Value): Promise<Value> {
+  const answered = new AbortController();
+  const late = sleep(milliseconds, known, { signal: answered.signal }).catch(() => known);
+  try {
+    return await Promise.race([reading.catch(() => known), late]);
+  } finally {
+    answered.abort();
+  }
 }

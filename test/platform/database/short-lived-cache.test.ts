@@ -2,17 +2,25 @@
 import { describe, expect, it } from 'vitest';
 import { createShortLivedCache } from '../../../src/platform/database/short-lived-cache.ts';
 
-function create(options: { limit?: number; keep?: (value: number | undefined) => boolean } = {}) {
-  const state = { clock: 0, loads: [] as string[], failing: false };
+function create(
+  options: {
+    limit?: number;
+    keep?: (value: number | undefined) => boolean;
+    stale?: { most: number; patience: number };
+  } = {},
+) {
+  const state = { clock: 0, loads: [] as string[], failing: false, hanging: false };
   const cache = createShortLivedCache<number | undefined>({
     load: async (key) => {
       state.loads.push(key);
       if (state.failing) throw new Error('down');
+      if (state.hanging) await new Promise(() => undefined);
       return key === 'nobody' ? undefined : state.loads.length;
     },
     lifetime: 100,
     limit: options.limit ?? 10,
     keep: options.keep,
+    stale: options.stale,
     now: () => state.clock,
   });
   return { state, cache };
@@ -40,6 +48,43 @@ describe('a short-lived cache', () => {
     expect(await cache.get('nobody')).toBeUndefined();
     await cache.get('nobody');
     expect(state.loads).toEqual(['a', 'a', 'nobody', 'nobody']);
+  });
+
+  it('serves what it knows while it cannot be read, until that is too old', async () => {
+    const { state, cache } = create({ stale: { most: 1_000, patience: 60_000 } });
+    expect(await cache.get('a')).toBe(1);
+    state.failing = true;
+    state.clock = 100;
+    expect(await Promise.all([cache.get('a'), cache.get('a')])).toEqual([1, 1]);
+    state.clock = 199;
+    expect(await cache.get('a')).toBe(1);
+    // One read in a lifetime, and of what was never read the error.
+    expect(state.loads).toHaveLength(2);
+    await expect(cache.get('b')).rejects.toThrow('down');
+    state.clock = 1_000;
+    await expect(cache.get('a')).rejects.toThrow('down');
+    state.failing = false;
+    expect(await cache.get('a')).toBe(state.loads.length);
+  });
+
+  it('serves what it knows when the read takes long, and the new value after it', async () => {
+    const { state, cache } = create({ stale: { most: 1_000, patience: 1 } });
+    expect(await cache.get('a')).toBe(1);
+    state.hanging = true;
+    state.clock = 100;
+    expect(await cache.get('a')).toBe(1);
+    state.hanging = false;
+    state.clock = 200;
+    expect(await cache.get('a', 0)).toBe(3);
+    expect(await cache.get('a')).toBe(3);
+  });
+
+  it('forgets what it could serve stale', async () => {
+    const { state, cache } = create({ stale: { most: 1_000, patience: 1 } });
+    await cache.get('a');
+    cache.forget('a');
+    state.failing = true;
+    await expect(cache.get('a')).rejects.toThrow('down');
   });
 
   it('never holds more than its limit', async () => {
