@@ -176,7 +176,7 @@ export function createTokenExchangeService({
 
   /** Issues and records the token in one transaction, unless one of its parents has ended. */
   const exchange = (context: RequestContext, asked: Asked, issue: AccessTokenIssuer) =>
-    database.transaction({}, async (unit) => {
+    database.transaction({ tenant: context.tenant }, async (unit) => {
       const { actor, subject, request } = asked;
       const usable = await delegations.findForExchange(unit, context.tenant, {
         subject: { issuer: subject.issuer, sub: subject.sub },

@@ -69,7 +69,7 @@ export function createIntrospectionService({
   }
 
   const revokeAccessToken = (context: RequestContext, client: Client, claims: SignedClaims) =>
-    database.transaction({}, async (unit) => {
+    database.transaction({ tenant: context.tenant }, async (unit) => {
       const { jti, sub, client_id } = claims;
       await revocations.endTokens(unit, context.tenant.id, [jti]);
       const { kind, agentId = sub } = principalOf(claims);
@@ -80,7 +80,7 @@ export function createIntrospectionService({
 
   /** Ends the family, and the access tokens that were issued with its refresh tokens (RFC 7009 §2.1). */
   const revokeRefreshToken = (context: RequestContext, client: Client, token: StoredRefreshToken) =>
-    database.transaction({}, async (unit) => {
+    database.transaction({ tenant: context.tenant }, async (unit) => {
       const ended = await refreshTokens.endFamily(unit, token.familyId, 'revoked');
       if (ended.length === 0) return;
       await tokens.endAccessTokensOf(unit, ended);

@@ -6,7 +6,13 @@ import { checkOut, endConnections } from './client.ts';
 import { createModels, type Model } from './model.ts';
 import { createStatementNames } from './statement-names.ts';
 import type { Table } from './table.ts';
-import { type Queryable, queryPool, runTransaction, type Transaction } from './transaction.ts';
+import {
+  type Queryable,
+  queryPool,
+  runTransaction,
+  type Transaction,
+  type TransactionContext,
+} from './transaction.ts';
 import { createTurns } from './turns.ts';
 
 const { types } = pg;
@@ -44,7 +50,7 @@ const LIMITS = {
 
 export type DatabaseOptions = {
   readonly url: string;
-  /** The most connections; transactions may use half of them. */
+  /** The most connections; transactions may use half of them, and those of one tenant all but one of that half. */
   readonly pool: number;
   readonly applicationName: string;
   /** Receives the error of an idle connection that broke; the pool replaces the connection. */
@@ -76,12 +82,12 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
   const models = createModels(sequelize);
   const names = createStatementNames({ limit: NAMED_STATEMENTS });
   // A transaction may wait for locks or for a slow request, so half of the pool is reserved for single statements.
-  const turns = createTurns({ limit: Math.max(1, Math.floor(size / 2)), patience: turn });
+  const limit = Math.max(1, Math.floor(size / 2));
+  // One turn is left to the other tenants.
+  const turns = createTurns({ limit, share: () => Math.max(1, limit - 1), patience: turn });
   const connections = { pool, sequelize, models, names, turns };
-  const transaction = <T>(
-    context: { transaction?: Transaction | undefined },
-    work: (transaction: Transaction) => Promise<T>,
-  ) => runTransaction(connections, context.transaction, work);
+  const transaction = <T>(context: TransactionContext, work: (transaction: Transaction) => Promise<T>) =>
+    runTransaction(connections, context, work);
   return {
     pool,
     sequelize,

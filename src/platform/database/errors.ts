@@ -21,7 +21,7 @@ const NOT_NOW_NETWORK = new Set([
 ]);
 
 const NOT_NOW_TEXT =
-  /Connection terminated|^timeout expired$|timeout exceeded when (trying to connect|waiting for a turn)|Client has encountered a connection error|Query read timeout|pool after calling end|not queryable/i;
+  /Connection terminated|^timeout expired$|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout|pool after calling end|not queryable/i;
 
 /** @returns the SQLSTATE of an error of the driver or of Sequelize, if it has one */
 export function sqlState(error: unknown): string | undefined {

@@ -42,27 +42,25 @@ export async function queryPool<Row extends object>(
   }
 }
 
+/** The transaction that a request already has, and the tenant to which a new one counts. */
+export type TransactionContext = {
+  readonly transaction?: Transaction | undefined;
+  readonly tenant?: { readonly id: string } | undefined;
+};
+
 /**
- * Runs `work` between BEGIN and COMMIT on one client, or inside `joined` when the request already has a transaction.
+ * Runs `work` between BEGIN and COMMIT on one client, or inside the transaction that the request already has.
  */
 export async function runTransaction<T>(
   connections: Connections,
-  joined: Transaction | undefined,
+  { transaction: joined, tenant }: TransactionContext,
   work: (transaction: Transaction) => Promise<T>,
 ): Promise<T> {
   if (joined !== undefined) return work(joined);
-  const { turns } = connections;
   try {
-    await turns.take();
+    return await connections.turns.run(tenant?.id, () => begin(connections, work));
   } catch (error) {
     throw translateDatabaseError(error);
-  }
-  try {
-    return await begin(connections, work);
-  } catch (error) {
-    throw translateDatabaseError(error);
-  } finally {
-    turns.giveBack();
   }
 }
 

@@ -1,49 +1,106 @@
-// Limits how many pieces of work run concurrently. Further work waits in order of arrival, at most for `patience`.
+// Limits how much work runs concurrently, in all and for one owner. Further work waits in memory: in order of arrival for
+// each owner, and the owners take turns.
+import { ServiceError } from '../errors/service-error.ts';
+
+type Begin = () => void;
 
 /**
- * @param limit of concurrent work
- * @param patience milliseconds to wait for a turn
+ * @param options.limit of concurrent work
+ * @param options.share limit of concurrent work of one owner, now; work without an owner has no share
+ * @param options.queue the most waiting work of one owner; more is refused
+ * @param options.patience milliseconds to wait for a turn
+ * @param options.isPaced lets waiting work begin in a later turn of the event loop, so that other events come first
  */
-export function createTurns({ limit, patience }: { limit: number; patience: number }) {
-  const waiting = new Set<() => void>();
-  let running = 0;
+export function createTurns({
+  limit = Number.POSITIVE_INFINITY,
+  share = () => limit,
+  queue: longest = Number.POSITIVE_INFINITY,
+  patience,
+  isPaced = false,
+}: {
+  limit?: number;
+  share?: (() => number) | undefined;
+  queue?: number;
+  patience: number;
+  isPaced?: boolean;
+}) {
+  const queues = new Map<string | undefined, Set<Begin>>();
+  const running = new Map<string | undefined, number>();
+  let total = 0;
 
-  function join(): Promise<void> {
+  const mayBegin = (owner: string | undefined): boolean =>
+    total < limit && (owner === undefined || (running.get(owner) ?? 0) < share());
+
+  const count = (owner: string | undefined, change: 1 | -1): void => {
+    const now = (running.get(owner) ?? 0) + change;
+    total += change;
+    if (now === 0) running.delete(owner);
+    else running.set(owner, now);
+  };
+
+  function join(owner: string | undefined): Promise<void> {
+    const queue = queues.get(owner) ?? new Set();
+    if (queue.size >= longest) return Promise.reject(tooMany());
+    queues.set(owner, queue);
     return new Promise((resolve, reject) => {
       const begin = () => {
         clearTimeout(timer);
         resolve();
       };
       const timer = setTimeout(() => {
-        waiting.delete(begin);
-        reject(new Error('timeout exceeded when waiting for a turn'));
+        leave(owner, begin);
+        reject(tooMany());
       }, patience);
-      waiting.add(begin);
+      queue.add(begin);
     });
+  }
+
+  function leave(owner: string | undefined, begin: Begin): void {
+    const queue = queues.get(owner);
+    queue?.delete(begin);
+    if (queue?.size === 0) queues.delete(owner);
+  }
+
+  /** Gives a free turn to the owner that has waited longest for one. */
+  function next(): void {
+    for (const [owner, queue] of queues) {
+      const [begin] = queue;
+      if (begin === undefined || !mayBegin(owner)) continue;
+      queues.delete(owner);
+      queues.set(owner, queue);
+      leave(owner, begin);
+      count(owner, 1);
+      if (isPaced) setImmediate(begin);
+      else begin();
+      return;
+    }
   }
 
   return {
     limit,
-    waiting: () => waiting.size,
+    waiting: () => [...queues.values()].reduce((sum, { size }) => sum + size, 0),
     /**
-     * Takes a turn; `giveBack` must follow. Returns undefined when a turn is free, so that the caller need not wait.
+     * Runs work when its owner has a turn.
+     * @throws ServiceError `temporarily_unavailable` when no turn came in time, or too much work of the owner waits
      */
-    take(): Promise<void> | undefined {
-      if (running >= limit) return join();
-      running += 1;
-      return undefined;
-    },
-    /** Gives the turn to the work that has waited longest. */
-    giveBack(): void {
-      const [next] = waiting;
-      if (next === undefined) {
-        running -= 1;
-        return;
+    async run<T>(owner: string | undefined, work: () => Promise<T>): Promise<T> {
+      if (mayBegin(owner)) count(owner, 1);
+      else await join(owner);
+      try {
+        return await work();
+      } finally {
+        count(owner, -1);
+        next();
       }
-      waiting.delete(next);
-      next();
     },
   };
 }
 
 export type Turns = ReturnType<typeof createTurns>;
+
+function tooMany(): ServiceError {
+  return new ServiceError('temporarily_unavailable', {
+    detail: 'Too many requests wait for the same. Try again.',
+    retryAfterSeconds: 1,
+  });
+}

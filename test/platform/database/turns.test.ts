@@ -1,0 +1,58 @@
+// Turns: how many pieces of work run at once, in all and for one owner, and who is next.
+import { describe, expect, it } from 'vitest';
+import { createTurns } from '../../../src/platform/database/turns.ts';
+
+/** Work that stays under way until it is let go. */
+function createWork() {
+  const begun: string[] = [];
+  const ends: (() => void)[] = [];
+  const work = (name: string) => () =>
+    new Promise<void>((resolve) => {
+      begun.push(name);
+      ends.push(resolve);
+    });
+  const endOne = async () => {
+    ends.shift()?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  return { begun, work, endOne };
+}
+
+describe('turns', () => {
+  it('leave a place to other owners, and let the owners take turns', async () => {
+    const turns = createTurns({ limit: 3, share: () => 2, patience: 60_000 });
+    const { begun, work, endOne } = createWork();
+    const all = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].map((name) =>
+      turns.run(name.charAt(0), work(name)),
+    );
+    expect(begun).toEqual(['a1', 'a2', 'b1']);
+    expect(turns.waiting()).toBe(4);
+    while (turns.waiting() > 0) await endOne();
+    expect(begun).toEqual(['a1', 'a2', 'b1', 'a3', 'b2', 'c1', 'a4']);
+    for (let n = 0; n < all.length; n += 1) await endOne();
+    await Promise.all(all);
+    expect(turns.waiting()).toBe(0);
+  });
+
+  it('bound work without an owner by the limit only', async () => {
+    const turns = createTurns({ limit: 3, share: () => 1, patience: 60_000 });
+    const { begun, work, endOne } = createWork();
+    const all = ['1', '2', '3', '4'].map((name) => turns.run(undefined, work(name)));
+    expect(begun).toEqual(['1', '2', '3']);
+    for (let n = 0; n < all.length; n += 1) await endOne();
+    await Promise.all(all);
+  });
+
+  it('refuse what would wait behind too much, and what has waited too long', async () => {
+    const turns = createTurns({ share: () => 1, queue: 1, patience: 20 });
+    const { work, endOne } = createWork();
+    const first = turns.run('a', work('a1'));
+    const second = turns.run('a', work('a2'));
+    const refusal = expect.objectContaining({ code: 'temporarily_unavailable', retryAfterSeconds: 1 });
+    await expect(turns.run('a', work('a3'))).rejects.toEqual(refusal);
+    await expect(second).rejects.toEqual(refusal);
+    await endOne();
+    await first;
+    expect(await turns.run('a', async () => 'served')).toBe('served');
+  });
+});
