@@ -39,6 +39,7 @@ export function createEventRoutes({
       description:
         'Accepted means durable: the events and their deliveries are committed. A known `event_id` with the same content gets the first answer. The members of an array are judged one by one, so that a wrong one is refused in `results` without its neighbours.',
       idempotent: true,
+      sharesStatements: true,
       request: { body: publishBody, examples: PUBLICATIONS },
       responses: {
         202: {

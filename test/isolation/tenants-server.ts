@@ -101,6 +101,8 @@ export async function startTenants(
   await createSealing(database, config).sealAll();
   return {
     routes: api.routes,
+    /** The address of the database. */
+    url,
     owner,
     stranger,
     close: async () => {

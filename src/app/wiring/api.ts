@@ -123,6 +123,7 @@ export function wireApi(platform: Platform) {
     directAttempts,
     authorize: (route: Route) => authorize(route, tokens.authenticate, dpop),
     rateLimits: limits.rateLimits,
+    turns: limits.turns,
     measure: measureRequests({ registry: platform.registry, routes }),
     /** Writes the counts that are still in memory. Called before the platform closes. */
     close: async () => {

@@ -20,6 +20,7 @@ import { limitAddress, limitRefused, limitTenant, type RateLimits } from './rate
 import { identifyRequest } from './request-id.ts';
 import type { Middleware, RequestState } from './request-state.ts';
 import { readTarget } from './request-target.ts';
+import type { RequestTurns } from './request-turns.ts';
 import type { Route } from './route.ts';
 import { createRouter } from './router.ts';
 import { answerSystemRoutes } from './system-routes.ts';
@@ -44,6 +45,8 @@ export type AppDependencies = {
   readonly logger: Logger;
   readonly measure?: Middleware | undefined;
   readonly rateLimits: RateLimits;
+  /** Without it, a tenant's concurrent requests are not bounded. */
+  readonly turns?: RequestTurns | undefined;
   readonly tracing?: Tracing | undefined;
 };
 
@@ -76,15 +79,15 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     locateTenant(createTenantLocator(config)),
     limitAddress(rateLimits),
     resolveTenant(tenants.bySlug),
-    limitRefused(rateLimits),
+    limitRefused(rateLimits, dependencies.turns),
     ...createRouter(routes, (route) => [
       allowAnyOrigin(route),
       refuseSuspended(route),
       authorize(route), // 401, 403
+      limitTenant(route, rateLimits), // 429
       findTarget(route), // 404
       guardRequest(route), // 415, 413, 400
       respond(route, perform(route)), // idempotency: 422, 409; then the handler
-      limitTenant(route, rateLimits), // 429
     ]),
   ];
   const app = new Koa<RequestState>({ env: config.nodeEnv });
@@ -96,12 +99,13 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   return app;
 }
 
-function createPerform({ database, config }: AppDependencies): (route: Route) => Perform {
+function createPerform({ database, config, turns }: AppDependencies): (route: Route) => Perform {
   const checked = config.nodeEnv !== 'production';
   return (route) => {
     const contract = checked ? createContract(route, { errors: config.nodeEnv === 'test' }) : undefined;
     const perform = runHandler(route, contract);
-    if (!route.idempotent) return perform;
-    return keepAnswers(route, perform, { database, keyed: runKeyedHandler(route, contract) });
+    const keyed = runKeyedHandler(route, contract);
+    const whole = route.idempotent ? keepAnswers(route, perform, { database, keyed }) : perform;
+    return turns?.bound(route, whole) ?? whole;
   };
 }

@@ -6,6 +6,7 @@ import { isReadableAnywhere } from './cors.ts';
 import type { LimitCounts } from './limit-counts.ts';
 import { describeLimit, setHeaders } from './rate-limit-headers.ts';
 import { contextOf, type Middleware } from './request-state.ts';
+import type { RequestTurns } from './request-turns.ts';
 import { type Route, takesToken } from './route.ts';
 
 const WINDOW_SECONDS = 60;
@@ -105,16 +106,27 @@ export function limitTenant(route: Route, { tenant, anonymous }: RateLimits): Mi
   };
 }
 
-/** Limits the requests to one tenant that are refused before `limitTenant` has admitted them. */
-export function limitRefused({ refused: limiter }: RateLimits): Middleware {
-  if (limiter === undefined) return (_ctx, next) => next();
+/**
+ * Limits the requests to one tenant that are refused before `limitTenant` has admitted them.
+ * @param turns lets the refusal wait for a turn of the tenant, so that a stranger's next request comes later
+ */
+export function limitRefused(
+  { refused: limiter }: RateLimits,
+  turns?: Pick<RequestTurns, 'take'> | undefined,
+): Middleware {
   return async (ctx, next) => {
     try {
       await next();
     } catch (error) {
-      const isOurs = !(error instanceof ServiceError) || error.code === 'temporarily_unavailable';
-      if (!isOurs && !ctx.state.isAdmitted) setHeaders(ctx.res, limiter.take(contextOf(ctx).tenant.id));
+      if (ctx.state.isAdmitted || !isFaultOfCaller(error)) throw error;
+      const { id } = contextOf(ctx).tenant;
+      await turns?.take(id, () => Promise.resolve());
+      if (limiter !== undefined) setHeaders(ctx.res, limiter.take(id));
       throw error;
     }
   };
+}
+
+function isFaultOfCaller(error: unknown): boolean {
+  return error instanceof ServiceError && error.code !== 'temporarily_unavailable';
 }

@@ -6,6 +6,7 @@ import { countRefusals } from './limit.metrics.ts';
 import * as limitCountsStore from './limit-counts.store.ts';
 import { createLimitCounts } from './limit-counts.ts';
 import { createRateLimiter, createRateLimits } from './rate-limit.ts';
+import { createRequestTurns } from './request-turns.ts';
 
 export type Limits = ReturnType<typeof wireLimits>;
 
@@ -14,6 +15,7 @@ export function wireLimits({ config, database, log, registry }: Platform) {
   const counts = createLimitCounts({ database, log });
   return {
     rateLimits: createRateLimits(config.rateLimit, counts, onRefused),
+    turns: createRequestTurns({ connections: config.databasePool }),
     limitRate: (name: string, points: number) => createRateLimiter({ name, points, counts, onRefused }),
     /** @param points failures that are allowed in a minute; 0 turns the limit off */
     limitFailures: (prefix: string, points: number) =>

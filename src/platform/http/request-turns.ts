@@ -1,0 +1,78 @@
+// Shares a process among tenants: bounds the requests of one tenant that are worked on concurrently, and those that use
+// the database for long. The further requests wait in this process, after their bodies have been read. Concurrent changes
+// of one row would wait for each other in the database, so they run one after the other.
+import { createTurns } from '../database/turns.ts';
+import type { Perform } from './handler.ts';
+import type { Context } from './request-state.ts';
+import type { Route } from './route.ts';
+
+/** Waiting requests, and milliseconds to wait. A request waits for a row as long as a statement would for its lock. */
+const ROW = { queue: 100, patience: 2_000 };
+const DATABASE = { queue: 1_000, patience: 10_000 };
+const PROCESS = { patience: 30_000, isPaced: true };
+
+/**
+ * The most requests of one tenant that are worked on: many share their statements, few let requests of another tenant
+ * through soon. Milliseconds that a tenant counts as present after its last request.
+ */
+const AT_WORK = { alone: 256, beside: 8 };
+const PRESENCE = 1_000;
+
+/**
+ * @param options.connections of the pool; the requests of one tenant that change or list things may use half of them
+ * @param options.now a monotonic clock in milliseconds
+ */
+export function createRequestTurns({
+  connections,
+  now = () => performance.now(),
+}: {
+  connections: number;
+  now?: (() => number) | undefined;
+}) {
+  const rows = createTurns({ ...ROW, share: () => 1 });
+  const database = createTurns({ ...DATABASE, share: () => Math.max(1, Math.floor(connections / 2)) });
+  const atWork = createTurns({
+    ...PROCESS,
+    share: () => (now() - changedAt < PRESENCE ? AT_WORK.beside : AT_WORK.alone),
+  });
+  let latest: string | undefined;
+  /** When a request was of another tenant than the request before. */
+  let changedAt = Number.NEGATIVE_INFINITY;
+
+  function take<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
+    if (latest !== undefined && latest !== tenantId) changedAt = now();
+    latest = tenantId;
+    return atWork.run(tenantId, work);
+  }
+
+  return {
+    /** Runs work when the tenant has a turn. */
+    take,
+
+    /** Wraps the work of a route. */
+    bound: (route: Route, perform: Perform): Perform => {
+      const isManagement = route.scope !== null && route.scope !== 'openid' && !route.sharesStatements;
+      return (ctx, context) => {
+        const { id } = context.tenant;
+        const work = () => take(id, () => perform(ctx, context));
+        if (!isManagement) return work();
+        const row = rowOf(route, ctx);
+        const inDatabase = () => database.run(id, work);
+        return row === undefined ? inDatabase() : rows.run(`${id}:${row}`, inDatabase);
+      };
+    },
+  };
+}
+
+export type RequestTurns = ReturnType<typeof createRequestTurns>;
+
+/** The resource in the path, such as `agents/<id>`, if the request changes it or what belongs to it. */
+function rowOf({ method, path }: Route, { state }: Context): string | undefined {
+  if (method === 'GET' || !path.includes('/:')) return undefined;
+  const place = path.split('/').findIndex((segment) => segment.startsWith(':'));
+  return state.path
+    .split('/', place + 1)
+    .slice(place - 1)
+    .join('/')
+    .toLowerCase();
+}

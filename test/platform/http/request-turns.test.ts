@@ -1,0 +1,76 @@
+// Turns of requests: how many of a tenant are worked on beside those of others, and which wait for each other.
+import { expect, it } from 'vitest';
+import type { Perform } from '../../../src/platform/http/handler.ts';
+import { createRequestTurns } from '../../../src/platform/http/request-turns.ts';
+import { defineRoute } from '../../../src/platform/http/route.ts';
+import { tenantNamed } from './test-server.ts';
+
+const CONNECTIONS = 10;
+
+function open() {
+  const state = { now: 0 };
+  const turns = createRequestTurns({ connections: CONNECTIONS, now: () => state.now });
+  const begun: string[] = [];
+  const ends: (() => void)[] = [];
+  const perform: Perform = (_, { tenant }) =>
+    new Promise((resolve) => {
+      begun.push(tenant.slug);
+      ends.push(() => resolve({ status: 200 }));
+    });
+  const send = (slug: string, method: 'GET' | 'PATCH', path: string, place = path) => {
+    const route = defineRoute({
+      method,
+      path,
+      operationId: 'x',
+      summary: 'x',
+      tag: 'x',
+      scope: path === '/open' ? null : 'agents:write',
+      responses: {},
+      handler: () => ({ status: 200 }),
+    });
+    const ctx = { state: { path: place } } as Parameters<Perform>[0];
+    void turns.bound(route, perform)(ctx, { tenant: tenantNamed(slug) } as Parameters<Perform>[1]);
+  };
+  /** How many requests of a tenant have begun. */
+  const count = (slug: string) => begun.filter((one) => one === slug).length;
+  const endOne = async () => {
+    ends.shift()?.();
+    for (let n = 0; n < 2; n += 1) await new Promise((resolve) => setImmediate(resolve));
+  };
+  return { state, send, count, endOne };
+}
+
+it('a tenant that is alone has many at work, beside another one few', async () => {
+  const { state, send, count, endOne } = open();
+  for (let n = 0; n < 50; n += 1) send('demo', 'GET', '/open');
+  expect(count('demo')).toBe(50);
+  send('acme', 'GET', '/open');
+  expect(count('acme')).toBe(1);
+  for (let n = 0; n < 20; n += 1) send('demo', 'GET', '/open');
+  for (let n = 0; n < 20; n += 1) send('acme', 'GET', '/open');
+  expect([count('demo'), count('acme')]).toEqual([50, 8]);
+  for (let n = 0; n < 42; n += 1) await endOne();
+  expect(count('demo')).toBe(50);
+  await endOne();
+  expect(count('demo')).toBe(51);
+  state.now = 1_001;
+  send('acme', 'GET', '/open');
+  expect(count('acme')).toBe(9);
+});
+
+it('changes of one resource run one after the other, and no tenant has more than half of the connections', async () => {
+  const { send, count, endOne } = open();
+  const path = '/agents/:id/keys/:key_id';
+  send('demo', 'PATCH', path, '/agents/1/keys/1');
+  send('demo', 'PATCH', path, '/agents/1/keys/2');
+  expect(count('demo')).toBe(1);
+  send('acme', 'PATCH', path, '/agents/1/keys/1');
+  expect(count('acme')).toBe(1);
+  send('demo', 'GET', path, '/agents/1/keys/1');
+  for (const n of [2, 3, 4, 5, 6]) send('demo', 'PATCH', path, `/agents/${n}/keys/1`);
+  expect(count('demo')).toBe(CONNECTIONS / 2);
+  send('demo', 'GET', '/open');
+  expect(count('demo')).toBe(CONNECTIONS / 2 + 1);
+  await endOne();
+  expect(count('demo')).toBe(CONNECTIONS / 2 + 2);
+});
