@@ -22,7 +22,9 @@ export type FailureCounter = {
 
 const NO_SECRET = { id: '', hash: Buffer.alloc(32) };
 
-const CLIENT_ID = /^[0-9a-f-]{36}$/i;
+/** The parts of all client ids under which the failures from one address are counted, and those of unknown clients. */
+const BUCKETS = 256;
+const UNKNOWN = 16;
 
 /**
  * Authenticates clients by HTTP Basic (RFC 6749 §2.3.1) or a signed assertion (RFC 7523). A request uses one of them.
@@ -82,9 +84,10 @@ export function createClientAuthenticationService({
     error = clientRefused(),
   ): Promise<ServiceError> {
     const { blocked } = await failures.failed(failureKey(context, clientId));
-    // Failures of unknown clients are counted too, so that their answer takes as long. The name contains the tenant, so
-    // that failures at another tenant with the same client id are counted separately.
-    const name = `${context.tenant.id}:${nameOf(clientId)}`;
+    // Failures of unknown clients are counted too, so that their answer takes as long, and together, so that made-up ids
+    // cannot fill the table. The name contains the tenant, so that failures at another tenant with the same client id
+    // are counted separately.
+    const name = `${context.tenant.id}:${client?.id ?? `unknown-${bucketOf(clientId) % UNKNOWN}`}`;
     const episode = blocked === undefined ? await bruteForce.failed(name) : undefined;
     if (blocked !== undefined) await bruteForce.goesOn(name);
     if (client !== undefined) {
@@ -164,11 +167,14 @@ function checkClientId(sent: string | undefined, clientId: string): void {
   }
 }
 
-/** Returns the key under which failures are counted: client id and address. All malformed client ids share one key. */
+/**
+ * Returns the key under which failures are counted: a part of all client ids, and the address. Known and unknown clients
+ * share the parts, so that neither made-up ids can fill the table nor an answer tells which ids exist.
+ */
 function failureKey({ tenant, address }: RequestContext, clientId: string): string {
-  return `${tenant.id}:${nameOf(clientId)}:${addressGroup(address)}`;
+  return `${tenant.id}:${bucketOf(clientId)}:${addressGroup(address)}`;
 }
 
-function nameOf(clientId: string): string {
-  return CLIENT_ID.test(clientId) ? clientId.toLowerCase() : 'malformed';
+function bucketOf(clientId: string): number {
+  return hashSecret(clientId.toLowerCase()).readUInt32BE() % BUCKETS;
 }

@@ -344,3 +344,29 @@ describe('failures of a client', () => {
     expect(await audited('192.0.2.40')).toEqual([]);
   });
 });
+
+describe('made-up client ids', () => {
+  const rowsOf = async (address: string) => {
+    const { rows } = await test.database.query<{ count: number }>(
+      `SELECT count(*)::int AS count FROM rate_limits WHERE key LIKE '%' || $1 OR key LIKE '%:unknown-%'`,
+      [address],
+    );
+    return rows[0]?.count ?? 0;
+  };
+
+  it('cannot fill the table of counts, and are answered as existing ones', async () => {
+    const address = '198.51.100.77';
+    const codes = new Map<string, number>();
+    const attempt = async () => {
+      const { code } = (await ask(basic(crypto.randomUUID(), 'wrong'), address).catch(
+        (error: unknown) => error,
+      )) as { code: string };
+      codes.set(code, (codes.get(code) ?? 0) + 1);
+    };
+    for (let round = 0; round < 60; round += 1) await Promise.all(Array.from({ length: 10 }, attempt));
+    expect([...codes.keys()].sort()).toEqual(expect.arrayContaining(['invalid_client']));
+    // A part of all ids each, and two rows for each part of the unknown ones.
+    expect(await rowsOf(address)).toBeLessThanOrEqual(256 + 2 * 16);
+    expect(await ask(demo.authorization, address)).toMatchObject({ answer: { token_type: 'Bearer' } });
+  });
+});
