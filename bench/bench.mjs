@@ -2,6 +2,7 @@
 // `npm run bench -- deliveries`: deliveries a second, from the publish call to the receiver; --rate 50 for their latency, --mode all;
 // --receiver away: it answers 503 for 3 s; --receiver first: it refuses the first attempt of each delivery, with Retry-After: 1.
 // `npm run bench -- challenge-expiry --rate 1000 --seconds 60`: what a minute of challenges costs Temporal; takes two minutes longer.
+// `npm run bench -- abuse`: what a quiet tenant waits while another one abuses each kind of route; takes two minutes.
 // `npm run bench -- compare ../before . deliveries --rate 50 --rounds 3`: two clones in turn. --json prints figures for programs.
 // Figures of one machine mean nothing elsewhere: read the ratios. Bounded in time; everything stays on loopback.
 import { parseArgs } from 'node:util';
@@ -24,7 +25,7 @@ const { positionals, values } = parseArgs({
     json: { type: 'boolean', default: false },
   },
 });
-const SCENARIOS = ['tokens', 'challenges', 'deliveries', 'challenge-expiry'];
+const SCENARIOS = ['tokens', 'challenges', 'deliveries', 'challenge-expiry', 'abuse'];
 if (positionals[0] === 'compare') {
   await compareClones(positionals.slice(1, 3), positionals.slice(3));
   process.exit(0);
@@ -51,7 +52,10 @@ const options = {
 await prepare({ build: true });
 const say = (figures, describe) =>
   process.stdout.write(`${values.json ? JSON.stringify(figures) : describe(figures)}\n`);
-if (scenario === 'deliveries') {
+if (scenario === 'abuse') {
+  const { measureAbuse, describeAbuse } = await import('./abuse.mjs');
+  say(await measureAbuse(options), describeAbuse);
+} else if (scenario === 'deliveries') {
   const { measureDeliveries } = await import('./deliveries.mjs');
   say(await measureDeliveries(options), describeDeliveries);
 } else if (scenario === 'challenge-expiry') {

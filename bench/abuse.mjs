@@ -1,0 +1,302 @@
+// `npm run bench -- abuse`: what a quiet tenant waits while another one abuses each kind of route, as a ratio to what it waits alone.
+// The quiet tenant sends a few requests a second of every kind; the other one as many as its connections carry.
+import { execFileSync, fork, spawn } from 'node:child_process';
+import { createPrivateKey, generateKeyPairSync, randomBytes, randomUUID, sign } from 'node:crypto';
+import { once } from 'node:events';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { Agent, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { buildPayloadOfResponse } from './payload.mjs';
+
+const SELF = fileURLToPath(import.meta.url);
+const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
+const JSON_TYPE = { 'content-type': 'application/json' };
+const FORM_TYPE = { 'content-type': 'application/x-www-form-urlencoded' };
+
+/** Milliseconds between two requests of a connection of the quiet tenant, which has two of them. */
+const PAUSE = 10;
+
+/** A request of each kind; `n` counts the requests of a connection. */
+const KINDS = {
+  'key set': () => ({ method: 'GET', path: '/.well-known/jwks.json' }),
+  tokens: ({ authorization }) => ({
+    path: '/oauth/token',
+    headers: { authorization, ...FORM_TYPE },
+    body: 'grant_type=client_credentials&scope=openid',
+  }),
+  'wrong secrets': ({ clientId }) => ({
+    path: '/oauth/token',
+    headers: { authorization: basic(clientId, 'wrong'), ...FORM_TYPE },
+    body: 'grant_type=client_credentials',
+  }),
+  challenges: ({ fingerprint }) => ({
+    path: '/auth/agent/challenge',
+    headers: JSON_TYPE,
+    body: JSON.stringify({ key_fingerprint: fingerprint, scope: 'openid' }),
+  }),
+  'one refresh token': ({ refreshToken }) => ({
+    path: '/oauth/token',
+    headers: FORM_TYPE,
+    body: `grant_type=refresh_token&refresh_token=${refreshToken}`,
+  }),
+  'lists of agents': ({ bearer }) => ({ method: 'GET', path: '/api/v1/agents?limit=50', headers: bearer }),
+  'new agents': ({ bearer }) => ({
+    path: '/api/v1/agents',
+    headers: { ...bearer, ...JSON_TYPE },
+    body: '{"name":"Robot"}',
+  }),
+  'changes of one agent': ({ bearer, agentId }, n) => ({
+    method: 'PATCH',
+    path: `/api/v1/agents/${agentId}`,
+    headers: { ...bearer, ...JSON_TYPE },
+    body: JSON.stringify({ name: `Robot ${n} ${randomUUID()}` }),
+  }),
+  'publishing, each with its key': ({ bearer }) => ({
+    path: '/api/v1/events',
+    headers: { ...bearer, ...JSON_TYPE, 'idempotency-key': randomUUID() },
+    body: PUBLICATION,
+  }),
+  'unknown paths': (_, n) => ({ method: 'GET', path: `/unknown/${n}` }),
+  'large bodies': () => ({
+    path: '/auth/agent/challenge',
+    headers: JSON_TYPE,
+    body: LARGE,
+  }),
+};
+
+const PUBLICATION = JSON.stringify({
+  type: 'commerce.payment.succeeded',
+  data: {
+    payment_id: 'pay-501',
+    order_id: 'o-1001',
+    amount: '12.50',
+    currency: 'EUR',
+    paid_at: '2026-01-01T00:00:00Z',
+  },
+});
+const LARGE = JSON.stringify(Object.fromEntries(Array.from({ length: 40_000 }, (_, n) => [`k${n}`, 1])));
+
+if (process.send !== undefined && process.argv[1] === SELF) serveOrders();
+
+/** @returns for each kind of abuse: p50 and p99 (ms) of the quiet tenant, their ratio to alone, and what the other one was answered */
+export async function measureAbuse({ seconds, connections }) {
+  const { startPostgres } = await import('../dist/src/app/local/postgres.js');
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'));
+  await chmod(folder, 0o755);
+  const postgres = await startPostgres({
+    dataDir: folder,
+    log: (line) => process.stderr.write(`${line}\n`),
+  });
+  const children = [];
+  const { end } = await import('./service.mjs');
+  try {
+    const { port, quiet, loud } = await startService(postgres.url, children);
+    const [quietLoad, loudLoad] = [fork(SELF), fork(SELF)];
+    children.push(quietLoad, loudLoad);
+    const order = async (child, message) => {
+      const answered = once(child, 'message');
+      child.send(message);
+      return (await answered)[0];
+    };
+    const calm = { port, party: quiet, kinds: quietKinds(), connections: 2, pause: PAUSE };
+    const measure = async (kind) => {
+      const noise =
+        kind && order(loudLoad, { port, party: loud, kinds: [kind], connections, seconds: seconds + 1 });
+      await sleep(1_000);
+      const { latencies, statuses } = await order(quietLoad, { ...calm, seconds });
+      return { ...figuresOf(latencies), quiet: statuses, loud: (await noise)?.statuses };
+    };
+    await measure(undefined);
+    const rows = {};
+    const alone = [];
+    for (const kind of Object.keys(KINDS)) {
+      alone.push(await measure(undefined));
+      rows[kind] = await measure(kind);
+    }
+    const base = { p50: median(alone, 'p50'), p99: median(alone, 'p99') };
+    for (const row of Object.values(rows))
+      Object.assign(row, { ratio50: row.p50 / base.p50, ratio99: row.p99 / base.p99 });
+    return { alone: base, rows };
+  } finally {
+    await Promise.all(children.map(end));
+    await postgres.stop();
+    await rm(postgres.cluster, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+export function describeAbuse({ alone, rows }) {
+  const answers = (statuses) =>
+    Object.entries(statuses)
+      .map(([status, count]) => `${count} × ${status}`)
+      .join(', ');
+  return [
+    `a quiet tenant alone: p50 ${alone.p50.toFixed(1)} p99 ${alone.p99.toFixed(1)} ms`,
+    ...Object.entries(rows).map(
+      ([kind, { p50, p99, ratio50, ratio99, quiet, loud }]) =>
+        `${kind.padEnd(30)} p50 ${p50.toFixed(1)} (× ${ratio50.toFixed(1)}) p99 ${p99.toFixed(1)} (× ${ratio99.toFixed(1)})  quiet: ${answers(quiet)}; loud: ${answers(loud)}`,
+    ),
+  ].join('\n');
+}
+
+/** What a tenant needs that only wants to go on. */
+function quietKinds() {
+  return ['key set', 'tokens', 'challenges', 'lists of agents', 'changes of one agent'];
+}
+
+async function startService(databaseUrl, children) {
+  const { migrate } = await import('../dist/src/platform/database/migrate.js');
+  const { findFreePort } = await import('../dist/src/app/local/ports.js');
+  const { output, ready } = await import('./service.mjs');
+  await migrate(databaseUrl);
+  const port = await findFreePort();
+  const limits = ['TENANT', 'ADDRESS', 'PUBLISH'].map((name) => [`RATE_LIMIT_${name}`, '100000000']);
+  const environment = {
+    PATH: process.env.PATH,
+    NODE_ENV: 'production',
+    DATABASE_URL: databaseUrl,
+    MASTER_KEY: randomBytes(32).toString('base64'),
+    PORT: String(port),
+    FIRST_ATTEMPTS: 'worker',
+    LOG_FORMAT: 'json',
+    LOG_LEVEL: 'error',
+    ...Object.fromEntries(limits),
+  };
+  const created = [];
+  for (const slug of ['quiet', 'loud'])
+    created.push(JSON.parse(await output([MAIN, 'tenant', 'create', slug, '--json'], environment)));
+  const child = spawn(process.execPath, [MAIN, 'api'], {
+    env: environment,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  children.push(child);
+  pinToCore(child.pid);
+  await ready(`http://127.0.0.1:${port}/healthz`, child);
+  const [quiet, loud] = await Promise.all(created.map((one) => openParty(port, one)));
+  return { port, quiet, loud };
+}
+
+/** Credentials, a token, an agent with a key, and a spent refresh token of a tenant. */
+async function openParty(port, { slug, client_id: clientId, client_secret: secret }) {
+  const origin = `http://127.0.0.1:${port}/t/${slug}`;
+  const authorization = basic(clientId, secret);
+  const ask = async (path, headers, body) => {
+    const response = await fetch(origin + path, { method: 'POST', headers, body });
+    if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`);
+    return response.json();
+  };
+  const form = (text, headers = {}) => ask('/oauth/token', { ...FORM_TYPE, ...headers }, text);
+  const scope = 'agents:read agents:write events:write';
+  const { access_token: token } = await form(
+    `grant_type=client_credentials&scope=${encodeURIComponent(scope)}`,
+    {
+      authorization,
+    },
+  );
+  const bearer = { authorization: `Bearer ${token}` };
+  const json = (path, body, headers = {}) => ask(path, { ...JSON_TYPE, ...headers }, JSON.stringify(body));
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const agent = await json('/api/v1/agents', { name: 'Robot' }, bearer);
+  const key = await json(
+    `/api/v1/agents/${agent.id}/keys`,
+    { algorithm: 'ed25519', public_key: publicKey.export({ format: 'jwk' }).x },
+    bearer,
+  );
+  const challenge = await json('/auth/agent/challenge', {
+    key_fingerprint: key.fingerprint,
+    scope: 'openid',
+  });
+  const signature = sign(
+    null,
+    buildPayloadOfResponse(challenge),
+    createPrivateKey(privateKey.export({ type: 'pkcs8', format: 'pem' })),
+  ).toString('base64');
+  const verified = await json('/auth/agent/verify', {
+    challenge_id: challenge.challenge_id,
+    signature,
+    algorithm: 'ed25519',
+  });
+  return {
+    prefix: `/t/${slug}`,
+    clientId,
+    authorization,
+    bearer,
+    agentId: agent.id,
+    fingerprint: key.fingerprint,
+    refreshToken: verified.refresh_token,
+  };
+}
+
+/** In a process of its own: sends what it is told to, and tells how long the answers took. */
+function serveOrders() {
+  process.on('message', async (order) => process.send(await load(order)));
+}
+
+async function load({ port, party, kinds, connections, pause = 0, seconds }) {
+  const latencies = [];
+  const statuses = {};
+  const until = performance.now() + seconds * 1_000;
+  const one = async (_, index) => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    for (let n = index; performance.now() < until; n += 1) {
+      const begun = performance.now();
+      const status = await send(port, agent, party, KINDS[kinds[n % kinds.length]](party, n));
+      if (pause > 0) latencies.push(performance.now() - begun);
+      statuses[status] = (statuses[status] ?? 0) + 1;
+      // A refused client obeys no `Retry-After` here, but it does not turn into a loop of errors either.
+      await sleep(pause > 0 ? pause : status === 429 ? 5 : 0);
+    }
+    agent.destroy();
+  };
+  await Promise.all(Array.from({ length: connections }, one));
+  return { latencies, statuses };
+}
+
+function send(port, agent, { prefix }, { method = 'POST', path, headers = {}, body }) {
+  return new Promise((resolve) => {
+    const outgoing = request(
+      {
+        port,
+        host: '127.0.0.1',
+        agent,
+        method,
+        path: prefix + path,
+        headers: body === undefined ? headers : { ...headers, 'content-length': Buffer.byteLength(body) },
+      },
+      (response) => {
+        response.resume();
+        response.on('end', () => resolve(response.statusCode));
+        response.on('error', () => resolve('broken'));
+      },
+    );
+    outgoing.on('error', () => resolve('broken'));
+    outgoing.end(body);
+  });
+}
+
+function figuresOf(latencies) {
+  const sorted = latencies.toSorted((a, b) => a - b);
+  const at = (share) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
+  return { p50: at(0.5), p99: at(0.99) };
+}
+
+function median(rows, name) {
+  const sorted = rows.map((row) => row[name]).sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)];
+}
+
+function basic(id, secret) {
+  return `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`;
+}
+
+/** As in the other figures: one process on one core. */
+function pinToCore(pid) {
+  try {
+    execFileSync('taskset', ['-a', '-p', '-c', '0', String(pid)], { stdio: 'ignore' });
+  } catch {
+    process.stderr.write('The service is not pinned to one core: there is no taskset.\n');
+  }
+}
