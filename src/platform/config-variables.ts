@@ -74,7 +74,7 @@ export const VARIABLES = {
       .meta({ description: 'Postgres; required, except for `npm start`, which has its own' }),
     DATABASE_POOL: wholeNumber(2, 500).default(10).meta({
       description:
-        'a process opens at most pool + 3 connections, and its transactions hold at most half of the pool; keep all processes together below `max_connections` of Postgres',
+        'a process opens at most pool + 3 connections, and its transactions hold at most half of the pool, those of one tenant all but one of that half; keep all processes together below `max_connections` of Postgres',
     }),
     TEMPORAL_ADDRESS: grpcAddress.optional().meta({
       description:
@@ -141,7 +141,7 @@ export const VARIABLES = {
   Limits: {
     RATE_LIMIT_TENANT: limit.meta({
       description:
-        'requests of a tenant a minute, all processes together. 0 turns a limit off; `npm start` sets all limits high enough for load tests from one address',
+        'requests of a tenant a minute, all processes together; requests without an access token have half as many for themselves ([limits.md](limits.md)). 0 turns a limit off; `npm start` sets all limits high enough for load tests from one address',
       shown: RATE_LIMITS.deployed.tenant,
     }),
     RATE_LIMIT_ADDRESS: limit.meta({
