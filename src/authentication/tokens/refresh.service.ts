@@ -10,6 +10,7 @@ import { hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
+import { createTurns } from '../../platform/database/turns.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { AuthenticationFailureService } from '../challenges/authentication-failure.service.ts';
 import type { RefreshTokenName, Rotation } from './refresh-rotation.store.ts';
@@ -30,6 +31,9 @@ import { type GrantRequest, type TokenAnswer, tokenTypeOf } from './token-answer
 
 /** Greatest number of decisions on one request. A decision is repeated when a concurrent request has used the token. */
 const TRIES = 3;
+
+/** Uses of one refresh token run one after the other. The waiting uses, and milliseconds to wait: less than the grace. */
+const USES = { share: () => 1, queue: 100, patience: 8_000 };
 
 /** The tokens of one use. They are valid only after the commit. */
 type Prepared = {
@@ -61,6 +65,7 @@ export function createRefreshService({
   const rotations = createCoalescer<Rotation & Pick<PreparedRecords, 'audit'>, boolean>({
     run: (batch) => store.rotateTogether(database, batch),
   });
+  const uses = createTurns(USES);
 
   async function find(context: RequestContext, text: string): Promise<StoredRefreshToken> {
     const token = await reads.add({ tenantId: context.tenant.id, hash: hashSecret(text) });
@@ -156,7 +161,7 @@ export function createRefreshService({
       const { audit } = records.prepare(context, { audit: happening.audit });
       if (await rotations.add({ ...rotation, audit })) return text;
     }
-    return database.transaction({}, async (unit) => {
+    return database.transaction({ tenant: context.tenant }, async (unit) => {
       if (!(await store.rotate(unit, rotation))) return undefined;
       await records.write(unit, context, happening);
       return text;
@@ -172,7 +177,7 @@ export function createRefreshService({
   ): Promise<string | undefined> {
     const text = successors.remake(given.text, successor);
     if (text === undefined) throw refreshRefused();
-    return database.transaction({}, async (unit) => {
+    return database.transaction({ tenant: context.tenant }, async (unit) => {
       const { tokenId } = given.prepared.issued;
       if (!(await store.repeat(unit, token.id, successor.id, tokenId))) return undefined;
       await records.write(unit, context, describe(token, given.prepared));
@@ -182,7 +187,7 @@ export function createRefreshService({
 
   /** Ends the family of a token that was used a second time. Only one of several concurrent second uses is recorded. */
   async function endFamily(context: RequestContext, token: StoredRefreshToken): Promise<void> {
-    await database.transaction({}, async (unit) => {
+    await database.transaction({ tenant: context.tenant }, async (unit) => {
       const ended = await store.endFamily(unit, token.familyId, 'reuse');
       if (ended.length === 0) return;
       await tokens.endAccessTokensOf(unit, ended);
@@ -252,11 +257,14 @@ export function createRefreshService({
       const key = await proveKey();
       const asked = { scope, resource, jkt: key?.jkt };
       const digest = createHash('sha256').update(describeRequest(asked)).digest();
-      for (let tries = 0; tries < TRIES; tries += 1) {
-        const answer = await use(context, text, { ...asked, clientId, digest });
-        if (answer !== undefined) return answer;
-      }
-      throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
+      const name = hashSecret(text).toString('base64');
+      return uses.run(`${context.tenant.id}:${name}`, async () => {
+        for (let tries = 0; tries < TRIES; tries += 1) {
+          const answer = await use(context, text, { ...asked, clientId, digest });
+          if (answer !== undefined) return answer;
+        }
+        throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
+      });
     },
   };
 }
