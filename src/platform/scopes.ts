@@ -1,5 +1,7 @@
-// The scopes of the service, and the rule that decides which requested scopes are granted.
+// The scopes of the service, the rule that decides which requested scopes are granted, and the rule that nobody grants
+// more than they hold.
 
+import type { Principal } from './context.ts';
 import { ServiceError } from './errors/service-error.ts';
 import { canonicalizeScopes, parseScope } from './scope-hash.ts';
 
@@ -19,6 +21,7 @@ type AgentScope = (typeof AGENT_SCOPES)[number];
 export const MANAGEMENT_SCOPES = [
   'agents:read',
   'agents:write',
+  'agents:impersonate',
   'applications:read',
   'applications:write',
   'webhooks:read',
@@ -30,6 +33,36 @@ export const MANAGEMENT_SCOPES = [
   'tenant:write',
 ] as const;
 export type ManagementScope = (typeof MANAGEMENT_SCOPES)[number];
+
+/** What a token with the scope may do: for openapi.json, and for the table of the specification. */
+export const SCOPE_MEANINGS: Readonly<Record<AgentScope | ManagementScope, string>> = {
+  openid: 'read `/userinfo`; a resource server may give it another meaning',
+  profile: 'what resource servers say',
+  email: 'what resource servers say',
+  offline_access: 'what resource servers say',
+  'wallet:sign': 'what the wallet says',
+  'vault:read': 'what the vault says',
+  'agents:read': 'read agents, keys, rotations, anchors and enrollment tokens',
+  'agents:write':
+    "change, suspend, reactivate and delete agents, end their keys, manage anchors; with all of an agent's scopes also create or widen it, and give it a key, a rotation or an enrollment token",
+  'agents:impersonate':
+    'stands for the scopes of any agent that the token lacks, where `agents:write` or `applications:write` needs them',
+  'applications:read': 'read applications',
+  'applications:write':
+    'rename, narrow and delete applications, end their secrets; with all scopes of an application and of its agent also create it, give it a secret or a key, and give it more or another audience',
+  'webhooks:read':
+    'read subscriptions, deliveries and their accounts, event types, and the feed of all events',
+  'webhooks:write': 'manage subscriptions and their secrets, send, retry, replay and cancel deliveries',
+  'delegations:read': 'read delegations and trusted issuers',
+  'delegations:write':
+    'manage delegations and trusted issuers, and so decide for which users agents may act, within the scopes of agent and application',
+  'events:write': "publish events of the tenant's own types",
+  'audit:read': 'read the audit log and its checkpoints',
+  'tenant:write': 'read and change the tenant, read, rotate and revoke its issuer keys',
+};
+
+/** Allows a caller to create, widen and get credentials of agents whose scopes it lacks. */
+const IMPERSONATION: ManagementScope = 'agents:impersonate';
 
 export const APPLICATION_SCOPES = [...AGENT_SCOPES, ...MANAGEMENT_SCOPES] as const;
 
@@ -65,6 +98,26 @@ export function grantScopes(requested: string | undefined, allowed: readonly str
   const refused = scopes.find((scope) => !allowed.includes(scope));
   if (refused !== undefined) throw invalidScope(`The scope ${refused} is not allowed.`);
   return scopes;
+}
+
+/**
+ * Checks that a caller itself holds the scopes that an agent or an application gets by its request. For an agent the
+ * scope `agents:impersonate` stands for all of them. Source: Specification, "Scopes of management".
+ * @param grantor undefined for an operator, who may grant every scope
+ * @throws ServiceError `insufficient_scope` naming the missing scopes
+ */
+export function checkGrantor(
+  grantor: Pick<Principal, 'scopes'> | undefined,
+  { holder, scopes }: { readonly holder: 'agent' | 'application'; readonly scopes: readonly string[] },
+): void {
+  if (grantor === undefined) return;
+  const mayImpersonate = holder === 'agent' && grantor.scopes.includes(IMPERSONATION);
+  const lacking = canonicalizeScopes(scopes.filter((scope) => !grantor.scopes.includes(scope)));
+  if (mayImpersonate || lacking.length === 0) return;
+  const instead = holder === 'agent' ? `, unless the token has ${IMPERSONATION}` : '';
+  throw new ServiceError('insufficient_scope', {
+    detail: `The token lacks ${lacking.join(' ')} of the ${holder}: nobody can grant more than they hold${instead}.`,
+  });
 }
 
 function invalidScope(detail: string): ServiceError {

@@ -10,10 +10,10 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { AGENT_SCOPES } from '../../platform/scopes.ts';
+import { AGENT_SCOPES, checkGrantor } from '../../platform/scopes.ts';
 import type { AgentChanges, AgentFilters } from './agent.store.ts';
 import * as store from './agent.store.ts';
-import { type Agent, type AgentRecord, type AgentStatus, assessRegistration } from './agent.ts';
+import { type Agent, type AgentRecord, type AgentStatus, assessRegistration, widens } from './agent.ts';
 
 export type { Agent } from './agent.ts';
 
@@ -144,9 +144,14 @@ export function createAgentService({
   }
 
   return {
-    /** Creates an active agent. Emits `admin.agent.registered`. */
+    /**
+     * Creates an active agent. Emits `admin.agent.registered`.
+     * @throws ServiceError `insufficient_scope` when the principal lacks one of the agent's scopes
+     */
     create: (context: RequestContext, input: NewAgent): Promise<Agent> =>
       database.transaction(context, async (transaction) => {
+        const scopes = input.scopes ?? AGENT_SCOPES;
+        checkGrantor(context.principal, { holder: 'agent', scopes });
         const agent = await store.insert(transaction, {
           id: newId(),
           tenantId: context.tenant.id,
@@ -155,7 +160,7 @@ export function createAgentService({
           capabilities: input.capabilities ?? [],
           audience: input.audience ?? null,
           audiences: input.audiences ?? [],
-          scopes: input.scopes ?? AGENT_SCOPES,
+          scopes,
           metadata: input.metadata ?? {},
         });
         await record(transaction, context, 'registered', agent);
@@ -187,12 +192,21 @@ export function createAgentService({
     hold: (transaction: Transaction, context: RequestContext, id: string): Promise<AgentRecord> =>
       lock(transaction, context, id, 'reference'),
 
-    /** Changes the given fields, if they differ. Emits `admin.agent.updated`. @throws ServiceError `not_found` */
+    /**
+     * Changes the given fields, if they differ. Emits `admin.agent.updated`.
+     * @throws ServiceError `not_found`; `insufficient_scope` when the change adds a scope or an audience, and the
+     * principal lacks a scope that the agent has before or after it
+     */
     update: (context: RequestContext, id: string, patch: AgentPatch): Promise<Agent> =>
       database.transaction(context, async (transaction) => {
         const found = await lock(transaction, context, id, 'change');
         const changes: AgentChanges = findChanges(found, followTenant(context, found, patch));
         if (Object.keys(changes).length === 0) return assessOne({ ...context, transaction }, found);
+        if (widens(found, changes))
+          checkGrantor(context.principal, {
+            holder: 'agent',
+            scopes: [...found.scopes, ...(changes.scopes ?? [])],
+          });
         const agent = await store.update(transaction, id, changes);
         await record(transaction, context, 'updated', agent, describeChanges(found, changes, TOLD));
         return assessOne({ ...context, transaction }, agent);

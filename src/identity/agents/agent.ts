@@ -1,5 +1,6 @@
-// Types of agents, and the rules for registration and audience.
-import { AGENT_SCOPES, isWithin } from '../../platform/scopes.ts';
+// Types of agents, and the rules for registration, audience and grants.
+import type { Principal } from '../../platform/context.ts';
+import { AGENT_SCOPES, checkGrantor, isWithin } from '../../platform/scopes.ts';
 import type { AgentRow } from './agent.model.ts';
 
 /** Source: Specification, "Agent status". */
@@ -10,6 +11,9 @@ export type AgentStatus = (typeof AGENT_STATUSES)[number];
 export const AGENT_CLIENT_ID = 'service-agent';
 
 export type AgentRecord = Omit<AgentRow, 'deletedAt'>;
+
+/** What the tokens of an agent may reach. */
+type Reach = Pick<AgentRecord, 'scopes' | 'audience' | 'audiences'>;
 
 /** `verified`: a key or anchor is verified. `audited`: the audit log contains the creation and that verification. */
 export type RegistrationEvidence = { readonly verified: boolean; readonly audited: boolean };
@@ -36,6 +40,28 @@ export function assessRegistration(
   const scoped = isWithin(agent.scopes, AGENT_SCOPES) && !isWithin(AGENT_SCOPES, agent.scopes);
   const { verified, audited } = evidence;
   return { complete: active && verified && scoped && audited, active, verified, scoped, audited };
+}
+
+/**
+ * Checks that a caller may put a credential behind an agent. An agent may do that for itself.
+ * @param principal undefined for an operator, and for an agent that enrolls
+ * @throws ServiceError `insufficient_scope` naming the scopes of the agent that the caller lacks
+ */
+export function checkCredentialGrantor(
+  principal: Principal | undefined,
+  { id, scopes }: Pick<AgentRecord, 'id' | 'scopes'>,
+): void {
+  const isItself = principal?.agentId === id && principal.clientId === AGENT_CLIENT_ID;
+  if (!isItself) checkGrantor(principal, { holder: 'agent', scopes });
+}
+
+/** Returns whether a change adds a scope or an audience, or replaces the first audience. */
+export function widens(before: Reach, { scopes, audience, audiences }: Partial<Reach>): boolean {
+  return (
+    audience !== undefined ||
+    !isWithin(scopes ?? [], before.scopes) ||
+    !isWithin(audiences ?? [], before.audiences)
+  );
 }
 
 /** Returns the audience of the agent's tokens: the agent's, or the tenant's when the agent has none. */

@@ -1,6 +1,7 @@
 // Reads the public keys with which an application may authenticate. A key with private members is refused and never
 // stored.
 import type { KeyAlgorithm } from '../../platform/crypto/algorithm.ts';
+import { thumbprintOf } from '../../platform/crypto/jwk.ts';
 import { jwkThumbprint, parsePublicKey, toJwk } from '../../platform/crypto/public-key.ts';
 import { PublicKeyError } from '../../platform/crypto/public-key-error.ts';
 import { invalidField } from '../../platform/errors/service-error.ts';
@@ -40,6 +41,11 @@ export function readApplicationJwks({
   if (new Set(thumbprints).size < read.length || new Set(kids).size < kids.length)
     throw invalidField('body.jwks.keys', 'must not have a key or a kid twice');
   return { keys: read.map(({ jwk }) => jwk) };
+}
+
+/** Returns the RFC 7638 thumbprints of the keys, by which the audit log names them. */
+export function thumbprintsOf(jwks: ApplicationJwks | null | undefined): string[] {
+  return (jwks?.keys ?? []).map(thumbprintOf);
 }
 
 function readKey(given: Readonly<Record<string, unknown>>, index: number) {

@@ -12,6 +12,7 @@ import { newId } from '../../platform/database/ids.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import { checkGrantor } from '../../platform/scopes.ts';
 import type { ApplicationChange, ApplicationFilters, ClientKey } from './application.store.ts';
 import * as store from './application.store.ts';
 import {
@@ -19,9 +20,9 @@ import {
   type ApplicationSecret,
   type Client,
   checkApplicationScopes,
-  checkGrantor,
   type GrantType,
   LIVE_SECRETS,
+  widens,
 } from './application.ts';
 import type { ApplicationJwks } from './application-jwks.ts';
 import * as secrets from './secret.store.ts';
@@ -81,13 +82,29 @@ export function createApplicationService({
       audit: [{ action, outcome: 'success', target: { type: 'application', id }, data }],
     });
 
-  /** The principal needs all scopes of the application, because with the secret it can act as the application. */
+  /**
+   * Checks that the principal may decide what the application can do: it needs all scopes of the application, and all
+   * of the linked agent, because a client of an agent has the agent's `sub`.
+   * @throws ServiceError `insufficient_scope`
+   */
+  async function checkGranted(
+    unit: Transaction,
+    { tenant, principal }: RequestContext,
+    { scopes, agentId }: Pick<Application, 'scopes' | 'agentId'>,
+  ): Promise<void> {
+    if (agentId === null) return checkGrantor(principal, { holder: 'application', scopes });
+    const agentScopes = (await store.lockAgentScopes(unit, tenant.id, agentId)) ?? [];
+    checkGrantor(principal, { holder: 'agent', scopes: [...agentScopes, ...scopes] });
+  }
+
+  /** The owner of a secret can act as the application. */
   async function makeSecret(
     unit: Transaction,
-    { principal }: RequestContext,
-    { id: applicationId, tenantId, scopes }: Application,
+    context: RequestContext,
+    application: Application,
   ): Promise<CreatedSecret> {
-    checkGrantor(scopes, principal);
+    await checkGranted(unit, context, application);
+    const { id: applicationId, tenantId } = application;
     const clientSecret = newSecret();
     const hash = hashSecret(clientSecret);
     return {
@@ -98,7 +115,7 @@ export function createApplicationService({
 
   async function readAgentScopes(unit: Transaction, tenantId: string, agentId: string | null | undefined) {
     if (agentId === null || agentId === undefined) return undefined;
-    const scopes = isUuid(agentId) ? await store.findAgentScopes(unit, tenantId, agentId) : undefined;
+    const scopes = await store.lockAgentScopes(unit, tenantId, agentId);
     if (scopes === undefined) throw invalidField('body.agent_id', 'is no agent of this tenant');
     return scopes;
   }
@@ -144,7 +161,7 @@ export function createApplicationService({
     /**
      * Creates an application and its first secret (256 bits, base64url).
      * @throws ServiceError `invalid_request` when a scope is unknown, the linked agent lacks a scope, or the agent does
-     * not exist; `insufficient_scope` when the principal lacks one of the scopes
+     * not exist; `insufficient_scope` when the principal lacks a scope of the application or its agent
      */
     create: (context: RequestContext, input: NewApplication): Promise<CreatedApplication> =>
       database.transaction(context, async (transaction) => {
@@ -194,8 +211,8 @@ export function createApplicationService({
     /**
      * Changes the given fields. When no value differs, nothing is written. `agentId: null` unlinks the agent.
      * @throws ServiceError `not_found`; `invalid_request` when the linked agent lacks a scope or does not exist;
-     * `insufficient_scope` when the principal lacks an added scope, or any scope when the change links another agent or
-     * registers new keys
+     * `insufficient_scope` when the change gives the application more, and the principal lacks a scope that the
+     * application and its agent have before or after it
      */
     update: async (
       context: RequestContext,
@@ -206,14 +223,10 @@ export function createApplicationService({
         const before = await lock(transaction, context, id);
         const changes = findChanges(before, followTenant(context, before, change));
         if (Object.keys(changes).length === 0) return before;
-        const { scopes, agentId } = { ...before, ...changes };
-        // The owner of a new key can act as the application, like the owner of a new secret.
-        const isKeyed = changes.jwks !== undefined && changes.jwks !== null;
-        const kept = agentId === before.agentId && !isKeyed ? before.scopes : [];
-        checkGrantor(
-          scopes.filter((scope) => !kept.includes(scope)),
-          context.principal,
-        );
+        const after = { ...before, ...changes };
+        const { scopes, agentId } = after;
+        if (widens(before, changes))
+          for (const state of [before, after]) await checkGranted(transaction, context, state);
         if (changes.scopes !== undefined || agentId !== before.agentId)
           checkApplicationScopes(scopes, await readAgentScopes(transaction, context.tenant.id, agentId));
         const application = await store.update(transaction, context.tenant.id, id, changes);
@@ -237,7 +250,7 @@ export function createApplicationService({
     /**
      * Adds a second secret.
      * @throws ServiceError `not_found`; `conflict` when two secrets are live already; `insufficient_scope` when the
-     * principal lacks a scope of the application
+     * principal lacks a scope of the application or its agent
      */
     addSecret: (context: RequestContext, id: string): Promise<CreatedSecret> =>
       changeSecrets(context, id, async (transaction, application, live) => {

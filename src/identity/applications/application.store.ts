@@ -1,5 +1,6 @@
 // SQL of applications. Each statement is bound to one tenant and returns no deleted application.
 import { Op } from 'sequelize';
+import { validate as isUuid } from 'uuid';
 import { AUTHENTICATION_FILTERS, isHeard } from '../../events/catalogue.ts';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
@@ -116,14 +117,18 @@ export function list(
   });
 }
 
-/** Returns the scopes of the agent to which an application will be linked; undefined when the agent does not exist. */
-export async function findAgentScopes(
-  unit: Queryable,
+/**
+ * Reads the scopes of the agent of an application, and keeps them as they are until the transaction ends.
+ * @returns undefined when there is no such agent
+ */
+export async function lockAgentScopes(
+  unit: Transaction,
   tenantId: string,
   agentId: string,
 ): Promise<readonly string[] | undefined> {
+  if (!isUuid(agentId)) return undefined;
   const { rows } = await unit.query<{ scopes: string[] }>(
-    'SELECT scopes FROM agents WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL',
+    'SELECT scopes FROM agents WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL FOR KEY SHARE',
     [agentId, tenantId],
   );
   return rows[0]?.scopes;

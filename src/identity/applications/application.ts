@@ -1,11 +1,10 @@
 // Types of applications (confidential OAuth clients), and the rules for their scopes. No type contains the text of a
 // secret.
 
-import type { Principal } from '../../platform/context.ts';
-import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import { invalidField } from '../../platform/errors/service-error.ts';
 import { APPLICATION_SCOPES, isWithin } from '../../platform/scopes.ts';
 import type { ApplicationRow } from './application.model.ts';
-import type { ApplicationJwk } from './application-jwks.ts';
+import { type ApplicationJwk, thumbprintsOf } from './application-jwks.ts';
 import type { ApplicationSecretRow } from './secret.model.ts';
 
 /** `grant_type` of a token exchange (RFC 8693 §2.1). */
@@ -21,6 +20,9 @@ export const LIVE_SECRETS = 2;
 
 /** A stored application. `id` is its `client_id`. `audience` null means the tenant's base URL. */
 export type Application = Omit<ApplicationRow, 'deletedAt'>;
+
+/** What decides the tokens that an application can get. */
+type Rights = Pick<Application, 'scopes' | 'grantTypes' | 'audience' | 'agentId' | 'jwks'>;
 
 /** A live secret. Only its hash is stored. */
 export type ApplicationSecret = Pick<ApplicationSecretRow, 'id' | 'createdAt' | 'expiresAt'>;
@@ -68,17 +70,15 @@ export function checkApplicationScopes(
 }
 
 /**
- * Checks that the grantor itself has all scopes that it gives to an application.
- * @param grantor principal that gives the scopes; undefined for an operator, who may give all scopes
- * @throws ServiceError `insufficient_scope` naming the missing scopes
+ * Returns whether a change gives an application more than it has: a scope, a grant or a key that it lacks, another
+ * audience, another agent or none. Taking away is no grant.
  */
-export function checkGrantor(
-  scopes: readonly string[],
-  grantor: Pick<Principal, 'scopes'> | undefined,
-): void {
-  const lacking = grantor === undefined ? [] : scopes.filter((scope) => !grantor.scopes.includes(scope));
-  if (lacking.length === 0) return;
-  throw new ServiceError('insufficient_scope', {
-    detail: `The application would hold ${lacking.join(' ')}, which the token lacks: nobody can grant more than they hold.`,
-  });
+export function widens(before: Rights, { scopes, grantTypes, jwks, ...change }: Partial<Rights>): boolean {
+  return (
+    change.audience !== undefined ||
+    change.agentId !== undefined ||
+    !isWithin(scopes ?? [], before.scopes) ||
+    !isWithin(grantTypes ?? [], before.grantTypes) ||
+    !isWithin(thumbprintsOf(jwks), thumbprintsOf(before.jwks))
+  );
 }

@@ -12,6 +12,7 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { AgentService } from '../agents/agent.service.ts';
+import { checkCredentialGrantor } from '../agents/agent.ts';
 import type { AgentKey, KeyService, NewKey } from '../keys/key.service.ts';
 import type { StoredEnrollmentToken } from './enrollment.store.ts';
 import * as store from './enrollment.store.ts';
@@ -81,10 +82,14 @@ export function createEnrollmentService({
   }
 
   return {
-    /** Creates a token. It cannot be used while the agent is suspended. @throws ServiceError `not_found` (agent) */
+    /**
+     * Creates a token. It cannot be used while the agent is suspended.
+     * @throws ServiceError `not_found` (agent); `insufficient_scope` when the principal lacks one of the agent's scopes
+     */
     create: (context: RequestContext, agentId: string): Promise<CreatedEnrollmentToken> =>
       database.transaction(context, async (transaction) => {
         const agent = await agents.hold(transaction, context, agentId);
+        checkCredentialGrantor(context.principal, agent);
         const token = TOKEN_PREFIX + newSecret();
         const enrollment = await store.insert(transaction, {
           id: newId(),

@@ -19,6 +19,7 @@ import { PAGE_LIMIT, type Page, type PageRequest } from '../../platform/database
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { AgentService } from '../agents/agent.service.ts';
+import { checkCredentialGrantor } from '../agents/agent.ts';
 import type { KeyName, StoredKey } from './key.store.ts';
 import * as store from './key.store.ts';
 import { type AgentKey, type KeyState, mayDeprecate, resolveSunset, stateAt } from './key.ts';
@@ -111,7 +112,11 @@ export function createKeyService({
     );
   }
 
-  /** Adds a key that the caller has parsed. `isVerified`: the caller has checked a proof of the key. */
+  /**
+   * Adds a key that the caller has parsed. `isVerified`: the caller has checked a proof of the key.
+   * @throws ServiceError `not_found` (agent), `key_exists`; `insufficient_scope` when the principal is not the agent and
+   * lacks one of its scopes
+   */
   const add = (
     context: RequestContext,
     agentId: string,
@@ -120,6 +125,7 @@ export function createKeyService({
   ): Promise<AgentKey> =>
     database.transaction(context, async (transaction) => {
       const agent = await agents.hold(transaction, context, agentId);
+      checkCredentialGrantor(context.principal, agent);
       const row = {
         id: newId(),
         tenantId: context.tenant.id,
@@ -145,7 +151,7 @@ export function createKeyService({
     /**
      * Registers an active key for an agent. A key with a valid `proof` is verified immediately. Emits
      * `admin.agent.key.registered`, then `admin.agent.key.verified`.
-     * @throws ServiceError `invalid_request` naming the field, `not_found` (agent), `key_exists`
+     * @throws ServiceError `invalid_request` naming the field; as `add`
      */
     register: async (context: RequestContext, agentId: string, input: NewKey): Promise<AgentKey> => {
       const key = readPublicKey(input);

@@ -193,8 +193,9 @@ export function createRotationService({
   return {
     /**
      * Registers a new key and begins a rotation to it, both or neither. A deprecated old key keeps its sunset.
-     * @throws ServiceError `not_found` (agent), `invalid_request` naming the field, `key_exists`; `conflict` for a
-     * revoked old key, and for an old key with an open rotation
+     * @throws ServiceError `not_found` (agent), `invalid_request` naming the field, `key_exists`, `insufficient_scope`
+     * when the principal lacks one of the agent's scopes; `conflict` for a revoked old key, and for an old key with an
+     * open rotation
      */
     begin: async (
       context: RequestContext,

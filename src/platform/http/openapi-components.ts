@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ERRORS, type ErrorCode, publishErrors } from '../errors/catalogue.ts';
 import { toProblem } from '../errors/problem.ts';
 import { ServiceError } from '../errors/service-error.ts';
-import { AGENT_SCOPES, MANAGEMENT_SCOPES } from '../scopes.ts';
+import { AGENT_SCOPES, APPLICATION_SCOPES, SCOPE_MEANINGS } from '../scopes.ts';
 import type { JsonSchema } from './openapi-schemas.ts';
 import type { Route } from './route.ts';
 
@@ -29,7 +29,7 @@ export const SECURITY_SCHEMES: JsonSchema = {
     type: 'http',
     scheme: 'bearer',
     bearerFormat: 'JWT',
-    description: `An access token of the tenant that holds the scope. Scopes of applications: ${MANAGEMENT_SCOPES.map((scope) => `\`${scope}\``).join(', ')}; agents hold ${AGENT_SCOPES.map((scope) => `\`${scope}\``).join(', ')}`,
+    description: `An access token of the tenant that holds the scope. Agents hold ${AGENT_SCOPES.map((scope) => `\`${scope}\``).join(', ')}, applications these and the others. Nobody grants more than they hold.\n\n${APPLICATION_SCOPES.map((scope) => `- \`${scope}\`: ${SCOPE_MEANINGS[scope]}`).join('\n')}`,
   },
   dpop: {
     type: 'http',

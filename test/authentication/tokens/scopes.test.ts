@@ -1,4 +1,5 @@
-// Which scopes a request is granted.
+// Which scopes a request is granted, and which the pages describe.
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -7,6 +8,7 @@ import {
   grantScopes,
   intersectScopes,
   isAgentScope,
+  MANAGEMENT_SCOPES,
 } from '../../../src/platform/scopes.ts';
 
 const allowed = ['vault:read', 'openid', 'email'];
@@ -17,6 +19,13 @@ describe('scopes', () => {
       ['email', 'offline_access', 'openid', 'profile', 'vault:read', 'wallet:sign'].sort(),
     );
     expect(APPLICATION_SCOPES.filter(isAgentScope)).toEqual([...AGENT_SCOPES]);
+  });
+
+  it('of management are the rows of the table in the specification', () => {
+    const page = readFileSync('docs/specification.md', 'utf8');
+    const table = page.slice(page.indexOf('### Scopes of management'), page.indexOf('### Methods'));
+    const rows = [...table.matchAll(/^\| `([a-z:]+)` \| (.+)$/gm)].map(([, scope]) => scope);
+    expect(rows).toEqual([...MANAGEMENT_SCOPES]);
   });
 
   it.each([

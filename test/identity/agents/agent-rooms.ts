@@ -15,6 +15,7 @@ import { createSignatureVerifier } from '../../../src/platform/crypto/verify-sig
 import type { Database } from '../../../src/platform/database/database.ts';
 import { wireLimits } from '../../../src/platform/http/wire.ts';
 import type { Platform } from '../../../src/platform/platform.ts';
+import { APPLICATION_SCOPES } from '../../../src/platform/scopes.ts';
 import { createAccounts, requestTo } from '../../authentication/tokens/accounts.ts';
 import { insertSubscription } from '../../events/fixture.ts';
 import { createTestPlatform } from '../../setup/platform.ts';
@@ -78,7 +79,7 @@ export async function createTestTenant({ tenants, database }: Rooms): Promise<Re
   const id = '0192f0c1-2345-7000-8000-000000000001';
   return {
     ...context,
-    principal: { kind: 'application', subject: id, clientId: id, tokenId: id, scopes: [] },
+    principal: { kind: 'application', subject: id, clientId: id, tokenId: id, scopes: APPLICATION_SCOPES },
   };
 }
 

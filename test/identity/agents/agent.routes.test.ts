@@ -22,7 +22,9 @@ beforeAll(async () => {
 });
 afterAll(() => drop());
 
-const admin = { authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write')}` };
+const admin = {
+  authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:impersonate')}`,
+};
 const reader = { authorization: `Bearer ${tokenFor('reader', 'agents:read')}` };
 const send = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
   server.send(method, `/api/v1/agents${path}`, body, { ...admin, ...headers });
