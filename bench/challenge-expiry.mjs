@@ -55,7 +55,7 @@ export async function measureChallengeExpiry(options) {
 async function register({ origin, basic }) {
   const token = await call(`${origin}/oauth/token`, {
     headers: { authorization: basic },
-    body: new URLSearchParams({ grant_type: 'client_credentials', scope: 'agents:read agents:write' }),
+    body: new URLSearchParams({ grant_type: 'client_credentials' }),
   });
   const headers = { authorization: `Bearer ${token.access_token}`, ...JSON_TYPE };
   const keys = [];

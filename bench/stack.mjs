@@ -98,7 +98,7 @@ const tokenInputs = (credentials) => ({
 async function register(origin, credentials, keys) {
   const token = await call(`${origin}/oauth/token`, {
     headers: { authorization: basic(credentials) },
-    body: new URLSearchParams({ grant_type: 'client_credentials', scope: 'agents:read agents:write' }),
+    body: new URLSearchParams({ grant_type: 'client_credentials' }),
   });
   const headers = { authorization: `Bearer ${token.access_token}`, 'content-type': 'application/json' };
   return Promise.all(

@@ -36,12 +36,12 @@ export type ManagementScope = (typeof MANAGEMENT_SCOPES)[number];
 
 /** What a token with the scope may do: for openapi.json, and for the table of the specification. */
 export const SCOPE_MEANINGS: Readonly<Record<AgentScope | ManagementScope, string>> = {
-  openid: 'read `/userinfo`; a resource server may give it another meaning',
-  profile: 'what resource servers say',
-  email: 'what resource servers say',
-  offline_access: 'what resource servers say',
-  'wallet:sign': 'what the wallet says',
-  'vault:read': 'what the vault says',
+  openid: 'read `/userinfo`',
+  profile: 'for resource servers',
+  email: 'for resource servers',
+  offline_access: 'for resource servers',
+  'wallet:sign': 'for the wallet',
+  'vault:read': 'for the vault',
   'agents:read': 'read agents, keys, rotations, anchors and enrollment tokens',
   'agents:write':
     "change, suspend, reactivate and delete agents, end their keys, manage anchors; with all of an agent's scopes also create or widen it, and give it a key, a rotation or an enrollment token",

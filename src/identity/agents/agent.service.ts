@@ -13,7 +13,14 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import { AGENT_SCOPES, checkGrantor } from '../../platform/scopes.ts';
 import type { AgentChanges, AgentFilters } from './agent.store.ts';
 import * as store from './agent.store.ts';
-import { type Agent, type AgentRecord, type AgentStatus, assessRegistration, widens } from './agent.ts';
+import {
+  type Agent,
+  type AgentRecord,
+  type AgentStatus,
+  assessRegistration,
+  narrows,
+  widens,
+} from './agent.ts';
 
 export type { Agent } from './agent.ts';
 
@@ -193,7 +200,8 @@ export function createAgentService({
       lock(transaction, context, id, 'reference'),
 
     /**
-     * Changes the given fields, if they differ. Emits `admin.agent.updated`.
+     * Changes the given fields, if they differ. A change that takes a scope or an audience away ends the agent's access
+     * tokens; its refresh tokens get narrower ones. Emits `admin.agent.updated`.
      * @throws ServiceError `not_found`; `insufficient_scope` when the change adds a scope or an audience, and the
      * principal lacks a scope that the agent has before or after it
      */
@@ -208,6 +216,9 @@ export function createAgentService({
             scopes: [...found.scopes, ...(changes.scopes ?? [])],
           });
         const agent = await store.update(transaction, id, changes);
+        // A suspended agent has no token that could go on, and must not be admitted.
+        if (narrows(found, changes) && agent.status === 'active')
+          await tokens.admitTokensOfAgent(transaction, agent);
         await record(transaction, context, 'updated', agent, describeChanges(found, changes, TOLD));
         return assessOne({ ...context, transaction }, agent);
       }),

@@ -64,6 +64,15 @@ export function widens(before: Reach, { scopes, audience, audiences }: Partial<R
   );
 }
 
+/** Returns whether a change takes a scope or an audience away. */
+export function narrows(before: Reach, { scopes, audience, audiences }: Partial<Reach>): boolean {
+  return (
+    audience !== undefined ||
+    !isWithin(before.scopes, scopes ?? before.scopes) ||
+    !isWithin(before.audiences, audiences ?? before.audiences)
+  );
+}
+
 /** Returns the audience of the agent's tokens: the agent's, or the tenant's when the agent has none. */
 export function resolveAudience(
   agent: Pick<AgentRecord, 'audience'>,

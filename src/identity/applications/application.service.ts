@@ -2,6 +2,7 @@
 
 import { validate as isUuid } from 'uuid';
 import { describeChanges, findChanges } from '../../audit/changes.ts';
+import type { RevocationService } from '../../authentication/tokens/revocation.service.ts';
 import type { RecordService } from '../../events/record.service.ts';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { RequestContext } from '../../platform/context.ts';
@@ -20,11 +21,13 @@ import {
   type ApplicationSecret,
   type Client,
   checkApplicationScopes,
+  compareKeys,
   type GrantType,
   LIVE_SECRETS,
+  narrows,
   widens,
 } from './application.ts';
-import type { ApplicationJwks } from './application-jwks.ts';
+import { type ApplicationJwks, thumbprintsOf } from './application-jwks.ts';
 import * as secrets from './secret.store.ts';
 
 export type { Application, ApplicationSecret, Client, LinkedAgent } from './application.ts';
@@ -62,8 +65,8 @@ export function createApplicationService({
 }: {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;
   records: Pick<RecordService, 'write'>;
-  /** Ends the tokens of a principal, here of an application. */
-  tokens: { endPrincipal(unit: Transaction, tenantId: string, principal: string): Promise<void> };
+  /** Ends the tokens of a principal, here of an application: all of them, or those that were issued until now. */
+  tokens: Pick<RevocationService, 'endPrincipal' | 'admitPrincipal'>;
 }) {
   const clients = createCoalescer<ClientKey, Client | undefined>({
     run: (keys) => store.findClients(database, keys),
@@ -96,6 +99,10 @@ export function createApplicationService({
     const agentScopes = (await store.lockAgentScopes(unit, tenant.id, agentId)) ?? [];
     checkGrantor(principal, { holder: 'agent', scopes: [...agentScopes, ...scopes] });
   }
+
+  /** Ends the tokens that the application has got. It is not known which secret or key got them. */
+  const endTokens = (unit: Transaction, { tenantId, id }: Application) =>
+    tokens.admitPrincipal(unit, tenantId, id);
 
   /** The owner of a secret can act as the application. */
   async function makeSecret(
@@ -181,6 +188,7 @@ export function createApplicationService({
         await record(transaction, context, application.id, 'application.created', {
           scopes: application.scopes,
           agent_id: application.agentId,
+          ...(application.jwks === null ? {} : { added_keys: thumbprintsOf(application.jwks) }),
         });
         return { application: { ...application, secrets: [secret] }, clientSecret };
       }),
@@ -209,7 +217,8 @@ export function createApplicationService({
       withSecretsOf(context, await find(context, id)),
 
     /**
-     * Changes the given fields. When no value differs, nothing is written. `agentId: null` unlinks the agent.
+     * Changes the given fields. When no value differs, nothing is written. `agentId: null` unlinks the agent. A change
+     * that takes something away, or replaces audience or agent, ends the application's tokens.
      * @throws ServiceError `not_found`; `invalid_request` when the linked agent lacks a scope or does not exist;
      * `insufficient_scope` when the change gives the application more, and the principal lacks a scope that the
      * application and its agent have before or after it
@@ -225,14 +234,20 @@ export function createApplicationService({
         if (Object.keys(changes).length === 0) return before;
         const after = { ...before, ...changes };
         const { scopes, agentId } = after;
-        if (widens(before, changes))
-          for (const state of [before, after]) await checkGranted(transaction, context, state);
+        if (widens(before, changes)) {
+          const both = { agentId, scopes: [...before.scopes, ...scopes] };
+          const states = agentId === before.agentId ? [both] : [before, after];
+          for (const state of states) await checkGranted(transaction, context, state);
+        }
         if (changes.scopes !== undefined || agentId !== before.agentId)
           checkApplicationScopes(scopes, await readAgentScopes(transaction, context.tenant.id, agentId));
         const application = await store.update(transaction, context.tenant.id, id, changes);
         if (application === undefined) throw notFound();
+        if (narrows(before, changes)) await endTokens(transaction, application);
         const told = describeChanges(before, changes, TOLD);
-        await record(transaction, context, id, 'application.updated', told);
+        const { added, removed } = compareKeys(before.jwks, changes.jwks);
+        const keys = changes.jwks === undefined ? {} : { added_keys: added, removed_keys: removed };
+        await record(transaction, context, id, 'application.updated', { ...told, ...keys });
         return application;
       });
       return withSecretsOf(context, updated);
@@ -264,16 +279,21 @@ export function createApplicationService({
         return created;
       }),
 
-    /** Ends a secret immediately. @throws ServiceError `not_found` unless the application has this live secret */
+    /**
+     * Ends a secret and the application's tokens immediately.
+     * @throws ServiceError `not_found` unless the application has this live secret
+     */
     removeSecret: (context: RequestContext, id: string, secretId: string): Promise<void> =>
-      changeSecrets(context, id, async (transaction) => {
+      changeSecrets(context, id, async (transaction, application) => {
         const ended = await secrets.expire(transaction, context.tenant.id, id, [secretId], 0);
         if (ended === 0) throw notFound();
+        await endTokens(transaction, application);
         await record(transaction, context, id, 'application.secret_removed', { secret_id: secretId });
       }),
 
     /**
-     * Creates a new secret. The previous secret stays valid for the overlap; older ones end immediately.
+     * Creates a new secret. The previous secret stays valid for the overlap; older ones end immediately, and with them
+     * the application's tokens.
      * @param overlapSeconds a day by default; with 0 the previous secret ends immediately too
      * @throws ServiceError `not_found`, `insufficient_scope` as `addSecret`
      */
@@ -286,6 +306,8 @@ export function createApplicationService({
         const { tenant } = context;
         if (newest !== undefined) await secrets.expire(transaction, tenant.id, id, [newest], overlapSeconds);
         if (older.length > 0) await secrets.expire(transaction, tenant.id, id, older, 0);
+        if (older.length > 0 || (newest !== undefined && overlapSeconds === 0))
+          await endTokens(transaction, application);
         const created = await makeSecret(transaction, context, application);
         await record(transaction, context, id, 'application.secret_rotated', {
           secret_id: created.secret.id,

@@ -69,6 +69,16 @@ export function checkApplicationScopes(
   }
 }
 
+/** Returns the RFC 7638 thumbprints of the keys that a change adds and removes. */
+export function compareKeys(before: Rights['jwks'], after: Rights['jwks'] | undefined) {
+  const old = thumbprintsOf(before);
+  const young = after === undefined ? old : thumbprintsOf(after);
+  return {
+    added: young.filter((thumbprint) => !old.includes(thumbprint)),
+    removed: old.filter((thumbprint) => !young.includes(thumbprint)),
+  };
+}
+
 /**
  * Returns whether a change gives an application more than it has: a scope, a grant or a key that it lacks, another
  * audience, another agent or none. Taking away is no grant.
@@ -79,6 +89,17 @@ export function widens(before: Rights, { scopes, grantTypes, jwks, ...change }: 
     change.agentId !== undefined ||
     !isWithin(scopes ?? [], before.scopes) ||
     !isWithin(grantTypes ?? [], before.grantTypes) ||
-    !isWithin(thumbprintsOf(jwks), thumbprintsOf(before.jwks))
+    compareKeys(before.jwks, jwks).added.length > 0
+  );
+}
+
+/** Returns whether a change takes away something that an application's tokens were issued for or by. */
+export function narrows(before: Rights, { scopes, grantTypes, jwks, ...change }: Partial<Rights>): boolean {
+  return (
+    change.audience !== undefined ||
+    change.agentId !== undefined ||
+    !isWithin(before.scopes, scopes ?? before.scopes) ||
+    !isWithin(before.grantTypes, grantTypes ?? before.grantTypes) ||
+    compareKeys(before.jwks, jwks).removed.length > 0
   );
 }

@@ -220,7 +220,10 @@ it.each(Object.entries(HARMLESS))(
 describe('an agent', () => {
   it('has all scopes that agents may have unless said, which its maker has to hold', async () => {
     const request = (): Request => ['POST', agents, { name: 'R' }];
-    await expectRefusal(request, { scopes: ['agents:write', ...HELD], missing: 'email offline_access' });
+    await expectRefusal(request, {
+      scopes: ['agents:write', ...HELD],
+      missing: 'email offline_access profile vault:read',
+    });
     expect((await ask(request, ['agents:write', ...AGENT_SCOPES])).status).toBe(201);
   });
 

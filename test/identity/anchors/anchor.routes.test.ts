@@ -12,7 +12,9 @@ let database: Database;
 let tenantId: string;
 let drop: () => Promise<void>;
 
-const admin = { authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:impersonate')}` };
+const admin = {
+  authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:impersonate')}`,
+};
 const reader = { authorization: `Bearer ${tokenFor('reader', 'agents:read')}` };
 
 beforeAll(async () => {

@@ -23,7 +23,9 @@ beforeAll(async () => {
 });
 afterAll(() => drop());
 
-const admin = { authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:impersonate')}` };
+const admin = {
+  authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:impersonate')}`,
+};
 const reader = { authorization: `Bearer ${tokenFor('reader', 'agents:read')}` };
 const ROOT = '/api/v1/agents';
 const post = (path: string, body?: unknown, headers: Record<string, string> = {}) =>

@@ -31,7 +31,11 @@ async function prepare() {
   const issue = async (grant: { sub: string; clientId: string; scopes: string[] }) =>
     (await rooms.tokens.issueAccessToken(tenant, { audience: tenant.audience, ...grant })).accessToken;
   const clientId = newId();
-  const token = await issue({ sub: clientId, clientId, scopes: ['agents:read', 'agents:write', 'agents:impersonate'] });
+  const token = await issue({
+    sub: clientId,
+    clientId,
+    scopes: ['agents:read', 'agents:write', 'agents:impersonate'],
+  });
   const root = `${tenant.baseUrl}/api/v1/agents/${holder.agent.id}/keys/rotations`;
   const send = (method: string, path: string, body?: unknown) =>
     server.send(method, root + path, token, body);
