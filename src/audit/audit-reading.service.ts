@@ -4,6 +4,7 @@ import type { RequestContext } from '../platform/context.ts';
 import type { Page, PageRequest } from '../platform/database/page.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
+import type { AccessRecordService } from './access-record.service.ts';
 import type { AuditFilters, AuditLogRecord } from './audit.ts';
 import * as store from './audit-reading.store.ts';
 import * as checkpoints from './checkpoint.store.ts';
@@ -14,30 +15,55 @@ export type SignedCheckpoint = Checkpoint & { readonly signature: Uint8Array };
 
 export type CheckpointPage = Page<SignedCheckpoint> & { readonly keys: readonly AuditJwk[] };
 
-/** Reading of the audit log. Source: Specification, "audit logs record creation and verification". */
-export function createAuditReadingService({ database }: { database: Queryable }) {
+/**
+ * Reading of the audit log. Reads are on record too, at most once a minute for each principal and operation. Source:
+ * Specification, "audit logs record creation and verification".
+ */
+export function createAuditReadingService({
+  database,
+  accesses,
+}: {
+  database: Queryable;
+  accesses: Pick<AccessRecordService, 'note'>;
+}) {
+  const note = (context: RequestContext, operation: string, id?: string): void =>
+    accesses.note(context, {
+      action: 'audit.read',
+      outcome: 'success',
+      operation,
+      target: id === undefined ? undefined : { type: 'audit_log', id },
+    });
+
   return {
     /** Returns a page of the tenant's log, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
-    list: ({ tenant }: Tenanted, request: PageRequest & AuditFilters): Promise<Page<AuditLogRecord>> =>
-      store.list(database, tenant.id, request),
+    list: async (
+      context: RequestContext,
+      request: PageRequest & AuditFilters,
+    ): Promise<Page<AuditLogRecord>> => {
+      const found = await store.list(database, context.tenant.id, request);
+      note(context, 'listAuditLogs');
+      return found;
+    },
 
     /** @throws ServiceError `not_found` */
-    get: async ({ tenant }: Tenanted, id: string): Promise<AuditLogRecord> => {
-      const record = await store.find(database, tenant.id, id);
+    get: async (context: RequestContext, id: string): Promise<AuditLogRecord> => {
+      const record = await store.find(database, context.tenant.id, id);
       if (record === undefined)
         throw new ServiceError('not_found', { detail: 'There is no such audit record.' });
+      note(context, 'getAuditLog', id);
       return record;
     },
 
     /** Returns a page of the tenant's checkpoints, newest first. @param cursor only numbers below it */
     listCheckpoints: async (
-      { tenant }: Tenanted,
+      context: RequestContext,
       { limit, cursor: before }: { readonly limit: number; readonly cursor?: number | undefined },
     ): Promise<CheckpointPage> => {
       const [found, keys] = await Promise.all([
-        checkpoints.listNewestCheckpoints(database, tenant.id, { before, limit: limit + 1 }),
+        checkpoints.listNewestCheckpoints(database, context.tenant.id, { before, limit: limit + 1 }),
         checkpoints.readKeys(database),
       ]);
+      note(context, 'listAuditCheckpoints');
       const data = found.slice(0, limit);
       const last = data.at(-1);
       return {
@@ -50,5 +76,3 @@ export function createAuditReadingService({ database }: { database: Queryable })
 }
 
 export type AuditReadingService = ReturnType<typeof createAuditReadingService>;
-
-type Tenanted = Pick<RequestContext, 'tenant'>;

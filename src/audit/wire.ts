@@ -2,6 +2,7 @@
 import { reasonOf } from '../platform/logging.ts';
 import type { Readings } from '../platform/metrics/reading.ts';
 import type { Platform } from '../platform/platform.ts';
+import { type AccessRecordService, createAccessRecordService } from './access-record.service.ts';
 import { createAuditRoutes } from './audit.routes.ts';
 import { createAuditReadingService } from './audit-reading.service.ts';
 import { createAuditSealer } from './audit-sealing.service.ts';
@@ -10,9 +11,14 @@ import * as checkpointStore from './checkpoint.store.ts';
 import { registerSealerMetrics } from './sealer.metrics.ts';
 import { createVerificationStore } from './verification.store.ts';
 
+/** Wires the records of requests that change nothing. A process closes it before the database. */
+export function wireAccessRecords({ database, log }: Platform) {
+  return createAccessRecordService({ database, log });
+}
+
 /** Wires the reading of the log by tenants. */
-export function wireAudit({ database }: Platform) {
-  return { routes: createAuditRoutes({ auditLogs: createAuditReadingService({ database }) }) };
+export function wireAudit({ database }: Platform, rooms: { accesses: Pick<AccessRecordService, 'note'> }) {
+  return { routes: createAuditRoutes({ auditLogs: createAuditReadingService({ ...rooms, database }) }) };
 }
 
 /** Wires the sealer, which runs in a worker process. */

@@ -34,7 +34,7 @@ export function createSealing(
     newSealer,
     sealer,
     verification,
-    reading: createAuditReadingService({ database }),
+    reading: createAuditReadingService({ database, accesses: { note: () => undefined } }),
 
     /** Writes rows, each in a transaction of its own. */
     write: async (context: RequestContext, count = 1, data: Record<string, unknown> = {}) => {

@@ -44,7 +44,7 @@ export type Party = {
   readonly post: (path: string, form: Record<string, string>, authorization?: string) => Promise<Answer>;
   /** Every id that a row of this tenant has in the database, with the tenant's own, its slug and the ids of its issuer's keys. */
   readonly ids: () => Promise<string[]>;
-  /** Rows in its audit log: every change is one. */
+  /** Rows in its audit log that tell of changes: every change is one. */
   readonly countChanges: () => Promise<number>;
 };
 
@@ -103,6 +103,7 @@ export async function startTenants(
     routes: api.routes,
     /** The address of the database. */
     url,
+    database,
     owner,
     stranger,
     close: async () => {
@@ -152,7 +153,8 @@ async function openParty(credentials: Provisioned, database: Database): Promise<
     ids: () => readIds(database, credentials),
     countChanges: async () => {
       const { rows } = await database.query<{ count: number }>(
-        'SELECT count(*)::int AS count FROM audit_log WHERE tenant_id = $1',
+        `SELECT count(*)::int AS count FROM audit_log WHERE tenant_id = $1
+           AND action NOT IN ('audit.read', 'auth.token.introspected', 'auth.access.refused')`,
         [credentials.tenant_id],
       );
       return rows[0]?.count ?? 0;

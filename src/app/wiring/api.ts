@@ -1,5 +1,5 @@
 // Wires the rooms of an API process and the routes of its interface, in the order of the wings.
-import { wireAudit } from '../../audit/wire.ts';
+import { wireAccessRecords, wireAudit } from '../../audit/wire.ts';
 import { wireAuthenticationFailures, wireChallenges } from '../../authentication/challenges/wire.ts';
 import { tellDelegations, wireDelegations } from '../../authentication/delegations/wire.ts';
 import { wireDpop } from '../../authentication/dpop/wire.ts';
@@ -46,6 +46,7 @@ export function wireApi(platform: Platform) {
   const commands = createWorkflowCommandService();
 
   const shared = { records: wireRecords(platform), commands };
+  const accesses = wireAccessRecords(platform);
 
   // The issuer comes before agents and keys, because the end of an agent or a key ends its tokens.
   const revocations = wireRevocations(platform);
@@ -83,9 +84,10 @@ export function wireApi(platform: Platform) {
     revocations,
     dpop,
     failures,
+    accesses,
     grants: [exchange],
   });
-  const audit = wireAudit(platform);
+  const audit = wireAudit(platform, { accesses });
   const userinfo = wireUserinfo({ ...agents, ...applications });
   const challenges = wireChallenges(platform, { ...shared, ...keys, tokens, dpop, failures, verifier });
 
@@ -121,14 +123,16 @@ export function wireApi(platform: Platform) {
     sealedSecrets,
     revocations,
     directAttempts,
-    authorize: (route: Route) => authorize(route, tokens.authenticate, dpop),
+    authorize: (route: Route) => authorize(route, tokens.authenticate, dpop, accesses),
     rateLimits: limits.rateLimits,
     turns: limits.turns,
     measure: measureRequests({ registry: platform.registry, routes }),
     /** Writes the counts that are still in memory. Called before the platform closes. */
     close: async () => {
       await Promise.allSettled(
-        [attempts, clients, dpop, trustedIssuers, verifier, limits, revocations].map((room) => room.close()),
+        [attempts, clients, accesses, dpop, trustedIssuers, verifier, limits, revocations].map((room) =>
+          room.close(),
+        ),
       );
     },
   };

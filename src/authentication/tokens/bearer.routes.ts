@@ -1,4 +1,5 @@
 // Middleware that checks the access token of a request and stores its principal in the context (RFC 6750, RFC 9449 §7).
+import { ACCESS_REFUSED, type AccessRecordService } from '../../audit/access-record.service.ts';
 import type { Principal, Tenant } from '../../platform/context.ts';
 import { LONGEST_TOKEN } from '../../platform/crypto/jws.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -37,8 +38,14 @@ const DPOP_CHALLENGE = `DPoP algs="${PROOF_ALGORITHMS.join(' ')}"`;
  * @param authenticate returns the principal of the token, or throws ServiceError `invalid_token`, `token_expired`,
  * `token_revoked` or `insufficient_scope` (another audience)
  * @param proofs when absent, the only scheme is Bearer
+ * @param accesses records requests of a valid token that lacks a scope
  */
-export function authorize(route: Route, authenticate: Authenticate, proofs?: Proofs | undefined): Middleware {
+export function authorize(
+  route: Route,
+  authenticate: Authenticate,
+  proofs?: Proofs | undefined,
+  accesses?: Pick<AccessRecordService, 'note'> | undefined,
+): Middleware {
   const { scope, anyAudience, delegated } = route;
   if (!takesToken(route)) return route.clientAuthentication ? refuseRepeatedHeader : (_ctx, next) => next();
   return async (ctx, next) => {
@@ -62,14 +69,25 @@ export function authorize(route: Route, authenticate: Authenticate, proofs?: Pro
       },
     );
     if (scheme === 'dpop' && proofs !== undefined) await prove(ctx, proofs, { text: token, principal });
+    const identified = { ...context, principal };
+    const refuse = (error: ServiceError, needed: string | null) => {
+      accesses?.note(identified, {
+        action: ACCESS_REFUSED,
+        outcome: 'failure',
+        operation: route.operationId,
+        reason: error.code,
+        data: { detail: error.detail ?? '' },
+      });
+      return withChallenge(error, challenge, needed);
+    };
     const lacking = findLacking(route, principal);
     if (lacking !== undefined)
-      throw withChallenge(new ServiceError('insufficient_scope', { detail: lacking }), challenge, scope);
-    ctx.state.context = { ...context, principal };
+      throw refuse(new ServiceError('insufficient_scope', { detail: lacking }), scope);
+    ctx.state.context = identified;
     try {
       await next();
     } catch (error) {
-      throw isLateRefusal(error) ? withChallenge(error, challenge) : error;
+      throw isLateRefusal(error) ? refuse(error, null) : error;
     }
   };
 }
@@ -108,7 +126,7 @@ function findLacking({ scope, subject }: Route, { kind, scopes }: Principal): st
 }
 
 /** Returns whether a service refused the token for a missing scope. The answer equals that of a refusal here. */
-function isLateRefusal(error: unknown): boolean {
+function isLateRefusal(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.code === 'insufficient_scope';
 }
 

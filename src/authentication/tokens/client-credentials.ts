@@ -47,10 +47,18 @@ export function decideGrant(
  * @throws ServiceError `unauthorized_client` when the grant is not allowed, `policy_denied` when the linked agent is
  *   suspended, `invalid_client` when the linked agent was deleted
  */
-export function checkGrantAllowed({ agent, grantTypes }: Client, grantType: string): void {
-  if (agent?.status === 'deleted') throw clientRefused();
-  if (!grantTypes.includes(grantType))
+export function checkGrantAllowed(client: Client, grantType: string): void {
+  checkAgentOf(client);
+  if (!client.grantTypes.includes(grantType))
     throw refuse('unauthorized_client', `The application may not use the grant ${grantType}.`);
+}
+
+/**
+ * Checks that the agent of an authenticated client may act. Otherwise its clients can do nothing.
+ * @throws ServiceError `invalid_client` when the agent was deleted, `policy_denied` when it is suspended
+ */
+export function checkAgentOf({ agent }: Pick<Client, 'agent'>): void {
+  if (agent?.status === 'deleted') throw clientRefused();
   if (agent?.status === 'suspended')
     throw refuse('policy_denied', 'The agent of this application is suspended.');
 }

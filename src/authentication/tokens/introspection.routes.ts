@@ -13,7 +13,7 @@ const REQUEST = {
   described: tokenParametersForm,
   examples: TOKEN_PARAMETERS,
 } as const;
-const ERRORS: readonly ErrorCode[] = ['invalid_client', 'rate_limited'];
+const ERRORS: readonly ErrorCode[] = ['invalid_client', 'policy_denied', 'rate_limited'];
 
 /** Routes with which a tenant's applications introspect tokens (RFC 7662) and revoke them (RFC 7009). */
 export function createIntrospectionRoutes({

@@ -1,6 +1,7 @@
 // Introspection (RFC 7662) and revocation (RFC 7009) for a tenant's applications. A token of another tenant gets the
 // same answer as an unknown token.
 
+import { ACCESS_REFUSED, type AccessRecordService } from '../../audit/access-record.service.ts';
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { JsonObject } from '../../events/event.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -12,6 +13,7 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { principalOf, type SignedClaims } from './access-token.ts';
 import type { ClientAuthenticationService } from './client-authentication.service.ts';
+import { checkAgentOf } from './client-credentials.ts';
 import { describeAccessToken, describeRefreshToken, INACTIVE } from './introspection.ts';
 import * as refreshTokens from './refresh-rotation.store.ts';
 import { isLive, type StoredRefreshToken } from './refresh-token.ts';
@@ -30,6 +32,7 @@ export function createIntrospectionService({
   tokens,
   revocations,
   records,
+  accesses,
 }: {
   database: Pick<Database, 'query' | 'transaction'>;
   clients: Pick<ClientAuthenticationService, 'authenticate'>;
@@ -37,7 +40,31 @@ export function createIntrospectionService({
 
   revocations: Pick<RevocationService, 'endTokens'>;
   records: Pick<RecordService, 'write'>;
+  accesses: Pick<AccessRecordService, 'note'>;
 }) {
+  /** @throws ServiceError as client authentication; `invalid_client` or `policy_denied` when the client's agent has ended */
+  async function authenticate(context: RequestContext, request: Request, operation: string): Promise<Client> {
+    const client = await clients.authenticate(context, request);
+    try {
+      checkAgentOf(client);
+    } catch (error) {
+      const { code: reason } = error as ServiceError;
+      const actor = { kind: 'application', id: client.id } as const;
+      accesses.note(context, { action: ACCESS_REFUSED, outcome: 'failure', operation, actor, reason });
+      throw error;
+    }
+    return client;
+  }
+
+  async function describe(context: RequestContext, text: string) {
+    if (isJws(text)) {
+      const claims = await findAccessToken(context, text);
+      return claims === undefined ? INACTIVE : describeAccessToken(claims);
+    }
+    const token = await findRefreshToken(context, text);
+    return token !== undefined && isLive(token) ? describeRefreshToken(token, context.tenant) : INACTIVE;
+  }
+
   /** Returns the claims of an active access token of the tenant; undefined for any other text. */
   async function findAccessToken(
     { tenant }: RequestContext,
@@ -93,20 +120,24 @@ export function createIntrospectionService({
     /**
      * Returns whether a token is active, and its claims. The token type hint is ignored, because access and refresh
      * tokens have different forms.
+     * The introspections of a client are on record, at most once a minute.
      * @returns only `{active: false}` for a token that is unknown, expired, spent or revoked, or belongs to another
      * tenant
      * @throws ServiceError `invalid_request` without a token; the errors of client authentication
      */
     introspect: (context: RequestContext, request: Request) =>
       withTokenHeaders(context, async () => {
-        await clients.authenticate(context, request);
-        const text = readToken(request.parameters);
-        if (isJws(text)) {
-          const claims = await findAccessToken(context, text);
-          return claims === undefined ? INACTIVE : describeAccessToken(claims);
-        }
-        const token = await findRefreshToken(context, text);
-        return token !== undefined && isLive(token) ? describeRefreshToken(token, context.tenant) : INACTIVE;
+        const client = await authenticate(context, request, 'introspectToken');
+        const answer = await describe(context, readToken(request.parameters));
+        accesses.note(context, {
+          action: 'auth.token.introspected',
+          outcome: 'success',
+          operation: 'introspectToken',
+          actor: { kind: 'application', id: client.id },
+          tokenId: 'jti' in answer ? answer.jti : undefined,
+          data: { active: answer.active },
+        });
+        return answer;
       }),
 
     /**
@@ -116,7 +147,7 @@ export function createIntrospectionService({
      */
     revoke: (context: RequestContext, request: Request): Promise<void> =>
       withTokenHeaders(context, async () => {
-        const client = await clients.authenticate(context, request);
+        const client = await authenticate(context, request, 'revokeToken');
         const text = readToken(request.parameters);
         if (isJws(text)) {
           const claims = await findAccessToken(context, text);

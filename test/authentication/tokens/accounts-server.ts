@@ -43,7 +43,7 @@ export async function startAccountsServer(
       ...rooms.routes,
     ],
     tenants: accounts.tenants,
-    authorize: (route) => authorize(route, accounts.tokens.authenticate, accounts.dpop),
+    authorize: (route) => authorize(route, accounts.tokens.authenticate, accounts.dpop, accounts.accesses),
     database,
     health: createHealth({
       ping: async () => undefined,
@@ -92,6 +92,7 @@ export async function startAccountsServer(
     },
     close: async () => {
       await http.drain(0);
+      await accounts.accesses.close();
       await rooms.closeExchange();
     },
   };

@@ -1,6 +1,7 @@
 // Tenants, applications, issuer and tokens wired for real over one database; only the clock and the relay's notifier are fakes.
 
 import { randomBytes } from 'node:crypto';
+import { wireAccessRecords } from '../../../src/audit/wire.ts';
 import { wireAuthenticationFailures } from '../../../src/authentication/challenges/wire.ts';
 import { wireDpop } from '../../../src/authentication/dpop/wire.ts';
 import { wireIssuer, wireIssuerRotation } from '../../../src/authentication/issuer/wire.ts';
@@ -53,7 +54,7 @@ export function createAccounts(
   const limits = wireLimits(platform);
   const records = wireRecords(platform);
   const commands = createWorkflowCommandService();
-  const shared = { records, commands };
+  const shared = { records, commands, accesses: wireAccessRecords(platform) };
   const revocations = wireRevocations(platform);
   const { issuer, issuerKeys } = wireIssuer(platform, { ...shared, revocations });
   const tokens = wireTokens(platform, { issuer, revocations });

@@ -1,6 +1,6 @@
 // Introspection and revocation over HTTP: what they tell, and that they tell nothing to or about others.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Rooms, readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
+import { createTestAgent, type Rooms, readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { basic, provisionTenant, requestTo } from './accounts.ts';
 import { type AccountsServer, startAccountsServer } from './accounts-server.ts';
@@ -128,6 +128,88 @@ describe('introspection', () => {
   });
 });
 
+describe('a client of an agent', () => {
+  /** The client of an agent, and tokens of another agent of the tenant. */
+  async function prepareLinked() {
+    const given = await prepare();
+    const owner = await createTestAgent(rooms, given.context);
+    const { application, clientSecret } = await rooms.applications.create(given.context, {
+      name: 'Linked',
+      scopes: ['openid'],
+      agentId: owner.agent.id,
+    });
+    const headers = { authorization: basic(application.id, clientSecret) };
+    const as = async (path: string, token: string) => {
+      const { status, body } = await given.ask(path, { token }, headers);
+      return [status, body?.error ?? body?.active];
+    };
+    return { ...given, agentId: owner.agent.id, client: application, as };
+  }
+
+  it.each([
+    ['suspended', 403, 'policy_denied'],
+    ['deleted', 401, 'invalid_client'],
+  ] as const)(
+    'that is %s neither introspects nor revokes, which is on record',
+    async (state, status, code) => {
+      const { context, agentId, client, as, accessToken, refreshToken, introspect } = await prepareLinked();
+      expect(await as('introspect', accessToken)).toEqual([200, true]);
+      if (state === 'suspended') await rooms.agents.suspend(context, agentId);
+      else await rooms.agents.remove(context, agentId);
+      for (const token of [accessToken, refreshToken]) {
+        for (const path of ['introspect', 'revoke']) expect(await as(path, token)).toEqual([status, code]);
+        expect(await introspect(token)).toMatchObject({ active: true });
+      }
+      await rooms.accesses.settled();
+      const refused = (await readAudit(test.database, context.tenant.id)).filter(
+        ({ action }) => action === 'auth.access.refused',
+      );
+      expect(refused).toEqual([
+        expect.objectContaining({
+          actor_id: client.id,
+          reason: code,
+          data: { operation: 'introspectToken', count: 1 },
+        }),
+        expect.objectContaining({
+          actor_id: client.id,
+          reason: code,
+          data: { operation: 'revokeToken', count: 1 },
+        }),
+      ]);
+    },
+  );
+
+  it('may ask again when its agent is active again', async () => {
+    const { context, agentId, as, accessToken } = await prepareLinked();
+    await rooms.agents.suspend(context, agentId);
+    await rooms.agents.reactivate(context, agentId);
+    expect(await as('introspect', accessToken)).toEqual([200, true]);
+    expect(await as('revoke', accessToken)).toEqual([200, undefined]);
+  });
+});
+
+describe('a permission that the agent has lost', () => {
+  it('is no part of what a refresh token still gets, and ends the access tokens that have it', async () => {
+    const { context, agent, accessToken, refreshToken, introspect } = await prepare();
+    await rooms.agents.update(context, agent.id, { name: 'Same reach' });
+    expect(await introspect(accessToken)).toMatchObject({ active: true });
+    await rooms.agents.update(context, agent.id, { scopes: ['openid'] });
+    expect(await introspect(accessToken)).toEqual({ active: false });
+    expect(await introspect(refreshToken)).toMatchObject({ active: true, scope: 'openid' });
+    const next = await refresh(rooms, context, refreshToken);
+    expect(await introspect(next.access_token)).toMatchObject({ active: true, scope: 'openid' });
+  });
+
+  it('does not admit the tokens of a suspended agent', async () => {
+    const { context, agent, accessToken, key, introspect } = await prepare();
+    await rooms.agents.suspend(context, agent.id);
+    await rooms.agents.update(context, agent.id, { scopes: ['openid'] });
+    const late = await issueFirst(rooms, context, { agentId: agent.id, keyId: key.id });
+    for (const token of [accessToken, late.accessToken])
+      expect(await introspect(token)).toEqual({ active: false });
+  });
+});
+
 describe('revocation', () => {
   it('ends an access token alone, once, and tells of it', async () => {
     const { context, accessToken, tokenId, refreshToken, ask, introspect, application } = await prepare();
@@ -144,9 +226,11 @@ describe('revocation', () => {
         data: expect.objectContaining({ token_id: tokenId, revoked_by: application.id }),
       },
     ]);
-    const audit = (await readAudit(test.database, context.tenant.id)).at(-1);
-    expect(audit).toMatchObject({
-      action: 'auth.token.revoked',
+    const audit = (await readAudit(test.database, context.tenant.id)).filter(
+      ({ action }) => action === 'auth.token.revoked',
+    );
+    expect(audit).toHaveLength(1);
+    expect(audit[0]).toMatchObject({
       actor_kind: 'application',
       actor_id: application.id,
       token_id: tokenId,
