@@ -6,7 +6,7 @@ import { AUTHENTICATION_FILTERS, isHeard } from '../../events/catalogue.ts';
 import { nestRow } from '../../platform/database/nested-row.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { EndedRefreshToken } from './refresh-token.store.ts';
-import type { StoredRefreshToken } from './refresh-token.ts';
+import { MOST_REPEATS, type StoredRefreshToken } from './refresh-token.ts';
 
 /** `use.at` is null until the token is used; `n` is the number of the name. */
 type Row = Omit<StoredRefreshToken, 'use'> & {
@@ -38,6 +38,7 @@ SELECT asked.n::int AS n, t.id, t.tenant_id AS "tenantId", t.family_id AS "famil
   clock_timestamp() AS now,
   CASE WHEN t.used_request IS NOT NULL AND s.id IS NOT NULL THEN t.used_at END AS "use.at", t.used_request AS "use.request",
   s.id AS "use.successor.id", s.hash AS "use.successor.hash", s.used_at IS NULL AND s.revoked_at IS NULL AS "use.successor.isFresh",
+  cardinality(s.access_token_ids) - 1 AS "use.successor.repeats",
   a.id AS "agent.id", a.name AS "agent.name", a.capabilities AS "agent.capabilities", a.status AS "agent.status",
   a.deleted_at IS NOT NULL AS "agent.isDeleted", a.scopes AS "agent.scopes",
   coalesce(a.audience, tenant.audience, tenant.base_url) || a.audiences AS "agent.audiences",
@@ -111,7 +112,8 @@ const REPEAT = `
 WITH ${HOLDER}
 UPDATE refresh_tokens s SET access_token_ids = s.access_token_ids || $3::uuid
 FROM holder
-WHERE s.id = $2 AND s.used_at IS NULL AND s.revoked_at IS NULL AND holder.ends_at > clock_timestamp()`;
+WHERE s.id = $2 AND s.used_at IS NULL AND s.revoked_at IS NULL AND holder.ends_at > clock_timestamp()
+  AND cardinality(s.access_token_ids) <= ${MOST_REPEATS}`;
 
 /** Reads tokens, and all rows that decide their use. One round trip. @returns for each name, in order, the token or undefined */
 export async function find(

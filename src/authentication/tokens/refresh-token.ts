@@ -12,6 +12,9 @@ export const REFRESH_TOKEN = 'refresh_token';
 /** Seconds after the first use in which an identical request gets the same successor (the answer was lost). */
 const GRACE = 10;
 
+/** Greatest number of times that a successor is issued again. */
+export const MOST_REPEATS = 3;
+
 /** A stored refresh token and all rows that decide its use. `now` is the database's time of the read. */
 export type StoredRefreshToken = {
   readonly id: string;
@@ -32,7 +35,13 @@ export type StoredRefreshToken = {
   readonly use: {
     readonly at: Date;
     readonly request: Uint8Array;
-    readonly successor: { readonly id: string; readonly hash: Uint8Array; readonly isFresh: boolean };
+    readonly successor: {
+      readonly id: string;
+      readonly hash: Uint8Array;
+      readonly isFresh: boolean;
+      /** How many times the successor was issued again. */
+      readonly repeats: number;
+    };
   } | null;
   readonly agent: AgentClaim & {
     readonly id: string;
@@ -63,9 +72,12 @@ export type RefreshVerdict =
   | { readonly verdict: 'repeat'; readonly successor: { readonly id: string; readonly hash: Uint8Array } }
   | { readonly verdict: 'reuse' };
 
-/** Returns a text by which a repeated request is recognised: same scope, resource and key, same text. */
-export function describeRequest({ scope, resource, jkt }: RefreshRequest): string {
-  return JSON.stringify([scope ?? null, resource ?? null, jkt ?? null]);
+/**
+ * Returns a text by which a repeated request is recognised: same scope, resource, key and address, same text.
+ * @param address group of the client's address
+ */
+export function describeRequest({ scope, resource, jkt }: RefreshRequest, address: string): string {
+  return JSON.stringify([scope ?? null, resource ?? null, jkt ?? null, address]);
 }
 
 /** @throws ServiceError `invalid_client` when a client id is given that is not the token's (RFC 6749 §6) */
@@ -77,7 +89,7 @@ export function checkRefreshClient(clientId: string | undefined, expected: strin
 /**
  * Decides on the use of a token. First it checks the client and the key of the proof, because a request without them
  * must not end the family. Then it checks whether the family has ended, which is not a reuse; then the agent and its
- * key; then whether the token was used before.
+ * key; then whether the token was used before. Identical requests beyond `MOST_REPEATS` are refused and end nothing.
  * @param request.digest SHA-256 of `describeRequest`
  * @throws ServiceError `invalid_client`, `invalid_dpop_proof`, `invalid_grant`
  */
@@ -98,7 +110,9 @@ export function judgeRefresh(
     token.now.getTime() - use.at.getTime() <= GRACE * 1000 &&
     use.successor.isFresh &&
     isSame(use.request, request.digest);
-  return isRetry ? { verdict: 'repeat', successor: use.successor } : { verdict: 'reuse' };
+  if (!isRetry) return { verdict: 'reuse' };
+  if (use.successor.repeats >= MOST_REPEATS) throw refreshRefused();
+  return { verdict: 'repeat', successor: use.successor };
 }
 
 /** Returns whether the token is unused, not revoked, not expired, and its agent and key may authenticate. */

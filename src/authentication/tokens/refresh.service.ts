@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import type { JsonObject } from '../../events/event.ts';
 import type { Happening, PreparedRecords, RecordService } from '../../events/record.service.ts';
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
+import { addressGroup } from '../../platform/address-group.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
@@ -110,9 +111,13 @@ export function createRefreshService({
     return { scopes, audience, issued, jkt };
   }
 
-  function describe(token: StoredRefreshToken, prepared: Prepared): Required<Happening> {
+  function describe(
+    token: StoredRefreshToken,
+    prepared: Prepared,
+    mark: { readonly repeated?: true } = {},
+  ): Required<Happening> {
     const { scopes, audience, issued, jkt } = prepared;
-    const data = { method: REFRESH_TOKEN, scope: scopes.join(' '), audience };
+    const data = { method: REFRESH_TOKEN, scope: scopes.join(' '), audience, ...mark };
     const bound = jkt === undefined ? {} : { jkt };
     const facts: JsonObject = {
       token_id: issued.tokenId,
@@ -180,7 +185,7 @@ export function createRefreshService({
     return database.transaction({ tenant: context.tenant }, async (unit) => {
       const { tokenId } = given.prepared.issued;
       if (!(await store.repeat(unit, token.id, successor.id, tokenId))) return undefined;
-      await records.write(unit, context, describe(token, given.prepared));
+      await records.write(unit, context, describe(token, given.prepared, { repeated: true }));
       return text;
     });
   }
@@ -239,7 +244,7 @@ export function createRefreshService({
     /**
      * Exchanges a refresh token for its successor and an access token. The client has no credentials, because the
      * refresh token is the credential; its `client_id` is the same for all agents. An identical request within 10 s
-     * gets the same successor if that successor is unused.
+     * from the same address gets the same successor if that successor is unused, three times at most.
      * @throws ServiceError `invalid_request` without a token, `invalid_client` for another `client_id`,
      * `invalid_grant`, `invalid_scope`, `invalid_target`, `invalid_dpop_proof`, `use_dpop_nonce`
      */
@@ -256,7 +261,9 @@ export function createRefreshService({
       if (text === undefined) throw invalidField('body.refresh_token', 'is missing');
       const key = await proveKey();
       const asked = { scope, resource, jkt: key?.jkt };
-      const digest = createHash('sha256').update(describeRequest(asked)).digest();
+      const digest = createHash('sha256')
+        .update(describeRequest(asked, addressGroup(context.address)))
+        .digest();
       const name = hashSecret(text).toString('base64');
       return uses.run(`${context.tenant.id}:${name}`, async () => {
         for (let tries = 0; tries < TRIES; tries += 1) {

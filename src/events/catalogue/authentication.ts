@@ -59,7 +59,16 @@ const loginFailure = z.discriminatedUnion('method', [
 const tokenIssued = z.discriminatedUnion('method', [
   z.strictObject({ ...byChallenge, ...issued }),
   z.strictObject({ ...byClient, ...issued }),
-  z.strictObject({ method: z.literal('refresh_token'), agent_id: agentId, key_id: keyId, ...issued }),
+  z.strictObject({
+    method: z.literal('refresh_token'),
+    agent_id: agentId,
+    key_id: keyId,
+    ...issued,
+    repeated: z
+      .literal(true)
+      .optional()
+      .describe('The refresh token was spent before: the answer is the same successor again.'),
+  }),
   z.strictObject({
     method: z.literal('token_exchange'),
     agent_id: agentId.describe('The agent that acts.'),

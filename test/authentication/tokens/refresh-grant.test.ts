@@ -199,20 +199,64 @@ describe('a second use of a refresh token', () => {
     expect(await codeOf(rooms.tokens.verifyAccessToken(context.tenant, other.accessToken))).toBe('accepted');
   });
 
-  it('by 100 at the same time in two processes: one rotates, all get that successor', async () => {
+  it('within 10 s is marked on record, and refused from the fourth repetition on', async () => {
+    const { context, refreshToken } = await createHolder(rooms);
+    const { refresh_token: next } = await refresh(rooms, context, refreshToken);
+    for (let times = 0; times < 3; times += 1)
+      expect((await refresh(rooms, context, refreshToken)).refresh_token).toBe(next);
+    expect(await codeOf(refresh(rooms, context, refreshToken))).toBe('invalid_grant');
+    const marks = (records: readonly Readonly<Record<string, unknown>>[]) =>
+      records.map(({ data }) => (data as { repeated?: true }).repeated);
+    const audit = await readAudit(processes.database, context.tenant.id);
+    const events = await readEvents(processes.database, context.tenant.id);
+    const repeated = [undefined, true, true, true];
+    expect(marks(audit.filter(({ action }) => action === 'auth.token.issued'))).toEqual(repeated);
+    expect(marks(events.filter(({ type }) => type === 'auth.token.issued'))).toEqual(repeated);
+    expect(await reuses(context)).toEqual({ events: 0, audit: 0 });
+    expect(await codeOf(refresh(rooms, context, next))).toBe('accepted');
+  });
+
+  it('within 10 s from another address ends the family', async () => {
+    const { context, refreshToken } = await createHolder(rooms);
+    const { refresh_token: next, access_token } = await refresh(rooms, context, refreshToken);
+    const elsewhere = { ...context, address: '198.51.100.9' };
+    expect(await codeOf(refresh(rooms, elsewhere, refreshToken))).toBe('invalid_grant');
+    expect(await reuses(context)).toEqual({ events: 1, audit: 1 });
+    expect(await codeOf(refresh(rooms, context, next))).toBe('invalid_grant');
+    expect(await codeOf(rooms.tokens.verifyAccessToken(context.tenant, access_token))).toBe('token_revoked');
+  });
+
+  it('within 10 s from another address of the same IPv6 network is a repetition', async () => {
+    const { context, refreshToken } = await createHolder(rooms);
+    const [one, two] = ['2001:db8::1', '2001:db8::2'].map((address) => ({ ...context, address }));
+    if (one === undefined || two === undefined) throw new Error('no requests');
+    const { refresh_token: next } = await refresh(rooms, one, refreshToken);
+    expect((await refresh(rooms, two, refreshToken)).refresh_token).toBe(next);
+  });
+
+  it('by 100 at the same time in two processes: one rotates, three get that successor too, nothing ends', async () => {
     const { context, refreshToken } = await createHolder(rooms);
     const answers = await Promise.all(
       Array.from({ length: 100 }, (_, index) =>
-        refresh(index % 2 ? processes.one : processes.two, context, refreshToken),
+        refresh(index % 2 ? processes.one : processes.two, context, refreshToken).catch(
+          ({ code }: { code: string }) => code,
+        ),
       ),
     );
-    expect(new Set(answers.map((answer) => answer.refresh_token)).size).toBe(1);
-    expect(new Set(answers.map((answer) => answer.access_token)).size).toBe(100);
+    const issued = answers.filter((answer) => typeof answer !== 'string');
+    expect(new Set(issued.map((answer) => answer.refresh_token)).size).toBe(1);
+    expect(new Set(issued.map((answer) => answer.access_token)).size).toBe(4);
+    expect(answers.filter((answer) => answer === 'invalid_grant')).toHaveLength(96);
+    expect(await reuses(context)).toEqual({ events: 0, audit: 0 });
+    const [first] = issued;
+    expect(await codeOf(rooms.tokens.verifyAccessToken(context.tenant, first?.access_token ?? ''))).toBe(
+      'accepted',
+    );
     const { rows } = await processes.database.query<{ count: number; ids: number }>(
       `SELECT count(*)::int AS count, sum(cardinality(access_token_ids))::int AS ids FROM refresh_tokens WHERE tenant_id = $1`,
       [context.tenant.id],
     );
-    expect(rows).toEqual([{ count: 2, ids: 101 }]);
+    expect(rows).toEqual([{ count: 2, ids: 5 }]);
   });
 
   it('leaves nothing alive when a theft and a rotation meet', async () => {
