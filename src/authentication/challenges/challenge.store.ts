@@ -1,5 +1,6 @@
 // SQL that inserts and reads challenges. redemption.store.ts consumes them.
 import { AUTHENTICATION_FILTERS, isHeard } from '../../events/catalogue.ts';
+import { mayAuthenticate } from '../../identity/keys/key.ts';
 import { nestRow } from '../../platform/database/nested-row.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { type Challenge, HOLDER_VERSION, type Holder } from './challenge.ts';
@@ -48,13 +49,13 @@ FROM unnest($1::uuid[], $2::text[]) AS asked (tenant_id, fingerprint)
 JOIN agent_keys k ON k.tenant_id = asked.tenant_id AND k.fingerprint = asked.fingerprint
 JOIN agents a ON a.id = k.agent_id`;
 
-// An es256k key and a bip340 key with the same point have the same alias. A usable key is preferred, then the older
-// key.
+// An es256k key and a bip340 key with the same point have the same alias, and anybody can register the point of another
+// agent's key. A usable key is preferred, then a verified one, whose owner has signed with it, then the older one.
 const BY_ALIAS = `
 SELECT ${HOLDER} FROM agent_keys k JOIN agents a ON a.id = k.agent_id
 WHERE k.tenant_id = $1
   AND (k.aliases[1] = $2 OR k.aliases[2] = $2 OR k.aliases[3] = $2 OR k.aliases[4] = $2)
-ORDER BY k.state = 'revoked' OR coalesce(k.sunset_at <= now(), false), k.id LIMIT 1`;
+ORDER BY k.state = 'revoked' OR coalesce(k.sunset_at <= now(), false), k.verified_at IS NULL, k.id`;
 
 // The commit does not wait for the disk, because an agent can request a new challenge when a crash of the database
 // loses one. A repeated statement finds its own row and returns that row's times.
@@ -106,15 +107,24 @@ export async function findHolders(
   return names.map(({ tenantId, fingerprint }) => found.get(`${tenantId}:${fingerprint}`) ?? null);
 }
 
-/** Finds a key and its agent by one of the key's aliases. */
+/**
+ * Finds a key and its agent by one of the key's aliases.
+ * @returns null also when usable keys of several agents have the alias and it cannot be told whose it is: none of them or
+ * several are verified
+ */
 export async function findHolderByAlias(
   queryable: Queryable,
   { tenantId, fingerprint }: HolderName,
 ): Promise<Found<{ holder: Holder }> | null> {
   const { rows } = await queryable.query(BY_ALIAS, [tenantId, fingerprint]);
-  if (rows[0] === undefined) return null;
-  const { key, agent, now } = nestRow<HolderRow>(rows[0]);
-  return { holder: { key, agent }, now };
+  const [first, ...others] = rows.map((row) => nestRow<HolderRow>(row));
+  if (first === undefined) return null;
+  const { key, agent, now } = first;
+  const isRival = (other: Holder) =>
+    other.agent.id !== agent.id &&
+    other.key.isVerified === key.isVerified &&
+    mayAuthenticate(other.key, now);
+  return others.some(isRival) ? null : { holder: { key, agent }, now };
 }
 
 /**

@@ -28,7 +28,9 @@ beforeAll(async () => {
 });
 afterAll(() => drop());
 
-const admin = { authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:impersonate')}` };
+const admin = {
+  authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:impersonate')}`,
+};
 const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
   server.send('POST', path, body, headers);
 

@@ -102,6 +102,38 @@ it('lets an alias that two keys share name the one that is usable', async () => 
   await expect(ask(rooms, context, alias)).rejects.toMatchObject({ code: 'key_revoked' });
 });
 
+describe('an alias that keys of two agents share', () => {
+  /** An agent, and another one that registers the first one's point without a proof. */
+  async function prepareThief(isFirst: boolean) {
+    const [mine, other] = ['es256k', 'bip340'] as const;
+    const victim = await createTestAgent(rooms, context, { algorithm: mine });
+    const thief = await createTestAgent(rooms, context);
+    const x = Buffer.from(victim.publicKey.raw).subarray(1, 33).toString('hex');
+    await rooms.keys.register(context, thief.agent.id, { algorithm: other, publicKey: x });
+    // Ids grow with time: the older key is the one with the lower id.
+    if (isFirst)
+      await rooms.database.query(
+        "UPDATE agent_keys SET id = ('00000000-0000-7000-8000-' || right(id::text, 12))::uuid WHERE agent_id = $1 AND algorithm = $2",
+        [thief.agent.id, other],
+      );
+    return { victim, aliases: fingerprintAliases(victim.publicKey).slice(0, 2) };
+  }
+
+  it.each([true, false])('names the verified one (thief first: %s)', async (isFirst) => {
+    const { victim, aliases } = await prepareThief(isFirst);
+    const challenge = await ask(rooms, context, victim.fingerprint);
+    await rooms.challenges.verify(context, answer(challenge, victim));
+    for (const alias of aliases) expect((await ask(rooms, context, alias)).algorithm).toBe('es256k');
+  });
+
+  it.each([true, false])('names none while none is verified (thief first: %s)', async (isFirst) => {
+    const { victim, aliases } = await prepareThief(isFirst);
+    for (const alias of aliases)
+      await expect(ask(rooms, context, alias)).rejects.toMatchObject({ code: 'key_not_found' });
+    expect((await ask(rooms, context, victim.fingerprint)).algorithm).toBe('es256k');
+  });
+});
+
 describe('a challenge', () => {
   it('says what the specification shows, in whole seconds of the database', async () => {
     const { fingerprint } = await createTestAgent(rooms, context);
