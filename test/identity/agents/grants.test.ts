@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operatorContext } from '../../../src/audit/audit.ts';
 import { createApplicationRoutes } from '../../../src/identity/applications/application.routes.ts';
 import type { Application } from '../../../src/identity/applications/application.service.ts';
+import { readApplicationJwks } from '../../../src/identity/applications/application-jwks.ts';
 import type { Tenant } from '../../../src/platform/context.ts';
 import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';
 import { toJwk } from '../../../src/platform/crypto/public-key.ts';
@@ -59,7 +60,7 @@ async function prepare() {
     agentId: agent.id,
     keyId: key.id,
     linked: `${applications}/${(await make({ agentId: agent.id, scopes: ['openid'] })).id}`,
-    own: `${applications}/${(await make({ jwks: newJwks() })).id}`,
+    own: `${applications}/${(await make({ jwks: readApplicationJwks(newJwks()) })).id}`,
     weak: `${applications}/${(await make({ scopes: ['openid'] })).id}`,
   };
 }
