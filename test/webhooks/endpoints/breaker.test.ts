@@ -130,8 +130,8 @@ describe('a receiver that has taken a retry', () => {
   };
 
   it('may refuse first attempts until their retries have come', async () => {
-    const id = await recovered(9);
-    await fail(id, seconds(300, 9), { holdMs: 1_000, first: true });
+    const id = await recovered(6);
+    await fail(id, seconds(20, 6), { holdMs: 1_000, first: true });
     expect(await stateOf(id)).toBe('open');
   });
 

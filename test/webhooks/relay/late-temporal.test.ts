@@ -24,6 +24,7 @@ it('gives back a claim of its own that it has no work for', async () => {
   const [delivery = ''] = await engine.publish(id);
   const { stop } = await engine.startProcess({ relay: { beat: 50, audit: 50, poll: 50, late: 60_000 } });
   await engine.ended(delivery);
+  await eventually(async () => (await engine.outbox()).length === 0, 'the end of its hand-over');
   // As a crash of the database leaves it that has undone the record of the attempt, but not the claim.
   await engine.database.query(
     `WITH undone AS (
