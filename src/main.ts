@@ -2,6 +2,9 @@
 // The executable `countersign`: runs the command line and reports its failures in one line each, with an exit code.
 import { createProgram, reportFailure } from './app/command-line.ts';
 
+// The reader of the output may end before this process. Without a listener a failed write would end it with a stack.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+
 try {
   await createProgram({
     env: process.env,

@@ -13,6 +13,9 @@ type LoggedError = { type: string; message: string; code?: string; stack?: strin
 
 const DEEPEST_CAUSE = 5;
 
+/** The most bytes of lines that wait until the output can be written again. */
+const MOST_UNWRITTEN = 1_048_576;
+
 /**
  * Makes a pino logger on standard output.
  * @param config `logLevel`, and `logFormat` (`json`, or `pretty` for a terminal)
@@ -31,14 +34,18 @@ export function createLogger(
     redact: { paths: ['authorization', '*.authorization', 'token', '*.token', 'secret', '*.secret'] },
   };
   if (config.logFormat === 'json')
-    return pino(
-      options,
-      destination === process.stdout ? pino.destination({ fd: 1, sync: true }) : destination,
-    );
+    return pino(options, destination === process.stdout ? openStandardOutput() : destination);
   return pino(
     options,
     pretty({ destination, sync: true, ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l' }),
   );
+}
+
+function openStandardOutput(): DestinationStream {
+  const output = pino.destination({ fd: 1, sync: true, maxLength: MOST_UNWRITTEN });
+  // A full disk costs lines of the log. Without a listener it would end the process.
+  output.on('error', () => undefined);
+  return output;
 }
 
 /** The parts of an error that may be logged: type, message, code, stack, and those of its causes. */

@@ -46,7 +46,7 @@ export async function createDeafProxy(url: string) {
 }
 
 /** Cuts a server's stream into messages: a type, then a length that counts itself. */
-function createMessageReader(onMessage: (type: number, message: Buffer) => void) {
+export function createMessageReader(onMessage: (type: number, message: Buffer) => void) {
   let rest = Buffer.alloc(0);
   return (chunk: Buffer): void => {
     rest = Buffer.concat([rest, chunk]);
