@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { spread } from './figures.mjs';
 
 const run = promisify(execFile);
 
@@ -15,37 +16,25 @@ export async function alternate(folders, words, rounds) {
   const runs = folders.map(() => []);
   for (let round = 0; round < rounds; round += 1)
     for (const [n, folder] of folders.entries()) runs[n].push(await measure(resolve(folder), words));
-  const names = Object.keys(runs[0][0] ?? {}).filter((name) =>
-    runs.flat().every((row) => Number.isFinite(row[name])),
-  );
-  return names.map((name) => {
-    const values = runs.map((rows) => rows.map((row) => row[name]));
-    const medians = values.map(median);
-    return { name, values, medians, ratio: medians[1] / medians[0] };
-  });
+  return compareRuns(runs);
 }
 
-/** The figures of one run: numbers by name, those of nested objects with a dot. */
+/** @param runs of two sides, each a list of figures */
+export function compareRuns(runs) {
+  const [before, after] = runs.map(spread);
+  return Object.keys(before)
+    .filter((name) => name in after)
+    .map((name) => {
+      const sides = [before[name], after[name]];
+      const medians = sides.map((side) => side.median);
+      return { name, values: sides.map((side) => side.values), medians, ratio: medians[1] / medians[0] };
+    });
+}
+
 async function measure(folder, words) {
   const { stdout } = await run(process.execPath, [join(folder, 'bench/bench.mjs'), ...words, '--json'], {
     cwd: folder,
     maxBuffer: 16 * 1024 * 1024,
   });
-  return flatten(JSON.parse(stdout.trim().split('\n').at(-1) ?? '{}'));
-}
-
-function flatten(object, prefix = '') {
-  return Object.fromEntries(
-    Object.entries(object).flatMap(([name, value]) =>
-      typeof value === 'object' && value !== null
-        ? Object.entries(flatten(value, `${prefix}${name}.`))
-        : [[`${prefix}${name}`, value]],
-    ),
-  );
-}
-
-function median(values) {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  return JSON.parse(stdout.trim().split('\n').at(-1) ?? '{}');
 }

@@ -6,7 +6,7 @@ import { Client, Connection } from '@temporalio/client';
 import pg from 'pg';
 import { openDeliveryStack } from './delivery-stack.mjs';
 import { openConnection } from './http-connection.mjs';
-import { buildPayloadOfResponse } from './payload.mjs';
+import { buildPayloadOfResponse } from './keys.mjs';
 import { call } from './service.mjs';
 
 /** Seconds: the shortest lifetime that the service allows, and how long the last sweep may take after the last challenge's end. */
@@ -25,7 +25,6 @@ export async function measureChallengeExpiry(options) {
   const opened = now();
   const stack = await openDeliveryStack({
     ...options,
-    endpoints: 0,
     settings: { CHALLENGE_LIFETIME: String(LIFETIME) },
   });
   const database = new pg.Client({ connectionString: stack.databaseUrl });
@@ -52,9 +51,9 @@ export async function measureChallengeExpiry(options) {
   }
 }
 
-async function register({ origin, basic }) {
+async function register({ origin, tenant }) {
   const token = await call(`${origin}/oauth/token`, {
-    headers: { authorization: basic },
+    headers: { authorization: tenant.basic },
     body: new URLSearchParams({ grant_type: 'client_credentials' }),
   });
   const headers = { authorization: `Bearer ${token.access_token}`, ...JSON_TYPE };

@@ -1,112 +1,125 @@
-// Deliveries of events that are published one by one, from the publish call to their arrival, with what all processes used for them.
-
+// Deliveries of events that are published one by one, from the publish call to their arrival, with what all processes used for them,
+// beside a floor that does only that.
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { drain, now, percentile, publish, take } from './delivery-load.mjs';
 import { openDeliveryStack } from './delivery-stack.mjs';
-import { openConnection } from './http-connection.mjs';
 import { cpuSeconds, cpuSecondsOfTree } from './processes.mjs';
+
+const FLOOR = fileURLToPath(new URL('./delivery-floor.mjs', import.meta.url));
 
 /** Milliseconds until code is compiled, statements are planned and the lanes are known to be fast. */
 const WARM_UP = 4_000;
 
-/** Milliseconds without an arrival after which what is missing counts as lost. */
-const PATIENCE = 20_000;
-
-const FILLER = 'x'.repeat(380);
-const now = () => performance.timeOrigin + performance.now();
-
 /**
- * @param options.rate events a second, evenly; 0: as fast as `connections` publishers can
- * @returns published, received, seconds from the first publication to the last arrival, rate, p50 and p99 (ms), CPU ms a delivery by part,
- *   transactions and bytes of WAL a delivery
+ * @param options.scenario healthy, or how the receiver fails (flaky, away): the floor, which tries nothing again, has no part in that
+ * @returns `service` and `floor`: published, received, rate, p50 and p99 (ms) from the publish call to the arrival, publish (p50 and p99 of
+ *   the call), cpu (ms a delivery by part); `ratio` of the service to the floor: rate, cpu; transactions and bytes of WAL a delivery
  */
 export async function measureDeliveries(options) {
   const stack = await openDeliveryStack(options);
   try {
-    // A receiver that refuses each first attempt is met cold: a warm endpoint is another case.
-    if (options.receiver !== 'first') {
-      await publish(stack, { ...options, rate: options.rate || 200, milliseconds: WARM_UP });
-      await drain(stack);
-      await take(stack);
+    const receiver = await stack.startReceiver(options.scenario);
+    await stack.subscribe(stack.tenant, receiver, options.endpoints);
+    if (options.scenario === 'healthy') {
+      const floor = await startDeliveryFloor(stack, receiver);
+      return await compareDeliveries(stack, { floor, receiver }, options);
     }
-    const writesBefore = await writes(stack);
-    const before = usage(stack);
-    if (options.receiver === 'away') stack.receiver.send('away');
-    const begun = now();
-    const published = await publish(stack, { ...options, milliseconds: options.seconds * 1_000 });
-    const publishing = (now() - begun) / 1_000;
-    await drain(stack, published);
-    const received = await take(stack);
-    const after = usage(stack);
-    const writesAfter = await writes(stack);
-    const latencies = received.map(({ latency }) => latency).sort((a, b) => a - b);
-    const at = (share) => latencies[Math.floor(latencies.length * share)] ?? Number.NaN;
-    const seconds = (Math.max(...received.map((one) => one.at)) - begun) / 1_000;
-    const cpu = Object.fromEntries(
-      Object.keys(after).map((part) => [part, ((after[part] - before[part]) * 1_000) / received.length]),
-    );
-    return {
-      published,
-      publishing,
-      received: received.length,
-      seconds,
-      rate: received.length / seconds,
-      p50: at(0.5),
-      p99: at(0.99),
-      cpu,
-      transactions: (writesAfter.transactions - writesBefore.transactions) / received.length,
-      walBytes: (writesAfter.bytes - writesBefore.bytes) / received.length,
-    };
+    // A receiver that refuses each first attempt is met cold: a warm endpoint is another case.
+    if (options.scenario !== 'flaky') await warmUp(stack.tenant, receiver, options);
+    if (options.scenario === 'away') receiver.child.send('away');
+    return { service: summarize([await measureWindow(stack, serviceOf(stack), receiver, options)]) };
   } finally {
     await stack.close();
   }
 }
 
-async function publish({ port, authorization }, { rate, connections, endpoints, milliseconds }) {
-  const end = now() + milliseconds;
-  const begun = now();
-  let sent = 0;
-  const publisher = async () => {
-    const connection = await openConnection(port);
-    const headers = { authorization, 'content-type': 'application/json' };
-    while (now() < end) {
-      const n = sent++;
-      if (rate > 0) await sleep(Math.max(0, begun + (n * 1_000) / rate - now()));
-      const type = `bench.endpoint.e${n % endpoints}`;
-      const body = JSON.stringify({ type, data: { published_at: now(), filler: FILLER } });
-      const { status } = await connection.post({ path: '/api/v1/events', headers, body });
-      if (status !== 202) throw new Error(`publishing was answered ${status}`);
+/** Floor and service in turn, on a stack that runs and subscribes the receiver. */
+export async function compareDeliveries(stack, { floor, receiver }, options) {
+  const targets = { floor, service: serviceOf(stack) };
+  for (const target of Object.values(targets)) await warmUp(target, receiver, options);
+  const windows = { floor: [], service: [] };
+  const writes = { transactions: 0, bytes: 0 };
+  for (let round = 0; round < options.rounds; round += 1)
+    for (const [name, target] of Object.entries(targets)) {
+      const before = await readWrites(stack);
+      windows[name].push(await measureWindow(stack, target, receiver, options));
+      const after = await readWrites(stack);
+      if (name !== 'service') continue;
+      writes.transactions += after.transactions - before.transactions;
+      writes.bytes += after.bytes - before.bytes;
     }
-    connection.close();
-  };
-  await Promise.all(Array.from({ length: connections }, publisher));
-  return sent;
+  const [ofFloor, service] = [summarize(windows.floor), summarize(windows.service)];
+  service.transactions = writes.transactions / service.received;
+  service.walBytes = writes.bytes / service.received;
+  const ratio = { rate: service.rate / ofFloor.rate, cpu: service.cpu.all / ofFloor.cpu.all };
+  return { floor: ofFloor, service, ratio };
 }
 
-const ask = async ({ receiver }, message) => {
-  const answer = once(receiver, 'message');
-  receiver.send(message);
-  return (await answer)[0];
-};
-const take = (stack) => ask(stack, 'take');
+/** @returns the target of a load, with the process to count */
+export async function startDeliveryFloor(stack, receiver) {
+  const child = fork(FLOOR, [stack.databaseUrl, String(receiver.port)], {
+    env: { ...process.env, NODE_ENV: 'production' },
+  });
+  stack.children.add(child);
+  const [{ port }] = await once(child, 'message');
+  return { port, path: '', authorization: 'none', pids: { floor: [child.pid] } };
+}
 
-async function drain(stack, expected = Number.POSITIVE_INFINITY) {
-  let last = -1;
-  for (
-    let since = now();
-    now() - since < (expected === Number.POSITIVE_INFINITY ? 2_000 : PATIENCE);
-    await sleep(100)
-  ) {
-    const count = await ask(stack, 'count');
-    if (count >= expected) return;
-    if (count > last) since = now();
-    last = count;
-  }
+export const serviceOf = ({ tenant, pids }) => ({ ...tenant, pids });
+
+/** Publishes for a while and waits until all has arrived. */
+export async function warmUp(target, receiver, options) {
+  const { published } = await publish(target, {
+    ...options,
+    rate: options.rate || 200,
+    count: undefined,
+    milliseconds: WARM_UP,
+  });
+  await drain(receiver, published);
+  await take(receiver);
+}
+
+/** @param options.count events, or else `seconds` for which they are published */
+export async function measureWindow(stack, target, receiver, options) {
+  const before = readCpu(target, stack);
+  const begun = now();
+  const load = options.count === undefined ? { milliseconds: options.seconds * 1_000 } : {};
+  const { published, calls } = await publish(target, { ...options, ...load });
+  await drain(receiver, published);
+  // The record of the last attempts comes after their arrival.
+  await sleep(300);
+  const after = readCpu(target, stack);
+  const { received } = await take(receiver);
+  const seconds = (Math.max(...received.map(({ at }) => at)) - begun) / 1_000;
+  const cpu = Object.fromEntries(Object.keys(after).map((part) => [part, after[part] - before[part]]));
+  return { published, calls, latencies: received.map(({ latency }) => latency), seconds, cpu };
+}
+
+export function summarize(windows) {
+  const sum = (of) => windows.reduce((total, window) => total + of(window), 0);
+  const latencies = windows.flatMap((window) => window.latencies);
+  const calls = windows.flatMap((window) => window.calls);
+  const received = latencies.length;
+  const cpu = Object.fromEntries(
+    Object.keys(windows[0].cpu).map((part) => [part, (sum((one) => one.cpu[part]) * 1_000) / received]),
+  );
+  return {
+    published: calls.length,
+    received,
+    rate: received / sum(({ seconds }) => seconds),
+    p50: percentile(latencies, 0.5),
+    p99: percentile(latencies, 0.99),
+    publish: { p50: percentile(calls, 0.5), p99: percentile(calls, 0.99) },
+    cpu: { all: Object.values(cpu).reduce((total, part) => total + part, 0), ...cpu },
+  };
 }
 
 /** Transactions and bytes of WAL since the server began, with what the polls of all parts add. */
-async function writes({ databaseUrl }) {
+async function readWrites({ databaseUrl }) {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   // A backend reports its transactions when it is idle, once a second at most.
@@ -119,12 +132,9 @@ async function writes({ databaseUrl }) {
   return rows[0];
 }
 
-function usage({ pids, postgres }) {
+/** CPU seconds by part. While the floor is measured the service's processes are idle, and their polls count for its Postgres. */
+function readCpu({ pids }, { postgres }) {
   const sum = (list) => list.reduce((total, pid) => total + cpuSeconds(pid), 0);
-  return {
-    api: sum(pids.api),
-    worker: sum(pids.worker),
-    temporal: sum(pids.temporal),
-    postgres: cpuSecondsOfTree(postgres),
-  };
+  const parts = Object.entries(pids).map(([part, list]) => [part, sum(list)]);
+  return { ...Object.fromEntries(parts), postgres: cpuSecondsOfTree(postgres) };
 }

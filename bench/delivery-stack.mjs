@@ -1,4 +1,4 @@
-// Everything that a delivery passes, on ports and in a folder of its own: Postgres, Temporal with its file, one API process, workers, a receiver.
+// Everything that a delivery passes, on ports and in a folder of its own: Postgres, Temporal with its file, one API process, workers, receivers.
 import { fork, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -11,30 +11,24 @@ import { findFreePort } from '../dist/src/app/local/ports.js';
 import { startPostgres } from '../dist/src/app/local/postgres.js';
 import { startTemporal } from '../dist/src/app/local/temporal.js';
 import { obtainTemporal } from '../dist/src/app/local/temporal-program.js';
-import { call, end, output, ready } from './service.mjs';
+import { call, end, kill, output, ready } from './service.mjs';
 
 const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
 const RECEIVER = fileURLToPath(new URL('./receiver.mjs', import.meta.url));
 /** Days of partitions as an installation has them after a month: a statement that is planned anew opens them all. */
 const DAYS = 30;
+const SCOPES = 'agents:read agents:write events:write webhooks:write';
 const say = (line) => process.stderr.write(`${line}\n`);
 
 /**
  * @param options.settings environment variables beside the usual ones
- * @returns `pids` by part, addresses of Postgres and Temporal, `receiver` (a child process), `origin` and `port` of the API, `basic` and
- *   `authorization` (headers of the application), `close`
+ * @returns `pids` by part, addresses of Postgres and Temporal, `origin` and `port` of the API, `tenant` (the default one), `openTenant`,
+ *   `startReceiver`, `subscribe`, `children` (they end with the stack), `kill` and `startRoles` (of API and workers), `close`
  */
-export async function openDeliveryStack({
-  mode,
-  workers,
-  endpoints,
-  profile,
-  receiver: kind = 'healthy',
-  settings = {},
-}) {
+export async function openDeliveryStack({ mode, workers, profile, settings = {} }) {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'));
   await chmod(folder, 0o755);
-  const children = [];
+  const children = new Set();
   const postgres = await startPostgres({ dataDir: folder, log: say });
   const temporal = await startTemporal({
     program: await obtainTemporal({ binFolder: resolve('.data', 'bin'), path: process.env.PATH ?? '', say }),
@@ -44,6 +38,7 @@ export async function openDeliveryStack({
     namespace: 'countersign',
   });
   const port = await findFreePort();
+  const origin = `http://127.0.0.1:${port}`;
   const environment = {
     PATH: process.env.PATH,
     NODE_ENV: 'production',
@@ -63,51 +58,73 @@ export async function openDeliveryStack({
     LOG_LEVEL: 'error',
     ...settings,
   };
+  const pids = { api: [], worker: [], temporal: [temporal.pid] };
+  let roles = [];
+
+  async function startRoles() {
+    const flags = profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profile];
+    const start = (name) =>
+      spawn(process.execPath, [...flags, MAIN, name], {
+        env: environment,
+        stdio: ['ignore', 'ignore', 'inherit'],
+      });
+    const api = start('api');
+    const working = Array.from({ length: workers }, () => start('worker'));
+    roles = [api, ...working];
+    pids.api = [api.pid];
+    pids.worker = working.map(({ pid }) => pid);
+    await ready(`${origin}/readyz`, api);
+  }
+
+  async function makeTenant(slug) {
+    const made = JSON.parse(await output([MAIN, 'tenant', 'create', slug, '--json'], environment));
+    const basic = `Basic ${Buffer.from(`${made.client_id}:${made.client_secret}`).toString('base64')}`;
+    return { id: made.tenant_id, port, path: slug === environment.DEFAULT_TENANT ? '' : `/t/${slug}`, basic };
+  }
+
+  async function authorize(tenant) {
+    const { access_token } = await call(`${origin}${tenant.path}/oauth/token`, {
+      headers: { authorization: tenant.basic },
+      body: new URLSearchParams({ grant_type: 'client_credentials', scope: SCOPES }),
+    });
+    return { ...tenant, authorization: `Bearer ${access_token}` };
+  }
+
   await output([MAIN, 'migrate'], environment);
   await makePartitions(postgres.url);
-  const tenant = JSON.parse(await output([MAIN, 'tenant', 'create', 'bench', '--json'], environment));
-  const role = (name) => {
-    const flags = profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profile];
-    const child = spawn(process.execPath, [...flags, MAIN, name], {
-      env: environment,
-      stdio: ['ignore', 'ignore', 'inherit'],
-    });
-    children.push(child);
-    return child;
-  };
-  const api = role('api');
-  const working = Array.from({ length: workers }, () => role('worker'));
-  const origin = `http://127.0.0.1:${port}`;
-  await ready(`${origin}/readyz`, api);
-  const receiver = fork(RECEIVER, [kind]);
-  children.push(receiver);
-  const [{ port: receiverPort }] = await once(receiver, 'message');
-  const basic = `Basic ${Buffer.from(`${tenant.client_id}:${tenant.client_secret}`).toString('base64')}`;
-  const token = await call(`${origin}/oauth/token`, {
-    headers: { authorization: basic },
-    body: new URLSearchParams({ grant_type: 'client_credentials', scope: 'events:write webhooks:write' }),
-  });
-  const authorization = `Bearer ${token.access_token}`;
-  for (let n = 0; n < endpoints; n += 1)
-    await call(`${origin}/api/v1/webhooks`, {
-      headers: { authorization, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        url: `http://127.0.0.1:${receiverPort}/${n}`,
-        event_types: [`bench.endpoint.e${n}`],
-      }),
-    });
+  const tenant = await makeTenant(environment.DEFAULT_TENANT);
+  await startRoles();
   return {
-    pids: { api: [api.pid], worker: working.map(({ pid }) => pid), temporal: [temporal.pid] },
+    pids,
     postgres: postgres.pid,
     databaseUrl: postgres.url,
+    environment,
+    children,
     temporalAddress: temporal.address,
-    receiver,
     origin,
     port,
-    basic,
-    authorization,
+    tenant: await authorize(tenant),
+    openTenant: async (slug) => authorize(await makeTenant(slug)),
+    startReceiver: async (kind) => {
+      const child = fork(RECEIVER, [kind]);
+      children.add(child);
+      const [{ port: at }] = await once(child, 'message');
+      return { child, port: at };
+    },
+    subscribe: async (tenant, receiver, endpoints) => {
+      for (let n = 0; n < endpoints; n += 1)
+        await call(`${origin}${tenant.path}/api/v1/webhooks`, {
+          headers: { authorization: tenant.authorization, 'content-type': 'application/json' },
+          body: JSON.stringify({
+            url: `http://127.0.0.1:${receiver.port}/${n}`,
+            event_types: [`bench.endpoint.e${n}`],
+          }),
+        });
+    },
+    kill: () => Promise.all(roles.map(kill)),
+    startRoles,
     close: async () => {
-      await Promise.all(children.map(end));
+      await Promise.all([...children, ...roles].map(end));
       await temporal.stop();
       await postgres.stop();
       await rm(postgres.cluster, { recursive: true, force: true });

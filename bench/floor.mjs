@@ -1,32 +1,23 @@
 // The floor: the least that Koa, pg and jose can do for the same answers, with none of the rules, records and limits of the service.
-import {
-  createHash,
-  createHmac,
-  createPublicKey,
-  randomBytes,
-  randomUUID,
-  timingSafeEqual,
-  verify,
-} from 'node:crypto';
-import { generateKeyPair, SignJWT } from 'jose';
+import { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
+import { generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import Koa from 'koa';
 import pg from 'pg';
-import { buildPayloadOfResponse } from './payload.mjs';
+import { buildPayloadOfResponse, openVerifier } from './keys.mjs';
 
-const [url, port] = process.argv.slice(2);
+const [url, port, algorithm] = process.argv.slice(2);
 const pool = new pg.Pool({ connectionString: url, max: 10 });
 const issuer = `http://localhost:${port}`;
-const { privateKey } = await generateKeyPair('ES256');
+const { privateKey, publicKey } = await generateKeyPair('ES256');
 const secret = 'floor-secret';
 const hmacKey = randomBytes(32);
 const hmac = (text) => createHmac('sha256', hmacKey).update(text).digest();
 
-await pool.query('CREATE TABLE floor_clients (id text PRIMARY KEY, hash bytea, scopes text[])');
-await pool.query('CREATE TABLE floor_keys (fingerprint text PRIMARY KEY, jwk jsonb)');
-await pool.query(
-  'CREATE TABLE floor_challenges (id uuid PRIMARY KEY, fingerprint text, body jsonb, expires_at timestamptz, consumed_at timestamptz)',
-);
-await pool.query('CREATE TABLE floor_refresh_tokens (id uuid PRIMARY KEY, hash bytea)');
+await pool.query(`
+  CREATE TABLE floor_clients (id text PRIMARY KEY, hash bytea, scopes text[]);
+  CREATE TABLE floor_keys (fingerprint text PRIMARY KEY, public_key text);
+  CREATE TABLE floor_challenges (id uuid PRIMARY KEY, fingerprint text, body jsonb, expires_at timestamptz, consumed_at timestamptz);
+  CREATE TABLE floor_refresh_tokens (hash bytea PRIMARY KEY, fingerprint text, used_at timestamptz)`);
 await pool.query('INSERT INTO floor_clients VALUES ($1, $2, $3)', ['floor', hmac(secret), ['openid']]);
 
 const issueToken = (sub) =>
@@ -41,16 +32,44 @@ const issueToken = (sub) =>
 
 const statement = (name, text, values) => pool.query({ name, text, values });
 
-async function requestToken(ctx) {
+async function authenticateClient(ctx) {
   const [id, given] = Buffer.from(ctx.get('authorization').slice(6), 'base64').toString().split(':');
   const { rows } = await statement('client', 'SELECT * FROM floor_clients WHERE id = $1', [id]);
-  if (!timingSafeEqual(rows[0].hash, hmac(given))) return ctx.throw(401);
+  return timingSafeEqual(rows[0].hash, hmac(given)) ? id : ctx.throw(401);
+}
+
+async function requestToken(ctx, body) {
+  const form = new URLSearchParams(body);
+  if (form.get('grant_type') === 'refresh_token') return refresh(ctx, form.get('refresh_token'));
+  const id = await authenticateClient(ctx);
   return { access_token: await issueToken(id), token_type: 'Bearer', expires_in: 300 };
+}
+
+async function refresh(ctx, given) {
+  const next = randomBytes(32).toString('base64url');
+  const { rows } = await statement(
+    'rotate',
+    `WITH spent AS (
+       UPDATE floor_refresh_tokens SET used_at = now() WHERE hash = $1 AND used_at IS NULL RETURNING fingerprint
+     ) INSERT INTO floor_refresh_tokens SELECT $2, fingerprint FROM spent RETURNING fingerprint`,
+    [hmac(given), hmac(next)],
+  );
+  if (rows.length === 0) return ctx.throw(400);
+  return { access_token: await issueToken(rows[0].fingerprint), refresh_token: next, token_type: 'Bearer' };
+}
+
+async function introspect(ctx, body) {
+  await authenticateClient(ctx);
+  const { payload } = await jwtVerify(new URLSearchParams(body).get('token'), publicKey, {
+    issuer,
+    typ: 'at+jwt',
+  });
+  return { active: true, ...payload };
 }
 
 async function issueChallenge(_ctx, body) {
   const { key_fingerprint } = JSON.parse(body);
-  await statement('key', 'SELECT jwk FROM floor_keys WHERE fingerprint = $1', [key_fingerprint]);
+  await statement('key', 'SELECT public_key FROM floor_keys WHERE fingerprint = $1', [key_fingerprint]);
   const now = Math.floor(Date.now() / 1_000) * 1_000;
   const challenge = {
     challenge_id: randomUUID(),
@@ -61,7 +80,7 @@ async function issueChallenge(_ctx, body) {
     client_id: 'service-agent',
     scope_hash: createHash('sha256').update('openid').digest('hex'),
     key_fingerprint,
-    algorithm: 'ed25519',
+    algorithm,
   };
   await statement('challenge', 'INSERT INTO floor_challenges VALUES ($1, $2, $3, $4)', [
     challenge.challenge_id,
@@ -78,35 +97,27 @@ async function verifyChallenge(ctx, body) {
     'consume',
     `UPDATE floor_challenges c SET consumed_at = now() FROM floor_keys k
      WHERE c.id = $1 AND c.consumed_at IS NULL AND c.expires_at > now() AND k.fingerprint = c.fingerprint
-     RETURNING c.body, k.jwk, k.fingerprint`,
+     RETURNING c.body, k.public_key, k.fingerprint`,
     [challenge_id],
   );
-  const [{ body: challenge, jwk, fingerprint }] = rows;
-  const payload = buildPayloadOfResponse(challenge);
-  const key = cachedKey(fingerprint, jwk);
-  const isValid = await new Promise((resolve, reject) => {
-    verify(null, payload, key, Buffer.from(signature, 'base64'), (error, valid) =>
-      error ? reject(error) : resolve(valid),
-    );
-  });
-  if (!isValid) return ctx.throw(401);
+  const [{ body: challenge, public_key, fingerprint }] = rows;
+  const verify = verifiers.get(fingerprint) ?? openVerifier(algorithm, public_key);
+  verifiers.set(fingerprint, verify);
+  if (!(await verify(buildPayloadOfResponse(challenge), signature))) return ctx.throw(401);
   const refreshToken = randomBytes(32).toString('base64url');
-  await statement('refresh', 'INSERT INTO floor_refresh_tokens VALUES ($1, $2)', [
-    randomUUID(),
+  await statement('issue', 'INSERT INTO floor_refresh_tokens VALUES ($1, $2)', [
     hmac(refreshToken),
+    fingerprint,
   ]);
   return { access_token: await issueToken(fingerprint), refresh_token: refreshToken, token_type: 'Bearer' };
 }
 
-const keys = new Map();
-function cachedKey(fingerprint, jwk) {
-  const key = keys.get(fingerprint) ?? createPublicKey({ key: jwk, format: 'jwk' });
-  keys.set(fingerprint, key);
-  return key;
-}
+/** By fingerprint. */
+const verifiers = new Map();
 
 const routes = {
   '/oauth/token': requestToken,
+  '/oauth/introspect': introspect,
   '/auth/agent/challenge': issueChallenge,
   '/auth/agent/verify': verifyChallenge,
 };
@@ -116,9 +127,9 @@ app.use(async (ctx) => {
   for await (const chunk of ctx.req) chunks.push(chunk);
   ctx.body = await routes[ctx.path](ctx, Buffer.concat(chunks).toString());
 });
-process.on('message', async ({ publicKeys }) => {
-  for (const { fingerprint, jwk } of publicKeys)
-    await pool.query('INSERT INTO floor_keys VALUES ($1, $2)', [fingerprint, jwk]);
+process.on('message', async (keys) => {
+  for (const { fingerprint, publicKey } of keys)
+    await pool.query('INSERT INTO floor_keys VALUES ($1, $2)', [fingerprint, publicKey]);
   app.listen(Number(port), '127.0.0.1', () => process.send({ credentials: ['floor', secret] }));
 });
 process.on('disconnect', () => process.exit());

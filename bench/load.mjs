@@ -1,41 +1,83 @@
 // The load generator: a process of its own. Each connection sends its next request when the answer to the last one is there.
-import { createPrivateKey, sign } from 'node:crypto';
 import { openConnection } from './http-connection.mjs';
-import { buildPayloadOfResponse } from './payload.mjs';
+import { buildPayloadOfResponse, openSigner } from './keys.mjs';
 
-/** A cycle of each scenario on one connection; resolves to whether it succeeded. */
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+/** Opens each scenario on one connection; a cycle resolves to whether it succeeded. */
 const SCENARIOS = {
-  tokens: ({ authorization, form }) => {
-    const request = {
-      path: '/oauth/token',
+  tokens: ({ authorization, form, clients = [{ path: '', authorization }] }) => {
+    const requests = clients.map((client) => ({
+      path: `${client.path}/oauth/token`,
       body: form,
-      headers: { authorization, 'content-type': 'application/x-www-form-urlencoded' },
-    };
-    return async (connection) => (await connection.post(request)).status === 200;
-  },
-  challenges: ({ keys }) => {
-    const ready = keys.map(({ fingerprint, pem }) => ({ fingerprint, key: createPrivateKey(pem) }));
+      headers: { authorization: client.authorization, ...FORM },
+    }));
     let next = 0;
-    const headers = { 'content-type': 'application/json' };
+    return async (connection) => async () => {
+      const { status } = await connection.post(requests[next++ % requests.length]);
+      return status === 200;
+    };
+  },
+  introspection: ({ authorization, form }) => {
+    const headers = { authorization, ...FORM };
     return async (connection) => {
-      const { fingerprint, key } = ready[next++ % ready.length];
-      const asked = await connection.post({
-        path: '/auth/agent/challenge',
-        headers,
-        body: JSON.stringify({ key_fingerprint: fingerprint, scope: 'openid vault:read' }),
-      });
-      if (asked.status !== 200) return false;
-      const challenge = JSON.parse(asked.body);
-      const signature = sign(null, buildPayloadOfResponse(challenge), key).toString('base64');
-      const verified = await connection.post({
-        path: '/auth/agent/verify',
-        headers,
-        body: JSON.stringify({ challenge_id: challenge.challenge_id, signature, algorithm: 'ed25519' }),
-      });
-      return verified.status === 200;
+      const { body } = await connection.post({ path: '/oauth/token', body: form, headers });
+      const token = new URLSearchParams({ token: JSON.parse(body).access_token }).toString();
+      return async () => {
+        const answer = await connection.post({ path: '/oauth/introspect', body: token, headers });
+        return answer.status === 200 && JSON.parse(answer.body).active === true;
+      };
+    };
+  },
+  challenges: (inputs) => {
+    const authenticate = openAgents(inputs);
+    return async (connection) => async () => (await authenticate(connection)) !== undefined;
+  },
+  refresh: (inputs) => {
+    const authenticate = openAgents(inputs);
+    return async (connection) => {
+      let { refresh_token } = await authenticate(connection);
+      return async () => {
+        const form = { grant_type: 'refresh_token', client_id: 'service-agent', refresh_token };
+        const answer = await connection.post({
+          path: '/oauth/token',
+          body: new URLSearchParams(form).toString(),
+          headers: FORM,
+        });
+        if (answer.status !== 200) return false;
+        ({ refresh_token } = JSON.parse(answer.body));
+        return true;
+      };
     };
   },
 };
+
+/** @returns a function by which the next agent signs a challenge; it resolves to the tokens, or undefined when it failed */
+function openAgents({ keys, algorithm }) {
+  const agents = keys.map(({ fingerprint, privateKey }) => ({
+    fingerprint,
+    sign: openSigner(algorithm, privateKey),
+  }));
+  let next = 0;
+  return async (connection) => {
+    const { fingerprint, sign } = agents[next++ % agents.length];
+    const asked = await connection.post({
+      path: '/auth/agent/challenge',
+      headers: JSON_TYPE,
+      body: JSON.stringify({ key_fingerprint: fingerprint, scope: 'openid vault:read' }),
+    });
+    if (asked.status !== 200) return undefined;
+    const challenge = JSON.parse(asked.body);
+    const signature = sign(buildPayloadOfResponse(challenge));
+    const verified = await connection.post({
+      path: '/auth/agent/verify',
+      headers: JSON_TYPE,
+      body: JSON.stringify({ challenge_id: challenge.challenge_id, signature, algorithm }),
+    });
+    return verified.status === 200 ? JSON.parse(verified.body) : undefined;
+  };
+}
 
 let recording;
 let running = true;
@@ -53,19 +95,20 @@ process.on('message', (message) => {
 });
 
 async function run({ scenario, connections, port, ...inputs }) {
-  const cycle = SCENARIOS[scenario](inputs);
+  const open = SCENARIOS[scenario](inputs);
   const opened = await Promise.all(Array.from({ length: connections }, () => openConnection(port)));
+  const cycles = await Promise.all(opened.map(open));
   process.send('ready');
-  await Promise.all(opened.map((connection) => repeat(cycle, connection)));
+  await Promise.all(cycles.map(repeat));
+  for (const connection of opened) connection.close();
 }
 
-async function repeat(cycle, connection) {
+async function repeat(cycle) {
   while (running) {
     const begun = performance.now();
-    const succeeded = await cycle(connection);
+    const succeeded = await cycle();
     if (recording === undefined || begun < recording.begun) continue;
     if (succeeded) recording.latencies.push(performance.now() - begun);
     else recording.failures += 1;
   }
-  connection.close();
 }

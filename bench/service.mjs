@@ -33,9 +33,19 @@ export async function ready(url, child) {
 
 /** Ends a process that we started, in order. */
 export async function end(child) {
-  if (child.exitCode !== null) return;
+  if (hasEnded(child)) return;
   const exited = once(child, 'exit');
   if (child.connected) child.disconnect();
   else child.kill('SIGTERM');
   await exited;
 }
+
+/** Kills a process that we started. */
+export async function kill(child) {
+  if (hasEnded(child)) return;
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
+}
+
+const hasEnded = ({ exitCode, signalCode }) => exitCode !== null || signalCode !== null;

@@ -1,7 +1,6 @@
 // What is measured, on one Postgres of its own in a folder that goes away: the floor's process and the service's API process.
-import { execFileSync, fork, spawn } from 'node:child_process';
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,33 +9,23 @@ import pg from 'pg';
 import { findFreePort } from '../dist/src/app/local/ports.js';
 import { startPostgres } from '../dist/src/app/local/postgres.js';
 import { migrate } from '../dist/src/platform/database/migrate.js';
+import { inputsOf, startFloor } from './floor-process.mjs';
+import { makeKey } from './keys.mjs';
+import { pinToCore } from './processes.mjs';
 import { call, end, output, ready } from './service.mjs';
 
 const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
-const FLOOR = fileURLToPath(new URL('./floor.mjs', import.meta.url));
 const AGENTS = 64;
+/** Scenarios whose load has keys. */
+const AUTHENTICATING = ['challenges', 'refresh'];
 
-/** @returns `postgres` (process id), `startFloor`, `startService` (pid, port and inputs of the load), `close` */
-export async function openStack({ scenario, subscriptions, profile }) {
+/** @returns `postgres` (process id), `startFloor` and `startService` (pid, port and inputs of the load), `close` */
+export async function openStack({ scenario, algorithm, subscriptions, profile }) {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'));
   await chmod(folder, 0o755);
   const postgres = await startPostgres({ dataDir: folder, log: (line) => process.stderr.write(`${line}\n`) });
   const children = [];
-  const keys = Array.from({ length: AGENTS }, makeKey);
-  const pems = (fingerprints) => keys.map(({ pem }, index) => ({ pem, fingerprint: fingerprints[index] }));
-
-  async function startFloor() {
-    const port = await findFreePort();
-    const child = fork(FLOOR, [postgres.url, String(port)], {
-      env: { ...process.env, NODE_ENV: 'production' },
-    });
-    children.push(child);
-    pinToCore(child.pid);
-    const fingerprints = keys.map((_, index) => `floor-${index}`);
-    child.send({ publicKeys: keys.map(({ jwk }, index) => ({ jwk, fingerprint: fingerprints[index] })) });
-    const [{ credentials }] = await once(child, 'message');
-    return { pid: child.pid, port, inputs: { ...tokenInputs(credentials), keys: pems(fingerprints) } };
-  }
+  const keys = Array.from({ length: AGENTS }, () => makeKey(algorithm));
 
   async function startService() {
     await migrate(postgres.url);
@@ -64,13 +53,19 @@ export async function openStack({ scenario, subscriptions, profile }) {
     pinToCore(child.pid);
     const origin = `http://127.0.0.1:${port}`;
     await ready(`${origin}/healthz`, child);
-    const fingerprints = scenario === 'challenges' ? await register(origin, credentials, keys) : [];
-    return { pid: child.pid, port, inputs: { ...tokenInputs(credentials), keys: pems(fingerprints) } };
+    const registered = AUTHENTICATING.includes(scenario)
+      ? await register(origin, credentials, { algorithm, keys })
+      : [];
+    return { pid: child.pid, port, inputs: inputsOf(credentials, algorithm, registered) };
   }
 
   return {
     postgres: postgres.pid,
-    startFloor,
+    startFloor: async () => {
+      const { child, ...target } = await startFloor(postgres.url, { algorithm, keys });
+      children.push(child);
+      return target;
+    },
     startService,
     close: async () => {
       await Promise.all(children.map(end));
@@ -81,37 +76,24 @@ export async function openStack({ scenario, subscriptions, profile }) {
   };
 }
 
-function makeKey() {
-  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
-  return {
-    jwk: publicKey.export({ format: 'jwk' }),
-    pem: privateKey.export({ type: 'pkcs8', format: 'pem' }),
-  };
-}
-
-const basic = (credentials) => `Basic ${Buffer.from(credentials.join(':')).toString('base64')}`;
-const tokenInputs = (credentials) => ({
-  authorization: basic(credentials),
-  form: 'grant_type=client_credentials&scope=openid',
-});
-
-async function register(origin, credentials, keys) {
+/** Registers an agent for each key. @returns the keys with their fingerprints */
+async function register(origin, credentials, { algorithm, keys }) {
   const token = await call(`${origin}/oauth/token`, {
-    headers: { authorization: basic(credentials) },
+    headers: { authorization: inputsOf(credentials).authorization },
     body: new URLSearchParams({ grant_type: 'client_credentials' }),
   });
   const headers = { authorization: `Bearer ${token.access_token}`, 'content-type': 'application/json' };
   return Promise.all(
-    keys.map(async ({ jwk }, index) => {
+    keys.map(async (key, index) => {
       const agent = await call(`${origin}/api/v1/agents`, {
         headers,
         body: JSON.stringify({ name: `agent ${index}`, capabilities: [] }),
       });
-      const key = await call(`${origin}/api/v1/agents/${agent.id}/keys`, {
+      const { fingerprint } = await call(`${origin}/api/v1/agents/${agent.id}/keys`, {
         headers,
-        body: JSON.stringify({ algorithm: 'ed25519', public_key: jwk.x }),
+        body: JSON.stringify({ algorithm, public_key: key.publicKey }),
       });
-      return key.fingerprint;
+      return { ...key, fingerprint };
     }),
   );
 }
@@ -129,13 +111,4 @@ async function subscribe(url, tenantId, count) {
     [tenantId, count],
   );
   await client.end();
-}
-
-/** One process on one core, as the figures say; without taskset(1) the operating system decides. */
-function pinToCore(pid) {
-  try {
-    execFileSync('taskset', ['-a', '-p', '-c', '0', String(pid)], { stdio: 'ignore' });
-  } catch {
-    process.stderr.write('The servers are not pinned to one core: there is no taskset.\n');
-  }
 }

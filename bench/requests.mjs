@@ -8,21 +8,35 @@ import { openStack } from './stack.mjs';
 /** Milliseconds: of each round, and more for the first, until the code is compiled and the statements are planned. */
 const WARM_UP = { first: 4_000, other: 1_000 };
 
-/** @returns for `floor` and `service`: rate (a second), p50 and p99 (ms), failures, cpu and postgres (CPU ms a request) */
-export async function compare(options) {
+/**
+ * @returns for `floor` and `service`: rate (a second), p50 and p99 (ms), failures, cpu and postgres (CPU ms a request); `ratio`: of the
+ *   service to the floor: rate, cpu (of the process), all (with Postgres)
+ */
+export async function measureRequests(options) {
   const stack = await openStack(options);
   try {
     const targets = { floor: await stack.startFloor(), service: await stack.startService() };
-    const rounds = { floor: [], service: [] };
-    for (let round = 0; round < options.rounds; round += 1)
-      for (const [name, target] of Object.entries(targets))
-        rounds[name].push(
-          await measure(stack, target, { ...options, warmUp: round === 0 ? WARM_UP.first : WARM_UP.other }),
-        );
-    return { floor: summarize(rounds.floor), service: summarize(rounds.service) };
+    return await compareTargets(stack, targets, options);
   } finally {
     await stack.close();
   }
+}
+
+/** The same of targets that run: `floor` and `service`, each with pid, port and inputs. */
+export async function compareTargets(stack, targets, options) {
+  const rounds = { floor: [], service: [] };
+  for (let round = 0; round < options.rounds; round += 1)
+    for (const [name, target] of Object.entries(targets))
+      rounds[name].push(
+        await measure(stack, target, { ...options, warmUp: round === 0 ? WARM_UP.first : WARM_UP.other }),
+      );
+  const [floor, service] = [summarize(rounds.floor), summarize(rounds.service)];
+  const ratio = {
+    rate: service.rate / floor.rate,
+    cpu: service.cpu / floor.cpu,
+    all: (service.cpu + service.postgres) / (floor.cpu + floor.postgres),
+  };
+  return { floor, service, ratio };
 }
 
 async function measure(stack, target, { scenario, seconds, connections, warmUp }) {

@@ -1,0 +1,116 @@
+// The words of `npm run bench`: scenarios, options, and the help that names them all.
+import { parseArgs } from 'node:util';
+
+export const ALGORITHMS = ['ed25519', 'es256', 'es256k', 'bip340'];
+
+export const HELP = `npm run bench -- <scenario> [options]
+
+Requests, each beside a bare server that does the same cryptography with the least statements:
+  tokens             client credentials; --subscriptions 2: with so many subscriptions to everything
+  refresh            rotation of refresh tokens
+  introspection      of access tokens
+  challenges         challenge and verification; --algorithm ${ALGORITHMS.join('|')} (all four in turn)
+
+Deliveries, from the publish call to the receiver:
+  deliveries         --scenario healthy  beside a floor of two statements a delivery; as many as possible, or --rate 50
+                                flaky    each delivery's first attempt is refused with 503 and Retry-After: 1
+                                away     the receiver answers 503 for 3 s
+                                noisy    a tenant with --deliveries 5000 for a slow endpoint, beside one with one a second
+                                crash    API and workers are killed with --deliveries 2000 open, and started again
+  challenge-expiry   what a minute of challenges costs Temporal; --rate 1000 --seconds 60; takes two minutes longer
+
+Of them all:
+  all                each of them, but for challenge-expiry and sizes
+  compare <a> <b> <scenario>   two clones in turn, --rounds times each; or two files that --json has written
+
+Options:
+  --seconds 4        of load in a round (noisy: 30)
+  --rounds 2         of floor and service in turn, in one run
+  --runs 1           runs; more than one prints median, least and most
+  --connections 32   of the load
+  --mode retries     DELIVERY_WORKFLOWS: retries|all
+  --rate 0           a second; 0: as many as possible
+  --workers 1        worker processes
+  --endpoints 1      of the receiver
+  --profile <folder> CPU profiles of the service's processes
+  --json [file]      figures for programs, on the last line or in a file
+
+Figures of one machine mean nothing elsewhere: read the ratios. CPU is from the operating system. All stays on loopback.
+`;
+
+export const DELIVERY_SCENARIOS = ['healthy', 'flaky', 'away', 'noisy', 'crash'];
+
+const DEFAULTS = {
+  seconds: '4',
+  rounds: '2',
+  runs: '1',
+  connections: '32',
+  subscriptions: '0',
+  scenario: 'healthy',
+  mode: 'retries',
+  rate: '0',
+  workers: '1',
+  endpoints: '1',
+  asleep: '100000',
+  workflows: '0',
+};
+const DEFAULTS_OF = {
+  noisy: { seconds: '30', deliveries: '5000' },
+  crash: { deliveries: '2000' },
+  sizes: { deliveries: '1000000' },
+  'challenge-expiry': { rate: '1000' },
+};
+
+/** @returns `names` (what is no option), and `given`: the options that were said, as text */
+export function readWords() {
+  const { positionals, values } = parseArgs({
+    allowPositionals: true,
+    options: {
+      ...Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, { type: 'string' }])),
+      algorithm: { type: 'string' },
+      deliveries: { type: 'string' },
+      profile: { type: 'string' },
+      json: { type: 'boolean' },
+      help: { type: 'boolean', short: 'h' },
+    },
+  });
+  return { names: positionals, given: values };
+}
+
+/** @returns the options of a run, with the defaults of its scenario, as numbers where they are numbers */
+export function readOptions(name, given) {
+  const text = { ...DEFAULTS, ...DEFAULTS_OF[name], ...DEFAULTS_OF[given.scenario], ...given };
+  return {
+    seconds: bounded(text.seconds, 1, 120),
+    rounds: bounded(text.rounds, 1, 10),
+    runs: bounded(text.runs, 1, 10),
+    connections: bounded(text.connections, 1, 256),
+    subscriptions: bounded(text.subscriptions, 0, 10),
+    algorithm: text.algorithm === undefined ? undefined : oneOf(text.algorithm, ALGORITHMS),
+    scenario: oneOf(text.scenario, DELIVERY_SCENARIOS),
+    mode: oneOf(text.mode, ['retries', 'all']),
+    rate: bounded(text.rate, 0, 10_000),
+    workers: bounded(text.workers, 1, 4),
+    endpoints: bounded(text.endpoints, 1, 100),
+    deliveries: bounded(text.deliveries ?? '0', 0, 100_000_000),
+    asleep: bounded(text.asleep, 0, 10_000_000),
+    workflows: bounded(text.workflows, 0, 1_000_000),
+    profile: text.profile,
+  };
+}
+
+/** Ends with a line about what was said wrong. */
+export function refuse(line) {
+  process.stderr.write(`${line}\n`);
+  return process.exit(2);
+}
+
+function oneOf(text, known) {
+  return known.includes(text) ? text : refuse(`${text} is none of ${known.join(', ')}.`);
+}
+
+function bounded(text, least, most) {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
+  return refuse(`${text} is not a whole number from ${least} to ${most}.`);
+}

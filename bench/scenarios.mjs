@@ -1,0 +1,43 @@
+// The scenarios by name: how each is measured and described. They import the build, so this file is imported when there is one.
+import { measureChallengeExpiry } from './challenge-expiry.mjs';
+import { measureCrash } from './crash.mjs';
+import { measureDeliveries } from './deliveries.mjs';
+import * as describe from './describe.mjs';
+import { measureNoisy } from './noisy.mjs';
+import { ALGORITHMS } from './options.mjs';
+import { measureRequests } from './requests.mjs';
+
+const requests = (scenario) => ({
+  measure: (options) => measureRequests({ ...options, scenario, algorithm: 'ed25519' }),
+  describe: (figures, options) => describe.requests(scenario, figures, options),
+});
+
+const FAILING = {
+  noisy: { measure: measureNoisy, describe: describe.noisy },
+  crash: { measure: measureCrash, describe: describe.crash },
+};
+
+/** Each has `measure`, from options to figures, and `describe`, from figures and options to text. */
+export const SCENARIOS = {
+  tokens: requests('tokens'),
+  refresh: requests('refresh'),
+  introspection: requests('introspection'),
+  challenges: {
+    measure: async (options) => {
+      const figures = {};
+      for (const algorithm of options.algorithm === undefined ? ALGORITHMS : [options.algorithm])
+        figures[algorithm] = await measureRequests({ ...options, scenario: 'challenges', algorithm });
+      return figures;
+    },
+    describe: (figures, options) =>
+      Object.entries(figures)
+        .map(([algorithm, one]) => describe.requests(`challenges, ${algorithm}`, one, options))
+        .join('\n\n'),
+  },
+  deliveries: {
+    measure: (options) => (FAILING[options.scenario]?.measure ?? measureDeliveries)(options),
+    describe: (figures, options) =>
+      (FAILING[options.scenario]?.describe ?? describe.deliveries)(figures, options),
+  },
+  'challenge-expiry': { measure: measureChallengeExpiry, describe: describe.challengeExpiry },
+};
