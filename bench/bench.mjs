@@ -2,9 +2,8 @@
 import '../scripts/require-node.mjs';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { prepare } from '../scripts/prepare.mjs';
-import { HELP, readOptions, readWords, refuse } from './options.mjs';
+import { HELP, NAMES, readOptions, readWords, refuse } from './options.mjs';
 
-const NAMES = ['tokens', 'refresh', 'introspection', 'challenges', 'deliveries', 'challenge-expiry', 'all'];
 const { names, given } = readWords();
 const [name, file] = names;
 if (name === undefined || given.help) {

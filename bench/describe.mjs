@@ -75,6 +75,50 @@ export function challengeExpiry(figures, { rate: asked, connections, workers }) 
   ].join('\n');
 }
 
+export function guard(figures) {
+  return Object.entries(figures)
+    .map(
+      ([name, { ratios, most }]) =>
+        `CPU of a ${name}, ratio to the floor: ${ratios.map(two).join(', ')}; at most ${two(most)}`,
+    )
+    .join('\n');
+}
+
+/** A table in Markdown: a line for each figure, and what it is in each size; in brackets as a ratio to the first size. */
+export function sizes({ sizes: all, spread, bytes }) {
+  const figures = [
+    ['tokens: CPU, ratio to the floor', (size) => size.tokens.ratio.all],
+    ['tokens: ms of CPU', ({ tokens: { service } }) => service.cpu + service.postgres],
+    ['tokens a second', (size) => size.tokens.service.rate],
+    ['deliveries: CPU, ratio to the floor', (size) => size.deliveries.ratio.cpu],
+    ['deliveries: ms of CPU (all)', (size) => size.deliveries.service.cpu.all],
+    ['deliveries: ms of CPU (Postgres)', (size) => size.deliveries.service.cpu.postgres],
+    ['deliveries a second', (size) => size.deliveries.service.rate],
+    ['at 50/s: p50, ms', (size) => size.even.p50],
+    ['at 50/s: p99, ms', (size) => size.even.p99],
+    ['at 50/s: ms of CPU', (size) => size.even.cpu.all],
+    ['at 50/s: ms of CPU (Postgres)', (size) => size.even.cpu.postgres],
+    ['at 50/s: publish call p50, ms', (size) => size.even.publish.p50],
+    ['WAL a delivery, KB', (size) => size.deliveries.service.walBytes / 1024],
+  ];
+  const row = (cells) => `| ${cells.join(' | ')} |`;
+  const rows = figures.map(([name, of]) => {
+    const values = all.map(of);
+    return row([name, ...values.map((value) => `${three(value)} (${two(value / values[0])})`)]);
+  });
+  const disk = Object.entries(bytes).map(
+    ([table, { rows: own, indexes }]) => `${table} ${own.toFixed(0)} + ${indexes.toFixed(0)}`,
+  );
+  return [
+    row(['', ...all.map(({ title }) => title)]),
+    row(['---', ...all.map(() => '---')]),
+    ...rows,
+    '',
+    `bytes on disk a delivery, rows + indexes: ${disk.join(', ')}`,
+    `tokens of all tenants in turn: ${spread.service.rate.toFixed(0)}/s, CPU ${two(spread.ratio.all)} of the floor, ${spread.service.failures} failed`,
+  ].join('\n');
+}
+
 /** Median, least and most of each figure of several runs. */
 export function runs(title, figures) {
   const width = Math.max(...Object.keys(figures).map((name) => name.length));

@@ -20,7 +20,9 @@ Deliveries, from the publish call to the receiver:
   challenge-expiry   what a minute of challenges costs Temporal; --rate 1000 --seconds 60; takes two minutes longer
 
 Of them all:
+  sizes              what grows with tenants, subscriptions and history; --deliveries 1000000 --asleep 100000 --workflows 0
   all                each of them, but for challenge-expiry and sizes
+  guard              fails when a token or a delivery costs a third more than it should, as a ratio to the floor
   compare <a> <b> <scenario>   two clones in turn, --rounds times each; or two files that --json has written
 
 Options:
@@ -37,6 +39,19 @@ Options:
 
 Figures of one machine mean nothing elsewhere: read the ratios. CPU is from the operating system. All stays on loopback.
 `;
+
+/** What is measured; `compare` runs one of them. */
+export const NAMES = [
+  'tokens',
+  'refresh',
+  'introspection',
+  'challenges',
+  'deliveries',
+  'challenge-expiry',
+  'sizes',
+  'all',
+  'guard',
+];
 
 export const DELIVERY_SCENARIOS = ['healthy', 'flaky', 'away', 'noisy', 'crash'];
 

@@ -22,13 +22,19 @@ export async function measureRequests(options) {
   }
 }
 
-/** The same of targets that run: `floor` and `service`, each with pid, port and inputs. */
+/**
+ * The same of targets that run: `floor` and `service`, each with pid, port and inputs.
+ * @param options.isWarm they have had such a load before
+ */
 export async function compareTargets(stack, targets, options) {
   const rounds = { floor: [], service: [] };
   for (let round = 0; round < options.rounds; round += 1)
     for (const [name, target] of Object.entries(targets))
       rounds[name].push(
-        await measure(stack, target, { ...options, warmUp: round === 0 ? WARM_UP.first : WARM_UP.other }),
+        await measure(stack, target, {
+          ...options,
+          warmUp: round === 0 && !options.isWarm ? WARM_UP.first : WARM_UP.other,
+        }),
       );
   const [floor, service] = [summarize(rounds.floor), summarize(rounds.service)];
   const ratio = {

@@ -3,9 +3,12 @@ import { measureChallengeExpiry } from './challenge-expiry.mjs';
 import { measureCrash } from './crash.mjs';
 import { measureDeliveries } from './deliveries.mjs';
 import * as describe from './describe.mjs';
+import { measureGuard } from './guard.mjs';
 import { measureNoisy } from './noisy.mjs';
 import { ALGORITHMS } from './options.mjs';
 import { measureRequests } from './requests.mjs';
+import { measureSizes } from './sizes.mjs';
+import { reportGuard } from './verdict.mjs';
 
 const requests = (scenario) => ({
   measure: (options) => measureRequests({ ...options, scenario, algorithm: 'ed25519' }),
@@ -17,7 +20,7 @@ const FAILING = {
   crash: { measure: measureCrash, describe: describe.crash },
 };
 
-/** Each has `measure`, from options to figures, and `describe`, from figures and options to text. */
+/** Each has `measure`, from options to figures, and `describe`, from figures and options to text; `report`: a case as Vitest reports it. */
 export const SCENARIOS = {
   tokens: requests('tokens'),
   refresh: requests('refresh'),
@@ -40,4 +43,6 @@ export const SCENARIOS = {
       (FAILING[options.scenario]?.describe ?? describe.deliveries)(figures, options),
   },
   'challenge-expiry': { measure: measureChallengeExpiry, describe: describe.challengeExpiry },
+  guard: { measure: measureGuard, describe: describe.guard, report: reportGuard },
+  sizes: { measure: measureSizes, describe: describe.sizes },
 };
