@@ -18,10 +18,11 @@ Deliveries, from the publish call to the receiver:
                                 noisy    a tenant with --deliveries 5000 for a slow endpoint, beside one with one a second
                                 crash    API and workers are killed with --deliveries 2000 open, and started again
   challenge-expiry   what a minute of challenges costs Temporal; --rate 1000 --seconds 60; takes two minutes longer
+  abuse              what a quiet tenant waits while another one abuses each kind of route; takes two minutes
 
 Of them all:
   sizes              what grows with tenants, subscriptions and history; --deliveries 1000000 --asleep 100000 --workflows 0
-  all                each of them, but for challenge-expiry and sizes
+  all                each of them, but for challenge-expiry, abuse and sizes
   guard              fails when a token or a delivery costs a third more than it should, as a ratio to the floor
   compare <a> <b> <scenario>   two clones in turn, --rounds times each; or two files that --json has written
 
@@ -48,6 +49,7 @@ export const NAMES = [
   'challenges',
   'deliveries',
   'challenge-expiry',
+  'abuse',
   'sizes',
   'all',
   'guard',

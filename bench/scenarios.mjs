@@ -1,4 +1,5 @@
 // The scenarios by name: how each is measured and described. They import the build, so this file is imported when there is one.
+import { describeAbuse, measureAbuse } from './abuse.mjs';
 import { measureChallengeExpiry } from './challenge-expiry.mjs';
 import { measureCrash } from './crash.mjs';
 import { measureDeliveries } from './deliveries.mjs';
@@ -44,5 +45,6 @@ export const SCENARIOS = {
   },
   'challenge-expiry': { measure: measureChallengeExpiry, describe: describe.challengeExpiry },
   guard: { measure: measureGuard, describe: describe.guard, report: reportGuard },
+  abuse: { measure: measureAbuse, describe: describeAbuse },
   sizes: { measure: measureSizes, describe: describe.sizes },
 };

@@ -121,9 +121,7 @@ export async function findHolderByAlias(
   if (first === undefined) return null;
   const { key, agent, now } = first;
   const isRival = (other: Holder) =>
-    other.agent.id !== agent.id &&
-    other.key.isVerified === key.isVerified &&
-    mayAuthenticate(other.key, now);
+    other.agent.id !== agent.id && other.key.isVerified === key.isVerified && mayAuthenticate(other.key, now);
   return others.some(isRival) ? null : { holder: { key, agent }, now };
 }
 
