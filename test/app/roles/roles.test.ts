@@ -1,62 +1,25 @@
 // The real command line as a process: what an operator sees when a role starts, cannot start, or finds its database late.
-import { spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { findFreePort } from '../../../src/app/local/ports.ts';
-import { ensureNamespace } from '../../../src/platform/temporal/namespace.ts';
 import { makeUnreleased } from '../../platform/database/unreleased-database.ts';
-import { createCuttingProxy, ENDS } from '../../setup/cutting-proxy.ts';
 import { createEmptyDatabase, createTestDatabase } from '../../setup/database.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
-import { buildStack } from '../local/stack.ts';
 import { temporaryFolder } from '../local/temporary-folder.ts';
+import { OTHER_KEY, prepareRuns } from './role-runs.ts';
 
-const KEY = Buffer.alloc(32, 1).toString('base64');
-const OTHER_KEY = Buffer.alloc(32, 2).toString('base64');
-
-let main: string;
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let base: Record<string, string>;
+let runs: Awaited<ReturnType<typeof prepareRuns>>;
+let test: typeof runs.test;
+let run: typeof runs.run;
 
 beforeAll(async () => {
-  main = join(await buildStack(), 'src/main.js');
-  test = await createTestDatabase();
-  base = {
-    PATH: process.env.PATH ?? '',
-    DATABASE_URL: test.url,
-    TEMPORAL_ADDRESS: inject('temporalAddress'),
-    TEMPORAL_NAMESPACE: inject('temporalNamespace'),
-    METRICS_PORT: '0',
-    PUBLIC_URL: 'http://localhost:8080',
-    MASTER_KEY: KEY,
-  };
-  const made = run(['tenant', 'create', 'demo', '--json'], { DATA_DIR: 'unused' });
-  expect(await made.exited).toBe(0);
+  runs = await prepareRuns();
+  ({ test, run } = runs);
 });
-afterAll(async () => {
-  await test?.drop();
-});
-
-/** Runs `countersign` with these arguments; it is ended with the test at the latest. */
-function run(args: readonly string[], variables: Record<string, string> = {}) {
-  const dataDir = variables.DATA_DIR ?? join(temporaryFolder(), 'data');
-  const env = { ...base, ...variables, DATA_DIR: dataDir };
-  const child = spawn(process.execPath, [main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const output = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output.stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    output.stderr += text;
-  });
-  const exited = once(child, 'close').then(([code]) => code as number | null);
-  return { child, exited, output, dataDir };
-}
+afterAll(() => runs?.close());
 
 /** Starts an api on a free port. */
 async function startApi(variables: Record<string, string> = {}, args: readonly string[] = []) {
@@ -224,59 +187,6 @@ describe('an api whose database is away when it starts', () => {
   });
 });
 
-describe('a worker that starts before what it needs', () => {
-  const startWorker = (variables: Record<string, string>) => {
-    const worker = run(['worker'], { LOG_FORMAT: 'json', ...variables });
-    onTestFinished(async () => {
-      worker.child.kill('SIGTERM');
-      await worker.exited;
-    });
-    const told = async (event: string) => {
-      await expect.poll(() => worker.output.stdout, { timeout: 30_000 }).toContain(`"event":"${event}"`);
-      expect([worker.child.exitCode, worker.output.stderr]).toEqual([null, '']);
-    };
-    return { ...worker, told };
-  };
-
-  it('waits for its database, and then registers its relay', async () => {
-    const proxy = await createStallingProxy(test.url);
-    onTestFinished(proxy.close);
-    proxy.stall();
-    const { told } = startWorker({ DATABASE_URL: proxy.url });
-    await told('relay.failed');
-    await told('worker.ready');
-    proxy.resume();
-    const countRelays = async () =>
-      (
-        await test.database.query(
-          "SELECT 1 FROM relays WHERE role = 'worker' AND seen_at > now() - interval '2 seconds'",
-        )
-      ).rowCount;
-    await expect.poll(countRelays, { timeout: 20_000 }).toBe(1);
-  });
-
-  it('waits for its database, and ends when its key turns out to be another', async () => {
-    const proxy = await createStallingProxy(test.url);
-    onTestFinished(proxy.close);
-    proxy.stall();
-    const { told, exited, output } = startWorker({ DATABASE_URL: proxy.url, MASTER_KEY: OTHER_KEY });
-    await told('worker.ready');
-    proxy.resume();
-    expect(await exited).toBe(2);
-    expect(output.stdout).toContain('MASTER_KEY: ');
-  });
-
-  it('waits for its namespace', async () => {
-    const namespace = `late-${randomUUID()}`;
-    const { told } = startWorker({ TEMPORAL_NAMESPACE: namespace });
-    await told('temporal.unreachable');
-    const connection = await Connection.connect({ address: inject('temporalAddress') });
-    onTestFinished(() => connection.close());
-    await ensureNamespace(connection, { namespace });
-    await told('worker.ready');
-  });
-});
-
 describe('a worker whose Temporal stops answering', () => {
   it('takes no more deliveries from the moment it is told to stop, whatever else it waits for', async () => {
     const proxy = await createStallingProxy(`http://${inject('temporalAddress')}`);
@@ -305,34 +215,6 @@ describe('a worker whose Temporal stops answering', () => {
   });
 });
 
-describe('a role that loses all its connections again and again', () => {
-  it.each(['api', 'worker'])('%s goes on', async (role) => {
-    const proxy = await createCuttingProxy(test.url);
-    onTestFinished(proxy.close);
-    const port = await findFreePort();
-    const { child, exited, output } = run([role], {
-      DATABASE_URL: proxy.url,
-      PORT: String(port),
-      LOG_FORMAT: 'json',
-    });
-    onTestFinished(async () => {
-      child.kill('SIGTERM');
-      await exited;
-    });
-    await expect.poll(() => output.stdout, { timeout: 30_000 }).toMatch(/the (API|worker) is ready/);
-    for (let loss = 0; loss < 3 * ENDS.length; loss += 1) {
-      const isCut = proxy.cutAfter(1 + (loss % 3), ENDS[loss % ENDS.length] ?? 'reset');
-      await vi.waitFor(
-        async () => {
-          if (role === 'api') await fetch(`http://127.0.0.1:${port}/readyz`);
-          expect([isCut(), child.exitCode, output.stderr]).toEqual([true, null, '']);
-        },
-        { timeout: 30_000, interval: 50 },
-      );
-    }
-  });
-});
-
 describe('a role in which an error is not caught', () => {
   it.each([
     ['api', 'uncaughtException', "throw new Error('of a test')"],
@@ -350,34 +232,6 @@ describe('a role in which an error is not caught', () => {
     expect([await exited, output.stderr]).toEqual([1, '']);
     const last = output.stdout.trim().split('\n').at(-1) ?? '';
     expect(JSON.parse(last)).toMatchObject({ level: 'fatal', role, reason: 'of a test', origin });
-  });
-});
-
-describe('an output that cannot be written', () => {
-  it('costs an api its log, and not the process', async () => {
-    const full = openSync('/dev/full', 'w');
-    onTestFinished(() => closeSync(full));
-    const port = await findFreePort();
-    const child = spawn(process.execPath, [main, 'api'], {
-      env: { ...base, PORT: String(port), LOG_FORMAT: 'json', LOG_LEVEL: 'debug', DATA_DIR: 'unused' },
-      stdio: ['ignore', full, full],
-    });
-    const exited = once(child, 'exit');
-    onTestFinished(async () => {
-      child.kill('SIGTERM');
-      await exited;
-    });
-    const readiness = async () =>
-      (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.status;
-    await expect.poll(readiness, { timeout: 20_000 }).toBe(200);
-    for (let n = 0; n < 3; n += 1) await fetch(`http://127.0.0.1:${port}/nowhere`);
-    expect([await readiness(), child.exitCode]).toEqual([200, null]);
-  });
-
-  it('ends a command without a stack', async () => {
-    const { child, exited, output } = run(['tenant', 'list']);
-    child.stdout.destroy();
-    expect([await exited, output.stderr]).toEqual([0, '']);
   });
 });
 

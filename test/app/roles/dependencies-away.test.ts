@@ -1,0 +1,133 @@
+// Roles as processes while a dependency is away, is lost or cannot be written to: each goes on, or waits until it is there.
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { Connection } from '@temporalio/client';
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { findFreePort } from '../../../src/app/local/ports.ts';
+import { ensureNamespace } from '../../../src/platform/temporal/namespace.ts';
+import { createCuttingProxy, ENDS } from '../../setup/cutting-proxy.ts';
+import { createStallingProxy } from '../../setup/stalling-proxy.ts';
+import { OTHER_KEY, prepareRuns } from './role-runs.ts';
+
+let runs: Awaited<ReturnType<typeof prepareRuns>>;
+let main: string;
+let base: typeof runs.base;
+let test: typeof runs.test;
+let run: typeof runs.run;
+
+beforeAll(async () => {
+  runs = await prepareRuns();
+  ({ main, base, test, run } = runs);
+});
+afterAll(() => runs?.close());
+
+describe('a worker that starts before what it needs', () => {
+  const startWorker = (variables: Record<string, string>) => {
+    const worker = run(['worker'], { LOG_FORMAT: 'json', ...variables });
+    onTestFinished(async () => {
+      worker.child.kill('SIGTERM');
+      await worker.exited;
+    });
+    const told = async (event: string) => {
+      await expect.poll(() => worker.output.stdout, { timeout: 30_000 }).toContain(`"event":"${event}"`);
+      expect([worker.child.exitCode, worker.output.stderr]).toEqual([null, '']);
+    };
+    return { ...worker, told };
+  };
+
+  it('waits for its database, and then registers its relay', async () => {
+    const proxy = await createStallingProxy(test.url);
+    onTestFinished(proxy.close);
+    proxy.stall();
+    const { told } = startWorker({ DATABASE_URL: proxy.url });
+    await told('relay.failed');
+    await told('worker.ready');
+    proxy.resume();
+    const countRelays = async () =>
+      (
+        await test.database.query(
+          "SELECT 1 FROM relays WHERE role = 'worker' AND seen_at > now() - interval '2 seconds'",
+        )
+      ).rowCount;
+    await expect.poll(countRelays, { timeout: 20_000 }).toBe(1);
+  });
+
+  it('waits for its database, and ends when its key turns out to be another', async () => {
+    const proxy = await createStallingProxy(test.url);
+    onTestFinished(proxy.close);
+    proxy.stall();
+    const { told, exited, output } = startWorker({ DATABASE_URL: proxy.url, MASTER_KEY: OTHER_KEY });
+    await told('worker.ready');
+    proxy.resume();
+    expect(await exited).toBe(2);
+    expect(output.stdout).toContain('MASTER_KEY: ');
+  });
+
+  it('waits for its namespace', async () => {
+    const namespace = `late-${randomUUID()}`;
+    const { told } = startWorker({ TEMPORAL_NAMESPACE: namespace });
+    await told('temporal.unreachable');
+    const connection = await Connection.connect({ address: inject('temporalAddress') });
+    onTestFinished(() => connection.close());
+    await ensureNamespace(connection, { namespace });
+    await told('worker.ready');
+  });
+});
+
+describe('a role that loses all its connections again and again', () => {
+  it.each(['api', 'worker'])('%s goes on', async (role) => {
+    const proxy = await createCuttingProxy(test.url);
+    onTestFinished(proxy.close);
+    const port = await findFreePort();
+    const { child, exited, output } = run([role], {
+      DATABASE_URL: proxy.url,
+      PORT: String(port),
+      LOG_FORMAT: 'json',
+    });
+    onTestFinished(async () => {
+      child.kill('SIGTERM');
+      await exited;
+    });
+    await expect.poll(() => output.stdout, { timeout: 30_000 }).toMatch(/the (API|worker) is ready/);
+    for (let loss = 0; loss < 3 * ENDS.length; loss += 1) {
+      const isCut = proxy.cutAfter(1 + (loss % 3), ENDS[loss % ENDS.length] ?? 'reset');
+      await vi.waitFor(
+        async () => {
+          if (role === 'api') await fetch(`http://127.0.0.1:${port}/readyz`);
+          expect([isCut(), child.exitCode, output.stderr]).toEqual([true, null, '']);
+        },
+        { timeout: 30_000, interval: 50 },
+      );
+    }
+  });
+});
+
+describe('an output that cannot be written', () => {
+  it('costs an api its log, and not the process', async () => {
+    const full = openSync('/dev/full', 'w');
+    onTestFinished(() => closeSync(full));
+    const port = await findFreePort();
+    const child = spawn(process.execPath, [main, 'api'], {
+      env: { ...base, PORT: String(port), LOG_FORMAT: 'json', LOG_LEVEL: 'debug', DATA_DIR: 'unused' },
+      stdio: ['ignore', full, full],
+    });
+    const exited = once(child, 'exit');
+    onTestFinished(async () => {
+      child.kill('SIGTERM');
+      await exited;
+    });
+    const readiness = async () =>
+      (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.status;
+    await expect.poll(readiness, { timeout: 20_000 }).toBe(200);
+    for (let n = 0; n < 3; n += 1) await fetch(`http://127.0.0.1:${port}/nowhere`);
+    expect([await readiness(), child.exitCode]).toEqual([200, null]);
+  });
+
+  it('ends a command without a stack', async () => {
+    const { child, exited, output } = run(['tenant', 'list']);
+    child.stdout.destroy();
+    expect([await exited, output.stderr]).toEqual([0, '']);
+  });
+});
