@@ -38,7 +38,12 @@ export async function startCollector(statusOf: (request: number) => number = () 
   let requests = 0;
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
+    try {
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+    } catch {
+      // Its sender has given up.
+      return;
+    }
     const status = request.url === '/v1/traces' ? statusOf(requests) : 404;
     requests += 1;
     if (status === 200) {
