@@ -17,7 +17,7 @@ const long = [
   'test/webhooks/endpoints/waiting-crowd.test.ts',
   'test/app/local/local-stack*.test.ts',
   'test/app/local/temporal-external.test.ts',
-  'test/app/roles/roles.test.ts',
+  'test/app/roles/*.test.ts',
   'test/operations/doctor/doctor.command.test.ts',
   'test/platform/metrics/processes.test.ts',
   'test/platform/tracing/publish-to-receipt.test.ts',

@@ -7,8 +7,8 @@ import { appendEntries, prepareEntries } from './audit.service.ts';
 import type { AuditContext, AuditEntry } from './audit.ts';
 import { createFailureReporter } from './failure-report.service.ts';
 
-/** Action of a request whose caller is known and may not make it. */
-export const ACCESS_REFUSED = 'auth.access.refused';
+/** The record of a request whose caller is known and may not make it. */
+export const ACCESS_REFUSAL = { action: 'auth.access.refused', outcome: 'failure' } as const;
 
 /** `operation`: name of the route in the OpenAPI document. */
 export type Access = Omit<AuditEntry, 'keyId'> & { readonly operation: string };

@@ -1,5 +1,5 @@
 // Middleware that checks the access token of a request and stores its principal in the context (RFC 6750, RFC 9449 §7).
-import { ACCESS_REFUSED, type AccessRecordService } from '../../audit/access-record.service.ts';
+import { ACCESS_REFUSAL, type AccessRecordService } from '../../audit/access-record.service.ts';
 import type { Principal, Tenant } from '../../platform/context.ts';
 import { LONGEST_TOKEN } from '../../platform/crypto/jws.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -72,8 +72,7 @@ export function authorize(
     const identified = { ...context, principal };
     const refuse = (error: ServiceError, needed: string | null) => {
       accesses?.note(identified, {
-        action: ACCESS_REFUSED,
-        outcome: 'failure',
+        ...ACCESS_REFUSAL,
         operation: route.operationId,
         reason: error.code,
         data: { detail: error.detail ?? '' },

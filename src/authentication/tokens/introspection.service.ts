@@ -1,7 +1,7 @@
 // Introspection (RFC 7662) and revocation (RFC 7009) for a tenant's applications. A token of another tenant gets the
 // same answer as an unknown token.
 
-import { ACCESS_REFUSED, type AccessRecordService } from '../../audit/access-record.service.ts';
+import { ACCESS_REFUSAL, type AccessRecordService } from '../../audit/access-record.service.ts';
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { JsonObject } from '../../events/event.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -50,7 +50,7 @@ export function createIntrospectionService({
     } catch (error) {
       const { code: reason } = error as ServiceError;
       const actor = { kind: 'application', id: client.id } as const;
-      accesses.note(context, { action: ACCESS_REFUSED, outcome: 'failure', operation, actor, reason });
+      accesses.note(context, { ...ACCESS_REFUSAL, operation, actor, reason });
       throw error;
     }
     return client;

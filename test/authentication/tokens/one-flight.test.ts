@@ -1,5 +1,6 @@
 // Uses of one refresh token run one after the other in a process, so that they do not wait for its row on many connections.
 import { afterAll, expect, it } from 'vitest';
+import { MOST_REPEATS } from '../../../src/authentication/tokens/refresh-token.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { createRooms } from '../../identity/agents/agent-rooms.ts';
 import { useTestDatabase } from '../../setup/database.ts';
@@ -27,8 +28,12 @@ afterAll(() => rooms.verifier.close());
 it('many uses of one token need one connection, and get one successor', async () => {
   const { context, refreshToken } = await createHolder(rooms);
   most = 0;
-  const answers = await Promise.all(Array.from({ length: 30 }, () => refresh(rooms, context, refreshToken)));
-  expect(new Set(answers.map(({ refresh_token }) => refresh_token)).size).toBe(1);
+  const uses = await Promise.allSettled(
+    Array.from({ length: 30 }, () => refresh(rooms, context, refreshToken)),
+  );
+  const answers = uses.flatMap((use) => (use.status === 'fulfilled' ? [use.value.refresh_token] : []));
+  expect(answers).toHaveLength(1 + MOST_REPEATS);
+  expect(new Set(answers).size).toBe(1);
   expect(most).toBe(1);
   // Each counts to the tenant, which has a share of all transactions.
   expect(active.get(context.tenant.id)).toBe(0);

@@ -1,5 +1,6 @@
 // Refresh tokens of tenants without a subscription: concurrent uses share one statement, and none harms another.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MOST_REPEATS } from '../../../src/authentication/tokens/refresh-token.ts';
 import { insertSubscription } from '../../events/fixture.ts';
 import { type Rooms, readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
 import { claimsOf, codeOf, createHolder, createTwoProcesses, refresh } from './refresh-fixture.ts';
@@ -69,20 +70,22 @@ describe('a refresh token whose events no subscription gets', () => {
     expect(await issuedOf(suspended.context.tenant.id)).toHaveLength(0);
   });
 
-  it('by 100 at the same time in two processes: one rotates, all get that successor', async () => {
+  it('by 100 at the same time in two processes: one rotates, and the repeats that are allowed get that successor', async () => {
     const { context, refreshToken } = await createUnheard();
-    const answers = await Promise.all(
+    const uses = await Promise.allSettled(
       Array.from({ length: 100 }, (_, index) =>
         refresh(index % 2 ? processes.one : processes.two, context, refreshToken),
       ),
     );
-    expect(new Set(answers.map((answer) => answer.refresh_token)).size).toBe(1);
-    expect(await issuedOf(context.tenant.id)).toHaveLength(100);
+    const answers = uses.flatMap((use) => (use.status === 'fulfilled' ? [use.value.refresh_token] : []));
+    expect(answers).toHaveLength(1 + MOST_REPEATS);
+    expect(new Set(answers).size).toBe(1);
+    expect(await issuedOf(context.tenant.id)).toHaveLength(1 + MOST_REPEATS);
     const { rows } = await processes.database.query<{ count: number; ids: number }>(
       `SELECT count(*)::int AS count, sum(cardinality(access_token_ids))::int AS ids FROM refresh_tokens WHERE tenant_id = $1`,
       [context.tenant.id],
     );
-    expect(rows).toEqual([{ count: 2, ids: 101 }]);
+    expect(rows).toEqual([{ count: 2, ids: 2 + MOST_REPEATS }]);
   });
 
   it('waits for a suspension under way, and is refused after it; others do not wait', async () => {
