@@ -20,10 +20,12 @@ const uncaught: unknown[] = [];
 const note = (error: unknown) => void uncaught.push(error);
 
 beforeAll(async () => {
-  tenants = await startTenants(undefined, async (url) => {
+  const place = async (url: string) => {
     proxy = await createCuttingProxy(url);
     return proxy.url;
-  });
+  };
+  // On a slow machine the file takes longer than a token lives.
+  tenants = await startTenants(undefined, place, { ACCESS_TOKEN_LIFETIME: '3600' });
   process.on('uncaughtException', note);
 });
 afterEach(() => expect(uncaught).toEqual([]));

@@ -51,10 +51,12 @@ export type Party = {
 /**
  * Starts it. @param extra routes beside those of the service, made from what they may need
  * @param place where the service finds its database
+ * @param variables further settings
  */
 export async function startTenants(
   extra: (database: Database) => Route[] = () => [],
   place: (url: string) => Promise<string> = async (url) => url,
+  variables: Readonly<Record<string, string>> = {},
 ) {
   const { database, url: direct, drop } = await createTestDatabase();
   const url = await place(direct);
@@ -72,6 +74,7 @@ export async function startTenants(
           '0',
         ]),
       ),
+      ...variables,
     },
     { role: 'api' },
   );
