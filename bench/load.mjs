@@ -81,6 +81,8 @@ function openAgents({ keys, algorithm }) {
 
 let recording;
 let running = true;
+/** Cycles until somebody is to be told; 0: nobody waits. */
+let awaited = 0;
 process.on('message', (message) => {
   if (message === 'begin') recording = { latencies: [], failures: 0, begun: performance.now() };
   else if (message === 'end') {
@@ -91,7 +93,8 @@ process.on('message', (message) => {
     running = false;
     process.disconnect();
     setTimeout(() => process.exit(), 1_000).unref();
-  } else void run(message);
+  } else if (message.cycles !== undefined) awaited = message.cycles;
+  else void run(message);
 });
 
 async function run({ scenario, connections, port, ...inputs }) {
@@ -107,6 +110,7 @@ async function repeat(cycle) {
   while (running) {
     const begun = performance.now();
     const succeeded = await cycle();
+    if (awaited > 0 && --awaited === 0) process.send('cycled');
     if (recording === undefined || begun < recording.begun) continue;
     if (succeeded) recording.latencies.push(performance.now() - begun);
     else recording.failures += 1;

@@ -1,12 +1,13 @@
 // Runs the floor and the service in turns on one Postgres, and adds up what each of them did and used.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { cpuSeconds, cpuSecondsOfTree } from './processes.mjs';
 import { openStack } from './stack.mjs';
 
 /** Milliseconds: of each round, and more for the first, until the code is compiled and the statements are planned. */
-const WARM_UP = { first: 4_000, other: 1_000 };
+const WARM_UP = { first: 6_000, other: 1_000 };
 
 /**
  * @returns for `floor` and `service`: rate (a second), p50 and p99 (ms), failures, cpu and postgres (CPU ms a request); `ratio`: of the
@@ -25,6 +26,7 @@ export async function measureRequests(options) {
 /**
  * The same of targets that run: `floor` and `service`, each with pid, port and inputs.
  * @param options.isWarm they have had such a load before
+ * @param options.requests numbers of requests that replace the times: `warmUp` before each round, `measured`
  */
 export async function compareTargets(stack, targets, options) {
   const rounds = { floor: [], service: [] };
@@ -45,15 +47,21 @@ export async function compareTargets(stack, targets, options) {
   return { floor, service, ratio };
 }
 
-async function measure(stack, target, { scenario, seconds, connections, warmUp }) {
+async function measure(stack, target, { scenario, seconds, requests, connections, warmUp }) {
   const load = fork(fileURLToPath(new URL('./load.mjs', import.meta.url)), { serialization: 'advanced' });
   const answer = () => once(load, 'message').then(([message]) => message);
+  const pass = (milliseconds, cycles) => {
+    if (cycles === undefined) return sleep(milliseconds);
+    const done = answer();
+    load.send({ cycles });
+    return done;
+  };
   load.send({ scenario, connections, port: target.port, ...target.inputs });
   await answer();
-  await new Promise((resolve) => setTimeout(resolve, warmUp));
+  await pass(warmUp, requests?.warmUp);
   load.send('begin');
   const before = { cpu: cpuSeconds(target.pid), postgres: cpuSecondsOfTree(stack.postgres) };
-  await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+  await pass(seconds * 1_000, requests?.measured);
   load.send('end');
   const { latencies, failures, elapsed } = await answer();
   const used = {

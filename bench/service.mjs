@@ -23,7 +23,7 @@ export async function output(args, env) {
 
 /** Waits until the address answers with success. */
 export async function ready(url, child) {
-  for (let n = 0; n < 200 && child.exitCode === null; n += 1) {
+  for (let n = 0; n < 600 && child.exitCode === null; n += 1) {
     const response = await fetch(url).catch(() => undefined);
     if (response?.ok) return;
     await sleep(100);
