@@ -172,7 +172,7 @@ describe('deliveries fail TLS against one host', () => {
       actor_kind: 'operator',
       data: { reason: 'the certificate is renewed' },
     });
-    expect(await run(heading, 'batch list')).toContain('Completed');
+    await runUntil(heading, 'batch list', /Completed/);
   });
 
   it('a batch cancels them for good', async () => {
