@@ -21,8 +21,8 @@ export type Published = { readonly eventId: string; readonly deliveries: number 
 
 /** Makes the first attempts of deliveries in the process that has inserted them. */
 export type DirectAttempts = {
-  /** @returns the claim for an insert, which `begin` must follow; undefined when this process may claim none */
-  offer(): ClaimAtBirth | undefined;
+  /** @returns the claim for an insert of so many events, which `begin` must follow; undefined when it may claim none */
+  offer(events: number): ClaimAtBirth | undefined;
   /** Begins the first attempts of claimed deliveries, after the commit of their insert. */
   begin(claim: ClaimAtBirth, deliveries: readonly ClaimedDelivery[]): void;
 };
@@ -84,7 +84,7 @@ export function createPublishingService({
 
   /** Inserts events outside of a transaction, and begins the first attempts that it has claimed. */
   const insert = async (candidates: readonly Candidate[]): Promise<FanOut[]> => {
-    const claim = directAttempts?.offer();
+    const claim = directAttempts?.offer(candidates.length);
     let claimed: readonly ClaimedDelivery[] = [];
     try {
       const inserted = await insertInto(database, candidates, claim);
