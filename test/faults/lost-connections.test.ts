@@ -28,7 +28,7 @@ beforeAll(async () => {
   tenants = await startTenants(undefined, place, { ACCESS_TOKEN_LIFETIME: '3600' });
   process.on('uncaughtException', note);
 });
-afterEach(() => expect(uncaught).toEqual([]));
+afterEach(() => expect(uncaught.splice(0)).toEqual([]));
 afterAll(async () => {
   process.off('uncaughtException', note);
   await tenants.close();

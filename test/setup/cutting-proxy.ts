@@ -1,7 +1,6 @@
 // A TCP proxy for Postgres that ends all connections after a statement: the answer has arrived, and the next has not been sent.
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { createMessageReader } from './deaf-proxy.ts';
+import { createTcpProxy } from './tcp-proxy.ts';
 
 /** The type of a ReadyForQuery: the boundary between two statements (PostgreSQL, "Message Formats"). */
 const READY = 'Z'.charCodeAt(0);
@@ -10,53 +9,39 @@ const READY = 'Z'.charCodeAt(0);
 export const ENDS = ['shutdown', 'idle in transaction', 'reset', 'end of stream'] as const;
 export type End = (typeof ENDS)[number];
 
+type Plan = { left: number; readonly how: End; isOver: boolean };
+
 /** @returns `url` through the proxy; `cutAfter` and `close`, which cuts what is left */
 export async function createCuttingProxy(url: string) {
-  const target = new URL(url);
-  const clients = new Set<Socket>();
-  let plan: { left: number; readonly how: End; isOver: boolean } | undefined;
+  let plan: Plan | undefined;
 
-  const cut = (how: End): void => {
-    for (const client of clients) {
-      if (how === 'reset') client.resetAndDestroy();
-      else if (how === 'end of stream') client.end();
-      else client.end(how === 'shutdown' ? fatal('57P01') : fatal('25P03'));
-    }
-  };
-
-  const server = createServer((client) => {
-    const upstream = connect(Number(target.port), target.hostname);
+  const proxy = await createTcpProxy(url, (client, upstream) => {
     const read = createMessageReader((type, message) => {
-      client.write(message);
-      if (type !== READY || plan === undefined || plan.isOver) return;
+      if (type !== READY || plan === undefined || plan.isOver) return void client.write(message);
       plan.left -= 1;
-      if (plan.left > 0) return;
-      plan.isOver = true;
-      cut(plan.how);
+      // In one packet with the error that ends the connection, as a client reads it that is slower than its server.
+      if (plan.left === 0 && plan.how === 'shutdown') client.end(Buffer.concat([message, FATAL[plan.how]]));
+      else client.write(message);
+      if (plan.left === 0) cut(plan);
     });
-    clients.add(client);
     client.on('data', (chunk) => upstream.write(chunk));
     upstream.on('data', (chunk) => {
       if (client.writable) read(chunk);
     });
-    for (const [from, to] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      from.on('error', () => to.destroy());
-      from.on('close', () => {
-        clients.delete(client);
-        to.destroy();
-      });
-    }
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const through = new URL(url);
-  through.hostname = '127.0.0.1';
-  through.port = String((server.address() as AddressInfo).port);
+
+  const cut = (own: Plan): void => {
+    own.isOver = true;
+    for (const client of proxy.clients) {
+      if (own.how === 'reset') client.resetAndDestroy();
+      else if (own.how === 'end of stream') client.end();
+      else if (!client.writableEnded) client.end(FATAL[own.how]);
+    }
+  };
+
   return {
-    url: through.href,
+    url: proxy.url,
+    close: proxy.close,
     /** Cuts all connections once, after this many answers. @returns whether that has happened */
     cutAfter(statements: number, how: End): () => boolean {
       const own = { left: statements, how, isOver: false };
@@ -65,10 +50,6 @@ export async function createCuttingProxy(url: string) {
     },
     forget(): void {
       plan = undefined;
-    },
-    async close(): Promise<void> {
-      server.close();
-      for (const client of clients) client.destroy();
     },
   };
 }
@@ -81,3 +62,5 @@ function fatal(code: string): Buffer {
   head.writeUInt32BE(fields.length + 4, 1);
   return Buffer.concat([head, fields]);
 }
+
+const FATAL = { shutdown: fatal('57P01'), 'idle in transaction': fatal('25P03') } as const;

@@ -1,6 +1,6 @@
 // Database clients with an error listener. Without it, the `error` event of a broken connection would end the process.
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg, { type ClientConfig, type Pool, type PoolClient } from 'pg';
+import pg, { type ClientConfig, type Pool, type PoolConfig } from 'pg';
 
 /**
  * Makes an unconnected client outside the pools.
@@ -28,25 +28,13 @@ export async function endConnections(connections: { end(): Promise<void> } | und
 }
 
 /**
- * Takes a client from the pool. After a connection loss between two statements, the next statement fails.
- * @returns `client`, and `giveBack`, to be called once: a client that broke or is not `sound` is closed instead of
- *   reused
+ * Opens a pool. The pool itself listens for errors only while a client is idle, and an error can arrive in one packet
+ * with the answer that ends the connecting.
+ * @param onError receives the error of an idle connection that broke; the pool replaces the connection
  */
-export async function checkOut(
-  pool: Pool,
-): Promise<{ client: PoolClient; giveBack: (sound: boolean) => void }> {
-  const client = await pool.connect();
-  let broken = false;
-  const note = () => {
-    broken = true;
-  };
-  // The pool listens for errors only while the client is idle.
-  client.on('error', note);
-  return {
-    client,
-    giveBack: (sound) => {
-      client.release(broken || !sound);
-      client.off('error', note);
-    },
-  };
+export function newPool(config: PoolConfig, onError: (error: Error) => void = () => undefined): Pool {
+  const pool = new pg.Pool(config);
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  pool.on('error', onError);
+  return pool;
 }

@@ -1,8 +1,8 @@
 // Opens the pool of connections, which handwritten statements and Sequelize's models share. All connections have the
 // same time limits.
-import pg, { type Pool } from 'pg';
+import pg, { type Pool, type PoolClient } from 'pg';
 import { Sequelize } from 'sequelize';
-import { checkOut, endConnections } from './client.ts';
+import { endConnections, newPool } from './client.ts';
 import { createModels, type Model } from './model.ts';
 import { createStatementNames } from './statement-names.ts';
 import type { Table } from './table.ts';
@@ -65,19 +65,21 @@ export type DatabaseOptions = {
  */
 export function createDatabase({ url, pool: size, applicationName, onError, limits }: DatabaseOptions) {
   const { statement, lock, idleInTransaction, answer, connect, turn } = { ...LIMITS, ...limits };
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: size,
-    application_name: applicationName,
-    statement_timeout: statement,
-    lock_timeout: lock,
-    idle_in_transaction_session_timeout: idleInTransaction,
-    query_timeout: answer,
-    connectionTimeoutMillis: connect,
-    keepAlive: true,
-    options: PLANNER.map((setting) => `-c ${setting}`).join(' '),
-  });
-  pool.on('error', (error) => onError?.(error));
+  const pool = newPool(
+    {
+      connectionString: url,
+      max: size,
+      application_name: applicationName,
+      statement_timeout: statement,
+      lock_timeout: lock,
+      idle_in_transaction_session_timeout: idleInTransaction,
+      query_timeout: answer,
+      connectionTimeoutMillis: connect,
+      keepAlive: true,
+      options: PLANNER.map((setting) => `-c ${setting}`).join(' '),
+    },
+    onError,
+  );
   const sequelize = openSequelize(pool);
   const models = createModels(sequelize);
   const names = createStatementNames({ limit: NAMED_STATEMENTS });
@@ -114,16 +116,11 @@ function openSequelize(pool: Pool): Sequelize {
     logging: false,
     define: { underscored: true, timestamps: false, freezeTableName: true },
   });
-  const taken = new WeakMap<object, (isSound: boolean) => void>();
-  sequelize.connectionManager.getConnection = async () => {
-    const { client, giveBack } = await checkOut(pool);
-    taken.set(client, giveBack);
-    return client;
-  };
+  sequelize.connectionManager.getConnection = () => pool.connect();
   // Sequelize sets `_invalid` on a client that did not answer.
-  sequelize.connectionManager.releaseConnection = (client: { _invalid?: boolean }) =>
-    taken.get(client)?.(client._invalid !== true);
-  sequelize.connectionManager.destroyConnection = async (client) => taken.get(client)?.(false);
+  sequelize.connectionManager.releaseConnection = (client: PoolClient & { _invalid?: boolean }) =>
+    client.release(client._invalid === true);
+  sequelize.connectionManager.destroyConnection = async (client: PoolClient) => client.release(true);
   return sequelize;
 }
 

@@ -1,7 +1,6 @@
 // Transactions in which handwritten statements and Sequelize's models run on the same client of the pool.
 import type { Pool, PoolClient } from 'pg';
 import { type Sequelize, Transaction as SequelizeTransaction } from 'sequelize';
-import { checkOut } from './client.ts';
 import { isOutdatedPlan, isUnanswered, translateDatabaseError } from './errors.ts';
 import type { Model, Models, ModelsOf } from './model.ts';
 import type { StatementNames } from './statement-names.ts';
@@ -68,7 +67,7 @@ async function begin<T>(
   connections: Connections,
   work: (transaction: Transaction) => Promise<T>,
 ): Promise<T> {
-  const { client, giveBack } = await checkOut(connections.pool);
+  const client = await connections.pool.connect();
   const actions: (() => void)[] = [];
   let isSound = true;
   try {
@@ -88,7 +87,7 @@ async function begin<T>(
     throw error;
   } finally {
     // The state of a client is unknown when its ROLLBACK failed.
-    giveBack(isSound);
+    client.release(!isSound);
   }
 }
 

@@ -1,5 +1,4 @@
 // SQL of the sweep, which repairs stuck deliveries. Each change checks its condition again, so it may run at any time.
-import { checkOut } from '../../platform/database/client.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 
@@ -60,7 +59,7 @@ export async function exclusively<T>(
   database: Pick<Database, 'pool'>,
   work: () => Promise<T>,
 ): Promise<T | undefined> {
-  const { client, giveBack } = await checkOut(database.pool);
+  const client = await database.pool.connect();
   let isSound = false;
   try {
     const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [
@@ -73,7 +72,7 @@ export async function exclusively<T>(
     return result;
   } finally {
     // Closing an unsound connection releases the lock.
-    giveBack(isSound);
+    client.release(!isSound);
   }
 }
 

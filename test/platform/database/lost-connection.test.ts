@@ -5,9 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { newClient } from '../../../src/platform/database/client.ts';
-import type { Database } from '../../../src/platform/database/database.ts';
+import { createDatabase, type Database } from '../../../src/platform/database/database.ts';
 import { migrate } from '../../../src/platform/database/migrate.ts';
 import * as sweepStore from '../../../src/webhooks/relay/sweep.store.ts';
+import { createCuttingProxy } from '../../setup/cutting-proxy.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 
 let url: string;
@@ -101,11 +102,20 @@ describe('a connection that is lost between two statements', () => {
     await client.end();
   });
 
+  it('may be lost in the packet that ends the connecting', async () => {
+    const proxy = await createCuttingProxy(url);
+    const fresh = createDatabase({ url: proxy.url, pool: 2, applicationName: 'test' });
+    proxy.cutAfter(1, 'shutdown');
+    const lost = fresh.transaction({}, (unit) => unit.query('SELECT 1'));
+    await expect(lost).rejects.toMatchObject({ code: 'temporarily_unavailable' });
+    expect((await fresh.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+    await fresh.close();
+    await proxy.close();
+  });
+
   it('can be lost in no other place: all clients come from one file', () => {
     const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter(
-      (file) =>
-        file.endsWith('.ts') &&
-        /\bnew pg\.Client\(|[pP]ool\.connect\(/.test(readFileSync(`src/${file}`, 'utf8')),
+      (file) => file.endsWith('.ts') && /\bnew pg\.(Client|Pool)\(/.test(readFileSync(`src/${file}`, 'utf8')),
     );
     expect(files).toEqual(['platform/database/client.ts']);
   });
