@@ -70,6 +70,11 @@ export async function lock(transaction: Transaction, name: KeyName): Promise<Sto
   return found === undefined ? undefined : find(transaction, name);
 }
 
+/** Locks a key against changes, and not against its use. */
+export async function hold(transaction: Transaction, { tenantId, agentId, id }: KeyName): Promise<void> {
+  await transaction.model(AGENT_KEY).lock({ id, agentId, tenantId }, 'KEY SHARE', ONLY_ID);
+}
+
 /** Lists keys, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
 export async function list(
   models: Models,

@@ -131,7 +131,12 @@ export function createRotationStepService({
           if (error instanceof ServiceError && error.code === 'not_found') return GONE;
           throw error;
         }
-        await keyStore.lock(transaction, { tenantId: name.tenantId, agentId: first.agentId, id: name.keyId });
+        const owner = { tenantId: name.tenantId, agentId: first.agentId };
+        await keyStore.lock(transaction, { ...owner, id: name.keyId });
+        const held = await store.readCase(transaction, name);
+        // A second change of a rotation in one transaction makes Postgres check its foreign keys, which locks the new
+        // key. A change of the new key locks the key before the rotation.
+        if (held?.rotation) await keyStore.hold(transaction, { ...owner, id: held.rotation.newKeyId });
         await store.lockOpen(transaction, name.keyId);
         const found = await store.readCase(transaction, name);
         if (found !== null && decideStep(found).kind === due) await run(context, name, due, found);
