@@ -45,7 +45,8 @@ export function createTurns({
     return new Promise((resolve, reject) => {
       const begin = () => {
         clearTimeout(timer);
-        resolve();
+        if (isPaced) setImmediate(resolve);
+        else resolve();
       };
       const timer = setTimeout(() => {
         leave(owner, begin);
@@ -70,8 +71,7 @@ export function createTurns({
       queues.set(owner, queue);
       leave(owner, begin);
       count(owner, 1);
-      if (isPaced) setImmediate(begin);
-      else begin();
+      begin();
       return;
     }
   }

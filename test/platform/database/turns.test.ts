@@ -55,4 +55,19 @@ describe('turns', () => {
     await first;
     expect(await turns.run('a', async () => 'served')).toBe('served');
   });
+
+  it('given late are not refused any more, and are given back', async () => {
+    const turns = createTurns({ share: () => 1, patience: 20, isPaced: true });
+    const { work, endOne } = createWork();
+    const first = turns.run('a', work('a1'));
+    const second = turns.run('a', async () => 'served');
+    await new Promise((resolve) => setImmediate(resolve));
+    const ended = endOne();
+    // The patience ends after the choice and before the beginning.
+    const end = performance.now() + 40;
+    while (performance.now() < end);
+    await Promise.all([ended, first]);
+    expect(await second).toBe('served');
+    expect(await turns.run('a', async () => 'next')).toBe('next');
+  });
 });
