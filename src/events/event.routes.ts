@@ -63,7 +63,7 @@ export function createEventRoutes({
         if (result === undefined || result instanceof ServiceError) throw result;
         return { status: 202, headers, body: showPublished(result) };
       },
-      // One event without an event id: the others may have to be compared with what was published before.
+      // One event without an event id: other publications may have to be compared with published events.
       keyedHandler: async ({ context, body, answer }) => {
         const event = Array.isArray(body) ? undefined : readPublication(body, 'body');
         if (event === undefined || event instanceof ServiceError || event.eventId !== undefined)

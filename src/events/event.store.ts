@@ -15,7 +15,8 @@ export type FanOut = {
 
 /**
  * The claim of a process on rows of the outbox that it inserts, so that no relay has to find them. At most `room` rows,
- * `perEndpoint` of an endpoint, none of the endpoints in `full` or with a 90th percentile of `slowMs` or more.
+ * `perEndpoint` of an endpoint, none of the endpoints in `full`, with a 90th percentile of `slowMs` or more, or that have
+ * recovered within `quietFor` milliseconds.
  */
 export type ClaimAtBirth = {
   readonly instance: string;
@@ -24,6 +25,7 @@ export type ClaimAtBirth = {
   readonly perEndpoint: number;
   readonly full: readonly string[];
   readonly slowMs: number;
+  readonly quietFor: number;
 };
 
 /** A new delivery whose row of the outbox the inserting process has claimed, with what its first attempt needs. */
@@ -155,14 +157,16 @@ keys AS (
 ), ${accepted(`JOIN keys k ON k.id = i.id
   JOIN stored s ON s.tenant_id = i.tenant_id AND s.principal = k.principal AND s.route = k.route AND s.key = k.key`)}`;
 
-// Only endpoints without failures, pace and rate, and not known as slow: the others need a relay's slots and permits.
-const claimedWork = ({ instance, epoch, room, perEndpoint, full, slowMs }: ClaimParameters) => `
+// Only endpoints without failures now and lately, pace and rate, and not known as slow: the others need a relay's slots,
+// permits and judgement.
+const claimedWork = ({ instance, epoch, room, perEndpoint, full, slowMs, quietFor }: ClaimParameters) => `
 claimed AS (
   SELECT delivery_id FROM (
     SELECT m.delivery_id, p.in_flight_cap, row_number() OVER (PARTITION BY m.subscription_id ORDER BY m.delivery_id) AS nth
     FROM matched m JOIN accepted a ON a.id = m.id JOIN endpoints p ON p.subscription_id = m.subscription_id
     WHERE m.subscription_id <> ALL (${full}::uuid[]) AND endpoint_is_open(p) AND p.state = 'open' AND p.failures_in_a_row = 0
       AND p.permits IS NULL AND p.rate IS NULL AND coalesce(p.p90_ms, 0) < ${slowMs}
+      AND coalesce(p.recovered_at < now() - ${quietFor}::float8 * interval '1 millisecond', true)
       AND EXISTS (SELECT 1 FROM relays WHERE instance = ${instance} AND epoch = ${epoch} AND seen_at > now() - interval '5 seconds')
   ) AS open WHERE nth <= least(${perEndpoint}::int, in_flight_cap) LIMIT ${room}
 ), new_work AS (
@@ -173,6 +177,8 @@ claimed AS (
   ON CONFLICT DO NOTHING
   RETURNING id, endpoint, claimed_by
 )`;
+
+const CLAIM_MEMBERS = ['instance', 'epoch', 'room', 'perEndpoint', 'full', 'slowMs', 'quietFor'] as const;
 
 /** The placeholders of a claim's members, such as `$13`. */
 type ClaimParameters = { readonly [Name in keyof ClaimAtBirth]: string };
@@ -190,9 +196,7 @@ FROM accepted a LEFT JOIN LATERAL (
 
 /** The statement of a publication. @param first number of the first placeholder after those of events and keys */
 const publication = (rows: string, first: number) => {
-  const parameters = (['instance', 'epoch', 'room', 'perEndpoint', 'full', 'slowMs'] as const).map(
-    (name, index) => [name, `$${first + index}`],
-  );
+  const parameters = CLAIM_MEMBERS.map((name, index) => [name, `$${first + index}`]);
   const work = claimedWork(Object.fromEntries(parameters) as ClaimParameters);
   return {
     plain: `WITH ${INPUT}, ${MATCHED}, ${rows}, ${fanOut('true')} ${ANSWER}`,
@@ -253,16 +257,8 @@ export async function publish(
   if (keys.length > 0) values.push(...keyColumns(keys));
   const { plain, claiming } = keys.length > 0 ? PUBLISH_WITH_KEYS : PUBLISH;
   if (claim === undefined) return { accepted: (await unit.query<FanOut>(plain, values)).rows, claimed: [] };
-  const { instance, epoch, room, perEndpoint, full, slowMs } = claim;
-  const { rows } = await unit.query<AcceptedRow>(claiming, [
-    ...values,
-    instance,
-    epoch,
-    room,
-    perEndpoint,
-    full,
-    slowMs,
-  ]);
+  values.push(...CLAIM_MEMBERS.map((name) => claim[name]));
+  const { rows } = await unit.query<AcceptedRow>(claiming, values);
   const byId = new Map(events.map((event) => [event.id, event]));
   const claimed = rows.flatMap(({ claimed: deliveryId, ...row }) => {
     const event = byId.get(row.id);

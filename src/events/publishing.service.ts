@@ -60,34 +60,28 @@ export function createPublishingService({
     }
   };
 
-  // Single events of concurrent requests share a statement and its disk flush. Their ids are made before, so a repeated
-  // statement conflicts with its own rows and changes nothing.
-  const singles = createCoalescer<Candidate, FanOut | undefined>({
-    run: async (batch) => {
-      const written = await insert(batch);
-      const byId = new Map(written.map((row) => [row.id, row]));
-      return batch.map(({ record }) => byId.get(record.id));
-    },
-    sizeOf: ({ record }) => ({ rows: 1, bytes: record.body.length }),
-  });
-
-  // One statement can store an answer under a key only once. A repetition in the same batch counts as taken.
-  const keyed = createCoalescer<Candidate, FanOut | undefined>({
-    run: async (batch) => {
-      const first = new Map(batch.map((one) => [nameOf(one), one] as const).reverse());
-      const written = await insert(batch.filter((one) => first.get(nameOf(one)) === one));
-      const byId = new Map(written.map((row) => [row.id, row]));
-      return batch.map(({ record }) => byId.get(record.id));
-    },
-    sizeOf: ({ record }) => ({ rows: 1, bytes: record.body.length }),
-  });
+  // Events of concurrent requests share a statement and its disk flush. Their ids are made before, so a repeated statement
+  // conflicts with its own rows and changes nothing. One statement can store an answer under a key only once, so a
+  // repetition in the same batch counts as taken.
+  const createInserts = () =>
+    createCoalescer<Candidate, FanOut | undefined>({
+      run: async (batch) => {
+        const first = new Map(batch.map((one) => [nameOf(one), one] as const).reverse());
+        const written = await insert(batch.filter((one) => first.get(nameOf(one)) === one));
+        const byId = new Map(written.map((row) => [row.id, row]));
+        return batch.map(({ record }) => byId.get(record.id));
+      },
+      sizeOf: ({ record }) => ({ rows: 1, bytes: record.body.length }),
+    });
+  const singles = createInserts();
+  const keyed = createInserts();
 
   /** Inserts events outside of a transaction, and begins the first attempts that it has claimed. */
   const insert = async (candidates: readonly Candidate[]): Promise<FanOut[]> => {
     const claim = directAttempts?.offer(candidates.length);
     let claimed: readonly ClaimedDelivery[] = [];
     try {
-      const inserted = await insertInto(database, candidates, claim);
+      const inserted = await store.publish(database, candidates, claim);
       claimed = inserted.claimed;
       announce(inserted.accepted, claimed.length);
       return inserted.accepted;
@@ -96,16 +90,13 @@ export function createPublishingService({
     }
   };
 
-  const insertInto = (unit: Queryable, candidates: readonly Candidate[], claim?: ClaimAtBirth) =>
-    store.publish(unit, candidates, claim);
-
   const insertOne = async (candidate: Candidate): Promise<FanOut[]> => {
     const row = await singles.add(candidate);
     return row === undefined ? [] : [row];
   };
 
   const insertWithin = async (unit: Transaction, candidates: readonly Candidate[]): Promise<FanOut[]> => {
-    const { accepted } = await insertInto(unit, candidates);
+    const { accepted } = await store.publish(unit, candidates);
     unit.afterCommit(() => announce(accepted, 0));
     return accepted;
   };
@@ -228,6 +219,6 @@ export function createPublishingService({
 
 export type PublishingService = ReturnType<typeof createPublishingService>;
 
-function nameOf({ answer }: Candidate): string {
-  return answer === undefined ? '' : lockNameOf(answer.scope);
+function nameOf({ record, answer }: Candidate): string {
+  return answer === undefined ? record.id : lockNameOf(answer.scope);
 }

@@ -21,6 +21,8 @@ export const DIRECT_SETTINGS = {
   batch: 32,
   perEndpoint: 16,
   slowMs: 1_000,
+  /** As long as a success after a failure tells relays not to judge an endpoint by its refused first attempts. */
+  quietFor: 15_000,
   beat: 1_000,
   audit: 10_000,
   /** The time for attempts under way when the process stops. */
@@ -106,8 +108,8 @@ export function createDirectAttempts({
       const room = Math.min(settings.batch, settings.room - running.size - offered);
       if (!isOpen || room <= 0 || events > settings.events || !lease.isAlive()) return undefined;
       offered += room;
-      const { perEndpoint, slowMs } = settings;
-      return { ...identity(), room, perEndpoint, slowMs, full: fullEndpoints() };
+      const { perEndpoint, slowMs, quietFor } = settings;
+      return { ...identity(), room, perEndpoint, slowMs, quietFor, full: fullEndpoints() };
     },
 
     begin: ({ room }: ClaimAtBirth, deliveries: readonly ClaimedDelivery[]) => {

@@ -119,6 +119,7 @@ describe('an API process', () => {
     ['is not active', 'active = false'],
     ['is down', "state = 'down', probe_at = now()"],
     ['has failed', 'failures_in_a_row = 1, failing_since = now()'],
+    ['has recovered a moment ago', 'recovered_at = now()'],
     ['is paced', 'permits = 1, permits_at = now()'],
     ['has a rate', 'rate = 10, tokens = 1, tokens_at = now()'],
     ['is slow', 'p90_ms = 1000'],
