@@ -2,13 +2,14 @@
 import { relative } from 'node:path';
 
 const LISTED = 50;
+const LINES = 3;
 const WIDTH = 300;
 
-/** @returns lines with the name of each failed case and the first line of each of its errors, then the numbers */
+/** @returns lines with the name of each failed case and the first lines of each of its errors, then the numbers */
 export function conclude(passed, failed) {
   const cases = failed
     .slice(0, LISTED)
-    .flatMap(({ name, errors }) => [`  ${name}`, ...errors.map(firstLine)]);
+    .flatMap(({ name, errors }) => [`  ${name}`, ...errors.flatMap(firstLines)]);
   const more = failed.length > LISTED ? [`  and ${failed.length - LISTED} more`] : [];
   const list = failed.length > 0 ? ['Failed:', ...cases, ...more] : [];
   return `${[...list, `${passed} passed, ${failed.length} failed`].join('\n')}\n`;
@@ -18,22 +19,23 @@ export function conclude(passed, failed) {
 export const nameCase = (file, ...titles) =>
   [relative(process.cwd(), file), ...titles].filter(Boolean).join(' > ');
 
-function firstLine(error) {
+function firstLines(error) {
   const lines = String(error)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with a control character.
     .replace(/\u001b\[[\d;]*m/g, '')
-    .split('\n');
-  return `      ${
-    lines
-      .find((line) => line.trim() !== '')
-      ?.trim()
-      .slice(0, WIDTH) ?? 'no message'
-  }`;
+    .split('\n')
+    .map((line) => line.trim().slice(0, WIDTH))
+    .filter((line) => line !== '' && !line.startsWith('at '));
+  return (lines.length > 0 ? lines : ['no message']).slice(0, LINES).map((line) => `      ${line}`);
 }
 
 export default class FailedCases {
   onTestRunEnd(modules, uncaught) {
-    const messages = (errors) => errors.map(({ stack, message }) => stack || message);
+    const messages = (errors) =>
+      errors.flatMap(({ stack, message, cause }) => [
+        stack || message,
+        ...(cause === undefined ? [] : [`caused by ${cause.stack || cause.message}`]),
+      ]);
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
     const failed = tests
       .filter((test) => test.result().state === 'failed')
