@@ -12,7 +12,7 @@ const PURPOSE = 'countersign audit checkpoint Ed25519 v1';
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SPKI = Buffer.from('302a300506032b6570032100', 'hex');
 
-// A digest as text becomes a slice of Node's pool. As a buffer it would have memory of its own, which costs the garbage
+// A digest as text becomes a slice of Node's pool. A buffer would have separate memory, which costs the garbage
 // collector more than the hash.
 export const sha256: Digest = (bytes) => Buffer.from(hash('sha256', bytes, 'hex'), 'hex');
 

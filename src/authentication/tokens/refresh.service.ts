@@ -139,7 +139,7 @@ export function createRefreshService({
   }
 
   /**
-   * Spends the token in a statement that concurrent requests share, or in a transaction of its own when the token has a
+   * Spends the token in a statement that concurrent requests share, or in a separate transaction when the token has a
    * subscriber or its rows are locked.
    * @returns the text of its successor; undefined when a concurrent request was first
    */

@@ -326,7 +326,7 @@ export function createApplicationService({
     },
 
     /**
-     * Returns the client as this process has last read it. It may be outdated: what is decided with it has to be proved
+     * Returns the client as this process has last read it. It may be outdated: a decision by it must be proved
      * by its `version` in the statement that carries the decision out.
      */
     recallClient: (tenantId: string, clientId: string): Client | undefined =>
