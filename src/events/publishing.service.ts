@@ -6,7 +6,7 @@ import type { RequestContext } from '../platform/context.ts';
 import { createCoalescer } from '../platform/database/coalescer.ts';
 import type { Database } from '../platform/database/database.ts';
 import { newId } from '../platform/database/ids.ts';
-import type { Queryable, Transaction } from '../platform/database/transaction.ts';
+import type { Transaction } from '../platform/database/transaction.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 import { NO_TRACING, type Tracing } from '../platform/tracing/tracing.ts';
 import type { BacklogGauge } from './backlog.service.ts';
@@ -21,8 +21,8 @@ export type Published = { readonly eventId: string; readonly deliveries: number 
 
 /** Makes the first attempts of deliveries in the process that has inserted them. */
 export type DirectAttempts = {
-  /** @returns the claim for an insert of so many events, which `begin` must follow; undefined when it may claim none */
-  offer(events: number): ClaimAtBirth | undefined;
+  /** @returns the claim for an insert, which `begin` must follow; undefined when this process may claim none */
+  offer(): ClaimAtBirth | undefined;
   /** Begins the first attempts of claimed deliveries, after the commit of their insert. */
   begin(claim: ClaimAtBirth, deliveries: readonly ClaimedDelivery[]): void;
 };
@@ -78,7 +78,7 @@ export function createPublishingService({
 
   /** Inserts events outside of a transaction, and begins the first attempts that it has claimed. */
   const insert = async (candidates: readonly Candidate[]): Promise<FanOut[]> => {
-    const claim = directAttempts?.offer(candidates.length);
+    const claim = directAttempts?.offer();
     let claimed: readonly ClaimedDelivery[] = [];
     try {
       const inserted = await store.publish(database, candidates, claim);

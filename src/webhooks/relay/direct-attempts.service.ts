@@ -13,8 +13,6 @@ import { createSettlement } from './settlement.service.ts';
 
 /** Times are in milliseconds. Counts are per process. */
 export const DIRECT_SETTINGS = {
-  /** The most events of an insert that claims: more came while another was under way, and relays take many at less cost. */
-  events: 4,
   /** The most first attempts under way. */
   room: 64,
   /** The most rows that one insert claims. */
@@ -104,9 +102,9 @@ export function createDirectAttempts({
   });
 
   return {
-    offer: (events) => {
+    offer: () => {
       const room = Math.min(settings.batch, settings.room - running.size - offered);
-      if (!isOpen || room <= 0 || events > settings.events || !lease.isAlive()) return undefined;
+      if (!isOpen || room <= 0 || !lease.isAlive()) return undefined;
       offered += room;
       const { perEndpoint, slowMs, quietFor } = settings;
       return { ...identity(), room, perEndpoint, slowMs, quietFor, full: fullEndpoints() };

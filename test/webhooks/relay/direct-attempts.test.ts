@@ -37,7 +37,7 @@ async function startApi({
     notifier,
     firstAttempts: firstAttempts ?? createFirstAttemptService(engine.createAttempts()),
     onFailure: (error) => engine.failures.push(error),
-    settings: { ...DIRECT_SETTINGS, events: 100, beat: 50, ...settings },
+    settings: { ...DIRECT_SETTINGS, beat: 50, ...settings },
   });
   const running = directAttempts.start();
   const publishing = createPublishingService({
@@ -152,16 +152,6 @@ describe('an API process', () => {
     expect(endpoints.rows.find(({ endpoint }) => endpoint === many.id)?.rows).toBe(2);
     for (const { rows } of endpoints.rows) expect(rows).toBeLessThanOrEqual(2);
     expect(others).toHaveLength(4);
-  });
-
-  it('leaves an insert of many events to the relays', async () => {
-    await engine.subscribe();
-    const api = await startApi({ settings: { events: 2 }, firstAttempts: stuck });
-    await api.publish(3);
-    expect((await engine.outbox()).filter((row) => row.claimed_by !== null)).toEqual([]);
-    expect(api.notifier.poke).toHaveBeenCalled();
-    await api.publish(2);
-    expect((await engine.outbox()).filter((row) => row.claimed_by !== null)).toHaveLength(2);
   });
 
   it('that has died leaves its claims to the relays', async () => {
