@@ -4,6 +4,7 @@ import { refuseUnreleasedDatabase } from '../platform/database/migrate.ts';
 import { createLogger, reasonOf } from '../platform/logging.ts';
 import { openPlatform } from '../platform/platform.ts';
 import { announceReady, onStop } from '../platform/process/part-protocol.ts';
+import { releaseStartupMemory } from '../platform/process/startup-memory.ts';
 import {
   awaitNamespace,
   connectNatively,
@@ -146,6 +147,7 @@ export async function runWorker(config: Config): Promise<void> {
     () => operations.close(),
   );
   logger.info({ event: 'worker.ready' }, 'the worker is ready');
+  await releaseStartupMemory();
   announceReady();
   // The failure of the worker ends this process; its supervisor starts another.
   await running;

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection, type ConnectionLike } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { NativeConnection } from '@temporalio/worker';
+import type { NativeConnection } from '@temporalio/worker';
 import type { Config } from '../config.ts';
 
 type TemporalSettings = Pick<Config['temporal'], 'address' | 'port' | 'variables'>;
@@ -41,11 +41,13 @@ export async function connectNatively(
   settings: TemporalSettings,
   { signal, onFailure }: { signal?: AbortSignal; onFailure?: (error: unknown) => void } = {},
 ): Promise<NativeConnection> {
+  // Only workers load the native core.
+  const worker = await import('@temporalio/worker');
   const options = connectionOptions(settings);
   for (let pause = 250; ; pause = Math.min(pause * 2, 5_000)) {
     signal?.throwIfAborted();
     try {
-      return await NativeConnection.connect(options);
+      return await worker.NativeConnection.connect(options);
     } catch (error) {
       onFailure?.(error);
       await sleep(pause, undefined, { signal });

@@ -1,0 +1,86 @@
+// The API role of one process, from start to ordered stop.
+import type { Config } from '../platform/config.ts';
+import { pendingMigrations, refuseUnreleasedDatabase } from '../platform/database/migrate.ts';
+import { createApp } from '../platform/http/app.ts';
+import { createHealth } from '../platform/http/health.ts';
+import { createHttpServer } from '../platform/http/server.ts';
+import { createLogger, reasonOf } from '../platform/logging.ts';
+import { openPlatform } from '../platform/platform.ts';
+import { type Listener, listen } from '../platform/process/part-listener.ts';
+import { announceReady, onStop } from '../platform/process/part-protocol.ts';
+import { releaseStartupMemory } from '../platform/process/startup-memory.ts';
+import { createLazyConnection, probeWithoutHooks } from '../platform/temporal/client.ts';
+import { openTracing } from '../platform/tracing/open-tracing.ts';
+import { explainListen } from './local/ports.ts';
+import { measureProcess, serveOperations } from './operations-port.ts';
+import { createStartChecks, leave, refuseForeignMasterKey, refuseMovedTenants } from './start-checks.ts';
+import { wireApi } from './wiring/api.ts';
+
+/** Milliseconds for unfinished answers when the API stops. */
+const DRAIN = 8_000;
+
+/** Runs until it is stopped, then answers the requests under way. */
+export async function runApi(config: Config): Promise<void> {
+  const logger = createLogger(config).child({ role: 'api' });
+  const tracing = await openTracing(config, { role: 'api', logger });
+  const platform = openPlatform(config, { logger, name: 'api', tracing });
+  const { database, registry } = platform;
+  const api = wireApi(platform);
+  const checks = createStartChecks({
+    check: async () => {
+      await refuseUnreleasedDatabase(database);
+      await refuseForeignMasterKey(api);
+      await refuseMovedTenants(api);
+    },
+    onRefused: (error) => leave(error, logger),
+  });
+  // The API also starts without its database. It is then not ready, and answers 503 until the database is back.
+  await checks.begin();
+  const temporal = createLazyConnection(config.temporal);
+  const health = createHealth({
+    ping: () => database.query('SELECT 1'),
+    pendingMigrations: () => pendingMigrations(database.sequelize),
+    passedStartChecks: checks.passed,
+    probeTemporal: () => probeWithoutHooks(temporal, config.temporal),
+  });
+  const app = createApp({ ...api, database, health, config, logger, tracing });
+  const readiness = async () => ({ ...(await health.ready()) });
+  const { clocks } = measureProcess(platform, { role: 'api', readiness });
+  const http = createHttpServer(app, config);
+  let listener: Listener | undefined;
+  let operations: { close(): void } | undefined;
+  let attempting: { stop(): Promise<void> } | undefined;
+  let comparing: { stop(): Promise<void> } | undefined;
+  onStop(async () => {
+    health.beginDrain();
+    await Promise.all([http.drain(DRAIN), listener?.drain(DRAIN)]);
+    await Promise.all([attempting?.stop(), comparing?.stop()]);
+    operations?.close();
+    await Promise.allSettled([api.close(), temporal.close(), tracing.close()]);
+    await platform.close();
+  });
+  operations = await serveOperations(config, {
+    part: 'the API',
+    readiness,
+    metrics: () => registry.metrics(),
+    // A busy metrics port is an error only when METRICS_PORT is set, because several api processes may share a machine.
+    onMissing: config.metricsPortGiven
+      ? undefined
+      : (error) =>
+          logger.warn(
+            { event: 'metrics.port_taken', reason: reasonOf(error) },
+            'nobody can ask this process for its metrics',
+          ),
+  });
+  api.revocations.start();
+  comparing = clocks.start();
+  attempting = api.directAttempts?.start();
+  listener = await listen(http.server, config).catch((error: unknown) => {
+    throw explainListen(error, { ...config, variable: 'PORT', part: 'the API' });
+  });
+  // The checks are repeated also when no port serves readiness.
+  checks.keepTrying();
+  logger.info({ event: 'api.ready', port: listener.port }, 'the API is ready');
+  await releaseStartupMemory();
+  announceReady();
+}

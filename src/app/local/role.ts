@@ -1,0 +1,20 @@
+// The start role: everything on this machine, in processes of their own under a supervisor.
+import { fileURLToPath } from 'node:url';
+import type { Config } from '../../platform/config.ts';
+import { migrate } from '../../platform/database/migrate.ts';
+import type { Environment, Output } from '../roles.ts';
+import { prepareDemoTenant } from './demo-tenant.ts';
+import { runLocalStack } from './start.ts';
+
+/** Runs until it is stopped, then stops all parts in order. */
+export async function runStart(config: Config, env: Environment, { json, print }: Output): Promise<void> {
+  await runLocalStack({
+    config,
+    main: fileURLToPath(new URL('../../main.js', import.meta.url)),
+    environment: { ...env },
+    migrate: (url) => migrate(url),
+    prepare: (environment) => prepareDemoTenant(environment),
+    say: json ? (line) => process.stderr.write(`${line}\n`) : print,
+    onReady: json ? (stack) => print(JSON.stringify({ status: 'ready', ...stack })) : undefined,
+  });
+}
