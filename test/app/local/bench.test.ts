@@ -44,7 +44,7 @@ describe('the guard', () => {
   const judge = (token: number[]) => {
     const figures = {
       token: { ratios: token, most: 2 },
-      delivery: { ratios: [1, 1], most: 2 },
+      delivery: { ratios: [1, 1, 1], most: 2 },
     };
     const file = join(temporaryFolder(), 'guard');
     const code = `import { reportGuard } from '${resolve('bench/verdict.mjs')}';
@@ -57,12 +57,12 @@ describe('the guard', () => {
   };
 
   it('is counted as one case', () => {
-    expect(judge([1.9, 1.9])).toBe('2 passed, 0 failed');
-    expect(judge([2.1, 2.2])).toBe('1 passed, 1 failed');
+    expect(judge([1.9, 1.9, 1.9])).toBe('2 passed, 0 failed');
+    expect(judge([2.1, 2.2, 2.3])).toBe('1 passed, 1 failed');
   });
 
-  it('is decided by two tries that agree', () => {
-    expect(judge([4, 1.9, 2])).toBe('2 passed, 0 failed');
-    expect(judge([1.9, 2.1, 2.1])).toBe('1 passed, 1 failed');
+  it('is decided by three tries that agree', () => {
+    expect(judge([4, 1.9, 2, 3, 1])).toBe('2 passed, 0 failed');
+    expect(judge([1.9, 2.1, 2.1, 1.8, 2.2])).toBe('1 passed, 1 failed');
   });
 });
