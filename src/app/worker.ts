@@ -1,6 +1,7 @@
 // The worker role: workflows, attempts, the relay and the sweep of one process, from start to ordered stop.
 import type { Config } from '../platform/config.ts';
 import { refuseUnreleasedDatabase } from '../platform/database/migrate.ts';
+import { answerInTime } from '../platform/http/health.ts';
 import { createLogger, reasonOf } from '../platform/logging.ts';
 import { openPlatform } from '../platform/platform.ts';
 import { announceReady, onStop } from '../platform/process/part-protocol.ts';
@@ -92,12 +93,16 @@ export async function runWorker(config: Config): Promise<void> {
     sinks: createWorkflowMetrics({ registry, types: WORKFLOW_TYPES }),
     tracing,
     activities: rooms.activities,
+    awaitTemporal: async () => {
+      waiting.onFailure();
+      await awaitNamespace(connection, config.temporal, waiting);
+    },
   });
 
   const readiness = async () => {
     const [temporal, ping] = await Promise.allSettled([
       probeTemporal(connection, config.temporal),
-      database.query('SELECT 1'),
+      answerInTime(database.query('SELECT 1')),
     ]);
     const connected = temporal.status === 'fulfilled' && temporal.value;
     return {

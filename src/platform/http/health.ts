@@ -32,14 +32,14 @@ export function createHealth({
   let draining = false;
   let migrated = false;
   let asking: Promise<Readiness['database']> | undefined;
-  const askTemporal = remember(() => within(probeTemporal()).catch(() => false));
+  const askTemporal = remember(() => answerInTime(probeTemporal()).catch(() => false));
 
   const checkDatabase = async (): Promise<Readiness['database']> => {
     try {
-      await within(ping());
-      migrated ||= (await within(pendingMigrations())).length === 0;
+      await answerInTime(ping());
+      migrated ||= (await answerInTime(pendingMigrations())).length === 0;
       if (!migrated) return 'migrations_pending';
-      return (await within(passedStartChecks())) ? 'ok' : 'unavailable';
+      return (await answerInTime(passedStartChecks())) ? 'ok' : 'unavailable';
     } catch {
       return 'unavailable';
     }
@@ -85,7 +85,8 @@ function remember(probe: () => Promise<boolean>): () => Promise<boolean> {
   };
 }
 
-async function within<T>(work: Promise<T>): Promise<T> {
+/** Passes an answer on. @throws when there is none within a second */
+export async function answerInTime<T>(work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new Error('No answer in time.')), PATIENCE_MILLISECONDS);

@@ -7,6 +7,7 @@ import {
   type MetricsExporterConfig,
   type NativeConnection,
   Runtime,
+  TransportError,
   Worker,
   type WorkerOptions,
   type WorkflowBundleOption,
@@ -46,6 +47,9 @@ export const INTERCEPTOR_PATHS = ['metrics', 'cancellation'].map((name) =>
   SOURCE.replace(/index(\.[jt]s)$/, `${name}.interceptors$1`),
 );
 
+/** How often a worker is made again after Temporal failed meanwhile. An error that stays is reported. */
+const TRIES = 10;
+
 /** The entry file of the workflows: TypeScript or built, like this file. */
 export const WORKFLOWS_PATH = SOURCE;
 
@@ -77,6 +81,8 @@ export function installTemporalRuntime(
  * @param options.workflows a bundle; by default the prebuilt bundle, or the sources if there is none
  * @param options.version the version of these workers: they receive work while it is current. Without it they are
  *   unversioned
+ * @param options.awaitTemporal called after Temporal failed while a worker was made, which is then made again; resolves
+ *   when it answers
  * @param options.sinks receive the reports of workflows; by default the reports are dropped
  * @returns `run`, which rejects when a worker fails, and `shutdown`, which waits for attempts under way, after which
  *   `run` resolves
@@ -91,6 +97,7 @@ export async function createDeliveryWorker({
   version,
   sinks = createWorkflowMetrics({ registry: new Registry() }),
   tracing = NO_TRACING,
+  awaitTemporal,
 }: {
   connection: NativeConnection;
   namespace: string;
@@ -101,7 +108,17 @@ export async function createDeliveryWorker({
   version?: WorkerVersion | undefined;
   sinks?: InjectedSinks<WorkflowMetricSinks> | undefined;
   tracing?: Tracing | undefined;
+  awaitTemporal?: (() => Promise<void>) | undefined;
 }) {
+  const make = async <W>(create: () => Promise<W>): Promise<W> => {
+    for (let tries = 1; ; tries += 1)
+      try {
+        return await create();
+      } catch (error) {
+        if (awaitTemporal === undefined || tries === TRIES || !(error instanceof TransportError)) throw error;
+        await awaitTemporal();
+      }
+  };
   const shared = {
     connection,
     namespace,
@@ -111,28 +128,24 @@ export async function createDeliveryWorker({
     interceptors: tracing.on ? { activity: [traceActivities(tracing)] } : {},
   };
   const { interceptors, ...source } = workflowSource(workflows);
-  const main = await SandboxWorker.create({
-    ...shared,
-    ...source,
-    interceptors: { ...shared.interceptors, ...interceptors },
-    sinks,
-    taskQueue: taskQueues.main,
-    reuseV8Context: true,
-    maxCachedWorkflows: limits.cachedWorkflows,
-    maxConcurrentWorkflowTaskExecutions: limits.workflowTasks,
-    maxConcurrentLocalActivityExecutions: limits.localAttempts,
-    maxConcurrentActivityTaskExecutions: limits.quickActivities,
-  });
-  const attempts = await Worker.create({
-    ...shared,
-    taskQueue: taskQueues.attempts,
-    maxConcurrentActivityTaskExecutions: limits.attempts,
-  });
-  const slow = await Worker.create({
-    ...shared,
-    taskQueue: taskQueues.slow,
-    maxConcurrentActivityTaskExecutions: limits.slowAttempts,
-  });
+  const main = await make(() =>
+    SandboxWorker.create({
+      ...shared,
+      ...source,
+      interceptors: { ...shared.interceptors, ...interceptors },
+      sinks,
+      taskQueue: taskQueues.main,
+      reuseV8Context: true,
+      maxCachedWorkflows: limits.cachedWorkflows,
+      maxConcurrentWorkflowTaskExecutions: limits.workflowTasks,
+      maxConcurrentLocalActivityExecutions: limits.localAttempts,
+      maxConcurrentActivityTaskExecutions: limits.quickActivities,
+    }),
+  );
+  const serve = (taskQueue: string, maxConcurrentActivityTaskExecutions: number) =>
+    make(() => Worker.create({ ...shared, taskQueue, maxConcurrentActivityTaskExecutions }));
+  const attempts = await serve(taskQueues.attempts, limits.attempts);
+  const slow = await serve(taskQueues.slow, limits.slowAttempts);
   const workers = [main, attempts, slow];
   return {
     run: async (): Promise<void> => {
