@@ -12,7 +12,8 @@ const UNTRACED = new Set(['/healthz', '/readyz', '/openapi.json']);
 export function traceRequests(tracing: Tracing, routes: readonly Route[]): Middleware {
   const paths = new Map(routes.map(({ operationId, path }) => [operationId, path]));
   return (ctx, next) => {
-    if (UNTRACED.has(ctx.path)) return next();
+    // Koa's path throws for a malformed target, which is refused further in.
+    if (UNTRACED.has(ctx.req.url ?? '')) return next();
     const sent = ctx.req.headers.traceparent;
     const parent = typeof sent === 'string' ? sent : undefined;
     const attributes = { 'http.request.method': ctx.method };

@@ -176,6 +176,82 @@ describe('what Node would answer by itself', () => {
   });
 });
 
+describe('host and target (RFC 9112 §3.2)', () => {
+  const ask = async (lines: string) => {
+    const { head, body } = await exchange(server.port, `${lines}\r\nConnection: close\r\n\r\n`);
+    return { status: Number(head.slice(9, 12)), requestId: /x-request-id: (\S+)/i.exec(head)?.[1], body };
+  };
+
+  it.each([
+    ['two Host headers', 'GET / HTTP/1.1\r\nHost: x\r\nhost: y', 'more than one Host'],
+    ['two equal Host headers', 'GET / HTTP/1.1\r\nHost: x\r\nHost: x', 'more than one Host'],
+    ['two Host headers in HTTP/1.0', 'GET / HTTP/1.0\r\nHost: x\r\nHost: y', 'more than one Host'],
+    ['an empty Host', 'GET / HTTP/1.1\r\nHost:', 'no host'],
+    ['a list of hosts', 'GET / HTTP/1.1\r\nHost: x, y', 'no host'],
+    ['a Host with a user', 'GET / HTTP/1.1\r\nHost: a@x', 'no host'],
+    ['a Host with a path', 'GET / HTTP/1.1\r\nHost: x/y', 'no host'],
+    ['a Host with a port that is no number', 'GET / HTTP/1.1\r\nHost: x:8o', 'no host'],
+    ['a Host with half an IPv6 address', 'GET / HTTP/1.1\r\nHost: [::1', 'no host'],
+    ['a Host with a foreign byte', 'GET / HTTP/1.1\r\nHost: \xfc', 'no host'],
+    ['a missing Host beside an absolute target', 'GET http://x/ HTTP/1.1', 'missing'],
+    ['an asterisk for a method that has none', 'GET * HTTP/1.1\r\nHost: x', 'neither a path nor'],
+    ['an authority for another method than CONNECT', 'GET x:80 HTTP/1.1\r\nHost: x', ''],
+    ['a target that begins with a name', 'GET healthz HTTP/1.1\r\nHost: x', ''],
+    ['an absolute target without a host', 'GET http:///healthz HTTP/1.1\r\nHost: x', ''],
+    ['an absolute target with a user', 'GET http://a@x/ HTTP/1.1\r\nHost: x', 'neither a path nor'],
+    ['an absolute target of another scheme', 'GET ftp://x/ HTTP/1.1\r\nHost: x', 'neither a path nor'],
+    ['a fragment', 'GET /#a HTTP/1.1\r\nHost: x', 'escaped'],
+    ['a foreign byte in the path', 'GET /\xe9 HTTP/1.1\r\nHost: x', ''],
+    ['a foreign byte in the query', 'GET /?a=\xe9 HTTP/1.1\r\nHost: x', ''],
+    ['a quotation mark in the path', 'GET /"a HTTP/1.1\r\nHost: x', 'escaped'],
+    ['a backslash in the path', 'GET /\\a HTTP/1.1\r\nHost: x', 'escaped'],
+    ['a space in the target', 'GET /a b HTTP/1.1\r\nHost: x', ''],
+    ['a control character in the target', 'GET /\x01 HTTP/1.1\r\nHost: x', ''],
+  ])('%s is 400', async (_what, lines, detail) => {
+    const { status, requestId, body } = await ask(lines);
+    expect(status).toBe(400);
+    const problem = JSON.parse(body);
+    expect(problem).toMatchObject({ status: 400, error: 'invalid_request', request_id: requestId });
+    expect(problem.detail).toContain(detail);
+  });
+
+  it.each([
+    ['a name with a port', 'GET / HTTP/1.1\r\nHost: api.example.com:8080'],
+    ['an IPv6 address', 'GET / HTTP/1.1\r\nHost: [::1]:8080'],
+    ['a name with an underscore', 'GET / HTTP/1.1\r\nHost: my_api'],
+    ['an absolute target with a query and without a path', 'GET http://x?a HTTP/1.1\r\nHost: x'],
+    ['an https target', 'GET HTTPS://x/ HTTP/1.1\r\nHost: x'],
+  ])('%s is taken', async (_what, lines) => {
+    expect((await ask(lines)).status).toBeLessThan(401);
+    expect((await ask(lines)).body).not.toContain('request target');
+  });
+
+  it('takes the tenant of the host in an absolute target, whatever Host says', async () => {
+    const hosts = await startTestServer(
+      [
+        defineRoute({
+          method: 'GET',
+          path: '/who',
+          operationId: 'who',
+          summary: 'x',
+          tag: 'Test',
+          scope: null,
+          responses: { 200: { description: 'ok', schema: z.object({ slug: z.string() }) } },
+          errors: [],
+          handler: async ({ context }) => ({ status: 200, body: { slug: context.tenant.slug } }),
+        }),
+      ],
+      { config: { tenantUrl: 'http://{tenant}.example.com' } },
+    );
+    const { body } = await exchange(
+      hosts.port,
+      'GET http://acme.example.com/who HTTP/1.1\r\nHost: unknown.example.com\r\nConnection: close\r\n\r\n',
+    );
+    expect(JSON.parse(body)).toEqual({ slug: 'acme' });
+    await hosts.drain(0);
+  });
+});
+
 describe('drain', () => {
   it('lets an answer under way end, closes its connection, and takes no new one', async () => {
     const gate = createGate();
