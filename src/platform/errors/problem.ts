@@ -38,9 +38,14 @@ export function toProblem(
       status,
       detail,
       error: error.code,
-      error_description: detail,
+      error_description: describe(detail),
       request_id: options.requestId,
       ...(error.errors === undefined ? {} : { errors: error.errors }),
     },
   };
+}
+
+/** RFC 6749 §5.2 allows visible ASCII without quotation marks and backslashes. */
+function describe(detail: string): string {
+  return detail.replace(/["\\]/g, "'").replace(/[^\x20-\x7e]/gu, '?');
 }

@@ -58,10 +58,11 @@ export class ServiceError extends Error {
 /** The most characters of a path in an answer, because the sender chooses the names of unknown fields. */
 const LONGEST_PATH = 120;
 
-/** Cuts the path of a field, so that an answer does not repeat a long name. */
+/** Cuts the path of a field, so that an answer does not repeat a long name, and replaces its control characters. */
 export function cutPath(path: string): string {
-  if (path.length <= LONGEST_PATH) return path;
-  const kept = path.slice(0, LONGEST_PATH);
+  const shown = path.slice(0, LONGEST_PATH + 1).replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '\uFFFD');
+  if (path.length <= LONGEST_PATH) return shown;
+  const kept = shown.slice(0, LONGEST_PATH);
   // Half of a character that needs two places is none.
   return `${kept.replace(/[\uD800-\uDBFF]$/, '')}…`;
 }

@@ -216,6 +216,19 @@ describe('JSON bodies', () => {
     expect(paths(repeated.body)).toEqual([`body.data.${'c'.repeat(110)}…`]);
     expect(repeated.text.length).toBeLessThan(1_000);
   });
+
+  it('with control characters in a name do not get them back', async () => {
+    const { body } = await server.send(
+      'POST',
+      PATH,
+      String.raw`{"a\u001b[31m\r\n\u202e\u2028\u0085":1,"\"é\\":2}`,
+    );
+    expect(paths(body)).toEqual(['body.a\uFFFD[31m\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD', 'body."é\\']);
+    expect(body.error_description).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
+    const quoted = await server.send('POST', PATH, String.raw`{"\"é\\":2}`);
+    expect(quoted.body.detail).toBe('body."é\\: is not a known field');
+    expect(quoted.body.error_description).toBe("body.'?': is not a known field");
+  });
 });
 
 describe('paths and queries', () => {
