@@ -1,6 +1,9 @@
 // Answers the routes without a tenant: liveness, readiness and openapi.json. They require no token and have no rate
 // limit.
 import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import Negotiator from 'negotiator';
 import { toProblem } from '../errors/problem.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { setAnyOrigin } from './cors.ts';
@@ -22,18 +25,11 @@ export function answerSystemRoutes({
   openapi: object;
   errorTypeBase: string;
 }): Middleware {
-  const text = JSON.stringify(openapi);
-  const etag = `"${createHash('sha256').update(text).digest('base64url')}"`;
+  const document = createDocument(JSON.stringify(openapi));
   const answers: Readonly<Record<string, (ctx: Context) => void | Promise<void>>> = {
     '/healthz': (ctx) => send(ctx, JSON.stringify({ status: 'ok' })),
     '/readyz': (ctx) => answerReadiness(ctx, health, errorTypeBase),
-    '/openapi.json': (ctx) => {
-      ctx.res.setHeader('etag', etag);
-      ctx.res.setHeader('cache-control', 'public, max-age=300');
-      setAnyOrigin(ctx.res);
-      send(ctx, text);
-      if (matchesEtag(ctx.req.headers['if-none-match'], etag)) ctx.status = 304;
-    },
+    '/openapi.json': (ctx) => sendDocument(ctx, document),
   };
   const paths = new Map(Object.entries(answers));
   return (ctx, next) => {
@@ -60,7 +56,48 @@ async function answerReadiness(ctx: Context, health: Health, errorTypeBase: stri
   ctx.status = problem.status;
 }
 
-function send(ctx: Context, body: string, type = 'application/json'): void {
+type Coding = 'br' | 'gzip' | 'identity';
+type Form = { readonly etag: string; readonly bytes: Promise<Buffer> };
+
+/** The forms of a document by content coding, each with its own strong tag. A form is made once, when it is asked for. */
+function createDocument(text: string): (coding: Coding) => Form {
+  const hash = createHash('sha256').update(text).digest('base64url');
+  const plain = Buffer.from(text);
+  const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
+  const make = {
+    br: () => promisify(brotliCompress)(plain, quality),
+    gzip: () => promisify(gzip)(plain),
+    identity: () => Promise.resolve(plain),
+  };
+  const made = new Map<Coding, Form>();
+  return (coding) => {
+    const form = made.get(coding) ?? {
+      etag: coding === 'identity' ? `"${hash}"` : `"${hash}-${coding}"`,
+      bytes: make[coding](),
+    };
+    made.set(coding, form);
+    return form;
+  };
+}
+
+async function sendDocument(ctx: Context, document: (coding: Coding) => Form): Promise<void> {
+  const { headers } = ctx.req;
+  const asked = new Negotiator({ headers }).encodings(['br', 'gzip', 'identity']);
+  const coding = (asked[0] ?? 'identity') as Coding;
+  const { etag, bytes } = document(coding);
+  ctx.res.setHeader('etag', etag);
+  ctx.res.setHeader('cache-control', 'public, max-age=300');
+  ctx.res.setHeader('vary', 'accept-encoding');
+  setAnyOrigin(ctx.res);
+  if (matchesEtag(headers['if-none-match'], etag)) {
+    ctx.status = 304;
+    return;
+  }
+  if (coding !== 'identity') ctx.res.setHeader('content-encoding', coding);
+  send(ctx, await bytes);
+}
+
+function send(ctx: Context, body: string | Buffer, type = 'application/json'): void {
   ctx.res.setHeader('content-type', type);
   ctx.status = 200;
   ctx.body = body;

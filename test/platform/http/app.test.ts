@@ -1,5 +1,8 @@
 // What every answer of the shell has in common: ids, headers, problems, addresses.
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { Writable } from 'node:stream';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -281,6 +284,45 @@ describe('headers', () => {
     const response = await server.fetch('/.well-known/jwks.json', { headers: { 'if-none-match': 'W/"1"' } });
     expect(response.status).toBe(304);
     expect(response.headers.get('x-request-id')).toMatch(UUID);
+  });
+});
+
+describe('/openapi.json', () => {
+  const ask = async (headers: Record<string, string>, method = 'GET') => {
+    // fetch would decode the answer.
+    const asked = request(`${server.origin}/openapi.json`, { headers, method }).end();
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    const bytes = Buffer.concat(await response.toArray());
+    return { headers: response.headers, status: response.statusCode, bytes };
+  };
+
+  it.each([
+    ['br', 'gzip;q=0.5, br', brotliDecompressSync],
+    ['gzip', 'gzip', gunzipSync],
+    [undefined, 'identity', (bytes: Buffer) => bytes],
+    [undefined, 'br;q=0, gzip;q=0', (bytes: Buffer) => bytes],
+  ])('goes out as %s for %s, with a tag of its own', async (coding, accepted, decode) => {
+    const plain = await ask({});
+    const { headers, bytes } = await ask({ 'accept-encoding': accepted });
+    expect(headers['content-encoding']).toBe(coding);
+    expect(headers.vary).toBe('accept-encoding');
+    expect(headers['cache-control']).toBe('public, max-age=300');
+    expect(headers['content-length']).toBe(String(bytes.length));
+    expect(decode(bytes).equals(plain.bytes)).toBe(true);
+    expect(headers.etag === plain.headers.etag).toBe(coding === undefined);
+    if (coding !== undefined) expect(bytes.length).toBeLessThan(plain.bytes.length / 2);
+    const tag = headers.etag ?? '';
+    const again = await ask({ 'accept-encoding': accepted, 'if-none-match': tag });
+    expect(again.status).toBe(304);
+    expect(again.headers).toMatchObject({
+      etag: tag,
+      vary: 'accept-encoding',
+      'cache-control': 'public, max-age=300',
+    });
+    expect(again.bytes).toHaveLength(0);
+    const head = await ask({ 'accept-encoding': accepted }, 'HEAD');
+    expect(head.headers['content-length']).toBe(headers['content-length']);
+    expect(head.bytes).toHaveLength(0);
   });
 });
 
