@@ -148,17 +148,18 @@ function quietKinds() {
 }
 
 async function startService(databaseUrl, children) {
-  const { migrate } = await import('../dist/src/platform/database/migrate.js');
+  const { prepareDatabase } = await import('./prepare-database.mjs');
   const { findFreePort } = await import('../dist/src/app/local/ports.js');
   const { output, ready } = await import('./service.mjs');
-  await migrate(databaseUrl);
+  const masterKey = randomBytes(32).toString('base64');
+  await prepareDatabase(databaseUrl, masterKey);
   const port = await findFreePort();
   const limits = ['TENANT', 'ADDRESS', 'PUBLISH'].map((name) => [`RATE_LIMIT_${name}`, '100000000']);
   const environment = {
     PATH: process.env.PATH,
     NODE_ENV: 'production',
     DATABASE_URL: databaseUrl,
-    MASTER_KEY: randomBytes(32).toString('base64'),
+    MASTER_KEY: masterKey,
     PORT: String(port),
     FIRST_ATTEMPTS: 'worker',
     LOG_FORMAT: 'json',

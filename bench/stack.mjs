@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { findFreePort } from '../dist/src/app/local/ports.js';
 import { startPostgres } from '../dist/src/app/local/postgres.js';
-import { migrate } from '../dist/src/platform/database/migrate.js';
 import { inputsOf, startFloor } from './floor-process.mjs';
 import { makeKey } from './keys.mjs';
+import { prepareDatabase } from './prepare-database.mjs';
 import { pinToCore } from './processes.mjs';
 import { call, end, output, ready } from './service.mjs';
 
@@ -28,13 +28,14 @@ export async function openStack({ scenario, algorithm, subscriptions, profile })
   const keys = Array.from({ length: AGENTS }, () => makeKey(algorithm));
 
   async function startService() {
-    await migrate(postgres.url);
+    const masterKey = randomBytes(32).toString('base64');
+    await prepareDatabase(postgres.url, masterKey);
     const port = await findFreePort();
     const environment = {
       PATH: process.env.PATH,
       NODE_ENV: 'production',
       DATABASE_URL: postgres.url,
-      MASTER_KEY: randomBytes(32).toString('base64'),
+      MASTER_KEY: masterKey,
       PORT: String(port),
       DEFAULT_TENANT: 'bench',
       RATE_LIMIT_TENANT: '100000000',

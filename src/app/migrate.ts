@@ -5,6 +5,7 @@ import { createLogger } from '../platform/logging.ts';
 import { createLazyConnection, createTemporalClient } from '../platform/temporal/client.ts';
 import { ensureNamespace } from '../platform/temporal/namespace.ts';
 import { ensureSchedules } from '../platform/temporal/schedules.ts';
+import { beginAuditLog } from './begin-audit-log.ts';
 import { LocalStackError } from './local/local-stack-error.ts';
 import type { Environment, Output } from './roles.ts';
 
@@ -19,6 +20,7 @@ export async function runMigrate(config: Config, _env: Environment, { json, prin
     { event: 'migrate.applied', applied },
     applied.length === 0 ? 'the database was up to date' : 'the database is up to date',
   );
+  await beginAuditLog(config, logger);
   const connection = createLazyConnection(config.temporal);
   try {
     const prepare = async () => {

@@ -16,7 +16,7 @@ export type Output = {
 
 type Run = (config: Config, env: Environment, output: Output) => Promise<void>;
 
-/** A process loads only what its role needs: the memory of an API without the Temporal worker is a fifth less. */
+/** A process loads only what its role needs. */
 const ROLES: Readonly<Record<Exclude<Role, 'command'>, () => Promise<Run>>> = {
   start: async () => (await import('./local/role.ts')).runStart,
   api: async () => (await import('./api.ts')).runApi,
@@ -31,7 +31,7 @@ const ROLES: Readonly<Record<Exclude<Role, 'command'>, () => Promise<Run>>> = {
 export async function runRole(name: keyof typeof ROLES, env: Environment, output: Output): Promise<void> {
   try {
     const asked = output.json ? { ...env, LOG_FORMAT: 'json' } : env;
-    const settings = name === 'api' || name === 'worker' ? await withMasterKey(asked) : asked;
+    const settings = name === 'start' ? asked : await withMasterKey(asked);
     const config = loadConfig(settings, { role: name });
     // The other roles log to stderr, because --json reserves stdout for the printed object.
     const destination = name === 'api' || name === 'worker' ? process.stdout : process.stderr;

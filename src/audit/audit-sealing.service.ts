@@ -5,6 +5,8 @@ import type { Database } from '../platform/database/database.ts';
 import type { Transaction } from '../platform/database/transaction.ts';
 import { createLoop, type RunningLoop } from '../platform/process/loop.ts';
 import { type AuditRow, encodeAuditRow } from './audit-row.ts';
+import { readBeginning } from './beginning.store.ts';
+import { isBefore } from './beginning.ts';
 import * as store from './checkpoint.store.ts';
 import { HEADLESS, type StoredCheckpoint } from './checkpoint.store.ts';
 import {
@@ -19,7 +21,7 @@ import {
   sealedForm,
   sealStatement,
 } from './checkpoint.ts';
-import { createCheckpointSigner, hashText, sha256 } from './checkpoint-signature.node.ts';
+import { createCheckpointSigner, faultOfHead, hashText, sha256 } from './checkpoint-signature.node.ts';
 import { createMerkleTree, hashLeaf } from './merkle.ts';
 
 export type SealReport = { readonly seals: number; readonly checkpoints: number; readonly rows: number };
@@ -60,14 +62,18 @@ export function createAuditSealer({
   const signer = createCheckpointSigner({ masterKeys });
 
   /** Groups the next rows by tenant. Memory holds one page of rows, and the ids and hashes of one seal. */
-  async function collect(unit: Transaction, after: Position) {
+  async function collect(unit: Transaction, head: Head) {
     const shares = new Map<string, Share>();
-    let last = after;
+    const refuse = head.n === 0 ? await refuseOlder(unit) : () => undefined;
+    let { last } = head;
     let count = 0;
     while (count < sealRows) {
       const limit = Math.min(pageRows, sealRows - count);
       const rows = await store.listFinishedRows(unit, last, limit);
-      for (const row of rows) addRow(shares, row);
+      for (const row of rows) {
+        refuse(row);
+        addRow(shares, row);
+      }
       const end = rows.at(-1);
       if (end !== undefined) last = { xid: end.xid, id: end.id };
       count += rows.length;
@@ -83,21 +89,38 @@ export function createAuditSealer({
     database.transaction({}, async (unit) => {
       const turn = await store.tryLock(unit);
       if (turn === null) return undefined;
-      const head = await store.readHead(unit);
-      if (head === undefined) throw new Error(HEADLESS);
-      const { shares, last, count } = await collect(unit, head.last);
-      if (count === 0) return { seals: 0, checkpoints: 0, rows: 0 };
+      const head = await readTrustedHead(unit);
+      const { shares, last, count } = await collect(unit, head);
       const n = head.n + 1;
       const { keyId } = signer;
       if (head.signature?.keyId !== keyId) await store.keepKey(unit, keyId, signer.publicKey);
+      if (count === 0) {
+        if (head.signature?.keyId !== keyId) await signHead(unit, head);
+        return { seals: 0, checkpoints: 0, rows: 0 };
+      }
       const checkpoints = await writeCheckpoints(unit, shares, { seal: n, sealedAt: turn.now });
       const seal = { n, previous: head.hash, count, last, sealedAt: turn.now, keyId, checkpoints };
       const statement = sealStatement(seal);
       await store.insertSeal(unit, { ...seal, signature: signer.sign(statement) });
-      const next: Head = { n, hash: hashText(statement), last };
-      await store.advanceHead(unit, next, { keyId, bytes: signer.sign(headStatement(next, keyId)) });
+      await signHead(unit, { n, hash: hashText(statement), last });
       return { seals: 1, checkpoints: checkpoints.length, rows: count };
     });
+
+  /** @throws Error for a head that is not the one that was signed last, because its rows may have been replaced */
+  async function readTrustedHead(unit: Transaction) {
+    const head = await store.readHead(unit);
+    if (head === undefined) throw new Error(HEADLESS);
+    const fault = faultOfHead(head, signer);
+    if (fault !== undefined)
+      throw new Error(`the head of the audit log is refused (${fault}): nothing more is sealed`);
+    return head;
+  }
+
+  const signHead = (unit: Transaction, { n, hash, last }: Head): Promise<void> => {
+    const { keyId } = signer;
+    const bytes = signer.sign(headStatement({ n, hash, last }, keyId));
+    return store.moveHead(unit, { n, hash, last }, { keyId, bytes });
+  };
 
   /** Appends one checkpoint to each tenant's chain. @returns the checkpoints in the form that the seal contains */
   async function writeCheckpoints(
@@ -144,7 +167,7 @@ export function createAuditSealer({
 
   async function run(signal?: AbortSignal): Promise<SealReport | undefined> {
     const total = { seals: 0, checkpoints: 0, rows: 0 };
-    while (await store.hasUnsealed(database)) {
+    while (await store.hasWork(database, signer.keyId)) {
       const report = await sealOnce();
       if (report === undefined) return total.seals === 0 ? undefined : total;
       for (const part of ['seals', 'checkpoints', 'rows'] as const) total[part] += report[part];
@@ -159,6 +182,17 @@ export function createAuditSealer({
 
     /** Seals every `interval`. `stop` waits for the seal that is being made. */
     start: (): RunningLoop => createLoop({ run, next: interval, onFailure }).start(),
+  };
+}
+
+/** Returns a check of the rows of the first seal: none is older than the log. */
+async function refuseOlder(unit: Transaction): Promise<(row: AuditRow) => void> {
+  const signed = (await readBeginning(unit))?.signed;
+  if (signed == null)
+    throw new Error('the beginning of the audit log is missing or unsigned: nothing more is sealed');
+  return ({ xid, id, occurred_at }) => {
+    if (isBefore(signed.beginning, Number(occurred_at), { xid, id }))
+      throw new Error(`the row ${id} is older than the audit log: nothing more is sealed`);
   };
 }
 

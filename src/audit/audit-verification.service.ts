@@ -3,13 +3,14 @@
 
 import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
-import type { StoredHead, StoredSeal } from './checkpoint.store.ts';
+import { readBeginning, type StoredBeginning } from './beginning.store.ts';
+import { type Beginning, beginningStatement, isAdopted } from './beginning.ts';
+import type { StoredSeal } from './checkpoint.store.ts';
 import * as checkpoints from './checkpoint.store.ts';
 import {
   BEGINNING,
   comparePositions,
   type Head,
-  headStatement,
   isSameHash,
   NOTHING_BEFORE,
   sealStatement,
@@ -17,6 +18,7 @@ import {
 import {
   type CheckpointSigner,
   createCheckpointSigner,
+  faultOfHead,
   hashText,
   sha256,
 } from './checkpoint-signature.node.ts';
@@ -66,16 +68,20 @@ export function createAuditVerificationService({
         onFinding(finding);
       };
       const head = await checkpoints.readHead(database);
-      const fault = head === undefined ? 'it is gone' : checkHead(head, signer);
+      const fault = head === undefined ? 'it is gone' : faultOfHead(head, signer);
       if (fault !== undefined) report({ kind: 'head_changed', detail: fault });
-      if (head !== undefined && head.lastSeal > head.n)
-        report({ kind: 'seal_changed', seal: head.n + 1, detail: 'the head does not reach it' });
       const reach: Head = head ?? (await lastSealAsHead(store));
       const keys = await checkpoints.readKeys(database);
-      const { seals, incomplete } = await verifySeals({ head: reach, keys, tenantId, report });
+      const stored = await readBeginning(database);
+      const faultAtStart = faultOfBeginning(stored, signer, keys);
+      if (faultAtStart !== undefined) report({ kind: 'beginning_changed', detail: faultAtStart });
+      const beginning = stored?.signed?.beginning;
+      const start = startOf(beginning);
+      const { seals, incomplete } = await verifySeals({ start, head: reach, keys, tenantId, report });
       const verifier = createTenantVerifier({
         digest: sha256,
         verifySignature: (text, signature) => signer.verify(text, signature, keys),
+        isOfEarlierVersion: (position) => beginning !== undefined && isAdopted(beginning, position),
         report,
       });
       const total = { tenants: 0, checkpoints: 0, rows: 0, sealedLate: 0 };
@@ -93,23 +99,25 @@ export function createAuditVerificationService({
         for (const part of ['checkpoints', 'rows', 'sealedLate'] as const) total[part] += counts[part];
       }
       const unsealed = await store.countUnsealed(reach.last, tenantId);
-      return { ...total, seals, findings, unsealed };
+      return { ...total, seals, findings, unsealed, beginning: beginning ?? null };
     },
   };
 
   /** Verifies the seals up to the head. @returns the number of seals, and the tenants that lack a checkpoint */
   async function verifySeals({
+    start,
     head,
     keys,
     tenantId,
     report,
   }: {
+    start: Head;
     head: Head;
     keys: ReadonlyMap<string, Uint8Array>;
     tenantId: string | undefined;
     report: (finding: Finding) => void;
   }): Promise<{ seals: number; incomplete: Set<string> }> {
-    let previous: Head = { n: 0, hash: NOTHING_BEFORE, last: BEGINNING };
+    let previous = start;
     let count = 0;
     let looked = 0;
     const incomplete = new Set<string>();
@@ -166,15 +174,26 @@ export function createAuditVerificationService({
 
 export type AuditVerificationService = ReturnType<typeof createAuditVerificationService>;
 
-/** Returns the fault of the head. A current master key signs the head, and the head's hash covers all seals. */
-function checkHead({ signature, ...head }: StoredHead, signer: CheckpointSigner): string | undefined {
-  if (head.n === 0 && signature === null) return undefined;
-  if (signature === null) return 'it is not signed';
-  const { keyId } = signature;
-  if (!signer.isTrusted(keyId))
-    return `it is signed with the key ${keyId}, which belongs to none of the master keys`;
-  const isSigned = signer.verify(headStatement(head, keyId), signature, new Map());
-  return isSigned ? undefined : 'its signature is wrong';
+/** Returns the fault of the beginning. The first seal names its hash, so that another one does not fit. */
+function faultOfBeginning(
+  stored: StoredBeginning | undefined,
+  signer: CheckpointSigner,
+  keys: ReadonlyMap<string, Uint8Array>,
+): string | undefined {
+  if (stored === undefined) return 'it is gone';
+  if (stored.signed === null) return 'it is not signed';
+  const { beginning, signature } = stored.signed;
+  return signer.verify(beginningStatement(beginning), signature, keys) ? undefined : 'its signature is wrong';
+}
+
+/** Returns what the first seal continues: the beginning, or nothing where an earlier version made that seal. */
+function startOf(beginning: Beginning | undefined): Head {
+  const isContinued = beginning !== undefined && (beginning.adopted?.seals ?? 0) === 0;
+  return {
+    n: 0,
+    hash: isContinued ? hashText(beginningStatement(beginning)) : NOTHING_BEFORE,
+    last: BEGINNING,
+  };
 }
 
 /** Returns the last seal in the form of a head. Used when the row of the head is missing. */

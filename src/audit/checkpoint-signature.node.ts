@@ -3,6 +3,7 @@
 import { createPrivateKey, createPublicKey, hash, hkdfSync, type KeyObject, sign, verify } from 'node:crypto';
 import { thumbprintOf } from '../platform/crypto/jwk.ts';
 import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
+import { type Head, headStatement, type Signature } from './checkpoint.ts';
 import type { Digest } from './merkle.ts';
 
 /** The `info` of the key derivation. Each purpose gives a different key (RFC 5869 §3.2). */
@@ -68,6 +69,22 @@ export function createCheckpointSigner({ masterKeys }: { masterKeys: readonly Ma
 }
 
 export type CheckpointSigner = ReturnType<typeof createCheckpointSigner>;
+
+/**
+ * Returns why a head is not to be believed, or undefined. A present master key signs the head, and the head's hash
+ * covers all seals, or the beginning of the log before the first one.
+ */
+export function faultOfHead(
+  { signature, lastSeal, ...head }: Head & { signature: Signature | null; lastSeal: number },
+  signer: CheckpointSigner,
+): string | undefined {
+  if (signature === null) return 'it is not signed';
+  const { keyId } = signature;
+  if (!signer.isTrusted(keyId))
+    return `it is signed with the key ${keyId}, which belongs to none of the master keys`;
+  if (!signer.verify(headStatement(head, keyId), signature, new Map())) return 'its signature is wrong';
+  return lastSeal > head.n ? `it does not reach seal ${head.n + 1}` : undefined;
+}
 
 function derive(masterKey: Uint8Array) {
   const seed = Buffer.from(hkdfSync('sha256', masterKey, new Uint8Array(), PURPOSE, 32));

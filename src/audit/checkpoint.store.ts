@@ -16,7 +16,7 @@ export type StoredCheckpoint = Checkpoint & {
 
 export type StoredSeal = Seal & { readonly signature: Uint8Array };
 
-/** `signature` is null before the first seal. `lastSeal` is the greatest number of a seal, or 0. */
+/** `signature` is null until `migrate` signs the beginning. `lastSeal` is the greatest number of a seal, or 0. */
 export type StoredHead = Head & { readonly signature: Signature | null; readonly lastSeal: number };
 
 /** Selects rows whose transactions have all ended, so no transaction can insert a row before them. */
@@ -38,7 +38,7 @@ export type SelectedRow = { readonly fields: readonly (string | null)[] };
 const UNSEALED = `
 SELECT (
   SELECT l.id FROM audit_log l WHERE (l.xid, l.id) > (h.last_xid, h.last_id) AND l.${HORIZON} ORDER BY l.xid, l.id LIMIT 1
-) IS NOT NULL AS found, h.last_xid >= pg_snapshot_xmax(pg_current_snapshot()) AS ahead
+) IS NOT NULL AS found, h.key_id IS DISTINCT FROM $1 AS foreign, h.last_xid >= pg_snapshot_xmax(pg_current_snapshot()) AS ahead
 FROM audit_head h`;
 
 // Subqueries read the head, because with a join Postgres reads the whole index and filters it.
@@ -85,14 +85,17 @@ const GONE_BACK =
 type SignedCheckpoint = Checkpoint & { readonly signature: Uint8Array };
 
 /**
- * Returns whether unsealed rows exist. Reads one index entry.
+ * Returns whether the sealer has to do something: there are unsealed rows, or another key has signed the head. Reads one
+ * index entry.
  * @throws when transaction ids are lower than sealed ones (a restored database), because rows would be in a wrong order
  */
-export async function hasUnsealed(queryable: Queryable): Promise<boolean> {
-  const { rows } = await queryable.query<{ found: boolean; ahead: boolean }>(UNSEALED);
+export async function hasWork(queryable: Queryable, keyId: string): Promise<boolean> {
+  const { rows } = await queryable.query<{ found: boolean; foreign: boolean; ahead: boolean }>(UNSEALED, [
+    keyId,
+  ]);
   if (rows[0] === undefined) throw new Error(HEADLESS);
   if (rows[0].ahead) throw new Error(GONE_BACK);
-  return rows[0].found;
+  return rows[0].found || rows[0].foreign;
 }
 
 /** Returns the age in seconds of the oldest unsealed row, or 0 when every row is sealed. Reads one index entry. */
@@ -153,8 +156,8 @@ export async function insertSeal(unit: Queryable, seal: StoredSeal): Promise<voi
   ]);
 }
 
-/** Sets the head to the seal that was just made. */
-export async function advanceHead(
+/** Sets the head to the seal that was just made, or signs it anew. */
+export async function moveHead(
   unit: Queryable,
   { n, hash, last }: Head,
   signature: Signature,
@@ -197,7 +200,7 @@ export async function listNewestCheckpoints(
 }
 
 /** Converts bytes to a Buffer, because pg sends a plain Uint8Array inside an array as text. */
-const bytes = (value: Uint8Array) => Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+export const bytes = (value: Uint8Array) => Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 
 const hex = (value: Uint8Array) => `\\x${bytes(value).toString('hex')}`;
 

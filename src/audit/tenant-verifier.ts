@@ -17,6 +17,7 @@ import {
   createTimeCheck,
   type Finding,
   isAnchored,
+  isLate,
   positionOf,
 } from './verification.ts';
 
@@ -43,15 +44,18 @@ const HASH_LENGTH = 32;
 /**
  * @param digest SHA-256
  * @param verifySignature returns whether the service has signed a text
+ * @param isOfEarlierVersion returns whether a row was there when the log of an earlier version was taken over
  * @param report receives each finding immediately
  */
 export function createTenantVerifier({
   digest,
   verifySignature,
+  isOfEarlierVersion,
   report,
 }: {
   digest: Digest;
   verifySignature: (text: string, signature: { keyId: string; bytes: Uint8Array }) => boolean;
+  isOfEarlierVersion: (position: Position) => boolean;
   report: (finding: Finding) => void;
 }) {
   const encoder = new TextEncoder();
@@ -110,7 +114,7 @@ export function createTenantVerifier({
         report({ kind: 'row_added', tenantId, rowId: row.id, detail: 'was never sealed' });
 
       async function verifyRows(checkpoint: ReadCheckpoint): Promise<void> {
-        const { n, root, rowIds, leaves, last, sealedAt } = checkpoint;
+        const { n, seal, root, rowIds, leaves, last, sealedAt } = checkpoint;
         const finding = { tenantId, checkpoint: n };
         if (!isListSealed(checkpoint)) {
           report({
@@ -124,6 +128,10 @@ export function createTenantVerifier({
             report({ ...finding, kind: 'rows_differ', detail: 'its rows are not what was sealed' });
           return;
         }
+        // A log that was begun anew has its first seal long after its rows.
+        const isSuspect = (row: AuditRow) =>
+          seal === 1 && isLate(row, sealedAt) && !isOfEarlierVersion(positionOf(row));
+        let suspects = 0;
         const expected = new Map(rowIds.map((id, index) => [id, index * HASH_LENGTH]));
         counts.rows += await take(rows, last, true, (row) => {
           const start = expected.get(row.id);
@@ -139,10 +147,18 @@ export function createTenantVerifier({
               rowId: row.id,
               detail: 'is not what was sealed',
             });
+          if (isSuspect(row)) suspects += 1;
           const wrong = times.check(row, sealedAt);
           if (wrong !== undefined)
             report({ ...finding, kind: 'row_back_dated', rowId: row.id, detail: wrong });
         });
+        if (suspects > 0)
+          report({
+            ...finding,
+            kind: 'first_seal_late',
+            seal,
+            detail: `${suspects} rows of the first seal say that they occurred more than 10 minutes before it: no worker ran after the installation, or the log was begun anew`,
+          });
         for (const rowId of expected.keys())
           report({ ...finding, kind: 'row_removed', rowId, detail: 'was sealed here, and is gone' });
       }

@@ -1,5 +1,6 @@
 // Findings of a verification of the audit log, and checks that need no database.
 import type { AuditRow } from './audit-row.ts';
+import type { Beginning } from './beginning.ts';
 import { type Checkpoint, checkpointStatement, comparePositions, type Position } from './checkpoint.ts';
 
 export type FindingKind =
@@ -13,6 +14,8 @@ export type FindingKind =
   | 'seal_missing'
   | 'seal_changed'
   | 'head_changed'
+  | 'beginning_changed'
+  | 'first_seal_late'
   | 'anchor_differs';
 
 export type Finding = {
@@ -34,15 +37,21 @@ export type VerificationReport = {
   readonly unsealed: { readonly rows: number; readonly oldest: string | null };
   /** Number of rows that were sealed long after `occurred_at`: nothing was sealing, or the insert was late. */
   readonly sealedLate: number;
+  /** Null when it is missing or was never signed. */
+  readonly beginning: Beginning | null;
 };
 
 /** A checkpoint that was stored outside the service. */
 export type Anchor = { readonly tenantId: string; readonly n: number; readonly statement: string };
 
 /** Milliseconds: more than any transaction of the service takes, and more than the clocks of one database differ. */
-const LONGEST_TRANSACTION = 120_000;
+export const LONGEST_TRANSACTION = 120_000;
 
 const LATE = 600_000;
+
+/** Returns whether a row was sealed long after it says that it occurred. */
+export const isLate = (row: AuditRow, sealedAt: string): boolean =>
+  Date.parse(sealedAt) - Number(row.occurred_at) > LATE;
 
 /** @returns undefined when the text is not the signed text of a checkpoint */
 export function parseAnchor(statement: string): Anchor | undefined {
@@ -81,7 +90,7 @@ export function createTimeCheck() {
       if (at < latest - LONGEST_TRANSACTION)
         return `says ${timeOf(at)}, and was written after a row of ${timeOf(latest)}`;
       latest = Math.max(latest, at);
-      if (sealed - at > LATE) late += 1;
+      if (isLate(row, sealedAt)) late += 1;
       return undefined;
     },
     late: (): number => late,

@@ -7,6 +7,7 @@ import { createAuditRoutes } from './audit.routes.ts';
 import { createAuditReadingService } from './audit-reading.service.ts';
 import { createAuditSealer } from './audit-sealing.service.ts';
 import { createAuditVerificationService } from './audit-verification.service.ts';
+import { createAuditBeginning } from './beginning.service.ts';
 import * as checkpointStore from './checkpoint.store.ts';
 import { registerSealerMetrics } from './sealer.metrics.ts';
 import { createVerificationStore } from './verification.store.ts';
@@ -33,6 +34,11 @@ export function wireAuditSealer({ config, database, log }: Platform) {
       ),
     ),
   });
+}
+
+/** Wires the beginning of the log, which `migrate` signs. */
+export function wireAuditBeginning({ config, database }: Platform) {
+  return createAuditBeginning({ database, masterKeys: config.masterKeys });
 }
 
 /** Registers the metric of sealing. Each scrape reads it. */

@@ -65,6 +65,7 @@ describe('audit verify', () => {
     const all = await run();
     expect(all).toMatchObject({ code: 0, closed: 1, error: undefined });
     expect(all.lines[0]).toMatch(/^The audit log is as it was sealed: \d+ rows of 2 tenants/);
+    expect(all.lines[2]).toMatch(/^The log began at \d{4}-/);
     await sealing.write(await contextOf('acme'), 2);
     expect((await run('--tenant', 'acme')).lines[1]).toMatch(
       /^Not sealed yet, and not verified: 2 rows .*2 seconds/,

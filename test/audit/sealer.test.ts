@@ -2,9 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createAuditSealer } from '../../src/audit/audit-sealing.service.ts';
+import { createCheckpointSigner } from '../../src/audit/checkpoint-signature.node.ts';
 import { createTenantContext } from '../events/fixture.ts';
-import { createTestDatabase } from '../setup/database.ts';
-import { createSealing, MASTER_KEYS, tamper } from './sealing.ts';
+import { createTestDatabase, MASTER_KEYS } from '../setup/database.ts';
+import { createSealing, tamper } from './sealing.ts';
+
+const KEY_ID = createCheckpointSigner({ masterKeys: MASTER_KEYS }).keyId;
 
 type Test = Awaited<ReturnType<typeof createTestDatabase>>;
 const opened: Test[] = [];
@@ -143,7 +146,7 @@ describe('the sealer', () => {
   it('gives way to another one that is sealing', async () => {
     const sealing = createSealing(test.database);
     await sealing.write(await createTenantContext(test.database), 3);
-    await vi.waitUntil(() => sealing.checkpoints.hasUnsealed(test.database), 25_000);
+    await vi.waitUntil(() => sealing.checkpoints.hasWork(test.database, KEY_ID), 25_000);
     await test.database.transaction({}, async (unit) => {
       expect(await sealing.checkpoints.tryLock(unit)).not.toBeNull();
       expect(await sealing.sealer.runOnce()).toBeUndefined();
@@ -187,15 +190,19 @@ describe('the sealer', () => {
     await expect(sealing.sealer.runOnce()).rejects.toThrow('head of the audit log is missing');
   });
 
-  it('goes on with another master key; what the one before signed is still verified', async () => {
+  it('goes on with another master key behind which the one before stands; what that one signed is still verified', async () => {
+    const next = { id: 'new', key: new Uint8Array(32).fill(8) };
     const first = createSealing(test.database);
     const context = await createTenantContext(test.database);
     await first.write(context, 2);
     await first.sealAll();
-    const second = createSealing(test.database, {
-      masterKeys: [{ id: 'new', key: new Uint8Array(32).fill(8) }],
-    });
-    expect((await second.verify()).findings).toMatchObject([{ kind: 'head_changed' }]);
+    const strange = createSealing(test.database, { masterKeys: [next] });
+    expect((await strange.verify()).findings).toMatchObject([{ kind: 'head_changed' }]);
+    await expect(strange.sealer.runOnce()).rejects.toThrow('belongs to none of the master keys');
+    // Nothing is new, and the head gets a signature by the new key, so that the old one can go.
+    await createSealing(test.database, { masterKeys: [next, ...MASTER_KEYS] }).sealer.runOnce();
+    const second = createSealing(test.database, { masterKeys: [next] });
+    expect((await second.verify()).findings).toEqual([]);
     await second.write(context, 2);
     await second.sealAll();
     expect((await second.verify()).findings).toEqual([]);

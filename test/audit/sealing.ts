@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createAuditReadingService } from '../../src/audit/audit-reading.service.ts';
 import { createAuditSealer } from '../../src/audit/audit-sealing.service.ts';
 import { createAuditVerificationService } from '../../src/audit/audit-verification.service.ts';
+import { createAuditBeginning } from '../../src/audit/beginning.service.ts';
 import * as checkpoints from '../../src/audit/checkpoint.store.ts';
 import { createVerificationStore } from '../../src/audit/verification.store.ts';
 import type { Anchor, Finding } from '../../src/audit/verification.ts';
@@ -11,15 +12,14 @@ import { createRecordService } from '../../src/events/record.service.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import type { MasterKey } from '../../src/platform/crypto/secret-box.node.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-
-export const MASTER_KEYS: MasterKey[] = [{ id: 'test', key: new Uint8Array(32).fill(7) }];
+import { MASTER_KEYS } from '../setup/database.ts';
 
 export type Sealing = ReturnType<typeof createSealing>;
 
 /** Wires the room. @param options.sealRows, options.pageRows small, so that a few rows take many seals and pages */
 export function createSealing(
   database: Database,
-  options: { masterKeys?: MasterKey[]; sealRows?: number; pageRows?: number } = {},
+  options: { masterKeys?: readonly MasterKey[]; sealRows?: number; pageRows?: number } = {},
 ) {
   const { masterKeys = MASTER_KEYS, sealRows, pageRows } = options;
 
@@ -68,6 +68,23 @@ export function createSealing(
       return { findings, report };
     },
   };
+}
+
+/**
+ * Makes the log one that an earlier version wrote and never sealed, and takes it over. Its rows may be older than the
+ * database.
+ */
+export async function adoptLog(database: Database): Promise<void> {
+  await tamper(
+    database,
+    [
+      `UPDATE audit_beginning SET began_at = NULL, key_id = NULL, signature = NULL, adopted_seals = 0,
+         (adopted_xid, adopted_id) = (SELECT xid, id FROM audit_log ORDER BY xid DESC, id DESC LIMIT 1)`,
+    ],
+    [`UPDATE audit_head SET hash = decode(repeat('00', 32), 'hex'), key_id = NULL, signature = NULL`],
+  );
+  const report = await createAuditBeginning({ database, masterKeys: MASTER_KEYS }).begin();
+  if (report.result !== 'adopted') throw new Error(`the audit log was not taken over: ${report.result}`);
 }
 
 /** Runs statements as a superuser who switches triggers off. */

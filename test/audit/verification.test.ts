@@ -1,8 +1,10 @@
 // Everything that a superuser can do to the audit log behind the service's back, and what verification says of it.
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { checkpointStatement } from '../../src/audit/checkpoint.ts';
+import { checkpointStatement, headStatement } from '../../src/audit/checkpoint.ts';
+import { createCheckpointSigner } from '../../src/audit/checkpoint-signature.node.ts';
 import { parseAnchor } from '../../src/audit/verification.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
+import type { MasterKey } from '../../src/platform/crypto/secret-box.node.ts';
 import { newId } from '../../src/platform/database/ids.ts';
 import { createTenantContext } from '../events/fixture.ts';
 import { createTestDatabase } from '../setup/database.ts';
@@ -203,13 +205,25 @@ describe('a checkpoint', () => {
 
   it('signed with a key of the forger does not pass', async () => {
     const forger = createSealing(test.database, {
-      masterKeys: [{ id: 'f', key: new Uint8Array(32).fill(1) }],
+      masterKeys: [{ id: 'f', key: new Uint8Array(32).fill(9) }],
     });
+    await expect(forger.sealer.runOnce()).rejects.toThrow('belongs to none of the master keys');
+    await signHead([{ id: 'f', key: new Uint8Array(32).fill(9) }]);
     await forger.write(own, 1, { forged: true });
     await forger.sealAll();
     expect(await kinds()).toEqual(['head_changed']);
   });
 });
+
+/** Signs the head that is there with a key that is derived from other master keys. */
+async function signHead(masterKeys: readonly MasterKey[]): Promise<void> {
+  const head = await sealing.checkpoints.readHead(test.database);
+  if (head === undefined) throw new Error('no head');
+  const signer = createCheckpointSigner({ masterKeys });
+  await sealing.checkpoints.keepKey(test.database, signer.keyId, signer.publicKey);
+  const signature = signer.sign(headStatement(head, signer.keyId));
+  await run(['UPDATE audit_head SET key_id = $1, signature = $2', [signer.keyId, Buffer.from(signature)]]);
+}
 
 describe('a tail that was cut off', () => {
   const CHECKPOINT = ['DELETE FROM audit_checkpoints WHERE tenant_id = $1 AND n = 3'] as const;

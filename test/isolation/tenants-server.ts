@@ -1,6 +1,5 @@
 // The whole service on a free port, wired as the api process wires it, with two tenants whose applications hold every scope.
 
-import { randomBytes } from 'node:crypto';
 import { findFreePort } from '../../src/app/local/ports.ts';
 import { wireApi } from '../../src/app/wiring/api.ts';
 import { wireManagement } from '../../src/app/wiring/commands.ts';
@@ -65,7 +64,7 @@ export async function startTenants(
     {
       DATABASE_URL: url,
       PUBLIC_URL: `http://localhost:${port}`,
-      MASTER_KEY: randomBytes(32).toString('base64'),
+      MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
       LOG_LEVEL: 'silent',
       NODE_ENV: 'test',
       ...Object.fromEntries(

@@ -2,8 +2,14 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, inject } from 'vitest';
+import { createAuditBeginning } from '../../src/audit/beginning.service.ts';
+import { masterKeys } from '../../src/platform/config-values.ts';
+import type { MasterKey } from '../../src/platform/crypto/secret-box.node.ts';
 import { createDatabase } from '../../src/platform/database/database.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
+
+/** The key of most tests. Its holder has begun the audit log of the template. */
+export const MASTER_KEYS: readonly MasterKey[] = masterKeys.parse(Buffer.alloc(32, 1).toString('base64'));
 
 const TEMPLATE = 'countersign_template';
 const LOCK = 4_711;
@@ -23,6 +29,7 @@ export async function createTestDatabase() {
       await client.query(`DROP DATABASE IF EXISTS ${TEMPLATE}`);
       await client.query(`CREATE DATABASE ${TEMPLATE}`);
       await migrate(urlOf(admin, TEMPLATE));
+      await beginAuditLog(urlOf(admin, TEMPLATE));
       await client.query(`ALTER DATABASE ${TEMPLATE} RENAME TO ${TEMPLATE}_ready`);
     }
     return await openDatabase(client, { admin, name, template: `${TEMPLATE}_ready` });
@@ -41,6 +48,13 @@ export async function createEmptyDatabase() {
   } finally {
     await client.end();
   }
+}
+
+async function beginAuditLog(url: string): Promise<void> {
+  const database = createDatabase({ url, pool: 1, applicationName: 'test' });
+  const report = await createAuditBeginning({ database, masterKeys: MASTER_KEYS }).begin();
+  await database.close();
+  if (report.result !== 'began') throw new Error(`the audit log did not begin: ${report.result}`);
 }
 
 async function openDatabase(

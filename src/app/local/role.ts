@@ -1,7 +1,10 @@
 // The start role: everything on this machine, in processes of their own under a supervisor.
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../../platform/config.ts';
+import { masterKeys } from '../../platform/config-values.ts';
 import { migrate } from '../../platform/database/migrate.ts';
+import { createLogger } from '../../platform/logging.ts';
+import { beginAuditLog } from '../begin-audit-log.ts';
 import type { Environment, Output } from '../roles.ts';
 import { prepareDemoTenant } from './demo-tenant.ts';
 import { runLocalStack } from './start.ts';
@@ -12,7 +15,11 @@ export async function runStart(config: Config, env: Environment, { json, print }
     config,
     main: fileURLToPath(new URL('../../main.js', import.meta.url)),
     environment: { ...env },
-    migrate: (url) => migrate(url),
+    migrate: async (url, masterKey) => {
+      await migrate(url);
+      const settings = { ...config, databaseUrl: url, masterKeys: masterKeys.parse(masterKey) };
+      await beginAuditLog(settings, createLogger(config, process.stderr).child({ role: 'start' }));
+    },
     prepare: (environment) => prepareDemoTenant(environment),
     say: json ? (line) => process.stderr.write(`${line}\n`) : print,
     onReady: json ? (stack) => print(JSON.stringify({ status: 'ready', ...stack })) : undefined,

@@ -23,7 +23,7 @@ export type LocalStackOptions = {
   readonly main: string;
   /** Variables of this process, which the roles receive too. */
   readonly environment: NodeJS.ProcessEnv;
-  readonly migrate: (databaseUrl: string) => Promise<unknown>;
+  readonly migrate: (databaseUrl: string, masterKey: string) => Promise<unknown>;
   /** Runs before the roles, with their settings; creates the tenant `demo` and its file. @returns lines to print */
   readonly prepare: (environment: NodeJS.ProcessEnv) => Promise<readonly string[] | undefined>;
   readonly say: (line: string) => void;
@@ -97,7 +97,7 @@ async function bringUp(
   if (temporal.status === 'rejected') throw temporal.reason;
   if (postgres.status === 'rejected') throw postgres.reason;
   supervisor.publish(postgres.value);
-  await options.migrate(postgres.value);
+  await options.migrate(postgres.value, masterKey);
   signal.throwIfAborted();
   const settings = {
     ...environment,

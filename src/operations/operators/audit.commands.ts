@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import type { AuditVerificationService } from '../../audit/audit-verification.service.ts';
+import type { Beginning } from '../../audit/beginning.ts';
 import { type Anchor, type Finding, parseAnchor, type VerificationReport } from '../../audit/verification.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -101,21 +102,28 @@ function describeFinding(
     seal === undefined ? undefined : `seal ${seal}`,
     rowId === undefined ? undefined : `row ${rowId}`,
   ].filter((part) => part !== undefined);
-  return `${kind}: ${about.length === 0 ? 'the head' : about.join(', ')}: ${detail}`;
+  const whole = kind === 'beginning_changed' ? 'the beginning' : 'the head';
+  return `${kind}: ${about.length === 0 ? whole : about.join(', ')}: ${detail}`;
 }
 
 function describeReport(report: VerificationReport): string[] {
-  const { tenants, checkpoints, seals, rows, findings, unsealed, sealedLate } = report;
+  const { tenants, checkpoints, seals, rows, findings, unsealed, sealedLate, beginning } = report;
   const read = `${rows} rows of ${tenants} ${tenants === 1 ? 'tenant' : 'tenants'}, ${checkpoints} checkpoints, ${seals} seals`;
   return [
     findings === 0 ? `The audit log is as it was sealed: ${read}.` : `${findings} findings in ${read}.`,
     `Not sealed yet, and not verified: ${unsealed.rows} rows${unsealed.oldest === null ? '' : ` (the oldest of ${unsealed.oldest})`}. A row is sealed about 2 seconds after it is written, while a worker runs.`,
+    ...(beginning === null ? [] : [describeBeginning(beginning)]),
     ...(sealedLate === 0
       ? []
       : [
           `${sealedLate} rows were sealed more than 10 minutes after they say they occurred: no worker ran, or they were written later.`,
         ]),
   ];
+}
+
+function describeBeginning({ beganAt, adopted }: Beginning): string {
+  if (adopted === null) return `The log began at ${beganAt}.`;
+  return `The log was taken over from an earlier version at ${beganAt}, with ${adopted.seals} seals.`;
 }
 
 const present = (
@@ -130,6 +138,8 @@ const present = (
   rows: report.rows,
   unsealed: report.unsealed,
   sealed_late: report.sealedLate,
+  began_at: report.beginning?.beganAt,
+  adopted_seals: report.beginning?.adopted?.seals,
   findings_count: report.findings,
   findings: listed.map(({ tenantId, rowId, ...finding }) => ({
     ...finding,

@@ -9,6 +9,7 @@ import { webhooks } from './migrations/0006-webhooks.ts';
 import { deliveries } from './migrations/0007-deliveries.ts';
 import { partitions } from './migrations/0008-partitions.ts';
 import { statistics } from './migrations/0009-statistics.ts';
+import { auditBeginning } from './migrations/0010-audit-beginning.ts';
 
 /** `name` is that of the file. The database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
@@ -25,4 +26,7 @@ export const BASELINE: readonly Migration[] = [
   { name: '0009-statistics', steps: [statistics] },
 ];
 
-export const MIGRATIONS: readonly Migration[] = [...BASELINE];
+export const MIGRATIONS: readonly Migration[] = [
+  ...BASELINE,
+  { name: '0010-audit-beginning', steps: [auditBeginning] },
+];

@@ -10,7 +10,7 @@ const RULES: readonly RegExp[] = [
   /\bRENAME\b/i,
   /\bALTER\s+(COLUMN\s+)?\w+\s+(SET\s+DATA\s+)?TYPE\b/i,
   /\bDETACH\s+PARTITION\b/i,
-  /\b(DELETE\s+FROM|TRUNCATE)\b/i,
+  /\b(DELETE\s+FROM|TRUNCATE(?!\s+ON))\b/i,
 ];
 
 const DEFAULT_SET = /\bALTER\s+(?:COLUMN\s+)?(\w+)\s+SET\s+DEFAULT\b/gi;

@@ -90,6 +90,7 @@ describe('a later migration', () => {
     'ALTER TABLE agents ADD COLUMN twice integer NOT NULL GENERATED ALWAYS AS (1 + 1) STORED',
     'ALTER TABLE agents ADD CONSTRAINT named CHECK (name IS NOT NULL) NOT VALID',
     'ALTER TABLE agents DROP CONSTRAINT agents_status_check',
+    'CREATE TRIGGER stays BEFORE DELETE OR TRUNCATE ON one FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()',
     'ALTER TABLE issuer_keys ALTER COLUMN retire_at DROP NOT NULL',
     'DROP INDEX CONCURRENTLY agents_by_tenant',
     'CREATE FUNCTION clean() RETURNS void LANGUAGE sql AS $function$ DELETE FROM relays $function$',

@@ -1,0 +1,33 @@
+// The last step of `migrate`: signs the beginning of the audit log, which only a holder of the master key can do.
+import type { Logger } from 'pino';
+import { wireAuditBeginning } from '../audit/wire.ts';
+import type { Config } from '../platform/config.ts';
+import { openPlatform } from '../platform/platform.ts';
+
+/** Begins the log of a new installation, or takes over that of an earlier version; later calls change nothing. */
+export async function beginAuditLog(config: Config, logger: Logger): Promise<void> {
+  if (config.masterKeys.length === 0) {
+    logger.warn(
+      { event: 'audit.not_begun' },
+      'the audit log is sealed only after its beginning was signed: run migrate with MASTER_KEY',
+    );
+    return;
+  }
+  const platform = openPlatform(config, { logger, name: 'migrate' });
+  try {
+    const report = await wireAuditBeginning(platform).begin();
+    if (report.result === 'refused')
+      logger.error(
+        { event: 'audit.beginning_refused', reason: report.reason },
+        'the beginning of the audit log was not signed, so nothing of it is sealed: see docs/audit-log.md',
+      );
+    else if (report.result === 'adopted')
+      logger.warn(
+        { event: 'audit.adopted', seals: report.seals },
+        'the audit log of an earlier version was taken over as it is; this happens once',
+      );
+    else if (report.result === 'began') logger.info({ event: 'audit.began' }, 'the audit log begins');
+  } finally {
+    await platform.close();
+  }
+}
