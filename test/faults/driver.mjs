@@ -1,0 +1,88 @@
+// `npm run test:faults`: harms a whole stack by the schedule of a seed while it is loaded, and compares what the service did with a ledger
+// of its own. CONTRIBUTING.md explains it.
+import '../../scripts/require-node.mjs';
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { prepare } from '../../scripts/prepare.mjs';
+
+const HELP = `npm run test:faults -- [options]
+  --seed <n>        of the schedule; any when absent, and printed
+  --seeds <n>       so many runs, with seeds that follow each other (1)
+  --minutes <n>     of load in each run (2)
+  --mode <mode>     DELIVERY_WORKFLOWS: retries, all (retries)
+  --faults <kinds>  only these, separated by commas
+  --restore         Postgres is taken back to a copy after twice the minutes
+  --planted         instead: plants defects, one at a time, which must be found; --only <n>: this one
+  --pace <ms>       between two requests of a client (120)
+`;
+
+const { values: given } = parseArgs({
+  options: {
+    seed: { type: 'string' },
+    seeds: { type: 'string', default: '1' },
+    minutes: { type: 'string', default: '2' },
+    mode: { type: 'string', default: 'retries' },
+    faults: { type: 'string' },
+    restore: { type: 'boolean' },
+    planted: { type: 'boolean' },
+    only: { type: 'string' },
+    pace: { type: 'string', default: '120' },
+    help: { type: 'boolean' },
+  },
+});
+const say = (line) => process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
+const first = Number(given.seed ?? Math.floor(Math.random() * 1_000_000));
+
+if (given.help) {
+  process.stdout.write(HELP);
+} else {
+  await prepare({ build: true });
+  if (given.planted) await findPlanted();
+  else await runSeeds();
+}
+
+async function runSeeds() {
+  const { runSeed } = await import('./driver/run.mjs');
+  const { mode, minutes, restore } = given;
+  for (let seed = first; seed < first + Number(given.seeds); seed += 1) {
+    const again = `--seed ${seed} --minutes ${minutes} --mode ${mode}${restore ? ' --restore' : ''}`;
+    say(`seed ${seed}; the same schedule again: npm run test:faults -- ${again}`);
+    const { ledger, table } = await runSeed({
+      ...{ seed, mode, restore, say },
+      seconds: Math.round(Number(minutes) * 60),
+      pace: Number(given.pace),
+      main: resolve('dist/src/main.js'),
+      kinds: given.faults?.split(','),
+    });
+    process.stdout.write(`${table}\n\n`);
+    if (ledger.violations.length > 0) process.exitCode = 1;
+  }
+}
+
+/** A short run for each defect. A defect that is not found is a fault of the driver. */
+async function findPlanted() {
+  const { runSeed } = await import('./driver/run.mjs');
+  const { DEFECTS, withDefect } = await import('./driver/planted.mjs');
+  const { tally } = await import('./driver/check-deliveries.mjs');
+  const chosen = Object.entries(DEFECTS).filter(
+    (_, index) => given.only === undefined || Number(given.only) === index + 1,
+  );
+  for (const [name, defect] of chosen) {
+    say(`planted: ${name}`);
+    const { ledger } = await withDefect(defect, (main) =>
+      runSeed({
+        ...{ main, say, seed: first, kinds: defect.faults },
+        mode: 'retries',
+        seconds: 20,
+        pace: 60,
+        patience: 60,
+      }),
+    );
+    const rules = tally(ledger.violations.map(({ rule }) => rule));
+    const found = ledger.violations.length > 0;
+    process.stdout.write(
+      `${found ? 'found    ' : 'NOT FOUND'} ${name} (seed ${first}): ${JSON.stringify(rules)}\n`,
+    );
+    if (!found) process.exitCode = 1;
+  }
+}

@@ -1,0 +1,60 @@
+// The driver's own record of a run: what it sent, what was answered, and what its receivers got. Nothing in it comes from the service's
+// tables. Times are milliseconds of the machine's clock, which is also the database's.
+
+export const now = () => performance.timeOrigin + performance.now();
+
+export function createLedger() {
+  const ledger = {
+    /** By marker, which is in the data of each event: what was published, and what is known of it. */
+    publications: new Map(),
+    /** By id. `offs`: when it was switched off (`from`: answered) and on again (`to`: asked). */
+    subscriptions: new Map(),
+    posts: [],
+    /** By delivery: when a client of the service was told that it has ended. */
+    ends: new Map(),
+    /** When it was answered, by jti; answered changes by request id: each must be in the audit log. */
+    tokens: new Map(),
+    changes: new Map(),
+    /** Operations of clients, for the linearizability checker. */
+    histories: [],
+    /** What was seen to be wrong while it happened. */
+    violations: [],
+    ownEnds: [],
+    faults: [],
+    crashes: [],
+    lost: [],
+    answers: {},
+  };
+  return {
+    ...ledger,
+    violate: (rule, detail) => ledger.violations.push({ rule, detail }),
+    noteEnd: (delivery, status, at) => {
+      const known = ledger.ends.get(delivery);
+      if (known === undefined || at < known.at) ledger.ends.set(delivery, { status, at });
+    },
+    /** One operation of a client on one object. `output` is `unknown` when no definite answer came. */
+    noteOperation: (kind, key, { call, end, input, output }) =>
+      ledger.histories.push({ kind, key, call, end: output === 'unknown' ? null : end, input, output }),
+    /**
+     * The service has lost everything since `base`, when its database was copied, until `restored`: what was accepted meanwhile may be
+     * gone, and what was ended is not.
+     */
+    forget: (base, restored) => {
+      ledger.lost.push({ from: base, to: restored });
+      for (const one of ledger.publications.values())
+        if (!(one.answered <= base)) Object.assign(one, { outcome: 'unknown', answered: undefined });
+      for (const [id, one] of ledger.subscriptions) {
+        if (one.created > base) ledger.subscriptions.delete(id);
+        if (one.deleted > base) one.deleted = undefined;
+        one.offs = one.offs.filter(({ from }) => from <= base);
+        for (const off of one.offs) if (off.to > base) off.to = undefined;
+      }
+      for (const [delivery, { at }] of ledger.ends) if (at > base) ledger.ends.delete(delivery);
+      for (const [jti, at] of ledger.tokens) if (at > base) ledger.tokens.delete(jti);
+      for (const [id, { at }] of ledger.changes) if (at > base) ledger.changes.delete(id);
+    },
+    count: (answer) => {
+      ledger.answers[answer] = (ledger.answers[answer] ?? 0) + 1;
+    },
+  };
+}

@@ -1,0 +1,107 @@
+// Defects that are planted into a copy of the sources, one at a time: the driver is worth what it finds of them.
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+
+/** `edits`: file, what is replaced, by what. `faults`: the kinds that bring the defect to light; most need none. */
+export const DEFECTS = {
+  'a challenge is consumed without a look at its first use': {
+    edits: [
+      [
+        'src/authentication/challenges/redemption.store.ts',
+        'c.consumed_at IS NULL AND c.expired_at',
+        'c.expired_at',
+      ],
+      [
+        'src/authentication/challenges/redemption.store.ts',
+        'WHERE challenges.id = decided.id AND consumed_at IS NULL AND',
+        'WHERE challenges.id = decided.id AND',
+      ],
+    ],
+    faults: ['cut'],
+  },
+  'a late record of a failure reopens a delivery that has ended': {
+    edits: [
+      [
+        'src/webhooks/deliveries/attempt-record.service.ts',
+        'if (row.generation !== report.generation || !isUnfinished(row.status)) {',
+        'if (row.generation !== report.generation) {',
+      ],
+    ],
+    faults: ['freeze'],
+  },
+  'an idempotency key keeps the last answer, without a lock': {
+    edits: [
+      [
+        'src/events/event.store.ts',
+        'WHERE pg_try_advisory_xact_lock(hashtextextended(k.lock, 0))',
+        'WHERE k.lock IS NOT NULL',
+      ],
+      ['src/events/event.store.ts', "WHERE kept.created_at <= now() - interval '24 hours'", 'WHERE true'],
+    ],
+    faults: ['cut'],
+  },
+  'a refresh token is spent twice': {
+    edits: [
+      [
+        'src/authentication/tokens/refresh-rotation.store.ts',
+        'WHERE t.id = holder.id AND t.used_at IS NULL AND',
+        'WHERE t.id = holder.id AND',
+      ],
+      [
+        'src/authentication/tokens/refresh-rotation.store.ts',
+        'AND t.used_at IS NULL AND t.revoked_at IS NULL AND t.family',
+        'AND t.revoked_at IS NULL AND t.family',
+      ],
+    ],
+    faults: ['cut'],
+  },
+  'an outbox row is deleted when it is claimed, before the attempt': {
+    edits: [
+      [
+        'src/webhooks/relay/relay.store.ts',
+        'UPDATE outbox SET claimed_by = $1, claim_epoch = $2 FROM picked WHERE',
+        'DELETE FROM outbox USING picked WHERE',
+      ],
+    ],
+    faults: ['kill'],
+  },
+};
+
+/** Builds a copy of the sources with a defect, and gives its entry point to `use`. The copy goes away. */
+export async function withDefect({ edits }, use) {
+  const folder = mkdtempSync(join(tmpdir(), 'countersign-planted-'));
+  try {
+    for (const part of [
+      'src',
+      'workflows',
+      'activities',
+      'dist',
+      'package.json',
+      'tsconfig.json',
+      'tsconfig.build.json',
+    ])
+      cpSync(join(ROOT, part), join(folder, part), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+    for (const [file, before, after] of edits) plant(join(folder, file), before, after);
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+    execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json', '--noCheck', '--outDir', 'dist'], {
+      cwd: folder,
+    });
+    return await use(join(folder, 'dist/src/main.js'));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function plant(file, before, after) {
+  const text = readFileSync(file, 'utf8');
+  // A defect that is no longer planted would count as one that was not found.
+  if (!text.includes(before))
+    throw new Error(`${file} no longer has ${JSON.stringify(before)}: plant the defect elsewhere.`);
+  writeFileSync(file, text.replaceAll(before, after));
+}

@@ -1,0 +1,151 @@
+// One run: the stack is started, loaded, harmed by the schedule of its seed, healed and drained; then the ledger is compared.
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { checkDeliveries } from './check-deliveries.mjs';
+import { checkRest } from './check-rest.mjs';
+import { createClient } from './client.mjs';
+import { createDeliveryLoad } from './delivery-load.mjs';
+import { createFaults } from './faults.mjs';
+import { createIdentityLoad } from './identity-load.mjs';
+import { createLedger, now } from './ledger.mjs';
+import { checkHistories } from './linear.mjs';
+import { createRandom } from './random.mjs';
+import { openReceivers } from './receivers.mjs';
+import { describeRun } from './report.mjs';
+import { planFaults } from './schedule.mjs';
+import { openStack } from './stack.mjs';
+
+/** Seconds for everything to end after the last fault: far more than time-outs, leases and retries together. */
+const PATIENCE = 240;
+/** Runs of `doctor --fix` after a restore: some repairs are only asked for, and the next run sees them done. */
+const MOST_REPAIRS = 6;
+
+/**
+ * @param options.seed, `mode` (DELIVERY_WORKFLOWS), `seconds` of load, `pace`: milliseconds between two requests of a client
+ * @param options.main the built entry point; `kinds`: of faults; `say`: one line of progress; `patience` in seconds
+ * @param options.restore Postgres is copied after half of the load, and taken back to that copy at its end
+ * @returns the ledger and the table
+ */
+export async function runSeed({ main, kinds, restore = false, patience = PATIENCE, ...options }) {
+  const { seed, mode, seconds, say } = options;
+  const ledger = createLedger();
+  const onOwnEnd = (name, how) => ledger.ownEnds.push(`${name}: ${how}`);
+  const stack = await openStack({ main, mode, onOwnEnd });
+  const receivers = await openReceivers({ ledger, seed });
+  const faults = createFaults({
+    ...{ stack, ledger, say },
+    links: { ...stack.links, ...receivers.links },
+    random: createRandom(seed, 'carry out'),
+  });
+  try {
+    await stack.start();
+    const client = createClient({ stack, ledger, random: createRandom(seed, 'apis') });
+    const run = { ...options, ledger, stack, receivers, client, faults, patience };
+    await client.open();
+    let load = await beginLoad(run);
+    const plan = (part) => planFaults({ seed: `${seed}${part}`, seconds, kinds });
+    await harm(run, plan(''));
+    if (restore) {
+      const copy = await copyPostgres(run);
+      await harm(run, plan('/2'));
+      await load.end();
+      await restorePostgres(run, copy);
+      await client.open();
+      load = await beginLoad(run, '-again');
+      await sleep(5_000);
+    }
+    const recovery = await recover(run, load);
+    const deliveries = await checkDeliveries(run);
+    await checkRest(run);
+    const linear = await checkHistories(ledger.histories);
+    for (const one of linear.illegal ?? []) ledger.violate('not linearizable', one);
+    return { ledger, table: describeRun({ seed, mode, ledger, deliveries, recovery, linear, seconds }) };
+  } finally {
+    receivers.close();
+    await stack.close();
+  }
+}
+
+async function beginLoad(run, part) {
+  const loads = [createDeliveryLoad({ ...run, part }), createIdentityLoad({ ...run, part })];
+  for (const load of loads) await load.open();
+  const begun = Promise.all(loads.map((load) => load.run()));
+  const late = () => run.ledger.violate('recovery', 'requests find no answer');
+  return {
+    /** Ends when everything that was begun has its answer. */
+    end: async () => {
+      for (const load of loads) load.stop();
+      await Promise.race([begun, sleep(run.patience * 1_000, undefined, { ref: false }).then(late)]);
+    },
+  };
+}
+
+async function harm({ faults, seconds, say }, schedule) {
+  say(`${schedule.length} faults within ${seconds} s`);
+  await Promise.all([faults.run(schedule), sleep(seconds * 1_000)]);
+}
+
+/** @returns the folder of the copy, and when everything that was answered before is in it */
+async function copyPostgres({ stack, say }) {
+  say('Postgres is copied');
+  const at = now();
+  const folder = join(stack.folder, 'base');
+  for (const role of Object.values(stack.roles)) await role.stop();
+  await stack.postgres.stop();
+  await stack.postgres.copyTo(folder);
+  await stack.postgres.start();
+  await stack.start();
+  return { folder, at };
+}
+
+/** As docs/operations/backup.md says. */
+async function restorePostgres({ stack, ledger, say }, { folder, at }) {
+  say('Postgres is restored from its copy');
+  const { worker2, ...others } = stack.roles;
+  for (const role of Object.values(stack.roles)) await role.stop();
+  await stack.postgres.stop();
+  await stack.postgres.copyFrom(folder);
+  await stack.postgres.start();
+  ledger.forget(at, now());
+  await stack.run('migrate');
+  for (const role of Object.values(others)) role.start();
+  await stack.ready();
+  for (let repairs = 1; (await stack.run('doctor', '--fix')).code !== 0; repairs += 1)
+    if (repairs === MOST_REPAIRS) return ledger.violate('restore', 'doctor --fix does not come to an end');
+  worker2.start();
+}
+
+/** Waits until everything works again, and until nothing waits. @returns seconds from the last healing */
+async function recover({ stack, ledger, receivers, patience, say }, load) {
+  const healed =
+    Math.max(0, ...ledger.faults.map(({ to }) => to ?? 0), ...ledger.lost.map(({ to }) => to)) || now();
+  const since = () => Number(((now() - healed) / 1_000).toFixed(1));
+  const before = ledger.posts.length;
+  await stack.ready();
+  const ready = since();
+  while (!ledger.posts.slice(before).some(({ status }) => status === 204) && since() < patience)
+    await sleep(50);
+  const delivered = since();
+  await load.end();
+  receivers.calm();
+  const calm = since();
+  for (let waiting = -1; waiting !== 0; await sleep(500)) {
+    const left = await unfinished(stack);
+    if (left.length !== waiting) say(`${left.length} deliveries wait`);
+    waiting = left.length;
+    if (since() < calm + patience || waiting === 0) continue;
+    ledger.violate(
+      'drain',
+      `${waiting} deliveries wait ${since()} s after the last fault, such as ${left[0]?.id}`,
+    );
+    break;
+  }
+  return { ready, delivered, 'load ended': calm, drained: since() };
+}
+
+/** Deliveries that have not ended, and that an endpoint could take. */
+const unfinished = (stack) =>
+  stack.query(
+    `SELECT d.id FROM deliveries d JOIN endpoints e ON e.subscription_id = d.subscription_id
+     WHERE d.status IN ('pending', 'retrying') AND (e.active OR e.deleted)`,
+  );

@@ -1,0 +1,229 @@
+// The real stack: Postgres, Temporal, two apis and two workers as processes, and a proxy on each way between two of them.
+import { execFileSync, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { chmod, cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { createKeeper } from '../../../dist/src/app/local/keeper.js';
+import { findFreePort } from '../../../dist/src/app/local/ports.js';
+import { startPostgres } from '../../../dist/src/app/local/postgres.js';
+import { startTemporal } from '../../../dist/src/app/local/temporal.js';
+import { obtainTemporal } from '../../../dist/src/app/local/temporal-program.js';
+import { createProxy } from './proxy.mjs';
+import { createRole } from './role.mjs';
+
+export const TENANT = 'faults';
+const NAMESPACE = 'countersign';
+const ROLES = { api1: 'api', api2: 'api', worker1: 'worker', worker2: 'worker' };
+/** A development server that was killed does not always come up. */
+const MOST_STARTS = 3;
+
+/**
+ * @param options.main the built entry point of the service; `mode`: DELIVERY_WORKFLOWS
+ * @param options.onOwnEnd see role.mjs
+ */
+export async function openStack({ main, mode, onOwnEnd }) {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-faults-'));
+  await chmod(folder, 0o755);
+  const keeper = createKeeper({ file: join(folder, 'parts.json'), remove: [folder] });
+  const quiet = () => undefined;
+  const program = await obtainTemporal({
+    binFolder: resolve('.data', 'bin'),
+    path: process.env.PATH ?? '',
+    say: quiet,
+  });
+  const temporalPort = await findFreePort();
+  let postgres = await startPostgres({ dataDir: folder, keeper, log: quiet });
+  const postgresPort = postgres.port;
+  await query(postgres.url, 'ALTER SYSTEM SET track_commit_timestamp = on');
+  await postgres.stop();
+  postgres = await startPostgres({ dataDir: folder, port: postgresPort, keeper, log: quiet });
+  const openTemporal = () =>
+    startTemporal({
+      program,
+      dataDir: folder,
+      port: temporalPort,
+      uiPort: null,
+      namespace: NAMESPACE,
+      keeper,
+    });
+  let temporal = await openTemporal();
+
+  const links = {};
+  for (const name of Object.keys(ROLES)) {
+    links[`${name}-postgres`] = await createProxy(() => postgresPort);
+    links[`${name}-temporal`] = await createProxy(() => temporalPort);
+  }
+  const direct = {
+    PATH: process.env.PATH,
+    NODE_ENV: 'production',
+    DATABASE_URL: postgres.url,
+    TEMPORAL_ADDRESS: temporal.address,
+    MASTER_KEY: randomBytes(32).toString('base64'),
+    METRICS_PORT: '0',
+    DEFAULT_TENANT: TENANT,
+    PUBLIC_URL: 'http://localhost:8080',
+    DELIVERY_WORKFLOWS: mode,
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+    RATE_LIMIT_TENANT: '0',
+    RATE_LIMIT_ADDRESS: '0',
+    RATE_LIMIT_PUBLISH: '0',
+    RATE_LIMIT_FINGERPRINT_FAILURES: '0',
+    ACCESS_TOKEN_LIFETIME: '7200',
+    LOG_FORMAT: 'json',
+    LOG_LEVEL: 'warn',
+  };
+
+  /** Runs a command of the service beside the proxies. @returns its exit code and what it wrote to stdout */
+  const run = async (...args) => {
+    const child = spawn(process.execPath, [main, ...args], {
+      env: direct,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let [text, errors] = ['', ''];
+    child.stdout.on('data', (chunk) => (text += chunk));
+    child.stderr.on('data', (chunk) => (errors += chunk));
+    const [code] = await once(child, 'close');
+    return { code, text, errors };
+  };
+
+  await run('migrate');
+  const made = await run('tenant', 'create', TENANT, '--json');
+  if (made.code !== 0) throw new Error(made.errors);
+  const tenant = JSON.parse(made.text);
+  const roles = {};
+  for (const [name, role] of Object.entries(ROLES)) {
+    const through = new URL(postgres.url);
+    through.port = String(links[`${name}-postgres`].port);
+    const port = await findFreePort();
+    roles[name] = {
+      ...createRole({
+        ...{ name, role, main, folder, onOwnEnd },
+        environment: {
+          ...direct,
+          DATABASE_URL: through.href,
+          TEMPORAL_ADDRESS: `127.0.0.1:${links[`${name}-temporal`].port}`,
+          PORT: String(port),
+        },
+      }),
+      origin: `http://127.0.0.1:${port}`,
+    };
+  }
+
+  const startPostgresAgain = async () => {
+    postgres = await startPostgres({ dataDir: folder, port: postgresPort, keeper, log: quiet });
+  };
+  const startTemporalAgain = async () => {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        temporal = await openTemporal();
+        return;
+      } catch (error) {
+        if (tries === MOST_STARTS) throw error;
+      }
+    }
+  };
+  /** Waits until both apis are ready. */
+  const ready = async () => {
+    for (const { role, origin } of Object.values(roles))
+      while (role === 'api' && !(await isReady(origin))) await sleep(100);
+  };
+
+  return {
+    folder,
+    tenant,
+    roles,
+    links,
+    apis: Object.values(roles).filter(({ role }) => role === 'api'),
+    run,
+    ready,
+    start: async () => {
+      for (const role of Object.values(roles)) role.start();
+      await ready();
+    },
+    query: (text, values) => query(postgres.url, text, values),
+    postgres: {
+      pids: () => treeOf(postgres.pid),
+      kill: async () => {
+        process.kill(postgres.pid, 'SIGKILL');
+        await postgres.exited;
+      },
+      stop: () => postgres.stop(),
+      start: startPostgresAgain,
+      isUp: () => isAlive(postgres.pid),
+      /** A cold copy of all its files, and back. */
+      copyTo: (to) =>
+        cp(postgres.cluster, to, { recursive: true, preserveTimestamps: true }).then(() =>
+          own(postgres.cluster, to),
+        ),
+      copyFrom: async (from) => {
+        await rm(postgres.cluster, { recursive: true, force: true });
+        await cp(from, postgres.cluster, { recursive: true, preserveTimestamps: true });
+        own(from, postgres.cluster);
+      },
+    },
+    temporal: {
+      pids: () => [temporal.pid],
+      kill: async () => {
+        if (isAlive(temporal.pid)) process.kill(temporal.pid, 'SIGKILL');
+        await temporal.exited;
+      },
+      start: startTemporalAgain,
+      lose: async () => {
+        for (const end of ['', '-wal', '-shm'])
+          await rm(join(folder, 'temporal', `temporal.db${end}`), { force: true });
+      },
+      isUp: () => isAlive(temporal.pid),
+    },
+    close: async () => {
+      await Promise.all(Object.values(roles).map((role) => role.kill()));
+      for (const link of Object.values(links)) link.close();
+      await temporal.stop();
+      await postgres.stop();
+      await keeper.close();
+      await rm(postgres.cluster, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+export async function query(connectionString, text, values) {
+  const client = new pg.Client({ connectionString, connectionTimeoutMillis: 10_000 });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return (await client.query(text, values)).rows;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+async function isReady(origin) {
+  const response = await fetch(`${origin}/readyz`, { signal: AbortSignal.timeout(5_000) }).catch(() => null);
+  await response?.text().catch(() => undefined);
+  return response?.ok === true;
+}
+
+/** A process and those that it has started. */
+function treeOf(pid) {
+  const list = execFileSync('ps', ['-eo', 'pid=,ppid='], { encoding: 'utf8' });
+  const children = list.split('\n').map((line) => line.trim().split(/\s+/).map(Number));
+  return [pid, ...children.filter(([, parent]) => parent === pid).map(([child]) => child)];
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Postgres refuses files of another user; a copy by root is root's. */
+function own(from, to) {
+  if (process.getuid?.() === 0) execFileSync('chown', ['-R', `--reference=${from}`, to]);
+}
