@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findFreePort } from '../../src/app/local/ports.ts';
+import { newSigningSecret } from '../../src/platform/crypto/opaque-secret.node.ts';
 import type { DeliveryLog } from '../../src/sdk/receiver.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { attemptTo, startLocalSender } from '../webhooks/deliveries/attempt.ts';
@@ -45,12 +46,20 @@ createServer(async (incoming, outgoing) => {
   outgoing.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text());
 }).listen(process.env.PORT);`;
 
+const GENERATED = newSigningSecret();
+
 const local = startLocalSender();
 let consumer: Awaited<ReturnType<typeof unpackPackage>>;
 let programs: Map<string, string>;
 
 beforeAll(async () => {
-  consumer = await unpackPackage(['@noble/hashes', 'koa']);
+  consumer = await unpackPackage([
+    '@noble/hashes',
+    'koa',
+    'standardwebhooks',
+    '@stablelib/base64',
+    'fast-sha256',
+  ]);
   const guide = await readFile('docs/receiving.md', 'utf8');
   const fences = guide.matchAll(/^```(\S+)(?: (\S+))?\n([\s\S]*?)^```$/gm);
   programs = new Map([...fences].map(([, , name = '', text = '']) => [name, text]));
@@ -68,14 +77,23 @@ afterAll(async () => {
 
 it('has only programs that are run here', () => {
   expect([...programs.keys()].sort()).toEqual([
-    ...['express.mjs', 'fetch.mjs', 'handler.mjs', 'koa.mjs', 'postgres-log.mjs', 'redis-log.mjs'],
+    ...[
+      'express.mjs',
+      'fetch.mjs',
+      'handler.mjs',
+      'koa.mjs',
+      'postgres-log.mjs',
+      'redis-log.mjs',
+      'standard.mjs',
+    ],
   ]);
 });
 
 /** Starts a program that listens on PORT. */
 async function start(file: string) {
   const port = await findFreePort();
-  const env = { ...process.env, PORT: String(port), WEBHOOK_SECRETS: `whsec_old,${SECRET}` };
+  const secrets = { WEBHOOK_SECRETS: `whsec_old,${SECRET}`, WEBHOOK_SECRET: GENERATED };
+  const env = { ...process.env, PORT: String(port), ...secrets };
   const child: ChildProcess = spawn(process.execPath, [file], { cwd: consumer.folder, env });
   let said = '';
   for (const stream of [child.stdout, child.stderr]) {
@@ -116,6 +134,19 @@ describe.each(['koa.mjs', 'express.mjs', 'serve-fetch.mjs'])('the program around
       await program.close();
     }
   });
+});
+
+it('has a receiver with a library of Standard Webhooks', async () => {
+  const program = await start('standard.mjs');
+  try {
+    const answers = [];
+    for (const current of [GENERATED, newSigningSecret()])
+      answers.push((await local.sender.send(attemptTo(program.url, { secrets: { current } }))).statusCode);
+    expect(answers).toEqual([204, 401]);
+    expect(program.said()).toMatch(/^\S+ \{ text: .*\}\n$/);
+  } finally {
+    await program.close();
+  }
 });
 
 it('leaves the other routes of Express their parsed bodies', async () => {

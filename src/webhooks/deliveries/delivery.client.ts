@@ -22,6 +22,7 @@ import {
 import { checkReceiverUrl } from '../../platform/egress/url-rules.ts';
 import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
 import { type SigningSecrets, signDelivery } from '../signing/delivery-signature.node.ts';
+import { signStandardWebhook } from '../signing/standard-webhook.node.ts';
 import { excerptOf, MAX_EXCERPT_BYTES } from './response-excerpt.ts';
 import { parseRetryAfter } from './retry-after.ts';
 
@@ -159,6 +160,7 @@ function requestOf({
       'User-Agent': USER_AGENT,
       'Accept-Encoding': 'identity',
       ...signDelivery({ secrets, timestamp, maxAge, deliveryId, eventType, body }),
+      ...signStandardWebhook({ id: deliveryId, timestamp, body, secrets }),
     },
     body,
     // undici's time-outs are disabled, because the attempt has its own deadline.

@@ -30,6 +30,7 @@ describe('checkCustomHeaders', () => {
     'proxy-authorization',
     'X-Service-Signature-256',
     'x-service-anything',
+    'Webhook-Signature',
     'user-agent',
     'accept-encoding',
     'cookie',
