@@ -5,9 +5,9 @@ import { createLogger } from '../platform/logging.ts';
 import { createLazyConnection, createTemporalClient } from '../platform/temporal/client.ts';
 import { ensureNamespace } from '../platform/temporal/namespace.ts';
 import { ensureSchedules } from '../platform/temporal/schedules.ts';
-import { beginAuditLog } from './begin-audit-log.ts';
 import { LocalStackError } from './local/local-stack-error.ts';
 import type { Environment, Output } from './roles.ts';
+import { beginAuditLog } from './wiring/begin-audit-log.ts';
 
 /** @throws ConfigError without a database address; LocalStackError naming the setting when Temporal refuses */
 export async function runMigrate(config: Config, _env: Environment, { json, print }: Output): Promise<void> {

@@ -4,8 +4,8 @@ import type { Config } from '../../platform/config.ts';
 import { masterKeys } from '../../platform/config-values.ts';
 import { migrate } from '../../platform/database/migrate.ts';
 import { createLogger } from '../../platform/logging.ts';
-import { beginAuditLog } from '../begin-audit-log.ts';
 import type { Environment, Output } from '../roles.ts';
+import { beginAuditLog } from '../wiring/begin-audit-log.ts';
 import { prepareDemoTenant } from './demo-tenant.ts';
 import { runLocalStack } from './start.ts';
 

@@ -1,8 +1,8 @@
 // The last step of `migrate`: signs the beginning of the audit log, which only a holder of the master key can do.
 import type { Logger } from 'pino';
-import { wireAuditBeginning } from '../audit/wire.ts';
-import type { Config } from '../platform/config.ts';
-import { openPlatform } from '../platform/platform.ts';
+import { wireAuditBeginning } from '../../audit/wire.ts';
+import type { Config } from '../../platform/config.ts';
+import { openPlatform } from '../../platform/platform.ts';
 
 /** Begins the log of a new installation, or takes over that of an earlier version; later calls change nothing. */
 export async function beginAuditLog(config: Config, logger: Logger): Promise<void> {
