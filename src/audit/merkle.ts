@@ -1,4 +1,4 @@
-// Computes Merkle tree hashes of RFC 9162 §2.1.1 (equal to RFC 6962 §2.1), leaf by leaf. Leaves and nodes are hashed
+// Computes Merkle tree hashes of RFC 6962 §2.1 (equal to RFC 9162 §2.1.1), leaf by leaf. Leaves and nodes are hashed
 // with different prefixes, so that a node cannot be presented as a leaf.
 
 export type Digest = (bytes: Uint8Array) => Uint8Array;
@@ -20,47 +20,83 @@ export function hashLeaf(digest: Digest, entry: Uint8Array): Uint8Array {
 }
 
 /** Hashes a node over its two children: `SHA-256(0x01 || left || right)`. */
-function hashNode(digest: Digest, left: Uint8Array, right: Uint8Array): Uint8Array {
+export function hashNode(digest: Digest, left: Uint8Array, right: Uint8Array): Uint8Array {
   scratch[0] = NODE;
   scratch.set(left, 1);
   scratch.set(right, 1 + HASH_LENGTH);
   return digest(scratch.subarray(0, 1 + 2 * HASH_LENGTH));
 }
 
+/** A tree as it was left: its number of leaves, and the roots of its complete subtrees, largest first. */
+export type TreeState = { readonly size: number; readonly peaks: Uint8Array };
+
+/** Subtrees of fewer leaves than 2 to this power are hashed again from their leaves; the roots of others are kept. */
+export const KEPT_LEVEL = 3;
+
 /**
  * Creates a tree to which leaves are added one by one. It stores only the roots of its complete subtrees, about log2 of
  * the number of leaves.
  * @param digest SHA-256
+ * @param from the tree to go on with; an empty one when absent
  */
-export function createMerkleTree(digest: Digest) {
+export function createMerkleTree(digest: Digest, from?: TreeState) {
   /** Roots of the complete subtrees, largest first. Their sizes are the powers of two in `size`. */
-  const subtrees: Uint8Array[] = [];
-  let size = 0;
+  const subtrees = from === undefined ? [] : splitHashes(from.peaks);
+  const kept: Uint8Array[] = [];
+  let size = from?.size ?? 0;
   return {
     /** Adds a leaf hash, which `hashLeaf` returned. */
     add(leaf: Uint8Array): void {
       let root = leaf;
-      for (let bits = size; bits % 2 === 1; bits = Math.floor(bits / 2)) {
+      let level = 0;
+      for (let rest = size; rest % 2 === 1; rest = Math.floor(rest / 2)) {
         const left = subtrees.pop();
         if (left !== undefined) root = hashNode(digest, left, root);
+        level += 1;
+        if (level >= KEPT_LEVEL) kept.push(root);
       }
       subtrees.push(root);
       size += 1;
     },
 
+    size: (): number => size,
+
     /** Returns the current root hash. For a tree without leaves it is the hash of zero bytes. */
-    root(): Uint8Array {
-      const last = subtrees.at(-1);
-      if (last === undefined) return digest(new Uint8Array());
-      return subtrees.slice(0, -1).reduceRight((right, left) => hashNode(digest, left, right), last);
-    },
+    root: (): Uint8Array => joinRoots(digest, subtrees),
+
+    /** Returns the roots of the complete subtrees, with which the tree goes on later. */
+    peaks: (): readonly Uint8Array[] => subtrees,
+
+    /** Returns the roots of kept levels that the added leaves completed, in the order of their completion. */
+    kept: (): readonly Uint8Array[] => kept,
   };
+}
+
+/** Returns how many roots of kept levels the first leaves of a tree complete. */
+export function countKept(size: number): number {
+  let count = 0;
+  for (let rest = Math.floor(size / 2 ** KEPT_LEVEL); rest > 0; rest = Math.floor(rest / 2)) count += rest;
+  return count;
+}
+
+/** Computes the root over the roots of complete subtrees, largest first. */
+export function joinRoots(digest: Digest, roots: readonly Uint8Array[]): Uint8Array {
+  const last = roots.at(-1);
+  if (last === undefined) return digest(new Uint8Array());
+  return roots.slice(0, -1).reduceRight((right, left) => hashNode(digest, left, right), last);
+}
+
+/** Splits concatenated hashes. */
+export function splitHashes(bytes: Uint8Array): Uint8Array[] {
+  const hashes: Uint8Array[] = [];
+  for (let start = 0; start < bytes.length; start += HASH_LENGTH)
+    hashes.push(bytes.subarray(start, start + HASH_LENGTH));
+  return hashes;
 }
 
 /** Computes the root hash over concatenated leaf hashes of 32 bytes each. */
 export function rootOfLeaves(digest: Digest, leaves: Uint8Array): Uint8Array {
   const tree = createMerkleTree(digest);
-  for (let start = 0; start < leaves.length; start += HASH_LENGTH)
-    tree.add(leaves.subarray(start, start + HASH_LENGTH));
+  for (const leaf of splitHashes(leaves)) tree.add(leaf);
   return tree.root();
 }
