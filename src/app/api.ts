@@ -39,7 +39,7 @@ export async function runApi(config: Config): Promise<void> {
   const temporal = createLazyConnection(config.temporal);
   const health = createHealth({
     ping: () => database.query('SELECT 1'),
-    pendingMigrations: () => pendingMigrations(database.sequelize),
+    pendingMigrations: () => pendingMigrations(database),
     passedStartChecks: checks.passed,
     probeTemporal: () => probeWithoutHooks(temporal, config.temporal),
   });

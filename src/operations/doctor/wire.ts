@@ -74,7 +74,7 @@ export function wireDoctor(
     createAccountsCheck({ read: () => readStanding({ keptDays: KEPT_DAYS }) }),
     ...[
       createFoundationCheck({
-        pendingMigrations: () => pendingMigrations(database.sequelize),
+        pendingMigrations: () => pendingMigrations(database),
         readNamespace: () => readNamespace(connection, config.temporal),
         ensureNamespace: () => ensureNamespace(connection, config.temporal),
         findSchedule: () => findSchedule(client),

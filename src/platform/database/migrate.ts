@@ -2,7 +2,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
 import { QueryTypes, Sequelize } from 'sequelize';
-import { Umzug } from 'umzug';
 import { ConfigError } from '../config.ts';
 import { newClient } from './client.ts';
 import { translateDatabaseError } from './errors.ts';
@@ -38,7 +37,8 @@ export async function migrate(
     await sequelize.query(
       'CREATE TABLE IF NOT EXISTS schema_migrations (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())',
     );
-    const done = await createUmzug(sequelize, list, log).up();
+    const umzug = await createUmzug(sequelize, list, log);
+    const done = await umzug.up();
     await ensurePartitions(queryableOf(sequelize));
     return done.map(({ name }) => name);
   } catch (error) {
@@ -52,10 +52,10 @@ export async function migrate(
  * @returns the names of the migrations that the database lacks
  * @throws ConfigError for a database from before the first release
  */
-export async function pendingMigrations(sequelize: Sequelize, list = MIGRATIONS): Promise<string[]> {
-  await refuseUnreleasedDatabase(queryableOf(sequelize));
-  const pending = await createUmzug(sequelize, list, () => undefined).pending();
-  return pending.map(({ name }) => name);
+export async function pendingMigrations(queryable: Queryable, list = MIGRATIONS): Promise<string[]> {
+  const applied = new Set(await readMigrations(queryable));
+  refuseUnreleased(applied);
+  return list.map(({ name }) => name).filter((name) => !applied.has(name));
 }
 
 /**
@@ -63,8 +63,11 @@ export async function pendingMigrations(sequelize: Sequelize, list = MIGRATIONS)
  * @throws ConfigError naming DATABASE_URL
  */
 export async function refuseUnreleasedDatabase(queryable: Queryable): Promise<void> {
-  const names = await readMigrations(queryable);
-  if (names.some((name) => name.startsWith(UNRELEASED)))
+  refuseUnreleased(await readMigrations(queryable));
+}
+
+function refuseUnreleased(applied: Iterable<string>): void {
+  if ([...applied].some((name) => name.startsWith(UNRELEASED)))
     throw new ConfigError(
       'DATABASE_URL',
       `a version from before the first release made this database (migration ${UNRELEASED}), and this version cannot upgrade it; ` +
@@ -97,7 +100,9 @@ async function takeTurn(guard: pg.Client): Promise<void> {
   }
 }
 
-function createUmzug(sequelize: Sequelize, list: typeof MIGRATIONS, log: (message: string) => void) {
+async function createUmzug(sequelize: Sequelize, list: typeof MIGRATIONS, log: (message: string) => void) {
+  // Loaded only here: it takes longer to load than any command of the service runs.
+  const { Umzug } = await import('umzug');
   return new Umzug({
     migrations: list.map(({ name, steps }) => ({
       name,

@@ -36,7 +36,7 @@ describe('a database from before the first release', () => {
   });
 
   it('is not said to lack migrations', async () => {
-    await expect(pendingMigrations(database.sequelize)).rejects.toMatchObject(REFUSAL);
+    await expect(pendingMigrations(database)).rejects.toMatchObject(REFUSAL);
   });
 
   it('is known by its first step, where nothing more was done', async () => {
@@ -53,7 +53,7 @@ describe('a database from before the first release', () => {
 it('an empty database lacks all migrations, and asking for them changes nothing', async () => {
   const empty = await createEmptyDatabase();
   try {
-    expect(await pendingMigrations(empty.database.sequelize)).toContain('0001-platform');
+    expect(await pendingMigrations(empty.database)).toContain('0001-platform');
     const { rows } = await empty.database.query("SELECT to_regclass('schema_migrations') AS there");
     expect(rows).toEqual([{ there: null }]);
   } finally {

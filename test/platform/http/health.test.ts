@@ -94,7 +94,7 @@ describe('readiness', () => {
     const test = await createTestDatabase();
     const { answer } = await ready({
       ping: () => test.database.query('SELECT 1'),
-      pendingMigrations: () => pendingMigrations(test.database.sequelize),
+      pendingMigrations: () => pendingMigrations(test.database),
     });
     expect(answer.status).toBe(200);
     await test.drop();
