@@ -28,6 +28,7 @@ export async function checkDeliveries({ stack, ledger }) {
     checkRetryAfter(ledger, own);
     noteClaims(ledger, own);
   }
+  checkHolds(ledger, deliveries, attempts, posts);
   const known = new Set(deliveries.map(({ id }) => id));
   const isLost = (at) => ledger.lost.some(({ from, to }) => at > from && at < to);
   for (const { delivery, name, at } of ledger.posts)
@@ -135,10 +136,10 @@ function noteClaims(ledger, { delivery, rows, posts }) {
   }
 }
 
-/** No attempt begins while its subscription is switched off, or after it was deleted. */
+/** No attempt begins while its subscription is switched off or held, or after it was deleted. */
 function checkAfterSwitch(ledger, { delivery, rows, posts }) {
   const { offs = [], deleted } = ledger.subscriptions.get(delivery.subscription_id) ?? {};
-  const closed = deleted === undefined ? offs : [...offs, { from: deleted }];
+  const closed = [...offs, ...ledger.holds, ...(deleted === undefined ? [] : [{ from: deleted }])];
   for (const { from, to = Number.POSITIVE_INFINITY } of closed) {
     for (const row of rows)
       if (row.started > from + 1 && row.started < to)
@@ -164,7 +165,23 @@ function checkRetryAfter(ledger, { delivery, rows, posts }) {
   }
 }
 
-const isUnflushed = (ledger, at) => ledger.crashes.some((crash) => at <= crash && at > crash - UNFLUSHED);
+/** After a recorded 429 no delivery of its endpoint is attempted before the time that it has asked for. */
+function checkHolds(ledger, deliveries, attempts, posts) {
+  for (const own of group(deliveries, 'subscription_id').values()) {
+    const rows = own.flatMap(({ id }) => attempts.get(id) ?? []);
+    for (const row of rows.filter(({ status_code }) => status_code === 429)) {
+      const asked = posts
+        .get(row.delivery_id)
+        ?.find(({ at, status }) => status === 429 && at >= row.started - 1);
+      if (asked?.answered === undefined || isUnflushed(ledger, row.committed)) continue;
+      const floor = asked.answered + asked.retryAfter * 1_000;
+      const early = rows.find(({ started }) => started > row.committed + 1 && started < floor);
+      if (early) ledger.violate('hold undercut', describe({ id: early.delivery_id }, early, floor));
+    }
+  }
+}
+
+const isUnflushed = (ledger, at) => ledger.crashes.some(({ from, to }) => at <= to && at > from - UNFLUSHED);
 
 const describe = ({ id }, what, end) =>
   `${id}: ${JSON.stringify(what)}, ${((what.started ?? what.at) - end).toFixed(0)} ms after`;

@@ -1,17 +1,21 @@
 // Carries out faults, each on its part of the stack, and heals them.
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
+import { statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { now } from './ledger.mjs';
+import { partsOf } from './schedule.mjs';
 
 /** Bytes after which Postgres can write no file further: what a full disk is to it, without a disk that is full. */
 const FULL_AT = 65_536;
 
 export function createFaults({ stack, links, ledger, random, say }) {
   const { roles, postgres, temporal } = stack;
-  /** One fault at a time on a part; a second one is left out, and counted as such. */
+  /** On a slow machine a fault can last longer than planned: another one on its part is then left out. */
   const taken = new Set();
-  const groups = { workers: ['worker1', 'worker2'], apis: ['api1', 'api2'] };
-  const rolesOf = (target) => (groups[target] ?? [target]).map((name) => roles[name]).filter(Boolean);
+  const rolesOf = (target) =>
+    partsOf(target)
+      .map((name) => roles[name])
+      .filter(Boolean);
   const signal = (pids, name) => {
     for (const pid of pids) {
       try {
@@ -21,7 +25,11 @@ export function createFaults({ stack, links, ledger, random, say }) {
       }
     }
   };
-  const crash = () => ledger.crashes.push(now());
+  /** @returns the crash, for one that goes on until its `to` is moved */
+  const crash = () => {
+    const at = now();
+    return ledger.crashes[ledger.crashes.push({ from: at, to: at }) - 1];
+  };
 
   const killPostgres = async () => {
     crash();
@@ -89,15 +97,19 @@ export function createFaults({ stack, links, ledger, random, say }) {
       return async () => undefined;
     },
     'disk-full': async () => {
+      const [main] = postgres.pids();
+      // In the name of the user of Postgres, which may limit itself.
+      const { uid, gid } = statSync(`/proc/${main}`);
       const limit = (size) => {
         for (const pid of postgres.pids())
-          execFileSync('prlimit', ['--pid', String(pid), `--fsize=${size}:`], { stdio: 'ignore' });
+          spawnSync('prlimit', ['--pid', String(pid), `--fsize=${size}:`], { uid, gid, stdio: 'ignore' });
       };
-      crash();
+      const full = crash();
+      full.to = Number.POSITIVE_INFINITY;
       limit(FULL_AT);
       return async () => {
         if (postgres.isUp()) limit('unlimited');
-        crash();
+        full.to = now() + 500;
         // Without its log Postgres ends itself, and its supervisor starts it again.
         await sleep(500);
         if (!postgres.isUp()) await postgres.start();
@@ -106,6 +118,18 @@ export function createFaults({ stack, links, ledger, random, say }) {
     clock: async ({ target, shift }) => {
       roles[target].setClock(shift);
       return async () => roles[target].setClock(0);
+    },
+    hold: async () => {
+      const held = await stack.run('operator', 'host', 'hold', '127.0.0.1', '--reason', 'a fault run');
+      const hold = { from: now(), to: undefined };
+      if (held.code === 0) ledger.holds.push(hold);
+      return async () => {
+        hold.to = now();
+        while (
+          (await stack.run('operator', 'host', 'release', '127.0.0.1', '--reason', 'a fault run')).code !== 0
+        )
+          await sleep(500);
+      };
     },
     'lose-temporal': async () => {
       const heal = await killTemporal(temporal.lose);
@@ -116,11 +140,8 @@ export function createFaults({ stack, links, ledger, random, say }) {
     },
   };
 
-  /** The part that a fault takes out: of a link the link alone. */
-  const partsOf = ({ target }) => groups[target] ?? [target === 'backend' ? 'postgres' : target];
-
   const carryOut = async (fault) => {
-    const parts = partsOf(fault);
+    const parts = partsOf(fault.target);
     if (parts.some((part) => taken.has(part))) return void ledger.faults.push({ ...fault, skipped: true });
     for (const part of parts) taken.add(part);
     const own = { ...fault, from: now(), to: undefined };

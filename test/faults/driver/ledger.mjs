@@ -9,6 +9,8 @@ export function createLedger() {
     publications: new Map(),
     /** By id. `offs`: when it was switched off (`from`: answered) and on again (`to`: asked). */
     subscriptions: new Map(),
+    /** When an operator held all receivers: `from` the answer `to` the release. */
+    holds: [],
     posts: [],
     /** By delivery: when a client of the service was told that it has ended. */
     ends: new Map(),

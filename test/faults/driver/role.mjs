@@ -4,13 +4,15 @@ import { once } from 'node:events';
 import { openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+/** How the keeper ends it when the driver has died. */
+const END = { order: 1, grace: 1_000, signals: ['SIGKILL'] };
 const CLOCK = new URL('./shift-clock.mjs', import.meta.url).href;
 
 /**
  * @param options.name such as `api1`; `role`: api or worker; `main`: the built entry point
  * @param options.onOwnEnd is told when the process ended by itself, with the last lines that it wrote
  */
-export function createRole({ name, role, main, environment, folder, onOwnEnd }) {
+export function createRole({ name, role, main, environment, folder, keeper, onOwnEnd }) {
   const clockFile = join(folder, `${name}.clock`);
   const logFile = join(folder, `${name}.log`);
   let child;
@@ -27,7 +29,9 @@ export function createRole({ name, role, main, environment, folder, onOwnEnd }) 
       stdio: ['ignore', log, log],
     });
     child = own;
+    keeper.add(name, own.pid, END);
     own.once('exit', (code, signal) => {
+      keeper.remove(own.pid);
       if (expected || child !== own) return;
       onOwnEnd(name, `${code ?? signal}: ${tail(logFile)}`);
       // As a supervisor does.

@@ -1,5 +1,6 @@
 // One run: the stack is started, loaded, harmed by the schedule of its seed, healed and drained; then the ledger is compared.
-import { join } from 'node:path';
+import { cp, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { checkDeliveries } from './check-deliveries.mjs';
 import { checkRest } from './check-rest.mjs';
@@ -17,7 +18,7 @@ import { openStack } from './stack.mjs';
 
 /** Seconds for everything to end after the last fault: far more than time-outs, leases and retries together. */
 const PATIENCE = 240;
-/** Runs of `doctor --fix` after a restore: some repairs are only asked for, and the next run sees them done. */
+/** Runs of `doctor --fix`: some repairs are only asked for, and the next run sees them done. */
 const MOST_REPAIRS = 6;
 
 /**
@@ -59,11 +60,25 @@ export async function runSeed({ main, kinds, restore = false, patience = PATIENC
     await checkRest(run);
     const linear = await checkHistories(ledger.histories);
     for (const one of linear.illegal ?? []) ledger.violate('not linearizable', one);
-    return { ledger, table: describeRun({ seed, mode, ledger, deliveries, recovery, linear, seconds }) };
+    const table = describeRun({ seed, mode, ledger, deliveries, recovery, linear, seconds });
+    if (ledger.violations.length > 0) await keepTraces(run);
+    return { ledger, table };
   } finally {
     receivers.close();
     await stack.close();
   }
+}
+
+/** What a person needs to find the cause: the logs of all processes, and the times of the faults. */
+async function keepTraces({ stack, ledger, seed, say }) {
+  const folder = resolve('.data', 'faults', String(seed));
+  await cp(stack.folder, folder, {
+    recursive: true,
+    filter: (path) => path === stack.folder || path.endsWith('.log') || path.endsWith('logs'),
+  });
+  const { faults, violations } = ledger;
+  await writeFile(join(folder, 'run.json'), JSON.stringify({ faults, violations }, null, 2));
+  say(`logs of the run: ${folder}`);
 }
 
 async function beginLoad(run, part) {
@@ -110,9 +125,14 @@ async function restorePostgres({ stack, ledger, say }, { folder, at }) {
   await stack.run('migrate');
   for (const role of Object.values(others)) role.start();
   await stack.ready();
-  for (let repairs = 1; (await stack.run('doctor', '--fix')).code !== 0; repairs += 1)
-    if (repairs === MOST_REPAIRS) return ledger.violate('restore', 'doctor --fix does not come to an end');
+  await repair({ stack, ledger });
   worker2.start();
+}
+
+/** After a restore of Postgres, or a loss of Temporal's database: as docs/operations/doctor.md says. */
+async function repair({ stack, ledger }) {
+  for (let repairs = 1; (await stack.run('doctor', '--fix')).code !== 0; repairs += 1)
+    if (repairs === MOST_REPAIRS) return ledger.violate('repair', 'doctor --fix does not come to an end');
 }
 
 /** Waits until everything works again, and until nothing waits. @returns seconds from the last healing */
@@ -129,6 +149,7 @@ async function recover({ stack, ledger, receivers, patience, say }, load) {
   await load.end();
   receivers.calm();
   const calm = since();
+  if (ledger.faults.some(({ kind }) => kind === 'lose-temporal')) await repair({ stack, ledger });
   for (let waiting = -1; waiting !== 0; await sleep(500)) {
     const left = await unfinished(stack);
     if (left.length !== waiting) say(`${left.length} deliveries wait`);

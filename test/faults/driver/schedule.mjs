@@ -5,7 +5,7 @@ const ROLES = ['api1', 'api2', 'worker1', 'worker2'];
 const LINKS = ROLES.flatMap((role) => [`${role}-postgres`, `${role}-temporal`]);
 const WIRES = [...LINKS, 'receivers1', 'receivers2'];
 
-/** Kind → what it can hit, and how many seconds it lasts. */
+/** Kind → what it can hit (`hold`: an operator holds the receivers' host), and how many seconds it lasts. */
 export const KINDS = {
   kill: { targets: [...ROLES, 'workers', 'apis', 'temporal', 'postgres', 'backend'], seconds: [0.5, 5] },
   restart: { targets: ROLES, seconds: [0.2, 2] },
@@ -18,29 +18,41 @@ export const KINDS = {
   terminate: { targets: ['postgres'], seconds: [0, 0] },
   'disk-full': { targets: ['postgres'], seconds: [2, 5] },
   clock: { targets: ROLES, seconds: [3, 12] },
+  hold: { targets: ['receivers'], seconds: [2, 5] },
   'lose-temporal': { targets: ['temporal'], seconds: [0.5, 2] },
 };
 /** One in so many of the deck: what takes a person to mend. */
-const RARE = ['lose-temporal'];
+const RARE = ['lose-temporal', 'hold'];
+const GROUPS = { workers: ['worker1', 'worker2'], apis: ['api1', 'api2'], backend: ['postgres'] };
 const SHIFTS = [-3_600_000, -90_000, 90_000, 3_600_000];
 
+/** The parts that a fault takes out: of a link the link alone. */
+export const partsOf = (target) => GROUPS[target] ?? [target];
+
 /**
+ * One fault at a time on a part.
  * @param options.seconds of load; `kinds`: those to choose from
  * @returns faults with `at` (seconds from the load's begin), `kind`, `target`, `seconds` and what else the kind needs
  */
 export function planFaults({ seed, seconds, kinds = Object.keys(KINDS) }) {
   const random = createRandom(seed, 'faults');
   const faults = [];
+  const free = new Map();
   let deck = [];
   for (let at = random.between(2, 4); at < seconds - 3; at += random.between(1.5, 6)) {
     if (deck.length === 0) deck = newDeck(random, kinds);
     const kind = deck.pop();
     const { targets, seconds: lasts } = KINDS[kind];
     const length = Math.min(random.between(...lasts), seconds - at - 1);
+    const target = random.pick(
+      targets.filter((one) => partsOf(one).every((part) => (free.get(part) ?? 0) <= at)),
+    );
+    if (target === undefined) continue;
+    for (const part of partsOf(target)) free.set(part, at + length + 1);
     faults.push({
       at: Math.round(at * 10) / 10,
       kind,
-      target: random.pick(targets),
+      target,
       seconds: Math.round(length * 10) / 10,
       shift: random.pick(SHIFTS),
       side: random.pick(['client', 'upstream']),

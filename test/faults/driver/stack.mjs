@@ -101,7 +101,7 @@ export async function openStack({ main, mode, onOwnEnd }) {
     const port = await findFreePort();
     roles[name] = {
       ...createRole({
-        ...{ name, role, main, folder, onOwnEnd },
+        ...{ name, role, main, folder, keeper, onOwnEnd },
         environment: {
           ...direct,
           DATABASE_URL: through.href,
