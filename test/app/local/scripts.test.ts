@@ -116,6 +116,7 @@ describe('the last line of .ci/run', () => {
         '      Error: away',
         '  test/b.test.ts',
         '      Cannot find module',
+        '      x.ts',
         '  npm run test:long',
         '      ended with exit code 137; its output is above',
         '1 passed, 4 failed',
