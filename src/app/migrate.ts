@@ -1,6 +1,7 @@
 // The migrate role: brings the database, the Temporal namespace and its schedules up to date, and ends.
 import { type Config, databaseMissing } from '../platform/config.ts';
 import { migrate } from '../platform/database/migrate.ts';
+import { grantServiceRole } from '../platform/database/service-role.ts';
 import { createLogger } from '../platform/logging.ts';
 import { createLazyConnection, createTemporalClient } from '../platform/temporal/client.ts';
 import { ensureNamespace } from '../platform/temporal/namespace.ts';
@@ -21,6 +22,13 @@ export async function runMigrate(config: Config, _env: Environment, { json, prin
     applied.length === 0 ? 'the database was up to date' : 'the database is up to date',
   );
   await beginAuditLog(config, logger);
+  if (config.databaseRole !== undefined) {
+    await grantServiceRole(config.databaseUrl, config.databaseRole);
+    logger.info(
+      { event: 'migrate.role_granted', role: config.databaseRole.name },
+      'api and worker may connect as this role',
+    );
+  }
   const connection = createLazyConnection(config.temporal);
   try {
     const prepare = async () => {

@@ -72,6 +72,13 @@ export const VARIABLES = {
     DATABASE_URL: databaseUrl
       .optional()
       .meta({ description: 'Postgres; required, except for `npm start`, which has its own' }),
+    DATABASE_ROLE: z.string().min(1).max(63).optional().meta({
+      description:
+        'the role of the `DATABASE_URL` of api and worker. `migrate`, whose `DATABASE_URL` has the owner of the tables, grants it what they need and no more ([decisions/0023-database-roles.md](decisions/0023-database-roles.md)); only `migrate` reads this. `npm start` makes one',
+    }),
+    DATABASE_ROLE_PASSWORD: z.string().min(1).optional().meta({
+      description: 'with it `migrate` makes that role where it is missing, and sets its password',
+    }),
     DATABASE_POOL: wholeNumber(2, 500).default(10).meta({
       description:
         'a process opens at most pool + 3 connections, and its transactions hold at most half of the pool, those of one tenant all but one of that half; keep all processes together below `max_connections` of Postgres',

@@ -45,6 +45,10 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
     tenantUrl: values.TENANT_URL ?? `${publicUrl}/t/{tenant}`,
     errorTypeBase: values.ERROR_TYPE_BASE,
     databaseUrl: values.DATABASE_URL,
+    databaseRole:
+      values.DATABASE_ROLE === undefined
+        ? undefined
+        : Object.freeze({ name: values.DATABASE_ROLE, password: values.DATABASE_ROLE_PASSWORD }),
     databasePool: values.DATABASE_POOL,
     temporal: Object.freeze({
       address: values.TEMPORAL_ADDRESS,

@@ -35,7 +35,7 @@ export async function createKillableStack() {
   const dataDir = mkdtempSync(join(tmpdir(), 'countersign-kills-'));
   chmodSync(dataDir, 0o755);
   const keeper = createKeeper({ file: join(dataDir, 'parts.json'), remove: [dataDir] });
-  const { database, url, drop } = await createTestDatabase();
+  const { database, serviceUrl: url, drop } = await createTestDatabase();
   const program = await obtainTemporal({
     binFolder: resolve('.data', 'bin'),
     path: process.env.PATH ?? '',

@@ -36,7 +36,7 @@ export async function startApis(
   variables: Readonly<Record<string, string>> = {},
 ) {
   const main = join(await buildStack(), 'src/main.js');
-  const { database, url, drop } = await createTestDatabase();
+  const { database, serviceUrl: url, drop } = await createTestDatabase();
   const environment = {
     PATH: process.env.PATH ?? '',
     TEMPORAL_ADDRESS: inject('temporalAddress'),

@@ -57,7 +57,7 @@ export async function startTenants(
   place: (url: string) => Promise<string> = async (url) => url,
   variables: Readonly<Record<string, string>> = {},
 ) {
-  const { database, url: direct, drop } = await createTestDatabase();
+  const { database, serviceUrl: direct, drop } = await createTestDatabase();
   const url = await place(direct);
   const port = await findFreePort();
   const config = loadConfig(

@@ -7,6 +7,7 @@ import { masterKeys } from '../../src/platform/config-values.ts';
 import type { MasterKey } from '../../src/platform/crypto/secret-box.node.ts';
 import { createDatabase } from '../../src/platform/database/database.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
+import { grantServiceRole } from '../../src/platform/database/service-role.ts';
 
 /** The key of most tests. Its holder has begun the audit log of the template. */
 export const MASTER_KEYS: readonly MasterKey[] = masterKeys.parse(Buffer.alloc(32, 1).toString('base64'));
@@ -14,7 +15,13 @@ export const MASTER_KEYS: readonly MasterKey[] = masterKeys.parse(Buffer.alloc(3
 const TEMPLATE = 'countersign_template';
 const LOCK = 4_711;
 
-/** @returns an open database of its own, its connection string, and `drop`, to be called when the tests have ended */
+/** What api and worker connect as. */
+export const SERVICE_ROLE = { name: 'test_service', password: 'test' };
+
+/**
+ * @returns an open database of its own, and its connection string, both of the owner of its tables; `serviceUrl` of the
+ *   role that api and worker connect as; and `drop`, to be called when the tests have ended
+ */
 export async function createTestDatabase() {
   const admin = inject('databaseUrl');
   const name = newName();
@@ -30,6 +37,7 @@ export async function createTestDatabase() {
       await client.query(`CREATE DATABASE ${TEMPLATE}`);
       await migrate(urlOf(admin, TEMPLATE));
       await beginAuditLog(urlOf(admin, TEMPLATE));
+      await grantServiceRole(urlOf(admin, TEMPLATE), SERVICE_ROLE);
       await client.query(`ALTER DATABASE ${TEMPLATE} RENAME TO ${TEMPLATE}_ready`);
     }
     return await openDatabase(client, { admin, name, template: `${TEMPLATE}_ready` });
@@ -68,6 +76,7 @@ async function openDatabase(
   return {
     database,
     url,
+    serviceUrl: withRole(url),
     drop: async () => {
       await database.close();
       const last = new pg.Client({ connectionString: admin });
@@ -84,6 +93,13 @@ export async function useTestDatabase() {
   const test = await createTestDatabase();
   afterAll(test.drop);
   return test;
+}
+
+function withRole(owner: string): string {
+  const url = new URL(owner);
+  url.username = SERVICE_ROLE.name;
+  url.password = SERVICE_ROLE.password;
+  return url.href;
 }
 
 function urlOf(admin: string, name: string): string {

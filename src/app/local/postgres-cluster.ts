@@ -14,7 +14,13 @@ import { readPrivateFile, writePrivateFile } from './private-file.ts';
 export const POSTGRES_ROLE = 'countersign';
 
 /** The record of the cluster in the data folder; the last used `port` is tried first. */
-const recordSchema = z.object({ id: z.string(), password: z.string(), port: z.number().optional() });
+const recordSchema = z.object({
+  id: z.string(),
+  password: z.string(),
+  /** Of the role of api and worker; folders of earlier versions have none yet. */
+  servicePassword: z.string().default(newPassword),
+  port: z.number().optional(),
+});
 export type ClusterRecord = z.infer<typeof recordSchema>;
 
 export type PostgresCluster = PostgresPlace & { readonly record: ClusterRecord };
@@ -50,10 +56,18 @@ export async function keepPort(dataDir: string, record: ClusterRecord, port: num
 
 async function readRecord(dataDir: string): Promise<ClusterRecord> {
   const text = await readPrivateFile(join(dataDir, 'postgres.json'));
-  if (text !== null) return recordSchema.parse(JSON.parse(text));
-  const record = { id: randomBytes(12).toString('hex'), password: randomBytes(24).toString('base64url') };
-  await writeRecord(dataDir, record);
+  const known = text === null ? newRecord() : (JSON.parse(text) as object);
+  const record = recordSchema.parse(known);
+  if (text === null || !('servicePassword' in known)) await writeRecord(dataDir, record);
   return record;
+}
+
+function newRecord() {
+  return { id: randomBytes(12).toString('hex'), password: newPassword() };
+}
+
+function newPassword(): string {
+  return randomBytes(24).toString('base64url');
 }
 
 async function writeRecord(dataDir: string, record: ClusterRecord): Promise<void> {

@@ -5,6 +5,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newClient } from '../../platform/database/client.ts';
+import type { ServiceRole } from '../../platform/database/service-role.ts';
 import { type PartExit, stopPart, watchPart } from './foreign-part.ts';
 import type { Keeper, PartEnd } from './keeper.ts';
 import { LocalStackError } from './local-stack-error.ts';
@@ -36,13 +37,21 @@ export type PostgresOptions = {
 };
 
 /**
- * `url` connects to the database as superuser; `cluster` is the folder of its files; `exited` never rejects; `stop` is
+ * A database of the local stack: `url` connects as the owner of its tables, `service.url` as the role of api and worker,
+ * which `migrate` makes.
+ */
+export type LocalDatabase = {
+  readonly url: string;
+  readonly service?: (Required<ServiceRole> & { readonly url: string }) | undefined;
+};
+
+/**
+ * `url` connects to the database as superuser, `service.url` as the role of api and worker; `cluster` is the folder of its files; `exited` never rejects; `stop` is
  * a fast shutdown and resolves when Postgres has ended.
  */
-export type RunningPostgres = {
+export type RunningPostgres = Required<LocalDatabase> & {
   readonly pid: number;
   readonly port: number;
-  readonly url: string;
   readonly cluster: string;
   readonly exited: Promise<PartExit>;
   readonly stop: () => Promise<void>;
@@ -97,18 +106,25 @@ async function run(
     if (pid !== undefined) keeper?.remove(pid);
     return exit;
   });
-  const { password } = cluster.record;
+  const { password, servicePassword } = cluster.record;
   try {
-    await ready({ url: urlOf(password, port, 'postgres'), database, exited, signal: options.signal });
+    await ready({
+      url: urlOf({ name: POSTGRES_ROLE, password }, port, 'postgres'),
+      database,
+      exited,
+      signal: options.signal,
+    });
   } catch (error) {
     await stopPart(child, POSTGRES_END);
     throw error;
   }
   if (pid === undefined) throw new LocalStackError('Postgres could not be started.');
+  const service = { name: `${POSTGRES_ROLE}_service`, password: servicePassword };
   return {
     pid,
     port,
-    url: urlOf(password, port, database),
+    url: urlOf({ name: POSTGRES_ROLE, password }, port, database),
+    service: { ...service, url: urlOf(service, port, database) },
     cluster: cluster.cluster,
     exited,
     stop: () => stopPart(child, POSTGRES_END),
@@ -135,8 +151,8 @@ function settings({ durable, maxConnections }: { durable: boolean; maxConnection
   return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
 
-function urlOf(password: string, port: number, database: string): string {
-  return `postgres://${POSTGRES_ROLE}:${password}@127.0.0.1:${port}/${database}`;
+function urlOf({ name, password }: ServiceRole, port: number, database: string): string {
+  return `postgres://${name}:${password}@127.0.0.1:${port}/${database}`;
 }
 
 /** Waits until Postgres answers, then creates the database if it is missing. */

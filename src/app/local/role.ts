@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { Config } from '../../platform/config.ts';
 import { masterKeys } from '../../platform/config-values.ts';
 import { migrate } from '../../platform/database/migrate.ts';
+import { grantServiceRole } from '../../platform/database/service-role.ts';
 import { createLogger } from '../../platform/logging.ts';
 import type { Environment, Output } from '../roles.ts';
 import { beginAuditLog } from '../wiring/begin-audit-log.ts';
@@ -15,10 +16,11 @@ export async function runStart(config: Config, env: Environment, { json, print }
     config,
     main: fileURLToPath(new URL('../../main.js', import.meta.url)),
     environment: { ...env },
-    migrate: async (url, masterKey) => {
+    migrate: async ({ url, service }, masterKey) => {
       await migrate(url);
       const settings = { ...config, databaseUrl: url, masterKeys: masterKeys.parse(masterKey) };
       await beginAuditLog(settings, createLogger(config, process.stderr).child({ role: 'start' }));
+      if (service !== undefined) await grantServiceRole(url, service);
     },
     prepare: (environment) => prepareDemoTenant(environment),
     say: json ? (line) => process.stderr.write(`${line}\n`) : print,

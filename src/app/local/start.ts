@@ -11,6 +11,7 @@ import { type DataFolderLock, lockDataFolder } from './lock.ts';
 import { obtainMasterKey } from './master-key.ts';
 import { metricsPorts } from './metrics-ports.ts';
 import { requirePort } from './ports.ts';
+import type { LocalDatabase } from './postgres.ts';
 import { createRunFile } from './run-file.ts';
 import { createStateFiles } from './state-file.ts';
 import { createSupervisor, type Supervisor } from './supervisor.ts';
@@ -23,7 +24,7 @@ export type LocalStackOptions = {
   readonly main: string;
   /** Variables of this process, which the roles receive too. */
   readonly environment: NodeJS.ProcessEnv;
-  readonly migrate: (databaseUrl: string, masterKey: string) => Promise<unknown>;
+  readonly migrate: (database: LocalDatabase, masterKey: string) => Promise<unknown>;
   /** Runs before the roles, with their settings; creates the tenant `demo` and its file. @returns lines to print */
   readonly prepare: (environment: NodeJS.ProcessEnv) => Promise<readonly string[] | undefined>;
   readonly say: (line: string) => void;
@@ -89,21 +90,24 @@ async function bringUp(
   const began = performance.now();
   await requirePorts(config);
   const masterKey = environment.MASTER_KEY || (await obtainMasterKey(config.dataDir));
+  const given: LocalDatabase | undefined =
+    config.databaseUrl === undefined ? undefined : { url: config.databaseUrl };
   const [temporal, postgres] = await Promise.allSettled([
     runTemporal(options, supervisor, keeper, signal),
-    config.databaseUrl ?? supervisor.runPostgres(),
+    given ?? supervisor.runPostgres(),
   ]);
   signal.throwIfAborted();
   if (temporal.status === 'rejected') throw temporal.reason;
   if (postgres.status === 'rejected') throw postgres.reason;
-  supervisor.publish(postgres.value);
+  const databaseUrl = postgres.value.service?.url ?? postgres.value.url;
+  supervisor.publish(databaseUrl);
   await options.migrate(postgres.value, masterKey);
   signal.throwIfAborted();
   const settings = {
     ...environment,
     COUNTERSIGN_LOCAL: '1',
     DATA_DIR: config.dataDir,
-    DATABASE_URL: postgres.value,
+    DATABASE_URL: databaseUrl,
     TEMPORAL_ADDRESS: temporal.value,
     TEMPORAL_NAMESPACE: config.temporal.namespace,
     MASTER_KEY: masterKey,

@@ -6,7 +6,7 @@ import { createConnectionDistributor } from './connection-distributor.ts';
 import type { Keeper } from './keeper.ts';
 import { createKeptPart, type KeptPart } from './kept-part.ts';
 import { metricsPorts } from './metrics-ports.ts';
-import { startPostgres } from './postgres.ts';
+import { type LocalDatabase, startPostgres } from './postgres.ts';
 import { type RoleName, startRole } from './role-part.ts';
 import type { RunFile, RunState } from './run-file.ts';
 import { startTemporal } from './temporal.ts';
@@ -78,12 +78,12 @@ export function createSupervisor(options: {
   }
 
   return {
-    /** @returns the connection string of the embedded Postgres, which keeps the port of its last run if that is free */
-    async runPostgres(): Promise<string> {
+    /** @returns the embedded Postgres, which keeps the port of its last run if that is free */
+    async runPostgres(): Promise<LocalDatabase> {
       let port: number | undefined;
       const each = connectionBudget(config.databasePool);
       const maxConnections = each * (config.apiProcesses + config.workerProcesses) + 20;
-      let url = '';
+      let database: LocalDatabase = { url: '' };
       const part = createKeptPart({
         name: 'Postgres',
         start: async (signal) => {
@@ -100,7 +100,7 @@ export function createSupervisor(options: {
             throw new Error(`Port ${port} of Postgres went to another program`);
           }
           port = running.port;
-          url = running.url;
+          database = { url: running.url, service: running.service };
           ports = { ...ports, postgres: port };
           return running;
         },
@@ -112,7 +112,7 @@ export function createSupervisor(options: {
       });
       parts.postgres.push(part);
       await part.begin();
-      return url;
+      return database;
     },
 
     /** @returns host:port of the development server */

@@ -37,7 +37,8 @@ export async function insert(
   { operator, reason, action, target, data = {} }: OperatorIntent & OperatorDeed,
   tenants: number,
 ): Promise<number> {
-  await unit.query('LOCK TABLE operator_acts IN SHARE ROW EXCLUSIVE MODE');
+  // The head's row, because a lock of the table would need a right to change its rows.
+  await unit.query('SELECT FROM operator_act_head FOR UPDATE');
   const { rows } = await unit.query<{ n: number }>(
     `INSERT INTO operator_acts (n, operator, action, target_type, target_id, reason, data, tenants)
          SELECT coalesce(max(n), 0) + 1, $1, $2, $3, $4, $5, $6::jsonb, $7 FROM operator_acts RETURNING n`,

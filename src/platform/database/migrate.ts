@@ -39,7 +39,7 @@ export async function migrate(
     );
     const umzug = await createUmzug(sequelize, list, log);
     const done = await umzug.up();
-    await ensurePartitions(queryableOf(sequelize));
+    await ensurePartitions(queryableOf(sequelize), 'owner');
     return done.map(({ name }) => name);
   } catch (error) {
     throw translateDatabaseError(error);

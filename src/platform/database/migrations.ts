@@ -10,6 +10,7 @@ import { deliveries } from './migrations/0007-deliveries.ts';
 import { partitions } from './migrations/0008-partitions.ts';
 import { statistics } from './migrations/0009-statistics.ts';
 import { auditBeginning } from './migrations/0010-audit-beginning.ts';
+import { serviceRole } from './migrations/0011-service-role.ts';
 
 /** `name` is that of the file. The database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
@@ -29,4 +30,5 @@ export const BASELINE: readonly Migration[] = [
 export const MIGRATIONS: readonly Migration[] = [
   ...BASELINE,
   { name: '0010-audit-beginning', steps: [auditBeginning] },
+  { name: '0011-service-role', steps: [serviceRole] },
 ];

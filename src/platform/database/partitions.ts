@@ -28,21 +28,29 @@ JOIN pg_class c ON c.relname ~ ('^' || parent || '_[0-9]{8}$') AND c.relkind = '
 WHERE right(c.relname, 8) < to_char((now() AT TIME ZONE 'UTC')::date - $2::int, 'YYYYMMDD')
 ORDER BY day, place`;
 
+const ENSURE = {
+  owner: 'SELECT ensure_day_partition($1, $2::date)::text AS made',
+  service: `SELECT keep_day_partition('ensure', $1, $2::date) AS made`,
+} as const;
+
 /**
  * Creates the missing partitions from yesterday until a week ahead.
+ * @param by `owner`: the tables' owner, also before the migration that lets another role do this
  * @returns the number of new partitions
  * @throws when a partition did not get its lock. Until the next call creates it, the default partition stores its rows
  */
-export async function ensurePartitions(database: Queryable): Promise<number> {
+export async function ensurePartitions(
+  database: Queryable,
+  by: keyof typeof ENSURE = 'service',
+): Promise<number> {
   const { rows } = await database.query<Partition>(MISSING, [PARTITIONED, DAYS_AHEAD]);
   let made = 0;
   for (const { parent, day } of rows) {
     const result = await repeatWhileLocked(
-      () =>
-        database.query<{ made: boolean }>('SELECT ensure_day_partition($1, $2::date) AS made', [parent, day]),
+      () => database.query<{ made: string }>(ENSURE[by], [parent, day]),
       PATIENCE,
     );
-    if (result.rows[0]?.made === true) made += 1;
+    if (result.rows[0]?.made === 'true') made += 1;
   }
   return made;
 }
@@ -69,7 +77,7 @@ export async function dropPartition(
     const { rows } = await repeatWhileLocked(
       () =>
         database.query<{ state: 'detached' | 'unfinished' | 'gone' }>(
-          'SELECT detach_day_partition($1, $2::date) AS state',
+          `SELECT keep_day_partition('detach', $1, $2::date) AS state`,
           [parent, day],
         ),
       PATIENCE,
@@ -77,7 +85,7 @@ export async function dropPartition(
     const state = rows[0]?.state ?? 'gone';
     if (state !== 'detached') return state;
     await repeatWhileLocked(
-      () => database.query('SELECT drop_detached_day($1, $2::date)', [parent, day]),
+      () => database.query(`SELECT keep_day_partition('drop', $1, $2::date)`, [parent, day]),
       PATIENCE,
     );
     return 'dropped';

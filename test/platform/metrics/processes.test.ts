@@ -93,7 +93,7 @@ async function post(token: string, path: string, body: unknown): Promise<Respons
 beforeAll(async () => {
   main = join(await buildStack(), 'src/main.js');
   test = await createTestDatabase();
-  proxy = await createStallingProxy(test.url);
+  proxy = await createStallingProxy(test.serviceUrl);
   const made = start(['tenant', 'create', 'demo', '--json']);
   let output = '';
   made.stdout?.setEncoding('utf8').on('data', (text: string) => {
