@@ -36,6 +36,8 @@ const roles = ['migrate', 'api', 'worker'];
 function interpolate(value: string): string {
   const given: Record<string, string> = {
     POSTGRES_PASSWORD: 'secret',
+    DATABASE_ROLE_PASSWORD: 'secret-of-the-service',
+    TEMPORAL_DATABASE_PASSWORD: 'secret-of-temporal',
     MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
   };
   return value.replace(
@@ -74,9 +76,31 @@ describe('docker-compose.yml', () => {
     const environment = environmentOf(role);
     expect(Object.keys(environment).filter((name) => !CONFIG_VARIABLES.includes(name))).toEqual([]);
     const config = loadConfig(environment, { role: role as 'api' });
-    expect(config.databaseUrl).toBe('postgres://countersign:secret@postgres:5432/countersign');
     expect(config.host).toBe('0.0.0.0');
     expect(config.local).toBe(false);
+  });
+
+  it('gives api and worker another role of Postgres than migrate, and Temporal one and databases of its own', () => {
+    const ofRole = (role: string) => loadConfig(environmentOf(role), { role: role as 'api' });
+    const at = 'postgres:5432/countersign';
+    const { databaseUrl, databaseRole } = ofRole('migrate');
+    expect(databaseUrl).toBe(`postgres://countersign:secret@${at}`);
+    expect(databaseRole).toEqual({ name: 'countersign_service', password: 'secret-of-the-service' });
+    for (const role of ['api', 'worker'])
+      expect(ofRole(role).databaseUrl).toBe(`postgres://countersign_service:secret-of-the-service@${at}`);
+    expect(environmentOf('temporal')).toMatchObject({
+      POSTGRES_USER: 'temporal',
+      POSTGRES_PWD: 'secret-of-temporal',
+    });
+    expect(environmentOf('temporal-schema')).toMatchObject({
+      SQL_USER: 'temporal',
+      SQL_PASSWORD: 'secret-of-temporal',
+    });
+    // Nobody but those who must has the password of the superuser.
+    const knowing = Object.keys(compose.services).filter((name) =>
+      JSON.stringify(compose.services[name]).includes('POSTGRES_PASSWORD:?'),
+    );
+    expect(knowing.sort()).toEqual(['migrate', 'postgres', 'temporal-role']);
   });
 
   it.each(roles)('starts %s by a command that exists', (role) => {
