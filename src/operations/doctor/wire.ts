@@ -14,6 +14,8 @@ import type { wireRelayInspection } from '../../webhooks/relay/wire.ts';
 import { KEPT_DAYS } from '../retention/retention.ts';
 import { createAccountsCheck, type Standing } from './accounts.check.ts';
 import { createChallengeExpiryCheck } from './challenge-expiry.check.ts';
+import { createDatabaseRoleCheck } from './database-role.check.ts';
+import * as databaseRoleStore from './database-role.store.ts';
 import { createDeliveryWorkflowCheck } from './delivery-workflows.check.ts';
 import { createDoctorService } from './doctor.service.ts';
 import { createEntityWorkflowCheck, type ListExpected } from './entity-workflows.check.ts';
@@ -69,6 +71,7 @@ export function wireDoctor(
   const checks = [
     createStuckWorkCheck({ database, store, commands, sweep }),
     createTransactionIdsCheck({ database, store: transactionIdsStore }),
+    createDatabaseRoleCheck({ database, store: databaseRoleStore }),
     createChallengeExpiryCheck(challengeExpiry),
     createSealedSecretsCheck(sealedSecrets),
     createAccountsCheck({ read: () => readStanding({ keptDays: KEPT_DAYS }) }),
