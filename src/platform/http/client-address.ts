@@ -1,6 +1,7 @@
 // Finds the client's address behind proxies. `X-Forwarded-For` counts only from the operator's proxies, because any
 // client can send it.
 import ipaddr from 'ipaddr.js';
+import { canonicalAddress } from '../egress/address-rules.ts';
 
 type Block = ReturnType<typeof ipaddr.parseCIDR>;
 
@@ -13,12 +14,12 @@ export function createAddressReader(trustedProxies: readonly string[]) {
   return (remote: string | undefined, forwardedFor: string | undefined): string => {
     if (remote === undefined) return 'unknown';
     // An IPv4 address from the system has only one spelling, so it needs no conversion.
-    const connected = remote.includes(':') ? (canonicalAddress(remote) ?? remote) : remote;
+    const connected = remote.includes(':') ? (canonicalAddress(withoutZone(remote)) ?? remote) : remote;
     if (blocks.length === 0 || forwardedFor === undefined) return connected;
     const chain = forwardedFor.split(',');
     let address = connected;
     while (chain.length > 0 && isTrusted(address, blocks)) {
-      const reported = canonicalAddress(withoutPort(chain.pop()?.trim() ?? ''));
+      const reported = canonicalAddress(withoutZone(withoutPort(chain.pop()?.trim() ?? '')));
       if (reported === undefined) break;
       address = reported;
     }
@@ -31,11 +32,9 @@ function isTrusted(address: string, blocks: readonly Block[]): boolean {
   return blocks.some(([network, bits]) => network.kind() === parsed.kind() && parsed.match(network, bits));
 }
 
-/** @returns one spelling for each address: IPv4-mapped IPv6 as IPv4, IPv6 compressed */
-function canonicalAddress(text: string): string | undefined {
-  if (/^\d{1,3}(\.\d{1,3}){3}$/.test(text)) return ipaddr.IPv4.isValid(text) ? text : undefined;
-  const bare = text.split('%')[0] ?? '';
-  return ipaddr.IPv6.isValid(bare) ? ipaddr.process(bare).toString() : undefined;
+/** Removes the zone of an IPv6 address: `fe80::1%eth0`. */
+function withoutZone(text: string): string {
+  return text.includes(':') ? text.replace(/%.*$/s, '') : text;
 }
 
 /** Removes the port that some proxies add: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */

@@ -35,6 +35,9 @@ describe("the client's address", () => {
     ['an address without its port', trusting, '10.1.2.3', '203.0.113.9:4711', '203.0.113.9'],
     ['an IPv6 address without its port', trusting, 'fd00::1', '[2001:DB8:0::1]:4711', '2001:db8::1'],
     ['an IPv6 address without its zone', createAddressReader([]), 'fe80::1%eth0', undefined, 'fe80::1'],
+    ['the proxy, when a number begins with zero', trusting, '10.1.2.3', '203.0.113.09', '10.1.2.3'],
+    ['the proxy, when an IPv4 address has a zone', trusting, '10.1.2.3', '203.0.113.9%1', '10.1.2.3'],
+    ['no IPv4 address in IPv6 that is not mapped', trusting, '10.1.2.3', '::10.0.0.1', '::a00:1'],
     ['unknown, when the connection is gone', trusting, undefined, '203.0.113.9', 'unknown'],
   ])('is %s', (_what, read, remote, forwardedFor, address) => {
     expect(read(remote, forwardedFor)).toBe(address);
