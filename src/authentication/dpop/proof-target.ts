@@ -3,8 +3,11 @@
 /** The characters of a URI (RFC 3986 §2). Checked before `URL`, because `URL` repairs malformed texts. */
 const URI = /^(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/;
 
-/** An http or https URI whose authority has no user information (RFC 9110 §4.2.4). */
-const HTTP_URI = /^https?:\/\/[^/?#@]+(?:[/?#]|$)/i;
+/**
+ * An http or https URI whose authority has no user information (RFC 9110 §4.2.4) and no percent-encoding, which `URL`
+ * would decode.
+ */
+const HTTP_URI = /^https?:\/\/[^/?#@%]+(?:[/?#]|$)/i;
 
 const PERCENT_ENCODED = /%([0-9A-Fa-f]{2})/g;
 const UNRESERVED = /[A-Za-z0-9\-._~]/;

@@ -47,6 +47,8 @@ describe('the address of a request in one form', () => {
     ['https://example.com/é', 'not ASCII'],
     ['https://example.com/%zz', 'a malformed encoding'],
     ['https://example.com/%4', 'an encoding cut short'],
+    ['https://%65xample.com/a', 'an encoded host'],
+    ['https://example.com%60/a', 'an encoding that a host cannot have'],
     ['https://example.com:99999/a', 'an impossible port'],
     ['', 'nothing'],
   ])('%j is no address: %s', (uri) => {
