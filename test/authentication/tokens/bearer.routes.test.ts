@@ -90,6 +90,11 @@ describe('a bearer token', () => {
     },
   );
 
+  it('that a tab separates from the scheme is malformed', async () => {
+    const { status, body } = await post(`Bearer \t${tokenFor('app', 'agents:read', 'agents:write')}`);
+    expect([status, body.detail]).toEqual([401, 'The access token is malformed.']);
+  });
+
   it.each([
     ['without the scope', tokenFor('app', 'agents:read')],
     ['for another audience', badToken('error:insufficient_scope')],
