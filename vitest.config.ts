@@ -1,6 +1,8 @@
 // The test runner: a few processes serve all test files, against one Postgres and one Temporal server for the whole run.
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { countBranches } from './test/fuzz/branches.ts';
 import { LongestFirst } from './test/setup/longest-first.ts';
 
 const architecture = 'test/architecture.test.ts';
@@ -26,6 +28,12 @@ const long = [
 // Tests wait more than they compute, for timers and servers: two cores would otherwise have one file at a time.
 const maxWorkers = Math.max(5, availableParallelism());
 const globalSetup = ['test/setup/global.ts'];
+
+const fuzz = {
+  extends: true as const,
+  plugins: [countBranches([join(import.meta.dirname, 'src')])],
+  test: { name: 'fuzz', include: ['test/fuzz/explore.ts'], maxWorkers: 1 },
+};
 
 export default defineConfig({
   test: {
@@ -55,6 +63,8 @@ export default defineConfig({
           maxWorkers,
         },
       },
+      // `npm run test:fuzz` names the seconds; no other run has it.
+      ...(process.env.FUZZ_SECONDS === undefined ? [] : [fuzz]),
       {
         extends: true,
         test: { name: 'long', include: long, globalSetup, maxWorkers: 2, sequence: { groupOrder: 1 } },

@@ -1,0 +1,131 @@
+// The table of all parsers of input from outside: each has a fuzz target, and what other tests it has is stated.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { TARGETS } from './targets.ts';
+
+/** What tests a parser has beside its target: fast-check properties, examples, or only those of what calls it. */
+const PARSERS: Readonly<Record<string, 'properties' | 'examples' | 'through its callers'>> = {
+  'audit/verification.ts#parseAnchor': 'examples',
+  'authentication/delegations/subject.ts#isIssuer': 'properties',
+  'authentication/dpop/dpop-proof.ts#parseProof': 'examples',
+  'authentication/dpop/proof-key.ts#readProofKey': 'examples',
+  'authentication/dpop/proof-target.ts#normalizeTarget': 'properties',
+  'authentication/token-exchange/exchange-request.ts#readExchangeRequest': 'examples',
+  'authentication/tokens/access-token.ts#readAccessTokenClaims': 'through its callers',
+  'authentication/tokens/basic-credentials.ts#parseBasicCredentials': 'properties',
+  'authentication/tokens/bearer.routes.ts#authorize': 'through its callers',
+  'authentication/tokens/client-assertion.ts#parseAssertion': 'through its callers',
+  'authentication/trusted-issuers/jwk-set.ts#judgeJwk': 'examples',
+  'authentication/trusted-issuers/jwk-set.ts#readJwkSet': 'examples',
+  'authentication/trusted-issuers/jwks-lifetime.ts#freshnessOf': 'examples',
+  'authentication/trusted-issuers/jwks-lifetime.ts#isJson': 'examples',
+  'authentication/trusted-issuers/subject-token.ts#readSubjectClaims': 'through its callers',
+  'events/event.schemas.ts#readPublication': 'properties',
+  'events/feed-cursor.ts#decodePlace': 'examples',
+  'events/filter.ts#isFilter': 'properties',
+  'events/filter.ts#normalizeFilter': 'properties',
+  'identity/anchors/anchor.ts#normalizeDomain': 'properties',
+  'identity/applications/application-jwks.ts#readApplicationJwks': 'examples',
+  'identity/keys/key-input.ts#readPublicKey': 'through its callers',
+  'platform/act.ts#readAct': 'properties',
+  'platform/crypto/base64.ts#decodeBase64': 'properties',
+  'platform/crypto/curve.ts#decodePoint': 'through its callers',
+  'platform/crypto/jwk.ts#decodeMember': 'through its callers',
+  'platform/crypto/jwk.ts#readPublicJwk': 'through its callers',
+  'platform/crypto/jws.node.ts#importJwk': 'through its callers',
+  'platform/crypto/jws.ts#parseCompactJws': 'properties',
+  'platform/crypto/public-key-form.ts#readKeyMaterial': 'through its callers',
+  'platform/crypto/public-key.ts#parsePublicKey': 'properties',
+  'platform/crypto/signature.ts#decodeSignature': 'properties',
+  'platform/crypto/spki.ts#parseSpki': 'through its callers',
+  'platform/database/page.ts#decodeCursor': 'properties',
+  'platform/egress/address-rules.ts#canonicalAddress': 'examples',
+  'platform/egress/address-rules.ts#judgeAddress': 'examples',
+  'platform/egress/header-rules.ts#checkCustomHeaders': 'examples',
+  'platform/egress/url-rules.ts#checkReceiverUrl': 'examples',
+  'platform/http/client-address.ts#createAddressReader': 'examples',
+  'platform/http/etag.ts#matchesEtag': 'through its callers',
+  'platform/http/form.ts#parseForm': 'properties',
+  'platform/http/idempotency.ts#keepAnswers': 'through its callers',
+  'platform/http/negotiate.ts#chooseProblemType': 'examples',
+  'platform/http/parser-errors.ts#answerParserErrors': 'through its callers',
+  'platform/http/request-id.ts#requestIdOf': 'through its callers',
+  'platform/http/strict-json.ts#parseStrictJson': 'properties',
+  'platform/http/tenant-locator.ts#createTenantLocator': 'examples',
+  'platform/scope-hash.ts#parseScope': 'properties',
+  'platform/temporal/names.ts#parseDeliveryWorkflowId': 'examples',
+  'platform/timestamp.ts#parseTimestamp': 'properties',
+  'platform/tracing/tracer.ts#createTracer': 'properties',
+  'sdk/verify-delivery.ts#readEnvelope': 'through its callers',
+  'webhooks/deliveries/retry-after.ts#parseHttpDate': 'properties',
+  'webhooks/deliveries/retry-after.ts#parseRetryAfter': 'properties',
+  'webhooks/endpoints/host-hold.ts#readHost': 'examples',
+  'webhooks/signing/suites.ts#parseSignature': 'properties',
+  'webhooks/subscriptions/subscription.ts#readFilters': 'examples',
+  'webhooks/subscriptions/subscription.ts#readHeaders': 'examples',
+  'webhooks/subscriptions/subscription.ts#readReceiverUrl': 'examples',
+};
+
+/** Functions whose names say that they parse, and that get nothing from outside. */
+const OTHERS: Readonly<Record<string, string>> = {
+  'app/local/private-file.ts#readPrivateFile': 'a file of the operator',
+  'platform/command-input.ts#parseInput': 'the command line of the operator',
+  'platform/egress/address-rules.ts#parseNetworks': 'a setting',
+  'platform/http/field-names.ts#readFields': 'renames members that a schema has checked',
+  'platform/http/request-body.ts#readText': 'reads bytes; test/platform/http/server.test.ts',
+  'platform/http/request-target.ts#readTarget':
+    'what Node and Koa have parsed; test/platform/http/server.test.ts',
+  'platform/scope-hash.ts#canonicalizeScopes': 'sorts what parseScope has read',
+  'platform/temporal/namespace.ts#readNamespace': 'an answer of Temporal',
+  'webhooks/deliveries/retry-schedule.ts#readRetryPolicy': 'a stored value that a schema has checked',
+  'webhooks/signing/canonical-string.ts#canonicalHead': 'writes',
+  'webhooks/signing/canonical-string.ts#canonicalString': 'writes',
+};
+
+/** Files of these roles read rows and answers, and leave texts from outside to the functions above. */
+const INSIDE = /\.(store|client|service|model|metrics|commands|check)\.ts$/;
+const PARSER = /^export (?:async )?function ((?:parse|read|decode|normalize|canonical)\w*)/gm;
+
+const named = readdirSync('src', { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts') && !INSIDE.test(file))
+  .flatMap((file) =>
+    [...readFileSync(join('src', file), 'utf8').matchAll(PARSER)].map(([, name]) => `${file}#${name}`),
+  );
+
+const tests = readdirSync('test', { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.test.ts') && !/^(fuzz\/|regular-expressions)/.test(file))
+  .map((file) => readFileSync(join('test', file), 'utf8'));
+
+function testsOf(parser: string) {
+  const name = new RegExp(`\\b${parser.split('#')[1]}\\b`);
+  const own = tests.filter((text) => name.test(text));
+  if (own.some((text) => text.includes("from 'fast-check'"))) return 'properties';
+  return own.length > 0 ? 'examples' : 'through its callers';
+}
+
+describe('the table of parsers', () => {
+  it('has every function that is named like one', () => {
+    const known = new Set([...Object.keys(PARSERS), ...Object.keys(OTHERS)]);
+    expect(
+      named.filter((parser) => !known.has(parser)),
+      'parsers without a target',
+    ).toEqual([]);
+    expect(
+      Object.keys(OTHERS).filter((parser) => !named.includes(parser)),
+      'names of nothing',
+    ).toEqual([]);
+  });
+
+  it('is that of the targets', () => {
+    expect(TARGETS.flatMap(({ parsers }) => parsers).sort()).toEqual(Object.keys(PARSERS).sort());
+  });
+
+  it.each(Object.entries(PARSERS))('%s has: %s', (parser, kind) => {
+    const [file = '', name = ''] = parser.split('#');
+    expect(readFileSync(join('src', file), 'utf8')).toMatch(
+      new RegExp(`export (async )?(function|const) ${name}\\b`),
+    );
+    expect(testsOf(parser)).toBe(kind);
+  });
+});
