@@ -7,13 +7,19 @@ import { ServiceError } from '../platform/errors/service-error.ts';
 import type { AccessRecordService } from './access-record.service.ts';
 import type { AuditFilters, AuditLogRecord } from './audit.ts';
 import * as store from './audit-reading.store.ts';
+import type { SignedCheckpoint } from './checkpoint.store.ts';
 import * as checkpoints from './checkpoint.store.ts';
-import type { Checkpoint } from './checkpoint.ts';
 import { type AuditJwk, toAuditJwk } from './checkpoint-signature.node.ts';
+import { noteKeyOf, noteOf } from './note.node.ts';
 
-export type SignedCheckpoint = Checkpoint & { readonly signature: Uint8Array };
+/** `note`: the checkpoint as a signed note; undefined where an earlier version sealed. */
+export type NotedCheckpoint = SignedCheckpoint & { readonly note: string | undefined };
 
-export type CheckpointPage = Page<SignedCheckpoint> & { readonly keys: readonly AuditJwk[] };
+/** `noteKeys`: what verifies the notes, in the form of C2SP signed-note. */
+export type CheckpointPage = Page<NotedCheckpoint> & {
+  readonly keys: readonly AuditJwk[];
+  readonly noteKeys: readonly string[];
+};
 
 /**
  * Reading of the audit log. Reads are on record too, at most once a minute for each principal and operation. Source:
@@ -64,12 +70,15 @@ export function createAuditReadingService({
         checkpoints.readKeys(database),
       ]);
       note(context, 'listAuditCheckpoints');
-      const data = found.slice(0, limit);
+      const data = found
+        .slice(0, limit)
+        .map((checkpoint) => ({ ...checkpoint, note: noteOf(checkpoint, keys.get(checkpoint.keyId)) }));
       const last = data.at(-1);
       return {
         data,
         nextCursor: found.length > limit && last !== undefined ? String(last.n) : null,
         keys: [...keys.values()].map(toAuditJwk),
+        noteKeys: [...keys.values()].map((key) => noteKeyOf(context.tenant.id, key)),
       };
     },
   };

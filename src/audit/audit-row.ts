@@ -1,5 +1,5 @@
 // Encodes a row of the audit log as canonical bytes, which are hashed. Rows that differ in any field have different
-// bytes. The encoding of version 1 stays as it is; a different encoding needs a new version number.
+// bytes. An encoding stays as it is; a different one needs a new version number.
 
 export const ROW_FIELDS = [
   'id',
@@ -29,7 +29,14 @@ type Field = (typeof ROW_FIELDS)[number];
 export type AuditRow = Readonly<Record<Exclude<Field, 'id' | 'tenant_id' | 'xid'>, string | null>> &
   Readonly<Record<'id' | 'tenant_id' | 'xid', string>>;
 
-const VERSION = 1;
+/** What an encoding holds. Version 2 lacks the transaction id, which would tell a tenant how active the others are. */
+const ENCODINGS = [
+  { version: 1, fields: ROW_FIELDS },
+  { version: 2, fields: ROW_FIELDS.filter((field) => field !== 'xid') },
+] as const;
+
+type Encoding = (typeof ENCODINGS)[number];
+
 const ABSENT = 0;
 const PRESENT = 1;
 const HEADER = 5;
@@ -51,17 +58,20 @@ export function toAuditRow(fields: readonly (string | null)[]): AuditRow {
 }
 
 /**
- * Returns the canonical bytes: one byte for the version, then the fields of `ROW_FIELDS`. A null field is the byte
- * `00`. Any other field is the byte `01`, the length of its UTF-8 (4 bytes, big-endian), and its UTF-8.
+ * Returns the canonical bytes: one byte for the version, then the fields of `ROW_FIELDS`, in version 2 without `xid`. A
+ * null field is the byte `00`. Any other field is the byte `01`, the length of its UTF-8 (4 bytes, big-endian), and its
+ * UTF-8.
+ * @param version 1 for the rows in checkpoints of earlier versions, which have no growing tree
  */
-export function encodeAuditRow(row: AuditRow): Uint8Array {
-  return encodeAscii(row) ?? encodeAny(row);
+export function encodeAuditRow(row: AuditRow, version: 1 | 2): Uint8Array {
+  const encoding = ENCODINGS[version - 1] ?? ENCODINGS[1];
+  return encodeAscii(row, encoding) ?? encodeAny(row, encoding);
 }
 
 /** Encodes a row of ASCII characters by one call of the encoder. @returns undefined for any other row */
-function encodeAscii(row: AuditRow): Uint8Array | undefined {
+function encodeAscii(row: AuditRow, { version, fields }: Encoding): Uint8Array | undefined {
   let text = '\0';
-  for (const field of ROW_FIELDS) {
+  for (const field of fields) {
     const value = row[field];
     text += value === null ? ABSENT_FIELD : HEADER_PLACE + value;
   }
@@ -69,9 +79,9 @@ function encodeAscii(row: AuditRow): Uint8Array | undefined {
   // A character that is not ASCII needs more bytes than UTF-16 units, and then the text does not fit.
   if (encoder.encodeInto(text, bytes).read < text.length) return undefined;
   const view = new DataView(bytes.buffer);
-  bytes[0] = VERSION;
+  bytes[0] = version;
   let end = 1;
-  for (const field of ROW_FIELDS) {
+  for (const field of fields) {
     const value = row[field];
     if (value === null) {
       end += 1;
@@ -84,14 +94,14 @@ function encodeAscii(row: AuditRow): Uint8Array | undefined {
   return bytes;
 }
 
-function encodeAny(row: AuditRow): Uint8Array {
+function encodeAny(row: AuditRow, { version, fields }: Encoding): Uint8Array {
   let most = 1;
-  for (const field of ROW_FIELDS) most += HEADER + MOST_BYTES * (row[field]?.length ?? 0);
+  for (const field of fields) most += HEADER + MOST_BYTES * (row[field]?.length ?? 0);
   const bytes = new Uint8Array(most);
   const view = new DataView(bytes.buffer);
-  bytes[0] = VERSION;
+  bytes[0] = version;
   let end = 1;
-  for (const field of ROW_FIELDS) {
+  for (const field of fields) {
     const text = row[field];
     bytes[end] = text === null ? ABSENT : PRESENT;
     end += 1;

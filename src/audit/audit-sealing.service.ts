@@ -8,21 +8,28 @@ import { type AuditRow, encodeAuditRow } from './audit-row.ts';
 import { readBeginning } from './beginning.store.ts';
 import { isBefore } from './beginning.ts';
 import * as store from './checkpoint.store.ts';
-import { HEADLESS, type StoredCheckpoint } from './checkpoint.store.ts';
+import { HEADLESS, type LastCheckpoint, type StoredCheckpoint } from './checkpoint.store.ts';
 import {
   type Checkpoint,
   checkpointStatement,
   endOf,
   type Head,
   headStatement,
+  isSameHash,
   NOTHING_BEFORE,
   type Position,
   type Seal,
   sealedForm,
   sealStatement,
 } from './checkpoint.ts';
-import { createCheckpointSigner, faultOfHead, hashText, sha256 } from './checkpoint-signature.node.ts';
-import { createMerkleTree, hashLeaf } from './merkle.ts';
+import {
+  createCheckpointSigner,
+  faultOfHead,
+  hashList,
+  hashText,
+  sha256,
+} from './checkpoint-signature.node.ts';
+import { createMerkleTree, hashLeaf, joinRoots, splitHashes, type TreeState } from './merkle.ts';
 
 export type SealReport = { readonly seals: number; readonly checkpoints: number; readonly rows: number };
 
@@ -31,7 +38,6 @@ const SEAL_ROWS = 10_000;
 const PAGE_ROWS = 1_000;
 
 type Share = {
-  readonly tree: ReturnType<typeof createMerkleTree>;
   readonly rowIds: string[];
   readonly leaves: Uint8Array[];
   readonly first: Position;
@@ -138,22 +144,25 @@ export function createAuditSealer({
     return checkpoints.map((checkpoint) => ({
       tenantId: checkpoint.tenantId,
       n: checkpoint.n,
-      hash: hashText(sealedForm(checkpoint)),
+      hash: hashText(sealedForm(checkpoint, hashList(checkpoint))),
     }));
   }
 
   function continueChain(
     tenantId: string,
-    { tree, rowIds, leaves, first, last }: Share,
-    previous: Checkpoint | undefined,
+    { rowIds, leaves, first, last }: Share,
+    previous: LastCheckpoint | undefined,
     { seal, sealedAt }: Pick<Checkpoint, 'seal' | 'sealedAt'>,
   ): StoredCheckpoint {
+    const tree = createMerkleTree(sha256, treeOf(previous));
+    for (const leaf of leaves) tree.add(leaf);
     const checkpoint: Checkpoint = {
       tenantId,
       n: (previous?.n ?? 0) + 1,
       seal,
       count: rowIds.length,
       total: (previous?.total ?? 0) + rowIds.length,
+      treeSize: tree.size(),
       root: tree.root(),
       previous: previous === undefined ? NOTHING_BEFORE : hashText(checkpointStatement(previous)),
       first,
@@ -161,8 +170,14 @@ export function createAuditSealer({
       sealedAt,
       keyId: signer.keyId,
     };
-    const signature = signer.sign(checkpointStatement(checkpoint));
-    return { ...checkpoint, signature, rowIds, leaves: Buffer.concat(leaves) };
+    return {
+      ...checkpoint,
+      signature: signer.sign(checkpointStatement(checkpoint)),
+      rowIds,
+      leaves: Buffer.concat(leaves),
+      peaks: Buffer.concat(tree.peaks()),
+      nodes: Buffer.concat(tree.kept()),
+    };
   }
 
   async function run(signal?: AbortSignal): Promise<SealReport | undefined> {
@@ -185,6 +200,18 @@ export function createAuditSealer({
   };
 }
 
+/**
+ * Returns the tree that goes on. A tenant's first tree begins empty, also behind checkpoints of an earlier version.
+ * @throws Error when the stored peaks are not those of the tree that was signed
+ */
+function treeOf(previous: LastCheckpoint | undefined): TreeState | undefined {
+  if (previous === undefined || previous.treeSize === null) return undefined;
+  const peaks = previous.peaks ?? new Uint8Array();
+  if (!isSameHash(joinRoots(sha256, splitHashes(peaks)), previous.root))
+    throw new Error(`the tree of the tenant ${previous.tenantId} was changed: nothing more is sealed`);
+  return { size: previous.treeSize, peaks };
+}
+
 /** Returns a check of the rows of the first seal: none is older than the log. */
 async function refuseOlder(unit: Transaction): Promise<(row: AuditRow) => void> {
   const signed = (await readBeginning(unit))?.signed;
@@ -200,12 +227,10 @@ function addRow(shares: Map<string, Share>, row: AuditRow): void {
   const place = { xid: row.xid, id: row.id };
   let share = shares.get(row.tenant_id);
   if (share === undefined) {
-    share = { tree: createMerkleTree(sha256), rowIds: [], leaves: [], first: place, last: place };
+    share = { rowIds: [], leaves: [], first: place, last: place };
     shares.set(row.tenant_id, share);
   }
-  const leaf = hashLeaf(sha256, encodeAuditRow(row));
-  share.tree.add(leaf);
   share.rowIds.push(row.id);
-  share.leaves.push(leaf);
+  share.leaves.push(hashLeaf(sha256, encodeAuditRow(row, 2)));
   share.last = place;
 }

@@ -91,9 +91,7 @@ export function createAuditVerificationService({
           checkpoints: store.checkpoints(id, reach),
           rows: store.rows(id, reach.last),
           isIncomplete: incomplete.has(id),
-          anchors: new Map(
-            anchors.filter((anchor) => anchor.tenantId === id).map((anchor) => [anchor.n, anchor]),
-          ),
+          anchors: anchors.filter((anchor) => anchor.tenantId === id),
         });
         total.tenants += 1;
         for (const part of ['checkpoints', 'rows', 'sealedLate'] as const) total[part] += counts[part];

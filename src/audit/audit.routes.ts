@@ -9,9 +9,16 @@ import {
   auditLogSchema,
   checkpointListQuery,
   checkpointListSchema,
+  consistencyProofQuery,
+  consistencyProofSchema,
+  inclusionProofQuery,
+  inclusionProofSchema,
   presentAuditLog,
   presentCheckpoints,
+  presentConsistencyProof,
+  presentInclusionProof,
 } from './audit.schemas.ts';
+import type { AuditProofService } from './audit-proof.service.ts';
 import type { AuditReadingService } from './audit-reading.service.ts';
 
 const COMMON = {
@@ -20,7 +27,13 @@ const COMMON = {
   scope: 'audit:read',
 } as const;
 
-export function createAuditRoutes({ auditLogs }: { auditLogs: AuditReadingService }): Route[] {
+export function createAuditRoutes({
+  auditLogs,
+  auditProofs,
+}: {
+  auditLogs: AuditReadingService;
+  auditProofs: AuditProofService;
+}): Route[] {
   return defineRoutes(COMMON, [
     {
       method: 'GET',
@@ -41,6 +54,31 @@ export function createAuditRoutes({ auditLogs }: { auditLogs: AuditReadingServic
       responses: { 200: { description: 'A page of checkpoints', schema: checkpointListSchema } },
       handler: async ({ context, query }) =>
         ok(presentCheckpoints(await auditLogs.listCheckpoints(context, query))),
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/audit-logs/consistency-proof',
+      operationId: 'getAuditConsistencyProof',
+      summary: 'Prove that the log of an earlier checkpoint is the beginning of a later one',
+      request: { query: consistencyProofQuery },
+      responses: { 200: { description: 'The proof', schema: consistencyProofSchema } },
+      errors: ['not_found'],
+      handler: async ({ context, query }) =>
+        ok(presentConsistencyProof(await auditProofs.proveConsistency(context, query))),
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/audit-logs/:id/inclusion-proof',
+      operationId: 'getAuditInclusionProof',
+      summary: 'Prove that a line is in the log of a checkpoint',
+      request: { params: auditLogParams, query: inclusionProofQuery },
+      responses: { 200: { description: 'The proof', schema: inclusionProofSchema } },
+      handler: async ({ context, params, query }) =>
+        ok(
+          presentInclusionProof(
+            await auditProofs.proveInclusion(context, { id: params.id, size: query.tree_size }),
+          ),
+        ),
     },
     {
       method: 'GET',

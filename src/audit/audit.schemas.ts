@@ -1,11 +1,12 @@
 // Schemas of the audit log and its checkpoints in requests and answers.
 import { z } from 'zod';
-import { encodeBase64Url } from '../platform/crypto/base64.ts';
+import { encodeBase64, encodeBase64Url } from '../platform/crypto/base64.ts';
 import { pageSchema } from '../platform/http/answers.ts';
 import { moment, pageParameters } from '../platform/http/field-schemas.ts';
 import { present } from '../platform/http/present.ts';
 import { ACTOR_KINDS, type AuditLogRecord } from './audit.ts';
-import type { CheckpointPage, SignedCheckpoint } from './audit-reading.service.ts';
+import type { ConsistencyProof, InclusionProof } from './audit-proof.service.ts';
+import type { CheckpointPage, NotedCheckpoint } from './audit-reading.service.ts';
 import { checkpointStatement } from './checkpoint.ts';
 
 const OUTCOMES = ['success', 'failure'] as const;
@@ -67,7 +68,15 @@ const checkpointSchema = z
     number: z.int().min(1).meta({ description: "Number in the tenant's chain, from 1, without gaps." }),
     count: z.int().min(1).meta({ description: 'Rows in it.' }),
     total: z.int().min(1).meta({ description: "Rows in it and in all before it: of the tenant's log." }),
-    root: z.string().meta({ description: 'Merkle tree hash of its rows (RFC 9162), hexadecimal.' }),
+    tree_size: z
+      .int()
+      .min(1)
+      .nullable()
+      .meta({ description: 'Leaves of the tree; null where an earlier version sealed.' }),
+    root: z.string().meta({
+      description:
+        "Root of the tenant's tree (RFC 6962), hexadecimal; without a tree size, of its rows only.",
+    }),
     previous: z
       .string()
       .meta({ description: 'SHA-256 of the statement before, hexadecimal; zeros in the first.' }),
@@ -77,6 +86,10 @@ const checkpointSchema = z
     key_id: z.string(),
     statement: z.string().meta({ description: 'The text that is signed.' }),
     signature: z.string().meta({ description: "Ed25519 over the statement's UTF-8, base64url." }),
+    note: z
+      .string()
+      .nullable()
+      .meta({ description: 'Statement and signature as a C2SP tlog-checkpoint; null without a tree size.' }),
   })
   .meta({ id: 'AuditCheckpoint' });
 
@@ -96,8 +109,54 @@ export const checkpointListSchema = z
         }),
       )
       .meta({ description: 'Public keys that have signed checkpoints (RFC 8037).' }),
+    note_keys: z
+      .array(z.string())
+      .meta({ description: 'The same keys as they verify notes (C2SP signed-note): name, id, key.' }),
   })
   .meta({ id: 'AuditCheckpointList' });
+
+const treeSize = z
+  .string()
+  .regex(/^[1-9]\d{0,14}$/, 'is not a tree size')
+  .transform(Number);
+
+const hashes = z
+  .array(z.string())
+  .meta({ description: 'SHA-256 hashes of the proof (RFC 6962, section 2.1), base64, in their order.' });
+
+export const inclusionProofQuery = z.object({
+  tree_size: treeSize.optional().meta({ description: 'That of a checkpoint; absent for the newest.' }),
+});
+
+export const inclusionProofSchema = z
+  .object({
+    index: z.int().min(0).meta({ description: 'Number of the leaf, from 0.' }),
+    tree_size: z.int().min(1),
+    entry: z
+      .string()
+      .meta({ description: 'The bytes that the leaf is the hash of, base64: docs/audit-log.md.' }),
+    leaf_hash: z.string().meta({ description: 'SHA-256 of a zero byte and the entry, base64.' }),
+    hashes,
+    note: z.string().meta({ description: 'The checkpoint of the tree: a C2SP tlog-checkpoint.' }),
+    proof: z.string().meta({ description: 'Index, hashes and note as one C2SP tlog-proof.' }),
+  })
+  .meta({ id: 'AuditInclusionProof' });
+
+export const consistencyProofQuery = z.object({
+  from: treeSize.meta({ description: 'Size of the tree that was seen earlier.' }),
+  to: treeSize.optional().meta({
+    description: 'Size of the later tree, that of a checkpoint; absent for the newest.',
+  }),
+});
+
+export const consistencyProofSchema = z
+  .object({
+    from: z.int().min(1),
+    to: z.int().min(1),
+    hashes,
+    note: z.string().meta({ description: 'The checkpoint of the later tree: a C2SP tlog-checkpoint.' }),
+  })
+  .meta({ id: 'AuditConsistencyProof' });
 
 /** Converts a row of the log to its JSON answer. */
 export function presentAuditLog(record: AuditLogRecord) {
@@ -110,7 +169,7 @@ export function presentAuditLog(record: AuditLogRecord) {
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
-function presentCheckpoint(checkpoint: SignedCheckpoint) {
+function presentCheckpoint(checkpoint: NotedCheckpoint) {
   return present(checkpointSchema, checkpoint, {
     number: checkpoint.n,
     root: hex(checkpoint.root),
@@ -119,10 +178,28 @@ function presentCheckpoint(checkpoint: SignedCheckpoint) {
     last_id: checkpoint.last.id,
     statement: checkpointStatement(checkpoint),
     signature: encodeBase64Url(checkpoint.signature),
+    note: checkpoint.note ?? null,
   });
 }
 
 /** Converts a page of checkpoints, and the keys that verify them, to the JSON answer. */
 export function presentCheckpoints(found: CheckpointPage) {
   return present(checkpointListSchema, found, { data: found.data.map(presentCheckpoint) });
+}
+
+/** Converts a proof to its JSON answer. */
+export function presentInclusionProof(found: InclusionProof) {
+  const path = found.hashes.map(encodeBase64);
+  const lines = ['c2sp.org/tlog-proof@v1', `index ${found.index}`, ...path];
+  return present(inclusionProofSchema, found, {
+    entry: encodeBase64(found.entry),
+    leaf_hash: encodeBase64(found.leafHash),
+    hashes: path,
+    proof: `${lines.join('\n')}\n\n${found.note}`,
+  });
+}
+
+/** Converts a proof to its JSON answer. */
+export function presentConsistencyProof(found: ConsistencyProof) {
+  return present(consistencyProofSchema, found, { hashes: found.hashes.map(encodeBase64) });
 }

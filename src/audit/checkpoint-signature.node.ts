@@ -19,6 +19,15 @@ export const sha256: Digest = (bytes) => Buffer.from(hash('sha256', bytes, 'hex'
 
 export const hashText = (text: string): Uint8Array => Buffer.from(hash('sha256', text, 'hex'), 'hex');
 
+/** Hashes the list of a checkpoint's rows, for its `sealedForm`. */
+export const hashList = ({
+  rowIds,
+  leaves,
+}: {
+  readonly rowIds: readonly string[];
+  readonly leaves: Uint8Array;
+}): Uint8Array[] => [hashText(rowIds.join('\n')), sha256(leaves)];
+
 /** A public key as a JWK (RFC 8037); `kid` is its RFC 7638 thumbprint. */
 export type AuditJwk = {
   readonly kty: 'OKP';

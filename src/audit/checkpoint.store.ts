@@ -7,12 +7,21 @@ import type { Checkpoint, Head, Position, Seal, Signature } from './checkpoint.t
 /** Key of the advisory lock that the sealing process holds. The number is arbitrary. */
 const LOCK = 6_640_093;
 
-/** A checkpoint with the ids of its rows, in order, and the leaf hashes of the rows, 32 bytes each. */
+/**
+ * A checkpoint with the ids of its rows, in order, and the leaf hashes of the rows, 32 bytes each. `peaks`: roots of the
+ * tree's complete subtrees. `nodes`: the kept roots that its rows completed. Both are null where an earlier version
+ * sealed.
+ */
 export type StoredCheckpoint = Checkpoint & {
   readonly signature: Uint8Array;
   readonly rowIds: readonly string[];
   readonly leaves: Uint8Array;
+  readonly peaks: Uint8Array | null;
+  readonly nodes: Uint8Array | null;
 };
+
+/** The last checkpoint of a tenant, with what the next one needs. */
+export type LastCheckpoint = Checkpoint & Pick<StoredCheckpoint, 'peaks'>;
 
 export type StoredSeal = Seal & { readonly signature: Uint8Array };
 
@@ -55,23 +64,23 @@ const FINISHED_ROWS = `
 SELECT ${ROW} FROM audit_log WHERE (xid, id) > ($1::xid8, $2::uuid) AND ${HORIZON} ORDER BY xid, id LIMIT $3`;
 
 export const CHECKPOINT_COLUMNS = `
-c.tenant_id AS "tenantId", c.n, c.seal, c.count, c.total, c.root, c.previous, c.first_xid AS "first.xid", c.first_id AS "first.id",
+c.tenant_id AS "tenantId", c.n, c.seal, c.count, c.total, c.tree_size AS "treeSize", c.root, c.previous, c.first_xid AS "first.xid", c.first_id AS "first.id",
 c.last_xid AS "last.xid", c.last_id AS "last.id", ${milliseconds('c.sealed_at')} AS "sealedAt", c.key_id AS "keyId", c.signature`;
 
 const LAST_CHECKPOINTS = `
-SELECT ${CHECKPOINT_COLUMNS} FROM unnest($1::uuid[]) AS t(tenant_id)
+SELECT ${CHECKPOINT_COLUMNS}, c.peaks FROM unnest($1::uuid[]) AS t(tenant_id)
 CROSS JOIN LATERAL (SELECT * FROM audit_checkpoints WHERE tenant_id = t.tenant_id ORDER BY n DESC LIMIT 1) AS c`;
 
 // The rows are sent as JSON, so one statement inserts the checkpoints of all tenants. Bytes are hexadecimal in the
 // JSON.
 const INSERT_CHECKPOINTS = `
-INSERT INTO audit_checkpoints (tenant_id, n, seal, count, total, root, previous, first_xid, first_id, last_xid, last_id,
-  sealed_at, key_id, signature, row_ids, leaves)
-SELECT tenant_id, n, seal, count, total, root, previous, first_xid::xid8, first_id, last_xid::xid8, last_id,
-  sealed_at, key_id, signature, row_ids, leaves
-FROM jsonb_to_recordset($1::jsonb) AS c(tenant_id uuid, n bigint, seal bigint, count int, total bigint, root bytea,
-  previous bytea, first_xid text, first_id uuid, last_xid text, last_id uuid, sealed_at timestamptz, key_id text,
-  signature bytea, row_ids uuid[], leaves bytea)`;
+INSERT INTO audit_checkpoints (tenant_id, n, seal, count, total, tree_size, root, previous, first_xid, first_id, last_xid,
+  last_id, sealed_at, key_id, signature, row_ids, leaves, peaks, nodes)
+SELECT tenant_id, n, seal, count, total, tree_size, root, previous, first_xid::xid8, first_id, last_xid::xid8, last_id,
+  sealed_at, key_id, signature, row_ids, leaves, peaks, nodes
+FROM jsonb_to_recordset($1::jsonb) AS c(tenant_id uuid, n bigint, seal bigint, count int, total bigint, tree_size bigint,
+  root bytea, previous bytea, first_xid text, first_id uuid, last_xid text, last_id uuid, sealed_at timestamptz, key_id text,
+  signature bytea, row_ids uuid[], leaves bytea, peaks bytea, nodes bytea)`;
 
 const INSERT_SEAL = `
 INSERT INTO audit_seals (n, previous, count, last_xid, last_id, tenants, numbers, hashes, sealed_at, key_id, signature)
@@ -82,7 +91,7 @@ export const HEADLESS = 'the head of the audit log is missing: nothing more is s
 const GONE_BACK =
   'transaction ids have gone back behind the sealed audit log (was it restored into another cluster?): nothing more is sealed';
 
-type SignedCheckpoint = Checkpoint & { readonly signature: Uint8Array };
+export type SignedCheckpoint = Checkpoint & { readonly signature: Uint8Array };
 
 /**
  * Returns whether the sealer has to do something: there are unsealed rows, or another key has signed the head. Reads one
@@ -134,8 +143,9 @@ export async function listFinishedRows(
 export async function listLastCheckpoints(
   queryable: Queryable,
   tenantIds: readonly string[],
-): Promise<Checkpoint[]> {
-  return (await queryable.query(LAST_CHECKPOINTS, [tenantIds])).rows.map((row) => toCheckpoint(row));
+): Promise<LastCheckpoint[]> {
+  const { rows } = await queryable.query(LAST_CHECKPOINTS, [tenantIds]);
+  return rows.map((row) => toCheckpoint<LastCheckpoint>(row));
 }
 
 export async function insertCheckpoints(
@@ -210,6 +220,7 @@ const toInsert = (checkpoint: StoredCheckpoint) => ({
   seal: checkpoint.seal,
   count: checkpoint.count,
   total: checkpoint.total,
+  tree_size: checkpoint.treeSize,
   root: hex(checkpoint.root),
   previous: hex(checkpoint.previous),
   first_xid: checkpoint.first.xid,
@@ -221,6 +232,8 @@ const toInsert = (checkpoint: StoredCheckpoint) => ({
   signature: hex(checkpoint.signature),
   row_ids: checkpoint.rowIds,
   leaves: hex(checkpoint.leaves),
+  peaks: checkpoint.peaks === null ? null : hex(checkpoint.peaks),
+  nodes: checkpoint.nodes === null ? null : hex(checkpoint.nodes),
 });
 
 /** Converts decimal milliseconds to RFC 3339. A value outside the calendar is returned unchanged. */

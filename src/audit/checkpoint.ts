@@ -1,4 +1,5 @@
 // Checkpoints, seals and the head, and the exact texts that are hashed and signed for them.
+import { encodeBase64 } from '../platform/crypto/base64.ts';
 
 /** A position in the order of sealing: transaction id (decimal), then row id. */
 export type Position = { readonly xid: string; readonly id: string };
@@ -12,6 +13,9 @@ export type Checkpoint = {
   /** `count`: rows in this checkpoint. `total`: rows in all checkpoints of the tenant up to this one. */
   readonly count: number;
   readonly total: number;
+  /** Leaves of the tenant's tree, the rows of this checkpoint included; null where an earlier version sealed. */
+  readonly treeSize: number | null;
+  /** Root of the tenant's tree; where an earlier version sealed, of a tree of this checkpoint's rows. */
   readonly root: Uint8Array;
   /** SHA-256 of the previous checkpoint's signed text (`checkpointStatement`); zeros for the first checkpoint. */
   readonly previous: Uint8Array;
@@ -56,31 +60,35 @@ const hex = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16)
 const place = ({ xid, id }: Position) => `${xid}/${id}`;
 const lines = (...parts: (string | number)[]) => parts.join('\n');
 
-/** Builds the text that is signed for a tenant. The text reveals nothing about other tenants. */
+/** The name of a tenant's tree, and of the key that signs it, in notes (C2SP tlog-checkpoint). */
+export const originOf = (tenantId: string): string => `countersign/audit/${tenantId}`;
+
+/**
+ * Builds the text that is signed for a tenant: the text of a C2SP tlog-checkpoint. The text reveals nothing about other
+ * tenants.
+ */
 export function checkpointStatement(checkpoint: Checkpoint): string {
-  const { tenantId, n, count, total, root, previous, first, last, sealedAt, keyId } = checkpoint;
-  return lines(
-    'SERVICE-AUDIT-CHECKPOINT-V1',
-    tenantId,
-    n,
-    count,
-    total,
-    hex(root),
-    hex(previous),
-    first.id,
-    last.id,
-    sealedAt,
-    keyId,
-  );
+  const { tenantId, treeSize, root } = checkpoint;
+  if (treeSize === null) return lines('SERVICE-AUDIT-CHECKPOINT-V1', ...describe(checkpoint));
+  return `${lines(originOf(tenantId), treeSize, encodeBase64(root))}\n`;
 }
 
 /**
- * Builds the text whose hash is in the seal: the signed text, the number of the seal, and the transaction ids. Tenants
- * do not receive the transaction ids, because they reveal how active other tenants are.
+ * Builds the text whose hash is in the seal: all of the checkpoint, the number of the seal, and the transaction ids.
+ * Tenants do not receive the transaction ids, because they reveal how active other tenants are.
+ * @param list hashes of the ids and of the leaves of its rows
  */
-export function sealedForm(checkpoint: Checkpoint): string {
-  const { seal, first, last } = checkpoint;
-  return lines(checkpointStatement(checkpoint), seal, first.xid, last.xid);
+export function sealedForm(checkpoint: Checkpoint, list: readonly Uint8Array[]): string {
+  const { seal, first, last, treeSize } = checkpoint;
+  const signed = checkpointStatement(checkpoint);
+  if (treeSize === null) return lines(signed, seal, first.xid, last.xid);
+  const parts = [...describe(checkpoint), treeSize, ...list.map(hex), seal, first.xid, last.xid];
+  return lines('SERVICE-AUDIT-CHECKPOINT-V2', ...parts);
+}
+
+function describe(checkpoint: Checkpoint): (string | number)[] {
+  const { tenantId, n, count, total, root, previous, first, last, sealedAt, keyId } = checkpoint;
+  return [tenantId, n, count, total, hex(root), hex(previous), first.id, last.id, sealedAt, keyId];
 }
 
 /** Builds the text whose hash is the seal's hash: previous seal, number of rows, last position, and checkpoints. */

@@ -9,7 +9,14 @@ import {
   type Position,
   sealedForm,
 } from './checkpoint.ts';
-import { createMerkleTree, type Digest, hashLeaf, rootOfLeaves } from './merkle.ts';
+import {
+  createMerkleTree,
+  type Digest,
+  hashLeaf,
+  rootOfLeaves,
+  splitHashes,
+  type TreeState,
+} from './merkle.ts';
 import {
   type Anchor,
   checkChain,
@@ -17,6 +24,7 @@ import {
   createTimeCheck,
   type Finding,
   isAnchored,
+  isAnchorOf,
   isLate,
   positionOf,
 } from './verification.ts';
@@ -26,6 +34,8 @@ type ReadCheckpoint = Checkpoint & {
   readonly signature: Uint8Array;
   readonly rowIds: readonly string[];
   readonly leaves: Uint8Array;
+  readonly peaks: Uint8Array | null;
+  readonly nodes: Uint8Array | null;
   readonly sealedHash: Uint8Array | null;
 };
 
@@ -35,8 +45,8 @@ export type TenantSource = {
   readonly rows: AsyncIterator<AuditRow>;
   /** True when a checkpoint is known to be missing. Rows after the last checkpoint may have belonged to it. */
   readonly isIncomplete: boolean;
-  /** Checkpoints that were stored outside the service, by number. */
-  readonly anchors: ReadonlyMap<number, Anchor>;
+  /** Checkpoints that were stored outside the service. */
+  readonly anchors: readonly Anchor[];
 };
 
 const HASH_LENGTH = 32;
@@ -60,7 +70,13 @@ export function createTenantVerifier({
 }) {
   const encoder = new TextEncoder();
   const hashText = (text: string) => digest(encoder.encode(text));
-  const hashRow = (row: AuditRow) => hashLeaf(digest, encodeAuditRow(row));
+  const hashRow = (row: AuditRow, { treeSize }: ReadCheckpoint) =>
+    hashLeaf(digest, encodeAuditRow(row, treeSize === null ? 1 : 2));
+  const isSealed = (checkpoint: ReadCheckpoint): boolean => {
+    const { sealedHash, rowIds, leaves } = checkpoint;
+    const list = [hashText(rowIds.join('\n')), digest(leaves)];
+    return sealedHash !== null && isSameHash(sealedHash, hashText(sealedForm(checkpoint, list)));
+  };
 
   function checkCheckpoint(checkpoint: ReadCheckpoint, previous: Checkpoint | undefined): string[] {
     const { sealedHash, signature, keyId } = checkpoint;
@@ -71,18 +87,27 @@ export function createTenantVerifier({
       reasons.push('it does not continue the one before');
     if (!verifySignature(statement, { keyId, bytes: signature })) reasons.push('its signature is wrong');
     if (sealedHash === null) reasons.push('its seal does not name it');
-    else if (!isSameHash(sealedHash, hashText(sealedForm(checkpoint))))
-      reasons.push('its seal holds another hash');
+    else if (!isSealed(checkpoint)) reasons.push('its seal holds another hash');
     return reasons;
   }
 
   /** Returns whether the list of leaves is the sealed one. Only a sealed list shows which row was changed. */
-  function isListSealed({ root, count, rowIds, leaves }: ReadCheckpoint): boolean {
-    return (
-      rowIds.length === count &&
-      leaves.length === count * HASH_LENGTH &&
-      isSameHash(rootOfLeaves(digest, leaves), root)
-    );
+  function isListSealed(checkpoint: ReadCheckpoint): boolean {
+    const { treeSize, root, count, rowIds, leaves } = checkpoint;
+    if (rowIds.length !== count || leaves.length !== count * HASH_LENGTH) return false;
+    return treeSize === null ? isSameHash(rootOfLeaves(digest, leaves), root) : isSealed(checkpoint);
+  }
+
+  /** Returns whether a checkpoint's part of the tenant's tree follows from the tree before and its leaves. */
+  function isTreeGrown(
+    { leaves, root, peaks, nodes }: ReadCheckpoint,
+    before: TreeState | undefined,
+  ): boolean {
+    const tree = createMerkleTree(digest, before);
+    for (const leaf of splitHashes(leaves)) tree.add(leaf);
+    const isSame = (stored: Uint8Array | null, hashes: readonly Uint8Array[]) =>
+      stored !== null && isSameHash(stored, joinBytes(hashes));
+    return isSameHash(tree.root(), root) && isSame(peaks, tree.peaks()) && isSame(nodes, tree.kept());
   }
 
   /** Reads the rows up to a position. @param inclusive whether a row at exactly this position is read */
@@ -107,8 +132,9 @@ export function createTenantVerifier({
       const rows: Rows = await createLookahead(source);
       const times = createTimeCheck();
       const counts = { checkpoints: 0, rows: 0, sealedLate: 0 };
-      let previous: Checkpoint | undefined;
+      let previous: ReadCheckpoint | undefined;
       let reached = 0;
+      const left = new Set(anchors);
 
       const add = (row: AuditRow) =>
         report({ kind: 'row_added', tenantId, rowId: row.id, detail: 'was never sealed' });
@@ -116,23 +142,27 @@ export function createTenantVerifier({
       async function verifyRows(checkpoint: ReadCheckpoint): Promise<void> {
         const { n, seal, root, rowIds, leaves, last, sealedAt } = checkpoint;
         const finding = { tenantId, checkpoint: n };
+        const before = treeBefore(checkpoint, previous);
         if (!isListSealed(checkpoint)) {
           report({
             ...finding,
             kind: 'checkpoint_changed',
             detail: 'its list of rows is not what was sealed',
           });
-          const tree = createMerkleTree(digest);
-          counts.rows += await take(rows, last, true, (row) => tree.add(hashRow(row)));
-          if (!isSameHash(tree.root(), root))
+          const tree = createMerkleTree(digest, before);
+          counts.rows += await take(rows, last, true, (row) => tree.add(hashRow(row, checkpoint)));
+          if (before !== undefined && !isSameHash(tree.root(), root))
             report({ ...finding, kind: 'rows_differ', detail: 'its rows are not what was sealed' });
           return;
         }
+        if (checkpoint.treeSize !== null && before !== undefined && !isTreeGrown(checkpoint, before))
+          report({ ...finding, kind: 'checkpoint_changed', detail: 'its tree is not that of its rows' });
         // A log that was begun anew has its first seal long after its rows.
         const isSuspect = (row: AuditRow) =>
           seal === 1 && isLate(row, sealedAt) && !isOfEarlierVersion(positionOf(row));
         let suspects = 0;
         const expected = new Map(rowIds.map((id, index) => [id, index * HASH_LENGTH]));
+        const found: { readonly start: number; readonly rowId: string }[] = [];
         counts.rows += await take(rows, last, true, (row) => {
           const start = expected.get(row.id);
           if (start === undefined) {
@@ -140,7 +170,8 @@ export function createTenantVerifier({
             return;
           }
           expected.delete(row.id);
-          if (!isSameHash(hashRow(row), leaves.subarray(start, start + HASH_LENGTH)))
+          found.push({ start, rowId: row.id });
+          if (!isSameHash(hashRow(row, checkpoint), leaves.subarray(start, start + HASH_LENGTH)))
             return report({
               ...finding,
               kind: 'row_changed',
@@ -152,6 +183,13 @@ export function createTenantVerifier({
           if (wrong !== undefined)
             report({ ...finding, kind: 'row_back_dated', rowId: row.id, detail: wrong });
         });
+        for (const rowId of listDisplaced(found))
+          report({
+            ...finding,
+            kind: 'row_changed',
+            rowId,
+            detail: 'is not at the place where it was sealed',
+          });
         if (suspects > 0)
           report({
             ...finding,
@@ -186,16 +224,28 @@ export function createTenantVerifier({
         const reasons = checkCheckpoint(checkpoint, previous);
         if (reasons.length > 0)
           report({ kind: 'checkpoint_changed', tenantId, checkpoint: n, detail: reasons.join('; ') });
-        const anchor = anchors.get(n);
-        if (anchor !== undefined && !isAnchored(anchor, checkpoint))
-          report({ kind: 'anchor_differs', tenantId, checkpoint: n, detail: 'is not the one that was kept' });
+        for (const anchor of left)
+          if (isAnchorOf(anchor, checkpoint)) {
+            left.delete(anchor);
+            if (!isAnchored(anchor, checkpoint))
+              report({
+                kind: 'anchor_differs',
+                tenantId,
+                checkpoint: n,
+                detail: 'is not the one that was kept',
+              });
+          }
         await verifyRows(checkpoint);
         previous = checkpoint;
         reached = n;
       }
-      for (const n of anchors.keys())
-        if (n > reached)
-          report({ kind: 'anchor_differs', tenantId, checkpoint: n, detail: 'was kept, and is gone' });
+      for (const { number, treeSize } of left)
+        report({
+          kind: 'anchor_differs',
+          tenantId,
+          checkpoint: number ?? undefined,
+          detail: `${treeSize === null ? 'was kept' : `a tree of ${treeSize} rows was kept`}, and is gone`,
+        });
       // The head is after the tenant's last checkpoint, so any row between the two was inserted after sealing.
       const end = previous?.last;
       let behind = 0;
@@ -218,3 +268,29 @@ export function createTenantVerifier({
 }
 
 type Rows = Awaited<ReturnType<typeof createLookahead<AuditRow>>>;
+
+/**
+ * Returns the tree that a checkpoint goes on with, or undefined when the checkpoint before it is missing. Peaks that do
+ * not belong to the signed root are another finding, of the checkpoint before.
+ */
+function treeBefore(
+  { n, treeSize }: ReadCheckpoint,
+  previous: ReadCheckpoint | undefined,
+): TreeState | undefined {
+  if (treeSize !== null && n > 1 && previous === undefined) return undefined;
+  if (treeSize === null || previous === undefined || previous.treeSize === null)
+    return { size: 0, peaks: new Uint8Array() };
+  return { size: previous.treeSize, peaks: previous.peaks ?? new Uint8Array() };
+}
+
+/** Lists the rows that do not come in the order in which they were sealed. */
+function listDisplaced(found: readonly { readonly start: number; readonly rowId: string }[]): string[] {
+  const sealed = found.map(({ start }) => start).sort((a, b) => a - b);
+  return found.filter(({ start }, index) => start !== sealed[index]).map(({ rowId }) => rowId);
+}
+
+function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.length * HASH_LENGTH);
+  for (const [index, part] of parts.entries()) whole.set(part, index * HASH_LENGTH);
+  return whole;
+}

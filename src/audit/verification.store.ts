@@ -29,7 +29,7 @@ WHERE tenant_id = $1 AND (xid, id) > ($2::xid8, $3::uuid) AND (xid, id) <= ($4::
 ORDER BY xid, id LIMIT ${PAGE.rows}`;
 
 const CHECKPOINTS = `
-SELECT ${CHECKPOINT_COLUMNS}, c.row_ids AS "rowIds", c.leaves, (
+SELECT ${CHECKPOINT_COLUMNS}, c.row_ids AS "rowIds", c.leaves, c.peaks, c.nodes, (
   SELECT s.hashes[array_position(s.tenants, c.tenant_id)] FROM audit_seals s WHERE s.n = c.seal
 ) AS "sealedHash"
 FROM audit_checkpoints c WHERE c.tenant_id = $1 AND c.n > $2 AND c.seal <= $3 ORDER BY c.n LIMIT ${PAGE.lists}`;

@@ -4,6 +4,7 @@ import type { Readings } from '../platform/metrics/reading.ts';
 import type { Platform } from '../platform/platform.ts';
 import { type AccessRecordService, createAccessRecordService } from './access-record.service.ts';
 import { createAuditRoutes } from './audit.routes.ts';
+import { createAuditProofService } from './audit-proof.service.ts';
 import { createAuditReadingService } from './audit-reading.service.ts';
 import { createAuditSealer } from './audit-sealing.service.ts';
 import { createAuditVerificationService } from './audit-verification.service.ts';
@@ -19,7 +20,12 @@ export function wireAccessRecords({ database, log }: Platform) {
 
 /** Wires the reading of the log by tenants. */
 export function wireAudit({ database }: Platform, rooms: { accesses: Pick<AccessRecordService, 'note'> }) {
-  return { routes: createAuditRoutes({ auditLogs: createAuditReadingService({ ...rooms, database }) }) };
+  return {
+    routes: createAuditRoutes({
+      auditLogs: createAuditReadingService({ ...rooms, database }),
+      auditProofs: createAuditProofService({ ...rooms, database }),
+    }),
+  };
 }
 
 /** Wires the sealer, which runs in a worker process. */

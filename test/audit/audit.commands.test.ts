@@ -83,6 +83,13 @@ describe('audit verify', () => {
     const kept = await sealing.reading.listCheckpoints(context, { limit: 50 });
     await writeFile(anchors, JSON.stringify(presentCheckpoints(kept)));
     expect(await run('--anchors', anchors)).toMatchObject({ code: 0 });
+    const note = join(folder, 'note');
+    await writeFile(note, kept.data[0]?.note ?? '');
+    expect(await run('--anchors', note)).toMatchObject({ code: 0 });
+    await writeFile(note, (kept.data[0]?.note ?? '').replace(/\n[^\n]{44}\n/, `\n${'A'.repeat(43)}=\n`));
+    expect((await run('--anchors', note)).lines[0]).toMatch(
+      /^anchor_differs: tenant globex, checkpoint \d+: /,
+    );
     const { rows } = await test.database.query<{ id: string }>(
       'SELECT id FROM audit_log WHERE tenant_id = $1 ORDER BY xid, id LIMIT 1',
       [context.tenant.id],

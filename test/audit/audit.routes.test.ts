@@ -20,10 +20,13 @@ beforeAll(async () => {
   sealing = createSealing(test.database);
   const { tenants } = createAccounts(test.database);
   const { id } = await tenants.create({ slug: 'demo' });
-  server = await startTestServer(createAuditRoutes({ auditLogs: sealing.reading }), {
-    database: test.database,
-    tenants,
-  });
+  server = await startTestServer(
+    createAuditRoutes({ auditLogs: sealing.reading, auditProofs: sealing.proofs }),
+    {
+      database: test.database,
+      tenants,
+    },
+  );
   const tenant = await tenants.bySlug('demo');
   if (tenant === undefined) throw new Error(`no tenant ${id}`);
   const context = { tenant, requestId: 'request-1', address: '192.0.2.7' };
@@ -156,21 +159,66 @@ describe('checkpoints over HTTP', () => {
       const key = createPublicKey({ key: jwk, format: 'jwk' });
       expect(verify(null, statement, key, Buffer.from(checkpoint.signature, 'base64url'))).toBe(true);
       expect(checkpoint.previous).toBe(previous);
+      expect(checkpoint.tree_size).toBe(checkpoint.total);
       expect(checkpoint.statement.split('\n')).toEqual([
-        'SERVICE-AUDIT-CHECKPOINT-V1',
-        expect.any(String),
-        String(checkpoint.number),
-        String(checkpoint.count),
-        String(checkpoint.total),
-        checkpoint.root,
-        checkpoint.previous,
-        checkpoint.first_id,
-        checkpoint.last_id,
-        checkpoint.sealed_at,
-        checkpoint.key_id,
+        expect.stringMatching(/^countersign\/audit\/[0-9a-f-]{36}$/),
+        String(checkpoint.tree_size),
+        Buffer.from(checkpoint.root, 'hex').toString('base64'),
+        '',
       ]);
+      expect(checkpoint.note.startsWith(`${checkpoint.statement}\n\u2014 countersign/audit/`)).toBe(true);
       previous = createHash('sha256').update(statement).digest('hex');
     }
     expect((await send('/checkpoints?cursor=nonsense')).status).toBe(400);
+  });
+});
+
+describe('proofs over HTTP', () => {
+  const hash = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
+
+  it('lead from a line to the root of a checkpoint', async () => {
+    const { data } = (await send('/checkpoints')).body;
+    const [oldest, second] = [data.at(-1), data.at(-2)];
+    const { status, body } = await send(`/${oldest.first_id}/inclusion-proof?tree_size=${second.tree_size}`);
+    expect(status).toBe(200);
+    const leaf = hash(Buffer.of(0), Buffer.from(body.entry, 'base64'));
+    expect(body).toMatchObject({
+      index: 0,
+      tree_size: 2,
+      leaf_hash: leaf.toString('base64'),
+      hashes: [expect.any(String)],
+      note: second.note,
+    });
+    const root = hash(Buffer.of(1), leaf, Buffer.from(body.hashes[0], 'base64'));
+    expect(root.toString('hex')).toBe(second.root);
+    expect(body.proof).toBe(`c2sp.org/tlog-proof@v1\nindex 0\n${body.hashes[0]}\n\n${second.note}`);
+    const entry = Buffer.from(body.entry, 'base64');
+    expect(entry[0]).toBe(2);
+    expect(entry.includes(oldest.first_id)).toBe(true);
+    const { rows } = await test.database.query<{ xid: string }>(
+      'SELECT xid::text FROM audit_log WHERE id = $1',
+      [oldest.first_id],
+    );
+    const held = Buffer.concat([
+      Buffer.of(1, 0, 0, 0, rows[0]?.xid.length ?? 0),
+      Buffer.from(rows[0]?.xid ?? ''),
+    ]);
+    expect(entry.includes(held)).toBe(false);
+  });
+
+  it('are of the newest tree unless told, and of no tree that there is not', async () => {
+    const { data } = (await send('/checkpoints')).body;
+    expect((await send('/consistency-proof?from=1')).body).toMatchObject({ from: 1, to: data[0].tree_size });
+    expect((await send(`/consistency-proof?from=${data[0].tree_size}`)).body.hashes).toEqual([]);
+    for (const path of [
+      '/consistency-proof?from=999',
+      '/consistency-proof?from=1&to=999',
+      `/${data[0].first_id}/inclusion-proof?tree_size=1`,
+      `/${foreignId}/inclusion-proof`,
+    ])
+      expect((await send(path)).status, path).toBe(404);
+    for (const path of ['/consistency-proof', '/consistency-proof?from=0', '/consistency-proof?from=1&to=x'])
+      expect((await send(path)).status, path).toBe(400);
+    expect((await send('/consistency-proof?from=1', ['agents:read'])).status).toBe(403);
   });
 });

@@ -24,7 +24,7 @@ export async function sealEarlier(database: Database): Promise<void> {
   const [first, last] = [rows[0], rows.at(-1)];
   if (first === undefined || last === undefined) throw new Error('nothing to seal');
   const tenantId = first.tenant_id;
-  const leaves = Buffer.concat(rows.map((row) => hashLeaf(sha256, encodeAuditRow(row))));
+  const leaves = Buffer.concat(rows.map((row) => hashLeaf(sha256, encodeAuditRow(row, 1))));
   const root = Buffer.from(rootOfLeaves(sha256, leaves));
   const sealedAt = new Date().toISOString();
   const checkpoint = [
@@ -43,7 +43,7 @@ export async function sealEarlier(database: Database): Promise<void> {
   await database.query(
     `INSERT INTO audit_checkpoints (tenant_id, n, seal, count, total, root, previous, first_xid, first_id, last_xid, last_id,
        sealed_at, key_id, signature, row_ids, leaves)
-     VALUES ($1, 1, 1, $2, $2, $3, $4, $5::text::xid8, $6, $7::text::xid8, $8, $9, $10, $11, $12, $13)`,
+     VALUES ($1, 1, 1, $2::int, $2::int, $3, $4, $5::text::xid8, $6, $7::text::xid8, $8, $9, $10, $11, $12, $13)`,
     [
       ...[tenantId, rows.length, root, Buffer.from(ZEROS, 'hex'), first.xid, first.id, last.xid, last.id],
       ...[sealedAt, keyId, Buffer.from(sign(checkpoint)), rows.map((row) => row.id), leaves],

@@ -1,6 +1,7 @@
 // The audit log with its sealer and its verification over one database, and a superuser's hand in it.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createAuditProofService } from '../../src/audit/audit-proof.service.ts';
 import { createAuditReadingService } from '../../src/audit/audit-reading.service.ts';
 import { createAuditSealer } from '../../src/audit/audit-sealing.service.ts';
 import { createAuditVerificationService } from '../../src/audit/audit-verification.service.ts';
@@ -35,6 +36,7 @@ export function createSealing(
     sealer,
     verification,
     reading: createAuditReadingService({ database, accesses: { note: () => undefined } }),
+    proofs: createAuditProofService({ database, accesses: { note: () => undefined } }),
 
     /** Writes rows, each in a transaction of its own. */
     write: async (context: RequestContext, count = 1, data: Record<string, unknown> = {}) => {

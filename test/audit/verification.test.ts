@@ -110,6 +110,24 @@ describe('an edited row', () => {
   });
 });
 
+describe('rows that changed places', () => {
+  it('are found although each is as it was sealed', async () => {
+    const { rows } = await test.database.query<{ id: string; xid: string }>(
+      'SELECT id, xid::text FROM audit_log WHERE id = ANY($1) ORDER BY xid, id',
+      [ids.slice(0, 2)],
+    );
+    const [first, second] = rows;
+    await run(
+      ['UPDATE audit_log SET xid = $2::text::xid8 WHERE id = $1', [first?.id, second?.xid]],
+      ['UPDATE audit_log SET xid = $2::text::xid8 WHERE id = $1', [second?.id, first?.xid]],
+    );
+    const { findings } = await sealing.verify();
+    expect(findings.map(({ kind, rowId }) => [kind, rowId]).sort()).toEqual(
+      [first?.id, second?.id].map((id) => ['row_changed', id]).sort(),
+    );
+  });
+});
+
 describe('a removed row', () => {
   it.each([0, 4, 11])('is found and named: number %i', async (index) => {
     await run(['DELETE FROM audit_log WHERE id = $1', [ids[index]]]);
@@ -186,6 +204,10 @@ describe('a checkpoint', () => {
     "signature = decode(repeat('00', 64), 'hex')",
     'row_ids = row_ids[2:]',
     "previous = decode(repeat('00', 32), 'hex')",
+    'tree_size = tree_size + 1',
+    "nodes = decode(repeat('00', 32), 'hex')",
+    "nodes = ''",
+    "peaks = decode(repeat('00', 32), 'hex')",
   ])('that was edited is named: %s', async (change) => {
     await run([`UPDATE audit_checkpoints SET ${change} WHERE ${SECOND}`, [own.tenant.id]]);
     const { findings } = await sealing.verify();

@@ -102,10 +102,14 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   'event-types': async () => 'auth.token.issued',
   recoveries: (party, path) =>
     create(party, path.replace(/recoveries$/, 'recover'), { since: '2026-01-01T00:00:00Z' }, 'recovery_id'),
-  'audit-logs': async (party, path) => (await party.send('GET', path)).body.data[0].id,
+  // A line that is sealed: others have no proof.
+  'audit-logs': async (party, path) => (await party.send('GET', `${path}/checkpoints`)).body.data[0].first_id,
 };
 
 export const makeAgent = (party: Party): Promise<string> => create(party, '/api/v1/agents', newAgentBody());
+
+/** What a path needs behind it, by operationId. */
+const QUERIES: Readonly<Record<string, string>> = { getAuditConsistencyProof: '?from=1' };
 
 /** Bodies by operationId; those that name rows name the party's. */
 const BODIES: Readonly<Record<string, (party: Party, path: string) => unknown>> = {
@@ -155,7 +159,10 @@ export function collectionsOf({ path }: Pick<Route, 'path'>): string[] {
  * @param owners whose row stands in each place, outermost first; a row below somebody else's is made below one of its owner's
  * @throws Error for a collection of which nobody here knows how to make a row
  */
-export async function fillPath({ path }: Pick<Route, 'path'>, owners: readonly Party[]): Promise<string> {
+export async function fillPath(
+  { path, operationId }: Pick<Route, 'path' | 'operationId'>,
+  owners: readonly Party[],
+): Promise<string> {
   const filled: string[] = [];
   const own = new Map<Party, string[]>(owners.map((owner) => [owner, []]));
   let place = -1;
@@ -175,7 +182,7 @@ export async function fillPath({ path }: Pick<Route, 'path'>, owners: readonly P
       if (owners[place] === owner) filled.push(id);
     }
   }
-  return filled.join('/');
+  return `${filled.join('/')}${QUERIES[operationId] ?? ''}`;
 }
 
 /** Makes a row of the collection that a route lists, if it is one. @param path the route's, filled */

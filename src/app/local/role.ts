@@ -19,7 +19,8 @@ export async function runStart(config: Config, env: Environment, { json, print }
     migrate: async ({ url, service }, masterKey) => {
       await migrate(url);
       const settings = { ...config, databaseUrl: url, masterKeys: masterKeys.parse(masterKey) };
-      await beginAuditLog(settings, createLogger(config, process.stderr).child({ role: 'start' }));
+      const quiet = createLogger({ ...config, logLevel: 'warn' }, process.stderr);
+      await beginAuditLog(settings, quiet.child({ role: 'start' }));
       if (service !== undefined) await grantServiceRole(url, service);
     },
     prepare: (environment) => prepareDemoTenant(environment),

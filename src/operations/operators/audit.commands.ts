@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import type { AuditVerificationService } from '../../audit/audit-verification.service.ts';
 import type { Beginning } from '../../audit/beginning.ts';
+import { textOfNote } from '../../audit/note.node.ts';
 import { type Anchor, type Finding, parseAnchor, type VerificationReport } from '../../audit/verification.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -37,7 +38,10 @@ export function registerAuditCommands(
     .command('verify')
     .description('recompute every checkpoint of the audit log; ends with 1 when anything was changed')
     .option('--tenant <slug>', 'only this tenant')
-    .option('--anchors <file>', 'checkpoints kept elsewhere: the JSON of GET /api/v1/audit-logs/checkpoints')
+    .option(
+      '--anchors <file>',
+      'checkpoints kept elsewhere: the JSON of GET /api/v1/audit-logs/checkpoints, or one note',
+    )
     .option('--json', 'print the object only')
     .action(async (options: Options) => {
       const anchors = options.anchors === undefined ? [] : await readAnchors(options.anchors);
@@ -75,8 +79,10 @@ async function readAnchors(file: string): Promise<Anchor[]> {
   const text = await readFile(file, 'utf8').catch((error: Error) => {
     throw refuse(error.message);
   });
+  const note = parseAnchor(textOfNote(text));
+  if (note !== undefined) return [note];
   const parsed = anchorFile.safeParse(parseJson(text));
-  if (!parsed.success) throw refuse('is not the JSON of a page of checkpoints');
+  if (!parsed.success) throw refuse('is neither the JSON of a page of checkpoints nor a note');
   return parsed.data.data.map(({ statement }) => {
     const anchor = parseAnchor(statement);
     if (anchor === undefined) throw refuse('holds a statement that is none of a checkpoint');

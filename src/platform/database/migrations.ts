@@ -10,7 +10,8 @@ import { deliveries } from './migrations/0007-deliveries.ts';
 import { partitions } from './migrations/0008-partitions.ts';
 import { statistics } from './migrations/0009-statistics.ts';
 import { auditBeginning } from './migrations/0010-audit-beginning.ts';
-import { serviceRole } from './migrations/0011-service-role.ts';
+import { auditTree, auditTreeByPosition, auditTreeBySize } from './migrations/0011-audit-tree.ts';
+import { serviceRole } from './migrations/0012-service-role.ts';
 
 /** `name` is that of the file. The database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
@@ -30,5 +31,6 @@ export const BASELINE: readonly Migration[] = [
 export const MIGRATIONS: readonly Migration[] = [
   ...BASELINE,
   { name: '0010-audit-beginning', steps: [auditBeginning] },
-  { name: '0011-service-role', steps: [serviceRole] },
+  { name: '0011-audit-tree', steps: [auditTree, auditTreeBySize, auditTreeByPosition] },
+  { name: '0012-service-role', steps: [serviceRole] },
 ];
