@@ -68,7 +68,7 @@ export const isLate = (row: AuditRow, sealedAt: string): boolean =>
 export function parseAnchor(statement: string): Anchor | undefined {
   const [form = '', second, third] = statement.split('\n');
   const toCount = (text: string | undefined) =>
-    /^[1-9]\d{0,15}$/.test(text ?? '') ? Number(text) : undefined;
+    /^[1-9]\d{0,14}$/.test(text ?? '') ? Number(text) : undefined;
   if (form === 'SERVICE-AUDIT-CHECKPOINT-V1') {
     const number = toCount(third);
     if (second === undefined || number === undefined) return undefined;

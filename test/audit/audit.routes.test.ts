@@ -184,14 +184,17 @@ describe('proofs over HTTP', () => {
     const leaf = hash(Buffer.of(0), Buffer.from(body.entry, 'base64'));
     expect(body).toMatchObject({
       index: 0,
-      tree_size: 2,
+      tree_size: second.tree_size,
       leaf_hash: leaf.toString('base64'),
-      hashes: [expect.any(String)],
       note: second.note,
     });
-    const root = hash(Buffer.of(1), leaf, Buffer.from(body.hashes[0], 'base64'));
+    // Of the first line all the other subtrees are on its right.
+    const root = body.hashes.reduce(
+      (left: Buffer, right: string) => hash(Buffer.of(1), left, Buffer.from(right, 'base64')),
+      leaf,
+    );
     expect(root.toString('hex')).toBe(second.root);
-    expect(body.proof).toBe(`c2sp.org/tlog-proof@v1\nindex 0\n${body.hashes[0]}\n\n${second.note}`);
+    expect(body.proof).toBe(`c2sp.org/tlog-proof@v1\nindex 0\n${body.hashes.join('\n')}\n\n${second.note}`);
     const entry = Buffer.from(body.entry, 'base64');
     expect(entry[0]).toBe(2);
     expect(entry.includes(oldest.first_id)).toBe(true);

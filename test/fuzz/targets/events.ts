@@ -278,7 +278,7 @@ const cursors: Target = {
     if (delivery !== undefined)
       deepEqual(parseDeliveryWorkflowId(deliveryWorkflowId(delivery.id, delivery.generation)), delivery);
     const anchor = parseAnchor(text);
-    if (anchor !== undefined) ok(Number.isSafeInteger(anchor.n) && anchor.n > 0);
+    for (const n of [anchor?.number, anchor?.treeSize]) if (n != null) ok(Number.isSafeInteger(n) && n > 0);
   },
 };
 
