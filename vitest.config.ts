@@ -5,7 +5,8 @@ import { defineConfig } from 'vitest/config';
 import { countBranches } from './test/fuzz/branches.ts';
 import { LongestFirst } from './test/setup/longest-first.ts';
 
-const architecture = 'test/architecture.test.ts';
+/** What judges the sources: `npm run check` runs it. */
+const sources = ['test/architecture.test.ts', 'test/regular-expressions.test.ts'];
 
 /**
  * Whole processes of the service that are started, stopped, killed, cut off and raced, each start seconds of a processor,
@@ -52,13 +53,13 @@ export default defineConfig({
     // time, and gives up a workflow that a busy machine has stopped for five seconds. Real processes have those threads.
     env: { NODE_ENV: 'test', TZ: 'UTC', TEMPORAL_DEBUG: '1' },
     projects: [
-      { extends: true, test: { name: 'architecture', include: [architecture], maxWorkers } },
+      { extends: true, test: { name: 'architecture', include: sources, maxWorkers } },
       {
         extends: true,
         test: {
           name: 'service',
           include: ['test/**/*.test.ts'],
-          exclude: [architecture, ...long],
+          exclude: [...sources, ...long],
           globalSetup,
           maxWorkers,
         },

@@ -1,4 +1,4 @@
-// `npm run check`: format and lint, types, and the rules about imports; all of them, also when one fails. Prints a line for each.
+// `npm run check`: format and lint, types, the rules about imports, and slow regular expressions; all of them, also when one fails. Prints a line for each.
 import './require-node.mjs';
 
 const { prepare, run } = await import('./prepare.mjs');
@@ -6,7 +6,11 @@ await prepare({ build: false });
 const checks = [
   ['format and lint', 'node_modules/@biomejs/biome/bin/biome', ['check', '.']],
   ['types', 'node_modules/typescript/bin/tsc', []],
-  ['imports', 'node_modules/vitest/vitest.mjs', ['run', '--project', 'architecture', '--reporter', 'dot']],
+  [
+    'imports and regular expressions',
+    'node_modules/vitest/vitest.mjs',
+    ['run', '--project', 'architecture', '--reporter', 'dot'],
+  ],
 ];
 const results = [];
 for (const [name, program, args] of checks) {

@@ -36,7 +36,7 @@ function defaultOf(type: z.ZodType): string {
 /** Breaks an item of a list between words; text between backticks stays on one line if it fits. */
 function wrap(item: string): string {
   const lines: string[] = [];
-  for (const word of item.match(/(?:`[^`]*`|\S)+/g) ?? []) {
+  for (const word of item.match(/(?:`[^`]*`|[^\s`])+/g) ?? []) {
     const line = lines.at(-1);
     if (line === undefined) lines.push(word);
     else if (line.length + 1 + word.length <= WIDTH) lines[lines.length - 1] = `${line} ${word}`;

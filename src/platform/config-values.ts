@@ -28,7 +28,7 @@ export const oneOf = <const Values extends readonly string[]>(values: Values) =>
 /** An http or https URL; a slash at its end is removed. */
 export const webUrl = z.string().transform((text, issue) => {
   if (!isWebUrl(text)) return reject(issue, 'must be an absolute http or https URL');
-  return text.replace(/\/+$/, '');
+  return text.replace(/(?<!\/)\/+$/, '');
 });
 
 export const origin = z.string().transform((text, issue) => {
@@ -44,7 +44,7 @@ export const tenantUrl = z.string().transform((text, issue) => {
   if (!text.includes('{tenant}') || !isWebUrl(text.replaceAll('{tenant}', 'a'))) {
     return reject(issue, 'must be an http or https URL that contains {tenant}');
   }
-  return text.replace(/\/+$/, '');
+  return text.replace(/(?<!\/)\/+$/, '');
 });
 
 export const slug = z
@@ -76,9 +76,13 @@ export const headerPairs = z.string().transform((text, issue): Record<string, st
   const pairs = text.split(',').filter((pair) => pair.trim() !== '');
   const headers: Record<string, string> = {};
   for (const pair of pairs) {
-    const [, name, written] = /^\s*([\w-]+)\s*=\s*((?:[^%]|%[0-9a-f]{2})*?)\s*$/i.exec(pair) ?? [];
-    const value = written?.replaceAll(/%(..)/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
-    if (name === undefined || value === undefined || !/^[\x20-\x7e]*$/.test(value))
+    const equals = pair.indexOf('=');
+    const [name, written] = [pair.slice(0, Math.max(equals, 0)).trim(), pair.slice(equals + 1).trim()];
+    const value = written.replaceAll(/%([0-9a-f]{2})/gi, (_, hex) =>
+      String.fromCharCode(Number.parseInt(hex, 16)),
+    );
+    const isWhole = /^(?:[^%]|%[0-9a-f]{2})*$/i.test(written) && /^[\x20-\x7e]*$/.test(value);
+    if (!/^[\w-]+$/.test(name) || !isWhole)
       return reject(issue, 'must be name=value pairs in ASCII, separated by commas and percent-encoded');
     headers[name.toLowerCase()] = value;
   }

@@ -12,7 +12,7 @@ export type ClientCredentials = { readonly clientId: string; readonly clientSecr
 export function parseBasicCredentials(
   header: string | undefined,
 ): ClientCredentials | 'absent' | 'malformed' {
-  const encoded = header === undefined ? null : /^basic(?: +(.*))?$/is.exec(header.trim());
+  const encoded = header === undefined ? null : /^basic(?: +([^ ].*)?)?$/is.exec(header.trim());
   if (encoded === null) return 'absent';
   const bytes = decodeBase64(encoded[1] ?? '');
   const text = bytes === null ? null : decodeUtf8(bytes);

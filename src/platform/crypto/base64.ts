@@ -3,7 +3,7 @@
 const STANDARD = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 const URL_SAFE = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-const ONE_ALPHABET = /^(?:[A-Za-z0-9+/]*|[A-Za-z0-9_-]*)={0,2}$/;
+const ONE_ALPHABET = /^[A-Za-z0-9]*(?:[+/][A-Za-z0-9+/]*|[_-][A-Za-z0-9_-]*)?={0,2}$/;
 
 /** The six bits of each base64 character, by character code. Both alphabets share this table. */
 const SEXTETS = buildSextets();

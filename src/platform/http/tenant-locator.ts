@@ -22,7 +22,7 @@ export function createTenantLocator({
   tenantUrl: string;
 }): (host: string, path: string) => TenantLocation {
   const template = new URL(tenantUrl.replaceAll('{tenant}', PLACE));
-  const base = template.pathname.replace(/\/+$/, '');
+  const base = template.pathname.replace(/(?<!\/)\/+$/, '');
   const matchHost = template.hostname.includes(PLACE) ? matcher(template.hostname, '$') : undefined;
   const matchPath = matcher(base, '(/.*)?$');
 
