@@ -24,6 +24,7 @@ const long = [
   'test/operations/doctor/doctor.command.test.ts',
   'test/platform/metrics/processes.test.ts',
   'test/platform/tracing/publish-to-receipt.test.ts',
+  'test/operations/backup.test.ts',
 ];
 
 // Tests wait more than they compute, for timers and servers: two cores would otherwise have one file at a time.
