@@ -34,7 +34,7 @@ function isTrusted(address: string, blocks: readonly Block[]): boolean {
 
 /** Removes the zone of an IPv6 address: `fe80::1%eth0`. */
 function withoutZone(text: string): string {
-  return text.includes(':') ? text.replace(/%.*$/s, '') : text;
+  return text.includes(':') ? (text.split('%')[0] ?? '') : text;
 }
 
 /** Removes the port that some proxies add: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
