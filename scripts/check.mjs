@@ -1,4 +1,4 @@
-// `npm run check`: format and lint, types, the rules about imports, and slow regular expressions; all of them, also when one fails. Prints a line for each.
+// `npm run check`: format and lint, types, the rules about imports, and slow regular expressions; each, also when one fails.
 import './require-node.mjs';
 
 const { prepare, run } = await import('./prepare.mjs');

@@ -126,8 +126,6 @@ describe('regular expressions', () => {
   });
 
   it('would not pass unseen when they are computed', () => {
-    expect(readSource('planted.ts', 'const a = (text: string) => new RegExp(`^${text}+$`);').computed).toBe(
-      1,
-    );
+    expect(readSource('planted.ts', 'const a = (text: string) => new RegExp(text);').computed).toBe(1);
   });
 });
