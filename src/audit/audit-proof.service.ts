@@ -3,6 +3,7 @@ import type { RequestContext } from '../platform/context.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 import type { AccessRecordService } from './access-record.service.ts';
+import { find as findRecord } from './audit-reading.store.ts';
 import { encodeAuditRow } from './audit-row.ts';
 import { readKeys, type SignedCheckpoint } from './checkpoint.store.ts';
 import { sha256 } from './checkpoint-signature.node.ts';
@@ -48,6 +49,10 @@ export function createAuditProofService({
   }
 
   return {
+    /** Returns whether the tenant has this row. */
+    exists: async (context: RequestContext, id: string): Promise<boolean> =>
+      (await findRecord(database, context.tenant.id, id)) !== undefined,
+
     /**
      * Proves that a row is in a tree.
      * @param size that of a checkpoint; the newest when undefined

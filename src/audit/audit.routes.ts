@@ -71,6 +71,7 @@ export function createAuditRoutes({
       path: '/api/v1/audit-logs/:id/inclusion-proof',
       operationId: 'getAuditInclusionProof',
       summary: 'Prove that a line is in the log of a checkpoint',
+      exists: (context, { id }) => auditProofs.exists(context, id),
       request: { params: auditLogParams, query: inclusionProofQuery },
       responses: { 200: { description: 'The proof', schema: inclusionProofSchema } },
       handler: async ({ context, params, query }) =>

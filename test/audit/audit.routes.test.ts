@@ -188,13 +188,16 @@ describe('proofs over HTTP', () => {
       leaf_hash: leaf.toString('base64'),
       note: second.note,
     });
-    // Of the first line all the other subtrees are on its right.
-    const root = body.hashes.reduce(
-      (left: Buffer, right: string) => hash(Buffer.of(1), left, Buffer.from(right, 'base64')),
+    // The first leaf is the left one everywhere.
+    const root = (body.hashes as string[]).reduce(
+      (left, right) => hash(Buffer.of(1), left, Buffer.from(right, 'base64')),
       leaf,
     );
     expect(root.toString('hex')).toBe(second.root);
-    expect(body.proof).toBe(`c2sp.org/tlog-proof@v1\nindex 0\n${body.hashes.join('\n')}\n\n${second.note}`);
+    expect(body.hashes.length).toBeGreaterThan(0);
+    expect(body.proof).toBe(
+      ['c2sp.org/tlog-proof@v1', 'index 0', ...body.hashes, '', second.note].join('\n'),
+    );
     const entry = Buffer.from(body.entry, 'base64');
     expect(entry[0]).toBe(2);
     expect(entry.includes(oldest.first_id)).toBe(true);
