@@ -23,8 +23,9 @@ export async function checkDeliveries({ stack, ledger }) {
     const own = { delivery, rows: attempts.get(delivery.id) ?? [], posts: posts.get(delivery.id) ?? [] };
     checkNumbers(ledger, own);
     checkStates(ledger, own);
-    checkAfterEnd(ledger, own);
     checkAfterSwitch(ledger, own);
+    if (ledger.replayed.has(delivery.id)) continue;
+    checkAfterEnd(ledger, own);
     checkRetryAfter(ledger, own);
     noteClaims(ledger, own);
   }
@@ -175,7 +176,10 @@ function checkHolds(ledger, deliveries, attempts, posts) {
         ?.find(({ at, status }) => status === 429 && at >= row.started - 1);
       if (asked?.answered === undefined || isUnflushed(ledger, row.committed)) continue;
       const floor = asked.answered + asked.retryAfter * 1_000;
-      const early = rows.find(({ started }) => started > row.committed + 1 && started < floor);
+      const early = rows.find(
+        ({ started, delivery_id }) =>
+          started > row.committed + 1 && started < floor && !ledger.replayed.has(delivery_id),
+      );
       if (early) ledger.violate('hold undercut', describe({ id: early.delivery_id }, early, floor));
     }
   }

@@ -25,6 +25,17 @@ export function createFaults({ stack, links, ledger, random, say }) {
       }
     }
   };
+  const answersWithin = async (milliseconds) => {
+    for (const end = now() + milliseconds; now() < end; await sleep(200))
+      if (
+        await stack.query('SELECT 1').then(
+          () => true,
+          () => false,
+        )
+      )
+        return true;
+    return false;
+  };
   /** @returns the crash, for one that goes on until its `to` is moved */
   const crash = () => {
     const at = now();
@@ -110,9 +121,10 @@ export function createFaults({ stack, links, ledger, random, say }) {
       return async () => {
         if (postgres.isUp()) limit('unlimited');
         full.to = now() + 500;
-        // Without its log Postgres ends itself, and its supervisor starts it again.
-        await sleep(500);
-        if (!postgres.isUp()) await postgres.start();
+        // A Postgres that could not recover has ended, or answers nothing any more: its supervisor starts it again.
+        if (await answersWithin(5_000)) return;
+        if (postgres.isUp()) await postgres.kill();
+        await postgres.start();
       };
     },
     clock: async ({ target, shift }) => {

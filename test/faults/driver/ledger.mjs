@@ -23,6 +23,7 @@ export function createLedger() {
     violations: [],
     ownEnds: [],
     faults: [],
+    replayed: new Set(),
     crashes: [],
     lost: [],
     answers: {},

@@ -136,7 +136,7 @@ async function repair({ stack, ledger }) {
 }
 
 /** Waits until everything works again, and until nothing waits. @returns seconds from the last healing */
-async function recover({ stack, ledger, receivers, patience, say }, load) {
+async function recover({ stack, ledger, client, receivers, patience, say }, load) {
   const healed =
     Math.max(0, ...ledger.faults.map(({ to }) => to ?? 0), ...ledger.lost.map(({ to }) => to)) || now();
   const since = () => Number(((now() - healed) / 1_000).toFixed(1));
@@ -150,6 +150,7 @@ async function recover({ stack, ledger, receivers, patience, say }, load) {
   receivers.calm();
   const calm = since();
   if (ledger.faults.some(({ kind }) => kind === 'lose-temporal')) await repair({ stack, ledger });
+  await retryByHand({ stack, ledger, client });
   for (let waiting = -1; waiting !== 0; await sleep(500)) {
     const left = await unfinished(stack);
     if (left.length !== waiting) say(`${left.length} deliveries wait`);
@@ -162,6 +163,19 @@ async function recover({ stack, ledger, receivers, patience, say }, load) {
     break;
   }
   return { ready, delivered, 'load ended': calm, drained: since() };
+}
+
+/** As an operator does who knows that a receiver is back: its endpoint need not wait for its next probe. */
+async function retryByHand({ stack, ledger, client }) {
+  const rows = await stack.query(
+    `SELECT DISTINCT ON (d.subscription_id) d.id FROM deliveries d JOIN endpoints e ON e.subscription_id = d.subscription_id
+     WHERE d.status IN ('pending', 'retrying') AND e.active AND e.state = 'down'`,
+  );
+  for (const { id } of rows) {
+    // One that ends meanwhile is replayed.
+    ledger.replayed.add(id);
+    await client.persist('POST', `/api/v1/deliveries/${id}/retry`, { json: {} });
+  }
 }
 
 /** Deliveries that have not ended, and that an endpoint could take. */
