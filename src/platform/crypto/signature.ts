@@ -1,4 +1,5 @@
 // Decodes a signature without any key. Its length alone decides its form, so that no text can be read in two ways.
+import { bytesToHex } from '@noble/hashes/utils.js';
 import type { KeyAlgorithm } from './algorithm.ts';
 import { decodeBase64 } from './base64.ts';
 
@@ -8,8 +9,23 @@ const SIGNATURE_LENGTH = 64;
 /** Base64 characters of the longest DER signature, which has 72 bytes. */
 const LONGEST_TEXT = 96;
 
+/**
+ * The eight points of small order of edwards25519, encoded. A signature whose R is one of them tells its private key, so
+ * no signer makes it. Newer versions of Node refuse it, older ones do not.
+ */
+const SMALL_ORDER: ReadonlySet<string> = new Set([
+  '0000000000000000000000000000000000000000000000000000000000000000',
+  '0000000000000000000000000000000000000000000000000000000000000080',
+  '0100000000000000000000000000000000000000000000000000000000000000',
+  '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05',
+  '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85',
+  'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
+  'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa',
+  'ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
+]);
+
 const OPEN: Readonly<Record<KeyAlgorithm, (bytes: Uint8Array) => Uint8Array | null>> = {
-  ed25519: openFixed,
+  ed25519: openEd25519,
   es256: openEcdsa,
   es256k: openEcdsa,
   bip340: openFixed,
@@ -35,6 +51,12 @@ export function encodeDerSignature(signature: Uint8Array): Uint8Array {
 
 function openFixed(bytes: Uint8Array): Uint8Array | null {
   return bytes.length === SIGNATURE_LENGTH ? bytes : null;
+}
+
+function openEd25519(bytes: Uint8Array): Uint8Array | null {
+  return bytes.length === SIGNATURE_LENGTH && !SMALL_ORDER.has(bytesToHex(bytes.subarray(0, 32)))
+    ? bytes
+    : null;
 }
 
 function openEcdsa(bytes: Uint8Array): Uint8Array | null {

@@ -146,19 +146,37 @@ describe('ed25519', () => {
     Point.Fn.create(bytesToNumberLE(sha512(concatBytes(r, key, payload))));
   const IDENTITY = Point.ZERO.toBytes();
 
-  it('accepts an R that is the identity in its canonical encoding, and none of its other encodings', async () => {
+  it('refuses an R that is the identity, in each of its encodings', async () => {
     const field = Point.Fp.ORDER;
     const raised = numberToBytesLE(field + 1n, 32);
     const signed = (bytes: Uint8Array) => bytes.with(31, (bytes[31] ?? 0) | 0x80);
-    for (const [r, isAccepted] of [
-      [IDENTITY, true],
-      [signed(IDENTITY), false],
-      [raised, false],
-      [signed(raised), false],
-    ] as const) {
+    for (const r of [IDENTITY, signed(IDENTITY), raised, signed(raised)]) {
       const s = Point.Fn.create(challengeOf(r, own) * scalar);
       const signature = concatBytes(r, numberToBytesLE(s, 32));
-      expect(await decide({ algorithm: 'ed25519', publicKey: own, payload, signature })).toBe(isAccepted);
+      expect(await decide({ algorithm: 'ed25519', publicKey: own, payload, signature })).toBe(false);
+    }
+  });
+
+  it('refuses every R of small order, with a key for which the equation holds', async () => {
+    const torsion = Point.fromHex('c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a');
+    for (const [order, part] of Array.from({ length: 8 }, (_, index) =>
+      torsion.multiplyUnsafe(BigInt(index)),
+    ).entries()) {
+      const r = part.toBytes();
+      // With a key that has a part of order eight, some payload fits each R.
+      const mixed = Point.fromBytes(own).add(torsion);
+      for (let count = 0; ; count += 1) {
+        const text = new TextEncoder().encode(`payload ${count}`);
+        const k = Point.Fn.create(bytesToNumberLE(sha512(concatBytes(r, mixed.toBytes(), text))));
+        if ((BigInt(order) + k) % 8n !== 0n) continue;
+        const s = Point.Fn.create(k * scalar);
+        expect(Point.BASE.multiply(s).subtract(mixed.multiplyUnsafe(k)).equals(part)).toBe(true);
+        const signature = concatBytes(r, numberToBytesLE(s, 32));
+        expect(
+          await decide({ algorithm: 'ed25519', publicKey: mixed.toBytes(), payload: text, signature }),
+        ).toBe(false);
+        break;
+      }
     }
   });
 
