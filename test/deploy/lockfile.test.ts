@@ -1,0 +1,45 @@
+// package-lock.json: what is installed is what was meant, byte for byte.
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+
+type Entry = {
+  readonly version: string;
+  readonly integrity?: string;
+  readonly resolved?: string;
+  readonly link?: boolean;
+  readonly optional?: boolean;
+  readonly os?: readonly string[];
+  readonly cpu?: readonly string[];
+  readonly libc?: readonly string[];
+};
+
+const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+  packages: Record<string, Entry>;
+};
+const entries = Object.entries(packages).filter(([path]) => path !== '');
+
+/** Of the platforms that the image is built for. */
+const isForLinux = ({ os = ['linux'], cpu = ['x64'], libc = ['glibc'] }: Entry) =>
+  os.includes('linux') && cpu.some((one) => ['x64', 'arm64'].includes(one)) && libc.includes('glibc');
+
+it('has a hash of every package that is installed on Linux', () => {
+  const installed = entries.filter(([, entry]) => isForLinux(entry));
+  expect(installed.length).toBeGreaterThan(300);
+  for (const [path, { integrity, link }] of installed) {
+    expect(link, path).toBeUndefined();
+    expect(integrity, path).toMatch(/^sha512-[\w+/]{86}==$/);
+  }
+});
+
+it('lacks a hash of optional packages for other platforms only, and of no more of them', () => {
+  const without = entries.filter(([, { integrity }]) => integrity === undefined);
+  expect(without.every(([, { optional }]) => optional === true)).toBe(true);
+  expect(without.map(([path]) => path.replace(/^node_modules\/(@\w+\/\w+).*/, '$1'))).toEqual([
+    ...Array<string>(8).fill('@biomejs/cli'),
+    ...Array<string>(8).fill('@swc/core'),
+  ]);
+});
+
+it('names no place that packages are fetched from but the registry of the one who installs', () => {
+  for (const [path, { resolved = '' }] of entries) expect(resolved, path).toBe('');
+});
