@@ -199,6 +199,14 @@ describe('the Dockerfile', () => {
     expect(dockerfile).toMatch(/^USER node$/m);
   });
 
+  it('runs one version of Node.js, the newest that the packages take', () => {
+    const versions = [...dockerfile.matchAll(/^FROM node:(\d+)-/gm)].map(([, major]) => Number(major));
+    const supported = [...(packages.engines?.node ?? '').matchAll(/\^(\d+)/g)].map(([, major]) =>
+      Number(major),
+    );
+    expect(new Set(versions)).toEqual(new Set([Math.max(...supported)]));
+  });
+
   it('starts the file that the build makes of the command line', () => {
     const entry = /"\/app\/dist\/([^"]+)\.js"/.exec(dockerfile)?.[1] ?? '';
     expect(existsSync(`${entry}.ts`)).toBe(true);
