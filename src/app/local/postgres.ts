@@ -46,8 +46,8 @@ export type LocalDatabase = {
 };
 
 /**
- * `url` connects to the database as superuser, `service.url` as the role of api and worker; `cluster` is the folder of its files; `exited` never rejects; `stop` is
- * a fast shutdown and resolves when Postgres has ended.
+ * `url` connects to the database as superuser, `service.url` as the role of api and worker; `cluster` is the folder of
+ * its files; `exited` never rejects; `stop` is a fast shutdown and resolves when Postgres has ended.
  */
 export type RunningPostgres = Required<LocalDatabase> & {
   readonly pid: number;

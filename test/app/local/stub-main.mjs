@@ -9,6 +9,18 @@ const load = (file) => import(new URL(file, built).href);
 const note = (text) => appendFileSync(process.env.STUB_JOURNAL, `${text}\n`);
 const role = process.argv[2];
 
+/** What the migration does for the role of api and worker, without any table; it may make one of its own. */
+async function makeRole(url, { name, password }) {
+  const { newClient } = await load('src/platform/database/client.js');
+  const client = newClient({ connectionString: url });
+  await client.connect();
+  const { rowCount } = await client.query('SELECT FROM pg_roles WHERE rolname = $1', [name]);
+  if (rowCount === 0) await client.query(`CREATE ROLE ${name}`);
+  await client.query(`ALTER ROLE ${name} LOGIN PASSWORD '${password}'`);
+  await client.query(`GRANT CREATE ON SCHEMA public TO ${name}`);
+  await client.end();
+}
+
 if (role === 'start') {
   const { loadConfig } = await load('src/platform/config.js');
   const { runLocalStack } = await load('src/app/local/start.js');
@@ -16,7 +28,10 @@ if (role === 'start') {
     config: loadConfig(process.env, { role: 'start' }),
     main: fileURLToPath(import.meta.url),
     environment: process.env,
-    migrate: async () => note('migrate'),
+    migrate: async ({ url, service }) => {
+      note('migrate');
+      if (service !== undefined) await makeRole(url, service);
+    },
     prepare: async () => note('prepare'),
     say: (line) => process.stdout.write(`${line}\n`),
   });
