@@ -25,6 +25,7 @@ const long = [
   'test/platform/metrics/processes.test.ts',
   'test/platform/tracing/publish-to-receipt.test.ts',
   'test/operations/backup.test.ts',
+  'test/interleavings/planted-defects.test.ts',
 ];
 
 // Tests wait more than they compute, for timers and servers: two cores would otherwise have one file at a time.

@@ -23,7 +23,7 @@ export type WebhookRooms = Awaited<ReturnType<typeof createWebhookRooms>>;
 export async function createWebhookRooms({ allowedNetworks = ['127.0.0.0/8'] } = {}) {
   const { database, drop } = await createTestDatabase();
   const tenants = { demo: await createTenantContext(database), acme: await createTenantContext(database) };
-  const services = wire(database, allowedNetworks);
+  const services = wireWebhookRooms(database, allowedNetworks);
   const server = await startTestServer(services.routes, {
     database,
     tenants: {
@@ -83,7 +83,8 @@ export async function createWebhookRooms({ allowedNetworks = ['127.0.0.0/8'] } =
   };
 }
 
-function wire(database: Database, allowedNetworks: string[]) {
+/** The rooms of one process. */
+export function wireWebhookRooms(database: Database, allowedNetworks: string[] = ['127.0.0.0/8']) {
   const notifier = { poke: vi.fn() };
   const platform = createTestPlatform(database, {
     notifier,

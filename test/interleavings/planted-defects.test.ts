@@ -1,0 +1,29 @@
+// The power of the schedules: each planted defect is found within a number of seeds, and by the same seed each time.
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { DEFECTS } from './planted-defects.ts';
+import { openTheatre } from './scenarios.ts';
+import { isSame, runSeed } from './stage.ts';
+
+/** A defect is found within so many seeds. */
+const SEEDS = 400;
+
+describe('a planted defect is found', () => {
+  it.each(DEFECTS)(
+    '$name',
+    async ({ scenario, alter, shows, name }) => {
+      const theatre = await openTheatre(alter);
+      onTestFinished(theatre.close);
+      for (let seed = 0; seed < SEEDS; seed += 1) {
+        const first = await runSeed(theatre.stage, theatre.scenarios[scenario], seed);
+        if (!first.violations.some((violation) => shows.test(violation))) continue;
+        const again = await runSeed(theatre.stage, theatre.scenarios[scenario], seed);
+        expect(isSame(first, again)).toBe(true);
+        expect(again.violations.length).toBe(first.violations.length);
+        process.stdout.write(`${name}: seed ${seed}\n`);
+        return;
+      }
+      throw new Error(`not found within ${SEEDS} seeds`);
+    },
+    300_000,
+  );
+});

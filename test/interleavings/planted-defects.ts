@@ -1,0 +1,72 @@
+// Defects that the scenarios must find: statements without one of their locks or conditions.
+import type { ScenarioName } from './scenarios.ts';
+
+export type Defect = {
+  readonly name: string;
+  readonly scenario: ScenarioName;
+  readonly alter: (text: string) => string;
+  /** How the defect shows. */
+  readonly shows: RegExp;
+};
+
+export const DEFECTS: readonly Defect[] = [
+  {
+    name: 'a step of a rotation does not lock the new key',
+    scenario: 'keyRotation',
+    alter: (text) => (text.includes('FROM "agent_keys"') ? text.replace(' FOR KEY SHARE', '') : text),
+    shows: /^deadlock/,
+  },
+  {
+    name: 'a redemption locks neither agent nor key',
+    scenario: 'redemption',
+    alter: (text) =>
+      text.includes('UPDATE challenges') ? text.replace(/FOR KEY SHARE OF a, k( SKIP LOCKED)?/, '') : text,
+    shows: /live refresh tokens|ended agent/,
+  },
+  {
+    name: 'a challenge is consumed without a lock',
+    scenario: 'redemption',
+    alter: (text) =>
+      text.includes('UPDATE challenges')
+        ? text
+            .replace(/FOR NO KEY UPDATE OF c( SKIP LOCKED)?/, '')
+            .replace(/(challenges\.id = decided\.id) AND consumed_at IS NULL AND expired_at IS NULL/, '$1')
+        : text,
+    shows: /two answers/,
+  },
+  {
+    name: 'a refresh token is spent although it was used',
+    scenario: 'refreshing',
+    alter: (text) => text.replace('t.id = holder.id AND t.used_at IS NULL', 't.id = holder.id'),
+    shows: /two successors|live tokens/,
+  },
+  {
+    name: 'the end of a family does not wait for uses under way',
+    scenario: 'refreshing',
+    alter: (text) =>
+      text.startsWith('SELECT 1 FROM refresh_tokens WHERE id') ? text.replace('FOR UPDATE', '') : text,
+    shows: /live token after use the spent token|is accepted after use the spent token/,
+  },
+  {
+    name: 'a claim does not lock the rows that it takes',
+    scenario: 'deliveries',
+    alter: (text) => text.replace('FOR UPDATE SKIP LOCKED) AS o', ') AS o'),
+    shows: /it was sent twice/,
+  },
+  {
+    name: 'a failure is recorded without a lock on its delivery',
+    scenario: 'deliveries',
+    alter: (text) => text.replace('WHERE d.id = $1 FOR UPDATE OF d', 'WHERE d.id = $1'),
+    shows: /it was canceled and goes on/,
+  },
+  {
+    name: 'a publication does not take the lock of its idempotency key',
+    scenario: 'publishing',
+    alter: (text) =>
+      text.replaceAll(
+        /pg_try_advisory_xact_lock\(hashtextextended\(([^,]*), 0\)\)/g,
+        '($1::text IS NOT NULL)',
+      ),
+    shows: /did the work of one key|two answers/,
+  },
+];
