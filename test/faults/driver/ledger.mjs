@@ -49,8 +49,8 @@ export function createLedger() {
       for (const [id, one] of ledger.subscriptions) {
         if (one.created > base) ledger.subscriptions.delete(id);
         if (one.deleted > base) one.deleted = undefined;
-        one.offs = one.offs.filter(({ from }) => from <= base);
-        for (const off of one.offs) if (off.to > base) off.to = undefined;
+        // A pause that the copy has lasts again.
+        if (one.offs.some(({ from, to }) => from <= base && to > base)) one.offs.push({ from: restored });
       }
       for (const [delivery, { at }] of ledger.ends) if (at > base) ledger.ends.delete(delivery);
       for (const [jti, at] of ledger.tokens) if (at > base) ledger.tokens.delete(jti);
