@@ -15,7 +15,7 @@ const { values, positionals } = parseArgs({
 const SCENARIOS = 5;
 
 const { become, prepare } = await import('./prepare.mjs');
-await prepare({ build: true });
+await prepare({ build: false });
 if (values.seed !== undefined) process.env.INTERLEAVING_SEED = values.seed;
 else {
   const each = Math.ceil(Number(values.seeds ?? 1_000) / (values.t === undefined ? SCENARIOS : 1));
