@@ -24,6 +24,7 @@ const long = [
   'test/operations/doctor/doctor.command.test.ts',
   'test/platform/metrics/processes.test.ts',
   'test/platform/tracing/publish-to-receipt.test.ts',
+  'test/redaction/*.test.ts',
   'test/operations/backup.test.ts',
   'test/interleavings/planted-defects.test.ts',
 ];
