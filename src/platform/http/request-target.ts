@@ -11,7 +11,7 @@ const HOST = /^(?:\[[\da-f:.]{2,45}\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2}){1,255})
 /** What no URI has (RFC 3986 §2); a target has no fragment either. Percent escapes are judged where they are decoded. */
 const NOT_IN_TARGET = /[^\x21-\x7e]|["#<>\\^`{|}]/;
 
-const ABSOLUTE = /^https?:\/\/([^/?]*)(.*)$/i;
+const ABSOLUTE = /^https?:\/\/([^/?]+)([/?].*)?$/i;
 
 /**
  * Sets the path. A target in absolute form is replaced by its origin form, and `Host` by the target's host.
