@@ -15,7 +15,7 @@ import {
 import { createMergedMetrics, installWithMetrics } from '../platform/temporal/core-metrics.ts';
 import { TASK_QUEUES, WORKFLOW_TYPES } from '../platform/temporal/names.ts';
 import { keepSchedules } from '../platform/temporal/schedules.ts';
-import { createDeliveryWorker, installTemporalRuntime, type LogEntry } from '../platform/temporal/worker.ts';
+import { installTemporalRuntime, type LogEntry, openDeliveryWorker } from '../platform/temporal/worker.ts';
 import {
   createWorkerVersions,
   warnUnlessCurrent,
@@ -78,26 +78,20 @@ export async function runWorker(config: Config): Promise<void> {
     await awaitNamespace(opened, config.temporal, waiting);
     return opened;
   };
-  const connection = await connect().catch((error: unknown) => {
-    if (!ending.signal.aborted) throw error;
-  });
-  if (connection === undefined) return;
-  const client = createTemporalClient(connection, { namespace });
-
-  const loops = wireWorkerLoops(platform, rooms, client);
-  const worker = await createDeliveryWorker({
-    connection,
+  const opened = await openDeliveryWorker(connect, {
     namespace,
     taskQueues: TASK_QUEUES,
     version: workerVersionOf(config),
     sinks: createWorkflowMetrics({ registry, types: WORKFLOW_TYPES }),
     tracing,
     activities: rooms.activities,
-    awaitTemporal: async () => {
-      waiting.onFailure();
-      await awaitNamespace(connection, config.temporal, waiting);
-    },
+  }).catch((error: unknown) => {
+    if (!ending.signal.aborted) throw error;
   });
+  if (opened === undefined) return;
+  const { connection, worker } = opened;
+  const client = createTemporalClient(connection, { namespace });
+  const loops = wireWorkerLoops(platform, rooms, client);
 
   const readiness = async () => {
     const [temporal, ping] = await Promise.allSettled([

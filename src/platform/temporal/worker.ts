@@ -1,5 +1,6 @@
 // The workers of the three task queues: workflows with quick activities, attempts, and attempts for slow receivers.
 import { existsSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import {
   DefaultLogger,
@@ -47,8 +48,11 @@ export const INTERCEPTOR_PATHS = ['metrics', 'cancellation'].map((name) =>
   SOURCE.replace(/index(\.[jt]s)$/, `${name}.interceptors$1`),
 );
 
-/** How often a worker is made again after Temporal failed meanwhile. An error that stays is reported. */
+/** How often workers are made again after Temporal failed meanwhile. An error that stays is reported. */
 const TRIES = 10;
+
+/** Milliseconds before the workers are made again. */
+const PAUSE = 250;
 
 /** The entry file of the workflows: TypeScript or built, like this file. */
 export const WORKFLOWS_PATH = SOURCE;
@@ -81,8 +85,6 @@ export function installTemporalRuntime(
  * @param options.workflows a bundle; by default the prebuilt bundle, or the sources if there is none
  * @param options.version the version of these workers: they receive work while it is current. Without it they are
  *   unversioned
- * @param options.awaitTemporal called after Temporal failed while a worker was made, which is then made again; resolves
- *   when it answers
  * @param options.sinks receive the reports of workflows; by default the reports are dropped
  * @returns `run`, which rejects when a worker fails, and `shutdown`, which waits for attempts under way, after which
  *   `run` resolves
@@ -97,7 +99,6 @@ export async function createDeliveryWorker({
   version,
   sinks = createWorkflowMetrics({ registry: new Registry() }),
   tracing = NO_TRACING,
-  awaitTemporal,
 }: {
   connection: NativeConnection;
   namespace: string;
@@ -108,17 +109,7 @@ export async function createDeliveryWorker({
   version?: WorkerVersion | undefined;
   sinks?: InjectedSinks<WorkflowMetricSinks> | undefined;
   tracing?: Tracing | undefined;
-  awaitTemporal?: (() => Promise<void>) | undefined;
 }) {
-  const make = async <W>(create: () => Promise<W>): Promise<W> => {
-    for (let tries = 1; ; tries += 1)
-      try {
-        return await create();
-      } catch (error) {
-        if (awaitTemporal === undefined || tries === TRIES || !(error instanceof TransportError)) throw error;
-        await awaitTemporal();
-      }
-  };
   const shared = {
     connection,
     namespace,
@@ -128,22 +119,20 @@ export async function createDeliveryWorker({
     interceptors: tracing.on ? { activity: [traceActivities(tracing)] } : {},
   };
   const { interceptors, ...source } = workflowSource(workflows);
-  const main = await make(() =>
-    SandboxWorker.create({
-      ...shared,
-      ...source,
-      interceptors: { ...shared.interceptors, ...interceptors },
-      sinks,
-      taskQueue: taskQueues.main,
-      reuseV8Context: true,
-      maxCachedWorkflows: limits.cachedWorkflows,
-      maxConcurrentWorkflowTaskExecutions: limits.workflowTasks,
-      maxConcurrentLocalActivityExecutions: limits.localAttempts,
-      maxConcurrentActivityTaskExecutions: limits.quickActivities,
-    }),
-  );
+  const main = await SandboxWorker.create({
+    ...shared,
+    ...source,
+    interceptors: { ...shared.interceptors, ...interceptors },
+    sinks,
+    taskQueue: taskQueues.main,
+    reuseV8Context: true,
+    maxCachedWorkflows: limits.cachedWorkflows,
+    maxConcurrentWorkflowTaskExecutions: limits.workflowTasks,
+    maxConcurrentLocalActivityExecutions: limits.localAttempts,
+    maxConcurrentActivityTaskExecutions: limits.quickActivities,
+  });
   const serve = (taskQueue: string, maxConcurrentActivityTaskExecutions: number) =>
-    make(() => Worker.create({ ...shared, taskQueue, maxConcurrentActivityTaskExecutions }));
+    Worker.create({ ...shared, taskQueue, maxConcurrentActivityTaskExecutions });
   const attempts = await serve(taskQueues.attempts, limits.attempts);
   const slow = await serve(taskQueues.slow, limits.slowAttempts);
   const workers = [main, attempts, slow];
@@ -160,6 +149,28 @@ export async function createDeliveryWorker({
     },
     shutdown: (): void => stop(workers),
   };
+}
+
+/**
+ * Connects and makes the workers of one process. When Temporal fails meanwhile, both are made again, because a connection
+ * keeps the task queues of the workers that were not made.
+ * @param connect resolves when Temporal answers for the namespace
+ * @throws what `connect` throws; any other failure of `createDeliveryWorker`, and a failure of Temporal that stays
+ */
+export async function openDeliveryWorker(
+  connect: () => Promise<NativeConnection>,
+  options: Omit<Parameters<typeof createDeliveryWorker>[0], 'connection'>,
+) {
+  for (let tries = 1; ; tries += 1) {
+    const connection = await connect();
+    try {
+      return { connection, worker: await createDeliveryWorker({ ...options, connection }) };
+    } catch (error) {
+      await connection.close().catch(() => undefined);
+      if (!(error instanceof TransportError) || tries === TRIES) throw error;
+      await sleep(PAUSE);
+    }
+  }
 }
 
 function stop(workers: readonly Worker[]): void {

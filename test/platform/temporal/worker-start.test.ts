@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { NativeConnection } from '@temporalio/worker';
 import { expect, inject, it } from 'vitest';
 import { awaitNamespace } from '../../../src/platform/temporal/client.ts';
-import { createDeliveryWorker } from '../../../src/platform/temporal/worker.ts';
+import { openDeliveryWorker } from '../../../src/platform/temporal/worker.ts';
 import { createTcpProxy } from '../../setup/tcp-proxy.ts';
 import { installTestRuntime } from '../../setup/temporal-runtime.ts';
 import { workflowBundle } from '../../setup/workflow-bundle.ts';
@@ -16,24 +16,25 @@ it('is made again when Temporal answers again', async () => {
     client.pipe(upstream);
     upstream.pipe(client);
   });
-  const connection = await NativeConnection.connect({ address: new URL(proxy.url).host });
   const namespace = inject('temporalNamespace');
-  isAway = true;
-  for (const socket of proxy.sockets) socket.destroy();
-  let waits = 0;
-  const worker = await createDeliveryWorker({
-    connection,
+  let connections = 0;
+  const connect = async () => {
+    isAway = false;
+    const connection = await NativeConnection.connect({ address: new URL(proxy.url).host });
+    await awaitNamespace(connection, { namespace });
+    connections += 1;
+    if (connections > 1) return connection;
+    isAway = true;
+    for (const socket of proxy.sockets) socket.destroy();
+    return connection;
+  };
+  const { worker, connection } = await openDeliveryWorker(connect, {
     namespace,
     taskQueues: { main: 'start-main', attempts: 'start-attempts', slow: 'start-slow' },
     activities: { listPurges: async () => [] },
     workflows: await workflowBundle(),
-    awaitTemporal: async () => {
-      waits += 1;
-      isAway = false;
-      await awaitNamespace(connection, { namespace });
-    },
   });
-  expect(waits).toBeGreaterThan(0);
+  expect(connections).toBe(2);
   const running = worker.run();
   await sleep(100);
   worker.shutdown();
