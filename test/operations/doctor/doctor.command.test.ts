@@ -26,7 +26,7 @@ beforeAll(async () => {
     PATH: process.env.PATH ?? '',
     // Nothing is kept there: the master key is given.
     DATA_DIR: 'unused',
-    DATABASE_URL: test.url,
+    DATABASE_URL: test.serviceUrl,
     TEMPORAL_ADDRESS: inject('temporalAddress'),
     TEMPORAL_NAMESPACE: `doctor-${randomUUID()}`,
     METRICS_PORT: '0',
@@ -96,7 +96,7 @@ describe('countersign doctor', () => {
 
   it('is content while a worker runs, in the words of a person too', async () => {
     expect(await start(['tenant', 'create', 'well', '--json']).exited).toBe(0);
-    expect(await start(['migrate']).exited).toBe(0);
+    expect(await start(['migrate'], { DATABASE_URL: test.url }).exited).toBe(0);
     const metrics = await findFreePort();
     const worker = start(['worker'], { METRICS_PORT: String(metrics) });
     onTestFinished(async () => {
