@@ -1,5 +1,5 @@
 // Turns of requests: how many of a tenant are worked on beside those of others, and which wait for each other.
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import type { Perform } from '../../../src/platform/http/handler.ts';
 import { createRequestTurns } from '../../../src/platform/http/request-turns.ts';
 import { defineRoute } from '../../../src/platform/http/route.ts';
@@ -12,6 +12,7 @@ function open() {
   const turns = createRequestTurns({ connections: CONNECTIONS, now: () => state.now });
   const begun: string[] = [];
   const ends: (() => void)[] = [];
+  let unanswered = 0;
   const perform: Perform = (_, { tenant }) =>
     new Promise((resolve) => {
       begun.push(tenant.slug);
@@ -29,7 +30,11 @@ function open() {
       handler: () => ({ status: 200 }),
     });
     const ctx = { state: { path: place } } as Parameters<Perform>[0];
-    void turns.bound(route, perform)(ctx, { tenant: tenantNamed(slug) } as Parameters<Perform>[1]);
+    const context = { tenant: tenantNamed(slug) } as Parameters<Perform>[1];
+    unanswered += 1;
+    void Promise.resolve(turns.bound(route, perform)(ctx, context)).finally(() => {
+      unanswered -= 1;
+    });
   };
   /** How many requests of a tenant have begun. */
   const count = (slug: string) => begun.filter((one) => one === slug).length;
@@ -37,6 +42,10 @@ function open() {
     ends.shift()?.();
     for (let n = 0; n < 2; n += 1) await new Promise((resolve) => setImmediate(resolve));
   };
+  // What still waits would be refused during another file.
+  onTestFinished(async () => {
+    while (unanswered > 0) await endOne();
+  });
   return { state, send, count, endOne };
 }
 
