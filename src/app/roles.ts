@@ -1,4 +1,4 @@
-// The roles of the service: what is the same for each, from its settings to the report of a failed start.
+// Runs a role of the service: reads its settings, loads its module, reports a failed start.
 
 import { type Config, loadConfig, type Role } from '../platform/config.ts';
 import { createLogger } from '../platform/logging.ts';

@@ -143,7 +143,7 @@ function readCredentials(
 ): [scheme: Scheme, token: string | undefined] {
   const space = header?.indexOf(' ') ?? -1;
   const scheme = header?.slice(0, Math.max(space, 0)).toLowerCase();
-  // Spaces and nothing else separate them (RFC 9110 §11.4); Node has removed what is around the value.
+  // RFC 9110 §11.4 allows only spaces between scheme and token.
   const token = header?.slice(space + 1).replace(/^ +/, '');
   if (scheme === 'dpop' && hasProofs) return ['dpop', token];
   return ['bearer', scheme === 'bearer' ? token : undefined];
