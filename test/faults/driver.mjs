@@ -12,6 +12,7 @@ const HELP = `npm run test:faults -- [options]
   --mode <mode>     DELIVERY_WORKFLOWS: retries, all (retries)
   --faults <kinds>  only these, separated by commas
   --restore         Postgres is taken back to a copy after twice the minutes
+  --deployed        with the Temporal server of docker-compose.yml, built by Go, and its store in Postgres
   --planted         instead: plants defects, one at a time, which must be found; --only <n>: this one
   --pace <ms>       between two requests of a client (120)
 `;
@@ -24,6 +25,7 @@ const { values: given } = parseArgs({
     mode: { type: 'string', default: 'retries' },
     faults: { type: 'string' },
     restore: { type: 'boolean' },
+    deployed: { type: 'boolean' },
     planted: { type: 'boolean' },
     only: { type: 'string' },
     pace: { type: 'string', default: '120' },
@@ -43,12 +45,15 @@ if (given.help) {
 
 async function runSeeds() {
   const { runSeed } = await import('./driver/run.mjs');
+  const { obtainDeployedTemporal } = await import('./driver/deployed-temporal.mjs');
   const { mode, minutes, restore } = given;
+  const deployed = given.deployed ? await obtainDeployedTemporal({ say }) : undefined;
+  const flags = `${restore ? ' --restore' : ''}${deployed ? ' --deployed' : ''}`;
   for (let seed = first; seed < first + Number(given.seeds); seed += 1) {
-    const again = `--seed ${seed} --minutes ${minutes} --mode ${mode}${restore ? ' --restore' : ''}`;
+    const again = `--seed ${seed} --minutes ${minutes} --mode ${mode}${flags}`;
     say(`seed ${seed}; the same schedule again: npm run test:faults -- ${again}`);
     const { ledger, table } = await runSeed({
-      ...{ seed, mode, restore, say },
+      ...{ seed, mode, restore, deployed, say },
       seconds: Math.round(Number(minutes) * 60),
       pace: Number(given.pace),
       main: resolve('dist/src/main.js'),

@@ -24,6 +24,7 @@ const MOST_REPAIRS = 6;
 /**
  * @param options.seed, `mode` (DELIVERY_WORKFLOWS), `seconds` of load, `pace`: milliseconds between two requests of a client
  * @param options.main the built entry point; `kinds`: of faults; `say`: one line of progress; `patience` in seconds
+ * @param options.deployed see `openStack`
  * @param options.restore Postgres is copied after half of the load, and taken back to that copy at its end
  * @returns the ledger and the table
  */
@@ -31,7 +32,7 @@ export async function runSeed({ main, kinds, restore = false, patience = PATIENC
   const { seed, mode, seconds, say } = options;
   const ledger = createLedger();
   const onOwnEnd = (name, how) => ledger.ownEnds.push(`${name}: ${how}`);
-  const stack = await openStack({ main, mode, onOwnEnd });
+  const stack = await openStack({ main, mode, deployed: options.deployed, onOwnEnd });
   const receivers = await openReceivers({ ledger, seed });
   const faults = createFaults({
     ...{ stack, ledger, say },

@@ -12,6 +12,7 @@ import { findFreePort } from '../../../dist/src/app/local/ports.js';
 import { startPostgres } from '../../../dist/src/app/local/postgres.js';
 import { startTemporal } from '../../../dist/src/app/local/temporal.js';
 import { obtainTemporal } from '../../../dist/src/app/local/temporal-program.js';
+import { deployTemporal } from './deployed-temporal.mjs';
 import { createProxy } from './proxy.mjs';
 import { createRole } from './role.mjs';
 
@@ -23,34 +24,30 @@ const MOST_STARTS = 3;
 
 /**
  * @param options.main the built entry point of the service; `mode`: DELIVERY_WORKFLOWS
+ * @param options.deployed programs of `obtainDeployedTemporal`; absent: Temporal's development server
  * @param options.onOwnEnd see role.mjs
  */
-export async function openStack({ main, mode, onOwnEnd }) {
+export async function openStack({ main, mode, deployed, onOwnEnd }) {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-faults-'));
   await chmod(folder, 0o755);
   const keeper = createKeeper({ file: join(folder, 'parts.json'), remove: [folder] });
   const quiet = () => undefined;
-  const program = await obtainTemporal({
-    binFolder: resolve('.data', 'bin'),
-    path: process.env.PATH ?? '',
-    say: quiet,
-  });
   const temporalPort = await findFreePort();
   let postgres = await startPostgres({ dataDir: folder, keeper, log: quiet });
   const postgresPort = postgres.port;
   await query(postgres.url, 'ALTER SYSTEM SET track_commit_timestamp = on');
   await postgres.stop();
   postgres = await startPostgres({ dataDir: folder, port: postgresPort, keeper, log: quiet });
-  const openTemporal = () =>
-    startTemporal({
-      program,
-      dataDir: folder,
-      port: temporalPort,
-      uiPort: null,
-      namespace: NAMESPACE,
-      keeper,
-    });
-  let temporal = await openTemporal();
+  const server = { folder, port: temporalPort, namespace: NAMESPACE, keeper };
+  const temporalServer =
+    deployed === undefined
+      ? await developTemporal(server)
+      : await deployTemporal({
+          ...server,
+          programs: deployed,
+          postgres: { port: postgresPort, query: (text) => query(postgres.url, text) },
+        });
+  let temporal = await temporalServer.start();
 
   const links = {};
   for (const name of Object.keys(ROLES)) {
@@ -119,7 +116,7 @@ export async function openStack({ main, mode, onOwnEnd }) {
   const startTemporalAgain = async () => {
     for (let tries = 1; ; tries += 1) {
       try {
-        temporal = await openTemporal();
+        temporal = await temporalServer.start();
         return;
       } catch (error) {
         if (tries === MOST_STARTS) throw error;
@@ -172,10 +169,7 @@ export async function openStack({ main, mode, onOwnEnd }) {
         await temporal.exited;
       },
       start: startTemporalAgain,
-      lose: async () => {
-        for (const end of ['', '-wal', '-shm'])
-          await rm(join(folder, 'temporal', `temporal.db${end}`), { force: true });
-      },
+      lose: temporalServer.lose,
       isUp: () => isAlive(temporal.pid),
     },
     close: async () => {
@@ -186,6 +180,22 @@ export async function openStack({ main, mode, onOwnEnd }) {
       await keeper.close();
       await rm(postgres.cluster, { recursive: true, force: true });
       await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+/** Temporal's development server with its file, like `deployTemporal`. */
+async function developTemporal({ folder, ...server }) {
+  const program = await obtainTemporal({
+    binFolder: resolve('.data', 'bin'),
+    path: process.env.PATH ?? '',
+    say: () => undefined,
+  });
+  return {
+    start: () => startTemporal({ ...server, program, dataDir: folder, uiPort: null }),
+    lose: async () => {
+      for (const end of ['', '-wal', '-shm'])
+        await rm(join(folder, 'temporal', `temporal.db${end}`), { force: true });
     },
   };
 }

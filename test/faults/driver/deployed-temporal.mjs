@@ -1,0 +1,167 @@
+// The Temporal server of a deployment: the release of docker-compose.yml, built by Go, its four services in one process, its store in
+// the stack's own Postgres under a role of its own.
+import { execFile, spawn } from 'node:child_process';
+import { randomBytes, randomInt } from 'node:crypto';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { stopPart, watchPart } from '../../../dist/src/app/local/foreign-part.js';
+import { openPartLog } from '../../../dist/src/app/local/part-log.js';
+import { findFreePort } from '../../../dist/src/app/local/ports.js';
+import { awaitTemporal } from '../../../dist/src/app/local/temporal-ready.js';
+
+const run = promisify(execFile);
+const MODULE = 'go.temporal.io/server';
+const END = { order: 3, grace: 15_000, signals: ['SIGTERM', 'SIGKILL'] };
+/** The databases and their schemas, as the service `temporal-schema` of docker-compose.yml makes them. */
+const DATABASES = { temporal: 'temporal', temporal_visibility: 'visibility' };
+
+/**
+ * Builds the server and its schema tool into `.data/bin`, unless they are there; that takes minutes, and needs Go.
+ * @returns absolute paths: `server`, `tool` (temporal-sql-tool) and `schemas`, the folder of the schemas
+ */
+export async function obtainDeployedTemporal({ say }) {
+  const [, version] = /temporalio\/server:([\d.]+)/.exec(
+    await readFile(resolve('docker-compose.yml'), 'utf8'),
+  );
+  const folder = resolve('.data', 'bin', `temporal-server-${version}`);
+  say(`Temporal ${version} as in docker-compose.yml, built by Go`);
+  await mkdir(folder, { recursive: true });
+  const packages = ['cmd/server', 'cmd/tools/sql'].map((name) => `${MODULE}/${name}@v${version}`);
+  await run('go', ['install', ...packages], { env: { ...process.env, GOBIN: folder } });
+  const { stdout } = await run('go', ['mod', 'download', '-json', `${MODULE}@v${version}`]);
+  return {
+    server: join(folder, 'server'),
+    tool: join(folder, 'sql'),
+    schemas: join(JSON.parse(stdout).Dir, 'schema', 'postgresql', 'v12'),
+  };
+}
+
+/**
+ * @param options.programs from `obtainDeployedTemporal`; `folder` of the stack, absolute; `port` of the frontend
+ * @param options.postgres `port`, and `query(text)` as the superuser
+ * @returns `start()` a server that answers like `startTemporal`, and `lose()` both of its databases
+ */
+export async function deployTemporal({ programs, folder, port, postgres, namespace, keeper }) {
+  const password = randomBytes(18).toString('hex');
+  const config = join(folder, 'temporal-config');
+  await mkdir(config, { recursive: true });
+  await writeFile(
+    join(config, 'deployed.yaml'),
+    JSON.stringify(await configure({ port, postgresPort: postgres.port, password })),
+  );
+  await postgres.query(`CREATE ROLE temporal LOGIN PASSWORD '${password}'`);
+
+  const makeDatabases = async () => {
+    for (const [name, schema] of Object.entries(DATABASES)) {
+      const found = await postgres.query(`SELECT FROM pg_database WHERE datname = '${name}'`);
+      if (found.length > 0) continue;
+      await postgres.query(`CREATE DATABASE ${name} OWNER temporal`);
+      const tool = (...args) =>
+        run(programs.tool, [
+          ...['--plugin', 'postgres12', '--endpoint', '127.0.0.1', '--port', String(postgres.port)],
+          ...['--user', 'temporal', '--password', password, '--database', name, ...args],
+        ]);
+      await tool('setup-schema', '-v', '0.0');
+      await tool('update-schema', '-d', join(programs.schemas, schema, 'versioned'));
+    }
+  };
+
+  return {
+    start: async () => {
+      await makeDatabases();
+      const output = openPartLog(folder, 'temporal');
+      const child = spawn(
+        programs.server,
+        ['--root', folder, '--config', 'temporal-config', '--env', 'deployed', 'start'],
+        {
+          detached: true,
+          stdio: ['ignore', output.fd, output.fd],
+        },
+      );
+      output.close();
+      keeper.add('temporal', child.pid, END);
+      const exited = watchPart(child, { dataDir: folder, output }).then((exit) => {
+        keeper.remove(child.pid);
+        return exit;
+      });
+      const aborted = exited.then((exit) => new Error(`Temporal did not start: ${exit.description}`));
+      const address = `127.0.0.1:${port}`;
+      try {
+        await awaitTemporal({ address, namespace, aborted, limit: 120_000 });
+      } catch (error) {
+        await stopPart(child, END);
+        throw error;
+      }
+      return { pid: child.pid, address, port, uiPort: null, exited, stop: () => stopPart(child, END) };
+    },
+    lose: async () => {
+      for (const name of Object.keys(DATABASES)) await drop(postgres, name);
+    },
+  };
+}
+
+/** A connection of the killed server may last for a moment. */
+async function drop(postgres, name) {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await postgres.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      return;
+    } catch (error) {
+      if (tries === 20 || !(error instanceof pg.DatabaseError)) throw error;
+      await sleep(250);
+    }
+  }
+}
+
+/** Temporal keeps this port in a column of 15 bits. */
+async function findLowPort() {
+  for (;;) {
+    const port = randomInt(20_000, 32_000);
+    if ((await findFreePort(port)) === port) return port;
+  }
+}
+
+/** The configuration that the image makes of docker-compose.yml's variables; JSON is YAML. */
+async function configure({ port, postgresPort, password }) {
+  const store = (databaseName) => ({
+    sql: {
+      ...{ pluginName: 'postgres12', databaseName, connectAddr: `127.0.0.1:${postgresPort}` },
+      ...{ connectProtocol: 'tcp', user: 'temporal', password },
+      ...{ maxConns: 20, maxIdleConns: 20, maxConnLifetime: '1h' },
+    },
+  });
+  const services = {};
+  for (const name of ['frontend', 'history', 'matching', 'worker']) {
+    const grpcPort = name === 'frontend' ? port : await findFreePort();
+    services[name] = { rpc: { grpcPort, membershipPort: await findLowPort(), bindOnIP: '127.0.0.1' } };
+  }
+  return {
+    log: { stdout: true, level: 'warn' },
+    persistence: {
+      ...{ defaultStore: 'default', visibilityStore: 'visibility', numHistoryShards: 4 },
+      datastores: { default: store('temporal'), visibility: store('temporal_visibility') },
+    },
+    global: { membership: { maxJoinDuration: '30s', broadcastAddress: '127.0.0.1' } },
+    services,
+    clusterMetadata: {
+      ...{ enableGlobalNamespace: false, failoverVersionIncrement: 10 },
+      ...{ masterClusterName: 'active', currentClusterName: 'active' },
+      clusterInformation: {
+        active: {
+          ...{ enabled: true, initialFailoverVersion: 1 },
+          ...{ rpcName: 'frontend', rpcAddress: `127.0.0.1:${port}` },
+        },
+      },
+    },
+    dcRedirectionPolicy: { policy: 'noop' },
+    archival: { history: { state: 'disabled' }, visibility: { state: 'disabled' } },
+    publicClient: { hostPort: `127.0.0.1:${port}` },
+    dynamicConfigClient: {
+      filepath: resolve('deploy', 'temporal', 'dynamicconfig.yaml'),
+      pollInterval: '10s',
+    },
+  };
+}
