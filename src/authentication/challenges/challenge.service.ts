@@ -25,6 +25,7 @@ import {
   type Refusal,
 } from './challenge.ts';
 import type { RedemptionService } from './redemption.service.ts';
+import { diagnoseSignature } from './signature-diagnosis.ts';
 
 /** Bytes of a nonce. Source: Specification, "Limits". */
 const NONCE_LENGTH = 32;
@@ -116,11 +117,15 @@ export function createChallengeService({
     return { challenge: found.challenge, version: found.version, isHeard: false, ...judgement };
   }
 
-  const isSigned = ({ challenge, holder }: Judged, { signature }: VerifyInput): Promise<boolean> =>
+  const isSigned = (
+    { challenge, holder }: Judged,
+    { signature }: VerifyInput,
+    payload = payloadOf(challenge),
+  ): Promise<boolean> =>
     verifier.verifySignature({
       algorithm: challenge.algorithm,
       publicKey: holder.key.publicKey,
-      payload: payloadOf(challenge),
+      payload,
       signature,
     });
 
@@ -142,6 +147,18 @@ export function createChallengeService({
   function refuse(context: RequestContext, holder: Holder | null, refusal: Refusal) {
     if (holder === null) return new ServiceError(refusal.code, { detail: refusal.detail });
     return failures.report(context, { stage: 'verify', holder, refusal });
+  }
+
+  /** Describes the mistake only below the limit of failures, because that costs verifications. */
+  async function refuseSignature(context: RequestContext, judged: Judged, input: VerifyInput) {
+    const error = await refuse(context, judged.holder, WRONG_SIGNATURE);
+    if (error.code !== WRONG_SIGNATURE.code) return error;
+    const detail = await diagnoseSignature({
+      ...{ algorithm: judged.challenge.algorithm, signature: input.signature },
+      ...{ payload: payloadOf(judged.challenge), nonce: judged.challenge.nonce },
+      isOver: (bytes) => isSigned(judged, input, bytes),
+    });
+    return new ServiceError(WRONG_SIGNATURE.code, { detail });
   }
 
   /** The agent gets both tokens only after the challenge is consumed. */
@@ -248,8 +265,7 @@ export function createChallengeService({
       if (got !== undefined) return got;
       const judged = await judge(context, input);
       // Challenge and key never change, so a signature is verified once.
-      if (!(isRight ?? (await isSigned(judged, input))))
-        throw await refuse(context, judged.holder, WRONG_SIGNATURE);
+      if (!(isRight ?? (await isSigned(judged, input)))) throw await refuseSignature(context, judged, input);
       const tokens = await redeem(context, input, judged);
       if (tokens !== undefined) return tokens;
       await judge(context, input);
