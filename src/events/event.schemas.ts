@@ -1,7 +1,7 @@
 // The schemas of the event routes. Parsed `data` is passed on as it is, because a copy would cost more than its check.
 import { z } from 'zod';
 import { ServiceError } from '../platform/errors/service-error.ts';
-import { invalidFields, toFieldErrors } from '../platform/http/field-errors.ts';
+import { invalidFields, parseFields } from '../platform/http/field-errors.ts';
 import { TIMESTAMP_PATTERN } from '../platform/timestamp.ts';
 import { RESERVED_TYPE } from './catalogue.ts';
 import type { JsonObject } from './event.ts';
@@ -56,10 +56,10 @@ export const publishBody = z
  * @returns the event; or `invalid_request`, which names each wrong field
  */
 export function readPublication(value: unknown, path: string): Publication | ServiceError {
-  const parsed = publishedEvent.safeParse(value);
-  if (!parsed.success) return invalidFields(toFieldErrors(path, parsed.error.issues));
+  const parsed = parseFields(publishedEvent, path, value);
+  if ('errors' in parsed) return invalidFields(parsed.errors);
   try {
-    return checkPublication(parsed.data, path);
+    return checkPublication(parsed.value, path);
   } catch (error) {
     if (error instanceof ServiceError) return error;
     throw error;

@@ -1,7 +1,7 @@
 // Validates the input of a command with the schemas of the HTTP interface.
 import type { ZodType, z } from 'zod';
 import { ServiceError } from './errors/service-error.ts';
-import { toFieldErrors } from './http/field-errors.ts';
+import { parseFields } from './http/field-errors.ts';
 
 /**
  * @param schema of the HTTP request that corresponds to the command
@@ -13,9 +13,9 @@ export function parseInput<Schema extends ZodType>(
   value: z.input<Schema>,
   names: Readonly<Record<string, string>>,
 ): z.output<Schema> {
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const [error] = toFieldErrors('', result.error.issues);
+  const parsed = parseFields(schema, '', value);
+  if ('value' in parsed) return parsed.value;
+  const [error] = parsed.errors;
   const [field = ''] = error?.path.slice(1).split('.') ?? [];
   throw new ServiceError('invalid_request', {
     detail: `${names[field] ?? field}: ${error?.message ?? 'is wrong'}`,

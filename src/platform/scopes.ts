@@ -96,7 +96,8 @@ export function grantScopes(requested: string | undefined, allowed: readonly str
   if (scopes === null) throw invalidScope('The scope is malformed.');
   if (scopes.length === 0) throw invalidScope('No scope is left to grant.');
   const refused = scopes.find((scope) => !allowed.includes(scope));
-  if (refused !== undefined) throw invalidScope(`The scope ${refused} is not allowed.`);
+  if (refused !== undefined)
+    throw invalidScope(`The scope ${refused} is not allowed; allowed: ${allowed.join(' ')}.`);
   return scopes;
 }
 

@@ -6,7 +6,7 @@ import { type KeyState, mayAuthenticate } from '../../identity/keys/key.ts';
 import type { KeyAlgorithm } from '../../platform/crypto/algorithm.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { hashScopes, parseScope } from '../../platform/scope-hash.ts';
-import { isAgentScope, isWithin } from '../../platform/scopes.ts';
+import { AGENT_SCOPES, isAgentScope, isWithin } from '../../platform/scopes.ts';
 import { buildChallengePayload } from './payload.ts';
 
 /**
@@ -63,7 +63,11 @@ export type Refusal = { readonly code: ErrorCode; readonly detail: string };
 
 export type Judgement<Granted> = { readonly refusal: Refusal } | Granted;
 
-type Check<Subject> = Refusal & { readonly fails: (subject: Subject) => boolean };
+type Check<Subject> = {
+  readonly code: ErrorCode;
+  readonly detail: string | ((subject: Subject) => string);
+  readonly fails: (subject: Subject) => boolean;
+};
 
 /** The tenant of the request. An agent without an audience uses the tenant's `audience`. */
 type Asked = { readonly tenant: { readonly audience: string; readonly resumedAt?: Date | undefined } };
@@ -120,25 +124,33 @@ const HOLDER_CHECKS: readonly Check<{ holder: Holder; now: Date }>[] = [
   },
 ];
 
-const SCOPE_CHECKS: readonly Check<{ holder: Holder; scopes: readonly string[] | null }>[] = [
+type AskedScopes = { readonly holder: Holder; readonly scopes: readonly string[] | null };
+
+const SCOPE_CHECKS: readonly Check<AskedScopes>[] = [
   { code: 'invalid_scope', detail: 'The scope is malformed.', fails: ({ scopes }) => scopes === null },
   { code: 'invalid_scope', detail: 'The scope is empty.', fails: ({ scopes }) => scopes?.length === 0 },
   {
     code: 'invalid_scope',
-    detail: 'The scope names something that no agent may ask for.',
+    detail: ({ scopes }) =>
+      `No agent may ask for the scope ${scopes?.find((scope) => !isAgentScope(scope))}; agents have ${AGENT_SCOPES.join(' ')}.`,
     fails: ({ scopes }) => !(scopes ?? []).every(isAgentScope),
   },
   {
     code: 'invalid_scope',
-    detail: 'The scope names something that this agent may not ask for.',
+    detail: ({ scopes, holder }) =>
+      `This agent may not ask for the scope ${scopes?.find((scope) => !holder.agent.scopes.includes(scope))}.`,
     fails: ({ scopes, holder }) => !isWithin(scopes ?? [], holder.agent.scopes),
   },
 ];
 
-const NO_TARGET: Refusal = {
-  code: 'invalid_target',
-  detail: 'The resource is none of the audiences that this agent may ask for.',
-};
+function noTarget({ agent }: Holder, tenant: Asked['tenant'], resource: string | null | undefined): Refusal {
+  const turned = resource?.endsWith('/') ? resource.slice(0, -1) : `${resource}/`;
+  const hint = chooseAudience(agent, tenant, turned) === turned ? `; ${turned} is one` : '';
+  return {
+    code: 'invalid_target',
+    detail: `The resource is none of the audiences that this agent may ask for${hint}.`,
+  };
+}
 
 /**
  * Checks a request for a challenge: key, agent, scope, resource.
@@ -159,7 +171,8 @@ export function judgeRequest(
   const refusal =
     findFailure(HOLDER_CHECKS, { holder, now }) ?? findFailure(SCOPE_CHECKS, { holder, scopes });
   if (refusal !== undefined) return { refusal };
-  if (chooseAudience(holder.agent, tenant, resource) === undefined) return { refusal: NO_TARGET };
+  if (chooseAudience(holder.agent, tenant, resource) === undefined)
+    return { refusal: noTarget(holder, tenant, resource) };
   return { holder, scopes: scopes ?? [] };
 }
 
@@ -179,7 +192,9 @@ export function judgeAttempt(
   const later = findFailure(HOLDER_CHECKS, { holder, now }) ?? findFailure(SCOPE_CHECKS, { holder, scopes });
   if (later !== undefined) return { refusal: later };
   const audience = chooseAudience(holder.agent, tenant, challenge.resource);
-  return audience === undefined ? { refusal: NO_TARGET } : { holder, audience };
+  return audience === undefined
+    ? { refusal: noTarget(holder, tenant, challenge.resource) }
+    : { holder, audience };
 }
 
 /** Returns the exact bytes that the key must sign. */
@@ -198,5 +213,7 @@ export function payloadOf(challenge: Challenge): Uint8Array {
 
 function findFailure<Subject>(checks: readonly Check<Subject>[], subject: Subject): Refusal | undefined {
   const failed = checks.find((check) => check.fails(subject));
-  return failed === undefined ? undefined : { code: failed.code, detail: failed.detail };
+  if (failed === undefined) return undefined;
+  const { code, detail } = failed;
+  return { code, detail: typeof detail === 'string' ? detail : detail(subject) };
 }

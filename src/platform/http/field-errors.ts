@@ -1,20 +1,12 @@
-// Turns the issues of a schema into one path and one message for each field.
+// Parses a value by a schema, and turns its issues into one path and one message for each field.
 import type { z } from 'zod';
 import { cutPath, type FieldError, ServiceError } from '../errors/service-error.ts';
+import { wordIssue } from './issue-words.ts';
 
 type Issue = z.core.$ZodIssue;
 
 /** The most issues in one answer, so that an answer is not many times larger than its request. */
 const MOST_TOLD = 100;
-
-/**
- * @param part the origin of the value: `body`, `query` …
- * @param issues of the schema
- * @returns one entry for each field; `path` has dotted form and begins with `part`
- */
-export function toFieldErrors(part: string, issues: readonly Issue[]): FieldError[] {
-  return issues.flatMap((issue) => describe(part, issue));
-}
 
 /** `invalid_request` for these fields, at most 100 of them; `detail` has the first field and the number of all. */
 export function invalidFields(errors: readonly FieldError[]): ServiceError {
@@ -29,8 +21,13 @@ export function invalidFields(errors: readonly FieldError[]): ServiceError {
 
 function describe(prefix: string, issue: Issue): FieldError[] {
   const path = [prefix, ...issue.path.map(String)].join('.');
-  if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((key) => ({ path: `${path}.${key}`, message: 'is not a known field' }));
+  if (issue.code === 'unrecognized_keys') {
+    const lines = issue.message.split('\n');
+    return issue.keys.map((key, n) => ({
+      path: `${path}.${key}`,
+      message: word(lines[n] ?? 'is not a known field'),
+    }));
+  }
   if (issue.code === 'invalid_union') {
     const nearest = nearestBranch(issue.errors);
     if (nearest !== undefined) return nearest.flatMap((inner) => describe(path, inner));
@@ -49,8 +46,22 @@ function nearestBranch(branches: readonly Issue[][]): Issue[] | undefined {
   return deepest === 0 ? undefined : branches.find((issues) => depth(issues) === deepest);
 }
 
+/**
+ * Parses a value, with messages in the words of this service.
+ * @param part the origin of the value: `body`, `query` …
+ */
+export function parseFields<Schema extends z.ZodType>(
+  schema: Schema,
+  part: string,
+  value: unknown,
+): { readonly value: z.output<Schema> } | { readonly errors: FieldError[] } {
+  const result = schema.safeParse(value, { error: wordIssue });
+  return result.success
+    ? { value: result.data }
+    : { errors: result.error.issues.flatMap((issue) => describe(part, issue)) };
+}
+
 /** RFC 6749 §5.2 forbids quotation marks and backslashes in `error_description`. */
 function word(message: string): string {
-  if (message.endsWith('received undefined')) return 'is required';
   return message.replace(/^Invalid input: /, '').replace(/["\\]/g, "'");
 }

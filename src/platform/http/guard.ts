@@ -1,7 +1,7 @@
 // Refuses requests that do not match the route's schemas, with 415, 413 or 400, in this order.
 import { ZodObject, type ZodType } from 'zod';
 import { type FieldError, invalidField, ServiceError } from '../errors/service-error.ts';
-import { invalidFields, toFieldErrors } from './field-errors.ts';
+import { invalidFields, parseFields } from './field-errors.ts';
 import { FormError, type FormOptions, parseForm } from './form.ts';
 import { hasBody, readText } from './request-body.ts';
 import { type Context, countHeader, type Middleware } from './request-state.ts';
@@ -94,9 +94,8 @@ function refuseTokenInQuery(query: string): void {
 }
 
 function check(schema: ZodType, part: string, value: unknown): Part {
-  const result = schema.safeParse(value);
-  if (result.success) return { value: result.data, errors: [] };
-  return { value: undefined, errors: toFieldErrors(part, result.error.issues) };
+  const parsed = parseFields(schema, part, value);
+  return 'errors' in parsed ? { value: undefined, ...parsed } : { ...parsed, errors: [] };
 }
 
 /** Fields of the answer that the request's schema does not know. A client may send them back unchanged. */

@@ -30,7 +30,8 @@ export function createRouter(routes: readonly Route[], stages: (route: Route) =>
     if (!/[:*(){}]/.test(route.path)) fixed.set(`${route.method} ${route.path}`, inOrder(all));
   }
   const open = new Set(routes.filter(isReadableAnywhere).map((route) => route.operationId));
-  return [takeFixedPath(fixed), useTenantPath, router.routes() as Middleware, refuseUnknown(open)];
+  const suggest = createSuggestion(routes);
+  return [takeFixedPath(fixed), useTenantPath, router.routes() as Middleware, refuseUnknown(open, suggest)];
 }
 
 /** Finds a path without parameters by one lookup. It has precedence over paths with parameters. */
@@ -54,10 +55,26 @@ const useTenantPath: Middleware = (ctx, next) => {
   return next();
 };
 
-function refuseUnknown(open: ReadonlySet<string>): Middleware {
+/** @returns a function that finds the route that was meant by a path with a `/` at its end, or without `/api/v1` */
+function createSuggestion(routes: readonly Route[]) {
+  const known = routes.map(({ path }) => ({
+    shown: path.replace(/:([^/]+)/g, '{$1}'),
+    pattern: new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/:[^/]+/g, '[^/]+')}$`),
+  }));
+  return (path: string): string | undefined => {
+    const bare = path.replace(/\/$/, '');
+    return known.find(({ pattern }) => pattern.test(bare) || pattern.test(`/api/v1${bare}`))?.shown;
+  };
+}
+
+function refuseUnknown(open: ReadonlySet<string>, suggest: (path: string) => string | undefined): Middleware {
   return async (ctx) => {
     const { matched = [] } = ctx as Matched;
-    if (matched.length === 0) throw new ServiceError('not_found', { detail: 'No such address.' });
+    if (matched.length === 0) {
+      const meant = suggest(ctx.state.path);
+      const hint = meant === undefined ? 'openapi.json lists all' : `did you mean ${meant}?`;
+      throw new ServiceError('not_found', { detail: `No such address; ${hint}` });
+    }
     const methods = [...new Set(matched.flatMap((layer) => layer.methods)), 'OPTIONS'];
     const allow = methods.join(', ');
     if (ctx.method !== 'OPTIONS')

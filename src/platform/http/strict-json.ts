@@ -41,9 +41,19 @@ export function parseStrictJson(text: string): unknown {
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
-  } catch {
-    throw new JsonError('', 'is not valid JSON');
+  } catch (error) {
+    throw new JsonError('', `is not valid JSON${placeOf(error, text)}`);
   }
+}
+
+/** The place of the fault, where the parser's message has it; never a part of the text itself. */
+function placeOf(error: unknown, text: string): string {
+  const message = error instanceof Error ? error.message : '';
+  if (message.includes('Unexpected end')) return ': it ends too early';
+  const position = /at position (\d+)/.exec(message)?.[1];
+  if (position === undefined) return '';
+  const before = text.slice(0, Number(position)).split('\n');
+  return ` at line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
 }
 
 function countMembers(text: string): number {
