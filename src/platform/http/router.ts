@@ -57,13 +57,18 @@ const useTenantPath: Middleware = (ctx, next) => {
 
 /** @returns a function that finds the route that was meant by a path with a `/` at its end, or without `/api/v1` */
 function createSuggestion(routes: readonly Route[]) {
-  const known = routes.map(({ path }) => ({
-    shown: path.replace(/:([^/]+)/g, '{$1}'),
-    pattern: new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/:[^/]+/g, '[^/]+')}$`),
-  }));
+  const isLike = (path: string, asked: readonly string[]) => {
+    const parts = path.split('/');
+    return (
+      parts.length === asked.length &&
+      parts.every((part, n) => (part.startsWith(':') ? asked[n] !== '' : part === asked[n]))
+    );
+  };
   return (path: string): string | undefined => {
     const bare = path.replace(/\/$/, '');
-    return known.find(({ pattern }) => pattern.test(bare) || pattern.test(`/api/v1${bare}`))?.shown;
+    const asked = [bare, `/api/v1${bare}`].map((address) => address.split('/'));
+    const meant = routes.find((route) => asked.some((parts) => isLike(route.path, parts)));
+    return meant?.path.replace(/:([^/]+)/g, '{$1}');
   };
 }
 
