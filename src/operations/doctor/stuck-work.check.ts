@@ -60,14 +60,14 @@ export function createStuckWorkCheck({
       code: 'delivery_not_canceled',
       subject: 'deliveries',
       detail: 'unfinished deliveries of deleted subscriptions',
-      find: () => store.findOfDeleted(database),
+      find: () => store.findOfDeleted(database, age),
       isSwept: true,
     },
     {
       code: 'work_not_removed',
       subject: 'outbox',
       detail: 'rows of ended deliveries of deleted subscriptions',
-      find: () => store.findLeft(database),
+      find: () => store.findLeft(database, age),
       isSwept: true,
     },
     {

@@ -39,12 +39,14 @@ const MOST = 100_000;
 const DELETED = `
 SELECT count(*)::int AS count, min(created_at) AS oldest FROM (
   SELECT d.created_at FROM endpoints p JOIN deliveries d ON d.subscription_id = p.subscription_id
-  WHERE p.deleted AND d.status IN ('pending', 'retrying') LIMIT ${MOST}) AS counted`;
+  WHERE p.deleted AND p.updated_at < now() - $1::float8 * interval '1 millisecond'
+    AND d.status IN ('pending', 'retrying') LIMIT ${MOST}) AS counted`;
 
 const LEFT = `
 SELECT count(*)::int AS count, min(created_at) AS oldest FROM (
   SELECT o.created_at FROM endpoints p JOIN outbox o ON o.tenant_id = p.tenant_id AND o.endpoint = p.subscription_id
-  WHERE p.deleted AND o.claimed_by IS NULL AND o.kind <> 'command' AND NOT EXISTS (
+  WHERE p.deleted AND p.updated_at < now() - $1::float8 * interval '1 millisecond'
+    AND o.claimed_by IS NULL AND o.kind <> 'command' AND NOT EXISTS (
     SELECT 1 FROM deliveries d WHERE d.id = o.delivery_id AND d.status IN ('pending', 'retrying')) LIMIT ${MOST}) AS counted`;
 
 const PARKED = `
@@ -99,14 +101,14 @@ export function findDeadClaims(queryable: Queryable): Promise<StuckWork> {
   return readStuck(queryable, DEAD_CLAIMS);
 }
 
-/** Finds unfinished deliveries of deleted subscriptions. */
-export function findOfDeleted(queryable: Queryable): Promise<StuckWork> {
-  return readStuck(queryable, DELETED);
+/** Finds unfinished deliveries of subscriptions that were deleted more than `ageMs` milliseconds ago. */
+export function findOfDeleted(queryable: Queryable, ageMs: number): Promise<StuckWork> {
+  return readStuck(queryable, DELETED, [ageMs]);
 }
 
-/** Finds outbox rows of ended deliveries of deleted subscriptions. */
-export function findLeft(queryable: Queryable): Promise<StuckWork> {
-  return readStuck(queryable, LEFT);
+/** Finds outbox rows of ended deliveries of subscriptions that were deleted more than `ageMs` milliseconds ago. */
+export function findLeft(queryable: Queryable, ageMs: number): Promise<StuckWork> {
+  return readStuck(queryable, LEFT, [ageMs]);
 }
 
 /** Finds deliveries that wait for an open endpoint but have no row of the outbox that would wake them. */

@@ -5,6 +5,8 @@ import { matches } from './delivery-load.mjs';
 const STOPPED = 30_000;
 /** What a crash of Postgres may lose: records of successes that did not wait for the disk. */
 const UNFLUSHED = 1_000;
+/** A commit has its time before it is flushed to the disk, and is seen by others after that. */
+const FLUSH = 500;
 
 const DELIVERIES = `
 SELECT id, event_id, subscription_id, status, attempt_count FROM deliveries WHERE event_type LIKE 'load.%'`;
@@ -160,7 +162,9 @@ function checkRetryAfter(ledger, { delivery, rows, posts }) {
     );
     if (asked === undefined) continue;
     const floor = asked.answered + asked.retryAfter * 1_000;
-    const early = rows.find(({ n, started }) => n > row.n && started > row.committed && started < floor);
+    const early = rows.find(
+      ({ n, started }) => n > row.n && started > row.committed + FLUSH && started < floor,
+    );
     const arrived = early && posts.find(({ at }) => at > asked.at && at < floor);
     if (arrived) ledger.violate('Retry-After undercut', describe(delivery, arrived, floor));
   }
@@ -178,7 +182,7 @@ function checkHolds(ledger, deliveries, attempts, posts) {
       const floor = asked.answered + asked.retryAfter * 1_000;
       const early = rows.find(
         ({ started, delivery_id }) =>
-          started > row.committed + 1 && started < floor && !ledger.replayed.has(delivery_id),
+          started > row.committed + FLUSH && started < floor && !ledger.replayed.has(delivery_id),
       );
       if (early) ledger.violate('hold undercut', describe({ id: early.delivery_id }, early, floor));
     }

@@ -79,6 +79,9 @@ async function keepTraces({ stack, ledger, seed, say }) {
   });
   const { faults, violations } = ledger;
   await writeFile(join(folder, 'run.json'), JSON.stringify({ faults, violations }, null, 2));
+  const named = JSON.stringify(violations).matchAll(/delivery\/([0-9a-f-]{36})/g);
+  for (const id of new Set([...named].map(([, delivery]) => delivery)))
+    await writeFile(join(folder, `${id}.json`), JSON.stringify(await stack.traceDelivery(id), null, 2));
   say(`logs of the run: ${folder}`);
 }
 

@@ -6,6 +6,8 @@ import { chmod, cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, Connection } from '@temporalio/client';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import pg from 'pg';
 import { createKeeper } from '../../../dist/src/app/local/keeper.js';
 import { findFreePort } from '../../../dist/src/app/local/ports.js';
@@ -142,6 +144,7 @@ export async function openStack({ main, mode, deployed, onOwnEnd }) {
       await ready();
     },
     query: (text, values) => query(postgres.url, text, values),
+    traceDelivery: (id) => traceDelivery({ url: postgres.url, address: temporal.address, id }),
     postgres: {
       pids: () => treeOf(postgres.pid),
       kill: async () => {
@@ -209,6 +212,31 @@ export async function query(connectionString, text, values) {
   } finally {
     await client.end().catch(() => undefined);
   }
+}
+
+/** All that Postgres and Temporal know of a delivery, with the history of its newest workflow. */
+async function traceDelivery({ url, address, id }) {
+  const rows = {};
+  for (const [table, column] of Object.entries({
+    deliveries: 'id',
+    attempts: 'delivery_id',
+    outbox: 'delivery_id',
+  }))
+    rows[table] = await query(
+      url,
+      `SELECT to_jsonb(t) - 'response_excerpt' AS row FROM ${table} t WHERE ${column} = $1`,
+      [id],
+    );
+  const [{ row } = {}] = rows.deliveries;
+  const connection = await Connection.connect({ address });
+  const client = new Client({ connection, namespace: NAMESPACE });
+  const workflow = `delivery/${id}${row?.generation ? `/${row.generation}` : ''}`;
+  const history = await client.workflow
+    .getHandle(workflow)
+    .fetchHistory()
+    .then(historyToJSON, (error) => error.message);
+  await connection.close();
+  return { workflow, ...rows, history };
 }
 
 async function isReady(origin) {

@@ -33,6 +33,7 @@ async function examine(fix = false) {
   return findings.map(({ code, outcome, detail }) => ({ code, outcome, detail }));
 }
 
+const LONG_DELETED = `UPDATE endpoints SET deleted = true, updated_at = now() - interval '6 minutes' WHERE subscription_id = $1`;
 const query = (text: string, values: unknown[] = []) => engine.database.query(text, values);
 const tenant = () => engine.context.tenant.id;
 
@@ -83,7 +84,10 @@ describe('the examination of waiting work', () => {
   it('finds deliveries of a deleted subscription, and cancels them', async () => {
     const { id } = await engine.subscribe();
     await engine.publish(id, 2);
-    await query('UPDATE endpoints SET deleted = true WHERE subscription_id = $1', [id]);
+    await query('UPDATE endpoints SET deleted = true, updated_at = now() WHERE subscription_id = $1', [id]);
+    // The next sweep does it.
+    expect(await examine()).toEqual([]);
+    await query(LONG_DELETED, [id]);
     expect(await examine()).toMatchObject([{ code: 'delivery_not_canceled', outcome: 'left' }]);
     expect(await examine(true)).toMatchObject([{ code: 'delivery_not_canceled', outcome: 'mended' }]);
     const { rows } = await engine.database.query<{ status: string }>(
@@ -101,7 +105,7 @@ describe('the examination of waiting work', () => {
       await query(`UPDATE deliveries SET status = 'canceled' WHERE id = $1`, [ended]);
       await query('UPDATE outbox SET kind = $2 WHERE delivery_id = $1', [ended, kind]);
       expect(await examine(true)).toEqual([]);
-      await query('UPDATE endpoints SET deleted = true WHERE subscription_id = $1', [id]);
+      await query(LONG_DELETED, [id]);
       expect(await examine()).toMatchObject([
         { code: 'delivery_not_canceled', detail: expect.stringMatching(/^1 /) },
         { code: 'work_not_removed', detail: expect.stringMatching(/^1 /), outcome: 'left' },
