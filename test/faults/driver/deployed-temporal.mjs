@@ -6,7 +6,6 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import pg from 'pg';
 import { stopPart, watchPart } from '../../../dist/src/app/local/foreign-part.js';
 import { openPartLog } from '../../../dist/src/app/local/part-log.js';
 import { findFreePort } from '../../../dist/src/app/local/ports.js';
@@ -56,61 +55,76 @@ export async function deployTemporal({ programs, folder, port, postgres, namespa
 
   const makeDatabases = async () => {
     for (const [name, schema] of Object.entries(DATABASES)) {
-      const found = await postgres.query(`SELECT FROM pg_database WHERE datname = '${name}'`);
+      const found = await insist(postgres, `SELECT FROM pg_database WHERE datname = '${name}'`);
       if (found.length > 0) continue;
-      await postgres.query(`CREATE DATABASE ${name} OWNER temporal`);
+      await insist(postgres, `CREATE DATABASE ${name} OWNER temporal`);
       const tool = (...args) =>
         run(programs.tool, [
           ...['--plugin', 'postgres12', '--endpoint', '127.0.0.1', '--port', String(postgres.port)],
           ...['--user', 'temporal', '--password', password, '--database', name, ...args],
         ]);
-      await tool('setup-schema', '-v', '0.0');
-      await tool('update-schema', '-d', join(programs.schemas, schema, 'versioned'));
+      try {
+        await tool('setup-schema', '-v', '0.0');
+        await tool('update-schema', '-d', join(programs.schemas, schema, 'versioned'));
+      } catch (error) {
+        // What has no whole schema is made anew.
+        await insist(postgres, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+        throw error;
+      }
     }
   };
 
+  const open = async () => {
+    await makeDatabases();
+    const output = openPartLog(folder, 'temporal');
+    const arguments_ = ['--root', folder, '--config', 'temporal-config', '--env', 'deployed', 'start'];
+    const child = spawn(programs.server, arguments_, {
+      detached: true,
+      stdio: ['ignore', output.fd, output.fd],
+    });
+    output.close();
+    keeper.add('temporal', child.pid, END);
+    const exited = watchPart(child, { dataDir: folder, output }).then((exit) => {
+      keeper.remove(child.pid);
+      return exit;
+    });
+    const aborted = exited.then((exit) => new Error(`Temporal did not start: ${exit.description}`));
+    const address = `127.0.0.1:${port}`;
+    try {
+      await awaitTemporal({ address, namespace, aborted, limit: 120_000 });
+    } catch (error) {
+      await stopPart(child, END);
+      throw error;
+    }
+    return { pid: child.pid, address, port, uiPort: null, exited, stop: () => stopPart(child, END) };
+  };
+
   return {
+    /** Starts it again as the deployment does: it ends when Postgres cannot be reached at its start. */
     start: async () => {
-      await makeDatabases();
-      const output = openPartLog(folder, 'temporal');
-      const child = spawn(
-        programs.server,
-        ['--root', folder, '--config', 'temporal-config', '--env', 'deployed', 'start'],
-        {
-          detached: true,
-          stdio: ['ignore', output.fd, output.fd],
-        },
-      );
-      output.close();
-      keeper.add('temporal', child.pid, END);
-      const exited = watchPart(child, { dataDir: folder, output }).then((exit) => {
-        keeper.remove(child.pid);
-        return exit;
-      });
-      const aborted = exited.then((exit) => new Error(`Temporal did not start: ${exit.description}`));
-      const address = `127.0.0.1:${port}`;
-      try {
-        await awaitTemporal({ address, namespace, aborted, limit: 120_000 });
-      } catch (error) {
-        await stopPart(child, END);
-        throw error;
+      for (let tries = 1; ; tries += 1) {
+        try {
+          return await open();
+        } catch (error) {
+          if (tries === 30) throw error;
+          await sleep(1_000);
+        }
       }
-      return { pid: child.pid, address, port, uiPort: null, exited, stop: () => stopPart(child, END) };
     },
     lose: async () => {
-      for (const name of Object.keys(DATABASES)) await drop(postgres, name);
+      for (const name of Object.keys(DATABASES))
+        await insist(postgres, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
     },
   };
 }
 
-/** A connection of the killed server may last for a moment. */
-async function drop(postgres, name) {
+/** Postgres may be harmed, too, and a connection of the killed server may last for a moment. */
+async function insist(postgres, text) {
   for (let tries = 1; ; tries += 1) {
     try {
-      await postgres.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
-      return;
+      return await postgres.query(text);
     } catch (error) {
-      if (tries === 20 || !(error instanceof pg.DatabaseError)) throw error;
+      if (tries === 120) throw error;
       await sleep(250);
     }
   }
