@@ -245,7 +245,7 @@ export async function cancelUnfinished(
 
 function listQuery(
   { tenantId, subscriptionId }: DeliveryScope,
-  { limit, cursor, status, eventType, since, until }: PageRequest & DeliveryFilters,
+  { limit, cursor, status, eventType, eventId, since, until, ...filters }: PageRequest & DeliveryFilters,
 ): { text: string; values: unknown[] } {
   const values: unknown[] = [tenantId, limit + 1];
   const conditions = ['d.tenant_id = $1'];
@@ -254,9 +254,14 @@ function listQuery(
     values.push(value);
     conditions.push(condition(`$${values.length}`));
   };
-  where((p) => `d.subscription_id = ${p}`, subscriptionId);
+  where((p) => `d.subscription_id = ${p}`, subscriptionId ?? filters.subscriptionId);
   where((p) => `d.id < ${p}`, decodeCursor(cursor));
   where((p) => `d.event_type = ${p}`, eventType);
+  // Deliveries are indexed by the row of their event, and events by the id that the publisher gave.
+  where(
+    (p) => `d.event_row = ANY (ARRAY(SELECT id FROM events WHERE tenant_id = $1 AND event_id = ${p}))`,
+    eventId,
+  );
   // The id ranges only limit the partitions and index entries that are read; `created_at` decides.
   where(
     (p) =>

@@ -4,6 +4,7 @@ import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { noFields, subscriptionParams } from '../subscriptions/subscription.schemas.ts';
 import {
+  allDeliveriesQuery,
   deliveryDetailsSchema,
   deliveryListQuery,
   deliveryListSchema,
@@ -23,6 +24,7 @@ type Place = {
   readonly of: string;
   readonly params: typeof subscriptionParams | typeof noParams;
   readonly oneParams: typeof subscriptionDeliveryParams | typeof deliveryParams;
+  readonly query: typeof deliveryListQuery | typeof allDeliveriesQuery;
 };
 
 const OF_A_SUBSCRIPTION: Place = {
@@ -31,6 +33,7 @@ const OF_A_SUBSCRIPTION: Place = {
   of: 'of a subscription',
   params: subscriptionParams,
   oneParams: subscriptionDeliveryParams,
+  query: deliveryListQuery,
 };
 
 const OF_ALL: Place = {
@@ -39,6 +42,7 @@ const OF_ALL: Place = {
   of: 'of any subscription, deleted ones included',
   params: noParams,
   oneParams: deliveryParams,
+  query: allDeliveriesQuery,
 };
 
 /**
@@ -60,7 +64,7 @@ export function createDeliveryRoutes({
         path: place.path,
         operationId: `list${place.name}Deliveries`,
         summary: `List deliveries ${place.of}, the newest first`,
-        request: { params: place.params, query: deliveryListQuery },
+        request: { params: place.params, query: place.query },
         exists: (context, params) => deliveries.hasSubscription(context, subscriptionOf(params)),
         responses: { 200: { description: 'A page of deliveries', schema: deliveryListSchema } },
         handler: async ({ context, params, query }) =>

@@ -17,9 +17,14 @@ const timestamp = z.iso.datetime();
 export const deliveryListQuery = z.object({
   status: z.enum(DELIVERY_STATUSES).optional(),
   event_type: z.string().min(1).max(128).optional().meta({ description: 'The whole type, exactly.' }),
+  event_id: z.string().min(1).max(128).optional().meta({ description: 'The id of the event.' }),
   since: moment.optional().meta({ description: 'Created at this time or later.' }),
   until: moment.optional().meta({ description: 'Created before this time.' }),
   ...pageParameters,
+});
+
+export const allDeliveriesQuery = deliveryListQuery.extend({
+  subscription_id: z.uuid().optional().meta({ description: 'A subscription, also a deleted one.' }),
 });
 
 export const noParams = z.object({});

@@ -56,6 +56,8 @@ export type DeliveryDetails = DeliveryRecord & {
 export type DeliveryFilters = {
   readonly status?: DeliveryStatus | undefined;
   readonly eventType?: string | undefined;
+  readonly eventId?: string | undefined;
+  readonly subscriptionId?: string | undefined;
   readonly since?: Date | undefined;
   readonly until?: Date | undefined;
 };

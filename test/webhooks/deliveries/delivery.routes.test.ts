@@ -200,6 +200,34 @@ describe('a list', () => {
       expect((await rooms.send('GET', `${ALL}?${query}`)).status).toBe(400);
   });
 
+  it('filters by the ids that its rows carry', async () => {
+    const [id, other] = [await rooms.subscribe(), await rooms.subscribe()];
+    const [first = '', second = ''] = await rooms.publish(id, 2);
+    const [foreign = ''] = await rooms.publish(other, 1);
+    const mine = [first, second, foreign];
+    const { body } = await rooms.send('GET', `${ALL}/${first}`);
+    const listed = async (query: string) => {
+      const answer = await rooms.send('GET', `${ALL}?limit=200&${query}`);
+      return answer.body.data.map(({ id: one }: Shown) => one).filter((one: string) => mine.includes(one));
+    };
+    expect(await listed(`subscription_id=${id}`)).toEqual([second, first]);
+    expect(await listed(`subscription_id=${id}&event_id=${body.event_id}`)).toEqual([first]);
+    expect(await listed(`event_id=${body.event_id}`)).toContain(first);
+    expect(await listed(`event_id=${body.event_id}`)).not.toContain(second);
+    expect(await listed(`subscription_id=${other}`)).toContain(foreign);
+    expect(await statusesOf(id, `event_id=${body.event_id}`)).toEqual([first]);
+    expect(await listed('event_id=unknown')).toEqual([]);
+    await rooms.send('DELETE', `/api/v1/webhooks/${id}`);
+    expect(await listed(`subscription_id=${id}`)).toEqual([second, first]);
+    const wrong = await rooms.send('GET', `${ALL}?subscription_id=x`);
+    expect([wrong.status, wrong.body.errors]).toEqual([
+      400,
+      [{ path: 'query.subscription_id', message: 'must be a UUID' }],
+    ]);
+    const twice = await rooms.send('GET', `/api/v1/webhooks/${other}/deliveries?subscription_id=${id}`);
+    expect(twice.status).toBe(400);
+  });
+
   it('across subscriptions shows those of deleted ones too, and of this tenant only', async () => {
     const id = await rooms.subscribe({}, '/t/acme');
     const deliveries = await rooms.publish(id, 2);
