@@ -2,4 +2,4 @@
 import { SEALED_ISSUER_KEYS } from '../../authentication/issuer/wire.ts';
 import { SEALED_SUBSCRIPTIONS } from '../../webhooks/subscriptions/wire.ts';
 
-export const SEALED_COLUMNS = [SEALED_ISSUER_KEYS, ...SEALED_SUBSCRIPTIONS];
+export const SEALED_COLUMNS = [...SEALED_ISSUER_KEYS, ...SEALED_SUBSCRIPTIONS];

@@ -1,5 +1,4 @@
-// The table of issuer keys.
-import type { SigningAlgorithm } from '../../platform/context.ts';
+// The tables of issuer keys: those of access tokens, and those of security event tokens, with the same columns.
 import {
   bytes,
   defineTable,
@@ -12,12 +11,12 @@ import {
   time,
   uuid,
 } from '../../platform/database/table.ts';
-import type { IssuerJwk } from './issuer-key.ts';
+import type { IssuerAlgorithm, IssuerJwk } from './issuer-key.ts';
 
-export const ISSUER_KEY = defineTable('issuer_keys', {
+const COLUMNS = {
   kid: primaryKey(text()),
   tenantId: uuid(),
-  algorithm: text<SigningAlgorithm>(),
+  algorithm: text<IssuerAlgorithm>(),
   publicJwk: json<IssuerJwk>(),
   /** PKCS #8 DER, sealed with a master key; null after the private half was destroyed. */
   privateSealed: nullable(bytes()),
@@ -28,6 +27,9 @@ export const ISSUER_KEY = defineTable('issuer_keys', {
   removeAt: nullable(time()),
   id: uuid(),
   revokedAt: nullable(time()),
-});
+};
+
+export const ISSUER_KEY = defineTable('issuer_keys', COLUMNS);
+export const EVENT_KEY = defineTable('event_keys', COLUMNS);
 
 export type IssuerKeyRow = RowOf<typeof ISSUER_KEY>;

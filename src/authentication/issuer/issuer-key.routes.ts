@@ -22,17 +22,21 @@ const ROOT = '/api/v1/tenant/issuer-keys';
 /** Each route needs the scope `tenant:write`. @param workflows address of Temporal's web UI */
 export function createIssuerKeyRoutes({
   issuerKeys,
+  eventKeys,
   workflows,
 }: {
   issuerKeys: IssuerKeyService;
+  eventKeys: Pick<IssuerKeyService, 'read' | 'exists' | 'revoke'>;
   workflows: { readonly uiUrl: string; readonly namespace: string };
 }): Route[] {
-  const present = ({ tenant }: RequestContext, schedule: Schedule) =>
-    presentSchedule(
-      schedule,
+  const present = async (context: RequestContext, schedule: Schedule) => {
+    const { tenant, transaction } = context;
+    return presentSchedule(
+      [schedule, await eventKeys.read({ tenant, transaction })],
       { tenantId: tenant.id, nextRotationAt: issuerKeys.nextRotation(schedule) },
       workflows,
     );
+  };
 
   return defineRoutes(COMMON, [
     {
@@ -41,7 +45,7 @@ export function createIssuerKeyRoutes({
       operationId: 'getIssuerKeys',
       summary: 'Read the schedule of the issuer keys',
       responses: { 200: { description: 'The schedule', schema: issuerKeyScheduleSchema } },
-      handler: async ({ context }) => ok(present(context, await issuerKeys.read(context))),
+      handler: async ({ context }) => ok(await present(context, await issuerKeys.read(context))),
     },
     {
       method: 'POST',
@@ -54,7 +58,7 @@ export function createIssuerKeyRoutes({
       request: { body: rotateIssuerKeysBody },
       responses: { 202: { description: 'The schedule', schema: issuerKeyScheduleSchema } },
       handler: async ({ context, body }) =>
-        accepted(present(context, await issuerKeys.rotate(context, body))),
+        accepted(await present(context, await issuerKeys.rotate(context, body))),
     },
     {
       method: 'POST',
@@ -64,10 +68,17 @@ export function createIssuerKeyRoutes({
       description:
         'For a key that somebody else may hold. It leaves the JWKS, and the next key signs, else a new one. Within a second every route of this service and introspection refuse what it has signed: also the access token of this request, if that key signed it. Resource servers refuse it once they have fetched the JWKS again.',
       request: { params: issuerKeyParams, body: revokeIssuerKeyBody },
-      exists: (context, params) => issuerKeys.exists(context, params.kid),
+      exists: async (context, { kid }) =>
+        (await issuerKeys.exists(context, kid)) || eventKeys.exists(context, kid),
       responses: { 200: { description: 'The schedule', schema: issuerKeyScheduleSchema } },
-      handler: async ({ context, params, body }) =>
-        ok(present(context, await issuerKeys.revoke(context, params.kid, body))),
+      handler: async ({ context, params: { kid }, body }) => {
+        const isEventKey = await eventKeys.exists(context, kid);
+        if (isEventKey) await eventKeys.revoke(context, kid, body);
+        const schedule = isEventKey
+          ? await issuerKeys.read(context)
+          : await issuerKeys.revoke(context, kid, body);
+        return ok(await present(context, schedule));
+      },
     },
   ]);
 }

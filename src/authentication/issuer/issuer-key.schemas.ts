@@ -9,7 +9,9 @@ const timestamp = z.iso.datetime();
 const issuerKeySchema = z
   .strictObject({
     kid: z.string().meta({ description: 'RFC 7638 thumbprint of the key.' }),
-    algorithm: z.enum(['ES256', 'EdDSA']),
+    algorithm: z.enum(['ES256', 'EdDSA', 'RS256']).meta({
+      description: 'RS256: a key that signs security event tokens, and nothing else.',
+    }),
     state: z.enum(ISSUER_KEY_STATES).meta({
       description:
         'published: in the JWKS, and signs from activate_at. active: signs. retired: signs no more, and what it signed verifies until remove_at. revoked: not in the JWKS, and what it signed is refused.',
@@ -28,7 +30,12 @@ const issuerKeySchema = z
 
 export const issuerKeyScheduleSchema = z
   .strictObject({
-    data: z.array(issuerKeySchema).meta({ description: 'All keys, the earliest activation first.' }),
+    data: z
+      .array(issuerKeySchema)
+      .meta({
+        description:
+          'All keys, the earliest activation first; those of security event tokens (RS256) come last.',
+      }),
     next_rotation_at: timestamp.meta({ description: 'When another key begins to sign.' }),
     workflow_id: z.string(),
     workflow_url: z.string().meta({ description: 'Its history, for operators.' }),
@@ -47,18 +54,22 @@ export const revokeIssuerKeyBody = z.strictObject({ reason }).meta({ id: 'Issuer
 
 /**
  * Converts the schedule to its JSON answer.
+ * @param schedules of the keys of access tokens, and of those of security event tokens
  * @param tenantId owner of the keys @param nextRotationAt when another key begins to sign
  * @param place address of Temporal's web UI
  */
 export function presentSchedule(
-  schedule: Schedule,
+  schedules: readonly Schedule[],
   { tenantId, nextRotationAt }: { tenantId: string; nextRotationAt: Date },
   place: { readonly uiUrl: string; readonly namespace: string },
 ) {
   const workflowId = entityWorkflowId('issuerKeyRotation', tenantId);
-  const isShown = ({ removeAt }: Schedule['keys'][number]) => removeAt === null || removeAt > schedule.now;
+  const shownOf = (schedule: Schedule) =>
+    schedule.keys
+      .filter(({ removeAt }) => removeAt === null || removeAt > schedule.now)
+      .map((key) => ({ ...key, state: stateOf(key, schedule) }));
   return present(issuerKeyScheduleSchema, {
-    data: schedule.keys.filter(isShown).map((key) => ({ ...key, state: stateOf(key, schedule) })),
+    data: schedules.flatMap(shownOf),
     nextRotationAt,
     workflowId,
     workflowUrl: workflowUrl(place, workflowId),

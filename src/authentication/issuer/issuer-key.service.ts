@@ -12,9 +12,9 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
 import type { IssuerService } from './issuer.service.ts';
-import { sealingContext } from './issuer-key.ts';
+import { type IssuerAlgorithm, sealingContext } from './issuer-key.ts';
 import { generateIssuerKey } from './jws-signing.service.ts';
-import * as store from './key-schedule.store.ts';
+import { issuerKeyStore, lock as lockKeys } from './key-schedule.store.ts';
 import {
   after,
   arrange,
@@ -45,10 +45,12 @@ export type AskedBy = 'request' | 'workflow';
 
 /**
  * Manages the issuer keys of tenants. Source: Specification, "Agent access token claims"; RFC 7517.
+ * @param store of the keys: by default those of access tokens
  * @param lifetime seconds for which a key signs
  */
 export function createIssuerKeyService({
   database,
+  store = issuerKeyStore,
   masterKeys,
   issuer,
   revocations,
@@ -57,6 +59,7 @@ export function createIssuerKeyService({
   lifetime,
 }: {
   database: Pick<Database, 'transaction' | 'query'>;
+  store?: typeof issuerKeyStore | undefined;
   masterKeys: readonly MasterKey[];
   issuer: Pick<IssuerService, 'forget'>;
   revocations: Pick<RevocationService, 'endPrincipal'>;
@@ -74,7 +77,7 @@ export function createIssuerKeyService({
   }
 
   async function lock(unit: Transaction, tenant: TenantId): Promise<Schedule> {
-    await store.lock(unit, tenant.id);
+    await lockKeys(unit, tenant.id);
     return read(unit, tenant);
   }
 
@@ -90,7 +93,7 @@ export function createIssuerKeyService({
   async function publish(
     unit: Transaction,
     context: Changing,
-    { now, algorithm, activateAt }: { now: Date; algorithm: SigningAlgorithm; activateAt: Date },
+    { now, algorithm, activateAt }: { now: Date; algorithm: IssuerAlgorithm; activateAt: Date },
     cause: Cause,
   ): Promise<string> {
     const { tenant } = context;
@@ -157,6 +160,17 @@ export function createIssuerKeyService({
       await tell(unit, context.tenant);
     },
 
+    /** Creates a key that signs immediately, unless the tenant has one. */
+    ensureKey: async (unit: Transaction, context: Changing): Promise<void> => {
+      if (signingKeyOf(await read(unit, context.tenant)) !== undefined) return;
+      const schedule = await lock(unit, context.tenant);
+      const { now, algorithm } = schedule;
+      if (signingKeyOf(schedule) !== undefined) return;
+      await publish(unit, context, { now, algorithm, activateAt: now }, 'schedule');
+      await settle(unit, context.tenant);
+      await tell(unit, context.tenant);
+    },
+
     /**
      * Changes the tenant's algorithm by publishing a new key. The new key signs after `PUBLISHED_AHEAD_SECONDS`, so
      * that each verifier can read it first. A request for the current algorithm changes nothing.
@@ -180,7 +194,8 @@ export function createIssuerKeyService({
     },
 
     /** Reads the tenant's keys in one round trip. @throws ServiceError `not_found` (tenant) */
-    read: ({ tenant }: { tenant: TenantId }): Promise<Schedule> => read(database, tenant),
+    read: ({ tenant, transaction }: Pick<RequestContext, 'transaction'> & { tenant: TenantId }) =>
+      read(transaction ?? database, tenant),
 
     /** Returns when the next key begins to sign: the time in its row, or else the planned time. */
     nextRotation: (schedule: Schedule): Date =>

@@ -1,15 +1,22 @@
 // Types of issuer keys, the choice of the key that signs, and the sealing of private halves.
 import type { SigningAlgorithm } from '../../platform/context.ts';
+import type { RsaJwk } from '../../platform/crypto/jwk.ts';
 import type { SealedColumn } from '../../platform/database/sealed-column.ts';
 
-/** A published key (RFC 7517, RFC 7518 §6.2.1, RFC 8037 §2). `kid` is its RFC 7638 thumbprint (SHA-256, base64url). */
-export type IssuerJwk = {
+/** RS256 is the algorithm of event keys, which sign security event tokens and nothing else. */
+export type IssuerAlgorithm = SigningAlgorithm | 'RS256';
+
+type CurveJwk = {
   readonly kty: 'EC' | 'OKP';
   readonly crv: 'P-256' | 'Ed25519';
   readonly x: string;
   readonly y?: string;
+};
+
+/** A published key (RFC 7517, RFC 7518 §6, RFC 8037 §2). `kid` is its RFC 7638 thumbprint (SHA-256, base64url). */
+export type IssuerJwk = (CurveJwk | RsaJwk) & {
   readonly kid: string;
-  readonly alg: SigningAlgorithm;
+  readonly alg: IssuerAlgorithm;
   readonly use: 'sig';
 };
 
@@ -21,7 +28,7 @@ export type IssuerJwk = {
 export type IssuerKey = {
   readonly id: string;
   readonly kid: string;
-  readonly algorithm: SigningAlgorithm;
+  readonly algorithm: IssuerAlgorithm;
   readonly publicJwk: IssuerJwk;
   readonly privateSealed: Uint8Array | null;
   readonly canSign: boolean;
@@ -33,12 +40,14 @@ export function sealingContext(tenantId: string, kid: string): string {
   return `issuer-key:${tenantId}:${kid}`;
 }
 
-export const SEALED_ISSUER_KEYS: SealedColumn = {
-  table: 'issuer_keys',
+const sealedKeysOf = (table: string): SealedColumn => ({
+  table,
   column: 'private_sealed',
   name: 'kid',
   contextOf: ({ tenantId, name }) => sealingContext(tenantId, name),
-};
+});
+
+export const SEALED_ISSUER_KEYS = [sealedKeysOf('issuer_keys'), sealedKeysOf('event_keys')];
 
 /**
  * Chooses the key that signs now: of the keys that can sign, the key that was activated last. A key past `retireAt`

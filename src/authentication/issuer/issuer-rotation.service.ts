@@ -3,12 +3,13 @@
 
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
+import type { Tenant } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
-import type { Queryable } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { IssuerKeyService } from './issuer-key.service.ts';
-import * as store from './key-schedule.store.ts';
+import { eventKeyStore, issuerKeyStore, listExpectedWorkflows } from './key-schedule.store.ts';
 import {
   type DueStep,
   decideStep,
@@ -20,6 +21,8 @@ import {
   signingKeyOf,
   stateOf,
 } from './key-schedule.ts';
+
+type KeySteps = 'lock' | 'publishNext' | 'retire' | 'remove';
 
 export type IssuerName = { readonly tenantId: string };
 
@@ -38,16 +41,31 @@ export function createIssuerRotationService({
   database,
   tenants,
   issuerKeys,
+  eventKeys,
 }: {
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;
-  issuerKeys: Pick<IssuerKeyService, 'lock' | 'publishNext' | 'retire' | 'remove' | 'rotate' | 'revoke'>;
+  issuerKeys: Pick<IssuerKeyService, KeySteps | 'rotate' | 'revoke' | 'exists'>;
+  eventKeys: Pick<IssuerKeyService, KeySteps | 'revoke'>;
 }) {
-  const STEPS = { publish: issuerKeys.publishNext, retire: issuerKeys.retire, remove: issuerKeys.remove };
-
   async function look(queryable: Queryable, { tenantId }: IssuerName): Promise<IssuerStanding> {
-    const schedule = await store.read(queryable, tenantId);
-    return schedule === undefined ? GONE : standingOf(schedule);
+    const schedule = await issuerKeyStore.read(queryable, tenantId);
+    if (schedule === undefined) return GONE;
+    const events = await eventKeyStore.read(queryable, tenantId);
+    const steps = [schedule, ...(events === undefined ? [] : [events])].filter(hasKeys).map(decideStep);
+    return standingOf(schedule, soonestOf(steps) ?? decideStep(schedule));
+  }
+
+  /** Performs a step of the keys of one purpose if it is due. */
+  async function performOf(
+    keys: Pick<IssuerKeyService, KeySteps>,
+    due: DueStep,
+    { tenant, transaction }: { tenant: Tenant; transaction: Transaction },
+  ): Promise<void> {
+    const schedule = await keys.lock(transaction, tenant);
+    if (!hasKeys(schedule) || decideStep(schedule).kind !== due) return;
+    const steps = { publish: keys.publishNext, retire: keys.retire, remove: keys.remove };
+    await steps[due](transaction, { ...serviceContext(tenant, newId()), tenant }, schedule);
   }
 
   async function contextOf({ tenantId }: IssuerName) {
@@ -76,9 +94,7 @@ export function createIssuerRotationService({
       const tenant = await tenants.byId(name.tenantId);
       if (tenant === undefined) return GONE;
       return database.transaction({}, async (transaction) => {
-        const schedule = await issuerKeys.lock(transaction, tenant);
-        if (decideStep(schedule).kind === due)
-          await STEPS[due](transaction, { ...serviceContext(tenant, newId()), tenant }, schedule);
+        for (const keys of [issuerKeys, eventKeys]) await performOf(keys, due, { tenant, transaction });
         return look(transaction, name);
       });
     },
@@ -91,11 +107,13 @@ export function createIssuerRotationService({
 
     /** Revokes a key for an operator, through the tenant's workflow. @throws ServiceError `not_found` (tenant, key) */
     revokeByOperator: async (name: IssuerName, kid: string, reason: string): Promise<IssuerStanding> => {
-      await issuerKeys.revoke(await contextOf(name), kid, { reason, by: 'workflow' });
+      const context = await contextOf(name);
+      const keys = (await issuerKeys.exists(context, kid)) ? issuerKeys : eventKeys;
+      await keys.revoke(context, kid, { reason, by: 'workflow' });
       return look(database, name);
     },
 
-    listExpectedWorkflows: store.listExpectedWorkflows,
+    listExpectedWorkflows,
   };
 }
 
@@ -110,13 +128,22 @@ const GONE: IssuerStanding = {
   revoked: [],
 };
 
-function standingOf(schedule: Schedule): IssuerStanding {
+/** The tenant had issuer keys from its beginning, and has event keys since its first stream. */
+const hasKeys = ({ keys }: Schedule): boolean => keys.length > 0;
+
+/** The step that is due, else the wait that ends first. */
+function soonestOf(steps: readonly ScheduleStep[]): ScheduleStep | undefined {
+  const delayOf = (step: ScheduleStep) => (step.kind === 'wait' ? step.delayMs : 0);
+  return [...steps].sort((a, b) => delayOf(a) - delayOf(b))[0];
+}
+
+function standingOf(schedule: Schedule, step: ScheduleStep): IssuerStanding {
   const signing = signingKeyOf(schedule);
   const next = nextKeyOf(schedule);
   const inState = (state: string) => schedule.keys.filter((key) => stateOf(key, schedule) === state);
   const ends = inState('retired').flatMap(({ removeAt }) => (removeAt === null ? [] : [removeAt.getTime()]));
   return {
-    step: decideStep(schedule),
+    step,
     state: describeState(schedule),
     signing: signing === undefined ? null : { kid: signing.kid, since: signing.activateAt.toISOString() },
     next: next === undefined ? null : { kid: next.kid, from: next.activateAt.toISOString() },

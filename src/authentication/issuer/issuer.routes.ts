@@ -1,6 +1,6 @@
 // Routes of the issuer's public documents: JWKS and metadata. They need no token.
 import { createHash } from 'node:crypto';
-import type { RequestContext } from '../../platform/context.ts';
+import type { RequestContext, Tenant } from '../../platform/context.ts';
 import { defineRoutes, type HandlerResult, type Route } from '../../platform/http/route.ts';
 import { issuerMetadataSchema, jwkSetSchema } from './issuer.schemas.ts';
 import type { IssuerService } from './issuer.service.ts';
@@ -21,7 +21,19 @@ const COMMON = {
 } as const;
 
 /** Routes of the issuer. The HTTP shell also serves the metadata at the addresses of RFC 8414 §3.1. */
-export function createIssuerRoutes({ issuer }: { issuer: IssuerService }): Route[] {
+export function createIssuerRoutes({
+  issuer,
+  eventIssuer,
+}: {
+  issuer: Pick<IssuerService, 'jwks'>;
+  /** The issuer whose keys sign security event tokens. */
+  eventIssuer: Pick<IssuerService, 'jwks'>;
+}): Route[] {
+  const readJwks = async (tenant: Tenant) => {
+    const [tokens, events] = await Promise.all([issuer.jwks(tenant), eventIssuer.jwks(tenant)]);
+    return { keys: [...tokens.keys, ...events.keys] };
+  };
+
   const metadata = {
     method: 'GET',
     whileSuspended: true,
@@ -38,7 +50,7 @@ export function createIssuerRoutes({ issuer }: { issuer: IssuerService }): Route
       method: 'GET',
       path: '/.well-known/jwks.json',
       operationId: 'getJwks',
-      summary: 'Public keys that verify access tokens of this issuer',
+      summary: 'Public keys that verify access tokens and security event tokens of this issuer',
       whileSuspended: true,
       responses: {
         200: {
@@ -49,7 +61,7 @@ export function createIssuerRoutes({ issuer }: { issuer: IssuerService }): Route
         },
         304: NOT_MODIFIED,
       },
-      handler: async ({ context }) => answerDocument(await issuer.jwks(context.tenant), JWK_SET),
+      handler: async ({ context }) => answerDocument(await readJwks(context.tenant), JWK_SET),
     },
     {
       ...metadata,

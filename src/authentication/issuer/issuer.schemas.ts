@@ -1,19 +1,31 @@
 // Schemas of the issuer's public documents.
 import { z } from 'zod';
 
+const named = { kid: z.string().describe('RFC 7638 thumbprint of the key'), use: z.literal('sig') };
+
 /** A JWK set of public keys (RFC 7517 §5). The schema is strict, so that a private member causes an error. */
 export const jwkSetSchema = z
   .strictObject({
     keys: z.array(
-      z.strictObject({
-        kty: z.enum(['EC', 'OKP']),
-        crv: z.enum(['P-256', 'Ed25519']),
-        x: z.string(),
-        y: z.string().optional(),
-        kid: z.string().describe('RFC 7638 thumbprint of the key'),
-        alg: z.enum(['ES256', 'EdDSA']),
-        use: z.literal('sig'),
-      }),
+      z.union([
+        z.strictObject({
+          kty: z.enum(['EC', 'OKP']),
+          crv: z.enum(['P-256', 'Ed25519']),
+          x: z.string(),
+          y: z.string().optional(),
+          ...named,
+          alg: z.enum(['ES256', 'EdDSA']),
+        }),
+        z
+          .strictObject({
+            kty: z.literal('RSA'),
+            n: z.string(),
+            e: z.string(),
+            ...named,
+            alg: z.literal('RS256'),
+          })
+          .describe('A key of security event tokens; it verifies no access token'),
+      ]),
     ),
   })
   .meta({ id: 'JwkSet' });

@@ -1,14 +1,21 @@
 // Publishes a tenant's issuer keys, and signs and verifies with them. Only the signer receives an unsealed private key.
 import type { KeyObject } from 'node:crypto';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
-import type { SigningAlgorithm, Tenant } from '../../platform/context.ts';
+import type { Tenant } from '../../platform/context.ts';
 import { importJwk, type JwsKey } from '../../platform/crypto/jws.node.ts';
 import { type MasterKey, openSecret, SecretBoxError } from '../../platform/crypto/secret-box.node.ts';
 import { createShortLivedCache } from '../../platform/database/short-lived-cache.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
+import type { KeyTable } from './issuer.store.ts';
 import * as store from './issuer.store.ts';
-import { type IssuerJwk, type IssuerKey, sealingContext, selectSigningKey } from './issuer-key.ts';
+import {
+  type IssuerAlgorithm,
+  type IssuerJwk,
+  type IssuerKey,
+  sealingContext,
+  selectSigningKey,
+} from './issuer-key.ts';
 import { loadSigningKey, type SigningKey, signClaims } from './jws-signing.service.ts';
 
 /**
@@ -27,20 +34,23 @@ type TenantId = Pick<Tenant, 'id'>;
 export type SignClaims = (claims: object, options: { typ: string }) => string;
 
 /** A key that verifies tokens. `id` is its id in the revocation feed. */
-export type VerificationKey = JwsKey<SigningAlgorithm> & { readonly id: string };
+export type VerificationKey = JwsKey<IssuerAlgorithm> & { readonly id: string };
 
 /**
  * Gives requests access to the issuer keys of tenants. Source: RFC 7517, RFC 7638, RFC 9068.
+ * @param table of the keys
  * @param revocations contains the keys that were revoked after a list was read
  * @param now a monotonic clock in milliseconds, for the age of a list
  */
 export function createIssuerService({
   database,
+  table = 'issuer_keys',
   masterKeys,
   revocations,
   now,
 }: {
   database: Queryable;
+  table?: KeyTable | undefined;
   masterKeys: readonly MasterKey[];
   revocations: Pick<RevocationService, 'hasEnded'>;
   now?: (() => number) | undefined;
@@ -50,14 +60,15 @@ export function createIssuerService({
   const publicKeys = createBoundedCache<KeyObject>({ limit: KEPT });
   const lists = createShortLivedCache({
     load: async (tenantId) => {
-      const keys = await store.list(database, tenantId);
+      const keys = await store.list(database, tenantId, table);
       for (const { kid, privateSealed } of keys) if (privateSealed === null) privateKeys.forget(kid);
       return keys;
     },
     lifetime: LIST_LIFETIME,
     limit: KEPT,
     now,
-    keep: (keys) => selectSigningKey(keys) !== undefined,
+    // A tenant has no event keys before its first stream; another process may make them at any time.
+    keep: (keys) => table === 'event_keys' || selectSigningKey(keys) !== undefined,
   });
 
   /** Returns a list that is at most 2 s old and newer than each revocation of its keys in the feed. */
@@ -87,7 +98,7 @@ export function createIssuerService({
   }
 
   async function prepareSigning(tenant: TenantId): Promise<SignClaims> {
-    const key = selectSigningKey(await listKeys(tenant));
+    const key = selectSigningKey(await listKeys(tenant)) ?? selectSigningKey(await lists.get(tenant.id, 0));
     if (key === undefined) throw new Error(`the tenant ${tenant.id} has no issuer key that signs`);
     return (claims, { typ }) => signClaims(openKey(tenant, key), claims, typ);
   }

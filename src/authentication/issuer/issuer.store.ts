@@ -5,12 +5,15 @@ import type { IssuerKey } from './issuer-key.ts';
 
 type SealedKey = Pick<IssuerKey, 'kid'> & { readonly tenantId: string; readonly privateSealed: Uint8Array };
 
+/** `issuer_keys`: of access tokens; `event_keys`: of security event tokens. */
+export type KeyTable = 'issuer_keys' | 'event_keys';
+
 /** Lists the tenant's keys that may have signed a live token, latest activation first. One round trip. */
-export async function list(queryable: Queryable, tenantId: string): Promise<IssuerKey[]> {
+export async function list(queryable: Queryable, tenantId: string, table: KeyTable): Promise<IssuerKey[]> {
   const { rows } = await queryable.query<IssuerKey>(
     `SELECT id, kid, algorithm, public_jwk AS "publicJwk", private_sealed AS "privateSealed", revoked_at IS NOT NULL AS "isRevoked",
             activate_at <= now() AND revoked_at IS NULL AND private_sealed IS NOT NULL AS "canSign"
-     FROM issuer_keys
+     FROM ${table}
      WHERE tenant_id = $1 AND (remove_at IS NULL OR remove_at > now())
      ORDER BY activate_at DESC, kid`,
     [tenantId],

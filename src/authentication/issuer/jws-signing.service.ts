@@ -1,37 +1,50 @@
 // Creates issuer keys and signs tokens. The algorithm in a token's header is always the algorithm of its key.
-import { createPrivateKey, generateKeyPair } from 'node:crypto';
+import { createPrivateKey, generateKeyPair, type KeyPairKeyObjectResult } from 'node:crypto';
 import { promisify } from 'node:util';
-import type { SigningAlgorithm } from '../../platform/context.ts';
 import { thumbprintOf } from '../../platform/crypto/jwk.ts';
 import { type JwsKey, signJws } from '../../platform/crypto/jws.node.ts';
-import type { IssuerJwk } from './issuer-key.ts';
+import type { IssuerAlgorithm, IssuerJwk } from './issuer-key.ts';
 
 const generate = promisify(generateKeyPair);
 
+const GENERATORS: Readonly<Record<IssuerAlgorithm, () => Promise<KeyPairKeyObjectResult>>> = {
+  ES256: () => generate('ec', { namedCurve: 'P-256' }),
+  EdDSA: () => generate('ed25519', {}),
+  RS256: () => generate('rsa', { modulusLength: 2_048 }),
+};
+
+/** Types of node:crypto. */
+const KEY_TYPES: Readonly<Record<IssuerAlgorithm, string>> = { ES256: 'ec', EdDSA: 'ed25519', RS256: 'rsa' };
+
 /** A private key for signing, with its encoded protected headers by `typ`. */
-export type SigningKey = JwsKey<SigningAlgorithm> & {
+export type SigningKey = JwsKey<IssuerAlgorithm> & {
   readonly kid: string;
   readonly headers: Map<string, string>;
 };
 
 /** @returns the public half, whose `kid` is its RFC 7638 thumbprint, and the private half as PKCS #8 DER */
 export async function generateIssuerKey(
-  algorithm: SigningAlgorithm,
+  algorithm: IssuerAlgorithm,
 ): Promise<{ publicJwk: IssuerJwk; pkcs8: Buffer }> {
-  const { publicKey, privateKey } =
-    algorithm === 'ES256' ? await generate('ec', { namedCurve: 'P-256' }) : await generate('ed25519', {});
-  const { kty, crv, x, y } = publicKey.export({ format: 'jwk' }) as IssuerJwk;
-  const required = { kty, crv, x, ...(y === undefined ? {} : { y }) };
+  const { publicKey, privateKey } = await GENERATORS[algorithm]();
+  const required = requiredMembers(publicKey.export({ format: 'jwk' }) as IssuerJwk);
   return {
     publicJwk: { ...required, kid: thumbprintOf(required), alg: algorithm, use: 'sig' },
     pkcs8: privateKey.export({ type: 'pkcs8', format: 'der' }),
   };
 }
 
+/** The members that define a key (RFC 7638 §3.2). */
+function requiredMembers(jwk: IssuerJwk) {
+  if (jwk.kty === 'RSA') return { kty: jwk.kty, n: jwk.n, e: jwk.e };
+  const { kty, crv, x, y } = jwk;
+  return { kty, crv, x, ...(y === undefined ? {} : { y }) };
+}
+
 /** Loads a private key. @param pkcs8 DER @throws when the key is not on the algorithm's curve */
-export function loadSigningKey(kid: string, algorithm: SigningAlgorithm, pkcs8: Buffer): SigningKey {
+export function loadSigningKey(kid: string, algorithm: IssuerAlgorithm, pkcs8: Buffer): SigningKey {
   const key = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });
-  if (key.asymmetricKeyType !== (algorithm === 'ES256' ? 'ec' : 'ed25519')) {
+  if (key.asymmetricKeyType !== KEY_TYPES[algorithm]) {
     throw new Error(`the issuer key ${kid} is not a key of ${algorithm}`);
   }
   return { kid, algorithm, key, headers: new Map() };

@@ -1,6 +1,5 @@
 // SQL of the schedule of issuer keys. Each change is decided while the tenant's row is locked, by the database's time
 // of that read.
-import type { SigningAlgorithm } from '../../platform/context.ts';
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import {
@@ -8,11 +7,11 @@ import {
   type ExpectedWorkflow,
   pageValues,
 } from '../../platform/temporal/expected-workflows.ts';
-import { ISSUER_KEY } from './issuer-key.model.ts';
-import type { IssuerJwk } from './issuer-key.ts';
+import { EVENT_KEY, ISSUER_KEY } from './issuer-key.model.ts';
+import type { IssuerAlgorithm, IssuerJwk } from './issuer-key.ts';
 import type { KeyTimes, Schedule, ScheduledKey } from './key-schedule.ts';
 
-type Row = Pick<Schedule, 'now'> & { readonly tenantAlgorithm: SigningAlgorithm } & (
+type Row = Pick<Schedule, 'now'> & { readonly tenantAlgorithm: IssuerAlgorithm } & (
     | ScheduledKey
     | { readonly id: null }
   );
@@ -23,20 +22,100 @@ export type NewIssuerKey = Pick<ScheduledKey, 'id' | 'kid' | 'algorithm' | 'publ
   readonly privateSealed: Uint8Array;
 };
 
-// Truncated to milliseconds, because times in JavaScript have milliseconds. A time that is stored as `now` then counts
-// as reached.
-const READ = `
-SELECT date_trunc('milliseconds', clock_timestamp()) AS now, t.signing_algorithm AS "tenantAlgorithm", k.created_at AS "publishedAt",
-       ${selectList(ISSUER_KEY, ['id', 'kid', 'algorithm', 'activateAt', 'retireAt', 'removeAt', 'revokedAt'], { of: 'k' })},
+export type KeyScheduleStore = ReturnType<typeof createKeyScheduleStore>;
+
+/** @param table of the keys @param algorithm of the tenant's next key: a literal, or a column of `tenants` as t */
+function createKeyScheduleStore(table: typeof ISSUER_KEY, algorithm: string) {
+  // Truncated to milliseconds, because times in JavaScript have milliseconds. A time that is stored as `now` then counts
+  // as reached.
+  const READ = `
+SELECT date_trunc('milliseconds', clock_timestamp()) AS now, ${algorithm} AS "tenantAlgorithm", k.created_at AS "publishedAt",
+       ${selectList(table, ['id', 'kid', 'algorithm', 'activateAt', 'retireAt', 'removeAt', 'revokedAt'], { of: 'k' })},
        k.private_sealed IS NOT NULL AS sealed
-FROM tenants t LEFT JOIN issuer_keys k ON k.tenant_id = t.id
+FROM tenants t LEFT JOIN ${table.name} k ON k.tenant_id = t.id
 WHERE t.id = $1 ORDER BY k.activate_at, k.kid DESC`;
+
+  return {
+    /** Reads the tenant's keys, including keys that are overdue for removal; undefined when the tenant does not exist. */
+    read: async (queryable: Queryable, tenantId: string): Promise<Schedule | undefined> => {
+      const { rows } = await queryable.query<Row>(READ, [tenantId]);
+      const [first] = rows;
+      if (first === undefined) return undefined;
+      const keys = rows.flatMap(({ now: _now, tenantAlgorithm: _of, ...key }) =>
+        key.id === null ? [] : [key],
+      );
+      return { now: first.now, algorithm: first.tenantAlgorithm, keys };
+    },
+
+    insert: async (transaction: Transaction, tenantId: string, key: NewIssuerKey): Promise<void> => {
+      const { publishedAt: createdAt, ...row } = key;
+      await transaction.model(table).insert({ ...row, tenantId, createdAt });
+    },
+
+    activate: async (
+      transaction: Transaction,
+      tenantId: string,
+      kid: string,
+      activateAt: Date,
+    ): Promise<void> => {
+      await transaction.model(table).update({ tenantId, kid }, { activateAt });
+    },
+
+    setTimes: async (unit: Queryable, tenantId: string, times: readonly KeyTimes[]): Promise<void> => {
+      await unit.query(
+        `UPDATE ${table.name} k SET retire_at = times.retire_at, remove_at = times.remove_at
+         FROM unnest($2::text[], $3::timestamptz[], $4::timestamptz[]) AS times (kid, retire_at, remove_at)
+         WHERE k.tenant_id = $1 AND k.kid = times.kid`,
+        [
+          tenantId,
+          times.map(({ kid }) => kid),
+          times.map(({ retireAt }) => retireAt),
+          times.map(({ removeAt }) => removeAt),
+        ],
+      );
+    },
+
+    /** Revokes a key and destroys its private half. */
+    revoke: async (
+      unit: Queryable,
+      tenantId: string,
+      { kid, revokedAt, removeAt }: { kid: string; revokedAt: Date; removeAt: Date },
+    ): Promise<void> => {
+      await unit.query(
+        `UPDATE ${table.name} SET revoked_at = $3, remove_at = $4, retire_at = least(retire_at, $3), private_sealed = NULL
+         WHERE tenant_id = $1 AND kid = $2`,
+        [tenantId, kid, revokedAt, removeAt],
+      );
+    },
+
+    destroyPrivate: async (
+      transaction: Transaction,
+      tenantId: string,
+      kids: readonly string[],
+    ): Promise<void> => {
+      await transaction.model(table).update({ tenantId, kid: [...kids] }, { privateSealed: null });
+    },
+
+    remove: async (transaction: Transaction, tenantId: string, kids: readonly string[]): Promise<void> => {
+      await transaction.model(table).remove({ tenantId, kid: [...kids] });
+    },
+  };
+}
+
+/** The keys that sign access tokens. */
+export const issuerKeyStore = createKeyScheduleStore(ISSUER_KEY, 't.signing_algorithm');
+
+/** The keys that sign security event tokens. A tenant without streams has none. */
+export const eventKeyStore = createKeyScheduleStore(EVENT_KEY, "'RS256'");
 
 // A tenant has an overdue step when no key follows the newest one, or when a key or its private half still exists after
 // its time.
 const OVERDUE = `
 SELECT count(*)::int AS count FROM (
-  SELECT tenant_id FROM issuer_keys GROUP BY tenant_id
+  SELECT tenant_id FROM (
+    SELECT 'tokens' AS purpose, tenant_id, activate_at, retire_at, remove_at, revoked_at, private_sealed FROM issuer_keys
+    UNION ALL SELECT 'events', tenant_id, activate_at, retire_at, remove_at, revoked_at, private_sealed FROM event_keys
+  ) AS keys GROUP BY purpose, tenant_id
   HAVING coalesce(max(activate_at) FILTER (WHERE revoked_at IS NULL), '-infinity') < now() - interval '5 minutes'
     OR bool_or(remove_at < now() - interval '5 minutes')
     OR bool_or(private_sealed IS NOT NULL AND retire_at < now() - interval '6 minutes')
@@ -45,72 +124,6 @@ SELECT count(*)::int AS count FROM (
 /** Locks the tenant's keys and its algorithm against other changes until the transaction ends. */
 export async function lock(unit: Queryable, tenantId: string): Promise<void> {
   await unit.query('SELECT 1 FROM tenants WHERE id = $1 FOR NO KEY UPDATE', [tenantId]);
-}
-
-/** Reads the tenant's keys, including keys that are overdue for removal; undefined when the tenant does not exist. */
-export async function read(queryable: Queryable, tenantId: string): Promise<Schedule | undefined> {
-  const { rows } = await queryable.query<Row>(READ, [tenantId]);
-  const [first] = rows;
-  if (first === undefined) return undefined;
-  const keys = rows.flatMap(({ now: _now, tenantAlgorithm: _of, ...key }) => (key.id === null ? [] : [key]));
-  return { now: first.now, algorithm: first.tenantAlgorithm, keys };
-}
-
-export async function insert(transaction: Transaction, tenantId: string, key: NewIssuerKey): Promise<void> {
-  const { publishedAt: createdAt, ...row } = key;
-  await transaction.model(ISSUER_KEY).insert({ ...row, tenantId, createdAt });
-}
-
-export async function activate(
-  transaction: Transaction,
-  tenantId: string,
-  kid: string,
-  activateAt: Date,
-): Promise<void> {
-  await transaction.model(ISSUER_KEY).update({ tenantId, kid }, { activateAt });
-}
-
-export async function setTimes(unit: Queryable, tenantId: string, times: readonly KeyTimes[]): Promise<void> {
-  await unit.query(
-    `UPDATE issuer_keys k SET retire_at = times.retire_at, remove_at = times.remove_at
-         FROM unnest($2::text[], $3::timestamptz[], $4::timestamptz[]) AS times (kid, retire_at, remove_at)
-         WHERE k.tenant_id = $1 AND k.kid = times.kid`,
-    [
-      tenantId,
-      times.map(({ kid }) => kid),
-      times.map(({ retireAt }) => retireAt),
-      times.map(({ removeAt }) => removeAt),
-    ],
-  );
-}
-
-/** Revokes a key and destroys its private half. */
-export async function revoke(
-  unit: Queryable,
-  tenantId: string,
-  { kid, revokedAt, removeAt }: { kid: string; revokedAt: Date; removeAt: Date },
-): Promise<void> {
-  await unit.query(
-    `UPDATE issuer_keys SET revoked_at = $3, remove_at = $4, retire_at = least(retire_at, $3), private_sealed = NULL
-         WHERE tenant_id = $1 AND kid = $2`,
-    [tenantId, kid, revokedAt, removeAt],
-  );
-}
-
-export async function destroyPrivate(
-  transaction: Transaction,
-  tenantId: string,
-  kids: readonly string[],
-): Promise<void> {
-  await transaction.model(ISSUER_KEY).update({ tenantId, kid: [...kids] }, { privateSealed: null });
-}
-
-export async function remove(
-  transaction: Transaction,
-  tenantId: string,
-  kids: readonly string[],
-): Promise<void> {
-  await transaction.model(ISSUER_KEY).remove({ tenantId, kid: [...kids] });
 }
 
 /** Counts the tenants with a step that has been due for 5 minutes: publish, destroy or remove. */

@@ -1,6 +1,7 @@
 // Rules of the schedule of issuer keys: published, active, retired, removed, or revoked at any time. Changes are stored
 // long before they apply, so that verifiers and other processes read them early enough. The caller passes the time.
 import type { SigningAlgorithm } from '../../platform/context.ts';
+import type { IssuerAlgorithm } from './issuer-key.ts';
 
 /** Seconds for which a key is published before it signs: the 300 s of cached JWKS answers and a margin. */
 export const PUBLISHED_AHEAD_SECONDS = 600;
@@ -28,7 +29,7 @@ export type IssuerKeyState = (typeof ISSUER_KEY_STATES)[number];
 export type ScheduledKey = {
   readonly id: string;
   readonly kid: string;
-  readonly algorithm: SigningAlgorithm;
+  readonly algorithm: IssuerAlgorithm;
   readonly publishedAt: Date;
   readonly activateAt: Date;
   readonly retireAt: Date | null;
@@ -40,7 +41,7 @@ export type ScheduledKey = {
 /** A tenant's keys. `now` is the database's time of the read, `algorithm` the tenant's current choice. */
 export type Schedule = {
   readonly now: Date;
-  readonly algorithm: SigningAlgorithm;
+  readonly algorithm: IssuerAlgorithm;
   readonly keys: readonly ScheduledKey[];
 };
 

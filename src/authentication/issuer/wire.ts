@@ -5,11 +5,12 @@ import { createIssuerService } from './issuer.service.ts';
 import { createIssuerKeyRoutes } from './issuer-key.routes.ts';
 import { createIssuerKeyService } from './issuer-key.service.ts';
 import { createIssuerRotationService } from './issuer-rotation.service.ts';
+import { eventKeyStore } from './key-schedule.store.ts';
 
 export function wireIssuer(
   { config, database, clock }: Platform,
-  rooms: Needs<typeof createIssuerService, 'database' | 'masterKeys' | 'now'> &
-    Needs<typeof createIssuerKeyService, 'database' | 'masterKeys' | 'issuer' | 'lifetime'>,
+  rooms: Needs<typeof createIssuerService, 'database' | 'masterKeys' | 'now' | 'table'> &
+    Needs<typeof createIssuerKeyService, 'database' | 'masterKeys' | 'issuer' | 'lifetime' | 'store'>,
 ) {
   const { masterKeys } = config;
   const issuer = createIssuerService({ ...rooms, database, masterKeys, now: clock.monotonic });
@@ -20,11 +21,29 @@ export function wireIssuer(
     issuer,
     lifetime: config.issuerKeyLifetime,
   });
+  const eventIssuer = createIssuerService({
+    ...rooms,
+    database,
+    table: 'event_keys',
+    masterKeys,
+    now: clock.monotonic,
+  });
+  const eventKeys = createIssuerKeyService({
+    ...rooms,
+    database,
+    store: eventKeyStore,
+    masterKeys,
+    issuer: eventIssuer,
+    lifetime: config.issuerKeyLifetime,
+  });
   return {
     issuer,
     issuerKeys,
-    routes: createIssuerRoutes({ issuer }),
-    keyRoutes: createIssuerKeyRoutes({ issuerKeys, workflows: config.temporal }),
+    /** The keys that sign security event tokens: an issuer of their own, so that no access token verifies by them. */
+    eventIssuer,
+    eventKeys,
+    routes: createIssuerRoutes({ issuer, eventIssuer }),
+    keyRoutes: createIssuerKeyRoutes({ issuerKeys, eventKeys, workflows: config.temporal }),
   };
 }
 

@@ -21,7 +21,7 @@ export const fingerprint = z
   .describe("SHA-256 of the key's public half, in lowercase hex.");
 export const algorithm = z.enum(['ed25519', 'es256', 'es256k', 'bip340']);
 export const kid = text('The issuer key: its RFC 7638 thumbprint.');
-export const signingAlgorithm = z.enum(['ES256', 'EdDSA']);
+export const signingAlgorithm = z.enum(['ES256', 'EdDSA', 'RS256']);
 export const clientId = text('The client: an application, or `service-agent`.');
 export const tokenId = id('`jti` of the access token.');
 export const scope = text('Scopes, separated by spaces.');

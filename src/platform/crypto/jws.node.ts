@@ -4,7 +4,7 @@ import { constants, createPublicKey, type KeyObject, sign, verify } from 'node:c
 import type { JwsAlgorithm } from './jws.ts';
 
 /** The algorithms with which this service signs tokens, or verifies them without jose. */
-export type NodeAlgorithm = Extract<JwsAlgorithm, 'ES256' | 'Ed25519' | 'EdDSA' | 'PS256'>;
+export type NodeAlgorithm = Extract<JwsAlgorithm, 'ES256' | 'Ed25519' | 'EdDSA' | 'PS256' | 'RS256'>;
 
 /** Parameters for node:crypto; `bytes` is the required length of a signature, if it does not follow from the key. */
 type Scheme = {
@@ -20,6 +20,7 @@ const SCHEMES: Readonly<Record<NodeAlgorithm, Scheme>> = {
   ES256: { digest: 'sha256', bytes: 64, options: { dsaEncoding: 'ieee-p1363' } },
   Ed25519: ED25519,
   EdDSA: ED25519,
+  RS256: { digest: 'sha256' },
   // The salt is as long as the hash (RFC 7518 §3.5).
   PS256: { digest: 'sha256', options: { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 } },
 };

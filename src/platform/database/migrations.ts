@@ -12,6 +12,7 @@ import { statistics } from './migrations/0009-statistics.ts';
 import { auditBeginning } from './migrations/0010-audit-beginning.ts';
 import { auditTree, auditTreeByPosition, auditTreeBySize } from './migrations/0011-audit-tree.ts';
 import { serviceRole } from './migrations/0012-service-role.ts';
+import { streams } from './migrations/0015-streams.ts';
 
 /** `name` is that of the file. The database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
@@ -33,4 +34,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0010-audit-beginning', steps: [auditBeginning] },
   { name: '0011-audit-tree', steps: [auditTree, auditTreeBySize, auditTreeByPosition] },
   { name: '0012-service-role', steps: [serviceRole] },
+  { name: '0015-streams', steps: [streams] },
 ];

@@ -56,7 +56,7 @@ export function createAccounts(
   const commands = createWorkflowCommandService();
   const shared = { records, commands, accesses: wireAccessRecords(platform) };
   const revocations = wireRevocations(platform);
-  const { issuer, issuerKeys } = wireIssuer(platform, { ...shared, revocations });
+  const { issuer, issuerKeys, eventIssuer, eventKeys } = wireIssuer(platform, { ...shared, revocations });
   const tokens = wireTokens(platform, { issuer, revocations });
   const { tenants } = wireTenants(platform, { records, issuerKeys });
   const { applications } = wireApplications(platform, { records, tokens: revocations });
@@ -71,7 +71,9 @@ export function createAccounts(
     database,
     issuer,
     issuerKeys,
-    issuerRotation: wireIssuerRotation(platform, { tenants, issuerKeys }),
+    eventIssuer,
+    eventKeys,
+    issuerRotation: wireIssuerRotation(platform, { tenants, issuerKeys, eventKeys }),
     tenants,
     applications,
     tokenEndpoint,
