@@ -31,6 +31,8 @@ export const MANAGEMENT_SCOPES = [
   'events:write',
   'audit:read',
   'tenant:write',
+  'ssf.read',
+  'ssf.manage',
 ] as const;
 export type ManagementScope = (typeof MANAGEMENT_SCOPES)[number];
 
@@ -59,6 +61,8 @@ export const SCOPE_MEANINGS: Readonly<Record<AgentScope | ManagementScope, strin
   'events:write': "publish events of the tenant's own types",
   'audit:read': 'read the audit log and its checkpoints',
   'tenant:write': 'read and change the tenant, read, rotate and revoke its issuer keys',
+  'ssf.read': "read the client's own streams of security events, and poll them",
+  'ssf.manage': "create, change, verify and delete the client's own streams of security events",
 };
 
 /** Allows a caller to create, widen and get credentials of agents whose scopes it lacks. */

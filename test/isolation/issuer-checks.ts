@@ -121,6 +121,7 @@ export const ISSUER_CHECKS: Readonly<Record<string, IssuerCheck>> = {
   getJwks: publishesOwnOnly('/.well-known/jwks.json'),
   getIssuerMetadata: publishesOwnOnly('/.well-known/oauth-authorization-server'),
   getOpenIdConfiguration: publishesOwnOnly('/.well-known/openid-configuration'),
+  getSsfConfiguration: publishesOwnOnly('/.well-known/ssf-configuration'),
 
   issueChallenge: async ({ owner, stranger }) => {
     const { question } = await makeSigner(owner);

@@ -99,6 +99,7 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   webhooks: makeWebhook,
   deliveries: (party, path) => makeDelivery(party, /webhooks\/([^/]+)/.exec(path)?.[1]),
   events: makeEvent,
+  streams: (party) => makeStream(party, ''),
   'event-types': async () => 'auth.token.issued',
   recoveries: (party, path) =>
     create(party, path.replace(/recoveries$/, 'recover'), { since: '2026-01-01T00:00:00Z' }, 'recovery_id'),
@@ -106,10 +107,25 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   'audit-logs': async (party, path) => (await party.send('GET', `${path}/checkpoints`)).body.data[0].first_id,
 };
 
+const makeStream: Maker = (party) => create(party, '/api/v1/ssf/streams', {}, 'stream_id');
+
+async function ofStream(party: Party): Promise<string> {
+  return `?stream_id=${await makeStream(party, '')}`;
+}
+
 export const makeAgent = (party: Party): Promise<string> => create(party, '/api/v1/agents', newAgentBody());
 
 /** What a path needs behind it, by operationId. */
-const QUERIES: Readonly<Record<string, string>> = { getAuditConsistencyProof: '?from=1' };
+const QUERIES: Readonly<Record<string, (party: Party) => Promise<string>>> = {
+  getAuditConsistencyProof: async () => '?from=1',
+  getSecurityStreams: ofStream,
+  deleteSecurityStream: ofStream,
+  getSecurityStreamStatus: ofStream,
+};
+
+/** Whether the query of a route names a row. */
+export const namesRowInQuery = ({ operationId }: Pick<Route, 'operationId'>): boolean =>
+  QUERIES[operationId] === ofStream;
 
 /** Bodies by operationId; those that name rows name the party's. */
 const BODIES: Readonly<Record<string, (party: Party, path: string) => unknown>> = {
@@ -147,7 +163,25 @@ const BODIES: Readonly<Record<string, (party: Party, path: string) => unknown>> 
   cancelWebhookDelivery: () => ({}),
   retryDelivery: () => ({}),
   cancelDelivery: () => ({}),
+  createSecurityStream: () => ({}),
+  updateSecurityStream: async (party) => ({ stream_id: await makeStream(party, ''), description: 'test' }),
+  replaceSecurityStream: async (party) => ({
+    stream_id: await makeStream(party, ''),
+    delivery: { method: 'urn:ietf:rfc:8936' },
+  }),
+  setSecurityStreamStatus: async (party) => ({ stream_id: await makeStream(party, ''), status: 'paused' }),
+  addSecurityStreamSubject: streamSubject,
+  removeSecurityStreamSubject: streamSubject,
+  verifySecurityStream: async (party) => ({ stream_id: await makeStream(party, '') }),
+  pollSecurityEvents: () => ({ returnImmediately: true }),
 };
+
+async function streamSubject(party: Party) {
+  return {
+    stream_id: await makeStream(party, ''),
+    subject: { format: 'opaque', id: await makeAgent(party) },
+  };
+}
 
 /** Collections in the path of a route, outermost first: `['agents', 'keys']`. */
 export function collectionsOf({ path }: Pick<Route, 'path'>): string[] {
@@ -157,11 +191,13 @@ export function collectionsOf({ path }: Pick<Route, 'path'>): string[] {
 /**
  * The route's path with ids of new rows.
  * @param owners whose row stands in each place, outermost first; a row below somebody else's is made below one of its owner's
+ * @param party whose row the query names
  * @throws Error for a collection of which nobody here knows how to make a row
  */
 export async function fillPath(
   { path, operationId }: Pick<Route, 'path' | 'operationId'>,
   owners: readonly Party[],
+  party: Party | undefined = owners[0],
 ): Promise<string> {
   const filled: string[] = [];
   const own = new Map<Party, string[]>(owners.map((owner) => [owner, []]));
@@ -182,7 +218,10 @@ export async function fillPath(
       if (owners[place] === owner) filled.push(id);
     }
   }
-  return `${filled.join('/')}${QUERIES[operationId] ?? ''}`;
+  const query = QUERIES[operationId];
+  if (query === undefined) return filled.join('/');
+  if (party === undefined) throw new Error(`whose row the query of ${operationId} names is not known`);
+  return filled.join('/') + (await query(party));
 }
 
 /** Makes a row of the collection that a route lists, if it is one. @param path the route's, filled */

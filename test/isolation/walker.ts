@@ -2,7 +2,7 @@
 import { encodeCursor } from '../../src/platform/database/page.ts';
 import type { Route } from '../../src/platform/http/route.ts';
 import { ISSUER_CHECKS } from './issuer-checks.ts';
-import { collectionsOf, fillBody, fillList, fillPath, makeAgent } from './rows.ts';
+import { collectionsOf, fillBody, fillList, fillPath, makeAgent, namesRowInQuery } from './rows.ts';
 import type { Answer, Party } from './tenants-server.ts';
 
 type Parties = { readonly owner: Party; readonly stranger: Party };
@@ -52,18 +52,23 @@ export async function tryRoute(route: Route, parties: Parties): Promise<string[]
 
 async function prepare(route: Route, { owner, stranger }: Parties): Promise<Prepared> {
   const count = collectionsOf(route).length;
-  const pathOf = (owners: readonly Party[]) => fillPath(route, owners);
+  const pathOf = (owners: readonly Party[], party = owner) => fillPath(route, owners, party);
   const path = await pathOf(Array.from({ length: count }, () => owner));
   await fillList(route, path, owner);
   const body = await fillBody(route, owner, path);
-  const foreignPaths = count === 0 || SAME_FOR_ALL.has(route.operationId) ? [] : [path];
+  const isOwners = (count > 0 && !SAME_FOR_ALL.has(route.operationId)) || namesRowInQuery(route);
+  const foreignPaths = isOwners ? [path] : [];
   for (let mask = 1; mask < 2 ** count - 1; mask += 1)
     foreignPaths.push(
       await pathOf(Array.from({ length: count }, (_, place) => (mask & (1 << place) ? stranger : owner))),
     );
   const agentId = await makeAgent(owner);
-  const strangersPath = await pathOf(Array.from({ length: count }, () => stranger));
-  const names = count === 0 && route.method === 'GET' ? Object.keys(route.request?.query?.shape ?? {}) : [];
+  const strangersPath = await pathOf(
+    Array.from({ length: count }, () => stranger),
+    stranger,
+  );
+  const hasList = count === 0 && route.method === 'GET' && !namesRowInQuery(route);
+  const names = hasList ? Object.keys(route.request?.query?.shape ?? {}) : [];
   return {
     path,
     body,

@@ -36,6 +36,7 @@ import { wireAttempts, wireDeliveries } from '../../webhooks/deliveries/wire.ts'
 import { wireEndpoints } from '../../webhooks/endpoints/wire.ts';
 import { wireDirectAttempts } from '../../webhooks/relay/wire.ts';
 import { wireReplays } from '../../webhooks/replays/wire.ts';
+import { wireSecurityEvents, wireStreams } from '../../webhooks/streams/wire.ts';
 import { wireSubscriptions } from '../../webhooks/subscriptions/wire.ts';
 import { SEALED_COLUMNS } from './sealed-columns.ts';
 
@@ -65,8 +66,18 @@ export function wireApi(platform: Platform) {
   const deliveries = wireDeliveries(platform, { ...shared, ...endpoints });
   const subscriptions = wireSubscriptions(platform, { ...shared, ...endpoints, ...deliveries });
   const replays = wireReplays(platform, { ...shared, ...endpoints, ...subscriptions });
+  const securityEvents = wireSecurityEvents({ ...tenants, ...issuer });
+  const attempts = wireAttempts(platform, { ...shared, ...endpoints, ...subscriptions, ...securityEvents });
+  const streams = wireStreams(platform, {
+    ...shared,
+    ...issuer,
+    ...agents,
+    ...endpoints,
+    ...deliveries,
+    ...subscriptions,
+    ...securityEvents,
+  });
   const accounts = wireAccounts(platform);
-  const attempts = wireAttempts(platform, { ...shared, ...endpoints, ...subscriptions });
   const directAttempts = wireDirectAttempts(platform, attempts);
   const publishing = wirePublishing(platform, { ...deliveries, limits, directAttempts });
 
@@ -115,6 +126,7 @@ export function wireApi(platform: Platform) {
     replays.routes,
     deliveries.routes,
     accounts.routes,
+    streams.routes,
   ].flat();
   return {
     routes,

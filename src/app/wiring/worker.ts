@@ -29,6 +29,7 @@ import { wireAttempts, wireDeliveries } from '../../webhooks/deliveries/wire.ts'
 import { wireEndpointRecovery, wireEndpoints } from '../../webhooks/endpoints/wire.ts';
 import { measureBacklog, wireRelay } from '../../webhooks/relay/wire.ts';
 import { wireReplays } from '../../webhooks/replays/wire.ts';
+import { wireSecurityEvents } from '../../webhooks/streams/wire.ts';
 import { countOverdueSecrets, wireSubscriptions } from '../../webhooks/subscriptions/wire.ts';
 import { wireRetentionOfRooms } from './retention.ts';
 import { SEALED_COLUMNS } from './sealed-columns.ts';
@@ -56,7 +57,8 @@ export function wireWorkerRooms(platform: Platform) {
   const deliveries = wireDeliveries(platform, { ...shared, ...endpoints });
   const subscriptions = wireSubscriptions(platform, { ...shared, ...endpoints, ...deliveries });
   const replays = wireReplays(platform, { ...shared, ...endpoints, ...subscriptions });
-  const attempts = wireAttempts(platform, { ...shared, ...endpoints, ...subscriptions });
+  const securityEvents = wireSecurityEvents({ ...tenants, ...issuer });
+  const attempts = wireAttempts(platform, { ...shared, ...endpoints, ...subscriptions, ...securityEvents });
   const recovery = wireEndpointRecovery(platform, { ...shared, ...tenants, ...subscriptions });
 
   const issuerRotation = wireIssuerRotation(platform, { ...tenants, ...issuer });

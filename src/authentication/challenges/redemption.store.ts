@@ -105,7 +105,8 @@ WITH asked AS (
     SELECT id FROM subscriptions
     WHERE tenant_id = i.tenant_id AND deleted_at IS NULL
       AND CASE WHEN i.only_subscription IS NOT NULL THEN id = i.only_subscription
-          ELSE filters && i.candidates AND id IS DISTINCT FROM i.except_subscription END
+          ELSE filters && i.candidates AND id IS DISTINCT FROM i.except_subscription
+            AND (stream_audience IS NULL OR stream_takes(id, i.body)) END
     OFFSET 0
   ) s
 ), counted AS (

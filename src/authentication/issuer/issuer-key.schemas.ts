@@ -30,12 +30,10 @@ const issuerKeySchema = z
 
 export const issuerKeyScheduleSchema = z
   .strictObject({
-    data: z
-      .array(issuerKeySchema)
-      .meta({
-        description:
-          'All keys, the earliest activation first; those of security event tokens (RS256) come last.',
-      }),
+    data: z.array(issuerKeySchema).meta({
+      description:
+        'All keys, the earliest activation first; those of security event tokens (RS256) come last.',
+    }),
     next_rotation_at: timestamp.meta({ description: 'When another key begins to sign.' }),
     workflow_id: z.string(),
     workflow_url: z.string().meta({ description: 'Its history, for operators.' }),

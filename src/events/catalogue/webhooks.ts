@@ -95,6 +95,25 @@ export const WEBHOOKS = inCategory('Webhooks', [
     { ...ENDPOINT, reason: 'overlap_ended' },
   ),
   emitted(
+    'webhook.stream.verification',
+    'A verification of a stream of security events was asked for. It goes to the stream alone.',
+    z.strictObject({
+      subscription_id: id('The stream.'),
+      state: text('What the receiver sent with the request.').optional(),
+    }),
+    { subscription_id: EXAMPLE.subscriptionId, state: 'ping' },
+  ),
+  emitted(
+    'webhook.stream.updated',
+    'The service has changed the status of a stream of security events. It goes to the stream alone.',
+    z.strictObject({
+      subscription_id: id('The stream.'),
+      status: z.enum(['enabled', 'paused', 'disabled']),
+      reason: text('As in `webhook.endpoint.deactivated`.'),
+    }),
+    { subscription_id: EXAMPLE.subscriptionId, status: 'paused', reason: 'failing' },
+  ),
+  emitted(
     'webhook.delivery.failed',
     'A delivery has failed for good.',
     z.strictObject({

@@ -7,6 +7,7 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Log } from '../../platform/logging.ts';
 import type { EndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
 import { isSlow } from '../endpoints/endpoint-speed.ts';
+import type { SecurityEventService } from '../streams/security-event.service.ts';
 import type { SubscriptionSealing } from '../subscriptions/subscription-sealing.service.ts';
 import type { AttemptMetrics } from './attempt.metrics.ts';
 import type { LoadedDelivery } from './attempt.store.ts';
@@ -14,7 +15,7 @@ import * as attemptStore from './attempt.store.ts';
 import { type AttemptReport, type AttemptRequest, ended, type SendResult, type Step } from './attempt.ts';
 import type { AttemptMonitor } from './attempt-monitor.service.ts';
 import type { AttemptRecordService } from './attempt-record.service.ts';
-import type { AttemptResult, DeliverySender } from './delivery.client.ts';
+import type { Attempt, AttemptResult, DeliverySender } from './delivery.client.ts';
 import { isUnfinished } from './delivery.ts';
 
 /**
@@ -42,6 +43,7 @@ export function createAttemptService({
   store = attemptStore,
   sender,
   sealing,
+  securityEvents,
   attemptRecords,
   monitor,
   occupancy,
@@ -53,6 +55,8 @@ export function createAttemptService({
   store?: typeof attemptStore | undefined;
   sender: DeliverySender;
   sealing: Pick<SubscriptionSealing, 'openSecret' | 'openHeaders'>;
+  /** Composes the tokens of streams. Without it, only subscriptions that are no streams are served. */
+  securityEvents?: Pick<SecurityEventService, 'compose'> | undefined;
   attemptRecords: AttemptRecordService;
   monitor: Pick<AttemptMonitor, 'begin' | 'end'>;
   occupancy: Pick<EndpointOccupancy, 'enter' | 'leave' | 'onLeave'>;
@@ -117,7 +121,11 @@ export function createAttemptService({
         await store.spendToken(database, subscriptionId);
       // A first attempt has no due time. The metric of the relay's lag shows its delay.
       if (delivery.attemptCount > 0) metrics?.begun(delivery.lateMs);
-      const result = await sender.send(attemptOf(delivery, request, signal));
+      const attempt =
+        delivery.streamAudience === null
+          ? attemptOf(delivery, request, signal)
+          : await tokenAttemptOf(delivery, request, signal);
+      const result = await sender.send(attempt);
       metrics?.made(result);
       return result;
     } finally {
@@ -203,7 +211,11 @@ export function createAttemptService({
     }
   };
 
-  const attemptOf = (delivery: LoadedDelivery, request: AttemptRequest, signal: AbortSignal | undefined) => {
+  const attemptOf = (
+    delivery: LoadedDelivery,
+    request: AttemptRequest,
+    signal: AbortSignal | undefined,
+  ): Attempt => {
     const id = delivery.subscriptionId;
     const current = sealing.openSecret(id, delivery.secretSealed);
     const next = delivery.nextSecretSealed && sealing.openSecret(id, delivery.nextSecretSealed);
@@ -217,8 +229,38 @@ export function createAttemptService({
       deliveryId: request.deliveryId,
       eventType: delivery.eventType,
       signal,
-      // The clock of a worker may be wrong, and a receiver refuses a wrong time for good.
-      now: () => delivery.loadedAt.getTime() + performance.now() - delivery.readAt,
+      now: clockOf(delivery),
+    };
+  };
+
+  /** An attempt of a stream: a security event token, which is signed itself. */
+  const tokenAttemptOf = async (
+    delivery: LoadedDelivery,
+    { deliveryId }: AttemptRequest,
+    signal: AbortSignal | undefined,
+  ): Promise<Attempt> => {
+    const { subscriptionId: streamId, tenantId, eventType, maxAge, url } = delivery;
+    if (securityEvents === undefined) throw new Error('this process composes no security event tokens');
+    const now = clockOf(delivery);
+    const token = await securityEvents.compose({
+      tenantId,
+      streamId,
+      deliveryId,
+      audience: delivery.streamAudience ?? '',
+      body: delivery.body ?? new Uint8Array(),
+      at: now(),
+    });
+    const headers = sealing.openHeaders(streamId, delivery.headersSealed);
+    return {
+      url,
+      headers,
+      body: Buffer.from(token),
+      secrets: null,
+      maxAge,
+      deliveryId,
+      eventType,
+      signal,
+      now,
     };
   };
 
@@ -234,6 +276,11 @@ export function createAttemptService({
 }
 
 export type AttemptService = ReturnType<typeof createAttemptService>;
+
+/** The database's time, because the clock of a worker may be wrong, and a receiver refuses a wrong time for good. */
+function clockOf({ loadedAt, readAt }: LoadedDelivery): () => number {
+  return () => loadedAt.getTime() + performance.now() - readAt;
+}
 
 function lastOf(delivery: LoadedDelivery) {
   if (delivery.lastOutcome === null) return undefined;

@@ -23,6 +23,7 @@ import { checkReceiverUrl } from '../../platform/egress/url-rules.ts';
 import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
 import { type SigningSecrets, signDelivery } from '../signing/delivery-signature.node.ts';
 import { signStandardWebhook } from '../signing/standard-webhook.node.ts';
+import { refineOutcome } from '../streams/token-refusal.ts';
 import { excerptOf, MAX_EXCERPT_BYTES } from './response-excerpt.ts';
 import { parseRetryAfter } from './retry-after.ts';
 
@@ -33,6 +34,9 @@ export const MAX_RESPONSE_BYTES = 64 * 1024;
 
 const USER_AGENT = 'Countersign-Webhooks/1';
 
+/** The headers of a push (RFC 8935 §2.1). */
+const TOKEN_HEADERS = { 'Content-Type': 'application/secevent+jwt', Accept: 'application/json' };
+
 const BROKEN_ANSWERS = new Set(['bad response', 'bad upgrade']);
 
 /** The input of one attempt. `headers` are the subscription's; `maxAge` is in seconds; `signal` aborts the attempt. */
@@ -40,7 +44,8 @@ export type Attempt = {
   url: string;
   headers?: Readonly<Record<string, string>> | undefined;
   body: Uint8Array;
-  secrets: SigningSecrets;
+  /** Null: the body is a security event token, which carries its own signature. */
+  secrets: SigningSecrets | null;
   maxAge: number;
   deliveryId: string;
   eventType: string;
@@ -106,7 +111,14 @@ export function createDeliverySender({
           },
         )
       : { failure: new EgressError('address', verdict.block ?? verdict.reason), firstByteMs: null };
-    return toResult({ end, trace, startedAt, now: attempt.now(), totalMs: performance.now() - began });
+    return toResult({
+      end,
+      trace,
+      startedAt,
+      now: attempt.now(),
+      totalMs: performance.now() - began,
+      isToken: attempt.secrets === null,
+    });
   };
 
   return {
@@ -156,11 +168,15 @@ function requestOf({
       // A `traceparent` header that the subscription sets replaces this one.
       ...(traceparent === undefined ? {} : { traceparent }),
       ...headers,
-      'Content-Type': 'application/json',
       'User-Agent': USER_AGENT,
       'Accept-Encoding': 'identity',
-      ...signDelivery({ secrets, timestamp, maxAge, deliveryId, eventType, body }),
-      ...signStandardWebhook({ id: deliveryId, timestamp, body, secrets }),
+      ...(secrets === null
+        ? TOKEN_HEADERS
+        : {
+            'Content-Type': 'application/json',
+            ...signDelivery({ secrets, timestamp, maxAge, deliveryId, eventType, body }),
+            ...signStandardWebhook({ id: deliveryId, timestamp, body, secrets }),
+          }),
     },
     body,
     // undici's time-outs are disabled, because the attempt has its own deadline.
@@ -176,12 +192,14 @@ function toResult({
   startedAt,
   now,
   totalMs,
+  isToken,
 }: {
   end: Exchange;
   trace: ConnectionTrace;
   startedAt: number;
   now: number;
   totalMs: number;
+  isToken: boolean;
 }): AttemptResult {
   const { answer } = end;
   const retryAfterMs = parseRetryAfter(answer?.retryAfter, now);
@@ -196,7 +214,9 @@ function toResult({
       total_ms: tenths(totalMs),
     },
     statusCode: answer?.statusCode ?? null,
-    outcome: outcomeOf(end, trace, retryAfterMs),
+    outcome: isToken
+      ? refineOutcome(outcomeOf(end, trace, retryAfterMs), answer?.excerpt)
+      : outcomeOf(end, trace, retryAfterMs),
     retryAfterSeconds: retryAfterMs === undefined ? null : Math.ceil(retryAfterMs / 1000),
     responseExcerpt: answer === undefined || answer.excerpt.length === 0 ? null : excerptOf(answer.excerpt),
     remoteAddress: trace.remoteAddress,

@@ -202,10 +202,12 @@ export function createDeliveryService({
     /**
      * Cancels unfinished deliveries of a subscription that this transaction deletes, and enqueues commands for their
      * workflows. Only one statement runs in the request; the sweep cancels the rest, which already show as canceled.
+     * @returns whether there may be more
      */
-    cancelUnfinished: async (unit: Transaction, subscriptionId: string): Promise<void> => {
+    cancelUnfinished: async (unit: Transaction, subscriptionId: string): Promise<boolean> => {
       const canceled = await store.cancelUnfinished(unit, subscriptionId, CHUNK);
       if (canceled > 0) unit.afterCommit(() => notifier.poke());
+      return canceled === CHUNK;
     },
   };
 }

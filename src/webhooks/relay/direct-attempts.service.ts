@@ -176,6 +176,8 @@ function workOf({ event, deliveryId, insertedAt, ...row }: ClaimedDelivery): Wor
       endpointDown: false,
       endpointPaced: false,
       endpointRated: false,
+      // No stream gets published events.
+      streamAudience: null,
       body: Buffer.from(event.body),
     },
   };

@@ -12,7 +12,13 @@ import type { SubscriptionSealing } from './subscription-sealing.service.ts';
 /** A subscription as it is shown: with masked headers, the effective retry policy, and its endpoint as `lane`. */
 export type Subscription = Omit<
   SubscriptionRecord,
-  'secretSealed' | 'nextSecretSealed' | 'headersSealed' | 'retryPolicy' | 'filters' | 'deletedAt'
+  | 'secretSealed'
+  | 'nextSecretSealed'
+  | 'headersSealed'
+  | 'retryPolicy'
+  | 'filters'
+  | 'deletedAt'
+  | 'streamAudience'
 > & {
   readonly active: boolean;
   readonly headers: Readonly<Record<string, string>>;
@@ -59,6 +65,7 @@ export function createSubscriptionReader({
       retryPolicy,
       filters: _filters,
       deletedAt: _end,
+      streamAudience: _stream,
       ...shown
     } = row;
     return {

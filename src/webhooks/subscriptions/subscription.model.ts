@@ -38,6 +38,7 @@ export const SUBSCRIPTION = defineTable('subscriptions', {
   createdAt: given(time()),
   updatedAt: given(time()),
   deletedAt: nullable(time()),
+  streamAudience: nullable(text()),
 });
 
 export type SubscriptionRow = RowOf<typeof SUBSCRIPTION>;

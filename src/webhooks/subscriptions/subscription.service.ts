@@ -20,6 +20,7 @@ import {
   BOUNDS,
   checkSecret,
   decideSink,
+  newsOfStop,
   readFilters,
   readHeaders,
   readReceiverUrl,
@@ -88,7 +89,7 @@ export function createSubscriptionService({
       subscriptionId: string,
       options: { onlyWhileInactive: boolean },
     ): Promise<{ canceled: number; more: boolean }>;
-    cancelUnfinished(unit: Transaction, subscriptionId: string): Promise<void>;
+    cancelUnfinished(unit: Transaction, subscriptionId: string): Promise<unknown>;
   };
   records: Pick<RecordService, 'write'>;
   admittedNetworks: readonly Network[];
@@ -131,7 +132,14 @@ export function createSubscriptionService({
     unit: Transaction,
     context: AuditContext,
     verb: Verb,
-    { id, host, eventTypes }: { id: string; host: string; eventTypes: readonly string[] },
+    {
+      id,
+      host,
+      eventTypes,
+      streamAudience = null,
+    }: Pick<SubscriptionRecord, 'id' | 'host' | 'eventTypes'> & {
+      streamAudience?: string | null;
+    },
     more: { fields?: string[]; reason?: string } = {},
   ): Promise<void> {
     const type = `webhook.endpoint.${verb}`;
@@ -139,7 +147,7 @@ export function createSubscriptionService({
     const data = { subscription_id: id, host, event_types: [...eventTypes], ...more };
     await records.write(unit, context, {
       audit: [{ action: type, outcome: 'success', target, data: { host, ...more } }],
-      events: [{ type, data, exceptSubscription: id }],
+      events: [{ type, data, exceptSubscription: id }, ...newsOfStop({ id, streamAudience }, more.reason)],
     });
   }
 
@@ -355,7 +363,7 @@ export function createSubscriptionService({
       subscriptionId: string;
     }): Promise<void> =>
       database.transaction({}, async (transaction) => {
-        const row = await store.lock(transaction, tenantId, subscriptionId);
+        const row = await store.lockAny(transaction, tenantId, subscriptionId);
         if (row === undefined) return;
         const { changed } = await endpoints.deactivateFailing(
           transaction,

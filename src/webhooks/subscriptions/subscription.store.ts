@@ -1,4 +1,5 @@
-// SQL of subscriptions. Every statement of a route is bound to one tenant. Deleted subscriptions are never returned.
+// SQL of subscriptions. Every statement of a route is bound to one tenant. Deleted subscriptions are never returned, and
+// streams, which have routes of their own, only where a function says so.
 import { type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
@@ -13,7 +14,7 @@ const DISABLE = `
 UPDATE subscriptions SET disabled_reason = $3, updated_at = now()
 WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL
   AND EXISTS (SELECT 1 FROM endpoints p WHERE p.subscription_id = subscriptions.id AND p.active)
-RETURNING host, event_types AS "eventTypes"`;
+RETURNING host, event_types AS "eventTypes", stream_audience AS "streamAudience"`;
 
 export function insert(transaction: Transaction, row: NewSubscriptionRow): Promise<SubscriptionRecord> {
   return transaction.model(SUBSCRIPTION).insert(row);
@@ -22,18 +23,29 @@ export function insert(transaction: Transaction, row: NewSubscriptionRow): Promi
 /** @returns whether the tenant has this subscription and it is not deleted. One indexed read. */
 export async function exists(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
   const { rowCount } = await queryable.query(
-    'SELECT 1 FROM subscriptions WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL',
+    'SELECT 1 FROM subscriptions WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL AND stream_audience IS NULL',
     [id, tenantId],
   );
   return rowCount > 0;
 }
 
 export function find(models: Models, tenantId: string, id: string): Promise<SubscriptionRecord | undefined> {
-  return models.model(SUBSCRIPTION).find({ id, tenantId, deletedAt: null });
+  return models.model(SUBSCRIPTION).find({ id, tenantId, deletedAt: null, streamAudience: null });
 }
 
 /** Reads a subscription and locks its row until the transaction ends. */
 export function lock(
+  transaction: Transaction,
+  tenantId: string,
+  id: string,
+): Promise<SubscriptionRecord | undefined> {
+  return transaction
+    .model(SUBSCRIPTION)
+    .lock({ id, tenantId, deletedAt: null, streamAudience: null }, 'NO KEY UPDATE');
+}
+
+/** Like `lock`, but a stream too. */
+export function lockAny(
   transaction: Transaction,
   tenantId: string,
   id: string,
@@ -47,7 +59,7 @@ export function list(
   tenantId: string,
   request: PageRequest,
 ): Promise<Page<SubscriptionRecord>> {
-  return models.model(SUBSCRIPTION).page({ tenantId, deletedAt: null }, request);
+  return models.model(SUBSCRIPTION).page({ tenantId, deletedAt: null, streamAudience: null }, request);
 }
 
 /** Changes a row that the transaction has locked. */
@@ -64,13 +76,16 @@ export function markDeleted(transaction: Transaction, id: string): Promise<Subsc
   return transaction.model(SUBSCRIPTION).change(id, { deletedAt: NOW, updatedAt: NOW });
 }
 
-/** Stores why the service deactivated a subscription. @returns undefined when it is already inactive or deleted */
+/** Stores why the service deactivated a subscription or a stream. @returns undefined when it is already inactive or deleted */
 export async function disable(
   unit: Queryable,
   tenantId: string,
   id: string,
   reason: string,
-): Promise<{ host: string; eventTypes: string[] } | undefined> {
-  const { rows } = await unit.query<{ host: string; eventTypes: string[] }>(DISABLE, [tenantId, id, reason]);
+): Promise<{ host: string; eventTypes: string[]; streamAudience: string | null } | undefined> {
+  const { rows } = await unit.query<{ host: string; eventTypes: string[]; streamAudience: string | null }>(
+    DISABLE,
+    [tenantId, id, reason],
+  );
   return rows[0];
 }

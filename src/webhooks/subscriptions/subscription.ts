@@ -1,5 +1,6 @@
 // A webhook subscription and its rules. Pure.
 
+import type { EmittedEvent } from '../../events/event.ts';
 import { isFilter, isPattern, normalizeFilter } from '../../events/filter.ts';
 import type { Network } from '../../platform/egress/address-rules.ts';
 import { checkCustomHeaders } from '../../platform/egress/header-rules.ts';
@@ -102,6 +103,19 @@ export function readHeaders(
   const [first] = verdict.problems;
   const path = first === undefined || first.name === '' ? 'body.headers' : `body.headers.${first.name}`;
   throw invalidField(path, first?.message ?? 'cannot be used');
+}
+
+/**
+ * The event that a stream itself gets when the service stops it, once it can get events again (SSF §8.1.5). None for a
+ * subscription that is no stream, and for a stop that was asked for.
+ */
+export function newsOfStop(
+  { id, streamAudience }: { id: string; streamAudience: string | null },
+  reason: string | undefined,
+): EmittedEvent[] {
+  if (streamAudience === null || reason === undefined) return [];
+  const data = { subscription_id: id, status: 'paused', reason };
+  return [{ type: 'webhook.stream.updated', data, onlySubscription: id, test: true }];
 }
 
 /** Masks the values of headers whose names suggest a credential. */
