@@ -1,4 +1,5 @@
 // A whole service with a receiver: the api of two tenants, a relay that makes first attempts, and a client of the management API.
+import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose';
 import { wireWorkerRooms } from '../../../src/app/wiring/worker.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
 import { createLogger } from '../../../src/platform/logging.ts';
@@ -18,6 +19,11 @@ export const VERIFICATION = 'https://schemas.openid.net/secevent/ssf/event-type/
 export const STREAM_UPDATED = 'https://schemas.openid.net/secevent/ssf/event-type/stream-updated';
 
 const SSF = '/api/v1/ssf';
+
+export type Claims = JWTPayload & {
+  sub_id: Record<string, unknown>;
+  events: Record<string, Record<string, unknown>>;
+};
 
 export type StreamRooms = Awaited<ReturnType<typeof startStreamRooms>>;
 
@@ -53,6 +59,17 @@ export async function startStreamRooms(place?: (url: string) => Promise<string>)
         basic(body.client_id, body.client_secret),
       );
       return granted.body.access_token;
+    },
+    /** The claims of a token that jose accepts with the published keys of the owner. */
+    read: async (token: string): Promise<Claims> => {
+      const { body: jwks } = await owner.send('GET', '/.well-known/jwks.json', undefined, null);
+      const { payload } = await jwtVerify(token, createLocalJWKSet(jwks), {
+        issuer: owner.credentials.issuer_url,
+        audience: owner.credentials.client_id,
+        typ: 'secevent+jwt',
+        algorithms: ['RS256'],
+      });
+      return payload as Claims;
     },
     suspend: (agentId: string) => owner.send('PATCH', `/api/v1/agents/${agentId}/suspend`, {}),
     poll: (id: string, body: Record<string, unknown> = { returnImmediately: true }) =>

@@ -1,8 +1,9 @@
 // Streams of security events over HTTP, pushed to a receiver and polled; the tokens are read by jose with the published JWK Set.
-import { createLocalJWKSet, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose';
+import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../workflows/delivery-engine.ts';
 import {
+  type Claims,
   CREDENTIAL_CHANGE,
   POLL,
   PUSH,
@@ -19,23 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => rooms?.close());
 
-type Claims = JWTPayload & {
-  sub_id: Record<string, unknown>;
-  events: Record<string, Record<string, unknown>>;
-};
-
-/** The claims of a token that jose accepts with the keys of the tenant. */
-async function read(token: string): Promise<Claims> {
-  const { credentials, send } = rooms.owner;
-  const { body: jwks } = await send('GET', '/.well-known/jwks.json', undefined, null);
-  const { payload } = await jwtVerify(token, createLocalJWKSet(jwks), {
-    issuer: credentials.issuer_url,
-    audience: credentials.client_id,
-    typ: 'secevent+jwt',
-    algorithms: ['RS256'],
-  });
-  return payload as Claims;
-}
+const read = (token: string) => rooms.read(token);
 
 /** The type of the event that a token tells. */
 const eventOf = async ({ jti }: Claims) =>
@@ -346,75 +331,5 @@ describe('a pushed stream', () => {
     const claims = await read(token);
     expect(claims.events).toEqual({ [STREAM_UPDATED]: { status: 'paused', reason: 'gone' } });
     expect(await eventOf(claims)).toBe('webhook.stream.updated');
-  });
-});
-
-describe('a polled stream', () => {
-  const poll = async (id: string, body: Record<string, unknown> = {}) => {
-    const { status, body: answer } = await rooms.poll(id, { returnImmediately: true, ...body });
-    expect(status).toBe(200);
-    return answer as { sets: Record<string, string>; moreAvailable?: boolean };
-  };
-
-  it('hands its tokens out until they are acknowledged', async () => {
-    const { makeAgent, suspend } = rooms;
-    const { stream_id: id } = (await rooms.create({ delivery: { method: POLL } })).body;
-    expect(await poll(id)).toEqual({ sets: {} });
-    const agents = [await makeAgent(), await makeAgent(), await makeAgent()];
-    for (const agent of agents) await suspend(agent);
-
-    const first = await poll(id, { maxEvents: 2 });
-    expect(first.moreAvailable).toBe(true);
-    const claims = await Promise.all(Object.values(first.sets).map(read));
-    expect(claims.map(({ sub_id: subject }) => subject.sub)).toEqual(agents.slice(0, 2));
-    expect(claims.map(({ jti }) => jti)).toEqual(Object.keys(first.sets));
-    expect(Object.keys((await poll(id, { maxEvents: 2 })).sets)).toEqual(Object.keys(first.sets));
-
-    expect(await poll(id, { maxEvents: 0, ack: Object.keys(first.sets) })).toEqual({ sets: {} });
-    const rest = await poll(id, { ack: ['unknown', ...Object.keys(first.sets)] });
-    expect(Object.keys(rest.sets)).toHaveLength(1);
-    expect(rest.moreAvailable).toBeUndefined();
-
-    const [jti = ''] = Object.keys(rest.sets);
-    expect(await poll(id, { setErrs: { [jti]: { err: 'invalid_key', description: 'no' } } })).toEqual({
-      sets: {},
-    });
-    const delivery = await rooms.owner.send('GET', `/api/v1/deliveries/${jti}`);
-    expect(delivery.body).toMatchObject({ status: 'failed', last_error: 'set:invalid_key' });
-    const { rows } = await rooms.database.query<{ count: number }>(
-      'SELECT count(*)::int AS count FROM outbox WHERE endpoint = $1',
-      [id],
-    );
-    expect(rows[0]?.count).toBe(0);
-  });
-
-  it('answers a request that waits as soon as there is a token', async () => {
-    const { stream_id: id } = (await rooms.create({ delivery: { method: POLL } })).body;
-    const waiting = rooms.poll(id, {});
-    await rooms.suspend(await rooms.makeAgent());
-    expect(Object.keys((await waiting).body.sets)).toHaveLength(1);
-  });
-
-  it('gives nothing while it is paused, and everything afterwards', async () => {
-    const { makeAgent, suspend, setStatus } = rooms;
-    const { stream_id: id } = (await rooms.create({ delivery: { method: POLL } })).body;
-    await setStatus(id, 'paused');
-    await suspend(await makeAgent());
-    expect(await poll(id)).toEqual({ sets: {} });
-    await setStatus(id, 'enabled');
-    expect(Object.keys((await poll(id)).sets)).toHaveLength(1);
-  });
-
-  it('is not acknowledged by another stream of the client', async () => {
-    const one = (await rooms.create({ delivery: { method: POLL } })).body.stream_id;
-    const other = (await rooms.create({ delivery: { method: POLL } })).body.stream_id;
-    await rooms.suspend(await rooms.makeAgent());
-    const jtis = Object.keys((await poll(one)).sets);
-    await poll(other, { ack: jtis, setErrs: Object.fromEntries(jtis.map((jti) => [jti, { err: 'x' }])) });
-    expect(Object.keys((await poll(one)).sets)).toEqual(jtis);
-  });
-
-  it('is refused where it is pushed', async () => {
-    expect((await rooms.poll(await push('/pushed'))).status).toBe(409);
   });
 });
