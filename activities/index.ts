@@ -1,4 +1,5 @@
 // All activities of the worker, by their names in the workflows.
+import { createAccessReceiptActivities } from './access-receipt.ts';
 import { createAgentKeyRotationActivities } from './agent-key-rotation.ts';
 import { createAnchorVerificationActivities } from './anchor-verification.ts';
 import { createBulkRecoveryActivities } from './bulk-recovery.ts';
@@ -20,6 +21,7 @@ export function createActivities(
     Parameters<typeof createChallengeExpiryActivities>[0] &
     Parameters<typeof createIssuerKeyRotationActivities>[0] &
     Parameters<typeof createDelegationExpiryActivities>[0] &
+    Parameters<typeof createAccessReceiptActivities>[0] &
     Parameters<typeof createRetentionActivities>[0],
 ) {
   return {
@@ -32,6 +34,7 @@ export function createActivities(
     ...createChallengeExpiryActivities(services),
     ...createIssuerKeyRotationActivities(services),
     ...createDelegationExpiryActivities(services),
+    ...createAccessReceiptActivities(services),
     ...createRetentionActivities(services),
   };
 }

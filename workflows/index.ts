@@ -1,4 +1,5 @@
 // All workflow types. The name of an export is the type's name in Temporal and cannot change.
+export { accessReceipt } from './access-receipt.ts';
 export { agentKeyRotation } from './agent-key-rotation.ts';
 export { anchorVerification } from './anchor-verification.ts';
 export { bulkRecovery } from './bulk-recovery.ts';

@@ -4,6 +4,7 @@ import type { AuditContext, AuditEntry, AuditRecord } from '../audit/audit.ts';
 import { newId } from '../platform/database/ids.ts';
 import type { Queryable, Transaction } from '../platform/database/transaction.ts';
 import { NO_TRACING, type Tracing } from '../platform/tracing/tracing.ts';
+import type { ReceiptOpening } from '../webhooks/receipts/receipt-opening.service.ts';
 import { findMismatch } from './catalogue.ts';
 import * as store from './event.store.ts';
 import { type EmittedEvent, type EventRecord, prepareEvent } from './event.ts';
@@ -39,11 +40,14 @@ export function createRecordService({
   notifier,
   checked = true,
   tracing = NO_TRACING,
+  receipts,
   now = () => new Date(),
 }: {
   notifier: Notifier;
   checked?: boolean | undefined;
   tracing?: Pick<Tracing, 'current'> | undefined;
+  /** Opens a receipt for each event that ended access. */
+  receipts?: Pick<ReceiptOpening, 'isFollowed' | 'open'> | undefined;
   now?: (() => Date) | undefined;
 }) {
   /**
@@ -89,6 +93,18 @@ export function createRecordService({
     return new Map(fanOut.map((row) => [row.id, row]));
   };
 
+  const openReceipts = async (
+    unit: Unit,
+    tenantId: string,
+    { events, fanOut }: { events: readonly EventRecord[]; fanOut: ReadonlyMap<string, store.FanOut> },
+  ): Promise<void> => {
+    // A test names the type of an example, and has ended nothing.
+    const followed = events.filter(({ type, test }) => !test && receipts?.isFollowed(type));
+    if (followed.length === 0) return;
+    const news = followed.map((event) => ({ ...event, deliveries: fanOut.get(event.id)?.deliveries ?? 0 }));
+    await receipts?.open(unit, tenantId, news);
+  };
+
   return {
     prepare,
     announce,
@@ -104,6 +120,7 @@ export function createRecordService({
     write: async (unit: Unit, context: AuditContext, happening: Happening): Promise<Emitted[]> => {
       const prepared = prepare(context, happening);
       const fanOut = await writeBatch(unit, [prepared]);
+      await openReceipts(unit, context.tenant.id, { events: prepared.events, fanOut });
       return prepared.events.map(({ id, eventId }) => {
         const { deliveries = 0, deliveryId = null } = fanOut.get(id) ?? {};
         return { eventId, deliveries, deliveryId: deliveryId ?? undefined };

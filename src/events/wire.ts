@@ -11,8 +11,11 @@ import { createPublishingService, type DirectAttempts } from './publishing.servi
 import { createRecordService } from './record.service.ts';
 
 /** Wires the records of happenings. In tests each event is compared with the catalogue. */
-export function wireRecords({ config, notifier, tracing }: Platform) {
-  return createRecordService({ notifier, checked: config.nodeEnv === 'test', tracing });
+export function wireRecords(
+  { config, notifier, tracing }: Platform,
+  rooms: Pick<Parameters<typeof createRecordService>[0], 'receipts'> = {},
+) {
+  return createRecordService({ ...rooms, notifier, checked: config.nodeEnv === 'test', tracing });
 }
 
 export function wirePublishing(

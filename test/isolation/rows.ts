@@ -100,6 +100,10 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   deliveries: (party, path) => makeDelivery(party, /webhooks\/([^/]+)/.exec(path)?.[1]),
   events: makeEvent,
   streams: (party) => makeStream(party, ''),
+  receipts: async (party, path) => {
+    await party.send('PATCH', path.replace(/receipts$/, 'suspend'), {});
+    return (await party.send('GET', path)).body.data[0].id;
+  },
   'event-types': async () => 'auth.token.issued',
   recoveries: (party, path) =>
     create(party, path.replace(/recoveries$/, 'recover'), { since: '2026-01-01T00:00:00Z' }, 'recovery_id'),

@@ -49,16 +49,16 @@ export type Party = {
 
 /**
  * Starts it. @param extra routes beside those of the service, made from what they may need
- * @param place where the service finds its database
+ * @param place where the service finds its database; it also gets the address for the owner of the tables
  * @param variables further settings
  */
 export async function startTenants(
   extra: (database: Database) => Route[] = () => [],
-  place: (url: string) => Promise<string> = async (url) => url,
+  place: (url: string, ownerUrl: string) => Promise<string> = async (url) => url,
   variables: Readonly<Record<string, string>> = {},
 ) {
-  const { database, serviceUrl: direct, drop } = await createTestDatabase();
-  const url = await place(direct);
+  const { database, url: ownerUrl, serviceUrl: direct, drop } = await createTestDatabase();
+  const url = await place(direct, ownerUrl);
   const port = await findFreePort();
   const config = loadConfig(
     {

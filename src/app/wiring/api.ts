@@ -34,6 +34,7 @@ import { createWorkflowCommandService } from '../../platform/temporal/workflow-c
 import { wireAccounts } from '../../webhooks/accounts/wire.ts';
 import { wireAttempts, wireDeliveries } from '../../webhooks/deliveries/wire.ts';
 import { wireEndpoints } from '../../webhooks/endpoints/wire.ts';
+import { wireReceiptOpening, wireReceipts } from '../../webhooks/receipts/wire.ts';
 import { wireDirectAttempts } from '../../webhooks/relay/wire.ts';
 import { wireReplays } from '../../webhooks/replays/wire.ts';
 import { wireSecurityEvents, wireStreams } from '../../webhooks/streams/wire.ts';
@@ -46,7 +47,8 @@ export function wireApi(platform: Platform) {
   const verifier = createSignatureVerifier();
   const commands = createWorkflowCommandService();
 
-  const shared = { records: wireRecords(platform), commands };
+  const records = wireRecords(platform, { receipts: wireReceiptOpening({ commands }) });
+  const shared = { records, commands };
   const accesses = wireAccessRecords(platform);
 
   // The issuer comes before agents and keys, because the end of an agent or a key ends its tokens.
@@ -77,6 +79,7 @@ export function wireApi(platform: Platform) {
     ...subscriptions,
     ...securityEvents,
   });
+  const receipts = wireReceipts(platform, shared);
   const accounts = wireAccounts(platform);
   const directAttempts = wireDirectAttempts(platform, attempts);
   const publishing = wirePublishing(platform, { ...deliveries, limits, directAttempts });
@@ -127,6 +130,7 @@ export function wireApi(platform: Platform) {
     deliveries.routes,
     accounts.routes,
     streams.routes,
+    receipts.routes,
   ].flat();
   return {
     routes,

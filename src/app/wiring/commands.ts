@@ -21,6 +21,7 @@ import { createWorkerVersions } from '../../platform/temporal/worker-version.ts'
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { wireAccounts } from '../../webhooks/accounts/wire.ts';
 import { listFailingEndpoints, wireEndpoints } from '../../webhooks/endpoints/wire.ts';
+import { listReceipts, wireReceiptOpening } from '../../webhooks/receipts/wire.ts';
 import { wireRelayInspection } from '../../webhooks/relay/wire.ts';
 import { listBulkReplays } from '../../webhooks/replays/wire.ts';
 import { listSecretRotations } from '../../webhooks/subscriptions/wire.ts';
@@ -29,7 +30,9 @@ import { SEALED_COLUMNS } from './sealed-columns.ts';
 /** Wires the commands for tenants, applications, secrets and the audit log. */
 export function wireManagement(config: Config, logger: Logger) {
   const platform = openPlatform(config, { logger, name: 'command' });
-  const shared = { records: wireRecords(platform), commands: createWorkflowCommandService() };
+  const commands = createWorkflowCommandService();
+  const records = wireRecords(platform, { receipts: wireReceiptOpening({ commands }) });
+  const shared = { records, commands };
   const revocations = wireRevocations(platform);
   const { issuer, issuerKeys } = wireIssuer(platform, { ...shared, revocations });
   const { tenants } = wireTenants(platform, { ...shared, issuerKeys });
@@ -71,6 +74,7 @@ export function wireExamination(config: Config, logger: Logger) {
       webhookSecretRotation: listSecretRotations,
       issuerKeyRotation: listIssuerKeys,
       delegationExpiry: listDelegations,
+      accessReceipt: listReceipts,
     },
     relay: wireRelayInspection(platform, { client }),
     sealedSecrets: wireSealedSecrets(platform, { columns: SEALED_COLUMNS }),

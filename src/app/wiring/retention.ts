@@ -10,6 +10,7 @@ import { purgesOfRequests } from '../../platform/http/wire.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { purgesOfAccounts, wireAccounts } from '../../webhooks/accounts/wire.ts';
 import { purgesOfDeliveries, wireDeliveryExpiry } from '../../webhooks/deliveries/wire.ts';
+import { purgesOfReceipts } from '../../webhooks/receipts/wire.ts';
 import { purgesOfReplays } from '../../webhooks/replays/wire.ts';
 
 /** Wires retention and the daily accounts of a worker. */
@@ -25,6 +26,7 @@ export function wireRetentionOfRooms(platform: Platform, records: Parameters<typ
       ...purgesOfEnrollments,
       ...purgesOfDeliveries(kept),
       ...purgesOfReplays,
+      ...purgesOfReceipts(kept),
       ...purgesOfAccounts(kept),
       ...purgesOfChallenges,
       ...purgesOfTokens,

@@ -27,6 +27,7 @@ import { createWorkflowCommandService } from '../../platform/temporal/workflow-c
 import { measureAccounts } from '../../webhooks/accounts/wire.ts';
 import { wireAttempts, wireDeliveries } from '../../webhooks/deliveries/wire.ts';
 import { wireEndpointRecovery, wireEndpoints } from '../../webhooks/endpoints/wire.ts';
+import { wireReceiptOpening, wireReceipts } from '../../webhooks/receipts/wire.ts';
 import { measureBacklog, wireRelay } from '../../webhooks/relay/wire.ts';
 import { wireReplays } from '../../webhooks/replays/wire.ts';
 import { wireSecurityEvents } from '../../webhooks/streams/wire.ts';
@@ -41,7 +42,8 @@ export function wireWorkerRooms(platform: Platform) {
   const verifier = createSignatureVerifier();
   const commands = createWorkflowCommandService();
 
-  const shared = { records: wireRecords(platform), commands };
+  const records = wireRecords(platform, { receipts: wireReceiptOpening({ commands }) });
+  const shared = { records, commands };
 
   // The issuer comes before agents and keys, because the end of an agent or a key ends its tokens.
   const revocations = wireRevocations(platform);
@@ -59,6 +61,7 @@ export function wireWorkerRooms(platform: Platform) {
   const replays = wireReplays(platform, { ...shared, ...endpoints, ...subscriptions });
   const securityEvents = wireSecurityEvents({ ...tenants, ...issuer });
   const attempts = wireAttempts(platform, { ...shared, ...endpoints, ...subscriptions, ...securityEvents });
+  const receipts = wireReceipts(platform, shared);
   const recovery = wireEndpointRecovery(platform, { ...shared, ...tenants, ...subscriptions });
 
   const issuerRotation = wireIssuerRotation(platform, { ...tenants, ...issuer });
@@ -83,6 +86,7 @@ export function wireWorkerRooms(platform: Platform) {
       ...anchorChecks,
       ...replays,
       ...subscriptions,
+      ...receipts,
       recovery,
       issuerRotation,
       delegationExpiry,
@@ -102,6 +106,7 @@ export function wireWorkerRooms(platform: Platform) {
       endpointRecovery: ({ tenantId, id }) => recovery.describe({ tenantId, subscriptionId: id }),
       issuerKeyRotation: issuerRotation.describe,
       delegationExpiry: delegationExpiry.describe,
+      accessReceipt: receipts.receipts.describe,
     } satisfies Parameters<typeof wireWorkflowCommands>[1]['describe'],
     /** Called after all loops have ended, before the platform closes. */
     close: () =>

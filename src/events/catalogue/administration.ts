@@ -4,6 +4,7 @@ import { emitted, inCategory, published } from './event-type.ts';
 import {
   agentId,
   algorithm,
+  count,
   EXAMPLE,
   fingerprint,
   id,
@@ -87,6 +88,28 @@ export const ADMINISTRATION = inCategory('Administration', [
     ...AGENT,
     status: 'deleted',
   }),
+  emitted(
+    'admin.agent.receipt.completed',
+    'All receivers of the news that an agent, a key or a delegation has ended have acknowledged it, or will not.',
+    z.strictObject({
+      agent_id: agentId,
+      receipt_id: id('The receipt, and the event that it is of.'),
+      cause: text('The type of that event.'),
+      status: z.enum(['acknowledged', 'unacknowledged', 'waiting']).describe('`acknowledged`: by all.'),
+      receivers: count('Subscriptions and streams that were told.'),
+      acknowledged: count('Those that have acknowledged.'),
+      last_ack_ms: count('Milliseconds from the event to the last acknowledgement.').nullable(),
+    }),
+    {
+      agent_id: EXAMPLE.agentId,
+      receipt_id: EXAMPLE.eventId,
+      cause: 'admin.agent.suspended',
+      status: 'acknowledged',
+      receivers: 12,
+      acknowledged: 12,
+      last_ack_ms: 812,
+    },
+  ),
   emitted(
     'admin.agent.key.registered',
     'A key was registered for an agent.',

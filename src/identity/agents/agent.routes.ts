@@ -1,5 +1,6 @@
 // The routes of agents.
-import { created, locate, noContent, ok, page } from '../../platform/http/answers.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import { created, locate, ok, page } from '../../platform/http/answers.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { AGENTS, NEW_AGENTS } from './agent.examples.ts';
 import {
@@ -13,6 +14,12 @@ import {
   updateAgentBody,
 } from './agent.schemas.ts';
 import type { AgentService } from './agent.service.ts';
+
+/** The header `Link` to the receipt of a change that ended access; none where nothing changed. */
+function linkToReceipt({ tenant }: RequestContext, id: string, receiptId: string | undefined) {
+  const link = `<${tenant.baseUrl}/api/v1/agents/${id}/receipts/${receiptId}>; rel="receipt"`;
+  return receiptId === undefined ? {} : { link };
+}
 
 const COMMON = {
   tag: 'Agents',
@@ -79,8 +86,11 @@ export function createAgentRoutes({ agents }: { agents: AgentService }): Route[]
       summary:
         'Delete an agent; its refresh tokens end, its unrevoked keys are free again, its anchors are revoked',
       request: { params: agentParams },
-      responses: { 204: { description: 'The agent is deleted' } },
-      handler: ({ context, params }) => noContent(agents.remove(context, params.id)),
+      responses: { 204: { description: 'The agent is deleted', headers: ['link'] } },
+      handler: async ({ context, params }) => {
+        const receiptId = await agents.remove(context, params.id);
+        return { status: 204, headers: linkToReceipt(context, params.id, receiptId) };
+      },
     },
     {
       method: 'PATCH',
@@ -89,9 +99,11 @@ export function createAgentRoutes({ agents }: { agents: AgentService }): Route[]
       summary: "Suspend an agent's access; its refresh tokens end",
       request: { params: agentParams, body: agentStatusBody },
       exists: (context, { id }) => agents.exists(context, id),
-      responses: { 200: { description: 'The agent, suspended', schema: agentSchema } },
-      handler: async ({ context, params }) =>
-        ok(presentAgent(await agents.suspend(context, params.id), context.tenant)),
+      responses: { 200: { description: 'The agent, suspended', schema: agentSchema, headers: ['link'] } },
+      handler: async ({ context, params }) => {
+        const agent = await agents.suspend(context, params.id);
+        return ok(presentAgent(agent, context.tenant), linkToReceipt(context, params.id, agent.receiptId));
+      },
     },
     {
       method: 'PATCH',

@@ -35,6 +35,9 @@ export type NewAgent = {
   readonly metadata?: Readonly<Record<string, unknown>> | undefined;
 };
 
+/** `receiptId` names the receipt of a change, which says who has acknowledged it. */
+export type EndedAgent = Agent & { readonly receiptId?: string | undefined };
+
 /** Only the given fields are changed. `audience: null` makes the agent use the tenant's audience. */
 export type AgentPatch = Omit<NewAgent, 'name'> & { readonly name?: string | undefined };
 
@@ -108,12 +111,12 @@ export function createAgentService({
     verb: Verb,
     agent: AgentRecord,
     change?: ReturnType<typeof describeChanges>,
-  ): Promise<void> {
+  ): Promise<string | undefined> {
     const { id, name } = agent;
     // A receiver of events may store the latest status of each agent. It would otherwise store a deleted agent as
     // active.
     const status = verb === 'deleted' ? 'deleted' : agent.status;
-    await records.write(transaction, context, {
+    const [emitted] = await records.write(transaction, context, {
       audit: [
         {
           action: AUDITED[verb],
@@ -136,17 +139,19 @@ export function createAgentService({
         },
       ],
     });
+    return emitted?.eventId;
   }
 
-  async function setStatus(context: RequestContext, id: string, status: AgentStatus): Promise<Agent> {
+  async function setStatus(context: RequestContext, id: string, status: AgentStatus): Promise<EndedAgent> {
     return database.transaction(context, async (transaction) => {
       const found = await lock(transaction, context, id, 'change');
       if (found.status === status) return assessOne({ ...context, transaction }, found);
       const agent = await store.update(transaction, id, { status });
       if (status === 'suspended') await tokens.revokeTokensOfAgent(transaction, agent, 'agent_suspended');
       else await tokens.admitTokensOfAgent(transaction, agent);
-      await record(transaction, context, status === 'suspended' ? 'suspended' : 'reactivated', agent);
-      return assessOne({ ...context, transaction }, agent);
+      const verb = status === 'suspended' ? 'suspended' : 'reactivated';
+      const receiptId = await record(transaction, context, verb, agent);
+      return { ...(await assessOne({ ...context, transaction }, agent)), receiptId };
     });
   }
 
@@ -228,7 +233,8 @@ export function createAgentService({
      * Emits `admin.agent.suspended`.
      * @throws ServiceError `not_found`
      */
-    suspend: (context: RequestContext, id: string): Promise<Agent> => setStatus(context, id, 'suspended'),
+    suspend: (context: RequestContext, id: string): Promise<EndedAgent> =>
+      setStatus(context, id, 'suspended'),
 
     /**
      * Reactivates an agent. Earlier tokens stay ended. Emits `admin.agent.reactivated`. @throws ServiceError
@@ -239,9 +245,10 @@ export function createAgentService({
     /**
      * Deletes an agent. Its tokens end, its anchors are revoked, and its unrevoked keys can be registered again. Its
      * audit entries stay. Emits `admin.agent.deleted`.
+     * @returns the id of the receipt
      * @throws ServiceError `not_found`
      */
-    remove: (context: RequestContext, id: string): Promise<void> =>
+    remove: (context: RequestContext, id: string): Promise<string | undefined> =>
       database.transaction(context, async (transaction) => {
         const agent = await lock(transaction, context, id, 'change');
         await store.markDeleted(transaction, id);
@@ -249,7 +256,7 @@ export function createAgentService({
         await revokeAnchors(transaction, id);
         await tellDelegations(transaction, id);
         await tokens.revokeTokensOfAgent(transaction, agent, 'agent_deleted');
-        await record(transaction, context, 'deleted', agent);
+        return record(transaction, context, 'deleted', agent);
       }),
   };
 }

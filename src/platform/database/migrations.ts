@@ -13,6 +13,7 @@ import { auditBeginning } from './migrations/0010-audit-beginning.ts';
 import { auditTree, auditTreeByPosition, auditTreeBySize } from './migrations/0011-audit-tree.ts';
 import { serviceRole } from './migrations/0012-service-role.ts';
 import { streams } from './migrations/0015-streams.ts';
+import { receipts } from './migrations/0019-receipts.ts';
 
 /** `name` is that of the file. The database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
@@ -35,4 +36,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0011-audit-tree', steps: [auditTree, auditTreeBySize, auditTreeByPosition] },
   { name: '0012-service-role', steps: [serviceRole] },
   { name: '0015-streams', steps: [streams] },
+  { name: '0019-receipts', steps: [receipts] },
 ];

@@ -87,6 +87,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   'dpop-nonce': 'The nonce that the next DPoP proof needs (RFC 9449 §8)',
   'idempotency-replayed': '`true` when this is the kept answer of an earlier request',
   location: 'Address of what was made',
+  link: 'Address of the receipt, with `rel="receipt"`',
   etag: 'Version of the document, for If-None-Match',
   'cache-control': 'How long the answer may be kept; `no-store` unless said',
   pragma: '`no-cache`, for caches of HTTP/1.0 (RFC 6749 §5.1)',

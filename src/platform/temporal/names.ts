@@ -73,6 +73,7 @@ const ENTITY_WORKFLOWS = {
   delegationExpiry: 'delegation/',
   anchorVerification: 'anchor/',
   issuerKeyRotation: 'issuer-keys/',
+  accessReceipt: 'receipt/',
 } as const;
 
 export type EntityWorkflow = keyof typeof ENTITY_WORKFLOWS;

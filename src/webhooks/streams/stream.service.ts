@@ -241,8 +241,9 @@ export function createStreamService({
       }),
 
     /**
-     * Decides whether the stream gets events about an agent; at first it gets those about all.
-     * @throws ServiceError `not_found` for an unknown stream or subject
+     * Decides whether the stream gets events about an agent; at first it gets those about all. A subject that is no agent
+     * of the tenant is ignored in silence, so that answers do not tell which agents there are (SSF §9.1).
+     * @throws ServiceError `not_found` for an unknown stream
      */
     setSubject: (
       context: RequestContext,
@@ -256,7 +257,7 @@ export function createStreamService({
           agentId !== undefined &&
           UUID.test(agentId) &&
           (await agents.exists({ ...context, transaction: unit }, agentId));
-        if (!isKnown) throw new ServiceError('not_found', { detail: 'There is no such subject.' });
+        if (!isKnown) return;
         await store.exclude(unit, { id, agentId, isExcluded });
         const action = isExcluded ? 'webhook.stream.subject_removed' : 'webhook.stream.subject_added';
         const target = { type: 'subscription', id };

@@ -28,7 +28,7 @@ export type Claims = JWTPayload & {
 export type StreamRooms = Awaited<ReturnType<typeof startStreamRooms>>;
 
 /** @param place where the service finds its database: a clock of the test's own may be installed there */
-export async function startStreamRooms(place?: (url: string) => Promise<string>) {
+export async function startStreamRooms(place?: Parameters<typeof startTenants>[1]) {
   const receiver = await startScriptedReceiver();
   const tenants = await startTenants(() => [], place, { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
   const { owner } = tenants;

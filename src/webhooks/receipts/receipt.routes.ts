@@ -1,0 +1,50 @@
+// The routes of receipts: who has acknowledged that an agent's access has ended.
+import { ok, page } from '../../platform/http/answers.ts';
+import { defineRoutes, type Route } from '../../platform/http/route.ts';
+import {
+  presentEntry,
+  presentReceipt,
+  receiptListQuery,
+  receiptListSchema,
+  receiptParams,
+  receiptSchema,
+  receiptsParams,
+} from './receipt.schemas.ts';
+import type { ReceiptService } from './receipt.service.ts';
+
+/** @param workflows address of Temporal's web UI */
+export function createReceiptRoutes({
+  receipts,
+  workflows,
+}: {
+  receipts: Pick<ReceiptService, 'get' | 'list' | 'exists'>;
+  workflows: { readonly uiUrl: string; readonly namespace: string };
+}): Route[] {
+  return defineRoutes({ tag: 'Agents', scope: 'agents:read' }, [
+    {
+      method: 'GET',
+      path: '/api/v1/agents/:id/receipts',
+      operationId: 'listAgentReceipts',
+      summary: "List what ended an agent's access, the newest first",
+      description:
+        'A suspension, a deletion, the revocation of a key or of a delegation. Deleted agents have theirs for 30 days.',
+      request: { params: receiptsParams, query: receiptListQuery },
+      exists: (context, { id }) => receipts.exists(context, id),
+      responses: { 200: { description: 'A page of receipts', schema: receiptListSchema } },
+      handler: async ({ context, params, query }) =>
+        page(await receipts.list(context, params.id, query), presentEntry),
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/agents/:id/receipts/:receipt_id',
+      operationId: 'getAgentReceipt',
+      summary: "Read which receivers have acknowledged that an agent's access has ended",
+      request: { params: receiptParams },
+      responses: { 200: { description: 'The receipt', schema: receiptSchema } },
+      handler: async ({ context, params }) => {
+        const receipt = await receipts.get(context, { agentId: params.id, id: params.receipt_id });
+        return ok(presentReceipt(receipt, workflows));
+      },
+    },
+  ]);
+}
