@@ -109,3 +109,20 @@ describe('a revocation', () => {
     ]);
   });
 });
+
+describe('the key of security event tokens', () => {
+  it('is listed behind the others, and revoked by the same route', async () => {
+    // The owner's token ended with a key that a test before has revoked.
+    const { stranger: owner } = tenants;
+    await owner.send('POST', '/api/v1/ssf/streams', {});
+    const eventKey = (await owner.send('GET', ROOT)).body.data.at(-1);
+    expect(eventKey).toMatchObject({ algorithm: 'RS256', state: 'active' });
+    const jwks = async () => (await owner.send('GET', '/.well-known/jwks.json', undefined, null)).text;
+    expect(await jwks()).toContain(eventKey.kid);
+    const revoked = await owner.send('POST', `${ROOT}/${eventKey.kid}/revoke`, { reason: 'test' });
+    expect(revoked.status).toBe(200);
+    expect(revoked.body.data.find(({ kid }: Key) => kid === eventKey.kid).state).toBe('revoked');
+    expect(await jwks()).not.toContain(eventKey.kid);
+    expect((await owner.send('GET', ROOT)).status).toBe(200);
+  });
+});
