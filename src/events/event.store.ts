@@ -41,6 +41,7 @@ export type ClaimedDelivery = {
   readonly secretSealed: Buffer;
   readonly nextSecretSealed: Buffer | null;
   readonly headersSealed: Buffer | null;
+  readonly signatures: readonly string[];
   readonly overlapEnded: boolean;
   readonly insertedAt: Date;
 };
@@ -189,7 +190,7 @@ SELECT a.id, a.deliveries, a.delivery_id AS "deliveryId", w.*
 FROM accepted a LEFT JOIN LATERAL (
   SELECT w.id AS claimed, s.id AS "subscriptionId", s.host, p.epoch AS "endpointEpoch", p.in_flight_cap AS "endpointCap", s.url,
     s.max_age AS "maxAge", s.secret_sealed AS "secretSealed", s.next_secret_sealed AS "nextSecretSealed",
-    s.headers_sealed AS "headersSealed", coalesce(s.secret_overlap_ends_at <= now(), false) AS "overlapEnded",
+    s.headers_sealed AS "headersSealed", s.signatures, coalesce(s.secret_overlap_ends_at <= now(), false) AS "overlapEnded",
     now()::timestamptz(3) AS "insertedAt"
   FROM matched m JOIN new_work w ON w.id = m.delivery_id
   JOIN subscriptions s ON s.id = w.endpoint JOIN endpoints p ON p.subscription_id = w.endpoint

@@ -29,7 +29,13 @@ const COLUMNS = {
   revokedAt: nullable(time()),
 };
 
-export const ISSUER_KEY = defineTable('issuer_keys', COLUMNS);
+export const ISSUER_KEY = defineTable('issuer_keys', {
+  ...COLUMNS,
+  /** The key that signs deliveries while this one is active. */
+  deliveryJwk: nullable(json<IssuerJwk>()),
+  /** PKCS #8 DER, sealed with a master key. */
+  deliverySealed: nullable(bytes()),
+});
 export const EVENT_KEY = defineTable('event_keys', COLUMNS);
 
 export type IssuerKeyRow = RowOf<typeof ISSUER_KEY>;

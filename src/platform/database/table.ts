@@ -41,7 +41,8 @@ const column = <Value, Optional extends boolean = false>(
 
 export const uuid = () => column<string>('uuid', DataTypes.UUID);
 export const text = <Value extends string = string>() => column<Value>('text', DataTypes.TEXT);
-export const texts = () => column<readonly string[]>('text[]', DataTypes.ARRAY(DataTypes.TEXT));
+export const texts = <Text extends string = string>() =>
+  column<readonly Text[]>('text[]', DataTypes.ARRAY(DataTypes.TEXT));
 export const bytes = <Value extends Uint8Array = Uint8Array>() => column<Value>('bytea', DataTypes.BLOB);
 export const json = <Value>() => column<Value>('jsonb', DataTypes.JSONB);
 export const integer = () => column<number>('integer', DataTypes.INTEGER);

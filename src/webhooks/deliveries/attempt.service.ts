@@ -225,6 +225,7 @@ export function createAttemptService({
       body: delivery.body ?? new Uint8Array(),
       // After the overlap only the new secret signs, even if the workflow has not removed the old one yet.
       secrets: next === null ? { current } : delivery.overlapEnded ? { current: next } : { current, next },
+      signatures: delivery.signatures,
       maxAge: delivery.maxAge,
       deliveryId: request.deliveryId,
       eventType: delivery.eventType,

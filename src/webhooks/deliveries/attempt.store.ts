@@ -59,6 +59,7 @@ export type LoadedDelivery = {
   /** `aud` of the security event tokens that the subscription gets instead of bodies; null when it is no stream. */
   readonly streamAudience: string | null;
   readonly headersSealed: Buffer | null;
+  readonly signatures: readonly string[];
 };
 
 export type LockedDelivery = {
@@ -111,7 +112,7 @@ export const LOADED_COLUMNS = `d.subscription_id AS "subscriptionId", d.test, ${
     OR d.attempt_count > 0 AND coalesce(p.recovered_at < now() - ${RENEWED_AFTER}, false) AS "endpointFailing",
   coalesce(p.permits IS NULL AND p.state = 'open' AND p.recovered_at > now() - ${PROVEN_FOR}, false) AS "endpointProven",
   s.url, s.max_age AS "maxAge", s.secret_sealed AS "secretSealed", s.next_secret_sealed AS "nextSecretSealed",
-  s.headers_sealed AS "headersSealed", coalesce(s.secret_overlap_ends_at <= now(), false) AS "overlapEnded",
+  s.headers_sealed AS "headersSealed", s.signatures, coalesce(s.secret_overlap_ends_at <= now(), false) AS "overlapEnded",
   s.stream_audience AS "streamAudience"`;
 
 // OFFSET 0 makes each join one index lookup a row, in the one partition that its id names: the planner, which does not

@@ -21,8 +21,7 @@ import {
 } from '../../platform/egress/outcome.ts';
 import { checkReceiverUrl } from '../../platform/egress/url-rules.ts';
 import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
-import { type SigningSecrets, signDelivery } from '../signing/delivery-signature.node.ts';
-import { signStandardWebhook } from '../signing/standard-webhook.node.ts';
+import { type DeliveryToSign, signedHeaders } from '../signing/signed-headers.node.ts';
 import { refineOutcome } from '../streams/token-refusal.ts';
 import { excerptOf, MAX_EXCERPT_BYTES } from './response-excerpt.ts';
 import { parseRetryAfter } from './retry-after.ts';
@@ -40,15 +39,11 @@ const TOKEN_HEADERS = { 'Content-Type': 'application/secevent+jwt', Accept: 'app
 const BROKEN_ANSWERS = new Set(['bad response', 'bad upgrade']);
 
 /** The input of one attempt. `headers` are the subscription's; `maxAge` is in seconds; `signal` aborts the attempt. */
-export type Attempt = {
+export type Attempt = Omit<DeliveryToSign, 'timestamp' | 'secrets'> & {
   url: string;
   headers?: Readonly<Record<string, string>> | undefined;
-  body: Uint8Array;
   /** Null: the body is a security event token, which carries its own signature. */
-  secrets: SigningSecrets | null;
-  maxAge: number;
-  deliveryId: string;
-  eventType: string;
+  secrets: DeliveryToSign['secrets'] | null;
   timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
   /** The database's time in Unix milliseconds, for the signature and for `Retry-After` dates. */
@@ -158,8 +153,7 @@ function requestOf({
   trace: ConnectionTrace;
   traceparent: string | undefined;
 }): TracedRequest {
-  const { headers, body, secrets, maxAge, deliveryId, eventType } = attempt;
-  const timestamp = Math.floor(now / 1000);
+  const { headers, body, secrets } = attempt;
   return {
     origin: url.origin,
     path: url.pathname + url.search,
@@ -174,8 +168,7 @@ function requestOf({
         ? TOKEN_HEADERS
         : {
             'Content-Type': 'application/json',
-            ...signDelivery({ secrets, timestamp, maxAge, deliveryId, eventType, body }),
-            ...signStandardWebhook({ id: deliveryId, timestamp, body, secrets }),
+            ...signedHeaders({ ...attempt, secrets, timestamp: Math.floor(now / 1000) }),
           }),
     },
     body,

@@ -15,6 +15,7 @@ import {
   uuid,
 } from '../../platform/database/table.ts';
 import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
+import type { SignatureName } from '../signing/signatures.ts';
 import type { Sink } from './subscription.ts';
 
 export const SUBSCRIPTION = defineTable('subscriptions', {
@@ -30,6 +31,7 @@ export const SUBSCRIPTION = defineTable('subscriptions', {
   nextSecretSealed: nullable(bytes<Buffer>()),
   secretOverlapEndsAt: nullable(time()),
   headersSealed: nullable(bytes<Buffer>()),
+  signatures: given(texts<SignatureName>()),
   maxAge: given(integer()),
   rateLimit: nullable(integer()),
   retryPolicy: nullable(json<RetryPolicy>()),

@@ -8,6 +8,7 @@ import { readFields } from '../../platform/http/field-names.ts';
 import { pageParameters } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
 import { RETRY_POLICY_BOUNDS } from '../deliveries/retry-schedule.ts';
+import { SIGNATURES } from '../signing/signatures.ts';
 import type { Subscription } from './subscription.service.ts';
 import { BOUNDS, SINKS } from './subscription.ts';
 
@@ -40,6 +41,16 @@ const maxAge = z
   .min(BOUNDS.maxAge.least)
   .max(BOUNDS.maxAge.most)
   .meta({ description: 'Replay window of a signature, in seconds.' });
+const signatures = z
+  .array(z.enum(SIGNATURES))
+  .min(1)
+  .refine((names) => new Set(names).size === names.length, { error: 'has the same signature twice' })
+  .meta({
+    uniqueItems: true,
+    description:
+      'The signatures that each delivery carries. service-webhook-v1: the X-Service-Signature headers. v1: those of Standard Webhooks 1.0, by the secret. Both when it is absent.',
+    examples: [['service-webhook-v1', 'v1']],
+  });
 const rateLimit = z.int().min(BOUNDS.rateLimit.least).max(BOUNDS.rateLimit.most).nullable().meta({
   description:
     'Attempts a second at most, retries and replays included; null for no limit of its own. What is beyond it waits its turn: first attempts, then retries, then replays.',
@@ -83,6 +94,7 @@ export const createSubscriptionBody = z.strictObject({
   active: active.optional(),
   sink: sink.optional(),
   secret: signingSecret.optional(),
+  signatures: signatures.optional(),
   max_age: maxAge.optional(),
   rate_limit: rateLimit.optional(),
   retry_policy: retryPolicy.nullable().optional(),
@@ -113,6 +125,7 @@ export const subscriptionSchema = z
     description: z.string().nullable(),
     active: z.boolean(),
     sink: z.enum(SINKS),
+    signatures: z.array(z.enum(SIGNATURES)),
     max_age: z.int(),
     rate_limit: z.int().nullable(),
     retry_policy: z.object({ delays_seconds: z.array(z.int()) }),

@@ -14,6 +14,7 @@ import { invalidField, ServiceError } from '../../platform/errors/service-error.
 import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { HostHoldService } from '../endpoints/host-hold.service.ts';
+import { orderSignatures, type SignatureName, USUAL_SIGNATURES } from '../signing/signatures.ts';
 import type { SubscriptionChanges } from './subscription.store.ts';
 import * as store from './subscription.store.ts';
 import {
@@ -43,6 +44,7 @@ export type SubscriptionInput = {
   readonly description: string | null | undefined;
   readonly active: boolean | undefined;
   readonly sink: Sink | undefined;
+  readonly signatures: readonly SignatureName[] | undefined;
   readonly maxAge: number | undefined;
   readonly rateLimit: number | null | undefined;
   readonly retryPolicy: RetryPolicy | null | undefined;
@@ -118,6 +120,7 @@ export function createSubscriptionService({
       filters,
       sink: decideSink(filters ?? row.filters, patch.sink, row.sink),
       description: patch.description,
+      signatures: patch.signatures && orderSignatures(patch.signatures),
       maxAge: patch.maxAge,
       rateLimit: patch.rateLimit,
       retryPolicy: patch.retryPolicy,
@@ -240,6 +243,7 @@ export function createSubscriptionService({
           sink: decideSink(filters, input.sink),
           secretSealed: sealing.sealSecret(id, generated ?? input.secret ?? ''),
           headersSealed: sealing.sealHeaders(id, headers),
+          signatures: orderSignatures(input.signatures ?? USUAL_SIGNATURES),
           maxAge: input.maxAge ?? BOUNDS.maxAge.usual,
           rateLimit: input.rateLimit ?? null,
           retryPolicy: input.retryPolicy ?? null,

@@ -68,6 +68,21 @@ describe('a delivery', () => {
     });
   });
 
+  it('carries the signatures that its subscription asks for, and its type and id in any case', async () => {
+    const of = async (signatures: readonly string[] | undefined) => {
+      const { requests } = await deliver({ status: 204 }, { signatures });
+      return Object.keys(requests[0]?.headers ?? {}).filter((name) => /^(x-service|webhook)-/.test(name));
+    };
+    const always = ['x-service-event', 'x-service-delivery'];
+    const suite = ['suite', '256', 'max-age'].map((name) => `x-service-signature-${name}`);
+    const specified = [...suite, 'x-service-timestamp', ...always];
+    const standard = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
+    expect(await of(undefined)).toEqual([...specified, ...standard]);
+    expect(await of(['service-webhook-v1'])).toEqual(specified);
+    expect(await of(['v1'])).toEqual([...always, ...standard]);
+    expect(await of(['service-webhook-v1', 'of a later version'])).toEqual(specified);
+  });
+
   it('carries a second signature while a rotation overlaps, and custom headers', async () => {
     const { requests } = await deliver(
       { status: 204 },
