@@ -49,6 +49,7 @@ export function createDeliveryProcess(database: Database, receivers: ReadonlyMap
       },
     },
     sealing: rooms.sealing,
+    deliveryKeys: { prepare: async () => Promise.reject(new Error('has no keys')) },
     attemptRecords,
     monitor,
     occupancy,

@@ -119,6 +119,7 @@ async function tryAssertion({ owner, stranger }: Parties): Promise<string[]> {
 /** By operationId. */
 export const ISSUER_CHECKS: Readonly<Record<string, IssuerCheck>> = {
   getJwks: publishesOwnOnly('/.well-known/jwks.json'),
+  getWebhookJwks: publishesOwnOnly('/.well-known/webhook-jwks.json'),
   getIssuerMetadata: publishesOwnOnly('/.well-known/oauth-authorization-server'),
   getOpenIdConfiguration: publishesOwnOnly('/.well-known/openid-configuration'),
   getSsfConfiguration: publishesOwnOnly('/.well-known/ssf-configuration'),

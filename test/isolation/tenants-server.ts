@@ -179,7 +179,10 @@ async function readIds(database: Database, { tenant_id: tenantId, slug }: Provis
   );
   const selects = tables.map(({ name }) => `SELECT id::text FROM ${name} WHERE tenant_id = $1`);
   const { rows } = await database.query<{ id: string }>(
-    [...selects, 'SELECT kid FROM issuer_keys WHERE tenant_id = $1'].join(' UNION '),
+    [
+      ...selects,
+      "SELECT unnest(ARRAY[kid, delivery_jwk->>'kid']) FROM issuer_keys WHERE tenant_id = $1",
+    ].join(' UNION '),
     [tenantId],
   );
   return [tenantId, slug, ...rows.map(({ id }) => id)];

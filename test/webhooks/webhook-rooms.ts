@@ -95,7 +95,10 @@ export function wireWebhookRooms(database: Database, allowedNetworks: string[] =
   const shared = { records, commands };
   const endpoints = wireEndpoints(platform, shared);
   const deliveries = wireDeliveries(platform, { ...shared, ...endpoints });
-  const subscriptions = wireSubscriptions(platform, { ...shared, ...endpoints, ...deliveries });
+  const subscriptions = wireSubscriptions(platform, {
+    ...{ ...shared, ...endpoints, ...deliveries },
+    deliveryKeys: { ensure: async () => undefined },
+  });
   const replays = wireReplays(
     platform,
     { ...shared, ...endpoints, ...subscriptions },

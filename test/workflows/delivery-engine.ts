@@ -135,6 +135,7 @@ export async function createEngine(
       store,
       sender,
       sealing,
+      deliveryKeys: { prepare: async () => Promise.reject(new Error('has no keys')) },
       attemptRecords,
       monitor,
       occupancy,

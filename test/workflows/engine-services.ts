@@ -35,7 +35,10 @@ export function wireServices({
   const shared = { records, commands: createWorkflowCommandService() };
   const endpoints = wireEndpoints(platform, shared, recovery);
   const deliveries = wireDeliveries(platform, { ...shared, ...endpoints });
-  const subscriptions = wireSubscriptions(platform, { ...shared, ...endpoints, ...deliveries });
+  const subscriptions = wireSubscriptions(platform, {
+    ...{ ...shared, ...endpoints, ...deliveries },
+    deliveryKeys: { ensure: async () => undefined },
+  });
   const tenants = { byId: async () => tenant };
   const pace = { chunk: 5, waiting: 10 };
   return {

@@ -3,7 +3,7 @@ import { wireAccessRecords, wireAudit } from '../../audit/wire.ts';
 import { wireAuthenticationFailures, wireChallenges } from '../../authentication/challenges/wire.ts';
 import { tellDelegations, wireDelegations } from '../../authentication/delegations/wire.ts';
 import { wireDpop } from '../../authentication/dpop/wire.ts';
-import { wireIssuer } from '../../authentication/issuer/wire.ts';
+import { wireDeliveryKeys, wireIssuer } from '../../authentication/issuer/wire.ts';
 import { wireTokenExchange } from '../../authentication/token-exchange/wire.ts';
 import { authorize } from '../../authentication/tokens/bearer.routes.ts';
 import {
@@ -57,6 +57,7 @@ export function wireApi(platform: Platform) {
   const tokens = wireTokens(platform, { ...issuer, revocations });
 
   const tenants = wireTenants(platform, { ...shared, ...issuer });
+  const deliveryKeys = wireDeliveryKeys(platform, { ...issuer, ...tenants });
   const applications = wireApplications(platform, { ...shared, tokens: revocations });
   const agents = wireAgents(platform, { ...shared, tokens, tellDelegations });
   const keys = wireKeys(platform, { ...shared, ...tenants, ...agents, tokens, verifier });
@@ -66,10 +67,21 @@ export function wireApi(platform: Platform) {
 
   const endpoints = wireEndpoints(platform, shared);
   const deliveries = wireDeliveries(platform, { ...shared, ...endpoints });
-  const subscriptions = wireSubscriptions(platform, { ...shared, ...endpoints, ...deliveries });
+  const subscriptions = wireSubscriptions(platform, {
+    ...shared,
+    ...endpoints,
+    ...deliveries,
+    ...deliveryKeys,
+  });
   const replays = wireReplays(platform, { ...shared, ...endpoints, ...subscriptions });
   const securityEvents = wireSecurityEvents({ ...tenants, ...issuer });
-  const attempts = wireAttempts(platform, { ...shared, ...endpoints, ...subscriptions, ...securityEvents });
+  const attempts = wireAttempts(platform, {
+    ...shared,
+    ...endpoints,
+    ...subscriptions,
+    ...securityEvents,
+    ...deliveryKeys,
+  });
   const streams = wireStreams(platform, {
     ...shared,
     ...issuer,
@@ -110,6 +122,7 @@ export function wireApi(platform: Platform) {
   // The order of the routes is that of the OpenAPI document.
   const routes: Route[] = [
     issuer.routes,
+    deliveryKeys.routes,
     tokenEndpoint.routes,
     userinfo.routes,
     challenges.routes,

@@ -9,7 +9,12 @@ import {
   wireDelegationExpiry,
   wireDelegations,
 } from '../../authentication/delegations/wire.ts';
-import { countOverdueIssuerKeys, wireIssuer, wireIssuerRotation } from '../../authentication/issuer/wire.ts';
+import {
+  countOverdueIssuerKeys,
+  wireDeliveryKeys,
+  wireIssuer,
+  wireIssuerRotation,
+} from '../../authentication/issuer/wire.ts';
 import { wireRevocations, wireTokens } from '../../authentication/tokens/wire.ts';
 import { wireRecords } from '../../events/wire.ts';
 import { wireAgents } from '../../identity/agents/wire.ts';
@@ -51,16 +56,28 @@ export function wireWorkerRooms(platform: Platform) {
   const tokens = wireTokens(platform, { ...issuer, revocations });
 
   const tenants = wireTenants(platform, { ...shared, ...issuer });
+  const deliveryKeys = wireDeliveryKeys(platform, { ...issuer, ...tenants });
   const agents = wireAgents(platform, { ...shared, tokens, tellDelegations });
   const keys = wireKeys(platform, { ...shared, ...tenants, ...agents, tokens, verifier });
   const anchorChecks = wireAnchorChecks(platform, { ...shared, ...tenants, ...agents });
 
   const endpoints = wireEndpoints(platform, shared);
   const deliveries = wireDeliveries(platform, { ...shared, ...endpoints });
-  const subscriptions = wireSubscriptions(platform, { ...shared, ...endpoints, ...deliveries });
+  const subscriptions = wireSubscriptions(platform, {
+    ...shared,
+    ...endpoints,
+    ...deliveries,
+    ...deliveryKeys,
+  });
   const replays = wireReplays(platform, { ...shared, ...endpoints, ...subscriptions });
   const securityEvents = wireSecurityEvents({ ...tenants, ...issuer });
-  const attempts = wireAttempts(platform, { ...shared, ...endpoints, ...subscriptions, ...securityEvents });
+  const attempts = wireAttempts(platform, {
+    ...shared,
+    ...endpoints,
+    ...subscriptions,
+    ...securityEvents,
+    ...deliveryKeys,
+  });
   const receipts = wireReceipts(platform, shared);
   const recovery = wireEndpointRecovery(platform, { ...shared, ...tenants, ...subscriptions });
 

@@ -12,9 +12,15 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
 import type { IssuerService } from './issuer.service.ts';
-import { type IssuerAlgorithm, sealingContext } from './issuer-key.ts';
+import { deliveryContext, type IssuerAlgorithm, sealingContext } from './issuer-key.ts';
 import { generateIssuerKey } from './jws-signing.service.ts';
-import { issuerKeyStore, lock as lockKeys } from './key-schedule.store.ts';
+import {
+  type DeliveryKey,
+  issuerKeyStore,
+  listWithoutDeliveryKey,
+  lock as lockKeys,
+  setDeliveryKey,
+} from './key-schedule.store.ts';
 import {
   after,
   arrange,
@@ -90,6 +96,12 @@ export function createIssuerKeyService({
     return times.length > 0 ? read(unit, tenant) : schedule;
   }
 
+  async function newDeliveryKey(tenant: TenantId, kid: string): Promise<DeliveryKey> {
+    const { publicJwk, pkcs8 } = await generateIssuerKey('EdDSA');
+    const deliverySealed = sealSecret(masterKeys, deliveryContext(tenant.id, kid), pkcs8);
+    return { deliveryJwk: publicJwk, deliverySealed };
+  }
+
   async function publish(
     unit: Transaction,
     context: Changing,
@@ -102,6 +114,7 @@ export function createIssuerKeyService({
     const privateSealed = sealSecret(masterKeys, sealingContext(tenant.id, kid), pkcs8);
     const key = { id: newId(), kid, algorithm, publicJwk, privateSealed, publishedAt: now, activateAt };
     await store.insert(unit, tenant.id, key);
+    if (store.signsDeliveries) await setDeliveryKey(unit, tenant.id, kid, await newDeliveryKey(tenant, kid));
     const facts = { algorithm, activate_at: activateAt.toISOString() };
     await records.write(unit, context, {
       audit: [entry('published', kid, { ...facts, cause })],
@@ -247,6 +260,23 @@ export function createIssuerKeyService({
         if (by === 'request') await tell(transaction, context.tenant);
         return settle(transaction, context.tenant);
       }),
+
+    /** Adds the keys for deliveries that issuer keys of an earlier version lack. Usually one indexed read. */
+    addDeliveryKeys: async (context: Changing & Pick<RequestContext, 'transaction'>): Promise<void> => {
+      const { tenant } = context;
+      const lacking = (unit: Queryable) => listWithoutDeliveryKey(unit, tenant.id);
+      if ((await lacking(context.transaction ?? database)).length === 0) return;
+      await database.transaction(context, async (transaction: Transaction) => {
+        await lockKeys(transaction, tenant.id);
+        const kids = await lacking(transaction);
+        for (const kid of kids)
+          await setDeliveryKey(transaction, tenant.id, kid, await newDeliveryKey(tenant, kid));
+        await records.write(transaction, context, {
+          audit: kids.map((kid) => entry('published', kid, { cause: 'deliveries' })),
+        });
+        transaction.afterCommit(() => issuer.forget(tenant.id));
+      });
+    },
 
     exists: async ({ tenant }: RequestContext, kid: string): Promise<boolean> =>
       (await read(database, tenant)).keys.some((key) => key.kid === kid),

@@ -33,6 +33,10 @@ export type IssuerKey = {
   readonly privateSealed: Uint8Array | null;
   readonly canSign: boolean;
   readonly isRevoked: boolean;
+  readonly isActivated: boolean;
+  /** The key for deliveries that belongs to this one; null beside a key of an earlier version. */
+  readonly deliveryJwk: IssuerJwk | null;
+  readonly deliverySealed: Uint8Array | null;
 };
 
 /** Returns the context of a sealed private key. The key can be opened only with the same tenant and key id. */
@@ -40,14 +44,27 @@ export function sealingContext(tenantId: string, kid: string): string {
   return `issuer-key:${tenantId}:${kid}`;
 }
 
-const sealedKeysOf = (table: string): SealedColumn => ({
+/** Returns the context of a sealed key for deliveries. @param kid of the issuer key that it belongs to */
+export function deliveryContext(tenantId: string, kid: string): string {
+  return `delivery-key:${tenantId}:${kid}`;
+}
+
+const sealedKeysOf = (
+  table: string,
+  column = 'private_sealed',
+  contextOf: (tenantId: string, kid: string) => string = sealingContext,
+): SealedColumn => ({
   table,
-  column: 'private_sealed',
+  column,
   name: 'kid',
-  contextOf: ({ tenantId, name }) => sealingContext(tenantId, name),
+  contextOf: ({ tenantId, name }) => contextOf(tenantId, name),
 });
 
-export const SEALED_ISSUER_KEYS = [sealedKeysOf('issuer_keys'), sealedKeysOf('event_keys')];
+export const SEALED_ISSUER_KEYS: readonly SealedColumn[] = [
+  sealedKeysOf('issuer_keys'),
+  sealedKeysOf('issuer_keys', 'delivery_sealed', deliveryContext),
+  sealedKeysOf('event_keys'),
+];
 
 /**
  * Chooses the key that signs now: of the keys that can sign, the key that was activated last. A key past `retireAt`
@@ -56,4 +73,18 @@ export const SEALED_ISSUER_KEYS = [sealedKeysOf('issuer_keys'), sealedKeysOf('ev
  */
 export function selectSigningKey(keys: readonly IssuerKey[]): IssuerKey | undefined {
   return keys.find((key) => key.canSign);
+}
+
+/**
+ * Chooses the keys that sign deliveries now: of the issuer key that was activated last, and of the one before it until
+ * that is removed, a day later.
+ * @param keys the latest activation first
+ */
+export function selectDeliveryKeys(
+  keys: readonly IssuerKey[],
+): readonly { readonly kid: string; readonly deliverySealed: Uint8Array }[] {
+  return keys
+    .filter(({ isActivated, isRevoked }) => isActivated && !isRevoked)
+    .flatMap(({ kid, deliverySealed }) => (deliverySealed === null ? [] : [{ kid, deliverySealed }]))
+    .slice(0, 2);
 }

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
 import { defineRoutes, type HandlerResult, type Route } from '../../platform/http/route.ts';
+import type { DeliveryKeyService } from './delivery-key.service.ts';
 import { issuerMetadataSchema, jwkSetSchema } from './issuer.schemas.ts';
 import type { IssuerService } from './issuer.service.ts';
 import { describeIssuer } from './issuer-metadata.ts';
@@ -74,6 +75,33 @@ export function createIssuerRoutes({
       path: '/.well-known/openid-configuration',
       operationId: 'getOpenIdConfiguration',
       summary: 'The same metadata at the address that OpenID clients ask',
+    },
+  ]);
+}
+
+/** The public keys with which receivers verify deliveries. They are no keys of tokens, and in a set of their own. */
+export function createDeliveryKeyRoutes({
+  deliveryKeys,
+}: {
+  deliveryKeys: Pick<DeliveryKeyService, 'jwks'>;
+}): Route[] {
+  return defineRoutes(COMMON, [
+    {
+      method: 'GET',
+      path: '/.well-known/webhook-jwks.json',
+      operationId: 'getWebhookJwks',
+      summary: 'Public keys that verify v1a signatures of deliveries (Standard Webhooks 1.0)',
+      whileSuspended: true,
+      responses: {
+        200: {
+          description: 'The JWK set',
+          schema: jwkSetSchema,
+          contentType: JWK_SET,
+          headers: HEADERS,
+        },
+        304: NOT_MODIFIED,
+      },
+      handler: async ({ context }) => answerDocument(await deliveryKeys.jwks(context.tenant), JWK_SET),
     },
   ]);
 }

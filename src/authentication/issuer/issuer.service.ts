@@ -80,10 +80,11 @@ export function createIssuerService({
   }
 
   async function listPublished(tenant: TenantId): Promise<IssuerKey[]> {
+    const isLive = ({ id, isRevoked }: IssuerKey) => !isRevoked && !revocations.hasEnded(id);
     const keys = await lists.getOrOld(tenant.id);
     // A list that names a revoked key is read again, because another key may have taken its place.
-    if (!keys.some(({ id, isRevoked }) => !isRevoked && revocations.hasEnded(id))) return keys;
-    return listKeys(tenant).catch(() => keys);
+    const stale = keys.some(({ id, isRevoked }) => !isRevoked && revocations.hasEnded(id));
+    return (stale ? await listKeys(tenant).catch(() => keys) : keys).filter(isLive);
   }
 
   function openKey(tenant: TenantId, { kid, algorithm, privateSealed }: IssuerKey): SigningKey {
@@ -131,6 +132,12 @@ export function createIssuerService({
       }
     },
 
+    /** Returns a list that is at most 2 s old, latest activation first. It names revoked keys too. */
+    listKeys,
+
+    /** Returns the unrevoked keys; while the database does not answer, those of the last list that was read. */
+    listPublished,
+
     /** Drops the cached list of a tenant's keys. Called after the commit of a change. */
     forget: (tenantId: string): void => lists.forget(tenantId),
 
@@ -139,9 +146,7 @@ export function createIssuerService({
      * database does not answer, it is the last set that this process has read, without keys whose revocation it knows.
      */
     jwks: async (tenant: TenantId): Promise<{ keys: IssuerJwk[] }> => ({
-      keys: (await listPublished(tenant)).flatMap(({ id, isRevoked, publicJwk }) =>
-        isRevoked || revocations.hasEnded(id) ? [] : [publicJwk],
-      ),
+      keys: (await listPublished(tenant)).map(({ publicJwk }) => publicJwk),
     }),
 
     /** Returns the key with this id, or undefined. Revoked keys are found too, so the caller must check revocations. */

@@ -8,11 +8,18 @@ type SealedKey = Pick<IssuerKey, 'kid'> & { readonly tenantId: string; readonly 
 /** `issuer_keys`: of access tokens; `event_keys`: of security event tokens. */
 export type KeyTable = 'issuer_keys' | 'event_keys';
 
+/** Only a key of access tokens has a key for deliveries beside it. */
+const DELIVERY_KEYS: Readonly<Record<KeyTable, string>> = {
+  issuer_keys: 'delivery_jwk AS "deliveryJwk", delivery_sealed AS "deliverySealed"',
+  event_keys: 'NULL AS "deliveryJwk", NULL AS "deliverySealed"',
+};
+
 /** Lists the tenant's keys that may have signed a live token, latest activation first. One round trip. */
 export async function list(queryable: Queryable, tenantId: string, table: KeyTable): Promise<IssuerKey[]> {
   const { rows } = await queryable.query<IssuerKey>(
     `SELECT id, kid, algorithm, public_jwk AS "publicJwk", private_sealed AS "privateSealed", revoked_at IS NOT NULL AS "isRevoked",
-            activate_at <= now() AND revoked_at IS NULL AND private_sealed IS NOT NULL AS "canSign"
+            activate_at <= now() AND revoked_at IS NULL AND private_sealed IS NOT NULL AS "canSign", activate_at <= now() AS "isActivated",
+            ${DELIVERY_KEYS[table]}
      FROM ${table}
      WHERE tenant_id = $1 AND (remove_at IS NULL OR remove_at > now())
      ORDER BY activate_at DESC, kid`,

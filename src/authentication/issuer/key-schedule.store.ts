@@ -22,10 +22,17 @@ export type NewIssuerKey = Pick<ScheduledKey, 'id' | 'kid' | 'algorithm' | 'publ
   readonly privateSealed: Uint8Array;
 };
 
+/** The key for deliveries that belongs to an issuer key, sealed likewise. */
+export type DeliveryKey = { readonly deliveryJwk: IssuerJwk; readonly deliverySealed: Uint8Array };
+
 export type KeyScheduleStore = ReturnType<typeof createKeyScheduleStore>;
 
 /** @param table of the keys @param algorithm of the tenant's next key: a literal, or a column of `tenants` as t */
-function createKeyScheduleStore(table: typeof ISSUER_KEY, algorithm: string) {
+function createKeyScheduleStore(
+  table: typeof ISSUER_KEY | typeof EVENT_KEY,
+  algorithm: string,
+  { signsDeliveries }: { readonly signsDeliveries: boolean },
+) {
   // Truncated to milliseconds, because times in JavaScript have milliseconds. A time that is stored as `now` then counts
   // as reached.
   const READ = `
@@ -36,6 +43,9 @@ FROM tenants t LEFT JOIN ${table.name} k ON k.tenant_id = t.id
 WHERE t.id = $1 ORDER BY k.activate_at, k.kid DESC`;
 
   return {
+    /** Whether each key has one for deliveries beside it. */
+    signsDeliveries,
+
     /** Reads the tenant's keys, including keys that are overdue for removal; undefined when the tenant does not exist. */
     read: async (queryable: Queryable, tenantId: string): Promise<Schedule | undefined> => {
       const { rows } = await queryable.query<Row>(READ, [tenantId]);
@@ -75,14 +85,14 @@ WHERE t.id = $1 ORDER BY k.activate_at, k.kid DESC`;
       );
     },
 
-    /** Revokes a key and destroys its private half. */
+    /** Revokes a key and destroys its private half, and that of its key for deliveries. */
     revoke: async (
       unit: Queryable,
       tenantId: string,
       { kid, revokedAt, removeAt }: { kid: string; revokedAt: Date; removeAt: Date },
     ): Promise<void> => {
       await unit.query(
-        `UPDATE ${table.name} SET revoked_at = $3, remove_at = $4, retire_at = least(retire_at, $3), private_sealed = NULL
+        `UPDATE ${table.name} SET revoked_at = $3, remove_at = $4, retire_at = least(retire_at, $3), private_sealed = NULL${signsDeliveries ? ', delivery_sealed = NULL' : ''}
          WHERE tenant_id = $1 AND kid = $2`,
         [tenantId, kid, revokedAt, removeAt],
       );
@@ -103,10 +113,12 @@ WHERE t.id = $1 ORDER BY k.activate_at, k.kid DESC`;
 }
 
 /** The keys that sign access tokens. */
-export const issuerKeyStore = createKeyScheduleStore(ISSUER_KEY, 't.signing_algorithm');
+export const issuerKeyStore = createKeyScheduleStore(ISSUER_KEY, 't.signing_algorithm', {
+  signsDeliveries: true,
+});
 
 /** The keys that sign security event tokens. A tenant without streams has none. */
-export const eventKeyStore = createKeyScheduleStore(EVENT_KEY, "'RS256'");
+export const eventKeyStore = createKeyScheduleStore(EVENT_KEY, "'RS256'", { signsDeliveries: false });
 
 // A tenant has an overdue step when no key follows the newest one, or when a key or its private half still exists after
 // its time.
@@ -124,6 +136,25 @@ SELECT count(*)::int AS count FROM (
 /** Locks the tenant's keys and its algorithm against other changes until the transaction ends. */
 export async function lock(unit: Queryable, tenantId: string): Promise<void> {
   await unit.query('SELECT 1 FROM tenants WHERE id = $1 FOR NO KEY UPDATE', [tenantId]);
+}
+
+/** Lists the keys that can sign, now or later, and have no key for deliveries. */
+export async function listWithoutDeliveryKey(queryable: Queryable, tenantId: string): Promise<string[]> {
+  const { rows } = await queryable.query<{ kid: string }>(
+    `SELECT kid FROM issuer_keys
+     WHERE tenant_id = $1 AND private_sealed IS NOT NULL AND revoked_at IS NULL AND delivery_jwk IS NULL ORDER BY kid`,
+    [tenantId],
+  );
+  return rows.map(({ kid }) => kid);
+}
+
+export async function setDeliveryKey(
+  transaction: Transaction,
+  tenantId: string,
+  kid: string,
+  key: DeliveryKey,
+): Promise<void> {
+  await transaction.model(ISSUER_KEY).update({ tenantId, kid }, key);
 }
 
 /** Counts the tenants with a step that has been due for 5 minutes: publish, destroy or remove. */

@@ -1,6 +1,7 @@
 // Wires issuers: their keys, their public documents, and the rotation of their keys in a worker.
 import type { Needs, Platform } from '../../platform/platform.ts';
-import { createIssuerRoutes } from './issuer.routes.ts';
+import { createDeliveryKeyService } from './delivery-key.service.ts';
+import { createDeliveryKeyRoutes, createIssuerRoutes } from './issuer.routes.ts';
 import { createIssuerService } from './issuer.service.ts';
 import { createIssuerKeyRoutes } from './issuer-key.routes.ts';
 import { createIssuerKeyService } from './issuer-key.service.ts';
@@ -45,6 +46,15 @@ export function wireIssuer(
     routes: createIssuerRoutes({ issuer, eventIssuer }),
     keyRoutes: createIssuerKeyRoutes({ issuerKeys, eventKeys, workflows: config.temporal }),
   };
+}
+
+/** Wires the keys of deliveries, which are rows of the issuer's keys. */
+export function wireDeliveryKeys(
+  { config }: Platform,
+  rooms: Needs<typeof createDeliveryKeyService, 'masterKeys'>,
+) {
+  const deliveryKeys = createDeliveryKeyService({ ...rooms, masterKeys: config.masterKeys });
+  return { deliveryKeys, routes: createDeliveryKeyRoutes({ deliveryKeys }) };
 }
 
 /** Wires the steps of the workflow issuerKeyRotation. */

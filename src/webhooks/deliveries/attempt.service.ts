@@ -7,6 +7,8 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Log } from '../../platform/logging.ts';
 import type { EndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
 import { isSlow } from '../endpoints/endpoint-speed.ts';
+import { needsTenantKeys } from '../signing/signatures.ts';
+import type { PrepareSigner } from '../signing/tenant-signer.node.ts';
 import type { SecurityEventService } from '../streams/security-event.service.ts';
 import type { SubscriptionSealing } from '../subscriptions/subscription-sealing.service.ts';
 import type { AttemptMetrics } from './attempt.metrics.ts';
@@ -44,6 +46,7 @@ export function createAttemptService({
   sender,
   sealing,
   securityEvents,
+  deliveryKeys,
   attemptRecords,
   monitor,
   occupancy,
@@ -57,6 +60,7 @@ export function createAttemptService({
   sealing: Pick<SubscriptionSealing, 'openSecret' | 'openHeaders'>;
   /** Composes the tokens of streams. Without it, only subscriptions that are no streams are served. */
   securityEvents?: Pick<SecurityEventService, 'compose'> | undefined;
+  deliveryKeys: { readonly prepare: PrepareSigner };
   attemptRecords: AttemptRecordService;
   monitor: Pick<AttemptMonitor, 'begin' | 'end'>;
   occupancy: Pick<EndpointOccupancy, 'enter' | 'leave' | 'onLeave'>;
@@ -115,15 +119,16 @@ export function createAttemptService({
     request: AttemptRequest,
     signal: AbortSignal | undefined,
   ): Promise<AttemptResult> => {
-    const { subscriptionId } = delivery;
+    const { subscriptionId, signatures, tenantId } = delivery;
     try {
+      const signer = needsTenantKeys(signatures) ? await deliveryKeys.prepare(tenantId) : undefined;
       if (delivery.endpointRated && !isGranted(delivery, request))
         await store.spendToken(database, subscriptionId);
       // A first attempt has no due time. The metric of the relay's lag shows its delay.
       if (delivery.attemptCount > 0) metrics?.begun(delivery.lateMs);
       const attempt =
         delivery.streamAudience === null
-          ? attemptOf(delivery, request, signal)
+          ? { ...attemptOf(delivery, request, signal), signer }
           : await tokenAttemptOf(delivery, request, signal);
       const result = await sender.send(attempt);
       metrics?.made(result);

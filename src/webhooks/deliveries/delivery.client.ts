@@ -39,7 +39,7 @@ const TOKEN_HEADERS = { 'Content-Type': 'application/secevent+jwt', Accept: 'app
 const BROKEN_ANSWERS = new Set(['bad response', 'bad upgrade']);
 
 /** The input of one attempt. `headers` are the subscription's; `maxAge` is in seconds; `signal` aborts the attempt. */
-export type Attempt = Omit<DeliveryToSign, 'timestamp' | 'secrets'> & {
+export type Attempt = Omit<DeliveryToSign, 'timestamp' | 'secrets' | 'origin'> & {
   url: string;
   headers?: Readonly<Record<string, string>> | undefined;
   /** Null: the body is a security event token, which carries its own signature. */
@@ -168,7 +168,12 @@ function requestOf({
         ? TOKEN_HEADERS
         : {
             'Content-Type': 'application/json',
-            ...signedHeaders({ ...attempt, secrets, timestamp: Math.floor(now / 1000) }),
+            ...signedHeaders({
+              ...attempt,
+              secrets,
+              origin: url.origin,
+              timestamp: Math.floor(now / 1000),
+            }),
           }),
     },
     body,

@@ -24,7 +24,7 @@ export function wireDeliveries(
 export function wireAttempts(
   { config, database, log, notifier, registry, tracing }: Platform,
   rooms: Needs<typeof createAttemptRecordService, 'database' | 'metrics' | 'store'> &
-    Pick<Parameters<typeof createAttemptService>[0], 'sealing' | 'securityEvents'>,
+    Pick<Parameters<typeof createAttemptService>[0], 'sealing' | 'securityEvents' | 'deliveryKeys'>,
 ) {
   const agent = createGuardedAgent({
     allowedNetworks: config.webhookAllowedNetworks,

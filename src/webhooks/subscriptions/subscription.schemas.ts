@@ -48,8 +48,8 @@ const signatures = z
   .meta({
     uniqueItems: true,
     description:
-      'The signatures that each delivery carries. service-webhook-v1: the X-Service-Signature headers. v1: those of Standard Webhooks 1.0, by the secret. Both when it is absent.',
-    examples: [['service-webhook-v1', 'v1']],
+      'The signatures that each delivery carries. service-webhook-v1: the X-Service-Signature headers. v1, v1a: those of Standard Webhooks 1.0, by the secret and by an ed25519 key of the tenant (/.well-known/webhook-jwks.json). jwt: a bearer token of the issuer in Authorization, with the SHA-256 of the body. The first two when it is absent.',
+    examples: [['service-webhook-v1', 'v1'], ['v1a']],
   });
 const rateLimit = z.int().min(BOUNDS.rateLimit.least).max(BOUNDS.rateLimit.most).nullable().meta({
   description:

@@ -14,11 +14,17 @@ import { invalidField, ServiceError } from '../../platform/errors/service-error.
 import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { HostHoldService } from '../endpoints/host-hold.service.ts';
-import { orderSignatures, type SignatureName, USUAL_SIGNATURES } from '../signing/signatures.ts';
+import {
+  needsTenantKeys,
+  orderSignatures,
+  type SignatureName,
+  USUAL_SIGNATURES,
+} from '../signing/signatures.ts';
 import type { SubscriptionChanges } from './subscription.store.ts';
 import * as store from './subscription.store.ts';
 import {
   BOUNDS,
+  checkAuthorization,
   checkSecret,
   decideSink,
   newsOfStop,
@@ -77,6 +83,7 @@ export function createSubscriptionService({
   endpoints,
   hostHolds,
   sealing,
+  deliveryKeys,
   deliveries,
   records,
   admittedNetworks,
@@ -85,6 +92,8 @@ export function createSubscriptionService({
   endpoints: EndpointService;
   hostHolds: Pick<HostHoldService, 'follow'>;
   sealing: SubscriptionSealing;
+  /** Makes the keys of the tenant that sign deliveries, where there are none. */
+  deliveryKeys: { ensure(context: RequestContext): Promise<void> };
   deliveries: {
     cancelUntried(
       unit: Transaction,
@@ -114,13 +123,22 @@ export function createSubscriptionService({
       patch.headers === undefined
         ? undefined
         : readHeaders(patch.headers, sealing.openHeaders(row.id, row.headersSealed));
+    const signatures = patch.signatures && orderSignatures(patch.signatures);
+    if (signatures !== undefined || headers !== undefined)
+      checkAuthorization(
+        signatures ?? row.signatures,
+        headers ?? sealing.openHeaders(row.id, row.headersSealed),
+        {
+          field: signatures === undefined ? 'headers' : 'signatures',
+        },
+      );
     const changes = {
       ...(patch.url === undefined ? {} : readReceiverUrl(patch.url, admittedNetworks)),
       eventTypes: patch.eventTypes,
       filters,
       sink: decideSink(filters ?? row.filters, patch.sink, row.sink),
       description: patch.description,
-      signatures: patch.signatures && orderSignatures(patch.signatures),
+      signatures,
       maxAge: patch.maxAge,
       rateLimit: patch.rateLimit,
       retryPolicy: patch.retryPolicy,
@@ -228,9 +246,12 @@ export function createSubscriptionService({
       const { url, host } = readReceiverUrl(input.url, admittedNetworks);
       const filters = readFilters(input.eventTypes);
       const headers = readHeaders(input.headers ?? {});
+      const signatures = orderSignatures(input.signatures ?? USUAL_SIGNATURES);
+      checkAuthorization(signatures, headers, { field: 'signatures' });
       if (input.secret !== undefined) checkSecret(input.secret);
       const generated = input.secret === undefined ? newSigningSecret() : undefined;
       return database.transaction(context, async (transaction) => {
+        if (needsTenantKeys(signatures)) await deliveryKeys.ensure({ ...context, transaction });
         const id = newId();
         const row = await store.insert(transaction, {
           id,
@@ -243,7 +264,7 @@ export function createSubscriptionService({
           sink: decideSink(filters, input.sink),
           secretSealed: sealing.sealSecret(id, generated ?? input.secret ?? ''),
           headersSealed: sealing.sealHeaders(id, headers),
-          signatures: orderSignatures(input.signatures ?? USUAL_SIGNATURES),
+          signatures,
           maxAge: input.maxAge ?? BOUNDS.maxAge.usual,
           rateLimit: input.rateLimit ?? null,
           retryPolicy: input.retryPolicy ?? null,
@@ -277,6 +298,7 @@ export function createSubscriptionService({
       if (found === undefined) throw unknownSubscription();
       if (fieldsOf(patch).length === 0) return reader.show(context, found);
       toChanges(found, patch);
+      if (patch.signatures && needsTenantKeys(patch.signatures)) await deliveryKeys.ensure(context);
       if (patch.held !== 'discard') return change(context, id, patch);
       const { active, held, ...others } = patch;
       if (fieldsOf(others).length > 0) await change(context, id, others);

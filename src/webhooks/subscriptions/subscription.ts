@@ -118,6 +118,22 @@ export function newsOfStop(
   return [{ type: 'webhook.stream.updated', data, onlySubscription: id, test: true }];
 }
 
+/**
+ * Checks that only one of a subscription's signatures and its headers sets `Authorization`.
+ * @param options.field the field of the request that brings the second
+ * @throws ServiceError `invalid_request` naming that field
+ */
+export function checkAuthorization(
+  signatures: readonly string[],
+  headers: Readonly<Record<string, string>>,
+  { field }: { field: 'signatures' | 'headers' },
+): void {
+  if (!signatures.includes('jwt') || headers.authorization === undefined) return;
+  throw field === 'signatures'
+    ? invalidField('body.signatures', 'cannot have jwt: headers sets Authorization')
+    : invalidField('body.headers.authorization', 'cannot be set: signatures has jwt');
+}
+
 /** Masks the values of headers whose names suggest a credential. */
 export function maskHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(

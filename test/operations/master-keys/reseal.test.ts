@@ -81,10 +81,10 @@ it('every column of sealed secrets is known', async () => {
 describe('sealing anew', () => {
   it('lets the old key be left out: the tenant signs, now and after a rotation, and secrets open', async () => {
     const { tenant, ids } = await prepare();
-    // Issuer keys: the one that signs and its successor. Of each subscription: two secrets and its headers.
+    // Issuer keys: the one that signs and its successor, each with its key for deliveries. Of each subscription: two secrets and its headers.
     expect(await secretsOf([newer, older]).reseal()).toEqual({
       keyId: newer.id,
-      resealed: 8,
+      resealed: 10,
       refused: 0,
       remaining: [],
     });
@@ -127,7 +127,7 @@ describe('sealing anew', () => {
     };
     const report = await secretsOf([newer, older], busy).reseal();
     await holding;
-    expect(report).toMatchObject({ resealed: 7, remaining: [] });
+    expect(report).toMatchObject({ resealed: 9, remaining: [] });
     expect(await readSubscription(changed, [newer])).toEqual(['now', 'theirs', { a: 'b' }]);
     expect(await readSubscription(locked, [newer])).toEqual(['now', 'next', { a: 'b' }]);
     expect(tenant.id).toBeDefined();
@@ -147,7 +147,7 @@ describe('sealing anew', () => {
     ]);
     const place = { table: 'subscriptions', secrets: 1 };
     const { remaining, ...report } = await secretsOf([newer, older]).reseal();
-    expect(report).toMatchObject({ resealed: 6, refused: 1 });
+    expect(report).toMatchObject({ resealed: 8, refused: 1 });
     expect(remaining).toEqual([
       { ...place, column: 'next_secret_sealed', keyId: 'strange', missing: true },
       { ...place, column: 'headers_sealed', keyId: older.id, missing: false },
@@ -203,11 +203,11 @@ it('countersign master-key reseal seals everything with the first key, and says 
   const done = await run(`${NEW},${OLD}`, 'master-key', 'reseal', '--json');
   expect([done.code, JSON.parse(done.text)]).toEqual([
     0,
-    { master_key: newer.id, resealed: 8, refused: 0, remaining: [] },
+    { master_key: newer.id, resealed: 10, refused: 0, remaining: [] },
   ]);
   const { rows } = await test.database.query('SELECT action, target_id, data FROM operator_acts');
   expect(rows).toEqual([
-    { action: 'master_key.resealed', target_id: newer.id, data: { resealed: 8, refused: 0 } },
+    { action: 'master_key.resealed', target_id: newer.id, data: { resealed: 10, refused: 0 } },
   ]);
   const again = await run(NEW, 'master-key', 'reseal');
   expect(again).toMatchObject({
