@@ -1,6 +1,9 @@
 // Runs every program of docs/receiving.md as it stands there, in a folder that has the packed package and what the programs import.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
@@ -8,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findFreePort } from '../../src/app/local/ports.ts';
 import { newSigningSecret } from '../../src/platform/crypto/opaque-secret.node.ts';
 import type { DeliveryLog } from '../../src/sdk/receiver.ts';
+import type { TenantSigner } from '../../src/webhooks/signing/tenant-signer.node.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { attemptTo, startLocalSender } from '../webhooks/deliveries/attempt.ts';
 import { expectContract, expectLease } from './delivery-log-contract.ts';
@@ -56,6 +60,7 @@ beforeAll(async () => {
   consumer = await unpackPackage([
     '@noble/hashes',
     'koa',
+    'jose',
     'standardwebhooks',
     '@stablelib/base64',
     'fast-sha256',
@@ -78,6 +83,7 @@ afterAll(async () => {
 it('has only programs that are run here', () => {
   expect([...programs.keys()].sort()).toEqual([
     ...[
+      'asymmetric.mjs',
       'express.mjs',
       'fetch.mjs',
       'handler.mjs',
@@ -85,15 +91,16 @@ it('has only programs that are run here', () => {
       'postgres-log.mjs',
       'redis-log.mjs',
       'standard.mjs',
+      'token.mjs',
     ],
   ]);
 });
 
 /** Starts a program that listens on PORT. */
-async function start(file: string) {
+async function start(file: string, variables: Record<string, string> = {}) {
   const port = await findFreePort();
   const secrets = { WEBHOOK_SECRETS: `whsec_old,${SECRET}`, WEBHOOK_SECRET: GENERATED };
-  const env = { ...process.env, PORT: String(port), ...secrets };
+  const env = { ...process.env, PORT: String(port), ...secrets, ...variables };
   const child: ChildProcess = spawn(process.execPath, [file], { cwd: consumer.folder, env });
   let said = '';
   for (const stream of [child.stdout, child.stderr]) {
@@ -101,7 +108,7 @@ async function start(file: string) {
       said += chunk.toString();
     });
   }
-  const url = `http://127.0.0.1:${port}/hooks`;
+  const url = `http://127.0.0.1:${env.PORT}/hooks`;
   for (const deadline = Date.now() + 30_000; ; await sleep(50)) {
     const answer = await fetch(url).catch(() => undefined);
     if (answer?.status === 405) break;
@@ -147,6 +154,66 @@ it('has a receiver with a library of Standard Webhooks', async () => {
   } finally {
     await program.close();
   }
+});
+
+describe('the program without a shared secret', () => {
+  const delivery = generateKeyPairSync('ed25519');
+  const issuing = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const sets: Record<string, unknown[]> = {
+    '/.well-known/webhook-jwks.json': [delivery.publicKey.export({ format: 'jwk' })],
+    '/.well-known/jwks.json': [{ ...issuing.publicKey.export({ format: 'jwk' }), alg: 'ES256' }],
+  };
+  let issuer: Server;
+  let variables: { ISSUER_URL: string };
+  beforeAll(async () => {
+    issuer = createServer(({ url = '' }, response) => response.end(JSON.stringify({ keys: sets[url] })));
+    await new Promise<void>((resolve) => issuer.listen(0, '127.0.0.1', resolve));
+    variables = { ISSUER_URL: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}` };
+  });
+  afterAll(() => issuer?.close());
+
+  const signerOf = (keys: readonly KeyObject[], signing = issuing.privateKey): TenantSigner => ({
+    issuer: variables.ISSUER_URL,
+    keys,
+    sign: (claims, { typ }) => {
+      const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url');
+      const text = `${encode({ alg: 'ES256', typ })}.${encode(claims)}`;
+      const key = { key: signing, dsaEncoding: 'ieee-p1363' } as const;
+      return `${text}.${sign('sha256', Buffer.from(text), key).toString('base64url')}`;
+    },
+  });
+
+  it.each([
+    ['asymmetric.mjs', 'v1a'],
+    ['token.mjs', 'jwt'],
+  ])('%s takes a delivery with %s, and no other', async (file, signature) => {
+    const port = await findFreePort();
+    const program = await start(file, {
+      ...variables,
+      PORT: String(port),
+      OWN_ORIGIN: `http://127.0.0.1:${port}`,
+    });
+    try {
+      const other = generateKeyPairSync('ed25519').privateKey;
+      const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
+      const signers = [
+        signerOf([delivery.privateKey]),
+        signerOf([other, delivery.privateKey]),
+        signerOf([other], stranger),
+      ];
+      const answers = [];
+      for (const signer of signers) {
+        const attempt = attemptTo(program.url, { signatures: [signature], signer });
+        answers.push((await local.sender.send(attempt)).statusCode);
+      }
+      const usual = attemptTo(program.url, { secrets: { current: GENERATED } });
+      answers.push((await local.sender.send(usual)).statusCode);
+      expect(answers).toEqual([204, 204, 401, 401]);
+      expect(program.said()).toMatch(/^(auth\.login\.success|undefined) \{ text: /);
+    } finally {
+      await program.close();
+    }
+  });
 });
 
 it('leaves the other routes of Express their parsed bodies', async () => {
