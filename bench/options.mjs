@@ -17,6 +17,7 @@ Deliveries, from the publish call to the receiver:
                                 away     the receiver answers 503 for 3 s
                                 noisy    a tenant with --deliveries 5000 for a slow endpoint, beside one with one a second
                                 crash    API and workers are killed with --deliveries 2000 open, and started again
+  signatures         CPU of the signatures of a delivery, beside one HMAC and beside all that a delivery costs
   challenge-expiry   what a minute of challenges costs Temporal; --rate 1000 --seconds 60; takes two minutes longer
   abuse              what a quiet tenant waits while another one abuses each kind of route; takes two minutes
 
@@ -48,6 +49,7 @@ export const NAMES = [
   'introspection',
   'challenges',
   'deliveries',
+  'signatures',
   'challenge-expiry',
   'abuse',
   'sizes',

@@ -8,6 +8,7 @@ import { measureGuard } from './guard.mjs';
 import { measureNoisy } from './noisy.mjs';
 import { ALGORITHMS } from './options.mjs';
 import { measureRequests } from './requests.mjs';
+import { describeSignatures, measureSignatures } from './signatures.mjs';
 import { measureSizes } from './sizes.mjs';
 import { reportGuard } from './verdict.mjs';
 
@@ -44,6 +45,7 @@ export const SCENARIOS = {
       (FAILING[options.scenario]?.describe ?? describe.deliveries)(figures, options),
   },
   'challenge-expiry': { measure: measureChallengeExpiry, describe: describe.challengeExpiry },
+  signatures: { measure: measureSignatures, describe: describeSignatures },
   guard: { measure: measureGuard, describe: describe.guard, report: reportGuard },
   abuse: { measure: measureAbuse, describe: describeAbuse },
   sizes: { measure: measureSizes, describe: describe.sizes },
