@@ -1,5 +1,6 @@
 // Receipts over HTTP: what ends access answers with a link, and the receipt shows each receiver with its time.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newKeyPair } from '../../isolation/rows.ts';
 import { eventually } from '../../workflows/delivery-engine.ts';
 import { type StreamRooms, startStreamRooms } from '../streams/stream-rooms.ts';
 
@@ -75,11 +76,15 @@ describe('a receipt', () => {
       expires_at: new Date(Date.now() + 3_600_000).toISOString(),
     });
     await owner.send('POST', `/api/v1/delegations/${delegation.body.id}/revoke`, { reason: 'test' });
+    const keys = `/api/v1/agents/${agentId}/keys`;
+    const key = await owner.send('POST', keys, newKeyPair().body);
+    await owner.send('POST', `${keys}/${key.body.key_id}/revoke`, { reason: 'test' });
     const deleted = await owner.send('DELETE', `/api/v1/agents/${agentId}`);
     expect(await read(receiptOf(deleted.headers))).toMatchObject({ cause: 'admin.agent.deleted' });
     const { data } = await read(`/api/v1/agents/${agentId}/receipts`);
     expect(data.map(({ cause }: { cause: string }) => cause)).toEqual([
       'admin.agent.deleted',
+      'admin.agent.key.revoked',
       'admin.delegation.revoked',
     ]);
   });
