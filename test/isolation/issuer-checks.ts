@@ -123,6 +123,14 @@ export const ISSUER_CHECKS: Readonly<Record<string, IssuerCheck>> = {
   getIssuerMetadata: publishesOwnOnly('/.well-known/oauth-authorization-server'),
   getOpenIdConfiguration: publishesOwnOnly('/.well-known/openid-configuration'),
   getSsfConfiguration: publishesOwnOnly('/.well-known/ssf-configuration'),
+  getAgentJwks: async ({ owner, stranger }) => {
+    const { agentId } = await makeSigner(owner);
+    const at = (party: Party) => party.send('GET', `/agents/${agentId}/jwks.json`, undefined, null);
+    return [
+      ...expectAnswer("the owner's agent", await at(stranger), [404, 'not_found']),
+      ...expectAnswer('the agent at home', await at(owner), [200]),
+    ];
+  },
 
   issueChallenge: async ({ owner, stranger }) => {
     const { question } = await makeSigner(owner);

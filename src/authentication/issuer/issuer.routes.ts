@@ -1,7 +1,7 @@
 // Routes of the issuer's public documents: JWKS and metadata. They need no token.
-import { createHash } from 'node:crypto';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
-import { defineRoutes, type HandlerResult, type Route } from '../../platform/http/route.ts';
+import { DOCUMENT_HEADERS, NOT_MODIFIED, publicDocument } from '../../platform/http/answers.ts';
+import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import type { DeliveryKeyService } from './delivery-key.service.ts';
 import { issuerMetadataSchema, jwkSetSchema } from './issuer.schemas.ts';
 import type { IssuerService } from './issuer.service.ts';
@@ -10,10 +10,7 @@ import { describeIssuer } from './issuer-metadata.ts';
 const JWK_SET = 'application/jwk-set+json';
 
 /** Verifiers may cache these documents for 300 s. A new key is published for longer than that before it signs. */
-const CACHE_CONTROL = 'public, max-age=300';
-
-const HEADERS = ['cache-control', 'etag'] as const;
-const NOT_MODIFIED = { description: 'Not modified since the ETag in If-None-Match', headers: HEADERS };
+const MAX_AGE = 300;
 
 const COMMON = {
   tag: 'Issuer',
@@ -39,11 +36,14 @@ export function createIssuerRoutes({
     method: 'GET',
     whileSuspended: true,
     responses: {
-      200: { description: 'The metadata', schema: issuerMetadataSchema, headers: HEADERS },
+      200: { description: 'The metadata', schema: issuerMetadataSchema, headers: DOCUMENT_HEADERS },
       304: NOT_MODIFIED,
     },
     handler: ({ context }: { context: RequestContext }) =>
-      answerDocument(describeIssuer(context.tenant.issuerUrl), 'application/json'),
+      publicDocument(describeIssuer(context.tenant.issuerUrl), {
+        contentType: 'application/json',
+        maxAge: MAX_AGE,
+      }),
   } as const;
 
   return defineRoutes(COMMON, [
@@ -58,11 +58,12 @@ export function createIssuerRoutes({
           description: 'The JWK set',
           schema: jwkSetSchema,
           contentType: JWK_SET,
-          headers: HEADERS,
+          headers: DOCUMENT_HEADERS,
         },
         304: NOT_MODIFIED,
       },
-      handler: async ({ context }) => answerDocument(await readJwks(context.tenant), JWK_SET),
+      handler: async ({ context }) =>
+        publicDocument(await readJwks(context.tenant), { contentType: JWK_SET, maxAge: MAX_AGE }),
     },
     {
       ...metadata,
@@ -97,21 +98,12 @@ export function createDeliveryKeyRoutes({
           description: 'The JWK set',
           schema: jwkSetSchema,
           contentType: JWK_SET,
-          headers: HEADERS,
+          headers: DOCUMENT_HEADERS,
         },
         304: NOT_MODIFIED,
       },
-      handler: async ({ context }) => answerDocument(await deliveryKeys.jwks(context.tenant), JWK_SET),
+      handler: async ({ context }) =>
+        publicDocument(await deliveryKeys.jwks(context.tenant), { contentType: JWK_SET, maxAge: MAX_AGE }),
     },
   ]);
-}
-
-/** Builds an answer that can be cached. The HTTP shell answers 304 when the client has the same version. */
-function answerDocument(document: object, contentType: string): HandlerResult {
-  const digest = createHash('sha256').update(JSON.stringify(document)).digest('base64url');
-  return {
-    status: 200,
-    body: document,
-    headers: { 'content-type': contentType, 'cache-control': CACHE_CONTROL, etag: `"${digest}"` },
-  };
 }

@@ -2,13 +2,15 @@
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createKeyRoutes } from './key.routes.ts';
 import { createKeyService } from './key.service.ts';
+import { createKeySetRoutes } from './key-set.routes.ts';
+import { createKeySetService } from './key-set.service.ts';
 import { createRotationRoutes } from './rotation.routes.ts';
 import { createRotationService } from './rotation.service.ts';
 import { createRotationProgressService } from './rotation-progress.service.ts';
 import { createRotationStepService } from './rotation-steps.service.ts';
 
 export function wireKeys(
-  { config, database, log }: Platform,
+  { config, database, log, clock }: Platform,
   rooms: Needs<typeof createKeyService, 'database' | 'rotations'> &
     Needs<typeof createRotationProgressService, never> &
     Needs<typeof createRotationStepService, 'database' | 'keys'>,
@@ -26,12 +28,14 @@ export function wireKeys(
     steps: rotationSteps,
     log,
   });
+  const keySets = createKeySetService({ database, now: clock.monotonic });
   return {
     keys,
     rotations,
     rotationSteps,
     routes: [
       ...createKeyRoutes({ keys }),
+      ...createKeySetRoutes({ keySets }),
       ...createRotationRoutes({ rotations, workflows: config.temporal }),
     ],
   };

@@ -1,4 +1,5 @@
 // The answers that handlers share: by status, pages of a list, and the header `Location`.
+import { createHash } from 'node:crypto';
 import { type ZodType, z } from 'zod';
 import type { RequestContext } from '../context.ts';
 import type { Page } from '../database/page.ts';
@@ -38,6 +39,28 @@ export function page<Item>(
 /** The schema of a page. @param id name of its component in openapi.json */
 export function pageSchema<Item extends ZodType>(item: Item, id: string) {
   return z.strictObject({ data: z.array(item), next_cursor: z.string().nullable() }).meta({ id });
+}
+
+/** The headers of a `publicDocument`, for its route. */
+export const DOCUMENT_HEADERS = ['cache-control', 'etag'] as const;
+
+/** The answer 304, which the HTTP shell gives to a client that has the document. */
+export const NOT_MODIFIED = {
+  description: 'Not modified since the ETag in If-None-Match',
+  headers: DOCUMENT_HEADERS,
+};
+
+/** Status 200 with a document that everybody may cache. @param options.maxAge seconds */
+export function publicDocument(
+  document: object,
+  { contentType, maxAge }: { readonly contentType: string; readonly maxAge: number },
+): HandlerResult {
+  const digest = createHash('sha256').update(JSON.stringify(document)).digest('base64url');
+  return ok(document, {
+    'content-type': contentType,
+    'cache-control': `public, max-age=${maxAge}`,
+    etag: `"${digest}"`,
+  });
 }
 
 /** The header `Location`. @param path of the new resource, below the tenant's address */

@@ -5,8 +5,15 @@ import { MANAGEMENT_SCOPES } from '../../../src/platform/scopes.ts';
 import { loadAllRoutes } from '../../platform/http/route-table.ts';
 import { startTestServer, type TestServer, tenantNamed, tokenFor } from '../../platform/http/test-server.ts';
 
-/** What others need to know which tokens to refuse. */
-const SERVED = ['getIssuerMetadata', 'getJwks', 'getOpenIdConfiguration', 'introspectToken', 'revokeToken'];
+/** What others need to know which tokens and keys to refuse. */
+const SERVED = [
+  'getAgentJwks',
+  'getIssuerMetadata',
+  'getJwks',
+  'getOpenIdConfiguration',
+  'introspectToken',
+  'revokeToken',
+];
 
 let routes: Route[];
 let server: TestServer;
