@@ -123,6 +123,7 @@ export const ISSUER_CHECKS: Readonly<Record<string, IssuerCheck>> = {
   getIssuerMetadata: publishesOwnOnly('/.well-known/oauth-authorization-server'),
   getOpenIdConfiguration: publishesOwnOnly('/.well-known/openid-configuration'),
   getSsfConfiguration: publishesOwnOnly('/.well-known/ssf-configuration'),
+  getResourceMetadata: publishesOwnOnly('/.well-known/oauth-protected-resource'),
   getAgentJwks: async ({ owner, stranger }) => {
     const { agentId } = await makeSigner(owner);
     const at = (party: Party) => party.send('GET', `/agents/${agentId}/jwks.json`, undefined, null);

@@ -3,9 +3,10 @@ import type { RequestContext, Tenant } from '../../platform/context.ts';
 import { DOCUMENT_HEADERS, NOT_MODIFIED, publicDocument } from '../../platform/http/answers.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import type { DeliveryKeyService } from './delivery-key.service.ts';
-import { issuerMetadataSchema, jwkSetSchema } from './issuer.schemas.ts';
+import { issuerMetadataSchema, jwkSetSchema, resourceMetadataSchema } from './issuer.schemas.ts';
 import type { IssuerService } from './issuer.service.ts';
 import { describeIssuer } from './issuer-metadata.ts';
+import { describeResource, RESOURCE_METADATA_PATH } from './resource-metadata.ts';
 
 const JWK_SET = 'application/jwk-set+json';
 
@@ -18,7 +19,7 @@ const COMMON = {
   scope: null,
 } as const;
 
-/** Routes of the issuer. The HTTP shell also serves the metadata at the addresses of RFC 8414 §3.1. */
+/** Routes of the issuer. The HTTP shell also serves the metadata at the addresses of RFC 8414 §3.1 and RFC 9728 §3.1. */
 export function createIssuerRoutes({
   issuer,
   eventIssuer,
@@ -76,6 +77,24 @@ export function createIssuerRoutes({
       path: '/.well-known/openid-configuration',
       operationId: 'getOpenIdConfiguration',
       summary: 'The same metadata at the address that OpenID clients ask',
+    },
+    {
+      method: 'GET',
+      path: RESOURCE_METADATA_PATH,
+      operationId: 'getResourceMetadata',
+      summary: 'Metadata of the routes that take an access token (RFC 9728)',
+      description:
+        'All of them are one resource, the tenant. Challenges name this address in `resource_metadata`.',
+      whileSuspended: true,
+      responses: {
+        200: { description: 'The metadata', schema: resourceMetadataSchema, headers: DOCUMENT_HEADERS },
+        304: NOT_MODIFIED,
+      },
+      handler: ({ context }) =>
+        publicDocument(describeResource(context.tenant.issuerUrl), {
+          contentType: 'application/json',
+          maxAge: MAX_AGE,
+        }),
     },
   ]);
 }

@@ -53,3 +53,14 @@ export const issuerMetadataSchema = z
     dpop_signing_alg_values_supported: z.array(z.string()),
   })
   .meta({ id: 'IssuerMetadata' });
+
+/** Protected resource metadata (RFC 9728 §2). */
+export const resourceMetadataSchema = z
+  .strictObject({
+    resource: z.url(),
+    authorization_servers: z.array(z.url()),
+    scopes_supported: z.array(z.string()),
+    bearer_methods_supported: z.array(z.string()),
+    dpop_signing_alg_values_supported: z.array(z.string()),
+  })
+  .meta({ id: 'ResourceMetadata' });

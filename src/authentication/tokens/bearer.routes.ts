@@ -13,6 +13,7 @@ import {
 import { type Route, takesToken } from '../../platform/http/route.ts';
 import type { DpopService } from '../dpop/dpop.service.ts';
 import { PROOF_ALGORITHMS } from '../dpop/proof-key.ts';
+import { resourceMetadataUrl } from '../issuer/resource-metadata.ts';
 import type { Presentation } from './access-token.ts';
 
 type Authenticate = (
@@ -29,8 +30,20 @@ const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 const REPEATED = 'The Authorization header must be sent once.';
 const INVALID = new Set(['invalid_token', 'token_expired', 'token_revoked']);
 
-/** The challenge of the DPoP scheme (RFC 9449 §7.1). */
-const DPOP_CHALLENGE = `DPoP algs="${PROOF_ALGORITHMS.join(' ')}"`;
+/** The challenges of both schemes (RFC 6750 §3, RFC 9449 §7.1), with the address of the metadata (RFC 9728 §5.1). */
+function challengesOf({ issuerUrl }: Tenant): Readonly<Record<Scheme, string>> {
+  const metadata = `resource_metadata="${resourceMetadataUrl(issuerUrl)}"`;
+  return {
+    bearer: `Bearer realm="${issuerUrl}", ${metadata}`,
+    dpop: `DPoP algs="${PROOF_ALGORITHMS.join(' ')}", ${metadata}`,
+  };
+}
+
+/** The challenges of a request that has no token. */
+function offered(tenant: Tenant, hasProofs: boolean): string {
+  const { bearer, dpop } = challengesOf(tenant);
+  return hasProofs ? `${bearer}, ${dpop}` : bearer;
+}
 
 /**
  * Accepts a request whose token is valid for this tenant and has the scope and the kind of subject that the route
@@ -52,20 +65,19 @@ export function authorize(
     const context = contextOf(ctx);
     const header = ctx.req.headers.authorization;
     const [scheme, token] = readCredentials(header, proofs !== undefined);
-    const bearer = `Bearer realm="${context.tenant.issuerUrl}"`;
-    const challenge = scheme === 'dpop' ? DPOP_CHALLENGE : bearer;
+    const challenge = () => challengesOf(context.tenant)[scheme];
     if (header !== undefined && countHeader(ctx, 'authorization') > 1)
-      throw refused('invalid_request', REPEATED, challenge);
+      throw refused('invalid_request', REPEATED, challenge());
     if (token === undefined)
       throw new ServiceError('invalid_token', {
         detail: 'A bearer token is required in the Authorization header.',
-        headers: { 'www-authenticate': proofs === undefined ? bearer : `${bearer}, ${DPOP_CHALLENGE}` },
+        headers: { 'www-authenticate': offered(context.tenant, proofs !== undefined) },
       });
     if (token.length > LONGEST_TOKEN || !TOKEN.test(token))
-      throw refused('invalid_token', 'The access token is malformed.', challenge);
+      throw refused('invalid_token', 'The access token is malformed.', challenge());
     const principal = await authenticate(context.tenant, token, { scheme, anyAudience, delegated }).catch(
       (error: unknown) => {
-        throw withChallenge(error, challenge, scope);
+        throw withChallenge(error, challenge(), scope);
       },
     );
     if (scheme === 'dpop' && proofs !== undefined) await prove(ctx, proofs, { text: token, principal });
@@ -77,7 +89,7 @@ export function authorize(
         reason: error.code,
         data: { detail: error.detail ?? '' },
       });
-      return withChallenge(error, challenge, needed);
+      return withChallenge(error, challenge(), needed);
     };
     const lacking = findLacking(route, principal);
     if (lacking !== undefined)
@@ -113,7 +125,10 @@ async function prove(
     if (!(error instanceof ServiceError)) throw error;
     if (error.code !== 'invalid_dpop_proof' && error.code !== 'use_dpop_nonce') throw error;
     const attributes = `error="${error.code}", error_description="${error.detail ?? ''}"`;
-    throw error.withHeaders({ 'www-authenticate': `${DPOP_CHALLENGE}, ${attributes}` }, true);
+    throw error.withHeaders(
+      { 'www-authenticate': `${challengesOf(contextOf(ctx).tenant).dpop}, ${attributes}` },
+      true,
+    );
   }
 }
 

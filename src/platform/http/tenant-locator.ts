@@ -6,9 +6,9 @@ export type TenantLocation = { readonly slug: string | undefined; readonly path:
 const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const PLACE = 'tenant-slug-goes-here';
 
-/** RFC 8414 §3.1 and SSF §7.2.1 insert these names between the host and the path of the issuer. */
+/** RFC 8414 §3.1, RFC 9728 §3.1 and SSF §7.2.1 insert these names between the host and the path of the issuer. */
 const INSERTED =
-  /^(\/\.well-known\/(?:oauth-authorization-server|openid-configuration|ssf-configuration))(\/.+)$/;
+  /^(\/\.well-known\/(?:oauth-authorization-server|openid-configuration|oauth-protected-resource|ssf-configuration))(\/.+)$/;
 
 /**
  * @param options.defaultTenant slug of the tenant at the root, if there is one

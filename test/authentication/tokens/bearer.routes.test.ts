@@ -42,7 +42,8 @@ const agentRoute = defineRoute({
   handler: () => ({ status: 204 }),
 });
 const PATH = '/api/v1/agents/0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b';
-const REALM = 'Bearer realm="https://demo.example"';
+const METADATA = 'https://demo.example/.well-known/oauth-protected-resource';
+const REALM = `Bearer realm="https://demo.example", resource_metadata="${METADATA}"`;
 
 let server: TestServer;
 beforeAll(async () => {

@@ -11,6 +11,7 @@ const SERVED = [
   'getIssuerMetadata',
   'getJwks',
   'getOpenIdConfiguration',
+  'getResourceMetadata',
   'introspectToken',
   'revokeToken',
 ];

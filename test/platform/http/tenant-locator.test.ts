@@ -26,6 +26,8 @@ describe('tenants by path', () => {
     ['/.well-known/openid-configuration/t/acme', 'acme', '/.well-known/openid-configuration'],
     ['/.well-known/oauth-authorization-server/t/acme', 'acme', '/.well-known/oauth-authorization-server'],
     ['/.well-known/oauth-authorization-server/t/acme/', 'acme', '/.well-known/oauth-authorization-server'],
+    ['/.well-known/oauth-protected-resource/t/acme', 'acme', '/.well-known/oauth-protected-resource'],
+    ['/t/acme/.well-known/oauth-protected-resource', 'acme', '/.well-known/oauth-protected-resource'],
     ['/t/demo/api', undefined, '/api'],
     ['/t/ACME/api', undefined, '/api'],
     ['/t/a_b/api', undefined, '/api'],

@@ -64,7 +64,7 @@ export async function startTestServer(
     config?: Partial<AppConfig>;
     limits?: Partial<ServerLimits>;
     logger?: Logger;
-  } & Partial<Pick<AppDependencies, 'database' | 'health' | 'tenants' | 'rateLimits'>> = {},
+  } & Partial<Pick<AppDependencies, 'authorize' | 'database' | 'health' | 'tenants' | 'rateLimits'>> = {},
 ) {
   const app = createApp({
     routes,
