@@ -3,6 +3,7 @@ import type { Target } from './target.ts';
 import { EVENTS } from './targets/events.ts';
 import { HTTP } from './targets/http.ts';
 import { KEYS } from './targets/keys.ts';
+import { MESSAGES } from './targets/messages.ts';
 import { TOKENS } from './targets/tokens.ts';
 
-export const TARGETS: readonly Target[] = [...HTTP, ...KEYS, ...TOKENS, ...EVENTS];
+export const TARGETS: readonly Target[] = [...HTTP, ...KEYS, ...TOKENS, ...MESSAGES, ...EVENTS];

@@ -1,6 +1,7 @@
 // The challenge and verify routes. They need no access token, and their answers must not be cached.
 
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
+import { invalidField } from '../../platform/errors/service-error.ts';
 import { ok } from '../../platform/http/answers.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import type { DpopService } from '../dpop/dpop.service.ts';
@@ -12,7 +13,8 @@ import {
   presentChallenge,
   verifyBody,
 } from './challenge.schemas.ts';
-import type { ChallengeService } from './challenge.service.ts';
+import type { ChallengeService, VerifyInput } from './challenge.service.ts';
+import { readSignedRequest, type SignableRequest, VERIFY_TAG } from './signed-request.ts';
 
 const VERIFY_PATH = '/auth/agent/verify';
 const COMMON = {
@@ -86,8 +88,11 @@ export function createChallengeRoutes({
       path: VERIFY_PATH,
       operationId: 'verifyChallenge',
       summary: 'Exchange a signed challenge for tokens',
-      description:
+      description: [
         'A challenge is used up by the first correct signature; of several at once one gets tokens, the others `challenge_used`. A wrong signature leaves it as it is. With a DPoP proof (RFC 9449) the tokens are bound to its key.',
+        '',
+        `Instead of the payload an agent with an ed25519 or es256 key may sign the request (RFC 9421), and leave out \`signature\` and \`algorithm\`. The signature has the tag \`${VERIFY_TAG}\`, \`created\`, \`expires\`, the challenge's \`nonce\`, and the RFC 7638 thumbprint of the key as \`keyid\`; it covers \`@method\`, \`@target-uri\` (or \`@authority\` and \`@path\`), \`content-digest\` (RFC 9530), and \`dpop\` where that is sent. Components with parameters are refused.`,
+      ].join('\n'),
       bindsTokens: true,
       request: { body: verifyBody, examples: VERIFICATIONS },
       responses: {
@@ -107,14 +112,14 @@ export function createChallengeRoutes({
         'invalid_dpop_proof',
         'use_dpop_nonce',
       ],
-      handler: async ({ context, body, headerValues }) => {
+      handler: async ({ context, body, bodyText, headerValues }) => {
         const proofs = headerValues('dpop');
         const use = { proofs, method: 'POST', path: VERIFY_PATH, requireNonce: true };
         const proof = proofs.length === 0 ? undefined : await dpop.verifyProof(context, use);
+        const url = context.tenant.baseUrl + VERIFY_PATH;
         const granted = await challenges.verify(context, {
           challengeId: body.challenge_id,
-          signature: body.signature,
-          algorithm: body.algorithm,
+          ...readSignature(body, { method: 'POST', url, content: bodyText, headerValues }),
           jkt: proof?.jkt,
         });
         const nonce = proof === undefined ? {} : { 'dpop-nonce': proof.nonce };
@@ -131,4 +136,24 @@ export function createChallengeRoutes({
       },
     },
   ]);
+}
+
+/** Returns the signature of the body; without one, that of the request. */
+function readSignature(
+  {
+    signature,
+    algorithm,
+  }: { readonly signature?: string | undefined; readonly algorithm?: string | undefined },
+  request: SignableRequest,
+): Pick<VerifyInput, 'signature' | 'algorithm' | 'message'> {
+  if (signature !== undefined && algorithm !== undefined) return { signature, algorithm };
+  if (signature !== undefined) throw invalidField('body.algorithm', 'is required beside signature');
+  if (algorithm !== undefined) throw invalidField('body.signature', 'is required beside algorithm');
+  const message = readSignedRequest(request);
+  if (message === undefined)
+    throw invalidField(
+      'body.signature',
+      `is required, or a signature of the request with the tag ${VERIFY_TAG}`,
+    );
+  return { signature: message.signature, algorithm: message.algorithm, message };
 }

@@ -41,14 +41,18 @@ export const challengeSchema = z
   })
   .meta({ id: 'Challenge' });
 
-export const verifyBody = z.strictObject({
-  // Accepts UUIDs of any version and variant: an unknown UUID is an unknown challenge, not a malformed request.
-  challenge_id: z.guid(),
-  signature: z.string().min(1).max(4_096).meta({
-    description: 'Base64, standard or URL-safe, padded or not, over the canonical payload of the challenge.',
-  }),
-  algorithm: z.string().meta({ description: "The challenge's; any other is `invalid_grant`." }),
-});
+/** A request that is signed itself (RFC 9421) has neither `signature` nor `algorithm`. */
+export const verifyBody = z
+  .strictObject({
+    // Accepts UUIDs of any version and variant: an unknown UUID is an unknown challenge, not a malformed request.
+    challenge_id: z.guid(),
+    signature: z.string().min(1).max(4_096).optional().meta({
+      description:
+        'Base64, standard or URL-safe, padded or not, over the canonical payload of the challenge. Absent when the request itself is signed (RFC 9421).',
+    }),
+    algorithm: z.string().optional().meta({ description: "The challenge's; any other is `invalid_grant`." }),
+  })
+  .meta({ dependentRequired: { signature: ['algorithm'], algorithm: ['signature'] } });
 
 /** Source: Specification, "Token response". */
 export const agentTokenSchema = z

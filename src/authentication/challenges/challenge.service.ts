@@ -17,6 +17,7 @@ import type { AuthenticationFailureService } from './authentication-failure.serv
 import type { ChallengeName, FoundHolder, HolderName, NewChallenge } from './challenge.store.ts';
 import * as store from './challenge.store.ts';
 import {
+  type Attempt,
   type Challenge,
   type Holder,
   judgeAttempt,
@@ -26,20 +27,24 @@ import {
 } from './challenge.ts';
 import type { RedemptionService } from './redemption.service.ts';
 import { diagnoseSignature } from './signature-diagnosis.ts';
+import { judgeSignedRequest, type SignedRequest } from './signed-request.ts';
 
 /** Bytes of a nonce. Source: Specification, "Limits". */
 const NONCE_LENGTH = 32;
 
 const WRONG_SIGNATURE: Refusal = {
   code: 'invalid_signature',
-  detail: "The signature is not the key's over this challenge's canonical payload.",
+  detail: "The signature is not the key's over this challenge's canonical payload, or over this request.",
 };
 
+/** `signature` is in base64; it is over the challenge's payload, or over `message`. */
 export type VerifyInput = {
   readonly challengeId: string;
-  /** Base64. */
   readonly signature: string;
-  readonly algorithm: string;
+  /** The challenge's when absent, which only a signed request may leave out. */
+  readonly algorithm: string | undefined;
+  /** The signed request (RFC 9421), when the agent has signed it instead of the payload. */
+  readonly message?: SignedRequest | undefined;
   /** RFC 7638 thumbprint of the DPoP proof's key, to which the tokens are bound (RFC 9449 §5). */
   readonly jkt?: string | undefined;
 };
@@ -56,6 +61,8 @@ export type AgentTokens = {
 /** Greatest number of issued challenges that a process remembers. */
 const REMEMBERED = 5_000;
 
+type Found = Pick<Attempt, 'challenge' | 'holder' | 'now'>;
+
 type Judged = {
   /** The version of a remembered key and agent. */
   readonly version?: string | undefined;
@@ -65,7 +72,11 @@ type Judged = {
   readonly audience: string;
 };
 
-/** Source: Specification, "Challenge-response procedure". @param challengeLifetime seconds */
+/**
+ * Source: Specification, "Challenge-response procedure".
+ * @param challengeLifetime seconds
+ * @param now milliseconds since 1970, for the times of signed requests
+ */
 export function createChallengeService({
   database,
   verifier,
@@ -74,6 +85,7 @@ export function createChallengeService({
   redemptions,
   failures,
   challengeLifetime,
+  now = Date.now,
 }: {
   database: Pick<Database, 'query'>;
   verifier: Pick<SignatureVerifier, 'verifySignature'>;
@@ -82,6 +94,7 @@ export function createChallengeService({
   redemptions: Pick<RedemptionService, 'redeem'>;
   failures: AuthenticationFailureService;
   challengeLifetime: number;
+  now?: (() => number) | undefined;
 }) {
   const inserts = createCoalescer({
     run: (batch: readonly NewChallenge[]) => store.insert(database, batch, challengeLifetime),
@@ -103,24 +116,34 @@ export function createChallengeService({
     limit: REMEMBERED,
   });
 
+  /** Makes all checks of a verification except that of the signature. */
+  function judgeInput(found: Found, { algorithm, message }: VerifyInput, { tenant }: RequestContext) {
+    const { challenge } = found;
+    const judgement = judgeAttempt({ ...found, algorithm: algorithm ?? challenge.algorithm, tenant });
+    if ('refusal' in judgement || message === undefined) return judgement;
+    const { key } = judgement.holder;
+    const refusal = judgeSignedRequest(message, { challenge, key, now: now() });
+    return refusal === undefined ? judgement : { refusal };
+  }
+
   /**
    * Judges by what this process remembers of the challenge, once. The redemption proves it by the version.
    * @returns undefined when `judge` has to decide
    */
-  function recall({ tenant }: RequestContext, { challengeId, algorithm }: VerifyInput): Judged | undefined {
-    const name = `${tenant.id}:${challengeId.toLowerCase()}`;
+  function recall(context: RequestContext, input: VerifyInput): Judged | undefined {
+    const name = `${context.tenant.id}:${input.challengeId.toLowerCase()}`;
     const found = issued.peek(name);
     if (found === undefined) return undefined;
     issued.forget(name);
-    const judgement = judgeAttempt({ ...found, algorithm, tenant });
+    const judgement = judgeInput(found, input, context);
     if ('refusal' in judgement) return undefined;
     return { challenge: found.challenge, version: found.version, isHeard: false, ...judgement };
   }
 
   const isSigned = (
     { challenge, holder }: Judged,
-    { signature }: VerifyInput,
-    payload = payloadOf(challenge),
+    { signature, message }: VerifyInput,
+    payload = message?.base ?? payloadOf(challenge),
   ): Promise<boolean> =>
     verifier.verifySignature({
       algorithm: challenge.algorithm,
@@ -138,7 +161,7 @@ export function createChallengeService({
   /** Loads the challenge and makes all checks except that of the signature. @throws the recorded refusal */
   async function judge(context: RequestContext, input: VerifyInput): Promise<Judged> {
     const found = await load(context, input.challengeId);
-    const judgement = judgeAttempt({ ...found, algorithm: input.algorithm, tenant: context.tenant });
+    const judgement = judgeInput(found, input, context);
     if ('refusal' in judgement) throw await refuse(context, found.holder, judgement.refusal);
     return { challenge: found.challenge, isHeard: found.isHeard, ...judgement };
   }
@@ -152,7 +175,7 @@ export function createChallengeService({
   /** Describes the mistake only below the limit of failures, because that costs verifications. */
   async function refuseSignature(context: RequestContext, judged: Judged, input: VerifyInput) {
     const error = await refuse(context, judged.holder, WRONG_SIGNATURE);
-    if (error.code !== WRONG_SIGNATURE.code) return error;
+    if (error.code !== WRONG_SIGNATURE.code || input.message !== undefined) return error;
     const detail = await diagnoseSignature({
       ...{ algorithm: judged.challenge.algorithm, signature: input.signature },
       ...{ payload: payloadOf(judged.challenge), nonce: judged.challenge.nonce },

@@ -33,8 +33,8 @@ export function wireAuthenticationFailures(
 }
 
 export function wireChallenges(
-  { config, database, registry }: Platform,
-  rooms: Needs<typeof createChallengeService, 'database' | 'redemptions' | 'challengeLifetime'> &
+  { config, database, registry, clock }: Platform,
+  rooms: Needs<typeof createChallengeService, 'database' | 'redemptions' | 'challengeLifetime' | 'now'> &
     Needs<typeof createRedemptionService, 'database'> &
     Pick<Parameters<typeof createChallengeRoutes>[0], 'dpop'>,
 ) {
@@ -43,6 +43,7 @@ export function wireChallenges(
     database,
     redemptions: createRedemptionService({ ...rooms, database }),
     challengeLifetime: config.challengeLifetime,
+    now: clock.now,
   });
   return {
     challenges,

@@ -28,7 +28,8 @@ export function guardRequest(route: Route): Middleware {
   return async (ctx, next) => {
     const queryText = ctx.querystring;
     refuseTokenInQuery(queryText);
-    const sent = body === undefined ? undefined : await readBody(ctx, bodyType, longest);
+    const text = body === undefined ? '' : await readBody(ctx, bodyType, longest);
+    const sent = body === undefined ? undefined : parseBody(text, bodyType);
     if (bodyType === 'form' && queryText !== '') throw invalidField('query', 'parameters belong in the body');
     const queryPart =
       strictQuery === undefined
@@ -42,12 +43,13 @@ export function guardRequest(route: Route): Middleware {
       query: queryPart?.value ?? {},
       body: bodyPart?.value,
       sent,
+      text,
     };
     return next();
   };
 }
 
-async function readBody(ctx: Context, type: keyof typeof MEDIA_TYPES, longest: number): Promise<unknown> {
+async function readBody(ctx: Context, type: keyof typeof MEDIA_TYPES, longest: number): Promise<string> {
   const { headers } = ctx.req;
   const sentType = headers['content-type'];
   const expected = MEDIA_TYPES[type];
@@ -58,7 +60,10 @@ async function readBody(ctx: Context, type: keyof typeof MEDIA_TYPES, longest: n
     throw new ServiceError('unsupported_media_type', { detail: 'There is more than one content-type.' });
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
     throw new ServiceError('unsupported_media_type', { detail: 'The body must not be compressed.' });
-  const text = await readText(ctx.req, longest);
+  return readText(ctx.req, longest);
+}
+
+function parseBody(text: string, type: keyof typeof MEDIA_TYPES): unknown {
   if (type === 'form') return readForm(text, 'body');
   return text === '' ? {} : readJson(text);
 }

@@ -42,7 +42,7 @@ function runChecked(
     context: RequestContext,
     answer?: AnswerKey,
   ): Promise<HandlerResult | undefined> => {
-    const { params, query, body } = ctx.state.input ?? {};
+    const { params, query, body, text = '' } = ctx.state.input ?? {};
     const header = (name: string) => joined(ctx.req.headers[name]);
     try {
       // The types are safe: the guard has validated these values with the schemas from which the handler's type is
@@ -53,6 +53,7 @@ function runChecked(
         params,
         query,
         body,
+        bodyText: text,
         header,
         headerValues: (name: string) => headerValues(ctx, name),
       } as never);

@@ -18,8 +18,8 @@ export type RequestState = {
   input?: RequestInput;
 };
 
-/** The validated parts. `sent` is the parsed body before the schema changes it. */
-type RequestInput = { params: unknown; query: unknown; body: unknown; sent: unknown };
+/** The validated parts. `sent` is the parsed body before the schema changes it, `text` the body as it was sent. */
+type RequestInput = { params: unknown; query: unknown; body: unknown; sent: unknown; text: string };
 
 export type Context = ParameterizedContext<RequestState>;
 export type Middleware = KoaMiddleware<RequestState>;

@@ -42,6 +42,8 @@ type Parsed<S> = {
 
 type HandlerInput<S> = Parsed<S> & {
   context: RequestContext;
+  /** The body as it was sent; empty for a route without one. */
+  bodyText: string;
   header: (name: string) => string | undefined;
   headerValues: (name: string) => string[];
 };

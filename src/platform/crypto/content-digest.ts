@@ -1,0 +1,27 @@
+// The digest of a message's content (RFC 9530).
+import { sha256, sha512 } from '@noble/hashes/sha2.js';
+import { isInnerList, parseDictionary, StructuredFieldError } from './structured-fields.ts';
+
+const HASHES = { 'sha-256': sha256, 'sha-512': sha512 } as const;
+
+/**
+ * Checks the field `Content-Digest`. Digests of other algorithms are ignored.
+ * @throws StructuredFieldError when the field is malformed, has no SHA-256 or SHA-512, or has one of another content
+ */
+export function checkContentDigest(field: string, content: Uint8Array): void {
+  const digests = parseDictionary(field);
+  const known = Object.entries(HASHES).filter(([name]) => digests.has(name));
+  if (known.length === 0) throw new StructuredFieldError('has neither sha-256 nor sha-512');
+  for (const [name, hash] of known) {
+    const member = digests.get(name);
+    if (member === undefined || isInnerList(member) || member.value.type !== 'bytes')
+      throw new StructuredFieldError(`has no byte sequence for ${name}`);
+    if (!isEqual(member.value.value, hash(content)))
+      throw new StructuredFieldError(`has another ${name} than the content`);
+  }
+}
+
+/** Compares digests of public content, so the time may differ. */
+function isEqual(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && one.every((byte, index) => byte === other[index]);
+}

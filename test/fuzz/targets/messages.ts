@@ -1,0 +1,116 @@
+// Targets: structured fields, and what signatures of HTTP messages are read from; judged by structured-headers.
+import { equal, ok } from 'node:assert/strict';
+import * as independent from 'structured-headers';
+import { readSignedRequest, VERIFY_TAG } from '../../../src/authentication/challenges/signed-request.ts';
+import { checkContentDigest } from '../../../src/platform/crypto/content-digest.ts';
+import {
+  buildSignatureBase,
+  readParameters,
+  readSignatures,
+} from '../../../src/platform/crypto/message-signature.ts';
+import {
+  isInnerList,
+  parseDictionary,
+  StructuredFieldError,
+  serializeInnerList,
+  serializeItem,
+} from '../../../src/platform/crypto/structured-fields.ts';
+import { accepts, attempt, headerOf, linesOf, refusal, type Target } from '../target.ts';
+
+const isFieldError = (error: unknown) => error instanceof StructuredFieldError;
+
+const INPUT = `sig=("@method" "@target-uri" "content-digest");created=1;expires=2;nonce="n";keyid="k";tag="${VERIFY_TAG}"`;
+const DIGEST = 'sha-256=:RBNvo1WzZ4oRRq0W9+hknpT7T8If536DEMBg9hyq/4o=:';
+
+const structuredFields: Target = {
+  name: 'structured-fields',
+  parsers: ['platform/crypto/structured-fields.ts#parseDictionary'],
+  seeds: [
+    INPUT,
+    DIGEST,
+    'a=1, b;x=?0, c=("d" e);f, g=:AQI=:',
+    'a=-015 ,\tb="\\"\\\\"',
+    'a=(  );b=*c/d:e, f=?1',
+  ],
+  run: (bytes) => {
+    const text = headerOf(bytes);
+    const members = attempt(() => parseDictionary(text), isFieldError);
+    if (members === undefined) return;
+    const others = accepts('structured-headers', () => independent.parseDictionary(text));
+    equal(others.size, members.size);
+    for (const [key, member] of members) {
+      const other = others.get(key);
+      ok(other !== undefined);
+      const form = isInnerList(member) ? serializeInnerList(member) : serializeItem(member);
+      equal(
+        form,
+        independent.isInnerList(other)
+          ? independent.serializeInnerList(other)
+          : independent.serializeItem(other),
+      );
+      const again = parseDictionary(`${key}=${form}`).get(key);
+      ok(again !== undefined);
+      equal(isInnerList(again) ? serializeInnerList(again) : serializeItem(again), form);
+    }
+  },
+};
+
+/** Two lines: Signature-Input and Signature. */
+const messageSignatures: Target = {
+  name: 'message-signatures',
+  parsers: [
+    'platform/crypto/message-signature.ts#readSignatures',
+    'platform/crypto/message-signature.ts#readParameters',
+  ],
+  seeds: [
+    `${INPUT}\nsig=:AQID:`,
+    'a=("x";req);alg="ed25519", b=("@status")\na=:AQ==:, b=:AQ==:',
+    'a=()\na=:AQ==:;b',
+  ],
+  run: (bytes) => {
+    const [signatureInput = '', signature = ''] = linesOf(bytes, 2);
+    for (const { input } of attempt(() => readSignatures({ signatureInput, signature }), isFieldError) ??
+      []) {
+      attempt(() => readParameters(input), isFieldError);
+      const base = attempt(() => buildSignatureBase(input, () => 'value'), isFieldError);
+      // One line for each component, and one for the parameters: no value or name can add a line.
+      if (base !== undefined) equal(Buffer.from(base).toString().split('\n').length, input.items.length + 1);
+    }
+  },
+};
+
+/** Three lines: Signature-Input, Signature, Content-Digest; the content is a constant. */
+const signedRequests: Target = {
+  name: 'signed-requests',
+  parsers: ['authentication/challenges/signed-request.ts#readSignedRequest'],
+  seeds: [
+    `${INPUT}\nsig=:AQID:\n${DIGEST}`,
+    `a=("@method" "@authority" "@path" "content-digest");tag="${VERIFY_TAG}"\na=:AQ==:\n${DIGEST}`,
+  ],
+  run: (bytes) => {
+    const [input = '', signature = '', digest = ''] = linesOf(bytes, 3);
+    const headers: Readonly<Record<string, string>> = {
+      'signature-input': input,
+      signature,
+      'content-digest': digest,
+    };
+    attempt(() => checkContentDigest(digest, new TextEncoder().encode('{}')), isFieldError);
+    const read = attempt(
+      () =>
+        readSignedRequest({
+          method: 'POST',
+          url: 'https://id.example/auth/agent/verify',
+          content: '{}',
+          headerValues: (name) => (headers[name] === undefined ? [] : [headers[name]]),
+        }),
+      refusal('invalid_request', 'invalid_grant'),
+    );
+    if (read === undefined) return;
+    const base = Buffer.from(read.base).toString();
+    for (const line of ['"@method": POST\n', '"content-digest": ', `;tag="${VERIFY_TAG}"`])
+      ok(base.includes(line));
+    ok(Number.isSafeInteger(read.created) && Number.isSafeInteger(read.expires));
+  },
+};
+
+export const MESSAGES: readonly Target[] = [structuredFields, messageSignatures, signedRequests];
