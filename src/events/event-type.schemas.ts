@@ -29,7 +29,9 @@ export const eventTypeSchema = z
   })
   .meta({ id: 'EventType' });
 
-export const eventTypeList = z.strictObject({ data: z.array(eventTypeSchema), next_cursor: z.null() });
+export const eventTypeList = z
+  .strictObject({ data: z.array(eventTypeSchema), next_cursor: z.null() })
+  .meta({ id: 'EventTypeList' });
 
 export function presentEventType(entry: EventType) {
   return present(eventTypeSchema, entry, {

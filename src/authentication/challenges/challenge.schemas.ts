@@ -11,20 +11,22 @@ import type { Challenge } from './challenge.ts';
 const hex32 = z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lowercase hex digits');
 
 /** Source: Specification, "Agent authentication routes". */
-export const challengeBody = z.strictObject({
-  key_fingerprint: hex32.meta({
-    description: 'SHA-256 of the raw public key; that of its SPKI DER or compressed point is found too.',
-  }),
-  scope: z.string().meta({
-    pattern: `^ *(${AGENT_SCOPES.join('|')})( +(${AGENT_SCOPES.join('|')}))* *$`,
-    description: 'Space-separated scopes, of those that the agent may have.',
-    examples: ['openid wallet:sign'],
-  }),
-  resource: z.string().optional().meta({
-    description:
-      "RFC 8707: which of the agent's `audience` and `audiences` the token is for, compared exactly; `audience` when absent. Any other is `invalid_target`, at the verification too when the agent has lost it.",
-  }),
-});
+export const challengeBody = z
+  .strictObject({
+    key_fingerprint: hex32.meta({
+      description: 'SHA-256 of the raw public key; that of its SPKI DER or compressed point is found too.',
+    }),
+    scope: z.string().meta({
+      pattern: `^ *(${AGENT_SCOPES.join('|')})( +(${AGENT_SCOPES.join('|')}))* *$`,
+      description: 'Space-separated scopes, of those that the agent may have.',
+      examples: ['openid wallet:sign'],
+    }),
+    resource: z.string().optional().meta({
+      description:
+        "RFC 8707: which of the agent's `audience` and `audiences` the token is for, compared exactly; `audience` when absent. Any other is `invalid_target`, at the verification too when the agent has lost it.",
+    }),
+  })
+  .meta({ id: 'ChallengeRequest' });
 
 /** Source: Specification, "Challenge". */
 export const challengeSchema = z
@@ -52,7 +54,10 @@ export const verifyBody = z
     }),
     algorithm: z.string().optional().meta({ description: "The challenge's; any other is `invalid_grant`." }),
   })
-  .meta({ dependentRequired: { signature: ['algorithm'], algorithm: ['signature'] } });
+  .meta({
+    id: 'ChallengeVerification',
+    dependentRequired: { signature: ['algorithm'], algorithm: ['signature'] },
+  });
 
 /** Source: Specification, "Token response". */
 export const agentTokenSchema = z

@@ -73,16 +73,18 @@ export const createDelegationBody = z
   })
   .meta({ id: 'NewDelegation' });
 
-export const revokeDelegationBody = z.strictObject({
-  reason: z
-    .string()
-    .min(1)
-    .max(500)
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the purpose
-    .regex(/^[^\x00-\x1f\x7f-\x9f]*$/, 'must not contain control characters')
-    .optional()
-    .meta({ description: 'For people.' }),
-});
+export const revokeDelegationBody = z
+  .strictObject({
+    reason: z
+      .string()
+      .min(1)
+      .max(500)
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the purpose
+      .regex(/^[^\x00-\x1f\x7f-\x9f]*$/, 'must not contain control characters')
+      .optional()
+      .meta({ description: 'For people.' }),
+  })
+  .meta({ id: 'DelegationRevocation' });
 
 /** Converts a delegation to its JSON answer. */
 export function presentDelegation(delegation: Delegation) {

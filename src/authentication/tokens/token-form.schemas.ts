@@ -72,11 +72,9 @@ const tokenExchange = z
   });
 
 /** The requests of `POST /oauth/token`, one for each grant. */
-export const tokenRequestForm = z.discriminatedUnion('grant_type', [
-  clientCredentials,
-  refreshToken,
-  tokenExchange,
-]);
+export const tokenRequestForm = z
+  .discriminatedUnion('grant_type', [clientCredentials, refreshToken, tokenExchange])
+  .meta({ id: 'TokenRequest' });
 
 /** The form of introspection and revocation (RFC 7662 §2.1, RFC 7009 §2.1). */
 export const tokenParametersForm = z

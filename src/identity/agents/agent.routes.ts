@@ -1,6 +1,7 @@
 // The routes of agents.
 import type { RequestContext } from '../../platform/context.ts';
 import { created, locate, ok, page } from '../../platform/http/answers.ts';
+import { noFields } from '../../platform/http/field-schemas.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { AGENTS, NEW_AGENTS } from './agent.examples.ts';
 import {
@@ -8,7 +9,6 @@ import {
   agentListSchema,
   agentParams,
   agentSchema,
-  agentStatusBody,
   createAgentBody,
   presentAgent,
   updateAgentBody,
@@ -60,61 +60,64 @@ export function createAgentRoutes({ agents }: { agents: AgentService }): Route[]
     },
     {
       method: 'GET',
-      path: '/api/v1/agents/:id',
+      path: '/api/v1/agents/:agent_id',
       operationId: 'getAgent',
       summary: 'Read one agent',
       request: { params: agentParams },
       responses: { 200: { description: 'The agent', schema: agentSchema, examples: AGENTS } },
       handler: async ({ context, params }) =>
-        ok(presentAgent(await agents.get(context, params.id), context.tenant)),
+        ok(presentAgent(await agents.get(context, params.agent_id), context.tenant)),
     },
     {
       method: 'PATCH',
-      path: '/api/v1/agents/:id',
+      path: '/api/v1/agents/:agent_id',
       operationId: 'updateAgent',
       summary: 'Update an agent',
       request: { params: agentParams, body: updateAgentBody },
-      exists: (context, { id }) => agents.exists(context, id),
+      exists: (context, { agent_id }) => agents.exists(context, agent_id),
       responses: { 200: { description: 'The agent, changed', schema: agentSchema } },
       handler: async ({ context, params, body }) =>
-        ok(presentAgent(await agents.update(context, params.id, body), context.tenant)),
+        ok(presentAgent(await agents.update(context, params.agent_id, body), context.tenant)),
     },
     {
       method: 'DELETE',
-      path: '/api/v1/agents/:id',
+      path: '/api/v1/agents/:agent_id',
       operationId: 'deleteAgent',
       summary:
         'Delete an agent; its refresh tokens end, its unrevoked keys are free again, its anchors are revoked',
       request: { params: agentParams },
       responses: { 204: { description: 'The agent is deleted', headers: ['link'] } },
       handler: async ({ context, params }) => {
-        const receiptId = await agents.remove(context, params.id);
-        return { status: 204, headers: linkToReceipt(context, params.id, receiptId) };
+        const receiptId = await agents.remove(context, params.agent_id);
+        return { status: 204, headers: linkToReceipt(context, params.agent_id, receiptId) };
       },
     },
     {
       method: 'PATCH',
-      path: '/api/v1/agents/:id/suspend',
+      path: '/api/v1/agents/:agent_id/suspend',
       operationId: 'suspendAgent',
       summary: "Suspend an agent's access; its refresh tokens end",
-      request: { params: agentParams, body: agentStatusBody },
-      exists: (context, { id }) => agents.exists(context, id),
+      request: { params: agentParams, body: noFields },
+      exists: (context, { agent_id }) => agents.exists(context, agent_id),
       responses: { 200: { description: 'The agent, suspended', schema: agentSchema, headers: ['link'] } },
       handler: async ({ context, params }) => {
-        const agent = await agents.suspend(context, params.id);
-        return ok(presentAgent(agent, context.tenant), linkToReceipt(context, params.id, agent.receiptId));
+        const agent = await agents.suspend(context, params.agent_id);
+        return ok(
+          presentAgent(agent, context.tenant),
+          linkToReceipt(context, params.agent_id, agent.receiptId),
+        );
       },
     },
     {
       method: 'PATCH',
-      path: '/api/v1/agents/:id/reactivate',
+      path: '/api/v1/agents/:agent_id/reactivate',
       operationId: 'reactivateAgent',
       summary: 'Make a suspended agent active again',
-      request: { params: agentParams, body: agentStatusBody },
-      exists: (context, { id }) => agents.exists(context, id),
+      request: { params: agentParams, body: noFields },
+      exists: (context, { agent_id }) => agents.exists(context, agent_id),
       responses: { 200: { description: 'The agent, active', schema: agentSchema } },
       handler: async ({ context, params }) =>
-        ok(presentAgent(await agents.reactivate(context, params.id), context.tenant)),
+        ok(presentAgent(await agents.reactivate(context, params.agent_id), context.tenant)),
     },
   ]);
 }

@@ -86,7 +86,7 @@ export const agentSchema = z
 
 export const agentListSchema = pageSchema(agentSchema, 'AgentList');
 
-export const agentParams = z.object({ id: z.uuid() });
+export const agentParams = z.object({ agent_id: z.uuid() });
 
 export const agentListQuery = z.object({
   ...pageParameters,
@@ -102,19 +102,19 @@ export const agentListQuery = z.object({
 });
 
 /** Source: Specification, "Agent management". */
-export const createAgentBody = z.strictObject({
-  name,
-  description: description.optional(),
-  capabilities: capabilities.optional(),
-  audience: audience.nullable().optional(),
-  audiences: audiences.optional(),
-  scopes: scopes.optional(),
-  metadata: metadata.optional(),
-});
+export const createAgentBody = z
+  .strictObject({
+    name,
+    description: description.optional(),
+    capabilities: capabilities.optional(),
+    audience: audience.nullable().optional(),
+    audiences: audiences.optional(),
+    scopes: scopes.optional(),
+    metadata: metadata.optional(),
+  })
+  .meta({ id: 'NewAgent' });
 
-export const updateAgentBody = createAgentBody.partial();
-
-export const agentStatusBody = z.strictObject({});
+export const updateAgentBody = createAgentBody.partial().meta({ id: 'AgentPatch' });
 
 /** Converts an agent to its JSON answer. An agent without an audience has the tenant's audience. */
 export function presentAgent(agent: Agent, tenant: Tenant) {

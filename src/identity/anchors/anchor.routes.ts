@@ -1,5 +1,7 @@
 // The routes of agents' anchors.
+
 import { accepted, created, locate, ok, page } from '../../platform/http/answers.ts';
+import { noFields } from '../../platform/http/field-schemas.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import {
   agentAnchorsParams,
@@ -7,7 +9,6 @@ import {
   anchorListSchema,
   anchorParams,
   anchorSchema,
-  checkAnchorBody,
   createAnchorBody,
   presentAnchor,
   revokeAnchorBody,
@@ -81,7 +82,7 @@ export function createAnchorRoutes({ anchors }: { anchors: AnchorService }): Rou
       description:
         'The look follows within seconds, a few seconds after the one before at the earliest: read the anchor until `last_checked_at` has changed. 409 for an anchor that has failed or is revoked.',
       idempotent: true,
-      request: { params: anchorParams, body: checkAnchorBody },
+      request: { params: anchorParams, body: noFields },
       exists: (context, params) => anchors.exists(context, params.agent_id, params.anchor_id),
       responses: {
         202: { description: 'The anchor, with the look in `next_check_at`', schema: anchorSchema },

@@ -82,11 +82,11 @@ const value = z
 
 export const createAnchorBody = z.strictObject({ type, value }).meta({ id: 'NewAnchor' });
 
-export const checkAnchorBody = z.strictObject({});
-
-export const revokeAnchorBody = z.strictObject({
-  reason: z.string().min(1).max(500).optional().meta({ description: 'For the audit log.' }),
-});
+export const revokeAnchorBody = z
+  .strictObject({
+    reason: z.string().min(1).max(500).optional().meta({ description: 'For the audit log.' }),
+  })
+  .meta({ id: 'AnchorRevocation' });
 
 /** Converts an anchor to its JSON answer. */
 export function presentAnchor(anchor: Anchor) {

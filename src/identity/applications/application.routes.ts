@@ -1,6 +1,8 @@
 // The routes of applications.
+
 import { created, locate, noContent, ok, page } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';
+import { noFields } from '../../platform/http/field-schemas.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { NEW_APPLICATIONS } from './application.examples.ts';
 import {
@@ -11,7 +13,6 @@ import {
   createApplicationBody,
   createdApplicationSchema,
   createdSecretSchema,
-  createSecretBody,
   presentApplication,
   presentCreatedApplication,
   presentCreatedSecret,
@@ -111,7 +112,7 @@ export function createApplicationRoutes({ applications }: { applications: Applic
       summary: 'Add a second secret; its text is shown once',
       idempotent: true,
       secretFields: ['client_secret'],
-      request: { params: applicationParams, body: createSecretBody },
+      request: { params: applicationParams, body: noFields },
       exists: (context, params) => applications.exists(context, params.client_id),
       responses: { 201: { description: 'The secret', schema: createdSecretSchema } },
       errors: ['conflict'],

@@ -102,7 +102,6 @@ export const updateApplicationBody = z
   .meta({ id: 'ApplicationPatch' });
 
 export const applicationParams = z.object({ client_id: z.uuid() });
-export const createSecretBody = z.strictObject({});
 
 export const secretParams = z.object({ client_id: z.uuid(), secret_id: z.uuid() });
 

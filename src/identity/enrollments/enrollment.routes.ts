@@ -1,12 +1,13 @@
 // The routes of enrollment: routes of management, and the agent's route, which needs no access token.
+
 import { created, noContent, page } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';
+import { noFields } from '../../platform/http/field-schemas.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { keySchema, presentKey } from '../keys/key.schemas.ts';
 import {
   agentEnrollmentsParams,
   createdEnrollmentSchema,
-  createEnrollmentBody,
   ENROLL_PATH,
   enrollBody,
   enrollmentListQuery,
@@ -45,7 +46,7 @@ export function createEnrollmentRoutes({ enrollments }: { enrollments: Enrollmen
       summary: 'Make a token with which the agent registers one key by itself, within the hour',
       idempotent: true,
       secretFields: ['token'],
-      request: { params: agentEnrollmentsParams, body: createEnrollmentBody },
+      request: { params: agentEnrollmentsParams, body: noFields },
       exists: (context, params) => enrollments.hasAgent(context, params.agent_id),
       responses: {
         201: {

@@ -47,15 +47,15 @@ export const agentEnrollmentsParams = z.object({ agent_id: z.uuid() });
 export const enrollmentParams = z.object({ agent_id: z.uuid(), enrollment_token_id: z.uuid() });
 export const enrollmentListQuery = z.object(pageParameters);
 
-export const createEnrollmentBody = z.strictObject({});
-
-export const enrollBody = registerKeyBody.extend({
-  token: z.string().min(1).max(200).meta({ description: 'The enrollment token.' }),
-  proof: z.string().min(1).max(200).meta({
-    description:
-      'Signature in base64 by this key over SERVICE-KEY-PROOF-V1, tenant id, agent id and fingerprint, joined by line feeds.',
-  }),
-});
+export const enrollBody = registerKeyBody
+  .extend({
+    token: z.string().min(1).max(200).meta({ description: 'The enrollment token.' }),
+    proof: z.string().min(1).max(200).meta({
+      description:
+        'Signature in base64 by this key over SERVICE-KEY-PROOF-V1, tenant id, agent id and fingerprint, joined by line feeds.',
+    }),
+  })
+  .meta({ id: 'AgentEnrollment' });
 
 /** Converts a new token to the only answer that contains its text. */
 export function presentCreatedEnrollment({ enrollment, token }: CreatedEnrollmentToken, tenant: Tenant) {

@@ -44,30 +44,34 @@ export const keyListQuery = z.object({
   state: z.enum(KEY_STATES).optional(),
 });
 
-export const registerKeyBody = z.strictObject({
-  algorithm,
-  public_key: z
-    .union(
-      [
-        z.string().min(1),
-        z.record(z.string(), z.unknown()).meta(describeJwk('AgentKeyJwk', ['Ed25519', 'P-256', 'secp256k1'])),
-      ],
-      {
-        error:
-          'must be a JWK object, or a string: SPKI PEM, SPKI DER in base64, or the raw key in hex or base64',
-      },
-    )
-    .meta({
+export const registerKeyBody = z
+  .strictObject({
+    algorithm,
+    public_key: z
+      .union(
+        [
+          z.string().min(1),
+          z
+            .record(z.string(), z.unknown())
+            .meta(describeJwk('AgentKeyJwk', ['Ed25519', 'P-256', 'secp256k1'])),
+        ],
+        {
+          error:
+            'must be a JWK object, or a string: SPKI PEM, SPKI DER in base64, or the raw key in hex or base64',
+        },
+      )
+      .meta({
+        description:
+          'JWK object, SPKI PEM, SPKI DER in base64, or the raw key in hex or base64: ed25519 32 bytes; bip340 32 bytes x-only or 33 compressed; es256 and es256k SEC1, compressed or not, or x‖y.',
+        examples: [{ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }],
+      }),
+    label: z.string().min(1).max(200).nullable().optional(),
+    proof: z.string().min(1).max(200).optional().meta({
       description:
-        'JWK object, SPKI PEM, SPKI DER in base64, or the raw key in hex or base64: ed25519 32 bytes; bip340 32 bytes x-only or 33 compressed; es256 and es256k SEC1, compressed or not, or x‖y.',
-      examples: [{ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }],
+        'Signature in base64 by this key over SERVICE-KEY-PROOF-V1, tenant id, agent id and fingerprint, joined by line feeds.',
     }),
-  label: z.string().min(1).max(200).nullable().optional(),
-  proof: z.string().min(1).max(200).optional().meta({
-    description:
-      'Signature in base64 by this key over SERVICE-KEY-PROOF-V1, tenant id, agent id and fingerprint, joined by line feeds.',
-  }),
-});
+  })
+  .meta({ id: 'NewAgentKey' });
 
 /** At most one of the two fields is given. Without them, the sunset is 7 days from now. */
 export const deprecateKeyBody = z
@@ -76,11 +80,14 @@ export const deprecateKeyBody = z
     sunset_after_seconds: z.number().int().min(1).max(315_360_000).optional(),
   })
   .meta({
+    id: 'AgentKeyDeprecation',
     not: { required: ['sunset_at', 'sunset_after_seconds'] },
     description: 'When the key ends: one of the two, or neither for 7 days from now.',
   });
 
-export const revokeKeyBody = z.strictObject({ reason: z.string().min(1).max(500).optional() });
+export const revokeKeyBody = z
+  .strictObject({ reason: z.string().min(1).max(500).optional() })
+  .meta({ id: 'AgentKeyRevocation' });
 
 /** Converts a key to its JSON answer. `public_key` is a JWK, even when the key was registered in another form. */
 export function presentKey(key: AgentKey) {

@@ -90,7 +90,9 @@ export const beginOwnRotationBody = z
   )
   .meta({ id: 'OwnKeyRotation' });
 
-export const cancelRotationBody = z.strictObject({ reason: z.string().min(1).max(500).optional() });
+export const cancelRotationBody = z
+  .strictObject({ reason: z.string().min(1).max(500).optional() })
+  .meta({ id: 'KeyRotationCancellation' });
 
 /** Converts a rotation to its JSON answer. @param place address of Temporal's web UI */
 export function presentRotation(rotation: KeyRotation, place: WorkflowPlace) {

@@ -20,18 +20,20 @@ const COMMON = {
 export function describeJwk(id: string, kinds: readonly JwkKind[]): Record<string, unknown> & { id: string } {
   return {
     id,
-    type: 'object',
-    oneOf: kinds.map(describeKind),
-    propertyNames: { not: { enum: PRIVATE_MEMBERS } },
+    oneOf: kinds.map((kind) => ({
+      title: `${id}${kind.replace('-', '')}`,
+      type: 'object',
+      ...describeKind(kind),
+      propertyNames: { not: { enum: PRIVATE_MEMBERS } },
+    })),
   };
 }
 
 function describeKind(kind: JwkKind): Record<string, unknown> {
   if (kind === 'RSA')
     return {
-      title: 'RSA',
       properties: {
-        kty: { const: 'RSA' },
+        kty: { type: 'string', const: 'RSA' },
         n: { type: 'string', pattern: '^[A-Za-z0-9_-]{342,1366}$' },
         e: { type: 'string', pattern: '^[A-Za-z0-9_-]{2,6}$' },
         ...COMMON,
@@ -41,10 +43,9 @@ function describeKind(kind: JwkKind): Record<string, unknown> {
   const { kty, coordinates, bytes } = JWK_CURVES[kind];
   const coordinate = base64Url(Math.ceil((bytes * 8) / 6));
   return {
-    title: kind,
     properties: {
-      kty: { const: kty },
-      crv: { const: kind },
+      kty: { type: 'string', const: kty },
+      crv: { type: 'string', const: kind },
       ...Object.fromEntries(coordinates.map((name) => [name, coordinate])),
       ...COMMON,
     },

@@ -58,6 +58,9 @@ export const pageParameters = {
     .meta({ description: 'The `next_cursor` of the page before; absent for the first.' }),
 };
 
+/** The body of a request that only its address says more about. */
+export const noFields = z.strictObject({}).meta({ id: 'NoFields' });
+
 /** A time in a query (RFC 3339 with its offset), as a Date. */
 export const moment = z
   .string()

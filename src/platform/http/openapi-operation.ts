@@ -148,6 +148,6 @@ function describeErrors(route: Route, problems: ProblemCollector): Record<string
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
   return Object.fromEntries(
-    [...byStatus].map(([status, codes]) => [status, problems.describe(status, codes)]),
+    [...byStatus].map(([status, codes]) => [status, problems.describe(status, codes, route.operationId)]),
   );
 }

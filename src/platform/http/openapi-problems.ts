@@ -14,17 +14,29 @@ const HEADERS: Readonly<Record<number, readonly string[]>> = {
   503: ['retry-after'],
 };
 
+/** The answers of every route that takes a token. */
+const SHARED: readonly (readonly [ErrorCode, string])[] = [
+  ['invalid_token', 'Unauthorized'],
+  ['insufficient_scope', 'Forbidden'],
+];
+
 const ORDER = Object.keys(ERRORS) as readonly ErrorCode[];
 
 /** `describe` returns a reference to an error answer, and adds the answer to `components`. */
 export function createProblemCollector() {
   const components: Record<string, JsonSchema> = {};
+  const names = new Map<string, string>();
   return {
     components,
-    /** @param codes in any order; not empty */
-    describe(status: number, codes: readonly ErrorCode[]): JsonSchema {
+    /** @param codes in any order; not empty. @param operationId the operation that answers so */
+    describe(status: number, codes: readonly ErrorCode[], operationId: string): JsonSchema {
       const sorted = ORDER.filter((code) => codes.includes(code));
-      const name = sorted.map((code) => pascalCase(exampleName(code, status))).join('');
+      const key = `${status} ${sorted.join(' ')}`;
+      const name =
+        names.get(key) ??
+        namesFor(status, sorted, operationId).find((candidate) => !(candidate in components)) ??
+        `Error${names.size}`;
+      names.set(key, name);
       components[name] ??= describeProblem(status, sorted);
       return { $ref: `#/components/responses/${name}` };
     },
@@ -32,6 +44,14 @@ export function createProblemCollector() {
 }
 
 export type ProblemCollector = ReturnType<typeof createProblemCollector>;
+
+/** The names that an answer may have, the best first. The last one is the operation's own. */
+function namesFor(status: number, codes: readonly ErrorCode[], operationId: string): string[] {
+  const shared = SHARED.flatMap(([code, name]) => (codes.includes(code) ? [name] : []));
+  const byCodes = codes.map((code) => pascalCase(exampleName(code, status))).join('');
+  const own = `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}Error${status}`;
+  return [...shared, ...(codes.length <= 2 ? [byCodes] : []), own];
+}
 
 function describeProblem(status: number, codes: readonly ErrorCode[]): JsonSchema {
   const media = {

@@ -11,6 +11,9 @@ const SHARED = '#/components/schemas/';
 /** The name that zod gives to a recursive schema without an id; here this is always "any JSON value". */
 const NAMELESS = /^__schema\d+$/;
 
+/** Without its recursion, which TypeScript refuses in the types that openapi-typescript makes. */
+const ANY_JSON: JsonSchema = { description: 'Any JSON value' };
+
 /** `describe` returns a schema or a reference to it, and adds the referenced schemas to `components`. */
 export function createSchemaCollector() {
   const components: Definitions = {};
@@ -29,7 +32,7 @@ export function createSchemaCollector() {
       for (const [id, definition] of Object.entries($defs as Definitions)) {
         const name = names.get(id) ?? id;
         sources.set(name, JSON.stringify(definition));
-        components[name] ??= rewrite(definition, names) as JsonSchema;
+        components[name] ??= NAMELESS.test(id) ? ANY_JSON : (rewrite(definition, names) as JsonSchema);
       }
       return rewrite(root, names) as JsonSchema;
     },
@@ -45,6 +48,10 @@ function convert(schema: ZodType, io: 'input' | 'output'): JsonSchema {
         Object.assign(jsonSchema, { type: 'string', format: 'date-time' });
       // The format implies zod's pattern, which is a page long. A pattern from a description is kept.
       if (zodSchema._zod.def.type === 'string' && jsonSchema.format !== undefined) delete jsonSchema.pattern;
+      // A record that says itself which objects it takes: keywords beside `oneOf` break generators of clients.
+      if (zodSchema._zod.def.type === 'record' && jsonSchema.oneOf !== undefined)
+        for (const name of ['type', 'propertyNames', 'additionalProperties'] as const)
+          delete jsonSchema[name];
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
     },

@@ -48,7 +48,9 @@ export function describeSystemPaths(
       parameters: [{ $ref: '#/components/parameters/x-request-id' }],
       responses: {
         ...responses,
-        ...Object.fromEntries(ERRORS.map(([status, codes]) => [status, problems.describe(status, codes)])),
+        ...Object.fromEntries(
+          ERRORS.map(([status, codes]) => [status, problems.describe(status, codes, operationId)]),
+        ),
       },
     },
   });

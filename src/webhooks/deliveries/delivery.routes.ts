@@ -1,8 +1,10 @@
 // The routes of deliveries. The same routes exist for one subscription and for all subscriptions of a tenant.
+
 import { accepted, ok, page } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';
+import { noFields } from '../../platform/http/field-schemas.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
-import { noFields, subscriptionParams } from '../subscriptions/subscription.schemas.ts';
+import { subscriptionParams } from '../subscriptions/subscription.schemas.ts';
 import {
   allDeliveriesQuery,
   deliveryDetailsSchema,

@@ -1,9 +1,11 @@
 // The routes of bulk replays, which the API calls recoveries.
+
 import type { RequestContext } from '../../platform/context.ts';
 import { accepted, locate, ok, page } from '../../platform/http/answers.ts';
+import { noFields } from '../../platform/http/field-schemas.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import type { WorkflowPlace } from '../deliveries/delivery.ts';
-import { noFields, subscriptionParams } from '../subscriptions/subscription.schemas.ts';
+import { subscriptionParams } from '../subscriptions/subscription.schemas.ts';
 import type { SubscriptionService } from '../subscriptions/subscription.service.ts';
 import {
   presentRecovery,

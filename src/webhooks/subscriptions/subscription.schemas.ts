@@ -87,20 +87,22 @@ export const signingSecret = z.string().max(1_024).meta({
 const timestamp = z.iso.datetime();
 
 /** Source: Specification, "Webhook management". */
-export const createSubscriptionBody = z.strictObject({
-  url,
-  event_types: eventTypes,
-  description: description.optional(),
-  active: active.optional(),
-  sink: sink.optional(),
-  secret: signingSecret.optional(),
-  signatures: signatures.optional(),
-  max_age: maxAge.optional(),
-  rate_limit: rateLimit.optional(),
-  retry_policy: retryPolicy.nullable().optional(),
-  headers: headers.optional(),
-  disable_after_days: disableAfterDays.optional(),
-});
+export const createSubscriptionBody = z
+  .strictObject({
+    url,
+    event_types: eventTypes,
+    description: description.optional(),
+    active: active.optional(),
+    sink: sink.optional(),
+    secret: signingSecret.optional(),
+    signatures: signatures.optional(),
+    max_age: maxAge.optional(),
+    rate_limit: rateLimit.optional(),
+    retry_policy: retryPolicy.nullable().optional(),
+    headers: headers.optional(),
+    disable_after_days: disableAfterDays.optional(),
+  })
+  .meta({ id: 'NewWebhook' });
 
 export const updateSubscriptionBody = createSubscriptionBody
   .omit({ secret: true })
@@ -114,7 +116,8 @@ export const updateSubscriptionBody = createSubscriptionBody
   .refine((body) => body.held === undefined || body.active === true, {
     path: ['held'],
     error: 'goes with active: true',
-  });
+  })
+  .meta({ id: 'WebhookPatch' });
 
 /** A subscription in answers. Source: Specification, "Webhook subscription". */
 export const subscriptionSchema = z
@@ -168,21 +171,23 @@ export const createdSubscriptionSchema = subscriptionSchema
 
 export const subscriptionListSchema = pageSchema(subscriptionSchema, 'WebhookSubscriptionList');
 
-export const testDeliverySchema = z.object({ delivery_id: z.uuid(), event_id: z.string() });
+export const testDeliverySchema = z
+  .object({ delivery_id: z.uuid(), event_id: z.string() })
+  .meta({ id: 'TestDelivery' });
 
-export const testBody = z.strictObject({
-  event_type: z
-    .string()
-    .max(MAX_EVENT_TYPE_LENGTH)
-    .optional()
-    .meta({
-      enum: CATALOGUE.map(({ type }) => type),
-      description: 'A type of the catalogue, whose example is sent.',
-      examples: ['wallet.tx.signed'],
-    }),
-});
-
-export const noFields = z.strictObject({});
+export const testBody = z
+  .strictObject({
+    event_type: z
+      .string()
+      .max(MAX_EVENT_TYPE_LENGTH)
+      .optional()
+      .meta({
+        enum: CATALOGUE.map(({ type }) => type),
+        description: 'A type of the catalogue, whose example is sent.',
+        examples: ['wallet.tx.signed'],
+      }),
+  })
+  .meta({ id: 'WebhookTest' });
 
 export const subscriptionParams = z.object({ id: z.uuid() });
 
