@@ -23,7 +23,7 @@ export async function measureDeliveries(options) {
   const stack = await openDeliveryStack(options);
   try {
     const receiver = await stack.startReceiver(options.scenario);
-    await stack.subscribe(stack.tenant, receiver, options.endpoints);
+    await stack.subscribe(stack.tenant, receiver, options.endpoints, options.signatures);
     if (options.scenario === 'healthy') {
       const floor = await startDeliveryFloor(stack, receiver);
       return await compareDeliveries(stack, { floor, receiver }, options);

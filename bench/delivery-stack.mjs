@@ -111,13 +111,14 @@ export async function openDeliveryStack({ mode, workers, profile, settings = {} 
       const [{ port: at }] = await once(child, 'message');
       return { child, port: at };
     },
-    subscribe: async (tenant, receiver, endpoints) => {
+    subscribe: async (tenant, receiver, endpoints, signatures) => {
       for (let n = 0; n < endpoints; n += 1)
         await call(`${origin}${tenant.path}/api/v1/webhooks`, {
           headers: { authorization: tenant.authorization, 'content-type': 'application/json' },
           body: JSON.stringify({
             url: `http://127.0.0.1:${receiver.port}/${n}`,
             event_types: [`bench.endpoint.e${n}`],
+            signatures,
           }),
         });
     },

@@ -36,6 +36,7 @@ Options:
   --rate 0           a second; 0: as many as possible
   --workers 1        worker processes
   --endpoints 1      of the receiver
+  --signatures v1,jwt   of the subscriptions
   --profile <folder> CPU profiles of the service's processes
   --json [file]      figures for programs, on the last line or in a file
 
@@ -87,6 +88,7 @@ export function readWords() {
     options: {
       ...Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, { type: 'string' }])),
       algorithm: { type: 'string' },
+      signatures: { type: 'string' },
       deliveries: { type: 'string' },
       profile: { type: 'string' },
       json: { type: 'boolean' },
@@ -114,6 +116,7 @@ export function readOptions(name, given) {
     deliveries: bounded(text.deliveries ?? '0', 0, 100_000_000),
     asleep: bounded(text.asleep, 0, 10_000_000),
     workflows: bounded(text.workflows, 0, 1_000_000),
+    signatures: text.signatures?.split(','),
     profile: text.profile,
   };
 }

@@ -1,8 +1,6 @@
 // Creates, changes, tests and deletes subscriptions. A change, its audit entry and its event are one transaction. The
 // event is not delivered to the subscription that it describes.
 import { type AuditContext, serviceContext } from '../../audit/audit.ts';
-import { findEventType } from '../../events/catalogue.ts';
-import type { JsonObject } from '../../events/event.ts';
 import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { newSigningSecret } from '../../platform/crypto/opaque-secret.node.ts';
@@ -10,27 +8,22 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { Network } from '../../platform/egress/address-rules.ts';
-import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { HostHoldService } from '../endpoints/host-hold.service.ts';
-import {
-  needsTenantKeys,
-  orderSignatures,
-  type SignatureName,
-  USUAL_SIGNATURES,
-} from '../signing/signatures.ts';
+import { needsTenantKeys, type SignatureName } from '../signing/signatures.ts';
 import type { SubscriptionChanges } from './subscription.store.ts';
 import * as store from './subscription.store.ts';
 import {
   BOUNDS,
-  checkAuthorization,
   checkSecret,
   decideSink,
   newsOfStop,
   readFilters,
   readHeaders,
   readReceiverUrl,
+  readSignatures,
   type Sink,
   type SubscriptionRecord,
 } from './subscription.ts';
@@ -40,6 +33,7 @@ import {
   unknownSubscription,
 } from './subscription-reading.service.ts';
 import type { SubscriptionSealing } from './subscription-sealing.service.ts';
+import { TEST_EVENT, testDataOf } from './test-event.ts';
 
 export type { Subscription } from './subscription-reading.service.ts';
 
@@ -68,8 +62,6 @@ export type SubscriptionPatch = Partial<SubscriptionInput> & {
   /** Whether waiting deliveries are delivered or canceled when the subscription is activated. */
   readonly held?: 'deliver' | 'discard' | undefined;
 };
-
-const TEST = 'webhook.test';
 
 type Verb = 'created' | 'updated' | 'activated' | 'deactivated' | 'deleted';
 
@@ -119,26 +111,15 @@ export function createSubscriptionService({
 
   function toChanges(row: SubscriptionRecord, patch: SubscriptionPatch): SubscriptionChanges {
     const filters = patch.eventTypes === undefined ? undefined : readFilters(patch.eventTypes);
-    const headers =
-      patch.headers === undefined
-        ? undefined
-        : readHeaders(patch.headers, sealing.openHeaders(row.id, row.headersSealed));
-    const signatures = patch.signatures && orderSignatures(patch.signatures);
-    if (signatures !== undefined || headers !== undefined)
-      checkAuthorization(
-        signatures ?? row.signatures,
-        headers ?? sealing.openHeaders(row.id, row.headersSealed),
-        {
-          field: signatures === undefined ? 'headers' : 'signatures',
-        },
-      );
+    const stored = sealing.openHeaders(row.id, row.headersSealed);
+    const headers = patch.headers && readHeaders(patch.headers, stored);
     const changes = {
       ...(patch.url === undefined ? {} : readReceiverUrl(patch.url, admittedNetworks)),
       eventTypes: patch.eventTypes,
       filters,
       sink: decideSink(filters ?? row.filters, patch.sink, row.sink),
       description: patch.description,
-      signatures,
+      signatures: readSignatures(patch.signatures, headers ?? stored, row.signatures),
       maxAge: patch.maxAge,
       rateLimit: patch.rateLimit,
       retryPolicy: patch.retryPolicy,
@@ -246,8 +227,7 @@ export function createSubscriptionService({
       const { url, host } = readReceiverUrl(input.url, admittedNetworks);
       const filters = readFilters(input.eventTypes);
       const headers = readHeaders(input.headers ?? {});
-      const signatures = orderSignatures(input.signatures ?? USUAL_SIGNATURES);
-      checkAuthorization(signatures, headers, { field: 'signatures' });
+      const signatures = readSignatures(input.signatures, headers);
       if (input.secret !== undefined) checkSecret(input.secret);
       const generated = input.secret === undefined ? newSigningSecret() : undefined;
       return database.transaction(context, async (transaction) => {
@@ -330,7 +310,7 @@ export function createSubscriptionService({
     sendTest: (
       context: RequestContext,
       id: string,
-      eventType: string = TEST,
+      eventType: string = TEST_EVENT,
     ): Promise<{ deliveryId: string; eventId: string }> =>
       database.transaction(context, async (transaction) => {
         const row = await store.find(transaction, context.tenant.id, id);
@@ -407,15 +387,6 @@ export function createSubscriptionService({
 }
 
 export type SubscriptionService = ReturnType<typeof createSubscriptionService>;
-
-/** @returns the data of a test event: the subscription for `webhook.test`, the catalogue's example for other types */
-function testDataOf(eventType: string, subscriptionId: string): JsonObject {
-  if (eventType === TEST) return { subscription_id: subscriptionId, message: 'This is a test delivery.' };
-  const known = findEventType(eventType);
-  if (known === undefined)
-    throw invalidField('body.event_type', 'is not in the catalogue (GET /api/v1/event-types)');
-  return known.example;
-}
 
 function fieldsOf(patch: SubscriptionPatch): string[] {
   return Object.entries(patch).flatMap(([name, value]) => (value === undefined ? [] : [name]));

@@ -6,6 +6,7 @@ import type { Network } from '../../platform/egress/address-rules.ts';
 import { checkCustomHeaders } from '../../platform/egress/header-rules.ts';
 import { checkReceiverUrl, receiverHost } from '../../platform/egress/url-rules.ts';
 import { invalidField } from '../../platform/errors/service-error.ts';
+import { orderSignatures, type SignatureName, USUAL_SIGNATURES } from '../signing/signatures.ts';
 import type { SubscriptionRow } from './subscription.model.ts';
 
 /** The purpose of a subscription. Only `security` and `audit` allow patterns. Source: Specification, "Event types". */
@@ -119,19 +120,20 @@ export function newsOfStop(
 }
 
 /**
- * Checks that only one of a subscription's signatures and its headers sets `Authorization`.
- * @param options.field the field of the request that brings the second
- * @throws ServiceError `invalid_request` naming that field
+ * Decides the signatures: those of this request in one order, or the stored ones, or the usual ones.
+ * @param headers the subscription's headers after this request, with lower-case names
+ * @throws ServiceError `invalid_request` naming the field that makes a second `Authorization`
  */
-export function checkAuthorization(
-  signatures: readonly string[],
+export function readSignatures(
+  chosen: readonly SignatureName[] | undefined,
   headers: Readonly<Record<string, string>>,
-  { field }: { field: 'signatures' | 'headers' },
-): void {
-  if (!signatures.includes('jwt') || headers.authorization === undefined) return;
-  throw field === 'signatures'
-    ? invalidField('body.signatures', 'cannot have jwt: headers sets Authorization')
-    : invalidField('body.headers.authorization', 'cannot be set: signatures has jwt');
+  stored: readonly SignatureName[] = USUAL_SIGNATURES,
+): readonly SignatureName[] {
+  const signatures = chosen === undefined ? stored : orderSignatures(chosen);
+  if (!signatures.includes('jwt') || headers.authorization === undefined) return signatures;
+  throw chosen === undefined
+    ? invalidField('body.headers.authorization', 'cannot be set: signatures has jwt')
+    : invalidField('body.signatures', 'cannot have jwt: headers sets Authorization');
 }
 
 /** Masks the values of headers whose names suggest a credential. */
