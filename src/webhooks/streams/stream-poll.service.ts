@@ -120,14 +120,14 @@ export function createStreamPollService({
       const found = await read(context.tenant.id, id, { most, mayWait });
       const shown = found.slice(0, most);
       const tokens = await Promise.all(
-        shown.map(({ id: deliveryId, body }) =>
+        shown.map(({ id: deliveryId, body, readAt }) =>
           securityEvents.compose({
             tenantId: context.tenant.id,
             streamId: id,
             audience: stream.audience,
             deliveryId,
             body,
-            at: Date.now(),
+            at: readAt.getTime(),
           }),
         ),
       );

@@ -2,18 +2,19 @@
 // outbox row of a polled stream is never claimed, because its endpoint is inactive; it goes with its delivery.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** A delivery that a receiver has not acknowledged, with the bytes of its event. */
-export type WaitingDelivery = { readonly id: string; readonly body: Buffer };
+/** A delivery that a receiver has not acknowledged, with the bytes of its event, at the database's time. */
+export type WaitingDelivery = { readonly id: string; readonly body: Buffer; readonly readAt: Date };
 
 /** A delivery that a receiver has refused. */
 export type RefusedDelivery = { readonly id: string; readonly eventId: string; readonly eventType: string };
 
 const WAITING = `
-SELECT d.id, e.body FROM (
+SELECT d.id, e.body, now()::timestamptz(3) AS "readAt" FROM (
   SELECT id, event_row FROM deliveries WHERE subscription_id = $1 AND status IN ('pending', 'retrying') ORDER BY id LIMIT $2
 ) AS d JOIN events e ON e.id = d.event_row ORDER BY d.id`;
 
-// Deliveries are locked in id order, as in all statements that lock several.
+// Deliveries are locked in id order, as in all statements that lock several. A delivery that was pushed before its stream
+// was polled may have a workflow, which the signal makes read the row.
 const END = `
 WITH locked AS (
   SELECT id FROM deliveries WHERE subscription_id = $1 AND id = ANY($2::uuid[]) AND status IN ('pending', 'retrying')
@@ -22,9 +23,14 @@ WITH locked AS (
   UPDATE deliveries d SET status = $3, completed_at = now(), next_attempt_at = NULL, waiting_epoch = NULL, needs_workflow = false,
     last_error = w.error
   FROM locked l JOIN unnest($2::uuid[], $4::text[]) AS w (id, error) ON w.id = l.id WHERE d.id = l.id
-  RETURNING d.id, d.event_id AS "eventId", d.event_type AS "eventType", d.test
+  RETURNING d.id, d.event_id AS "eventId", d.event_type AS "eventType", d.test, d.tenant_id, d.generation, d.started_generation
 ), handed_over AS (
-  DELETE FROM outbox o USING ended e WHERE o.delivery_id = e.id
+  DELETE FROM outbox WHERE id IN (
+    SELECT o.id FROM outbox o JOIN ended e ON e.id = o.delivery_id
+    WHERE o.claimed_by IS NULL AND o.kind <> 'command' FOR UPDATE OF o SKIP LOCKED)
+), told AS (
+  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, command)
+  SELECT gen_random_uuid(), tenant_id, $1, id, generation, 'command', 'cancel' FROM ended WHERE started_generation = generation
 )
 SELECT id, "eventId", "eventType" FROM ended WHERE NOT test`;
 

@@ -82,6 +82,7 @@ export function createStreamRoutes({
       idempotent: true,
       request: { body: createStreamBody },
       responses: { 201: { description: 'The stream', schema: streamSchema } },
+      errors: ['conflict'],
       handler: async ({ context, body }) => created(await streams.create(context, body)),
     },
     {

@@ -38,6 +38,9 @@ type Verb = 'created' | 'updated' | 'activated' | 'deactivated' | 'deleted';
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
+/** Of one client. Each event is a delivery to each. */
+const MOST_STREAMS = 100;
+
 /** The header of deliveries, shown masked. */
 const MASKED = '***';
 
@@ -150,7 +153,7 @@ export function createStreamService({
   return {
     /**
      * Creates a stream for the calling client, whose id is its audience. Emits `webhook.endpoint.created`.
-     * @throws ServiceError `invalid_request` for a URL that a receiver may not have
+     * @throws ServiceError `invalid_request` for a URL that a receiver may not have, `conflict` for one stream too many
      */
     create: (context: RequestContext, input: StreamInput): Promise<StreamConfiguration> => {
       const { headers, ...place } = readDelivery(input.delivery, admittedNetworks);
@@ -158,6 +161,8 @@ export function createStreamService({
       return database.transaction(context, async (unit) => {
         const id = newId();
         const name = nameOf(context, id);
+        if ((await store.list(unit, name)).length >= MOST_STREAMS)
+          throw new ServiceError('conflict', { detail: `A client has at most ${MOST_STREAMS} streams.` });
         await eventKeys.ensureKey(unit, context);
         await store.insert(unit, {
           ...name,

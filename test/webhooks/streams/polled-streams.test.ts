@@ -1,5 +1,6 @@
 // Streams that their receiver polls: what it gets until it acknowledges or refuses it (RFC 8936).
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../../workflows/delivery-engine.ts';
 import { POLL, type StreamRooms, startStreamRooms } from './stream-rooms.ts';
 
 let rooms: StreamRooms;
@@ -71,6 +72,28 @@ describe('a polled stream', () => {
     const jtis = Object.keys((await poll(one)).sets);
     await poll(other, { ack: jtis, setErrs: Object.fromEntries(jtis.map((jti) => [jti, { err: 'x' }])) });
     expect(Object.keys((await poll(one)).sets)).toEqual(jtis);
+  });
+
+  it('tells the workflow of a delivery that was pushed before', async () => {
+    const { makeAgent, suspend, owner, database, pushTo, create } = rooms;
+    rooms.receiver.answer('/was-pushed', () => ({ status: 500 }));
+    const id = (await create({ delivery: pushTo('/was-pushed') })).body.stream_id;
+    await suspend(await makeAgent());
+    await eventually(async () => {
+      const { rows } = await database.query<{ attempts: number }>(
+        'UPDATE deliveries SET started_generation = generation WHERE subscription_id = $1 AND attempt_count > 0 RETURNING 1',
+        [id],
+      );
+      return rows.length > 0;
+    }, 'the failed push');
+    await owner.send('PATCH', '/api/v1/ssf/streams', { stream_id: id, delivery: { method: POLL } });
+    const { sets } = await poll(id);
+    await poll(id, { ack: Object.keys(sets), maxEvents: 0 });
+    const { rows } = await database.query<{ kind: string; command: string }>(
+      'SELECT kind, command FROM outbox WHERE delivery_id = ANY ($1::uuid[])',
+      [Object.keys(sets)],
+    );
+    expect(rows).toContainEqual({ kind: 'command', command: 'cancel' });
   });
 
   it('is refused where it is pushed', async () => {
