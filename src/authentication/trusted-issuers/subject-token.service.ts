@@ -1,13 +1,11 @@
 // Verifies users' tokens from the issuers that a tenant trusts.
 import type { KeyObject } from 'node:crypto';
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
-import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { Tenant } from '../../platform/context.ts';
-import { importJwk } from '../../platform/crypto/jws.node.ts';
 import type { Models } from '../../platform/database/model.ts';
 import { isIssuer } from '../delegations/subject.ts';
-import { SUBJECT_TOKEN_ALGORITHMS, selectKey, type TrustedJwk } from './jwk-set.ts';
-import type { KeySetCache } from './key-set.service.ts';
+import type { IssuerKeyFinder, KeyWanted } from './issuer-key-finder.service.ts';
+import { SUBJECT_TOKEN_ALGORITHMS } from './jwk-set.ts';
 import {
   CLOCK_AHEAD,
   invalidSubjectToken,
@@ -22,46 +20,19 @@ export type { VerifiedSubject } from './subject-token.ts';
 /** Greatest length of a token in characters. Tokens of other issuers may be longer than tokens of this service. */
 const LONGEST_TOKEN = 16_384;
 
-const KEYS_KEPT = 2_000;
-
-/** The part of a token's header that selects its key. */
-export type KeyWanted = { readonly kid?: string | undefined; readonly alg: string };
-
 /**
  * Verifies users' tokens from trusted issuers (RFC 8693 §2.1, RFC 8725).
- * @param keySets caches the keys of issuers that publish them at an address
  * @param now milliseconds since 1970
  */
 export function createSubjectTokenService({
   database,
-  keySets,
+  trustedKeys,
   now = Date.now,
 }: {
   database: Models;
-  keySets: KeySetCache;
+  trustedKeys: IssuerKeyFinder;
   now?: (() => number) | undefined;
 }) {
-  // The cache key contains all members of the JWK, so a changed JWK is imported again.
-  const imported = createBoundedCache<KeyObject>({ limit: KEYS_KEPT });
-
-  async function findKey({ id, jwksUri, jwks }: TrustedIssuer, wanted: KeyWanted): Promise<KeyObject> {
-    const found =
-      jwksUri === null
-        ? selectKey(jwks?.keys ?? [], wanted)
-        : await keySets.find({ id, uri: jwksUri }, wanted);
-    if (found === 'unknown') throw invalidSubjectToken('is signed with a key that its issuer does not have');
-    if (found === 'ambiguous') throw invalidSubjectToken('names no kid, and several keys of its issuer fit');
-    return importKey(found);
-  }
-
-  function importKey(key: TrustedJwk): KeyObject {
-    try {
-      return imported.get(JSON.stringify(key), () => importJwk(key));
-    } catch (error) {
-      throw invalidSubjectToken('is signed with a key that is not valid', error);
-    }
-  }
-
   async function findIssuer(tenant: Pick<Tenant, 'id'>, issuer: unknown): Promise<TrustedIssuer> {
     const known =
       typeof issuer === 'string' && isIssuer(issuer)
@@ -78,7 +49,7 @@ export function createSubjectTokenService({
      * `temporarily_unavailable` when its keys cannot be fetched
      */
     keyFor: async (tenant: Pick<Tenant, 'id'>, issuer: string, wanted: KeyWanted): Promise<KeyObject> =>
-      findKey(await findIssuer(tenant, issuer), wanted),
+      trustedKeys.find(await findIssuer(tenant, issuer), wanted, invalidSubjectToken),
 
     /**
      * Verifies a user's token. It must have an asymmetric signature by a key of a trusted issuer and an audience that
@@ -91,7 +62,7 @@ export function createSubjectTokenService({
       try {
         const { payload, protectedHeader } = await jwtVerify(
           token,
-          ({ kid, alg }) => findKey(trusted, { kid, alg }),
+          ({ kid, alg }) => trustedKeys.find(trusted, { kid, alg }, invalidSubjectToken),
           {
             algorithms: [...SUBJECT_TOKEN_ALGORITHMS],
             issuer: trusted.issuer,

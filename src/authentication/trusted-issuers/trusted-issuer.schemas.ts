@@ -14,7 +14,7 @@ const issuer = z.string().min(1).max(LONGEST.issuer).meta({
   pattern: '^https://[^?#]+$',
   description: 'The `iss` of its tokens, exactly: an https URL without query and fragment.',
 });
-const jwksUri = z.string().min(1).max(MAX_URL_LENGTH).meta({
+export const jwksUri = z.string().min(1).max(MAX_URL_LENGTH).meta({
   format: 'uri',
   pattern: '^https?://[^#]+$',
   description: 'Where its JWK set is fetched, over HTTPS. Instead of jwks.',
@@ -35,15 +35,13 @@ const jwk = z
     return z.NEVER;
   })
   .meta(describeJwk('IssuerJwk', ['P-256', 'P-384', 'P-521', 'Ed25519', 'RSA']));
+export const trustedKeys = z.array(jwk).min(1).max(MOST_KEYS.inline);
 const jwks = z
-  .strictObject({ keys: z.array(jwk).min(1).max(MOST_KEYS.inline) })
-  .refine(({ keys }) => {
-    const names = keys.flatMap(({ kid }) => kid ?? []);
-    return new Set(names).size === names.length;
-  }, 'must not use a kid twice')
+  .strictObject({ keys: trustedKeys })
+  .refine(hasOwnKids, 'must not use a kid twice')
   .meta({ description: 'Its public keys (RFC 7517). Instead of jwks_uri.' });
 
-const jwkAnswer = z.object({
+export const jwkAnswer = z.object({
   kty: z.string(),
   crv: z.string().optional(),
   x: z.string().optional(),
@@ -96,4 +94,10 @@ export const updateTrustedIssuerBody = createTrustedIssuerBody.partial().meta({ 
 /** Converts a trusted issuer to its JSON answer. */
 export function presentTrustedIssuer(trusted: TrustedIssuer) {
   return present(trustedIssuerSchema, trusted);
+}
+
+/** Returns whether no two keys have the same `kid`. */
+export function hasOwnKids({ keys }: { readonly keys: readonly TrustedJwk[] }): boolean {
+  const names = keys.flatMap(({ kid }) => kid ?? []);
+  return new Set(names).size === names.length;
 }

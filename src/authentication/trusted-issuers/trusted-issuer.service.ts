@@ -2,22 +2,16 @@
 // the service may send requests.
 import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
-import { importJwk } from '../../platform/crypto/jws.node.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { Network } from '../../platform/egress/address-rules.ts';
-import { checkReceiverUrl } from '../../platform/egress/url-rules.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { isIssuer } from '../delegations/subject.ts';
+import { checkKeySource } from './key-source.node.ts';
 import * as store from './trusted-issuer.store.ts';
-import {
-  chooseKeySource,
-  type InlineJwks,
-  type KeySourceInput,
-  type TrustedIssuer,
-} from './trusted-issuer.ts';
+import { chooseKeySource, type KeySourceInput, type TrustedIssuer } from './trusted-issuer.ts';
 
 export type { TrustedIssuer } from './trusted-issuer.ts';
 
@@ -45,14 +39,6 @@ export function createTrustedIssuerService({
   records: Pick<RecordService, 'write'>;
   admittedNetworks: readonly Network[];
 }) {
-  function checkSource({ jwksUri, jwks }: KeySourceInput): void {
-    if (typeof jwksUri === 'string') {
-      const verdict = checkReceiverUrl(jwksUri, admittedNetworks);
-      if (!verdict.ok) throw invalidField('body.jwks_uri', verdict.message);
-    }
-    if (jwks !== undefined && jwks !== null) checkPoints(jwks);
-  }
-
   const record = (
     transaction: Transaction,
     context: RequestContext,
@@ -85,7 +71,7 @@ export function createTrustedIssuerService({
           throw invalidField('body.issuer', 'must be an https URL without credentials, query and fragment');
         if (issuer === tenant.issuerUrl) throw invalidField('body.issuer', "is this tenant's own issuer");
         const source = chooseKeySource(input);
-        checkSource(source);
+        checkKeySource(source, admittedNetworks);
         const row = { id: newId(), tenantId: tenant.id, issuer, ...source, audiences };
         const created = await store.insert(transaction, row);
         await record(transaction, context, 'created', created);
@@ -117,7 +103,7 @@ export function createTrustedIssuerService({
         if (patch.issuer !== undefined && patch.issuer !== found.issuer)
           throw invalidField('body.issuer', 'cannot be changed; trust the other issuer beside this one');
         const source = chooseKeySource(patch, found);
-        checkSource(source);
+        checkKeySource(source, admittedNetworks);
         const updated = await store.update(transaction, id, {
           ...source,
           audiences: patch.audiences ?? found.audiences,
@@ -137,17 +123,6 @@ export function createTrustedIssuerService({
 }
 
 export type TrustedIssuerService = ReturnType<typeof createTrustedIssuerService>;
-
-/** Checks with OpenSSL that the point of each key is on its curve. */
-function checkPoints({ keys }: InlineJwks): void {
-  for (const [index, key] of keys.entries()) {
-    try {
-      importJwk(key);
-    } catch {
-      throw invalidField(`body.jwks.keys.${index}`, 'is not a valid public key');
-    }
-  }
-}
 
 function orNotFound(issuer: TrustedIssuer | undefined): TrustedIssuer {
   if (issuer === undefined)

@@ -1,6 +1,7 @@
 // Wires trusted issuers and the verification of their tokens.
 import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
 import type { Needs, Platform } from '../../platform/platform.ts';
+import { createIssuerKeyFinder } from './issuer-key-finder.service.ts';
 import { createJwksFetcher } from './jwks.client.ts';
 import { createKeySetCache } from './key-set.service.ts';
 import { createSubjectTokenService } from './subject-token.service.ts';
@@ -24,12 +25,16 @@ export function wireTrustedIssuers(
     log,
     now: clock.now,
   });
+  const trustedKeys = createIssuerKeyFinder({ keySets });
   const { admittedNetworks } = agent;
   const trustedIssuers = createTrustedIssuerService({ ...rooms, database, admittedNetworks });
   return {
     trustedIssuers,
     /** Verifies users' tokens of trusted issuers. */
-    subjects: createSubjectTokenService({ database, keySets, now: clock.now }),
+    subjects: createSubjectTokenService({ database, trustedKeys, now: clock.now }),
+    /** Finds keys of other issuers. */
+    trustedKeys,
+    admittedNetworks,
     routes: createTrustedIssuerRoutes({ trustedIssuers }),
     close: () => agent.close(),
   };

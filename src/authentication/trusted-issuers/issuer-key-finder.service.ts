@@ -1,0 +1,47 @@
+// Finds the key of another issuer that verifies a token of it, given inline or fetched.
+import type { KeyObject } from 'node:crypto';
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
+import { importJwk } from '../../platform/crypto/jws.node.ts';
+import type { ServiceError } from '../../platform/errors/service-error.ts';
+import { selectKey } from './jwk-set.ts';
+import type { KeySetCache } from './key-set.service.ts';
+import type { TrustedIssuer } from './trusted-issuer.ts';
+
+const KEYS_KEPT = 2_000;
+
+/** The part of a token's header that selects its key. */
+export type KeyWanted = { readonly kid?: string | undefined; readonly alg: string };
+
+/** Creates the error for a token. @param fault continues a sentence that begins with the token */
+export type Refuse = (fault: string, cause?: unknown) => ServiceError;
+
+/** @param keySets caches the keys of issuers that publish them at an address */
+export function createIssuerKeyFinder({ keySets }: { keySets: KeySetCache }) {
+  // The cache key contains all members of the JWK, so a changed JWK is imported again.
+  const imported = createBoundedCache<KeyObject>({ limit: KEYS_KEPT });
+  return {
+    /**
+     * @throws the error of `refuse` when the issuer has no such key, or several; ServiceError `temporarily_unavailable`
+     * when its keys cannot be fetched
+     */
+    find: async (
+      { id, jwksUri, jwks }: Pick<TrustedIssuer, 'id' | 'jwksUri' | 'jwks'>,
+      wanted: KeyWanted,
+      refuse: Refuse,
+    ): Promise<KeyObject> => {
+      const found =
+        jwksUri === null
+          ? selectKey(jwks?.keys ?? [], wanted)
+          : await keySets.find({ id, uri: jwksUri }, wanted);
+      if (found === 'unknown') throw refuse('is signed with a key that its issuer does not have');
+      if (found === 'ambiguous') throw refuse('names no kid, and several keys of its issuer fit');
+      try {
+        return imported.get(JSON.stringify(found), () => importJwk(found));
+      } catch (error) {
+        throw refuse('is signed with a key that is not valid', error);
+      }
+    },
+  };
+}
+
+export type IssuerKeyFinder = ReturnType<typeof createIssuerKeyFinder>;
