@@ -5,6 +5,9 @@ import type { Transaction } from './database/transaction.ts';
 
 export type SigningAlgorithm = 'ES256' | 'EdDSA';
 
+/** `fapi2`: all tokens are bound to keys, and clients authenticate with `private_key_jwt` (FAPI 2.0). */
+export type SecurityProfile = 'fapi2';
+
 /** A tenant with its canonical addresses; `audience` defaults to `baseUrl`. */
 export type Tenant = {
   readonly id: string;
@@ -12,6 +15,8 @@ export type Tenant = {
   readonly name: string;
   readonly audience: string;
   readonly signingAlgorithm: SigningAlgorithm;
+  /** Absent: no profile. */
+  readonly securityProfile?: SecurityProfile | undefined;
   /** `{base_url}` of the specification, without a slash at its end. */
   readonly baseUrl: string;
   /** `{issuer_url}` of the specification, without a slash at its end. */

@@ -1,7 +1,7 @@
 // The challenge and verify routes. They need no access token, and their answers must not be cached.
 
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
-import { invalidField } from '../../platform/errors/service-error.ts';
+import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { ok } from '../../platform/http/answers.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import type { DpopService } from '../dpop/dpop.service.ts';
@@ -39,7 +39,7 @@ export function createChallengeRoutes({
   dpop,
 }: {
   challenges: ChallengeService;
-  dpop: Pick<DpopService, 'verifyProof'>;
+  dpop: Pick<DpopService, 'verifyProof' | 'nonce'>;
 }): Route[] {
   return defineRoutes(COMMON, [
     {
@@ -117,11 +117,17 @@ export function createChallengeRoutes({
         const use = { proofs, method: 'POST', path: VERIFY_PATH, requireNonce: true };
         const proof = proofs.length === 0 ? undefined : await dpop.verifyProof(context, use);
         const url = context.tenant.baseUrl + VERIFY_PATH;
-        const granted = await challenges.verify(context, {
-          challengeId: body.challenge_id,
-          ...readSignature(body, { method: 'POST', url, content: bodyText, headerValues }),
-          jkt: proof?.jkt,
-        });
+        const granted = await challenges
+          .verify(context, {
+            challengeId: body.challenge_id,
+            ...readSignature(body, { method: 'POST', url, content: bodyText, headerValues }),
+            jkt: proof?.jkt,
+          })
+          .catch((error: unknown) => {
+            // An agent that has to use a proof gets the nonce for it (RFC 9449 §8.2).
+            if (!(error instanceof ServiceError) || error.code !== 'invalid_dpop_proof') throw error;
+            throw error.withHeaders({ 'dpop-nonce': dpop.nonce(context.tenant) });
+          });
         const nonce = proof === undefined ? {} : { 'dpop-nonce': proof.nonce };
         return ok(
           {

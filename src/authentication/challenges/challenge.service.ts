@@ -117,9 +117,9 @@ export function createChallengeService({
   });
 
   /** Makes all checks of a verification except that of the signature. */
-  function judgeInput(found: Found, { algorithm, message }: VerifyInput, { tenant }: RequestContext) {
+  function judgeInput(found: Found, { algorithm, message, jkt }: VerifyInput, { tenant }: RequestContext) {
     const { challenge } = found;
-    const judgement = judgeAttempt({ ...found, algorithm: algorithm ?? challenge.algorithm, tenant });
+    const judgement = judgeAttempt({ ...found, algorithm: algorithm ?? challenge.algorithm, jkt, tenant });
     if ('refusal' in judgement || message === undefined) return judgement;
     const { key } = judgement.holder;
     const refusal = judgeSignedRequest(message, { challenge, key, now: now() });
@@ -279,7 +279,7 @@ export function createChallengeService({
      * the first loads the challenge, the second consumes it and writes the records. A challenge that this process has
      * issued needs no load.
      * @throws ServiceError `invalid_grant`, `challenge_used`, `challenge_expired`, `key_not_found`, `key_revoked`,
-     * `policy_denied`, `invalid_scope`, `invalid_target`, `invalid_signature`, `rate_limited`
+     * `policy_denied`, `invalid_scope`, `invalid_target`, `invalid_dpop_proof`, `invalid_signature`, `rate_limited`
      */
     verify: async (context: RequestContext, input: VerifyInput): Promise<AgentTokens> => {
       const recalled = recall(context, input);

@@ -41,7 +41,7 @@ const HOLDER = `
   coalesce(k.last_used_at > now() - interval '1 minute', false) AS "key.isUseNoted", k.verified_at IS NOT NULL AS "key.isVerified",
   a.id AS "agent.id", a.name AS "agent.name", a.capabilities AS "agent.capabilities", a.status AS "agent.status",
   a.deleted_at IS NOT NULL AS "agent.isDeleted", a.audience AS "agent.audience", a.audiences AS "agent.audiences",
-  a.scopes AS "agent.scopes", now() AS now`;
+  a.scopes AS "agent.scopes", a.dpop_bound_access_tokens AS "agent.dpopBoundAccessTokens", now() AS now`;
 
 const BY_FINGERPRINT = `
 SELECT ${HOLDER}, k.tenant_id AS "tenantId", ${HOLDER_VERSION} AS version, ${isHeard('k.tenant_id', '$3')} AS "isHeard"

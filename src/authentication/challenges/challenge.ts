@@ -3,10 +3,12 @@
 
 import { AGENT_CLIENT_ID, chooseAudience } from '../../identity/agents/agent.ts';
 import { type KeyState, mayAuthenticate } from '../../identity/keys/key.ts';
+import type { Tenant } from '../../platform/context.ts';
 import type { KeyAlgorithm } from '../../platform/crypto/algorithm.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { hashScopes, parseScope } from '../../platform/scope-hash.ts';
 import { AGENT_SCOPES, isAgentScope, isWithin } from '../../platform/scopes.ts';
+import { findNeedOfProof } from '../dpop/required-proof.ts';
 import { buildChallengePayload } from './payload.ts';
 
 /**
@@ -50,6 +52,7 @@ export type Holder = {
     readonly audience: string | null;
     readonly audiences: readonly string[];
     readonly scopes: readonly string[];
+    readonly dpopBoundAccessTokens: boolean;
   };
 };
 
@@ -70,14 +73,16 @@ type Check<Subject> = {
 };
 
 /** The tenant of the request. An agent without an audience uses the tenant's `audience`. */
-type Asked = { readonly tenant: { readonly audience: string; readonly resumedAt?: Date | undefined } };
+type Asked = { readonly tenant: Pick<Tenant, 'audience' | 'resumedAt' | 'securityProfile'> };
 
-/** `now` is the database's time of the read. `algorithm` comes from the request. */
+/** `now` is the database's time of the read. `algorithm` and `jkt` come from the request. */
 export type Attempt = Asked & {
   readonly now: Date;
   readonly challenge: Challenge;
   readonly holder: Holder | null;
   readonly algorithm: string;
+  /** Thumbprint of the key that the request has proved. */
+  readonly jkt?: string | undefined;
 };
 
 const UNKNOWN_KEY: Refusal = {
@@ -178,7 +183,7 @@ export function judgeRequest(
 
 /**
  * Makes all checks of a verification except that of the signature: used, expired, algorithm, key, agent, scope,
- * resource. The agent must still have the scope and the resource of the challenge.
+ * resource, proof of a key. The agent must still have the scope and the resource of the challenge.
  * @returns the key, its agent and the audience of the token; or the first refusal
  */
 export function judgeAttempt(
@@ -192,9 +197,11 @@ export function judgeAttempt(
   const later = findFailure(HOLDER_CHECKS, { holder, now }) ?? findFailure(SCOPE_CHECKS, { holder, scopes });
   if (later !== undefined) return { refusal: later };
   const audience = chooseAudience(holder.agent, tenant, challenge.resource);
-  return audience === undefined
-    ? { refusal: noTarget(holder, tenant, challenge.resource) }
-    : { holder, audience };
+  if (audience === undefined) return { refusal: noTarget(holder, tenant, challenge.resource) };
+  const need = attempt.jkt === undefined ? findNeedOfProof(tenant, holder.agent) : undefined;
+  return need === undefined
+    ? { holder, audience }
+    : { refusal: { code: 'invalid_dpop_proof', detail: need } };
 }
 
 /** Returns the exact bytes that the key must sign. */

@@ -26,6 +26,7 @@ type CandidateRow = DelegationCandidate['delegation'] &
     agentScopes: string[];
     agentAudience: string | null;
     agentAudiences: string[];
+    agentIsBound: boolean;
   };
 
 const COLUMNS = selectList(DELEGATION, [
@@ -63,7 +64,7 @@ SELECT locked.*, CASE WHEN "revokedAt" IS NOT NULL THEN 'revoked'
 FROM (
 SELECT delegation.id, delegation.scopes, delegation.audience, delegation.expires_at AS "expiresAt", delegation.revoked_at AS "revokedAt",
        agent.name AS "agentName", agent.capabilities AS "agentCapabilities", agent.scopes AS "agentScopes",
-       agent.audience AS "agentAudience", agent.audiences AS "agentAudiences",
+       agent.audience AS "agentAudience", agent.audiences AS "agentAudiences", agent.dpop_bound_access_tokens AS "agentIsBound",
        CASE WHEN agent.deleted_at IS NULL THEN agent.status ELSE 'deleted' END AS "agentStatus",
        NOT EXISTS (SELECT 1 FROM unnest($7::uuid[]) AS link (id) WHERE NOT EXISTS (
          SELECT 1 FROM agents WHERE agents.id = link.id AND agents.tenant_id = $1
@@ -177,6 +178,7 @@ function toCandidate(row: CandidateRow, agentId: string): DelegationCandidate {
       scopes: row.agentScopes,
       audience: row.agentAudience,
       audiences: row.agentAudiences,
+      dpopBoundAccessTokens: row.agentIsBound,
     },
     agentStatus,
     linksActive,

@@ -22,6 +22,7 @@ export type DelegateAgent = {
   readonly scopes: readonly string[];
   readonly audience: string | null;
   readonly audiences: readonly string[];
+  readonly dpopBoundAccessTokens: boolean;
 };
 
 /** The request of an agent. Without `scopes` or `audience`, the service chooses them. */

@@ -2,7 +2,7 @@
 import {
   type CurveJwk,
   findPrivateMember,
-  measureRsa,
+  isUsableRsa,
   type RsaJwk,
   readPublicJwk,
   thumbprintOf,
@@ -22,18 +22,12 @@ export type ProofAlgorithm = (typeof PROOF_ALGORITHMS)[number];
 /** `thumbprint`: RFC 7638 with SHA-256, base64url; the `jkt` of tokens bound to the key (RFC 9449 §6.1). */
 export type ProofKey = { readonly jwk: CurveJwk | RsaJwk; readonly thumbprint: string };
 
-/** Bits of an RSA modulus. RFC 7518 §3.5 sets the minimum. The maximum limits the cost of a verification. */
-const RSA_BITS = { least: 2_048, most: 4_096 } as const;
-
-/** Greatest length of an RSA exponent in bytes, because a long exponent makes a verification slow. */
-const LONGEST_EXPONENT = 4;
-
 const WRONG_KEY: Readonly<Record<ProofAlgorithm, string>> = {
   ES256: 'For ES256 the jwk of the proof must be an EC key on P-256, with x and y of 32 bytes in base64url.',
   Ed25519: 'For Ed25519 the jwk of the proof must be an OKP key on Ed25519, with x of 32 bytes in base64url.',
   EdDSA: 'For EdDSA the jwk of the proof must be an OKP key on Ed25519, with x of 32 bytes in base64url.',
   PS256:
-    'For PS256 the jwk of the proof must be an RSA key of 2,048 to 4,096 bits with an exponent below 2^32.',
+    'For PS256 the jwk of the proof must be an RSA key of 2,048 to 4,096 bits with an odd exponent of 3 to 2^32.',
 };
 
 export function isProofAlgorithm(alg: unknown): alg is ProofAlgorithm {
@@ -52,12 +46,6 @@ export function readProofKey(alg: ProofAlgorithm, jwk: unknown): ProofKey {
   if (findPrivateMember(members) !== undefined)
     throw invalidProof('The jwk of the proof has private members; it must hold the public key only.');
   const read = readPublicJwk(JWS_ALGORITHMS[alg], members);
-  if (read === null || (read.kty === 'RSA' && !isCheap(read))) throw invalidProof(WRONG_KEY[alg]);
+  if (read === null || (read.kty === 'RSA' && !isUsableRsa(read))) throw invalidProof(WRONG_KEY[alg]);
   return { jwk: read, thumbprint: thumbprintOf(read) };
-}
-
-function isCheap(jwk: RsaJwk): boolean {
-  const size = measureRsa(jwk);
-  if (size === null || size.exponent.length > LONGEST_EXPONENT) return false;
-  return size.bits >= RSA_BITS.least && size.bits <= RSA_BITS.most;
 }

@@ -1,9 +1,10 @@
 // The metadata document of an issuer. It lists only features that the service has.
 
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
+import type { Tenant } from '../../platform/context.ts';
 import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
 import { PROOF_ALGORITHMS } from '../dpop/proof-key.ts';
-import { ASSERTION_ALGORITHMS, CLIENT_METHODS } from '../tokens/client-method.ts';
+import { ASSERTION_ALGORITHMS, clientMethodsOf } from '../tokens/client-method.ts';
 
 /** Authorization server metadata (RFC 8414 §2). */
 export type IssuerMetadata = {
@@ -27,8 +28,10 @@ export type IssuerMetadata = {
   dpop_signing_alg_values_supported: string[];
 };
 
-/** Builds the metadata of an issuer. @param issuerUrl the tenant's issuer URL, without a slash at the end */
-export function describeIssuer(issuerUrl: string): IssuerMetadata {
+/** Builds the metadata of a tenant's issuer. */
+export function describeIssuer(tenant: Pick<Tenant, 'issuerUrl' | 'securityProfile'>): IssuerMetadata {
+  const { issuerUrl } = tenant;
+  const methods = clientMethodsOf(tenant);
   return {
     issuer: issuerUrl,
     token_endpoint: `${issuerUrl}/oauth/token`,
@@ -42,13 +45,13 @@ export function describeIssuer(issuerUrl: string): IssuerMetadata {
     response_types_supported: [],
     grant_types_supported: ['client_credentials', 'refresh_token', TOKEN_EXCHANGE_GRANT],
     // `none`, because an agent uses its refresh token without client authentication.
-    token_endpoint_auth_methods_supported: [...CLIENT_METHODS, 'none'],
+    token_endpoint_auth_methods_supported: [...methods, 'none'],
     token_endpoint_auth_signing_alg_values_supported: [...ASSERTION_ALGORITHMS],
     introspection_endpoint: `${issuerUrl}/oauth/introspect`,
-    introspection_endpoint_auth_methods_supported: [...CLIENT_METHODS],
+    introspection_endpoint_auth_methods_supported: [...methods],
     introspection_endpoint_auth_signing_alg_values_supported: [...ASSERTION_ALGORITHMS],
     revocation_endpoint: `${issuerUrl}/oauth/revoke`,
-    revocation_endpoint_auth_methods_supported: [...CLIENT_METHODS],
+    revocation_endpoint_auth_methods_supported: [...methods],
     revocation_endpoint_auth_signing_alg_values_supported: [...ASSERTION_ALGORITHMS],
     userinfo_endpoint: `${issuerUrl}/userinfo`,
     dpop_signing_alg_values_supported: [...PROOF_ALGORITHMS],

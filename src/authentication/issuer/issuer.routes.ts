@@ -41,7 +41,7 @@ export function createIssuerRoutes({
       304: NOT_MODIFIED,
     },
     handler: ({ context }: { context: RequestContext }) =>
-      publicDocument(describeIssuer(context.tenant.issuerUrl), {
+      publicDocument(describeIssuer(context.tenant), {
         contentType: 'application/json',
         maxAge: MAX_AGE,
       }),

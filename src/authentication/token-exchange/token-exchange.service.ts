@@ -14,6 +14,7 @@ import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { parseScope } from '../../platform/scopes.ts';
 import type { Delegation, DelegationService, UsableDelegation } from '../delegations/delegation.service.ts';
+import { checkProofGiven } from '../dpop/required-proof.ts';
 import { type AccessTokenGrant, scopesOf } from '../tokens/access-token.ts';
 import type {
   AuthenticatedClient,
@@ -185,6 +186,7 @@ export function createTokenExchangeService({
         audience: request.target,
         links: ownLinks(subject.act),
       });
+      checkProofGiven(asked.key, context.tenant, asked.client, usable.agent);
       const grant = decide(context, asked, usable);
       const { claims, ...issued } = issue(grant);
       if (issued.accessToken.length > LONGEST_TOKEN)

@@ -116,11 +116,17 @@ export function readAccessTokenClaims(payload: unknown): AccessTokenClaims | und
 /**
  * Checks that verified claims belong to a token of this tenant that has not expired. `exp` has no leeway.
  * @param now milliseconds since 1970
- * @throws ServiceError `invalid_token` for another issuer, another tenant or another kind of subject; `token_expired`
+ * @throws ServiceError `invalid_token` for another issuer, another tenant or another kind of subject, and under a security
+ * profile for a token that is bound to no key; `token_expired`
  */
 export function checkIssued(claims: AccessTokenClaims, tenant: Tenant, now: number): void {
   if (claims.iss !== tenant.issuerUrl || claims.tenant_id !== tenant.id || claims.subject_type !== 'agent') {
     throw new ServiceError('invalid_token', { detail: 'The access token is not one of this tenant.' });
+  }
+  if (tenant.securityProfile !== undefined && claims.cnf === undefined) {
+    throw new ServiceError('invalid_token', {
+      detail: `The access token is bound to no key, and the tenant's security profile is ${tenant.securityProfile}.`,
+    });
   }
   if (claims.exp * 1000 <= now) {
     throw new ServiceError('token_expired', { detail: 'The access token has expired.' });

@@ -1,5 +1,5 @@
 // Verifies client assertions (RFC 7523). Each assertion is accepted once, even when several processes receive it.
-import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import type { Client } from '../../identity/applications/application.service.ts';
 import type { ApplicationJwk } from '../../identity/applications/application-jwks.ts';
 import type { RequestContext } from '../../platform/context.ts';
@@ -18,6 +18,8 @@ const PURGE_BATCH = 1_000;
 const NOBODYS_KEYS: Readonly<Record<ClientAssertion['algorithm'], ApplicationJwk>> = {
   ES256: makeKey('ES256', generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey),
   EdDSA: makeKey('EdDSA', generateKeyPairSync('ed25519').publicKey),
+  // A random modulus costs a verification as much as one of two primes, which take long to find.
+  PS256: { kty: 'RSA', n: makeModulus(), e: 'AQAB', alg: 'PS256' },
 };
 
 /** Verifies signed assertions of applications. @param now milliseconds since 1970 */
@@ -90,7 +92,14 @@ export function createClientAssertionService({
 
 export type ClientAssertionService = ReturnType<typeof createClientAssertionService>;
 
-function makeKey(alg: ApplicationJwk['alg'], key: KeyObject): ApplicationJwk {
+function makeModulus(): string {
+  const bytes = randomBytes(256);
+  bytes[0] = 0xff;
+  bytes[255] = 0xff;
+  return bytes.toString('base64url');
+}
+
+function makeKey(alg: 'ES256' | 'EdDSA', key: KeyObject): ApplicationJwk {
   const { x = '', y } = key.export({ format: 'jwk' });
   if (alg === 'EdDSA') return { kty: 'OKP', crv: 'Ed25519', x, alg };
   return { kty: 'EC', crv: 'P-256', x, y: y ?? '', alg };

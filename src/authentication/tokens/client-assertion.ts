@@ -12,7 +12,13 @@ const CLOCK_SKEW = 10;
 /** Greatest length of a `jti` in characters. */
 const LONGEST_JTI = 256;
 
-export type AssertionAlgorithm = 'ES256' | 'EdDSA';
+export type AssertionAlgorithm = 'ES256' | 'EdDSA' | 'PS256';
+
+/**
+ * Explicit types of a client assertion (draft-ietf-oauth-rfc7523bis §4), in lower case. A text that says it is something
+ * else, such as an access token or a proof, is refused (RFC 8725 §3.11).
+ */
+const TYPES: readonly unknown[] = [undefined, 'jwt', 'client-authentication+jwt'];
 
 /** A well-formed client assertion. Times are Unix seconds. */
 export type ClientAssertion = {
@@ -34,10 +40,12 @@ export type ClientAssertion = {
 export function parseAssertion(text: string): ClientAssertion {
   const jws = parseCompactJws(text);
   if (jws === null) throw refused('is not a JWT in compact form');
-  const { alg, kid, crit } = jws.header;
+  const { alg, kid, crit, typ } = jws.header;
   const { iss, sub, aud, exp, nbf, iat, jti } = jws.payload;
   if (!ASSERTION_ALGORITHMS.some((known) => known === alg))
     throw refused(`must be signed with one of ${ASSERTION_ALGORITHMS.join(', ')}`);
+  const type = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : typ;
+  if (!TYPES.includes(type)) throw refused('must have the typ client-authentication+jwt');
   if (crit !== undefined) throw refused('has critical header parameters; none is known');
   if (kid !== undefined && typeof kid !== 'string') throw refused('has a kid that is not a text');
   if (typeof iss !== 'string' || iss !== sub) throw refused('must have the client_id as iss and as sub');
@@ -45,7 +53,7 @@ export function parseAssertion(text: string): ClientAssertion {
   if (typeof jti !== 'string' || jti === '' || jti.length > LONGEST_JTI)
     throw refused(`needs a jti of at most ${LONGEST_JTI} characters`);
   return {
-    algorithm: alg === 'ES256' ? 'ES256' : 'EdDSA',
+    algorithm: alg === 'ES256' || alg === 'PS256' ? alg : 'EdDSA',
     kid,
     clientId: iss,
     audience: aud,
@@ -60,18 +68,21 @@ export function parseAssertion(text: string): ClientAssertion {
 
 /**
  * Checks that the assertion is for this issuer and valid now.
- * @param tenant.issuerUrl the only audience @param now milliseconds since 1970
+ * @param tenant.issuerUrl the only audience; with a security profile it must be a text, not a list (FAPI 2.0 §5.3.2.1)
+ * @param now milliseconds since 1970
  * @param tenant.resumedAt end of the tenant's latest suspension; older assertions are refused
  * @throws ServiceError `invalid_client`
  */
 export function checkAssertion(
   assertion: ClientAssertion,
-  { issuerUrl, resumedAt }: Pick<Tenant, 'issuerUrl' | 'resumedAt'>,
+  { issuerUrl, resumedAt, securityProfile }: Pick<Tenant, 'issuerUrl' | 'resumedAt' | 'securityProfile'>,
   now: number,
 ): void {
   const { audience, expiresAt, issuedAt, notBefore } = assertion;
   const time = now / 1000;
   const names = Array.isArray(audience) ? audience : [audience];
+  if (securityProfile !== undefined && typeof audience !== 'string')
+    throw refused('must have the issuer as its aud, as a text');
   if (names.length !== 1 || names[0] !== issuerUrl) throw refused('must have the issuer as its only aud');
   if (expiresAt <= time) throw refused('has expired');
   if (expiresAt > time + LONGEST_ASSERTION) throw refused(`must expire within ${LONGEST_ASSERTION} seconds`);

@@ -103,12 +103,15 @@ export function createClientAuthenticationService({
   }
 
   /** @throws ServiceError `invalid_request` (malformed header, two methods, another `client_id`), `invalid_client` */
-  function readMethod({ authorization, parameters }: Pick<GrantRequest, 'authorization' | 'parameters'>) {
+  function readMethod(
+    { tenant }: RequestContext,
+    { authorization, parameters }: Pick<GrantRequest, 'authorization' | 'parameters'>,
+  ) {
     const credentials = parseBasicCredentials(authorization);
     if (credentials === 'malformed') {
       throw invalidField('header.authorization', 'is malformed');
     }
-    const method = chooseMethod(parameters, credentials);
+    const method = chooseMethod(parameters, credentials, tenant);
     if ('credentials' in method) checkClientId(parameters.client_id, method.credentials.clientId);
     return method;
   }
@@ -124,7 +127,7 @@ export function createClientAuthenticationService({
       context: RequestContext,
       request: Pick<GrantRequest, 'authorization' | 'parameters'>,
     ): AuthenticatedClient | undefined => {
-      const method = readMethod(request);
+      const method = readMethod(context, request);
       if ('assertion' in method) return undefined;
       const { clientId, clientSecret } = method.credentials;
       return proveSecret(applications.recallClient(context.tenant.id, clientId), clientSecret);
@@ -140,7 +143,7 @@ export function createClientAuthenticationService({
       context: RequestContext,
       request: Pick<GrantRequest, 'authorization' | 'parameters'>,
     ): Promise<AuthenticatedClient> => {
-      const method = readMethod(request);
+      const method = readMethod(context, request);
       if ('credentials' in method) return authenticateBySecret(context, method.credentials);
       const client = await authenticateByAssertion(context, method.assertion);
       checkClientId(request.parameters.client_id, client.id);

@@ -2,6 +2,7 @@
 import type { RequestContext } from '../../platform/context.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { checkProofGiven } from '../dpop/required-proof.ts';
 import type { AccessTokenGrant } from './access-token.ts';
 import type { AuthenticatedClient, ClientAuthenticationService } from './client-authentication.service.ts';
 import { CLIENT_CREDENTIALS, checkTokenRequest, decideGrant } from './client-credentials.ts';
@@ -59,6 +60,7 @@ export function createClientCredentialsService({
   ): Promise<Issue> {
     const decided = decideGrant(client, request.parameters, context.tenant.baseUrl);
     const key = await request.proveKey();
+    checkProofGiven(key, context.tenant, client, client.agent);
     const grant = { ...decided, jkt: key?.jkt };
     return { grant, key, issued: await tokens.issueAccessToken(context.tenant, grant) };
   }

@@ -1,4 +1,5 @@
 // Chooses the method by which a request authenticates its client. A request with two methods is refused.
+import type { Tenant } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { ClientCredentials } from './basic-credentials.ts';
 import type { TokenParameters } from './token-answer.ts';
@@ -9,23 +10,37 @@ export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-b
 /** Methods of client authentication, as listed in the issuer's metadata. */
 export const CLIENT_METHODS = ['client_secret_basic', 'private_key_jwt'] as const;
 
-export const ASSERTION_ALGORITHMS = ['ES256', 'EdDSA', 'Ed25519'] as const;
+/** Algorithms of client assertions (FAPI 2.0 Security Profile, §5.4.1). */
+export const ASSERTION_ALGORITHMS = ['ES256', 'EdDSA', 'Ed25519', 'PS256'] as const;
+
+/** Returns the methods that a tenant accepts. Under the profile `fapi2` no secret authenticates (FAPI 2.0 §5.3.2.1). */
+export function clientMethodsOf({
+  securityProfile,
+}: Pick<Tenant, 'securityProfile'>): readonly (typeof CLIENT_METHODS)[number][] {
+  return securityProfile === 'fapi2' ? ['private_key_jwt'] : CLIENT_METHODS;
+}
 
 /**
  * Chooses the method of client authentication.
  * @param credentials credentials of the `Authorization` header
+ * @param tenant whose security profile may exclude a method
  * @throws ServiceError `invalid_request` for more than one method (RFC 6749 §2.3); `invalid_client` for no method, for
- * a secret in the body, and for an assertion that is incomplete or of another type
+ * a secret in the body, for an excluded method, and for an assertion that is incomplete or of another type
  */
 export function chooseMethod(
   parameters: TokenParameters,
   credentials: ClientCredentials | 'absent',
+  tenant: Pick<Tenant, 'securityProfile'>,
 ): { readonly credentials: ClientCredentials } | { readonly assertion: string } {
   const { client_secret, client_assertion, client_assertion_type } = parameters;
   const hasAssertion = client_assertion !== undefined || client_assertion_type !== undefined;
   const ways = [credentials !== 'absent', hasAssertion, client_secret !== undefined].filter(Boolean).length;
   if (ways > 1)
     throw new ServiceError('invalid_request', { detail: 'Use one way of authenticating the client.' });
+  if (tenant.securityProfile !== undefined && !hasAssertion && ways > 0)
+    throw refuse(
+      `The tenant's security profile is ${tenant.securityProfile}: the client must authenticate with private_key_jwt, not with a secret.`,
+    );
   if (credentials !== 'absent') return { credentials };
   if (client_secret !== undefined)
     throw refuse('The client_secret belongs into the Authorization header (HTTP Basic), not into the body.');

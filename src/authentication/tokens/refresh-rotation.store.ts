@@ -41,6 +41,7 @@ SELECT asked.n::int AS n, t.id, t.tenant_id AS "tenantId", t.family_id AS "famil
   cardinality(s.access_token_ids) - 1 AS "use.successor.repeats",
   a.id AS "agent.id", a.name AS "agent.name", a.capabilities AS "agent.capabilities", a.status AS "agent.status",
   a.deleted_at IS NOT NULL AS "agent.isDeleted", a.scopes AS "agent.scopes",
+  a.dpop_bound_access_tokens AS "agent.dpopBoundAccessTokens",
   coalesce(a.audience, tenant.audience, tenant.base_url) || a.audiences AS "agent.audiences",
   k.fingerprint AS "key.fingerprint", coalesce(k.state, 'revoked') AS "key.state", k.sunset_at AS "key.sunsetAt",
   ${isHeard('t.tenant_id', '$3')} AS "isHeard"

@@ -2,9 +2,11 @@
 // time.
 
 import { type KeyState, mayAuthenticate } from '../../identity/keys/key.ts';
+import type { Tenant } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { canonicalizeScopes } from '../../platform/scope-hash.ts';
 import { grantScopes, intersectScopes } from '../../platform/scopes.ts';
+import { checkProofGiven } from '../dpop/required-proof.ts';
 import type { AgentClaim } from './access-token.ts';
 
 export const REFRESH_TOKEN = 'refresh_token';
@@ -48,6 +50,7 @@ export type StoredRefreshToken = {
     readonly status: 'active' | 'suspended';
     readonly isDeleted: boolean;
     readonly scopes: readonly string[];
+    readonly dpopBoundAccessTokens: boolean;
     /** The default audience of the agent's tokens first, then further audiences. */
     readonly audiences: readonly string[];
   };
@@ -91,17 +94,20 @@ export function checkRefreshClient(clientId: string | undefined, expected: strin
  * must not end the family. Then it checks whether the family has ended, which is not a reuse; then the agent and its
  * key; then whether the token was used before. Identical requests beyond `MOST_REPEATS` are refused and end nothing.
  * @param request.digest SHA-256 of `describeRequest`
+ * @param tenant whose security profile may require a proof of a key
  * @throws ServiceError `invalid_client`, `invalid_dpop_proof`, `invalid_grant`
  */
 export function judgeRefresh(
   token: StoredRefreshToken,
   request: RefreshRequest & { readonly clientId: string | undefined; readonly digest: Uint8Array },
+  tenant: Pick<Tenant, 'securityProfile'>,
 ): RefreshVerdict {
   checkRefreshClient(request.clientId, token.clientId);
   if (token.jkt !== null && token.jkt !== request.jkt)
     throw new ServiceError('invalid_dpop_proof', {
       detail: 'The refresh token is bound to a key, and needs a DPoP proof by it.',
     });
+  checkProofGiven(request.jkt === undefined ? undefined : { jkt: request.jkt }, tenant, token.agent);
   if (token.isRevoked || token.familyExpiresAt <= token.now) throw refreshRefused();
   checkHolder(token);
   const { use } = token;

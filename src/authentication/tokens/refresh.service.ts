@@ -218,7 +218,7 @@ export function createRefreshService({
     request: RefreshRequest & { readonly clientId: string | undefined; readonly digest: Uint8Array },
   ): Promise<TokenAnswer | undefined> {
     const token = await find(context, text);
-    const judgement = await recorded(context, token, () => judgeRefresh(token, request));
+    const judgement = await recorded(context, token, () => judgeRefresh(token, request, context.tenant));
     if (judgement.verdict === 'reuse') {
       await endFamily(context, token);
       throw refreshRefused();

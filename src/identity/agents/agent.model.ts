@@ -1,5 +1,6 @@
 // The table of agents.
 import {
+  boolean,
   defineTable,
   given,
   json,
@@ -29,6 +30,7 @@ export const AGENT = defineTable('agents', {
   createdAt: given(time()),
   updatedAt: given(time()),
   deletedAt: nullable(time()),
+  dpopBoundAccessTokens: given(boolean()),
 });
 
 export type AgentRow = RowOf<typeof AGENT>;

@@ -1,6 +1,7 @@
 // The routes of agents.
 import type { RequestContext } from '../../platform/context.ts';
 import { created, locate, ok, page } from '../../platform/http/answers.ts';
+import { readFields } from '../../platform/http/field-names.ts';
 import { noFields } from '../../platform/http/field-schemas.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { AGENTS, NEW_AGENTS } from './agent.examples.ts';
@@ -54,7 +55,7 @@ export function createAgentRoutes({ agents }: { agents: AgentService }): Route[]
         201: { description: 'The agent', schema: agentSchema, headers: ['location'] },
       },
       handler: async ({ context, body }) => {
-        const agent = await agents.create(context, body);
+        const agent = await agents.create(context, readFields(body));
         return created(presentAgent(agent, context.tenant), locate(context, `/api/v1/agents/${agent.id}`));
       },
     },
@@ -77,7 +78,7 @@ export function createAgentRoutes({ agents }: { agents: AgentService }): Route[]
       exists: (context, { agent_id }) => agents.exists(context, agent_id),
       responses: { 200: { description: 'The agent, changed', schema: agentSchema } },
       handler: async ({ context, params, body }) =>
-        ok(presentAgent(await agents.update(context, params.agent_id, body), context.tenant)),
+        ok(presentAgent(await agents.update(context, params.agent_id, readFields(body)), context.tenant)),
     },
     {
       method: 'DELETE',

@@ -5,6 +5,7 @@ import type { Tenant } from '../../platform/context.ts';
 import { pageSchema } from '../../platform/http/answers.ts';
 import {
   audience as audienceSchema,
+  dpopBoundAccessTokens,
   displayName as name,
   pageParameters,
 } from '../../platform/http/field-schemas.ts';
@@ -67,6 +68,7 @@ export const agentSchema = z
     audiences: z.array(z.string()),
     scopes: z.array(z.string()),
     metadata: z.record(z.string(), z.unknown()),
+    dpop_bound_access_tokens: z.boolean(),
     created_at: timestamp,
     updated_at: timestamp,
     registration: z
@@ -111,6 +113,7 @@ export const createAgentBody = z
     audiences: audiences.optional(),
     scopes: scopes.optional(),
     metadata: metadata.optional(),
+    dpop_bound_access_tokens: dpopBoundAccessTokens.optional(),
   })
   .meta({ id: 'NewAgent' });
 

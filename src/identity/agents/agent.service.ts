@@ -33,6 +33,7 @@ export type NewAgent = {
   /** When absent, the agent gets every scope that agents may have. */
   readonly scopes?: readonly string[] | undefined;
   readonly metadata?: Readonly<Record<string, unknown>> | undefined;
+  readonly dpopBoundAccessTokens?: boolean | undefined;
 };
 
 /** `receiptId` names the receipt of a change, which says who has acknowledged it. */
@@ -42,7 +43,7 @@ export type EndedAgent = Agent & { readonly receiptId?: string | undefined };
 export type AgentPatch = Omit<NewAgent, 'name'> & { readonly name?: string | undefined };
 
 /** The audit log shows the values of these fields. Descriptions and metadata are private to the tenant. */
-const TOLD = ['name', 'capabilities', 'audience', 'audiences', 'scopes'];
+const TOLD = ['name', 'capabilities', 'audience', 'audiences', 'scopes', 'dpopBoundAccessTokens'];
 
 type Verb = 'registered' | 'updated' | 'suspended' | 'reactivated' | 'deleted';
 
@@ -174,6 +175,7 @@ export function createAgentService({
           audiences: input.audiences ?? [],
           scopes,
           metadata: input.metadata ?? {},
+          dpopBoundAccessTokens: input.dpopBoundAccessTokens ?? false,
         });
         await record(transaction, context, 'registered', agent);
         return assessOne({ ...context, transaction }, agent);
@@ -205,10 +207,10 @@ export function createAgentService({
       lock(transaction, context, id, 'reference'),
 
     /**
-     * Changes the given fields, if they differ. A change that takes a scope or an audience away ends the agent's access
-     * tokens; its refresh tokens get narrower ones. Emits `admin.agent.updated`.
-     * @throws ServiceError `not_found`; `insufficient_scope` when the change adds a scope or an audience, and the
-     * principal lacks a scope that the agent has before or after it
+     * Changes the given fields, if they differ. A change that takes a scope or an audience away, or asks for proofs of a
+     * key, ends the agent's access tokens; its refresh tokens get narrower ones. Emits `admin.agent.updated`.
+     * @throws ServiceError `not_found`; `insufficient_scope` when the change adds a scope or an audience, or waives proofs
+     * of a key, and the principal lacks a scope that the agent has before or after it
      */
     update: (context: RequestContext, id: string, patch: AgentPatch): Promise<Agent> =>
       database.transaction(context, async (transaction) => {

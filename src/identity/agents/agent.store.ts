@@ -29,6 +29,7 @@ const RECORD = selectList(
     'audiences',
     'scopes',
     'metadata',
+    'dpopBoundAccessTokens',
     'createdAt',
     'updatedAt',
   ],

@@ -13,7 +13,7 @@ export const AGENT_CLIENT_ID = 'service-agent';
 export type AgentRecord = Omit<AgentRow, 'deletedAt'>;
 
 /** What the tokens of an agent may reach. */
-type Reach = Pick<AgentRecord, 'scopes' | 'audience' | 'audiences'>;
+type Reach = Pick<AgentRecord, 'scopes' | 'audience' | 'audiences' | 'dpopBoundAccessTokens'>;
 
 /** `verified`: a key or anchor is verified. `audited`: the audit log contains the creation and that verification. */
 export type RegistrationEvidence = { readonly verified: boolean; readonly audited: boolean };
@@ -55,18 +55,20 @@ export function checkCredentialGrantor(
   if (!isItself) checkGrantor(principal, { holder: 'agent', scopes });
 }
 
-/** Returns whether a change adds a scope or an audience, or replaces the first audience. */
-export function widens(before: Reach, { scopes, audience, audiences }: Partial<Reach>): boolean {
+/** Returns whether a change adds a scope or an audience, replaces the first audience, or waives proofs of a key. */
+export function widens(before: Reach, { scopes, audience, audiences, ...change }: Partial<Reach>): boolean {
   return (
+    change.dpopBoundAccessTokens === false ||
     audience !== undefined ||
     !isWithin(scopes ?? [], before.scopes) ||
     !isWithin(audiences ?? [], before.audiences)
   );
 }
 
-/** Returns whether a change takes a scope or an audience away. */
-export function narrows(before: Reach, { scopes, audience, audiences }: Partial<Reach>): boolean {
+/** Returns whether a change takes a scope or an audience away, or asks for proofs of a key. */
+export function narrows(before: Reach, { scopes, audience, audiences, ...change }: Partial<Reach>): boolean {
   return (
+    change.dpopBoundAccessTokens === true ||
     audience !== undefined ||
     !isWithin(before.scopes, scopes ?? before.scopes) ||
     !isWithin(before.audiences, audiences ?? before.audiences)

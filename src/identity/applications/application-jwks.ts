@@ -1,32 +1,40 @@
 // Reads the public keys with which an application may authenticate. A key with private members is refused and never
 // stored.
 import type { KeyAlgorithm } from '../../platform/crypto/algorithm.ts';
-import { thumbprintOf } from '../../platform/crypto/jwk.ts';
-import { jwkThumbprint, parsePublicKey, toJwk } from '../../platform/crypto/public-key.ts';
+import {
+  findPrivateMember,
+  findWrongPurpose,
+  isUsableRsa,
+  readPublicJwk,
+  thumbprintOf,
+} from '../../platform/crypto/jwk.ts';
+import { parsePublicKey, toJwk } from '../../platform/crypto/public-key.ts';
 import { PublicKeyError } from '../../platform/crypto/public-key-error.ts';
 import { invalidField } from '../../platform/errors/service-error.ts';
 
 export const MOST_KEYS = 10;
 
 /** A public key for client assertions (RFC 7517, RFC 8037). `kid` is stored unchanged. */
-export type ApplicationJwk = {
-  readonly kty: 'EC' | 'OKP';
-  readonly crv: 'P-256' | 'Ed25519';
-  readonly x: string;
-  readonly y?: string;
-  readonly alg: 'ES256' | 'EdDSA';
-  readonly kid?: string;
-};
+export type ApplicationJwk = (
+  | {
+      readonly kty: 'EC' | 'OKP';
+      readonly crv: 'P-256' | 'Ed25519';
+      readonly x: string;
+      readonly y?: string;
+      readonly alg: 'ES256' | 'EdDSA';
+    }
+  | { readonly kty: 'RSA'; readonly n: string; readonly e: string; readonly alg: 'PS256' }
+) & { readonly kid?: string };
 
 export type ApplicationJwks = { readonly keys: readonly ApplicationJwk[] };
 
-const ALGORITHMS: Readonly<Record<string, { key: KeyAlgorithm; alg: ApplicationJwk['alg'] }>> = {
+const CURVES: Readonly<Record<string, { key: KeyAlgorithm; alg: 'ES256' | 'EdDSA' }>> = {
   'P-256': { key: 'es256', alg: 'ES256' },
   Ed25519: { key: 'ed25519', alg: 'EdDSA' },
 };
 
 /**
- * Reads a JWK set of P-256 and Ed25519 keys. Keeps only the public members and `kid`.
+ * Reads a JWK set of P-256, Ed25519 and RSA keys. Keeps only the public members and `kid`.
  * @throws ServiceError `invalid_request` naming the key: of another kind, with private members, with a point off its
  * curve, or twice in the set
  */
@@ -36,11 +44,11 @@ export function readApplicationJwks({
   readonly keys: readonly Readonly<Record<string, unknown>>[];
 }): ApplicationJwks {
   const read = keys.map(readKey);
-  const thumbprints = read.map(({ thumbprint }) => thumbprint);
-  const kids = read.flatMap(({ jwk }) => (jwk.kid === undefined ? [] : [jwk.kid]));
+  const thumbprints = read.map(thumbprintOf);
+  const kids = read.flatMap(({ kid }) => kid ?? []);
   if (new Set(thumbprints).size < read.length || new Set(kids).size < kids.length)
     throw invalidField('body.jwks.keys', 'must not have a key or a kid twice');
-  return { keys: read.map(({ jwk }) => jwk) };
+  return { keys: read };
 }
 
 /** Returns the RFC 7638 thumbprints of the keys, by which the audit log names them. */
@@ -48,25 +56,38 @@ export function thumbprintsOf(jwks: ApplicationJwks | null | undefined): string[
   return (jwks?.keys ?? []).map(thumbprintOf);
 }
 
-function readKey(given: Readonly<Record<string, unknown>>, index: number) {
+function readKey(given: Readonly<Record<string, unknown>>, index: number): ApplicationJwk {
   const path = `body.jwks.keys.${index}`;
-  const { crv, kid } = given;
-  const algorithm = typeof crv === 'string' && Object.hasOwn(ALGORITHMS, crv) ? ALGORITHMS[crv] : undefined;
-  if (algorithm === undefined) throw invalidField(path, 'must be a key on P-256 or Ed25519');
+  const { kid, ...members } = given;
   if (kid !== undefined && (typeof kid !== 'string' || kid === '' || kid.length > 255))
     throw invalidField(`${path}.kid`, 'must be a text of 1 to 255 characters');
-  const { kid: _, ...members } = given;
-  const key = parse(algorithm.key, members, path);
-  const { kty, x, y } = toJwk(key);
-  const jwk: ApplicationJwk = {
-    kty,
-    crv: algorithm.alg === 'ES256' ? 'P-256' : 'Ed25519',
-    x,
-    ...(y === undefined ? {} : { y }),
-    alg: algorithm.alg,
-    ...(kid === undefined ? {} : { kid }),
-  };
-  return { jwk, thumbprint: jwkThumbprint(key) };
+  const key = members.kty === 'RSA' ? readRsa(members, path) : readCurve(members, path);
+  return { ...key, ...(kid === undefined ? {} : { kid }) };
+}
+
+function readCurve(members: Readonly<Record<string, unknown>>, path: string): ApplicationJwk {
+  const { crv } = members;
+  const curve = typeof crv === 'string' && Object.hasOwn(CURVES, crv) ? CURVES[crv] : undefined;
+  if (curve === undefined) throw invalidField(path, 'must be a key on P-256 or Ed25519, or an RSA key');
+  const { kty, x, y } = toJwk(parse(curve.key, members, path));
+  const { alg } = curve;
+  return { kty, crv: alg === 'ES256' ? 'P-256' : 'Ed25519', x, ...(y === undefined ? {} : { y }), alg };
+}
+
+/** An RSA key is for PS256 only, since PKCS #1 v1.5 signatures (RS256) are legacy. */
+function readRsa(members: Readonly<Record<string, unknown>>, path: string): ApplicationJwk {
+  const secret = findPrivateMember(members);
+  if (secret !== undefined)
+    throw invalidField(path, `has the private member "${secret}"; send the public key only, of a new pair`);
+  const wrong = findWrongPurpose(members);
+  if (wrong !== undefined)
+    throw invalidField(path, `is a JWK whose ${wrong} is not for verifying signatures`);
+  if (members.alg !== undefined && members.alg !== 'PS256')
+    throw invalidField(path, 'is an RSA key with another alg than PS256');
+  const read = readPublicJwk('RSA', members);
+  if (read?.kty !== 'RSA' || !isUsableRsa(read))
+    throw invalidField(path, 'must be an RSA key of 2,048 to 4,096 bits with an odd exponent of 3 to 2^32');
+  return { ...read, alg: 'PS256' };
 }
 
 function parse(algorithm: KeyAlgorithm, members: Readonly<Record<string, unknown>>, path: string) {

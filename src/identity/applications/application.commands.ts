@@ -13,6 +13,7 @@ import {
   presentCreatedSecret,
 } from './application.schemas.ts';
 import type { ApplicationService } from './application.service.ts';
+import { JWKS_OPTION, parseJwks } from './application-jwks.commands.ts';
 
 /** Opens the services for one command. `close` releases them, so that the process can exit. */
 type Open = () => Promise<{
@@ -67,14 +68,23 @@ export function registerApplicationCommands(
     )
     .option('--audience <audience>', "audience of its tokens; the tenant's address unless given")
     .option('--agent <id>', 'the agent that it acts for')
+    .option(...JWKS_OPTION)
+    .option('--dpop-bound', 'it gets tokens only with a DPoP proof, bound to its key')
     .action(
       async (
         name: string,
-        options: TenantOption & { scope?: ApplicationScope[]; audience?: string; agent?: string },
+        options: TenantOption & {
+          scope?: ApplicationScope[];
+          audience?: string;
+          agent?: string;
+          jwks?: string;
+          dpopBound?: true;
+        },
       ) => {
         const {
           agent_id: agentId,
           jwks: _,
+          dpop_bound_access_tokens: dpopBoundAccessTokens,
           ...input
         } = parseInput(
           createApplicationBody,
@@ -83,12 +93,14 @@ export function registerApplicationCommands(
             scopes: options.scope ?? [...APPLICATION_SCOPES],
             audience: options.audience,
             agent_id: options.agent,
+            dpop_bound_access_tokens: options.dpopBound,
           },
           { name: '<name>', scopes: '--scope', audience: '--audience', agent_id: '--agent' },
         );
+        const jwks = parseJwks(options.jwks);
         const created = await within(options.tenant, async ({ applications }, context) =>
           presentCreatedApplication(
-            await applications.create(context, { ...input, agentId }),
+            await applications.create(context, { ...input, agentId, jwks, dpopBoundAccessTokens }),
             context.tenant.baseUrl,
           ),
         );

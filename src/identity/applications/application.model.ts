@@ -1,5 +1,6 @@
 // The table of applications.
 import {
+  boolean,
   defineTable,
   given,
   json,
@@ -26,6 +27,7 @@ export const APPLICATION = defineTable('applications', {
   updatedAt: given(time()),
   deletedAt: nullable(time()),
   jwks: nullable(json<ApplicationJwks>()),
+  dpopBoundAccessTokens: given(boolean()),
 });
 
 export type ApplicationRow = RowOf<typeof APPLICATION>;

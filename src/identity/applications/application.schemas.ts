@@ -2,7 +2,12 @@
 import { z } from 'zod';
 import { describeJwk } from '../../platform/crypto/jwk-schema.ts';
 import { pageSchema } from '../../platform/http/answers.ts';
-import { audience, displayName as name, pageParameters } from '../../platform/http/field-schemas.ts';
+import {
+  audience,
+  dpopBoundAccessTokens,
+  displayName as name,
+  pageParameters,
+} from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
 import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
 import type { ApplicationWithSecrets, CreatedApplication, CreatedSecret } from './application.service.ts';
@@ -15,20 +20,24 @@ const grantTypes = z.array(z.enum(GRANT_TYPES)).max(GRANT_TYPES.length);
 const jwks = z
   .strictObject({
     keys: z
-      .array(z.record(z.string(), z.unknown()).meta(describeJwk('ClientJwk', ['P-256', 'Ed25519'])))
+      .array(z.record(z.string(), z.unknown()).meta(describeJwk('ClientJwk', ['P-256', 'Ed25519', 'RSA'])))
       .min(1)
       .max(MOST_KEYS),
   })
-  .describe('Public keys on P-256 (ES256) or Ed25519 (EdDSA) for private_key_jwt (RFC 7523)');
+  .describe(
+    'Public keys on P-256 (ES256) or Ed25519 (EdDSA), or RSA of 2,048 to 4,096 bits (PS256), for private_key_jwt (RFC 7523)',
+  );
 
 const jwksSchema = z.strictObject({
   keys: z.array(
     z.strictObject({
-      kty: z.enum(['EC', 'OKP']),
-      crv: z.enum(['P-256', 'Ed25519']),
-      x: z.string(),
+      kty: z.enum(['EC', 'OKP', 'RSA']),
+      crv: z.enum(['P-256', 'Ed25519']).optional(),
+      x: z.string().optional(),
       y: z.string().optional(),
-      alg: z.enum(['ES256', 'EdDSA']),
+      n: z.string().optional(),
+      e: z.string().optional(),
+      alg: z.enum(['ES256', 'EdDSA', 'PS256']),
       kid: z.string().optional(),
     }),
   ),
@@ -52,6 +61,7 @@ export const applicationSchema = z
       .nullable()
       .describe('The agent that it acts for; its scopes are the most that it gets'),
     jwks: jwksSchema.nullable().describe('Keys with which it may authenticate by private_key_jwt'),
+    dpop_bound_access_tokens: z.boolean(),
     secrets: z.array(secretSchema).describe('The live secrets, the newest first'),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
@@ -82,6 +92,7 @@ export const createApplicationBody = z
     grant_types: grantTypes.optional().describe('client_credentials, unless said'),
     agent_id: z.uuid().optional(),
     jwks: jwks.optional(),
+    dpop_bound_access_tokens: dpopBoundAccessTokens.optional(),
   })
   .meta({ id: 'NewApplication' });
 
@@ -93,6 +104,7 @@ export const updateApplicationBody = z
     audience: audience.nullable().optional(),
     grant_types: grantTypes.optional(),
     jwks: jwks.nullable().optional(),
+    dpop_bound_access_tokens: dpopBoundAccessTokens.optional(),
     agent_id: z
       .uuid()
       .nullable()

@@ -39,7 +39,7 @@ const OVERLAP_SECONDS = 86_400;
 const REMEMBERED = 10_000;
 
 /** The audit log shows the values of these fields. */
-const TOLD = ['name', 'audience', 'scopes', 'grantTypes', 'agentId'];
+const TOLD = ['name', 'audience', 'scopes', 'grantTypes', 'agentId', 'dpopBoundAccessTokens'];
 
 export type NewApplication = {
   readonly name: string;
@@ -49,6 +49,7 @@ export type NewApplication = {
   readonly grantTypes?: readonly GrantType[] | undefined;
   readonly agentId?: string | undefined;
   readonly jwks?: ApplicationJwks | undefined;
+  readonly dpopBoundAccessTokens?: boolean | undefined;
 };
 
 export type ApplicationWithSecrets = Application & { readonly secrets: readonly ApplicationSecret[] };
@@ -183,6 +184,7 @@ export function createApplicationService({
           grantTypes: input.grantTypes ?? ['client_credentials'],
           agentId: input.agentId ?? null,
           jwks: input.jwks ?? null,
+          dpopBoundAccessTokens: input.dpopBoundAccessTokens ?? false,
         });
         const { secret, clientSecret } = await makeSecret(transaction, context, application);
         await record(transaction, context, application.id, 'application.created', {
@@ -218,7 +220,7 @@ export function createApplicationService({
 
     /**
      * Changes the given fields. When no value differs, nothing is written. `agentId: null` unlinks the agent. A change
-     * that takes something away, or replaces audience or agent, ends the application's tokens.
+     * that takes something away, replaces audience or agent, or asks for proofs of a key ends the application's tokens.
      * @throws ServiceError `not_found`; `invalid_request` when the linked agent lacks a scope or does not exist;
      * `insufficient_scope` when the change gives the application more, and the principal lacks a scope that the
      * application and its agent have before or after it

@@ -8,7 +8,10 @@ import { APPLICATION, type NewApplicationRow } from './application.model.ts';
 import { type Application, CLIENT_VERSION, type Client, type LinkedAgent } from './application.ts';
 
 export type ApplicationChange = Partial<
-  Pick<Application, 'name' | 'audience' | 'scopes' | 'grantTypes' | 'agentId' | 'jwks'>
+  Pick<
+    Application,
+    'name' | 'audience' | 'scopes' | 'grantTypes' | 'agentId' | 'jwks' | 'dpopBoundAccessTokens'
+  >
 >;
 
 export type ApplicationFilters = {
@@ -20,7 +23,7 @@ export type ClientKey = { readonly tenantId: string; readonly clientId: string }
 
 type ClientRow = Pick<
   Application,
-  'tenantId' | 'id' | 'name' | 'audience' | 'scopes' | 'grantTypes' | 'jwks'
+  'tenantId' | 'id' | 'name' | 'audience' | 'scopes' | 'grantTypes' | 'jwks' | 'dpopBoundAccessTokens'
 > & {
   secretIds: string[] | null;
   secretHashes: Buffer[] | null;
@@ -29,13 +32,15 @@ type ClientRow = Pick<
   agentCapabilities: string[];
   agentScopes: string[];
   agentStatus: LinkedAgent['status'];
+  agentIsBound: boolean;
   isHeard: boolean;
   version: string;
 };
 
 const FIND_CLIENTS = `
 SELECT application.tenant_id AS "tenantId", application.id, application.name, application.audience, application.scopes,
-       application.grant_types AS "grantTypes", application.jwks, live."secretIds", live."secretHashes",
+       application.grant_types AS "grantTypes", application.jwks, application.dpop_bound_access_tokens AS "dpopBoundAccessTokens",
+       agent.dpop_bound_access_tokens AS "agentIsBound", live."secretIds", live."secretHashes",
        application.agent_id AS "agentId", agent.name AS "agentName", agent.capabilities AS "agentCapabilities", agent.scopes AS "agentScopes",
        CASE WHEN agent.deleted_at IS NULL THEN agent.status ELSE 'deleted' END AS "agentStatus",
        ${isHeard('application.tenant_id', '$3')} AS "isHeard",
@@ -165,6 +170,7 @@ function toClient({ id, name, audience, scopes, grantTypes, ...row }: ClientRow)
     audience,
     scopes,
     grantTypes,
+    dpopBoundAccessTokens: row.dpopBoundAccessTokens,
     secrets: (row.secretHashes ?? []).map((hash, index) => ({ id: row.secretIds?.[index] ?? '', hash })),
     keys: row.jwks?.keys ?? [],
     isHeard: row.isHeard,
@@ -178,6 +184,7 @@ function toClient({ id, name, audience, scopes, grantTypes, ...row }: ClientRow)
             capabilities: row.agentCapabilities,
             scopes: row.agentScopes,
             status: row.agentStatus,
+            dpopBoundAccessTokens: row.agentIsBound,
           },
   };
 }

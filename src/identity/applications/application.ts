@@ -22,7 +22,10 @@ export const LIVE_SECRETS = 2;
 export type Application = Omit<ApplicationRow, 'deletedAt'>;
 
 /** What decides the tokens that an application can get. */
-type Rights = Pick<Application, 'scopes' | 'grantTypes' | 'audience' | 'agentId' | 'jwks'>;
+type Rights = Pick<
+  Application,
+  'scopes' | 'grantTypes' | 'audience' | 'agentId' | 'jwks' | 'dpopBoundAccessTokens'
+>;
 
 /** A live secret. Only its hash is stored. */
 export type ApplicationSecret = Pick<ApplicationSecretRow, 'id' | 'createdAt' | 'expiresAt'>;
@@ -33,10 +36,14 @@ export type LinkedAgent = {
   readonly capabilities: readonly string[];
   readonly scopes: readonly string[];
   readonly status: 'active' | 'suspended' | 'deleted';
+  readonly dpopBoundAccessTokens: boolean;
 };
 
 /** The data that decide a token request. `secrets` are the SHA-256 hashes of the live secrets. */
-export type Client = Pick<Application, 'id' | 'name' | 'audience' | 'scopes' | 'grantTypes'> & {
+export type Client = Pick<
+  Application,
+  'id' | 'name' | 'audience' | 'scopes' | 'grantTypes' | 'dpopBoundAccessTokens'
+> & {
   readonly secrets: readonly { readonly id: string; readonly hash: Uint8Array }[];
   readonly keys: readonly ApplicationJwk[];
   /** A subscription gets the events of its authentication. */
@@ -81,10 +88,11 @@ export function compareKeys(before: Rights['jwks'], after: Rights['jwks'] | unde
 
 /**
  * Returns whether a change gives an application more than it has: a scope, a grant or a key that it lacks, another
- * audience, another agent or none. Taking away is no grant.
+ * audience, another agent or none, or tokens without a proof of a key. Taking away is no grant.
  */
 export function widens(before: Rights, { scopes, grantTypes, jwks, ...change }: Partial<Rights>): boolean {
   return (
+    change.dpopBoundAccessTokens === false ||
     change.audience !== undefined ||
     change.agentId !== undefined ||
     !isWithin(scopes ?? [], before.scopes) ||
@@ -93,9 +101,13 @@ export function widens(before: Rights, { scopes, grantTypes, jwks, ...change }: 
   );
 }
 
-/** Returns whether a change takes away something that an application's tokens were issued for or by. */
+/**
+ * Returns whether a change takes away something that an application's tokens were issued for or by, or asks for proofs of
+ * a key.
+ */
 export function narrows(before: Rights, { scopes, grantTypes, jwks, ...change }: Partial<Rights>): boolean {
   return (
+    change.dpopBoundAccessTokens === true ||
     change.audience !== undefined ||
     change.agentId !== undefined ||
     !isWithin(before.scopes, scopes ?? before.scopes) ||

@@ -3,11 +3,16 @@
 import { operatorContext } from '../../audit/audit.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
 import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
 import type { ApplicationService } from '../applications/application.service.ts';
 import { GRANT_TYPES } from '../applications/application.ts';
+import type { ApplicationJwks } from '../applications/application-jwks.ts';
 import type { NewTenant, TenantService } from './tenant.service.ts';
 import { toTenant } from './tenant.ts';
+
+const KEY_NEEDED =
+  'The profile fapi2 needs --jwks: its first application can authenticate with private_key_jwt only.';
 
 export type Provisioned = {
   readonly tenant_id: string;
@@ -30,14 +35,21 @@ export function createProvisionService({
   return {
     /**
      * Creates a tenant, its first issuer key, and an application with every scope and every grant, all or nothing.
-     * @throws ServiceError `invalid_request` when the slug is not a DNS label; `conflict` when the slug was ever used
+     * @param input.jwks keys of the application, for `private_key_jwt`
+     * @throws ServiceError `invalid_request` when the slug is not a DNS label, or for the profile `fapi2` without keys;
+     * `conflict` when the slug was ever used
      */
-    provision: (input: NewTenant): Promise<Provisioned> =>
+    provision: ({
+      jwks,
+      ...input
+    }: NewTenant & { jwks?: ApplicationJwks | undefined }): Promise<Provisioned> =>
       database.transaction({}, async (transaction) => {
+        if (input.securityProfile === 'fapi2' && jwks === undefined)
+          throw new ServiceError('invalid_request', { detail: KEY_NEEDED });
         const tenant = toTenant(await tenants.create(input, { transaction }));
         const { application, clientSecret } = await applications.create(
           operatorContext(tenant, newId(), transaction),
-          { name: 'First application', scopes: APPLICATION_SCOPES, grantTypes: GRANT_TYPES },
+          { name: 'First application', scopes: APPLICATION_SCOPES, grantTypes: GRANT_TYPES, jwks },
         );
         return {
           tenant_id: tenant.id,

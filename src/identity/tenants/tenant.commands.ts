@@ -1,9 +1,15 @@
 // The commands `countersign tenant …`. With --json, stdout contains only the answer.
-import type { Command } from 'commander';
+import { Argument, type Command, Option } from 'commander';
+import { operatorContext } from '../../audit/audit.ts';
 import { parseInput } from '../../platform/command-input.ts';
+import type { SecurityProfile } from '../../platform/context.ts';
+import { newId } from '../../platform/database/ids.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import { JWKS_OPTION, parseJwks } from '../applications/application-jwks.commands.ts';
 import type { ProvisionService } from './provision.service.ts';
 import { tenantPatchSchema } from './tenant.schemas.ts';
 import type { TenantRecord, TenantService } from './tenant.service.ts';
+import { SECURITY_PROFILES } from './tenant.ts';
 
 /** Opens the services for one command. `close` releases them, so that the process can exit. */
 type Open = () => Promise<{
@@ -12,42 +18,65 @@ type Open = () => Promise<{
   close: () => Promise<void>;
 }>;
 
-const describe = ({ id, slug, name, baseUrl, issuerUrl, suspendedAt, createdAt }: TenantRecord) => ({
+type Profile = SecurityProfile | 'none';
+
+const describe = ({ id, slug, name, baseUrl, issuerUrl, ...tenant }: TenantRecord) => ({
   tenant_id: id,
   slug,
   name,
   base_url: baseUrl,
   issuer_url: issuerUrl,
-  suspended_at: suspendedAt?.toISOString() ?? null,
-  created_at: createdAt.toISOString(),
+  security_profile: tenant.securityProfile,
+  suspended_at: tenant.suspendedAt?.toISOString() ?? null,
+  created_at: tenant.createdAt.toISOString(),
 });
 
-/** Adds `tenant create`, `tenant list` and `tenant move`. @param print writes one line to stdout */
+/** Adds `tenant create`, `tenant list`, `tenant profile` and `tenant move`. @param print writes one line to stdout */
 export function registerTenantCommands(
   program: Command,
   { open, print }: { open: Open; print: (line: string) => void },
 ): void {
-  const tenant = program.command('tenant').description('create, list and move tenants');
+  const tenant = program
+    .command('tenant')
+    .description('create, list and move tenants, and set their security profile');
 
   tenant
     .command('create')
     .description('create a tenant and its first application; the secret is shown this once')
     .argument('<slug>', 'a DNS label; it can never be changed or used again')
     .option('--name <name>', 'display name; the slug unless given')
+    .addOption(
+      new Option(
+        '--security-profile <profile>',
+        'fapi2: DPoP and private_key_jwt for all; needs --jwks',
+      ).choices(SECURITY_PROFILES),
+    )
+    .option(...JWKS_OPTION)
     .option('--json', 'print the object only')
-    .action(async (slug: string, options: { name?: string; json?: true }) => {
-      const { name } = parseInput(tenantPatchSchema, { name: options.name }, { name: '--name' });
-      const services = await open();
-      try {
-        const created = await services.provisioning.provision({ slug, name });
-        if (options.json) return print(JSON.stringify(created));
-        print(`Tenant ${created.slug} (${created.tenant_id}) is at ${created.base_url}.`);
-        print(`  client_id      ${created.client_id}`);
-        print(`  client_secret  ${created.client_secret}   (shown once: keep it now)`);
-      } finally {
-        await services.close();
-      }
-    });
+    .action(
+      async (
+        slug: string,
+        options: { name?: string; securityProfile?: Profile; jwks?: string; json?: true },
+      ) => {
+        const { name } = parseInput(tenantPatchSchema, { name: options.name }, { name: '--name' });
+        const jwks = parseJwks(options.jwks);
+        const services = await open();
+        try {
+          const created = await services.provisioning.provision({
+            slug,
+            name,
+            jwks,
+            securityProfile: options.securityProfile,
+          });
+          if (options.json) return print(JSON.stringify(created));
+          print(`Tenant ${created.slug} (${created.tenant_id}) is at ${created.base_url}.`);
+          print(`  client_id      ${created.client_id}`);
+          print(`  client_secret  ${created.client_secret}   (shown once: keep it now)`);
+        } finally {
+          await services.close();
+        }
+      },
+    );
 
   tenant
     .command('list')
@@ -62,6 +91,30 @@ export function registerTenantCommands(
           const standing = suspended_at === null ? '' : `  (suspended since ${suspended_at})`;
           print(`${slug.padEnd(24)} ${tenant_id}  ${base_url}  ${name}${standing}`);
         }
+      } finally {
+        await services.close();
+      }
+    });
+
+  tenant
+    .command('profile')
+    .description('set the security profile of a tenant; fapi2 ends its tokens that are bound to no key')
+    .argument('<slug>')
+    .addArgument(new Argument('<profile>').choices(SECURITY_PROFILES))
+    .option('--json', 'print the object only')
+    .action(async (slug: string, securityProfile: Profile, options: { json?: true }) => {
+      const services = await open();
+      try {
+        const found = await services.tenants.bySlug(slug);
+        if (found === undefined)
+          throw new ServiceError('not_found', { detail: `There is no tenant "${slug}".` });
+        const context = operatorContext(found, newId());
+        const changed = describe(await services.tenants.update(context, { securityProfile }));
+        print(
+          options.json
+            ? JSON.stringify(changed)
+            : `Tenant ${changed.slug} has the security profile ${changed.security_profile}.`,
+        );
       } finally {
         await services.close();
       }

@@ -1,5 +1,5 @@
 // The table of tenants. The slug of a row never changes.
-import type { SigningAlgorithm } from '../../platform/context.ts';
+import type { SecurityProfile, SigningAlgorithm } from '../../platform/context.ts';
 import {
   defineTable,
   given,
@@ -25,6 +25,7 @@ export const TENANT = defineTable('tenants', {
   updatedAt: given(time()),
   suspendedAt: nullable(time()),
   resumedAt: nullable(time()),
+  securityProfile: given(text<SecurityProfile | 'none'>()),
 });
 
 export type TenantRow = RowOf<typeof TENANT>;

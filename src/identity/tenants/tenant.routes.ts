@@ -26,8 +26,9 @@ export function createTenantRoutes({ tenants }: { tenants: TenantService }): Rou
       method: 'PATCH',
       path: '/api/v1/tenant',
       operationId: 'updateTenant',
-      summary: 'Change the name, the audience or the signing algorithm',
+      summary: 'Change the name, the audience, the signing algorithm or the security profile',
       request: { body: tenantPatchSchema },
+      errors: ['conflict'],
       responses: { 200: { description: 'The tenant, changed', schema: tenantSchema } },
       handler: async ({ context, body }) =>
         ok(presentTenant(await tenants.update(context, readFields(body)))),

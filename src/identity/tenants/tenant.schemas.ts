@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { audience, displayName } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
-import { SIGNING_ALGORITHMS, type TenantRecord } from './tenant.ts';
+import { SECURITY_PROFILES, SIGNING_ALGORITHMS, type TenantRecord } from './tenant.ts';
 
 export const tenantSchema = z
   .strictObject({
@@ -11,6 +11,7 @@ export const tenantSchema = z
     name: z.string(),
     audience: z.string().describe("Audience of this tenant's tokens unless an agent names its own"),
     signing_algorithm: z.enum(SIGNING_ALGORITHMS),
+    security_profile: z.enum(SECURITY_PROFILES),
     base_url: z.string(),
     issuer_url: z.string(),
     created_at: z.iso.datetime(),
@@ -27,6 +28,12 @@ export const tenantPatchSchema = z
       .optional()
       .describe(
         'A new algorithm signs 10 minutes after its key is published, so that no verifier meets an unknown key',
+      ),
+    security_profile: z
+      .enum(SECURITY_PROFILES)
+      .optional()
+      .describe(
+        'fapi2: every token is bound to a key by DPoP, and applications authenticate with `private_key_jwt` only; earlier tokens without a key are refused. It needs an application with a key and the scope `tenant:write`',
       ),
   })
   .meta({ id: 'TenantPatch' });

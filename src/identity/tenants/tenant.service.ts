@@ -4,7 +4,7 @@ import { operatorContext } from '../../audit/audit.ts';
 import { describeChanges, findChanges } from '../../audit/changes.ts';
 import type { IssuerKeyService } from '../../authentication/issuer/issuer-key.service.ts';
 import type { RecordService } from '../../events/record.service.ts';
-import type { RequestContext, SigningAlgorithm, Tenant } from '../../platform/context.ts';
+import type { RequestContext, SecurityProfile, SigningAlgorithm, Tenant } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { createShortLivedCache } from '../../platform/database/short-lived-cache.ts';
@@ -33,8 +33,11 @@ const STALE = { most: 5_000, patience: 250 };
 
 const KEPT = 20_000;
 
+const NO_MANAGING_KEY =
+  'With the profile fapi2 applications authenticate with private_key_jwt only: give a key to one with the scope tenant:write first.';
+
 /** The audit log shows the values of these fields. */
-const TOLD = ['name', 'audience', 'signingAlgorithm'];
+const TOLD = ['name', 'audience', 'signingAlgorithm', 'securityProfile'];
 
 export type NewTenant = {
   readonly slug: string;
@@ -42,6 +45,7 @@ export type NewTenant = {
   readonly name?: string | undefined;
   readonly audience?: string | undefined;
   readonly signingAlgorithm?: SigningAlgorithm | undefined;
+  readonly securityProfile?: SecurityProfile | 'none' | undefined;
 };
 
 /** Only the given fields are changed. `audience: null` makes the tenant's address its audience. */
@@ -49,6 +53,7 @@ export type TenantPatch = {
   readonly name?: string | undefined;
   readonly audience?: string | null | undefined;
   readonly signingAlgorithm?: SigningAlgorithm | undefined;
+  readonly securityProfile?: SecurityProfile | 'none' | undefined;
 };
 
 /** Manages tenants and their addresses. @param addresses settings that determine the address of each tenant */
@@ -125,6 +130,7 @@ export function createTenantService({
         name: input.name ?? input.slug,
         audience: input.audience ?? null,
         signingAlgorithm: input.signingAlgorithm ?? 'ES256',
+        securityProfile: input.securityProfile ?? 'none',
         ...addressOf(input.slug, addresses),
       };
       return database.transaction(join, async (transaction) => {
@@ -168,6 +174,7 @@ export function createTenantService({
 
     /**
      * Changes the given fields, if they differ. A new algorithm is used after its key has been public for ten minutes.
+     * @throws ServiceError `conflict` for the profile `fapi2` when no application could change the tenant afterwards
      */
     update: (context: RequestContext, patch: TenantPatch): Promise<TenantRecord> =>
       database.transaction(context, async (transaction) => {
@@ -176,6 +183,8 @@ export function createTenantService({
         if (before === undefined) throw new ServiceError('not_found');
         const change: TenantChange = findChanges(before, followAddress(before, patch));
         if (Object.keys(change).length === 0) return before;
+        if (change.securityProfile === 'fapi2' && !(await store.hasManagingKey(transaction, id)))
+          throw new ServiceError('conflict', { detail: NO_MANAGING_KEY });
         const updated = (await store.update(transaction, id, change)) ?? before;
         if (change.signingAlgorithm !== undefined)
           await issuerKeys.changeAlgorithm(transaction, context, change.signingAlgorithm);

@@ -7,7 +7,7 @@ import { type NewTenantRow, TENANT } from './tenant.model.ts';
 import type { TenantAddress, TenantRecord } from './tenant.ts';
 
 export type TenantChange = Partial<
-  Pick<TenantRecord, 'name' | 'audience' | 'signingAlgorithm'> & TenantAddress
+  Pick<TenantRecord, 'name' | 'audience' | 'signingAlgorithm' | 'securityProfile'> & TenantAddress
 >;
 
 export type TenantName = { readonly slug: string } | { readonly id: string };
@@ -52,6 +52,16 @@ export function lock(transaction: Transaction, by: TenantName): Promise<TenantRe
 /** @returns false when the tenant already had this state */
 export async function setSuspended(unit: Queryable, id: string, suspended: boolean): Promise<boolean> {
   const { rowCount } = await unit.query(suspended ? SUSPEND : RESUME, [id]);
+  return rowCount > 0;
+}
+
+/** Returns whether an application that authenticates with a key could change the tenant. */
+export async function hasManagingKey(unit: Queryable, id: string): Promise<boolean> {
+  const { rowCount } = await unit.query(
+    `SELECT 1 FROM applications WHERE tenant_id = $1 AND deleted_at IS NULL AND jwks IS NOT NULL
+       AND agent_id IS NULL AND 'client_credentials' = ANY(grant_types) AND 'tenant:write' = ANY(scopes) LIMIT 1`,
+    [id],
+  );
   return rowCount > 0;
 }
 

@@ -1,5 +1,5 @@
 // Types of tenants, and the rules for slugs and addresses.
-import type { SigningAlgorithm, Tenant } from '../../platform/context.ts';
+import type { SecurityProfile, SigningAlgorithm, Tenant } from '../../platform/context.ts';
 import type { TenantRow } from './tenant.model.ts';
 
 export type TenantRecord = TenantRow;
@@ -69,6 +69,7 @@ export function toTenant(record: TenantRecord): Tenant {
     baseUrl,
     issuerUrl,
     audience: record.audience ?? baseUrl,
+    ...(record.securityProfile === 'none' ? {} : { securityProfile: record.securityProfile }),
     ...(record.resumedAt === null ? {} : { resumedAt: record.resumedAt }),
   };
   return record.suspendedAt === null ? tenant : { ...tenant, suspended: true };
@@ -76,3 +77,5 @@ export function toTenant(record: TenantRecord): Tenant {
 
 /** Algorithms that a tenant can choose for its issuer keys. */
 export const SIGNING_ALGORITHMS = ['ES256', 'EdDSA'] as const satisfies readonly SigningAlgorithm[];
+
+export const SECURITY_PROFILES = ['none', 'fapi2'] as const satisfies readonly (SecurityProfile | 'none')[];

@@ -78,6 +78,22 @@ export function measureRsa({ n, e }: Members): { bits: number; exponent: Uint8Ar
   return { bits: modulus.length * 8 - Math.clz32(modulus[0]) + 24, exponent };
 }
 
+/** Bits of an RSA modulus: the minimum of RFC 7518 §3.5, and a maximum that limits the cost of a verification. */
+const RSA_BITS = { least: 2_048, most: 4_096 } as const;
+
+/** Greatest length of an RSA exponent in bytes, because a long exponent makes a verification slow. */
+const LONGEST_EXPONENT = 4;
+
+/** Whether an RSA key is neither weak nor costly. With the exponent 1 anybody could sign, and no even one is valid. */
+export function isUsableRsa(jwk: RsaJwk): boolean {
+  const size = measureRsa(jwk);
+  if (size === null || size.exponent.length > LONGEST_EXPONENT) return false;
+  const { bits, exponent } = size;
+  const isOdd = ((exponent.at(-1) ?? 0) & 1) === 1;
+  const isOne = exponent.length === 1 && exponent[0] === 1;
+  return isOdd && !isOne && bits >= RSA_BITS.least && bits <= RSA_BITS.most;
+}
+
 /** RFC 7638 thumbprint with SHA-256 in base64url, over the required members in lexical order. */
 export function thumbprintOf(jwk: CurveJwk | RsaJwk): string {
   const { crv, e, kty, n, x, y }: Partial<Record<'crv' | 'e' | 'kty' | 'n' | 'x' | 'y', string>> = jwk;

@@ -13,6 +13,7 @@ import { auditBeginning } from './migrations/0010-audit-beginning.ts';
 import { auditTree, auditTreeByPosition, auditTreeBySize } from './migrations/0011-audit-tree.ts';
 import { serviceRole } from './migrations/0012-service-role.ts';
 import { deliveryKeysBySealingKey, deliverySignatures } from './migrations/0013-delivery-signatures.ts';
+import { proofOfPossession } from './migrations/0014-proof-of-possession.ts';
 import { streams } from './migrations/0015-streams.ts';
 import { receipts } from './migrations/0019-receipts.ts';
 
@@ -37,6 +38,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0011-audit-tree', steps: [auditTree, auditTreeBySize, auditTreeByPosition] },
   { name: '0012-service-role', steps: [serviceRole] },
   { name: '0013-delivery-signatures', steps: [deliverySignatures, deliveryKeysBySealingKey] },
+  { name: '0014-proof-of-possession', steps: [proofOfPossession] },
   { name: '0015-streams', steps: [streams] },
   { name: '0019-receipts', steps: [receipts] },
 ];

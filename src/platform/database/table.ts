@@ -45,6 +45,7 @@ export const texts = <Text extends string = string>() =>
   column<readonly Text[]>('text[]', DataTypes.ARRAY(DataTypes.TEXT));
 export const bytes = <Value extends Uint8Array = Uint8Array>() => column<Value>('bytea', DataTypes.BLOB);
 export const json = <Value>() => column<Value>('jsonb', DataTypes.JSONB);
+export const boolean = () => column<boolean>('boolean', DataTypes.BOOLEAN);
 export const integer = () => column<number>('integer', DataTypes.INTEGER);
 export const bigint = () => column<number>('bigint', DataTypes.BIGINT);
 export const time = () => column<Date>('timestamp(3) with time zone', DataTypes.DATE(3));

@@ -71,3 +71,8 @@ export const moment = z
     return z.NEVER;
   })
   .meta({ format: 'date-time', pattern: TIMESTAMP_PATTERN });
+
+export const dpopBoundAccessTokens = z.boolean().meta({
+  description:
+    'Whether it gets tokens only with a DPoP proof, bound to its key (RFC 9449 §5.2). false, unless said.',
+});

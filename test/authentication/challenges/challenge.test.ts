@@ -48,6 +48,7 @@ const holder: Holder = {
     audience: null,
     audiences: ['https://one.example', 'https://two.example'],
     scopes: ['openid', 'vault:read'],
+    dpopBoundAccessTokens: false,
   },
 };
 

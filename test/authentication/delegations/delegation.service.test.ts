@@ -187,6 +187,7 @@ describe('an exchange', () => {
         scopes: ['openid', 'email', 'vault:read'],
         audience: null,
         audiences: [],
+        dpopBoundAccessTokens: false,
       },
     });
     expect((await find({ subject, agentId })).delegation.id).toBe(id);

@@ -41,6 +41,25 @@ async function newDelegator(
   return { ...user, delegation: await world.delegate(user, actor.agent.id, delegation) };
 }
 
+describe('an agent or an application with dpop_bound_access_tokens', () => {
+  it('exchanges nothing without a proof', async () => {
+    const refused = { status: 400, body: { error: 'invalid_dpop_proof' } };
+    const strict = await world.newActor();
+    const user = await world.newUser();
+    await world.delegate(user, strict.agent.id);
+    const sent = { subject_token: user.token, actor_token: strict.accessToken };
+    expect((await world.ask(sent)).status).toBe(200);
+    const application = await world.newApplication({ dpopBoundAccessTokens: true });
+    expect(await world.ask(sent, { authorization: application.authorization })).toMatchObject(refused);
+    const { rows } = await test.database.query(
+      'UPDATE agents SET dpop_bound_access_tokens = true WHERE id = $1 RETURNING id',
+      [strict.agent.id],
+    );
+    expect(rows).toHaveLength(1);
+    expect(await world.ask(sent)).toMatchObject(refused);
+  });
+});
+
 describe('a delegated token', () => {
   it('says who acts for whom, is nobody’s session, and comes without a refresh token', async () => {
     const user = await newDelegator();

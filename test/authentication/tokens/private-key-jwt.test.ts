@@ -18,6 +18,7 @@ let clientId: string;
 let clientSecret: string;
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const ed = generateKeyPairSync('ed25519');
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
 beforeAll(async () => {
@@ -29,6 +30,7 @@ beforeAll(async () => {
     keys: [
       { ...ec.publicKey.export({ format: 'jwk' }), kid: 'first', use: 'sig' },
       { ...ed.publicKey.export({ format: 'jwk' }) },
+      { ...rsa.publicKey.export({ format: 'jwk' }), kid: 'rsa', alg: 'PS256' },
     ],
   });
   const made = await accounts.applications.create(requestTo(tenant), {
@@ -79,6 +81,11 @@ describe('a client assertion', () => {
     ['ES256 with its kid', { header: { kid: 'first' } }],
     ['EdDSA', { header: { alg: 'EdDSA' }, key: ed.privateKey }],
     ['EdDSA by its newer name', { header: { alg: 'Ed25519' }, key: ed.privateKey }],
+    ['PS256', { header: { alg: 'PS256' }, key: rsa.privateKey }],
+    ['PS256 with its kid', { header: { alg: 'PS256', kid: 'rsa' }, key: rsa.privateKey }],
+    ['its explicit type', { header: { typ: 'client-authentication+jwt' } }],
+    ['its explicit type in full', { header: { typ: 'application/Client-Authentication+JWT' } }],
+    ['the general type', { header: { typ: 'JWT' } }],
     ['the issuer in a list', { claims: { aud: ['http://localhost:8080'] } }],
     ['five minutes to live', { claims: { exp: seconds() + 295 } }],
   ])('with %s gets a token', async (_name, given) => {
@@ -99,6 +106,10 @@ describe('a client assertion', () => {
     ['no jti', { claims: { jti: undefined } }],
     ['an endless jti', { claims: { jti: 'x'.repeat(257) } }],
     ['a key of somebody else', { key: stranger.privateKey }],
+    ['RS256 by a key for PS256', { header: { alg: 'RS256' }, key: rsa.privateKey }],
+    ['PS384 by a key for PS256', { header: { alg: 'PS384' }, key: rsa.privateKey }],
+    ['the type of an access token', { header: { typ: 'at+jwt' } }],
+    ['the type of a proof', { header: { typ: 'dpop+jwt' } }],
     ['a kid that is not its key’s', { header: { kid: 'second' } }],
   ])('with %s is invalid_client', async (_name, given) => {
     expect(await codeOf(request(await assertion(given)))).toBe('invalid_client');
@@ -211,6 +222,9 @@ describe('a client assertion', () => {
   });
 });
 
+/** An odd number of this many bytes. */
+const modulus = (bytes: number) => Buffer.alloc(bytes, 0xff).toString('base64url');
+
 describe('the keys of an application', () => {
   const jwk = ec.publicKey.export({ format: 'jwk' });
   it.each<[string, Record<string, unknown>[]]>([
@@ -219,7 +233,15 @@ describe('the keys of an application', () => {
       'another curve',
       [{ ...generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey.export({ format: 'jwk' }) }],
     ],
-    ['RSA', [{ kty: 'RSA', n: 'AQ', e: 'AQAB' }]],
+    ['a tiny RSA key', [{ kty: 'RSA', n: 'AQ', e: 'AQAB' }]],
+    ['RSA of 2,040 bits', [{ kty: 'RSA', n: modulus(255), e: 'AQAB' }]],
+    ['RSA of 4,104 bits', [{ kty: 'RSA', n: modulus(513), e: 'AQAB' }]],
+    ['RSA with the exponent 1', [{ kty: 'RSA', n: modulus(256), e: 'AQ' }]],
+    ['RSA with an even exponent', [{ kty: 'RSA', n: modulus(256), e: 'BA' }]],
+    ['RSA with a long exponent', [{ kty: 'RSA', n: modulus(256), e: 'AQAAAAAB' }]],
+    ['RSA for RS256', [{ kty: 'RSA', n: modulus(256), e: 'AQAB', alg: 'RS256' }]],
+    ['RSA for encryption', [{ kty: 'RSA', n: modulus(256), e: 'AQAB', use: 'enc' }]],
+    ['a private RSA key', [{ ...rsa.privateKey.export({ format: 'jwk' }) }]],
     ['a point off the curve', [{ ...jwk, y: jwk.x }]],
     ['the same key twice', [{ ...jwk }, { ...jwk, kid: 'other' }]],
     [
@@ -231,5 +253,12 @@ describe('the keys of an application', () => {
     ],
   ])('refuse %s', (_name, keys) => {
     expect(() => readApplicationJwks({ keys })).toThrow(expect.objectContaining({ code: 'invalid_request' }));
+  });
+
+  it.each([256, 384, 512])('take RSA of %d bytes, for PS256', (bytes) => {
+    const key = { kty: 'RSA', n: modulus(bytes), e: 'AQAB' };
+    expect(readApplicationJwks({ keys: [{ ...key, use: 'sig' }] })).toEqual({
+      keys: [{ ...key, alg: 'PS256' }],
+    });
   });
 });

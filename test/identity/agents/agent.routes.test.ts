@@ -44,6 +44,7 @@ describe('an agent over HTTP', () => {
       audiences: [],
       scopes: ['openid', 'profile', 'email', 'offline_access', 'wallet:sign', 'vault:read'],
       metadata: {},
+      dpop_bound_access_tokens: false,
       created_at: expect.stringMatching(/^\d{4}-.*Z$/),
       updated_at: created.body.created_at,
       registration: { complete: false, active: true, verified: false, scoped: false, audited: false },

@@ -53,8 +53,16 @@ const newJwks = () => ({ keys: [toJwk(derivePublicKey('ed25519', generatePrivate
 /** An agent with a key, and three applications: of the agent, of nobody with the same scopes, and a weak one. */
 async function prepare() {
   const { agent, key } = await createTestAgent(rooms, operator(), { scopes: HELD });
+  await rooms.agents.update(operator(), agent.id, { dpopBoundAccessTokens: true });
   const make = async (more: object): Promise<Application> =>
-    (await rooms.applications.create(operator(), { name: 'Client', scopes: HELD, ...more })).application;
+    (
+      await rooms.applications.create(operator(), {
+        name: 'Client',
+        scopes: HELD,
+        dpopBoundAccessTokens: true,
+        ...more,
+      })
+    ).application;
   return {
     agent: `${agents}/${agent.id}`,
     agentId: agent.id,
@@ -76,6 +84,11 @@ const OF_AGENTS: readonly [string, string, (given: Prepared) => Request][] = [
     ({ agent }) => ['PATCH', agent, { audiences: ['https://x.example'] }],
   ],
   ['updateAgent', 'changes its audience', ({ agent }) => ['PATCH', agent, { audience: 'https://x.example' }]],
+  [
+    'updateAgent',
+    'waives proofs of a key',
+    ({ agent }) => ['PATCH', agent, { dpop_bound_access_tokens: false }],
+  ],
   ['registerAgentKey', 'registers a key', ({ agent }) => ['POST', `${agent}/keys`, newKey()]],
   [
     'beginKeyRotation',
@@ -106,6 +119,11 @@ const OF_AGENTS: readonly [string, string, (given: Prepared) => Request][] = [
 const OF_APPLICATIONS: readonly [string, string, (given: Prepared) => Request][] = [
   ['createApplication', 'creates it', () => ['POST', applications, { name: 'x', scopes: HELD }]],
   ['addApplicationSecret', 'adds a secret', ({ own }) => ['POST', `${own}/secrets`]],
+  [
+    'updateApplication',
+    'waives proofs of a key',
+    ({ own }) => ['PATCH', own, { dpop_bound_access_tokens: false }],
+  ],
   ['updateApplication', 'adds a client key', ({ own }) => ['PATCH', own, { jwks: newJwks() }]],
   ['updateApplication', 'adds a scope', ({ weak }) => ['PATCH', weak, { scopes: HELD }]],
   [

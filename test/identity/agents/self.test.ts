@@ -48,6 +48,7 @@ describe('an agent', () => {
       status: 'active',
       audience: context.tenant.audience,
       audiences: [],
+      dpop_bound_access_tokens: false,
       scopes: expect.arrayContaining(['openid']),
       created_at: agent.createdAt.toISOString(),
       updated_at: expect.any(String),
