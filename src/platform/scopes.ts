@@ -44,9 +44,9 @@ export const SCOPE_MEANINGS: Readonly<Record<AgentScope | ManagementScope, strin
   offline_access: 'for resource servers',
   'wallet:sign': 'for the wallet',
   'vault:read': 'for the vault',
-  'agents:read': 'read agents, keys, rotations, anchors and enrollment tokens',
+  'agents:read': 'read agents, keys, rotations, anchors, enrollment tokens and workload issuers',
   'agents:write':
-    "change, suspend, reactivate and delete agents, end their keys, manage anchors; with all of an agent's scopes also create or widen it, and give it a key, a rotation or an enrollment token",
+    "change, suspend, reactivate and delete agents, end their keys, manage anchors, narrow and delete workload issuers; with all of an agent's scopes also create or widen it, give it a key, a rotation or an enrollment token, and map workloads to it",
   'agents:impersonate':
     'stands for the scopes of any agent that the token lacks, where `agents:write` or `applications:write` needs them',
   'applications:read': 'read applications',

@@ -22,6 +22,8 @@ const PARSERS: Readonly<Record<string, 'properties' | 'examples' | 'through its 
   'authentication/trusted-issuers/jwks-lifetime.ts#freshnessOf': 'examples',
   'authentication/trusted-issuers/jwks-lifetime.ts#isJson': 'examples',
   'authentication/trusted-issuers/subject-token.ts#readSubjectClaims': 'through its callers',
+  'authentication/workload-issuers/claim-rules.ts#readClaim': 'examples',
+  'authentication/workload-issuers/workload-assertion.ts#readAssertion': 'through its callers',
   'events/event.schemas.ts#readPublication': 'properties',
   'events/feed-cursor.ts#decodePlace': 'examples',
   'events/filter.ts#isFilter': 'properties',
@@ -73,6 +75,8 @@ const PARSERS: Readonly<Record<string, 'properties' | 'examples' | 'through its 
 
 /** Functions whose names say that they parse, and that get nothing from outside. */
 const OTHERS: Readonly<Record<string, string>> = {
+  'authentication/workload-issuers/workload-issuer.schemas.ts#readRules':
+    'renames members that a schema has checked',
   'app/local/private-file.ts#readPrivateFile': 'a file of the operator',
   'platform/command-input.ts#parseInput': 'the command line of the operator',
   'platform/egress/address-rules.ts#parseNetworks': 'a setting',

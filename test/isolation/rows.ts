@@ -34,6 +34,10 @@ const newTrustedIssuerBody = () => ({
   },
   audiences: ['https://id.example'],
 });
+const newWorkloadIssuerBody = (agentId: string) => ({
+  ...newTrustedIssuerBody(),
+  rules: [{ agent_id: agentId, claims: { sub: 'workload' } }],
+});
 const newDelegationBody = (agentId: string) => ({
   subject: { issuer: 'https://idp.example', sub: `user-${next()}` },
   agent_id: agentId,
@@ -95,6 +99,8 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   secrets: (party, path) => create(party, path, undefined),
   delegations: async (party, path) => create(party, path, newDelegationBody(await makeAgent(party))),
   'trusted-issuers': (party, path) => create(party, path, newTrustedIssuerBody()),
+  'workload-issuers': async (party, path) =>
+    create(party, path, newWorkloadIssuerBody(await makeAgent(party))),
   'issuer-keys': makeIssuerKey,
   webhooks: makeWebhook,
   deliveries: (party, path) => makeDelivery(party, /webhooks\/([^/]+)/.exec(path)?.[1]),
@@ -155,6 +161,8 @@ const BODIES: Readonly<Record<string, (party: Party, path: string) => unknown>> 
   createDelegation: async (party) => newDelegationBody(await makeAgent(party)),
   revokeDelegation: () => ({ reason: 'test' }),
   createTrustedIssuer: newTrustedIssuerBody,
+  createWorkloadIssuer: async (party) => newWorkloadIssuerBody(await makeAgent(party)),
+  updateWorkloadIssuer: () => ({ audiences: ['https://other.example'] }),
   updateTrustedIssuer: () => ({ audiences: ['https://other.example'] }),
   publishEvents: () => ({ type: 'wallet.tx.signed', data: { number: next() } }),
   createWebhook: newWebhookBody,

@@ -14,6 +14,7 @@ import {
   wireUserinfo,
 } from '../../authentication/tokens/wire.ts';
 import { wireTrustedIssuers } from '../../authentication/trusted-issuers/wire.ts';
+import { wireWorkloadIssuers } from '../../authentication/workload-issuers/wire.ts';
 import { wirePublishing, wireRecords } from '../../events/wire.ts';
 import { wireAgents, wireSelf } from '../../identity/agents/wire.ts';
 import { wireAnchors } from '../../identity/anchors/wire.ts';
@@ -103,6 +104,14 @@ export function wireApi(platform: Platform) {
   const trustedIssuers = wireTrustedIssuers(platform, shared);
   const exchanging = { ...clients, ...delegations, ...trustedIssuers, tokens, revocations };
   const exchange = wireTokenExchange(platform, { ...shared, ...exchanging });
+  const workloads = wireWorkloadIssuers(platform, {
+    ...shared,
+    ...agents,
+    ...trustedIssuers,
+    tokens,
+    revocations,
+    limits,
+  });
   const tokenEndpoint = wireTokenEndpoint(platform, {
     ...shared,
     ...clients,
@@ -111,7 +120,7 @@ export function wireApi(platform: Platform) {
     dpop,
     failures,
     accesses,
-    grants: [exchange],
+    grants: [exchange, workloads.workloadGrant],
   });
   const audit = wireAudit(platform, { accesses });
   const userinfo = wireUserinfo({ ...agents, ...applications });
@@ -137,6 +146,7 @@ export function wireApi(platform: Platform) {
     audit.routes,
     delegations.routes,
     trustedIssuers.routes,
+    workloads.routes,
     publishing.routes,
     subscriptions.routes,
     replays.routes,
@@ -159,8 +169,8 @@ export function wireApi(platform: Platform) {
     /** Writes the counts that are still in memory. Called before the platform closes. */
     close: async () => {
       await Promise.allSettled(
-        [attempts, clients, accesses, dpop, trustedIssuers, verifier, limits, revocations].map((room) =>
-          room.close(),
+        [attempts, clients, workloads, accesses, dpop, trustedIssuers, verifier, limits, revocations].map(
+          (room) => room.close(),
         ),
       );
     },

@@ -2,6 +2,7 @@
 import { purgesOfChallenges } from '../../authentication/challenges/wire.ts';
 import { purgesOfProofs } from '../../authentication/dpop/wire.ts';
 import { purgesOfTokens } from '../../authentication/tokens/wire.ts';
+import { purgesOfWorkloads } from '../../authentication/workload-issuers/wire.ts';
 import { purgesOfEvents } from '../../events/wire.ts';
 import { purgesOfEnrollments } from '../../identity/enrollments/wire.ts';
 import { ACCOUNT_DAYS, KEPT_DAYS } from '../../operations/retention/retention.ts';
@@ -31,6 +32,7 @@ export function wireRetentionOfRooms(platform: Platform, records: Parameters<typ
       ...purgesOfChallenges,
       ...purgesOfTokens,
       ...purgesOfProofs,
+      ...purgesOfWorkloads,
     },
   });
   return { retention, readStanding: () => readStanding(kept) };

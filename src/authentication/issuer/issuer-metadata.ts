@@ -5,6 +5,7 @@ import type { Tenant } from '../../platform/context.ts';
 import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
 import { PROOF_ALGORITHMS } from '../dpop/proof-key.ts';
 import { ASSERTION_ALGORITHMS, clientMethodsOf } from '../tokens/client-method.ts';
+import { JWT_BEARER_GRANT } from '../tokens/grant-types.ts';
 
 /** Authorization server metadata (RFC 8414 §2). */
 export type IssuerMetadata = {
@@ -43,7 +44,7 @@ export function describeIssuer(tenant: Pick<Tenant, 'issuerUrl' | 'securityProfi
     id_token_signing_alg_values_supported: ['ES256', 'EdDSA'],
     // RFC 8414 §2 requires this member. It is empty because there is no authorization endpoint.
     response_types_supported: [],
-    grant_types_supported: ['client_credentials', 'refresh_token', TOKEN_EXCHANGE_GRANT],
+    grant_types_supported: ['client_credentials', 'refresh_token', TOKEN_EXCHANGE_GRANT, JWT_BEARER_GRANT],
     // `none`, because an agent uses its refresh token without client authentication.
     token_endpoint_auth_methods_supported: [...methods, 'none'],
     token_endpoint_auth_signing_alg_values_supported: [...ASSERTION_ALGORITHMS],

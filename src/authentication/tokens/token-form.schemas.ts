@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import { ACTOR_TYPES, ISSUED_TOKEN_TYPE, SUBJECT_TYPES } from '../token-exchange/exchange-request.ts';
 import { ASSERTION_TYPE } from './client-method.ts';
+import { JWT_BEARER_GRANT } from './grant-types.ts';
 
 /** One allowed value. An empty parameter counts as absent (RFC 6749 §3.2), so the schema is not a constant. */
 const optionalConstant = (value: string) => z.string().optional().describe(`\`${value}\`, or absent`);
@@ -71,9 +72,23 @@ const tokenExchange = z
     description: 'RFC 8693: a token with which an agent acts for a user. It needs a delegation.',
   });
 
+const jwtBearer = z
+  .object({
+    grant_type: z.literal(JWT_BEARER_GRANT),
+    assertion: token.describe('A JWT of a workload issuer: of Kubernetes, GitHub Actions, or a JWT-SVID'),
+    scope: scope.describe("Space-separated; all of the agent's scopes when absent"),
+    resource: resource.describe("Which of the agent's audiences the token is for (RFC 8707)"),
+  })
+  .meta({
+    id: 'JwtBearerRequest',
+    title: 'Assertion of a workload',
+    description:
+      'RFC 7523 §2.1: a token for the agent that the rules of the workload issuer name, without client authentication and without a refresh token. An assertion is good once.',
+  });
+
 /** The requests of `POST /oauth/token`, one for each grant. */
 export const tokenRequestForm = z
-  .discriminatedUnion('grant_type', [clientCredentials, refreshToken, tokenExchange])
+  .discriminatedUnion('grant_type', [clientCredentials, refreshToken, tokenExchange, jwtBearer])
   .meta({ id: 'TokenRequest' });
 
 /** The form of introspection and revocation (RFC 7662 §2.1, RFC 7009 §2.1). */

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import { ACTOR_TYPES, ISSUED_TOKEN_TYPE, SUBJECT_TYPES } from '../token-exchange/exchange-request.ts';
 import { ASSERTION_TYPE } from './client-method.ts';
+import { JWT_BEARER_GRANT } from './grant-types.ts';
 
 /** Form parameters of a signed client assertion. */
 export const clientAssertion = {
@@ -15,7 +16,7 @@ export const tokenRequestSchema = z
     grant_type: z
       .string()
       .optional()
-      .describe(`client_credentials, refresh_token or ${TOKEN_EXCHANGE_GRANT}`),
+      .describe(`client_credentials, refresh_token, ${TOKEN_EXCHANGE_GRANT} or ${JWT_BEARER_GRANT}`),
     scope: z
       .string()
       .optional()
@@ -47,6 +48,7 @@ export const tokenRequestSchema = z
       .optional()
       .describe(`token exchange: ${ACTOR_TYPES.join(', ')}`),
     requested_token_type: z.string().optional().describe(`token exchange: ${ISSUED_TOKEN_TYPE} or absent`),
+    assertion: z.string().optional().describe('jwt-bearer: the JWT of a workload issuer'),
     client_secret: z.string().optional().describe('Refused: authenticate with HTTP Basic'),
     ...clientAssertion,
   })

@@ -48,7 +48,8 @@ export function judgeJwk(value: unknown): JwkVerdict {
     return refuse(
       `has the private member "${secret}"; send public keys only, and replace this one: it is no secret any more`,
     );
-  const wrongPurpose = findWrongPurpose(value);
+  // The keys of a SPIFFE bundle for JWT-SVIDs have a use of their own (SPIFFE Trust Domain and Bundle, §4.2.2).
+  const wrongPurpose = findWrongPurpose(value.use === 'jwt-svid' ? { ...value, use: 'sig' } : value);
   if (wrongPurpose !== undefined)
     return refuse(wrongPurpose === 'use' ? 'is not for signatures (use)' : 'is not for verifying (key_ops)');
   const key = Object.fromEntries(

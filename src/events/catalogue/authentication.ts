@@ -31,6 +31,11 @@ const byClient = {
   sub: id('`sub` of the token: the linked agent, else the application.'),
   agent_id: agentId.optional(),
 };
+const byWorkload = {
+  method: z.literal('jwt_bearer'),
+  agent_id: agentId,
+  workload_issuer_id: id('The workload issuer whose assertion it was; also the `client_id` of the token.'),
+};
 const issued = {
   token_id: tokenId,
   client_id: clientId,
@@ -43,6 +48,7 @@ const repetitions = count('How many such failures this event stands for: there i
 const loginSuccess = z.discriminatedUnion('method', [
   z.strictObject({ ...byChallenge, address }),
   z.strictObject({ ...byClient, address }),
+  z.strictObject({ ...byWorkload, address, subject: text('`sub` of the assertion.') }),
 ]);
 
 const loginFailure = z.discriminatedUnion('method', [
@@ -54,11 +60,19 @@ const loginFailure = z.discriminatedUnion('method', [
     reason,
     count: repetitions,
   }),
+  z.strictObject({
+    method: z.literal('jwt_bearer'),
+    workload_issuer_id: byWorkload.workload_issuer_id,
+    address,
+    reason,
+    count: repetitions,
+  }),
 ]);
 
 const tokenIssued = z.discriminatedUnion('method', [
   z.strictObject({ ...byChallenge, ...issued }),
   z.strictObject({ ...byClient, ...issued }),
+  z.strictObject({ ...byWorkload, ...issued }),
   z.strictObject({
     method: z.literal('refresh_token'),
     agent_id: agentId,

@@ -15,6 +15,7 @@ import { serviceRole } from './migrations/0012-service-role.ts';
 import { deliveryKeysBySealingKey, deliverySignatures } from './migrations/0013-delivery-signatures.ts';
 import { proofOfPossession } from './migrations/0014-proof-of-possession.ts';
 import { streams } from './migrations/0015-streams.ts';
+import { workloadIssuers } from './migrations/0018-workload-issuers.ts';
 import { receipts } from './migrations/0019-receipts.ts';
 
 /** `name` is that of the file. The database records it. */
@@ -40,5 +41,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0013-delivery-signatures', steps: [deliverySignatures, deliveryKeysBySealingKey] },
   { name: '0014-proof-of-possession', steps: [proofOfPossession] },
   { name: '0015-streams', steps: [streams] },
+  { name: '0018-workload-issuers', steps: [workloadIssuers] },
   { name: '0019-receipts', steps: [receipts] },
 ];

@@ -48,7 +48,7 @@ export const ERRORS = {
   invalid_grant: entry(
     400,
     'Invalid Grant',
-    'Challenge, refresh token or delegation token is invalid, expired, reused or mismatched; or the algorithm is not of the key.',
+    'Challenge, refresh token, delegation token or assertion is invalid, expired, reused or mismatched; or the algorithm is not of the key.',
   ),
   unauthorized_client: entry(400, 'Bad Request', 'The application may not use the requested grant type.'),
   unsupported_grant_type: entry(400, 'Bad Request', 'The grant_type value is malformed or unsupported.'),

@@ -78,6 +78,7 @@ describe('the metadata', () => {
           client_credentials: undefined,
           refresh_token: 'invalid_client',
           'urn:ietf:params:oauth:grant-type:token-exchange': 'invalid_request',
+          'urn:ietf:params:oauth:grant-type:jwt-bearer': 'invalid_client',
         }[String(grant)],
       );
     }

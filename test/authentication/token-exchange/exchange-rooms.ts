@@ -2,7 +2,9 @@
 
 import { wireTokenExchange } from '../../../src/authentication/token-exchange/wire.ts';
 import { wireTokenEndpoint } from '../../../src/authentication/tokens/wire.ts';
+import { wireWorkloadIssuers } from '../../../src/authentication/workload-issuers/wire.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
+import { wireLimits } from '../../../src/platform/http/wire.ts';
 import { createTestPlatform } from '../../setup/platform.ts';
 import { createDelegationRooms } from '../delegations/delegation-rooms.ts';
 import type { createAccounts } from '../tokens/accounts.ts';
@@ -16,11 +18,15 @@ export function createExchangeRooms(
 ) {
   const rooms = createDelegationRooms(database, options);
   const platform = createTestPlatform(database, rooms.platform);
-  const grants = [wireTokenExchange(platform, rooms)];
+  const { workloadGrant, close } = wireWorkloadIssuers(platform, { ...rooms, limits: wireLimits(platform) });
+  const grants = [wireTokenExchange(platform, rooms), workloadGrant];
   return {
     ...rooms,
     ...wireTokenEndpoint(platform, { ...rooms, grants }),
     routes: rooms.routes,
-    closeExchange: rooms.close,
+    closeExchange: async () => {
+      await close();
+      await rooms.close();
+    },
   };
 }

@@ -11,6 +11,8 @@ import { authorize } from '../../../src/authentication/tokens/bearer.routes.ts';
 import { parseAssertion } from '../../../src/authentication/tokens/client-assertion.ts';
 import { freshnessOf, isJson } from '../../../src/authentication/trusted-issuers/jwks-lifetime.ts';
 import { readSubjectClaims } from '../../../src/authentication/trusted-issuers/subject-token.ts';
+import { readClaim } from '../../../src/authentication/workload-issuers/claim-rules.ts';
+import { readAssertion } from '../../../src/authentication/workload-issuers/workload-assertion.ts';
 import { type Act, actorsOf, MOST_ACTORS, readAct } from '../../../src/platform/act.ts';
 import { parseCompactJws } from '../../../src/platform/crypto/jws.ts';
 import { FormError, parseForm } from '../../../src/platform/http/form.ts';
@@ -133,10 +135,13 @@ const claims: Target = {
     'platform/act.ts#readAct',
     'authentication/trusted-issuers/subject-token.ts#readSubjectClaims',
     'authentication/delegations/subject.ts#isIssuer',
+    'authentication/workload-issuers/workload-assertion.ts#readAssertion',
+    'authentication/workload-issuers/claim-rules.ts#readClaim',
   ],
   seeds: [
     '{"iss":"https://i.example","sub":"u","exp":1700000100,"iat":1,"scope":"a b","act":{"sub":"x","act":{"sub":"y"}}}',
     '{"iss":"https://i.example","sub":"u","exp":1700000100,"scp":["a","b"],"may_act":{"sub":"z"},"typ":"at+jwt"}',
+    '{"iss":"https://i.example","sub":"u","aud":["a"],"exp":1700000100,"nbf":1,"jti":"j","a/b~c":{"d":1}}',
     '{"iss":"https://a:b@i.example/?x","sub":"\\ud800","exp":"1","scope":null}',
   ],
   run: (bytes) => {
@@ -149,6 +154,14 @@ const claims: Target = {
       const act: Act | undefined = attempt<Act | undefined>(() => readAct(value.act, foreign), isDeclared);
       ok(actorsOf(act).length <= MOST_ACTORS);
       if (foreign === undefined) deepEqual(readAct(act), act, 'what was read is read again');
+    }
+    const trusted = { issuer: 'https://i.example', audiences: ['a'] };
+    const parts = { header: { typ: value.typ }, claims: value, signed: 'x' };
+    const workload = attempt(() => readAssertion(parts, trusted, {}, NOW), refusal('invalid_grant'));
+    if (workload !== undefined) ok(workload.expiresAt * 1000 > NOW && isWellFormed(workload.sub));
+    for (const [name, claim] of Object.entries(value)) {
+      equal(readClaim(value, `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`), claim);
+      if (!name.startsWith('/')) equal(readClaim(value, name), claim);
     }
     if (typeof value.iss === 'string' && isIssuer(value.iss)) {
       const { protocol, search, hash } = new URL(value.iss);

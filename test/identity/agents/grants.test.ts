@@ -11,14 +11,18 @@ import { derivePublicKey, generatePrivateKey } from '../../../src/platform/crypt
 import { newId } from '../../../src/platform/database/ids.ts';
 import type { Route } from '../../../src/platform/http/route.ts';
 import { AGENT_SCOPES, APPLICATION_SCOPES, MANAGEMENT_SCOPES } from '../../../src/platform/scopes.ts';
+import {
+  createWorkloadRooms,
+  type WorkloadRooms,
+} from '../../authentication/workload-issuers/workload-rooms.ts';
 import { startTestServer, type TestServer, tokenFor } from '../../platform/http/test-server.ts';
 import { createTestDatabase } from '../../setup/database.ts';
-import { createRooms, createTestAgent, type Rooms } from './agent-rooms.ts';
+import { createTestAgent } from './agent-rooms.ts';
 
 /** The scopes of the agent, and of an application that is linked to none. */
 const HELD = ['openid', 'wallet:sign'] as const;
 
-let rooms: Rooms;
+let rooms: WorkloadRooms;
 let server: TestServer;
 let tenant: Tenant;
 let writing: readonly Route[];
@@ -26,7 +30,7 @@ let drop: () => Promise<void>;
 
 beforeAll(async () => {
   const opened = await createTestDatabase();
-  rooms = createRooms(opened.database);
+  rooms = createWorkloadRooms(opened.database);
   await rooms.tenants.create({ slug: 'demo' });
   const found = await rooms.tenants.bySlug('demo');
   if (found === undefined) throw new Error('the tenant was not made');
@@ -36,6 +40,7 @@ beforeAll(async () => {
   server = await startTestServer(routes, { database: opened.database, tenants: rooms.tenants });
   drop = async () => {
     await server.drain(0);
+    await rooms.closeWorkloads();
     await opened.drop();
   };
 });
@@ -44,6 +49,13 @@ afterAll(() => drop());
 const operator = () => operatorContext(tenant, newId());
 const agents = '/api/v1/agents';
 const applications = '/api/v1/applications';
+const workloads = '/api/v1/workload-issuers';
+const newWorkload = (agentId: string) => ({
+  issuer: `https://${newId()}.example`,
+  jwks: newJwks(),
+  audiences: ['https://id.example'],
+  rules: [{ agent_id: agentId, claims: { sub: 'x' } }],
+});
 const newKey = () => {
   const publicKey = encodeBase64(derivePublicKey('ed25519', generatePrivateKey('ed25519')).raw);
   return { algorithm: 'ed25519', public_key: publicKey };
@@ -67,6 +79,7 @@ async function prepare() {
     agent: `${agents}/${agent.id}`,
     agentId: agent.id,
     keyId: key.id,
+    workload: `${workloads}/${(await rooms.workloadIssuers.create(operator(), { ...newWorkload(''), rules: [{ agentId: agent.id, claims: { sub: 'x' } }] })).id}`,
     linked: `${applications}/${(await make({ agentId: agent.id, scopes: ['openid'] })).id}`,
     own: `${applications}/${(await make({ jwks: readApplicationJwks(newJwks()) })).id}`,
     weak: `${applications}/${(await make({ scopes: ['openid'] })).id}`,
@@ -100,6 +113,22 @@ const OF_AGENTS: readonly [string, string, (given: Prepared) => Request][] = [
     'createApplication',
     'links a new application',
     ({ agentId }) => ['POST', applications, { name: 'x', scopes: ['openid'], agent_id: agentId }],
+  ],
+  ['createWorkloadIssuer', 'maps workloads', ({ agentId }) => ['POST', workloads, newWorkload(agentId)]],
+  [
+    'updateWorkloadIssuer',
+    'maps other workloads',
+    ({ workload, agentId }) => ['PATCH', workload, { rules: [{ agent_id: agentId, claims: { sub: 'y' } }] }],
+  ],
+  [
+    'updateWorkloadIssuer',
+    'changes the keys of its workloads',
+    ({ workload }) => ['PATCH', workload, { jwks: newJwks() }],
+  ],
+  [
+    'updateWorkloadIssuer',
+    'adds an audience of its workloads',
+    ({ workload }) => ['PATCH', workload, { audiences: ['https://id.example', 'https://x.example'] }],
   ],
   ['addApplicationSecret', 'adds a secret', ({ linked }) => ['POST', `${linked}/secrets`]],
   ['updateApplication', 'adds a client key', ({ linked }) => ['PATCH', linked, { jwks: newJwks() }]],
@@ -151,6 +180,8 @@ const HARMLESS: Readonly<Record<string, (given: Prepared) => Request>> = {
   deprecateAgentKey: ({ agent, keyId }) => ['POST', `${agent}/keys/${keyId}/deprecate`, {}],
   revokeAgentKey: ({ agent, keyId }) => ['POST', `${agent}/keys/${keyId}/revoke`, {}],
   createAnchor: ({ agent }) => ['POST', `${agent}/anchors`, { type: 'domain_https', value: 'a.example' }],
+  updateWorkloadIssuer: ({ workload }) => ['PATCH', workload, { rules: [] }],
+  deleteWorkloadIssuer: ({ workload }) => ['DELETE', workload],
   updateApplication: ({ own }) => [
     'PATCH',
     own,

@@ -80,6 +80,15 @@ export const OLD_ROWS: Readonly<
         [newId(), randomBytes(32), hours],
       ),
   },
+  'workload assertions': {
+    table: 'workload_assertions',
+    hours: [-1, 1],
+    insert: (hours, { database, context }) =>
+      database.query(
+        `INSERT INTO workload_assertions (tenant_id, hash, expires_at) VALUES ($1, $2, ${ago('$3')})`,
+        [context.tenant.id, randomBytes(32), hours],
+      ),
+  },
   'DPoP proofs': {
     table: 'dpop_proofs',
     hours: [-1, 1],

@@ -96,6 +96,7 @@ describe('a model', () => {
       'subscriptions',
       'tenants',
       'trusted_issuers',
+      'workload_issuers',
     ]);
   });
 });

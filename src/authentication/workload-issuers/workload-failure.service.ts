@@ -1,0 +1,91 @@
+// Records assertions of known workload issuers that were refused, and limits their number from one address.
+import type { AuditEntry } from '../../audit/audit.ts';
+import { createFailureReporter } from '../../audit/failure-report.service.ts';
+import type { Happening, RecordService } from '../../events/record.service.ts';
+import { addressGroup } from '../../platform/address-group.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { Log } from '../../platform/logging.ts';
+import type { FailureCounter } from '../tokens/client-authentication.service.ts';
+import { METHOD } from './workload-assertion.ts';
+
+type Failure = { readonly context: RequestContext; readonly issuerId: string; readonly error: ServiceError };
+
+/** @param failures counts refused assertions by issuer and address */
+export function createWorkloadFailureService({
+  database,
+  records,
+  failures,
+  log,
+}: {
+  database: Pick<Database, 'transaction'>;
+  records: Pick<RecordService, 'write'>;
+  failures: FailureCounter;
+  log: Log<'error'>;
+}) {
+  const onError = (error: unknown) =>
+    log.error(
+      { event: 'workload_records.write_failed', err: error },
+      'a record of a refused assertion could not be written',
+    );
+  const reporter = createFailureReporter<Failure>({ tell: writeFailure, onError });
+  const underWay = new Set<Promise<void>>();
+
+  const write = async ({ tenant, ...context }: RequestContext, happening: Happening): Promise<void> => {
+    await database.transaction({ tenant }, (unit) => records.write(unit, { ...context, tenant }, happening));
+  };
+
+  const entryOf = ({ issuerId, error }: Failure): AuditEntry => ({
+    action: 'auth.login.failure',
+    outcome: 'failure',
+    reason: error.code,
+    target: { type: 'workload_issuer', id: issuerId },
+    data: { method: METHOD, detail: error.detail ?? '' },
+  });
+
+  async function writeFailure(failure: Failure, count: number, isFirst: boolean): Promise<void> {
+    const { context, issuerId, error } = failure;
+    const { address } = context;
+    const data = { method: METHOD, workload_issuer_id: issuerId, address, reason: error.code, count };
+    await write(context, {
+      audit: isFirst ? [entryOf(failure)] : [],
+      events: [{ type: 'auth.login.failure', data }],
+    });
+  }
+
+  return {
+    /**
+     * Counts and records a refusal, in the background. Beyond the limit nothing is written.
+     * @returns the error for the answer: the refusal, or `rate_limited` after too many
+     */
+    report: async (context: RequestContext, issuerId: string, error: ServiceError): Promise<ServiceError> => {
+      const { tenant, address } = context;
+      const { blocked } = await failures.failed(`${tenant.id}:${issuerId}:${addressGroup(address)}`);
+      if (blocked !== undefined)
+        return new ServiceError('rate_limited', {
+          detail: 'Too many assertions of this issuer were refused from this address.',
+          ...blocked,
+        });
+      const failure = { context, issuerId, error };
+      if (!reporter.report(`${issuerId}:${error.code}`, failure)) {
+        const writing = write(context, { audit: [entryOf(failure)] }).catch(onError);
+        underWay.add(writing);
+        void writing.finally(() => underWay.delete(writing));
+      }
+      return error;
+    },
+
+    /** Waits for the writes that are in progress. */
+    settled: async (): Promise<void> => {
+      await Promise.all([reporter.settled(), ...underWay]);
+    },
+
+    /** Writes all counted failures. Called once, when the process stops. */
+    close: async (): Promise<void> => {
+      await Promise.all([reporter.close(), ...underWay]);
+    },
+  };
+}
+
+export type WorkloadFailureService = ReturnType<typeof createWorkloadFailureService>;

@@ -1,0 +1,31 @@
+// The table of workload issuers. Exactly one of `jwksUri` and `jwks` is not null.
+import {
+  defineTable,
+  given,
+  json,
+  type NewRowOf,
+  nullable,
+  primaryKey,
+  type RowOf,
+  text,
+  texts,
+  time,
+  uuid,
+} from '../../platform/database/table.ts';
+import type { InlineJwks } from '../trusted-issuers/trusted-issuer.ts';
+import type { WorkloadRule } from './claim-rules.ts';
+
+export const WORKLOAD_ISSUER = defineTable('workload_issuers', {
+  id: primaryKey(uuid()),
+  tenantId: uuid(),
+  issuer: text(),
+  jwksUri: nullable(text()),
+  jwks: nullable(json<InlineJwks>()),
+  audiences: texts(),
+  rules: json<readonly WorkloadRule[]>(),
+  createdAt: given(time()),
+  updatedAt: given(time()),
+});
+
+export type WorkloadIssuerRow = RowOf<typeof WORKLOAD_ISSUER>;
+export type NewWorkloadIssuerRow = NewRowOf<typeof WORKLOAD_ISSUER>;
