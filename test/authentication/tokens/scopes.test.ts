@@ -24,7 +24,7 @@ describe('scopes', () => {
   it('of management are the rows of the table in the specification', () => {
     const page = readFileSync('docs/specification.md', 'utf8');
     const table = page.slice(page.indexOf('### Scopes of management'), page.indexOf('### Methods'));
-    const rows = [...table.matchAll(/^\| `([a-z:]+)` \| (.+)$/gm)].map(([, scope]) => scope);
+    const rows = [...table.matchAll(/^\| `([a-z:.]+)` \| (.+)$/gm)].map(([, scope]) => scope);
     expect(rows).toEqual([...MANAGEMENT_SCOPES]);
   });
 

@@ -12,6 +12,12 @@ const SERVED = [
   'getJwks',
   'getOpenIdConfiguration',
   'getResourceMetadata',
+/** What others need to know which tokens to refuse. */
+const SERVED = [
+  'getIssuerMetadata',
+  'getJwks',
+  'getOpenIdConfiguration',
+  'getSsfConfiguration',
   'introspectToken',
   'revokeToken',
 ];

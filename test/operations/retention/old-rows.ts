@@ -46,6 +46,16 @@ export const OLD_ROWS: Readonly<
         [context.tenant.id, randomUUID(), newId(), hours],
       ),
   },
+  receipts: {
+    table: 'receipts',
+    hours: [32 * 24 - 2, 32 * 24 + 2],
+    insert: (hours, { database, context }) =>
+      database.query(
+        `INSERT INTO receipts (id, tenant_id, agent_id, cause, receivers, created_at, completed_at)
+         VALUES ($1, $2, $1, 'admin.agent.suspended', 0, ${ago('$3')}, now())`,
+        [newId(), context.tenant.id, hours],
+      ),
+  },
   'refresh tokens': {
     table: 'refresh_tokens',
     hours: [30 * 24 - 2, 30 * 24 + 2],
