@@ -1,9 +1,11 @@
-// The routes of the catalogue of event types, which is the same for every tenant.
+// The routes of the catalogue of event types, which is the same for every tenant, and of the tenant's contract of events.
 import { ServiceError } from '../platform/errors/service-error.ts';
 import { ok } from '../platform/http/answers.ts';
 import { defineRoutes, type Route } from '../platform/http/route.ts';
 import { CATALOGUE, findEventType } from './catalogue.ts';
+import type { EventContractService } from './event-contract.service.ts';
 import {
+  asyncApiSchema,
   eventTypeList,
   eventTypeParams,
   eventTypeQuery,
@@ -12,7 +14,7 @@ import {
 } from './event-type.schemas.ts';
 
 /** Source: Specification, "Event types". */
-export function createEventTypeRoutes(): Route[] {
+export function createEventTypeRoutes({ contract }: { contract: EventContractService }): Route[] {
   // Made at the first request, because the schemas are expensive to make and never change.
   let shown: ReturnType<typeof presentEventType>[] | undefined;
   return defineRoutes({ tag: 'Events', scope: 'webhooks:read' }, [
@@ -52,6 +54,17 @@ export function createEventTypeRoutes(): Route[] {
           throw new ServiceError('not_found', { detail: 'The catalogue has no event type of this name.' });
         return ok(presentEventType(entry));
       },
+    },
+
+    {
+      method: 'GET',
+      path: '/api/v1/asyncapi.json',
+      operationId: 'getAsyncApi',
+      summary: "Read the contract of the tenant's events as an AsyncAPI document",
+      description:
+        "Has the types of the catalogue, and those of the tenant's own that its subscriptions name; nothing is known of the `data` of these.",
+      responses: { 200: { description: 'AsyncAPI 3.0', schema: asyncApiSchema } },
+      handler: async ({ context }) => ok(await contract.describe(context)),
     },
   ]);
 }

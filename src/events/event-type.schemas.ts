@@ -33,6 +33,8 @@ export const eventTypeList = z
   .strictObject({ data: z.array(eventTypeSchema), next_cursor: z.null() })
   .meta({ id: 'EventTypeList' });
 
+export const asyncApiSchema = z.looseObject({ asyncapi: z.string() }).meta({ id: 'AsyncApi' });
+
 export function presentEventType(entry: EventType) {
   return present(eventTypeSchema, entry, {
     schema: bodySchemaOf(entry),

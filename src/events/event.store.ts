@@ -37,6 +37,7 @@ export type ClaimedDelivery = {
   readonly endpointEpoch: number;
   readonly endpointCap: number;
   readonly url: string;
+  readonly envelope: 'plain' | 'cloudevents-structured' | 'cloudevents-binary';
   readonly maxAge: number;
   readonly secretSealed: Buffer;
   readonly nextSecretSealed: Buffer | null;
@@ -188,7 +189,7 @@ type ClaimParameters = { readonly [Name in keyof ClaimAtBirth]: string };
 const ANSWER_WITH_CLAIMS = `
 SELECT a.id, a.deliveries, a.delivery_id AS "deliveryId", w.*
 FROM accepted a LEFT JOIN LATERAL (
-  SELECT w.id AS claimed, s.id AS "subscriptionId", s.host, p.epoch AS "endpointEpoch", p.in_flight_cap AS "endpointCap", s.url,
+  SELECT w.id AS claimed, s.id AS "subscriptionId", s.host, p.epoch AS "endpointEpoch", p.in_flight_cap AS "endpointCap", s.url, s.envelope,
     s.max_age AS "maxAge", s.secret_sealed AS "secretSealed", s.next_secret_sealed AS "nextSecretSealed",
     s.headers_sealed AS "headersSealed", s.signatures, coalesce(s.secret_overlap_ends_at <= now(), false) AS "overlapEnded",
     now()::timestamptz(3) AS "insertedAt"

@@ -4,6 +4,7 @@ import type { Needs, Platform } from '../platform/platform.ts';
 import { createBacklogGauge } from './backlog.service.ts';
 import { createEventRoutes } from './event.routes.ts';
 import * as eventStore from './event.store.ts';
+import { createEventContractService } from './event-contract.service.ts';
 import { createEventTypeRoutes } from './event-type.routes.ts';
 import { createFeedService } from './feed.service.ts';
 import { countPublications } from './publishing.metrics.ts';
@@ -47,7 +48,7 @@ export function wirePublishing(
         publishing: countPublications(publishing, { registry }),
         feed: createFeedService({ ...rooms, database }),
       }),
-      ...createEventTypeRoutes(),
+      ...createEventTypeRoutes({ contract: createEventContractService({ database }) }),
     ],
   };
 }

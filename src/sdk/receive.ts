@@ -4,7 +4,13 @@
 import { isBytes } from './bytes.ts';
 import type { DeliveryLog, DeliveryRecord } from './delivery-log.ts';
 import { BodyTooLarge, printError, RawBodyMissing, RejectDelivery, RetryLater } from './receiver-errors.ts';
-import { checkSecrets, type ReceivedHeaders, readEnvelope, verifyDelivery } from './verify-delivery.ts';
+import {
+  checkSecrets,
+  type ReceivedHeaders,
+  readEnvelope,
+  readHeader,
+  verifyDelivery,
+} from './verify-delivery.ts';
 
 const DEFAULT_MAX_BODY_BYTES = 256 * 1024;
 
@@ -97,7 +103,7 @@ export async function receive(request: ReceivedRequest, options: ReceiverOptions
   const { deliveryId, eventType, timestamp, replayWindowSeconds } = verification;
   const delivery: ReceivedDelivery = {
     ...{ deliveryId, eventType, timestamp, body },
-    ...{ eventId: eventIdOf(parsed.value), payload: parsed.value, receivedAt: new Date(now) },
+    ...{ eventId: eventIdOf(parsed.value, headers), payload: parsed.value, receivedAt: new Date(now) },
   };
   return accept(delivery, new Date((timestamp + replayWindowSeconds + PASSING_SECONDS) * 1000), options);
 }
@@ -189,7 +195,11 @@ function parseJson(body: Uint8Array): { value: unknown } | undefined {
   }
 }
 
-function eventIdOf(payload: unknown): string | undefined {
-  if (typeof payload !== 'object' || payload === null || !('event_id' in payload)) return undefined;
-  return typeof payload.event_id === 'string' ? payload.event_id : undefined;
+/** The id of the event in the service's own body, or in a CloudEvent's. A header is not signed, and says nothing. */
+function eventIdOf(payload: unknown, headers: ReceivedHeaders): string | undefined {
+  const isData = readHeader(headers, 'ce-specversion') !== undefined;
+  if (isData || typeof payload !== 'object' || payload === null) return undefined;
+  const { event_id, specversion, id } = payload as Readonly<Record<string, unknown>>;
+  const found = specversion === undefined ? event_id : id;
+  return typeof found === 'string' ? found : undefined;
 }

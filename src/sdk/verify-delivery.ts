@@ -162,7 +162,7 @@ function equalInConstantTime(a: string, b: string): boolean {
 
 // A repeated header is ambiguous and counts as missing. The web platform joins repeated headers, and their verification
 // fails.
-function readHeader(headers: ReceivedHeaders, name: string): string | undefined {
+export function readHeader(headers: ReceivedHeaders, name: string): string | undefined {
   if (isHeadersObject(headers)) return headers.get(name) ?? undefined;
   const value = headers[name.toLowerCase()];
   return typeof value === 'string' ? value : undefined;
@@ -173,7 +173,8 @@ function isHeadersObject(headers: ReceivedHeaders): headers is { get(name: strin
 }
 
 function isJson(contentType: string | undefined): boolean {
-  return contentType?.split(';')[0]?.trim().toLowerCase() === 'application/json';
+  const type = contentType?.split(';')[0]?.trim().toLowerCase();
+  return type === 'application/json' || type === 'application/cloudevents+json';
 }
 
 function isSeconds(text: string | undefined): text is string {

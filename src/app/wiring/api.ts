@@ -15,6 +15,7 @@ import {
 } from '../../authentication/tokens/wire.ts';
 import { wireTrustedIssuers } from '../../authentication/trusted-issuers/wire.ts';
 import { wireWorkloadIssuers } from '../../authentication/workload-issuers/wire.ts';
+import { describeWebhooks } from '../../events/event-contract.ts';
 import { wirePublishing, wireRecords } from '../../events/wire.ts';
 import { wireAgents, wireSelf } from '../../identity/agents/wire.ts';
 import { wireAnchors } from '../../identity/anchors/wire.ts';
@@ -157,6 +158,7 @@ export function wireApi(platform: Platform) {
   ].flat();
   return {
     routes,
+    events: describeWebhooks(),
     issuer: issuer.issuer,
     tenants: tenants.tenants,
     sealedSecrets,
@@ -181,6 +183,6 @@ export function wireApi(platform: Platform) {
 export function composeOpenApi(env: Readonly<Record<string, string | undefined>>) {
   const config = loadConfig({ DATABASE_URL: 'postgres://localhost/unused', ...env }, { role: 'migrate' });
   const logger = createLogger({ ...config, logLevel: 'silent' });
-  const { routes } = wireApi(openPlatform(config, { logger, name: 'openapi' }));
-  return createOpenApi({ routes, config });
+  const { routes, events } = wireApi(openPlatform(config, { logger, name: 'openapi' }));
+  return createOpenApi({ routes, config, events });
 }

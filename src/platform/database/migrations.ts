@@ -15,6 +15,7 @@ import { serviceRole } from './migrations/0012-service-role.ts';
 import { deliveryKeysBySealingKey, deliverySignatures } from './migrations/0013-delivery-signatures.ts';
 import { proofOfPossession } from './migrations/0014-proof-of-possession.ts';
 import { streams } from './migrations/0015-streams.ts';
+import { envelopes } from './migrations/0016-envelopes.ts';
 import { workloadIssuers } from './migrations/0018-workload-issuers.ts';
 import { receipts } from './migrations/0019-receipts.ts';
 
@@ -41,6 +42,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0013-delivery-signatures', steps: [deliverySignatures, deliveryKeysBySealingKey] },
   { name: '0014-proof-of-possession', steps: [proofOfPossession] },
   { name: '0015-streams', steps: [streams] },
+  { name: '0016-envelopes', steps: [envelopes] },
   { name: '0018-workload-issuers', steps: [workloadIssuers] },
   { name: '0019-receipts', steps: [receipts] },
 ];

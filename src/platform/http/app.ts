@@ -14,7 +14,8 @@ import { guardRequest } from './guard.ts';
 import { type Perform, respond, runHandler, runKeyedHandler } from './handler.ts';
 import type { Health } from './health.ts';
 import { keepAnswers } from './idempotency.ts';
-import { createOpenApi } from './openapi.ts';
+import { createLlmsText } from './llms-text.ts';
+import { createOpenApi, type EventsDescription } from './openapi.ts';
 import { answerProblems } from './problem-handler.ts';
 import { limitAddress, limitRefused, limitTenant, type RateLimits } from './rate-limit.ts';
 import { identifyRequest } from './request-id.ts';
@@ -48,6 +49,8 @@ export type AppDependencies = {
   /** Without it, a tenant's concurrent requests are not bounded. */
   readonly turns?: RequestTurns | undefined;
   readonly tracing?: Tracing | undefined;
+  /** What the OpenAPI document says of events. */
+  readonly events?: EventsDescription | undefined;
 };
 
 /** @returns a Koa application; createHttpServer (server.ts) serves it */
@@ -73,7 +76,8 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     readTarget(),
     answerSystemRoutes({
       health,
-      openapi: createOpenApi({ routes, config }),
+      openapi: createOpenApi({ routes, config, events: dependencies.events }),
+      llmsText: createLlmsText(config),
       errorTypeBase: config.errorTypeBase,
     }),
     locateTenant(createTenantLocator(config)),

@@ -1,4 +1,4 @@
-// Describes the routes without a tenant: liveness, readiness and openapi.json. system-routes.ts answers them.
+// Describes the routes without a tenant: liveness, readiness, openapi.json and llms.txt. system-routes.ts answers them.
 import { z } from 'zod';
 import type { ErrorCode } from '../errors/catalogue.ts';
 import { problemSchema } from './openapi-components.ts';
@@ -30,6 +30,7 @@ const readinessSchema = z
 const notReadySchema = problemSchema
   .extend({ database: z.enum(['ok', 'unavailable', 'migrations_pending']), temporal })
   .meta({ id: 'NotReady', description: 'Problem details with the states of the parts (RFC 7807 §3.2)' });
+const textSchema = z.string().meta({ id: 'LlmsText' });
 const openApiSchema = z.looseObject({ openapi: z.string() }).meta({ id: 'OpenApi' });
 
 /** @param publicUrl the address of the service, at which these routes are */
@@ -79,6 +80,17 @@ export function describeSystemPaths(
     ),
     '/openapi.json': at('getOpenApi', 'Read this document', 'As this process serves it.', {
       200: answer('OpenAPI 3.1', openApiSchema, ['cache-control', 'etag']),
+      304: {
+        description: 'Not modified since the ETag in If-None-Match',
+        headers: headersOf(['x-request-id', 'cache-control', 'etag']),
+      },
+    }),
+    '/llms.txt': at('getLlmsText', 'Read what this service is', 'Markdown with links (llmstxt.org).', {
+      200: {
+        description: 'The text',
+        headers: headersOf(['x-request-id', 'cache-control', 'etag']),
+        content: { 'text/plain': { schema: schemas.describe(textSchema, 'output') } },
+      },
       304: {
         description: 'Not modified since the ETag in If-None-Match',
         headers: headersOf(['x-request-id', 'cache-control', 'etag']),

@@ -18,6 +18,12 @@ import type { Route } from './route.ts';
 
 type OpenApiConfig = Pick<Config, 'publicUrl' | 'tenantUrl' | 'defaultTenant' | 'errorTypeBase'>;
 
+/** What the document says of events: the webhooks, and the components that they refer to. */
+export type EventsDescription = {
+  readonly webhooks: JsonSchema;
+  readonly components: Readonly<Record<'schemas' | 'parameters' | 'responses', JsonSchema>>;
+};
+
 const DESCRIPTION = `Agent identity, agent authentication and signed webhook events.
 
 - **Addresses.** A tenant has one base URL, which is its issuer too; every path below, apart from those of the service itself, is relative to it.
@@ -33,9 +39,11 @@ const DESCRIPTION = `Agent identity, agent authentication and signed webhook eve
 export function createOpenApi({
   routes,
   config,
+  events = { webhooks: {}, components: { schemas: {}, parameters: {}, responses: {} } },
 }: {
   routes: readonly Route[];
   config: OpenApiConfig;
+  events?: EventsDescription | undefined;
 }): JsonSchema {
   const schemas = createSchemaCollector();
   const problems = createProblemCollector();
@@ -63,11 +71,12 @@ export function createOpenApi({
     tags: describeTags([...routes, SERVICE]),
     'x-error-codes': publishErrors(),
     paths,
+    webhooks: events.webhooks,
     components: {
-      schemas: schemas.components,
+      schemas: { ...schemas.components, ...events.components.schemas },
       securitySchemes: { ...SECURITY_SCHEMES, private_key_jwt: describeAssertions(config.publicUrl) },
-      responses: problems.components,
-      parameters: PARAMETERS,
+      responses: { ...problems.components, ...events.components.responses },
+      parameters: { ...PARAMETERS, ...events.components.parameters },
       headers: describeHeaders(answers.flatMap((answer) => answer.headers ?? [])),
       examples: describeExamples(config.errorTypeBase),
     },

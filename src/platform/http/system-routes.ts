@@ -1,4 +1,4 @@
-// Answers the routes without a tenant: liveness, readiness and openapi.json. They require no token and have no rate
+// Answers the routes without a tenant: liveness, readiness, openapi.json and llms.txt. They require no token and have no rate
 // limit.
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -14,22 +14,27 @@ import type { Context, Middleware } from './request-state.ts';
 /**
  * @param options.health called for each `/readyz`
  * @param options.openapi the document of `/openapi.json`
+ * @param options.llmsText the text of `/llms.txt`
  * @param options.errorTypeBase base address of error type URIs
  */
 export function answerSystemRoutes({
   health,
   openapi,
+  llmsText,
   errorTypeBase,
 }: {
   health: Health;
   openapi: object;
+  llmsText: string;
   errorTypeBase: string;
 }): Middleware {
   const document = createDocument(JSON.stringify(openapi));
+  const text = createDocument(llmsText);
   const answers: Readonly<Record<string, (ctx: Context) => void | Promise<void>>> = {
     '/healthz': (ctx) => send(ctx, JSON.stringify({ status: 'ok' })),
     '/readyz': (ctx) => answerReadiness(ctx, health, errorTypeBase),
     '/openapi.json': (ctx) => sendDocument(ctx, document),
+    '/llms.txt': (ctx) => sendDocument(ctx, text, 'text/plain; charset=utf-8'),
   };
   const paths = new Map(Object.entries(answers));
   return (ctx, next) => {
@@ -80,7 +85,11 @@ function createDocument(text: string): (coding: Coding) => Form {
   };
 }
 
-async function sendDocument(ctx: Context, document: (coding: Coding) => Form): Promise<void> {
+async function sendDocument(
+  ctx: Context,
+  document: (coding: Coding) => Form,
+  type = 'application/json',
+): Promise<void> {
   const { headers } = ctx.req;
   const asked = new Negotiator({ headers }).encodings(['br', 'gzip', 'identity']);
   const coding = (asked[0] ?? 'identity') as Coding;
@@ -94,7 +103,7 @@ async function sendDocument(ctx: Context, document: (coding: Coding) => Form): P
     return;
   }
   if (coding !== 'identity') ctx.res.setHeader('content-encoding', coding);
-  send(ctx, await bytes);
+  send(ctx, await bytes, type);
 }
 
 function send(ctx: Context, body: string | Buffer, type = 'application/json'): void {

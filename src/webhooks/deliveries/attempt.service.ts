@@ -19,6 +19,7 @@ import type { AttemptMonitor } from './attempt-monitor.service.ts';
 import type { AttemptRecordService } from './attempt-record.service.ts';
 import type { Attempt, AttemptResult, DeliverySender } from './delivery.client.ts';
 import { isUnfinished } from './delivery.ts';
+import { enclose } from './envelope.ts';
 
 /**
  * `workflow`: a workflow makes the attempt, not a relay. `loaded`: the delivery as it was just read. `signal` ends the
@@ -224,10 +225,12 @@ export function createAttemptService({
     const id = delivery.subscriptionId;
     const current = sealing.openSecret(id, delivery.secretSealed);
     const next = delivery.nextSecretSealed && sealing.openSecret(id, delivery.nextSecretSealed);
+    const { body, contentType, headers } = enclose(delivery.envelope, delivery.body ?? new Uint8Array());
     return {
       url: delivery.url,
-      headers: sealing.openHeaders(id, delivery.headersSealed),
-      body: delivery.body ?? new Uint8Array(),
+      headers: { ...sealing.openHeaders(id, delivery.headersSealed), ...headers },
+      body,
+      contentType,
       // After the overlap only the new secret signs, even if the workflow has not removed the old one yet.
       secrets: next === null ? { current } : delivery.overlapEnded ? { current: next } : { current, next },
       signatures: delivery.signatures,

@@ -9,6 +9,7 @@ import type { AttemptReport } from './attempt.ts';
 import { outcomeCode } from './attempt.ts';
 import { ATTEMPT_COLUMNS } from './delivered-attempt.store.ts';
 import type { StoredStatus } from './delivery.ts';
+import type { Envelope } from './envelope.ts';
 
 export { type DeliveredRecord, recordDelivered } from './delivered-attempt.store.ts';
 
@@ -51,6 +52,7 @@ export type LoadedDelivery = {
   readonly endpointCap: number;
   readonly endpointEpoch: number;
   readonly body: Buffer | null;
+  readonly envelope: Envelope;
   readonly url: string;
   readonly maxAge: number;
   readonly secretSealed: Buffer;
@@ -103,7 +105,7 @@ const LATE = 'extract(epoch FROM clock_timestamp() - d.next_attempt_at)::float8 
  * What a send needs of the rows d (deliveries), p (endpoints) and s (subscriptions), beside the delivery's state and
  * the body: a claim of first attempts reads it too, so that no second statement has to.
  */
-export const LOADED_COLUMNS = `d.subscription_id AS "subscriptionId", d.test, ${DUE}, ${LATE}, d.created_at AS "createdAt",
+export const LOADED_COLUMNS = `d.subscription_id AS "subscriptionId", d.test, s.envelope, ${DUE}, ${LATE}, d.created_at AS "createdAt",
   d.retry_requested_at IS NOT NULL AS "retryRequested", coalesce(d.last_error, 'http:' || d.last_status_code) AS "lastOutcome",
   now()::timestamptz(3) AS "loadedAt",
   endpoint_is_open(p) AS "endpointOpen", p.deleted AS "endpointDeleted", p.state = 'down' AS "endpointDown",

@@ -44,6 +44,8 @@ export type Attempt = Omit<DeliveryToSign, 'timestamp' | 'secrets' | 'origin'> &
   headers?: Readonly<Record<string, string>> | undefined;
   /** Null: the body is a security event token, which carries its own signature. */
   secrets: DeliveryToSign['secrets'] | null;
+  /** The media type of the body; `application/json` by default. */
+  contentType?: string | undefined;
   timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
   /** The database's time in Unix milliseconds, for the signature and for `Retry-After` dates. */
@@ -167,7 +169,7 @@ function requestOf({
       ...(secrets === null
         ? TOKEN_HEADERS
         : {
-            'Content-Type': 'application/json',
+            'Content-Type': attempt.contentType ?? 'application/json',
             ...signedHeaders({
               ...attempt,
               secrets,

@@ -8,6 +8,14 @@ export const SUBSCRIPTIONS = {
       event_types: ['orders.order.placed', 'auth.login.failure'],
     },
   },
+  cloudevents: {
+    summary: 'As CloudEvents',
+    value: {
+      url: 'https://events.example.com/inbox',
+      event_types: ['orders.order.placed'],
+      envelope: 'cloudevents-structured',
+    },
+  },
   audit: {
     summary: 'Everything, with delays of its own and a header for the gateway in front of the receiver',
     value: {

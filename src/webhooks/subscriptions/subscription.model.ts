@@ -14,6 +14,7 @@ import {
   time,
   uuid,
 } from '../../platform/database/table.ts';
+import type { Envelope } from '../deliveries/envelope.ts';
 import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
 import type { SignatureName } from '../signing/signatures.ts';
 import type { Sink } from './subscription.ts';
@@ -23,6 +24,7 @@ export const SUBSCRIPTION = defineTable('subscriptions', {
   tenantId: uuid(),
   url: text(),
   host: text(),
+  envelope: given(text<Envelope>()),
   eventTypes: texts(),
   filters: texts(),
   description: nullable(text()),

@@ -7,6 +7,7 @@ import { pageSchema } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';
 import { pageParameters } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
+import { ENVELOPES } from '../deliveries/envelope.ts';
 import { RETRY_POLICY_BOUNDS } from '../deliveries/retry-schedule.ts';
 import { SIGNATURES } from '../signing/signatures.ts';
 import type { Subscription } from './subscription.service.ts';
@@ -33,6 +34,10 @@ const eventTypes = z
     description: 'Event types, or patterns: a prefix such as auth.*, or * for all.',
     examples: [['orders.order.placed', 'auth.login.failure']],
   });
+const envelope = z.enum(ENVELOPES).meta({
+  description:
+    'The form of a delivery: plain, the body {event_id, type, occurred_at, tenant_id, data}; cloudevents-structured, a CloudEvents 1.0 event as application/cloudevents+json; cloudevents-binary, its attributes as ce-* headers and its data as the body. The signatures are over the body that is sent.',
+});
 const description = z.string().max(1_000).nullable().meta({ description: 'For people.' });
 const active = z.boolean().meta({ description: 'While false no attempt begins; deliveries wait.' });
 const sink = z.enum(SINKS).meta({ description: 'Patterns are for security and audit sinks only.' });
@@ -91,6 +96,7 @@ export const createSubscriptionBody = z
   .strictObject({
     url,
     event_types: eventTypes,
+    envelope: envelope.optional(),
     description: description.optional(),
     active: active.optional(),
     sink: sink.optional(),
@@ -125,6 +131,7 @@ export const subscriptionSchema = z
     id: z.uuid(),
     url: z.string(),
     event_types: z.array(z.string()),
+    envelope,
     description: z.string().nullable(),
     active: z.boolean(),
     sink: z.enum(SINKS),

@@ -9,6 +9,7 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { Network } from '../../platform/egress/address-rules.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { Envelope } from '../deliveries/envelope.ts';
 import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { HostHoldService } from '../endpoints/host-hold.service.ts';
@@ -41,6 +42,7 @@ export type { Subscription } from './subscription-reading.service.ts';
 export type SubscriptionInput = {
   readonly url: string | undefined;
   readonly eventTypes: readonly string[] | undefined;
+  readonly envelope: Envelope | undefined;
   readonly description: string | null | undefined;
   readonly active: boolean | undefined;
   readonly sink: Sink | undefined;
@@ -117,6 +119,7 @@ export function createSubscriptionService({
       ...(patch.url === undefined ? {} : readReceiverUrl(patch.url, admittedNetworks)),
       eventTypes: patch.eventTypes,
       filters,
+      envelope: patch.envelope,
       sink: decideSink(filters ?? row.filters, patch.sink, row.sink),
       description: patch.description,
       signatures: readSignatures(patch.signatures, headers ?? stored, row.signatures),
@@ -240,6 +243,7 @@ export function createSubscriptionService({
           host,
           eventTypes: input.eventTypes,
           filters,
+          envelope: input.envelope ?? 'plain',
           description: input.description ?? null,
           sink: decideSink(filters, input.sink),
           secretSealed: sealing.sealSecret(id, generated ?? input.secret ?? ''),

@@ -12,12 +12,8 @@ const SERVED = [
   'getJwks',
   'getOpenIdConfiguration',
   'getResourceMetadata',
-/** What others need to know which tokens to refuse. */
-const SERVED = [
-  'getIssuerMetadata',
-  'getJwks',
-  'getOpenIdConfiguration',
   'getSsfConfiguration',
+  'getWebhookJwks',
   'introspectToken',
   'revokeToken',
 ];

@@ -102,6 +102,22 @@ describe('readiness', () => {
   });
 });
 
+it('llms.txt has the form of llmstxt.org, and its links to this address lead somewhere', async () => {
+  server = await startTestServer([]);
+  const answer = await server.fetch('/llms.txt');
+  expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+  const lines = (await answer.text()).split('\n').filter((line) => line !== '');
+  expect(lines[0]).toMatch(/^# \S/);
+  expect(lines[1]).toMatch(/^> \S/);
+  const sections = lines.slice(lines.findIndex((line) => line.startsWith('## ')));
+  for (const line of sections) expect(line).toMatch(/^(## \S.*|- \[[^\]]+\]\(https?:\/\/[^)\s]+\): \S.*)$/);
+  const here = sections.flatMap(
+    (line) => line.match(/https?:\/\/[^)]+(\/(?:healthz|openapi\.json))\)/)?.[1] ?? [],
+  );
+  expect(here).toEqual(['/openapi.json', '/healthz']);
+  for (const path of here) expect((await server.send('GET', path)).status, path).toBe(200);
+});
+
 it('openapi.json can be kept and asked for again by any page', async () => {
   server = await startTestServer([]);
   const first = await server.send('GET', '/openapi.json');

@@ -10,7 +10,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 const run = promisify(execFile);
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 
-type Content = Record<string, { schema: { $ref?: string } }>;
+type Content = Record<string, { schema: { $ref?: string }; example?: unknown }>;
 type Operation = {
   operationId: string;
   parameters: { name?: string; in?: string }[];
@@ -20,10 +20,17 @@ type Operation = {
 
 let text: string;
 let operations: [path: string, operation: Operation][];
+let examples: [component: string, example: unknown][];
 let names: { schemas: string[]; responses: string[] };
 beforeAll(async () => {
   text = await readFile('openapi.json', 'utf8');
-  const { paths, components } = JSON.parse(text);
+  const { paths, components, webhooks } = JSON.parse(text);
+  examples = Object.values<{ post: { requestBody: { content: Content } } }>(webhooks).flatMap(({ post }) =>
+    Object.values(post.requestBody.content).map(({ schema, example }): [string, unknown] => [
+      schema.$ref?.split('/').at(-1) ?? '',
+      example,
+    ]),
+  );
   operations = Object.entries<Partial<Record<string, Operation>>>(paths).flatMap(([path, item]) =>
     METHODS.flatMap((method): [string, Operation][] => (item[method] ? [[path, item[method]]] : [])),
   );
@@ -77,7 +84,7 @@ describe('@redocly/openapi-core', () => {
 });
 
 describe('openapi-typescript', () => {
-  it('makes types of every operation that compile, strict and with the check of libraries', async () => {
+  it('makes types of every operation and event that compile and take each example, strict and with the check of libraries', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'openapi-types-'));
     try {
       const [types, use] = [join(folder, 'api.d.ts'), join(folder, 'use.ts')];
@@ -87,12 +94,16 @@ describe('openapi-typescript', () => {
         ([, { operationId }], index) =>
           `export const o${index} = (o: operations['${operationId}']) => o.responses;`,
       );
+      const events = examples.map(
+        ([component, example], index) =>
+          `export const e${index}: components['schemas']['${component}'] = ${JSON.stringify(example)};`,
+      );
       const agent = `export const agent: components['schemas']['NewAgent'] = { name: 'a', metadata: { deep: [{ a: 1 }] } };
 // @ts-expect-error a name is text
 export const wrong: components['schemas']['NewAgent'] = { name: 1 };`;
       await writeFile(
         use,
-        [`import type { components, operations } from './api.d.ts';`, ...lines, agent].join('\n'),
+        [`import type { components, operations } from './api.d.ts';`, ...lines, ...events, agent].join('\n'),
       );
       const options =
         '--ignoreConfig --noEmit --strict --skipLibCheck false --target es2022 --module nodenext --types'.split(

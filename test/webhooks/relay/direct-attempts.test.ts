@@ -96,6 +96,21 @@ describe('an API process', () => {
     await api.stop();
   });
 
+  it('sends in the envelope of each subscription, and so does a relay', async () => {
+    const [direct, relayed] = [await engine.subscribe(), await engine.subscribe()];
+    await engine.database.query(`UPDATE subscriptions SET envelope = 'cloudevents-structured'`);
+    const api = await startApi({ settings: { room: 1 } });
+    await api.publish(1, 'event-1');
+    await api.stop();
+    await engine.startProcess();
+    for (const { id, path } of [direct, relayed]) {
+      await allDelivered(id, 1);
+      const [request] = engine.receiver.of(path);
+      expect(request?.headers['content-type']).toMatch('application/cloudevents+json');
+      expect(JSON.parse(request?.body.toString() ?? '')).toMatchObject({ id: 'event-1', data: { n: 0 } });
+    }
+  });
+
   it('gives what its attempt has not settled to the relays, which start the workflow', async () => {
     const { id, path } = await engine.subscribe({ delaysMs: [100] });
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));

@@ -42,6 +42,7 @@ describe('POST /api/v1/webhooks', () => {
       ...BODY,
       description: null,
       active: true,
+      envelope: 'plain',
       sink: 'standard',
       signatures: ['service-webhook-v1', 'v1'],
       max_age: 300,
@@ -116,6 +117,7 @@ describe('POST /api/v1/webhooks', () => {
     ['a malformed type', { ...BODY, event_types: ['a.b', 'x'] }, 'body.event_types.1'],
     ['a pattern for a standard sink', { ...BODY, event_types: ['a.*'], sink: 'standard' }, 'body.sink'],
     ['a weak secret', { ...BODY, secret: 'aaaa'.repeat(20) }, 'body.secret'],
+    ['an unknown envelope', { ...BODY, envelope: 'cloudevents' }, 'body.envelope'],
     ['a short max_age', { ...BODY, max_age: 59 }, 'body.max_age'],
     ['a long max_age', { ...BODY, max_age: 3601 }, 'body.max_age'],
     [

@@ -1,0 +1,177 @@
+// The contract of events for people and generators: a component and a webhook for each type, and an AsyncAPI document. Pure.
+import type { Tenant } from '../platform/context.ts';
+import { bodySchemaOf, CATALOGUE, type EventType, exampleOf } from './catalogue.ts';
+
+type JsonSchema = Record<string, unknown>;
+
+/** The headers of every delivery (Specification, "Delivery"), as properties of a JSON Schema. */
+const HEADERS = {
+  'X-Service-Event': { type: 'string', description: 'Event type.' },
+  'X-Service-Delivery': { type: 'string', format: 'uuid', description: 'The same in each attempt.' },
+  'X-Service-Timestamp': { type: 'string', pattern: '^[0-9]+$', description: 'Unix seconds at signing.' },
+  'X-Service-Signature-Suite': {
+    type: 'string',
+    description: 'Names the signature, such as service-webhook-v1.',
+  },
+  'X-Service-Signature-256': {
+    type: 'string',
+    description: 'HMAC-SHA256 by the secret of the subscription.',
+  },
+  'X-Service-Signature-Max-Age': {
+    type: 'string',
+    pattern: '^[0-9]+$',
+    description: 'Replay window in seconds.',
+  },
+} as const;
+
+/** Turns `auth.login.success` into `AuthLoginSuccessEvent`. */
+export function componentNameOf(type: string): string {
+  const words = type.split(/[._]/).filter((word) => word !== '');
+  return `${words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')}Event`;
+}
+
+/** A body as a component. A format stands for zod's pattern of it, which is a page long. */
+function componentOf(entry: EventType): JsonSchema {
+  const { $schema: _dialect, ...schema } = bodySchemaOf(entry);
+  const text = JSON.stringify({ ...schema, description: entry.description }, (_, value) => {
+    if (typeof value?.format !== 'string' || typeof value.pattern !== 'string') return value;
+    const { pattern: _pattern, ...rest } = value;
+    return rest;
+  });
+  const component = JSON.parse(text);
+  component.properties.type.type = 'string';
+  return component;
+}
+
+/** The answers of a receiver (docs/receiving.md, "What to answer"). */
+const ANSWERS = {
+  '2XX': ['Delivered', 'Delivered'],
+  '4XX': ['DeliveryRefused', '400, 413, 415, 422: refused for good. 410: gone. Others: sent again'],
+  '5XX': ['DeliveryFailed', 'Sent again'],
+} as const;
+
+/** What openapi.json says of events: a webhook for each type of the catalogue (OpenAPI 3.1 §4.8.1), and its components. */
+export function describeWebhooks() {
+  const parameters = Object.entries(HEADERS).map(([name, { description, ...schema }]) => [
+    name.toLowerCase(),
+    { name, in: 'header', required: true, description, schema },
+  ]);
+  const webhooks = CATALOGUE.map((entry) => [entry.type, { post: describeWebhook(entry) }]);
+  const schemas = CATALOGUE.map((entry) => [componentNameOf(entry.type), componentOf(entry)]);
+  const responses = Object.values(ANSWERS).map(([name, description]) => [name, { description }]);
+  return {
+    webhooks: Object.fromEntries(webhooks) as JsonSchema,
+    components: {
+      schemas: Object.fromEntries(schemas) as JsonSchema,
+      parameters: Object.fromEntries(parameters) as JsonSchema,
+      responses: Object.fromEntries(responses) as JsonSchema,
+    },
+  };
+}
+
+function describeWebhook(entry: EventType): JsonSchema {
+  const name = componentNameOf(entry.type);
+  const schema = { $ref: `#/components/schemas/${name}` };
+  return {
+    operationId: `on${name}`,
+    summary: entry.description,
+    tags: ['Webhooks'],
+    security: [],
+    parameters: Object.keys(HEADERS).map((header) => ({
+      $ref: `#/components/parameters/${header.toLowerCase()}`,
+    })),
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema, example: exampleOf(entry) } },
+    },
+    responses: Object.fromEntries(
+      Object.entries(ANSWERS).map(([status, [answer]]) => [
+        status,
+        { $ref: `#/components/responses/${answer}` },
+      ]),
+    ),
+  };
+}
+
+/**
+ * Describes what a tenant's subscriptions can get (AsyncAPI 3.0).
+ * @param ownTypes event types of the tenant that are not in the catalogue
+ */
+export function createAsyncApi(
+  { id, slug, name, baseUrl }: Pick<Tenant, 'id' | 'slug' | 'name' | 'baseUrl'>,
+  ownTypes: readonly string[],
+): JsonSchema {
+  const entries = [
+    ...CATALOGUE.map((entry) => ({ ...entry, schema: componentOf(entry), examples: [exampleOf(entry)] })),
+    ...ownTypes.map((type) => ({ type, description: OWN, schema: ownComponentOf(type), examples: [] })),
+  ];
+  const named = uniqueNames(entries.map(({ type }) => type));
+  const names = entries.map(({ type }) => named.get(type) ?? type);
+  const messages = entries.map(({ type, description, examples }, index) => ({
+    name: type,
+    title: type,
+    summary: description,
+    contentType: 'application/json',
+    headers: { $ref: '#/components/schemas/DeliveryHeaders' },
+    payload: { $ref: `#/components/schemas/${names[index]}` },
+    ...(examples.length === 0 ? {} : { examples: examples.map((payload) => ({ name: 'example', payload })) }),
+  }));
+  const byName = <T>(values: readonly T[]) =>
+    Object.fromEntries(names.map((key, index) => [key, values[index]]));
+  return {
+    asyncapi: '3.0.0',
+    id: `urn:uuid:${id}`,
+    info: {
+      title: `Events of ${name}`,
+      version: '1.0.0',
+      description: `What subscriptions of the tenant ${slug} get, at ${baseUrl}/api/v1/webhooks. Deliveries are signed, at least once, in no order. Payloads are those of the envelope \`plain\`; in an envelope of CloudEvents 1.0, \`id\`, \`type\`, \`time\` and \`data\` are \`event_id\`, \`type\`, \`occurred_at\` and \`data\`, and \`source\` is \`urn:uuid:\` and \`tenant_id\`.`,
+    },
+    defaultContentType: 'application/json',
+    channels: {
+      subscription: {
+        address: null,
+        title: 'The URL of a subscription',
+        messages: byName(names.map((key) => ({ $ref: `#/components/messages/${key}` }))),
+      },
+    },
+    operations: {
+      deliver: {
+        action: 'send',
+        channel: { $ref: '#/channels/subscription' },
+        summary: 'Send an event to the subscriptions that ask for its type',
+        bindings: { http: { method: 'POST', bindingVersion: '0.3.0' } },
+      },
+    },
+    components: {
+      messages: byName(messages),
+      schemas: {
+        DeliveryHeaders: { type: 'object', properties: HEADERS, required: Object.keys(HEADERS) },
+        ...byName(entries.map(({ schema }) => schema)),
+      },
+    },
+  };
+}
+
+const OWN = 'A type of this tenant.';
+
+/** The body of a tenant's own type: nothing is known of its `data`. */
+function ownComponentOf(type: string): JsonSchema {
+  const [first] = CATALOGUE;
+  if (first === undefined) throw new Error('The catalogue is empty');
+  const { properties, ...schema } = componentOf({ ...first, type, description: OWN });
+  return { ...schema, properties: { ...(properties as JsonSchema), data: { type: 'object' } } };
+}
+
+/** Names of components; types whose names are the same, such as `a.b_c` and `a.b.c`, get numbers. */
+function uniqueNames(types: readonly string[]): Map<string, string> {
+  const taken = new Set<string>();
+  return new Map(
+    types.map((type) => {
+      const base = componentNameOf(type);
+      let name = base;
+      for (let number = 2; taken.has(name); number += 1) name = `${base}${number}`;
+      taken.add(name);
+      return [type, name];
+    }),
+  );
+}

@@ -1,0 +1,80 @@
+// The contract of events, as other people's software reads it: the parser of AsyncAPI, and validators of the webhooks' schemas.
+import { Parser } from '@asyncapi/parser';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CATALOGUE, exampleOf } from '../../src/events/catalogue.ts';
+import { componentNameOf, createAsyncApi, describeWebhooks } from '../../src/events/event-contract.ts';
+import { createWebhookRooms, type WebhookRooms } from '../webhooks/webhook-rooms.ts';
+
+const TENANT = {
+  id: exampleOf(CATALOGUE[0] as (typeof CATALOGUE)[number]).tenant_id,
+  slug: 'acme',
+  name: 'Acme',
+};
+const tenant = { ...TENANT, baseUrl: 'https://acme.example.com' };
+
+/** The parser's document; its errors and warnings fail the test. */
+async function parse(document: object) {
+  const parsed = await new Parser().parse(JSON.stringify(document));
+  const found = parsed.diagnostics.filter(({ severity }) => severity <= 1);
+  return {
+    document: parsed.document,
+    found: found.map(({ code, message, path }) => ({ code, message, path })),
+  };
+}
+
+describe('webhooks in openapi.json', () => {
+  const { components, webhooks } = describeWebhooks();
+
+  it('are there for every type of the catalogue, each with a name of its own', () => {
+    expect(Object.keys(webhooks)).toEqual(CATALOGUE.map(({ type }) => type));
+    expect(new Set(Object.keys(components.schemas)).size).toBe(CATALOGUE.length);
+  });
+
+  it('accept their own example and refuse that of another type', () => {
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    for (const [index, entry] of CATALOGUE.entries()) {
+      const validate = ajv.compile(components.schemas[componentNameOf(entry.type)] as object);
+      expect(validate(exampleOf(entry)), entry.type).toBe(true);
+      const other = CATALOGUE[(index + 1) % CATALOGUE.length] as typeof entry;
+      expect(validate(exampleOf(other)), entry.type).toBe(false);
+    }
+  });
+});
+
+describe('the AsyncAPI document', () => {
+  it('is parsed without an error or a warning, with a message for every type', async () => {
+    const { document, found } = await parse(
+      createAsyncApi(tenant, ['orders.order.placed', 'shop.cart_left']),
+    );
+    expect(found).toEqual([]);
+    const names = document
+      ?.messages()
+      .all()
+      .map((message) => message.name());
+    expect(names).toEqual(expect.arrayContaining([...CATALOGUE.map(({ type }) => type), 'shop.cart_left']));
+  });
+
+  it('gives types whose names are the same different components', () => {
+    const { components } = createAsyncApi(tenant, ['a.b.c', 'a.b_c']) as { components: { messages: object } };
+    expect(Object.keys(components.messages)).toEqual(expect.arrayContaining(['ABCEvent', 'ABCEvent2']));
+  });
+});
+
+describe('GET /api/v1/asyncapi.json', () => {
+  let rooms: WebhookRooms;
+  beforeAll(async () => {
+    rooms = await createWebhookRooms();
+  });
+  afterAll(() => rooms.close());
+
+  it("has the tenant's own types as its subscriptions name them, and none of a deleted one", async () => {
+    await rooms.subscribe({ event_types: ['shop.cart.left', 'org.created', 'webhook.later'] });
+    const gone = await rooms.subscribe({ event_types: ['shop.cart.gone'] });
+    await rooms.send('DELETE', `/api/v1/webhooks/${gone}`);
+    const { status, body } = await rooms.send('GET', '/api/v1/asyncapi.json');
+    expect(status).toBe(200);
+    expect(Object.keys(body.channels.subscription.messages)).toHaveLength(CATALOGUE.length + 1);
+    expect(body.components.messages.ShopCartLeftEvent).toMatchObject({ name: 'shop.cart.left' });
+  });
+});
