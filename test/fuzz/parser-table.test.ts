@@ -30,6 +30,7 @@ const PARSERS: Readonly<Record<string, 'properties' | 'examples' | 'through its 
   'events/filter.ts#normalizeFilter': 'properties',
   'identity/anchors/anchor.ts#normalizeDomain': 'properties',
   'identity/applications/application-jwks.ts#readApplicationJwks': 'examples',
+  'identity/keys/key-directory.ts#readDirectorySignature': 'through its callers',
   'identity/keys/key-input.ts#readPublicKey': 'through its callers',
   'platform/act.ts#readAct': 'properties',
   'platform/crypto/base64.ts#decodeBase64': 'properties',

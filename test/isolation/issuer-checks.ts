@@ -9,7 +9,7 @@ import { ASSERTION_TYPE } from '../../src/authentication/tokens/client-method.ts
 import { buildKeyProofPayload } from '../../src/identity/keys/key-proof.ts';
 import { buildRotationProofPayload } from '../../src/identity/keys/rotation-proof.ts';
 import { tryExchange } from './exchange-check.ts';
-import { makeAgent, newKeyPair } from './rows.ts';
+import { listingOf, makeAgent, newKeyPair } from './rows.ts';
 import type { Answer, Party } from './tenants-server.ts';
 
 type Parties = { readonly owner: Party; readonly stranger: Party };
@@ -156,6 +156,30 @@ export const ISSUER_CHECKS: Readonly<Record<string, IssuerCheck>> = {
   getSelf: async ({ owner, stranger }) => {
     const { access } = await authenticate(owner);
     const at = (party: Party) => party.send('GET', '/auth/agent/self', undefined, access);
+    return [
+      ...expectAnswer("the token of the owner's agent", await at(stranger), [401, 'invalid_token']),
+      ...expectAnswer('the token at home', await at(owner), [200]),
+    ];
+  },
+
+  getKeyDirectory: async ({ owner, stranger }) => {
+    const { agentId, key } = await makeSigner(owner);
+    const path = `/api/v1/agents/${agentId}/directory-signature`;
+    const kept = await owner.send('PUT', path, listingOf(owner, key));
+    const directoryOf = (party: Party) =>
+      party.send('GET', '/.well-known/http-message-signatures-directory', undefined, null);
+    const [own, other] = [await directoryOf(owner), await directoryOf(stranger)];
+    return [
+      ...expectAnswer('the signature', kept, [200]),
+      ...(own.text.includes(key.thumbprint) ? [] : [`says nothing of its own: ${own.text}`]),
+      ...(other.text.includes(key.thumbprint) ? ["told the owner's key"] : []),
+    ];
+  },
+
+  depositOwnDirectorySignature: async ({ owner, stranger }) => {
+    const { access, key } = await authenticate(owner);
+    const at = (party: Party) =>
+      party.send('PUT', '/auth/agent/directory-signature', listingOf(party, key), access);
     return [
       ...expectAnswer("the token of the owner's agent", await at(stranger), [401, 'invalid_token']),
       ...expectAnswer('the token at home', await at(owner), [200]),

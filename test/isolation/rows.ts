@@ -1,7 +1,7 @@
 // Makes rows of each kind in a tenant, over HTTP, and says what a route's path and body need. What it does not know it refuses.
 import { generateKeyPairSync } from 'node:crypto';
 import { encodeBase64 } from '../../src/platform/crypto/base64.ts';
-import { fingerprint } from '../../src/platform/crypto/public-key.ts';
+import { fingerprint, jwkThumbprint } from '../../src/platform/crypto/public-key.ts';
 import { derivePublicKey, generatePrivateKey, signPayload } from '../../src/platform/crypto/sign.ts';
 import type { Route } from '../../src/platform/http/route.ts';
 import type { Party } from './tenants-server.ts';
@@ -51,7 +51,19 @@ export function newKeyPair() {
   const { raw } = derivePublicKey('ed25519', privateKey);
   const body = { algorithm: 'ed25519', public_key: encodeBase64(raw) };
   const sign = (payload: Uint8Array) => signPayload('ed25519', privateKey, payload);
-  return { body, fingerprint: fingerprint(raw), sign };
+  const thumbprint = jwkThumbprint({ algorithm: 'ed25519', raw });
+  return { body, fingerprint: fingerprint(raw), thumbprint, sign };
+}
+
+/** What the owner of a key hands in for the directory at the party's address. */
+export function listingOf(party: Party, { thumbprint, sign }: ReturnType<typeof newKeyPair>) {
+  const { host } = new URL(party.credentials.base_url);
+  const now = Math.floor(Date.now() / 1000);
+  const tag = 'http-message-signatures-directory';
+  const input = `("@authority";req);created=${now};expires=${now + 60};keyid="${thumbprint}";tag="${tag}"`;
+  const base = `"@authority";req: ${host}\n"@signature-params": ${input}`;
+  const signature = Buffer.from(sign(new TextEncoder().encode(base)), 'base64').toString('base64');
+  return { signature_input: `a=${input}`, signature: `a=:${signature}:` };
 }
 
 /** @param path of the rotations of an agent, who gets the key that goes */
@@ -139,6 +151,11 @@ export const namesRowInQuery = ({ operationId }: Pick<Route, 'operationId'>): bo
 
 /** Bodies by operationId; those that name rows name the party's. */
 const BODIES: Readonly<Record<string, (party: Party, path: string) => unknown>> = {
+  depositDirectorySignature: async (party, path) => {
+    const key = newKeyPair();
+    await create(party, path.replace(/directory-signature$/, 'keys'), key.body, 'key_id');
+    return listingOf(party, key);
+  },
   updateTenant: () => ({ name: 'Renamed' }),
   rotateIssuerKeys: () => ({ reason: `test ${next()}` }),
   revokeIssuerKey: () => ({ reason: 'test' }),

@@ -2,6 +2,8 @@
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createKeyRoutes } from './key.routes.ts';
 import { createKeyService } from './key.service.ts';
+import { createKeyDirectoryRoutes } from './key-directory.routes.ts';
+import { createKeyDirectoryService } from './key-directory.service.ts';
 import { createKeySetRoutes } from './key-set.routes.ts';
 import { createKeySetService } from './key-set.service.ts';
 import { createRotationRoutes } from './rotation.routes.ts';
@@ -29,6 +31,7 @@ export function wireKeys(
     log,
   });
   const keySets = createKeySetService({ database, now: clock.monotonic });
+  const directory = createKeyDirectoryService({ ...rooms, database, clock });
   return {
     keys,
     rotations,
@@ -36,6 +39,7 @@ export function wireKeys(
     routes: [
       ...createKeyRoutes({ keys }),
       ...createKeySetRoutes({ keySets }),
+      ...createKeyDirectoryRoutes({ directory, keys }),
       ...createRotationRoutes({ rotations, workflows: config.temporal }),
     ],
   };

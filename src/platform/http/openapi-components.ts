@@ -89,6 +89,8 @@ const HEADERS: Readonly<Record<string, string>> = {
   location: 'Address of what was made',
   link: 'Address of the receipt, with `rel="receipt"`',
   etag: 'Version of the document, for If-None-Match',
+  signature: 'Signatures of the answer (RFC 9421)',
+  'signature-input': 'What each signature of the answer covers (RFC 9421)',
   'cache-control': 'How long the answer may be kept; `no-store` unless said',
   pragma: '`no-cache`, for caches of HTTP/1.0 (RFC 6749 §5.1)',
   warning: 'That the key is deprecated, and when it ends: `299 - "…"`',

@@ -2,6 +2,7 @@
 import { equal, ok } from 'node:assert/strict';
 import * as independent from 'structured-headers';
 import { readSignedRequest, VERIFY_TAG } from '../../../src/authentication/challenges/signed-request.ts';
+import { readDirectorySignature } from '../../../src/identity/keys/key-directory.ts';
 import { checkContentDigest } from '../../../src/platform/crypto/content-digest.ts';
 import {
   buildSignatureBase,
@@ -113,4 +114,31 @@ const signedRequests: Target = {
   },
 };
 
-export const MESSAGES: readonly Target[] = [structuredFields, messageSignatures, signedRequests];
+/** Two lines: Signature-Input and Signature. */
+const directorySignatures: Target = {
+  name: 'directory-signatures',
+  parsers: ['identity/keys/key-directory.ts#readDirectorySignature'],
+  seeds: [
+    'a=("@authority";req);created=1;expires=2;keyid="k";alg="ed25519";tag="http-message-signatures-directory"\na=:AQ==:',
+  ],
+  run: (bytes) => {
+    const [signatureInput = '', signature = ''] = linesOf(bytes, 2);
+    const read = attempt(
+      () => readDirectorySignature({ signatureInput, signature }, { authority: 'id.example', now: 1_500 }),
+      isFieldError,
+    );
+    if (read === undefined) return;
+    const text = accepts('structured-headers', () => independent.parseDictionary(`a=${read.input}`)).get('a');
+    ok(text !== undefined && independent.isInnerList(text));
+    equal(independent.serializeInnerList(text), read.input);
+    ok(/^[\x20-\x7e]+$/.test(read.input), 'a header');
+    ok(Buffer.from(read.base).toString().startsWith('"@authority";req: id.example\n"@signature-params": ('));
+  },
+};
+
+export const MESSAGES: readonly Target[] = [
+  structuredFields,
+  messageSignatures,
+  signedRequests,
+  directorySignatures,
+];

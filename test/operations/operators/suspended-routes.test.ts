@@ -10,6 +10,7 @@ const SERVED = [
   'getAgentJwks',
   'getIssuerMetadata',
   'getJwks',
+  'getKeyDirectory',
   'getOpenIdConfiguration',
   'getResourceMetadata',
   'getSsfConfiguration',
