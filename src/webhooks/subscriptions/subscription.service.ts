@@ -19,12 +19,12 @@ import * as store from './subscription.store.ts';
 import {
   BOUNDS,
   checkSecret,
+  decideSignatures,
   decideSink,
   newsOfStop,
   readFilters,
   readHeaders,
   readReceiverUrl,
-  readSignatures,
   type Sink,
   type SubscriptionRecord,
 } from './subscription.ts';
@@ -122,7 +122,7 @@ export function createSubscriptionService({
       envelope: patch.envelope,
       sink: decideSink(filters ?? row.filters, patch.sink, row.sink),
       description: patch.description,
-      signatures: readSignatures(patch.signatures, headers ?? stored, row.signatures),
+      signatures: decideSignatures(patch.signatures, headers ?? stored, row.signatures),
       maxAge: patch.maxAge,
       rateLimit: patch.rateLimit,
       retryPolicy: patch.retryPolicy,
@@ -230,7 +230,7 @@ export function createSubscriptionService({
       const { url, host } = readReceiverUrl(input.url, admittedNetworks);
       const filters = readFilters(input.eventTypes);
       const headers = readHeaders(input.headers ?? {});
-      const signatures = readSignatures(input.signatures, headers);
+      const signatures = decideSignatures(input.signatures, headers);
       if (input.secret !== undefined) checkSecret(input.secret);
       const generated = input.secret === undefined ? newSigningSecret() : undefined;
       return database.transaction(context, async (transaction) => {

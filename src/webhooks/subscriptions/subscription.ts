@@ -124,7 +124,7 @@ export function newsOfStop(
  * @param headers the subscription's headers after this request, with lower-case names
  * @throws ServiceError `invalid_request` naming the field that makes a second `Authorization`
  */
-export function readSignatures(
+export function decideSignatures(
   chosen: readonly SignatureName[] | undefined,
   headers: Readonly<Record<string, string>>,
   stored: readonly SignatureName[] = USUAL_SIGNATURES,
