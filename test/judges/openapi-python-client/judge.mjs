@@ -1,12 +1,25 @@
 // Judges openapi.json by the usual generator of Python clients: it must make a function of every operation, and mypy must accept all of it.
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const GENERATOR = '0.29.1';
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
+
+/** Each example must come back from its type as it was. */
+const READ_EXAMPLES = `
+import json, sys
+from countersign_client import models
+for name, example in json.load(open(sys.argv[1])):
+    try:
+        found = getattr(models, name).from_dict(json.loads(json.dumps(example))).to_dict()
+        if json.dumps(found, sort_keys=True).replace("+00:00", "Z").replace(".000", "") != json.dumps(example, sort_keys=True).replace(".000", ""):
+            print(f"{name}: {found} instead of {example}")
+    except Exception as error:
+        print(f"{name}: {error!r}")
+`;
 
 export const judge = {
   name: 'openapi-python-client',
@@ -32,7 +45,7 @@ export const judge = {
     const missing = `${stdout}${stderr}`.match(/WARNING parsing .*|Unable to parse .*/g) ?? [];
     warnings.push(...missing);
 
-    const { paths } = JSON.parse(readFileSync('openapi.json', 'utf8'));
+    const { paths, webhooks } = JSON.parse(readFileSync('openapi.json', 'utf8'));
     const operations = Object.values(paths).flatMap((item) =>
       METHODS.flatMap((method) => (item[method] ? [snakeCase(item[method].operationId)] : [])),
     );
@@ -50,8 +63,22 @@ export const judge = {
         return false;
       },
     );
-    const faults = lost.length + missing.length + (typed ? 0 : 1);
-    return { passed: operations.length - lost.length + (typed ? 1 : 0), failed: faults, warnings };
+    say('reading an example of every event by its generated type');
+    const examples = Object.values(webhooks).flatMap(({ post }) =>
+      Object.values(post.requestBody.content).map(({ schema, example }) => [
+        schema.$ref.split('/').at(-1),
+        example,
+      ]),
+    );
+    writeFileSync(join(folder, 'examples.json'), JSON.stringify(examples));
+    const unread = await run(join(bin, 'python'), ['-c', READ_EXAMPLES, join(folder, 'examples.json')], {
+      cwd: client,
+    });
+    const refused = unread.stdout.split('\n').filter((line) => line !== '');
+    warnings.push(...refused);
+    const faults = refused.length + lost.length + missing.length + (typed ? 0 : 1);
+    const read = examples.length - refused.length;
+    return { passed: read + operations.length - lost.length + (typed ? 1 : 0), failed: faults, warnings };
   },
 };
 
