@@ -42,7 +42,8 @@ type Reader = {
  * @throws StructuredFieldError
  */
 export function parseDictionary(text: string): Dictionary {
-  const reader = readerOf(text.replace(/^ +| +$/g, ''));
+  const reader = readerOf(text);
+  reader.take(SPACES);
   const members = new Map<string, Item | InnerList>();
   if (reader.isAtEnd()) return members;
   do {
