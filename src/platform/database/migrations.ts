@@ -16,9 +16,9 @@ import { deliveryKeysBySealingKey, deliverySignatures } from './migrations/0013-
 import { proofOfPossession } from './migrations/0014-proof-of-possession.ts';
 import { streams } from './migrations/0015-streams.ts';
 import { envelopes } from './migrations/0016-envelopes.ts';
+import { directorySignatures } from './migrations/0017-directory-signatures.ts';
 import { workloadIssuers } from './migrations/0018-workload-issuers.ts';
 import { receipts } from './migrations/0019-receipts.ts';
-import { directorySignatures } from './migrations/0017-directory-signatures.ts';
 
 /** `name` is that of the file. The database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
@@ -44,7 +44,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0014-proof-of-possession', steps: [proofOfPossession] },
   { name: '0015-streams', steps: [streams] },
   { name: '0016-envelopes', steps: [envelopes] },
+  { name: '0017-directory-signatures', steps: [directorySignatures] },
   { name: '0018-workload-issuers', steps: [workloadIssuers] },
   { name: '0019-receipts', steps: [receipts] },
-  { name: '0017-directory-signatures', steps: [directorySignatures] },
 ];
