@@ -20,8 +20,8 @@ import * as store from './stream.store.ts';
 import {
   agentOfSubject,
   checkSupplied,
+  decideDelivery,
   METHOD_URIS,
-  readDelivery,
   type StreamInput,
   type StreamName,
   type StreamRow,
@@ -110,7 +110,7 @@ export function createStreamService({
     const delivery =
       input.delivery === undefined
         ? { method: row.method, url: row.url, host: row.host, headers: stored }
-        : readDelivery(input.delivery, admittedNetworks, stored);
+        : decideDelivery(input.delivery, admittedNetworks, stored);
     const { headers, ...place } = delivery;
     const eventsRequested = input.events_requested ?? row.eventsRequested;
     return {
@@ -156,7 +156,7 @@ export function createStreamService({
      * @throws ServiceError `invalid_request` for a URL that a receiver may not have, `conflict` for one stream too many
      */
     create: (context: RequestContext, input: StreamInput): Promise<StreamConfiguration> => {
-      const { headers, ...place } = readDelivery(input.delivery, admittedNetworks);
+      const { headers, ...place } = decideDelivery(input.delivery, admittedNetworks);
       const eventsRequested = input.events_requested ?? null;
       return database.transaction(context, async (unit) => {
         const id = newId();

@@ -57,7 +57,7 @@ const POLLED: StreamDelivery = { method: 'poll', url: METHOD_URIS.poll, host: 'p
  * @param stored the headers of before, of which a masked one keeps its value
  * @throws ServiceError `invalid_request` for a URL or a header that deliveries may not have
  */
-export function readDelivery(
+export function decideDelivery(
   input: DeliveryInput | undefined,
   admitted: readonly Network[],
   stored?: Readonly<Record<string, string>>,
