@@ -81,12 +81,15 @@ const OTHERS: Readonly<Record<string, string>> = {
   'app/local/private-file.ts#readPrivateFile': 'a file of the operator',
   'platform/command-input.ts#parseInput': 'the command line of the operator',
   'platform/egress/address-rules.ts#parseNetworks': 'a setting',
+  'platform/http/field-errors.ts#parseFields':
+    'gives a value to its schema; test/platform/http/guard.test.ts',
   'platform/http/field-names.ts#readFields': 'renames members that a schema has checked',
   'platform/http/request-body.ts#readText': 'reads bytes; test/platform/http/server.test.ts',
   'platform/http/request-target.ts#readTarget':
     'what Node and Koa have parsed; test/platform/http/server.test.ts',
   'platform/scope-hash.ts#canonicalizeScopes': 'sorts what parseScope has read',
   'platform/temporal/namespace.ts#readNamespace': 'an answer of Temporal',
+  'sdk/verify-delivery.ts#readHeader': 'finds a header by its name, and changes nothing of it',
   'webhooks/deliveries/retry-schedule.ts#readRetryPolicy': 'a stored value that a schema has checked',
   'webhooks/signing/canonical-string.ts#canonicalHead': 'writes',
   'webhooks/signing/canonical-string.ts#canonicalString': 'writes',

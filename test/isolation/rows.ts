@@ -1,5 +1,5 @@
 // Makes rows of each kind in a tenant, over HTTP, and says what a route's path and body need. What it does not know it refuses.
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { encodeBase64 } from '../../src/platform/crypto/base64.ts';
 import { fingerprint, jwkThumbprint } from '../../src/platform/crypto/public-key.ts';
 import { derivePublicKey, generatePrivateKey, signPayload } from '../../src/platform/crypto/sign.ts';
@@ -192,7 +192,7 @@ const BODIES: Readonly<Record<string, (party: Party, path: string) => unknown>> 
   cancelWebhookDelivery: () => ({}),
   retryDelivery: () => ({}),
   cancelDelivery: () => ({}),
-  createSecurityStream: () => ({}),
+  createSecurityStream: () => ({ description: randomUUID() }),
   updateSecurityStream: async (party) => ({ stream_id: await makeStream(party, ''), description: 'test' }),
   replaceSecurityStream: async (party) => ({
     stream_id: await makeStream(party, ''),

@@ -52,7 +52,7 @@ export function createIssuerRotationService({
     const schedule = await issuerKeyStore.read(queryable, tenantId);
     if (schedule === undefined) return GONE;
     const events = await eventKeyStore.read(queryable, tenantId);
-    const steps = [schedule, ...(events === undefined ? [] : [events])].filter(hasKeys).map(decideStep);
+    const steps = [schedule, ...(events !== undefined && hasKeys(events) ? [events] : [])].map(decideStep);
     return standingOf(schedule, soonestOf(steps) ?? decideStep(schedule));
   }
 
@@ -63,7 +63,8 @@ export function createIssuerRotationService({
     { tenant, transaction }: { tenant: Tenant; transaction: Transaction },
   ): Promise<void> {
     const schedule = await keys.lock(transaction, tenant);
-    if (!hasKeys(schedule) || decideStep(schedule).kind !== due) return;
+    if (keys === eventKeys && !hasKeys(schedule)) return;
+    if (decideStep(schedule).kind !== due) return;
     const steps = { publish: keys.publishNext, retire: keys.retire, remove: keys.remove };
     await steps[due](transaction, { ...serviceContext(tenant, newId()), tenant }, schedule);
   }
@@ -128,7 +129,7 @@ const GONE: IssuerStanding = {
   revoked: [],
 };
 
-/** The tenant had issuer keys from its beginning, and has event keys since its first stream. */
+/** A tenant has event keys since its first stream. Without issuer keys it gets some: it had them from its beginning. */
 const hasKeys = ({ keys }: Schedule): boolean => keys.length > 0;
 
 /** The step that is due, else the wait that ends first. */

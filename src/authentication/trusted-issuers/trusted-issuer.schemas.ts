@@ -34,7 +34,7 @@ const jwk = z
     context.addIssue({ code: 'custom', message: verdict.message });
     return z.NEVER;
   })
-  .meta(describeJwk('IssuerJwk', ['P-256', 'P-384', 'P-521', 'Ed25519', 'RSA']));
+  .meta(describeJwk('IssuerJwk', ['P-256', 'P-384', 'P-521', 'Ed25519', 'RSA'], ['sig', 'jwt-svid']));
 export const trustedKeys = z.array(jwk).min(1).max(MOST_KEYS.inline);
 const jwks = z
   .strictObject({ keys: trustedKeys })

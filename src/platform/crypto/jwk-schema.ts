@@ -6,37 +6,40 @@ const base64Url = (characters: number) => ({
   pattern: `^[A-Za-z0-9_-]{${characters}}$`,
 });
 
-const COMMON = {
-  kid: { type: 'string', minLength: 1, maxLength: 255 },
-  use: { const: 'sig' },
-};
+const KID = { type: 'string', minLength: 1, maxLength: 255 };
 
 /**
  * JSON Schema (2020-12) of public keys of these kinds (RFC 7518 §6, RFC 8037 §2, RFC 8812 §3.1). Unknown members are
  * allowed, members of private keys are not.
  * @param id name of the schema among the components of the OpenAPI document
  * @param kinds curves, and `RSA`
+ * @param uses values of `use`, which may be absent
  */
-export function describeJwk(id: string, kinds: readonly JwkKind[]): Record<string, unknown> & { id: string } {
+export function describeJwk(
+  id: string,
+  kinds: readonly JwkKind[],
+  uses: readonly string[] = ['sig'],
+): Record<string, unknown> & { id: string } {
+  const common = { kid: KID, use: uses.length === 1 ? { const: uses[0] } : { enum: uses } };
   return {
     id,
     oneOf: kinds.map((kind) => ({
       title: `${id}${kind.replace('-', '')}`,
       type: 'object',
-      ...describeKind(kind),
+      ...describeKind(kind, common),
       propertyNames: { not: { enum: PRIVATE_MEMBERS } },
     })),
   };
 }
 
-function describeKind(kind: JwkKind): Record<string, unknown> {
+function describeKind(kind: JwkKind, common: Record<string, unknown>): Record<string, unknown> {
   if (kind === 'RSA')
     return {
       properties: {
         kty: { type: 'string', const: 'RSA' },
         n: { type: 'string', pattern: '^[A-Za-z0-9_-]{342,1366}$' },
         e: { type: 'string', pattern: '^[A-Za-z0-9_-]{2,6}$' },
-        ...COMMON,
+        ...common,
       },
       required: ['kty', 'n', 'e'],
     };
@@ -47,7 +50,7 @@ function describeKind(kind: JwkKind): Record<string, unknown> {
       kty: { type: 'string', const: kty },
       crv: { type: 'string', const: kind },
       ...Object.fromEntries(coordinates.map((name) => [name, coordinate])),
-      ...COMMON,
+      ...common,
     },
     required: ['kty', 'crv', ...coordinates],
   };

@@ -23,26 +23,26 @@ export function createReceiptRoutes({
   return defineRoutes({ tag: 'Agents', scope: 'agents:read' }, [
     {
       method: 'GET',
-      path: '/api/v1/agents/:id/receipts',
+      path: '/api/v1/agents/:agent_id/receipts',
       operationId: 'listAgentReceipts',
       summary: "List what ended an agent's access, the newest first",
       description:
         'A suspension, a deletion, the revocation of a key or of a delegation. Deleted agents have theirs for 30 days.',
       request: { params: receiptsParams, query: receiptListQuery },
-      exists: (context, { id }) => receipts.exists(context, id),
+      exists: (context, { agent_id }) => receipts.exists(context, agent_id),
       responses: { 200: { description: 'A page of receipts', schema: receiptListSchema } },
       handler: async ({ context, params, query }) =>
-        page(await receipts.list(context, params.id, query), presentEntry),
+        page(await receipts.list(context, params.agent_id, query), presentEntry),
     },
     {
       method: 'GET',
-      path: '/api/v1/agents/:id/receipts/:receipt_id',
+      path: '/api/v1/agents/:agent_id/receipts/:receipt_id',
       operationId: 'getAgentReceipt',
       summary: "Read which receivers have acknowledged that an agent's access has ended",
       request: { params: receiptParams },
       responses: { 200: { description: 'The receipt', schema: receiptSchema } },
       handler: async ({ context, params }) => {
-        const receipt = await receipts.get(context, { agentId: params.id, id: params.receipt_id });
+        const receipt = await receipts.get(context, { agentId: params.agent_id, id: params.receipt_id });
         return ok(presentReceipt(receipt, workflows));
       },
     },

@@ -56,8 +56,8 @@ export const receiptSchema = z
 
 export const receiptListSchema = pageSchema(receiptEntrySchema, 'ReceiptList');
 export const receiptListQuery = z.object(pageParameters);
-export const receiptsParams = z.object({ id: z.uuid() });
-export const receiptParams = z.object({ id: z.uuid(), receipt_id: z.uuid() });
+export const receiptsParams = z.object({ agent_id: z.uuid() });
+export const receiptParams = z.object({ agent_id: z.uuid(), receipt_id: z.uuid() });
 
 export const presentEntry = (row: Pick<Receipt, 'id' | 'agentId' | 'cause' | 'createdAt' | 'completedAt'>) =>
   present(receiptEntrySchema, row);

@@ -77,7 +77,9 @@ export const streamSchema = z
   })
   .meta({ id: 'SecurityStream' });
 
-export const streamListSchema = z.union([streamSchema, z.array(streamSchema)]);
+export const streamListSchema = z
+  .union([streamSchema, z.array(streamSchema)])
+  .meta({ id: 'StreamOrStreams' });
 
 export const optionalStreamQuery = z.strictObject({ stream_id: streamId.optional() });
 export const streamQuery = z.strictObject({ stream_id: streamId });

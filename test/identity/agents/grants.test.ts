@@ -190,10 +190,11 @@ const HARMLESS: Readonly<Record<string, (given: Prepared) => Request>> = {
   deleteApplication: ({ own }) => ['DELETE', own],
 };
 
-/** Need something that there is not in `prepare`; they end, check or cancel it. */
+/** Need something that there is not in `prepare`; they end, check or cancel it, or hand in what its key has signed. */
 const ENDING = new Set([
   'cancelKeyRotation',
   'checkAnchor',
+  'depositDirectorySignature',
   'revokeAnchor',
   'revokeEnrollmentToken',
   'removeApplicationSecret',

@@ -89,6 +89,7 @@ describe('a model', () => {
       'applications',
       'delegations',
       'enrollment_tokens',
+      'event_keys',
       'host_holds',
       'issuer_keys',
       'key_rotations',
