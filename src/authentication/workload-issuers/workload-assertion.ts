@@ -78,8 +78,8 @@ function checkTimes({ exp, nbf, iat }: Readonly<Record<'exp' | 'nbf' | 'iat', un
 }
 
 /**
- * Returns the name of an assertion: of its issuer and `jti`, or of what is signed. The signature is left out, because
- * whoever sees one by ECDSA can make another that is as good.
+ * Returns the name of an assertion: of its issuer and `jti`, or of what is signed. The signature is left out, because an
+ * ECDSA signature can be turned into another one that is as good.
  */
 function nameOf(issuer: string, jti: string | undefined, signed: string): Uint8Array {
   const name = jti === undefined ? { issuer, signed } : { issuer, jti };

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { TenantSigner } from './tenant-signer.node.ts';
 
-/** `typ` of the JWT. No access token has it, and whoever takes access tokens asks for theirs (RFC 8725 §3.11). */
+/** `typ` of the JWT. No access token has it, and resource servers require that of access tokens (RFC 8725 §3.11). */
 export const DELIVERY_TOKEN_TYPE = 'webhook+jwt';
 
 /** The most seconds for which a token is valid; `max_age` of the subscription may be shorter. */

@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
-import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import pg from 'pg';
 import { createKeeper } from '../../../dist/src/app/local/keeper.js';
 import { findFreePort } from '../../../dist/src/app/local/ports.js';
@@ -234,7 +233,10 @@ async function traceDelivery({ url, address, id }) {
   const history = await client.workflow
     .getHandle(workflow)
     .fetchHistory()
-    .then(historyToJSON, (error) => error.message);
+    .then(
+      ({ events }) => events,
+      (error) => error.message,
+    );
   await connection.close();
   return { workflow, ...rows, history };
 }
