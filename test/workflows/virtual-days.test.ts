@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { DEFAULT_RETRY_POLICY } from '../../src/webhooks/deliveries/retry-schedule.ts';
 import { eventually } from './delivery-engine.ts';
 import type { EndpointEngine } from './endpoint-engine.ts';
-import { readClock } from './virtual-clock.ts';
+import { advanceClock, readClock } from './virtual-clock.ts';
 import { createVirtualEngine } from './virtual-days.ts';
 
 const DAY = 24 * 3_600_000;
@@ -61,6 +61,20 @@ describe('in virtual time', () => {
     expect((await engine.subscriptions.get(engine.context, id)).active).toBe(true);
     expect(await longestHistory(engine, id)).toBeLessThanOrEqual(1_000);
   }, 480_000);
+
+  it('a relay whose row is gone registers at the present time, and goes on', async () => {
+    const engine = await use(createVirtualEngine('retries', 'endpoints'));
+    await advanceClock(engine.database, DAY);
+    await engine.startProcess();
+    await engine.database.query('DELETE FROM relays');
+    const { id } = await engine.subscribe();
+    await engine.publish(id);
+    await eventually(async () => (await engine.counts(id)).delivered === 1, 'its delivery');
+    const { rows } = await engine.database.query(
+      "SELECT FROM relays WHERE seen_at > now() - interval '1 hour'",
+    );
+    expect(rows).toHaveLength(1);
+  }, 60_000);
 
   it('a delivery that alone fails goes through all twelve attempts', async () => {
     const engine = await use(createVirtualEngine('all', 'deliveries'));

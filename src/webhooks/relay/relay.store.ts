@@ -59,7 +59,7 @@ const BEAT = `
 UPDATE relays SET seen_at = now() WHERE instance = $1 AND epoch = $2 AND seen_at > now() - ${RELAY_LIFETIME}`;
 
 const REGISTER = `
-INSERT INTO relays (instance, role, epoch) VALUES ($1, $2, 1)
+INSERT INTO relays (instance, role, epoch, seen_at) VALUES ($1, $2, 1, now())
 ON CONFLICT (instance) DO UPDATE SET epoch = relays.epoch + 1, seen_at = now() RETURNING epoch`;
 
 // Frees claims whose relay is not alive in the epoch of the claim.
