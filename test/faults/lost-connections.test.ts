@@ -148,6 +148,7 @@ const callOf =
     const path = await fillPath(
       route,
       collectionsOf(route).map(() => owner),
+      owner,
     );
     const body = await fillBody(route, owner, path);
     return () => owner.send(route.method, path, body);

@@ -23,6 +23,7 @@ describe.each(TABLE)('%s with an idempotency key', (_, route) => {
     const path = await fillPath(
       route,
       collectionsOf(route).map(() => owner),
+      owner,
     );
     return { path, body: await fillBody(route, owner, path) };
   };
