@@ -119,6 +119,18 @@ async function tryAssertion({ owner, stranger }: Parties): Promise<string[]> {
 /** By operationId. */
 export const ISSUER_CHECKS: Readonly<Record<string, IssuerCheck>> = {
   getJwks: publishesOwnOnly('/.well-known/jwks.json'),
+  getEventJwks: async ({ owner, stranger }) => {
+    // The first stream makes the keys.
+    const stream = await owner.send('POST', '/api/v1/ssf/streams', { description: randomUUID() });
+    const at = (party: Party) => party.send('GET', '/.well-known/ssf-jwks.json', undefined, null);
+    const [own, other] = [await at(owner), await at(stranger)];
+    const kids: string[] = own.body.keys.map(({ kid }: { kid: string }) => kid);
+    return [
+      ...expectAnswer('a stream', stream, [201]),
+      ...(kids.length > 0 ? [] : [`says nothing of its own: ${own.text}`]),
+      ...kids.filter((kid) => other.text.includes(kid)).map((kid) => `told ${kid}`),
+    ];
+  },
   getWebhookJwks: publishesOwnOnly('/.well-known/webhook-jwks.json'),
   getIssuerMetadata: publishesOwnOnly('/.well-known/oauth-authorization-server'),
   getOpenIdConfiguration: publishesOwnOnly('/.well-known/openid-configuration'),

@@ -2,9 +2,11 @@
 import type { RequestContext, Tenant } from '../../platform/context.ts';
 import { DOCUMENT_HEADERS, NOT_MODIFIED, publicDocument } from '../../platform/http/answers.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
+import { EVENT_JWKS_PATH } from '../../webhooks/streams/stream.ts';
 import type { DeliveryKeyService } from './delivery-key.service.ts';
 import { issuerMetadataSchema, jwkSetSchema, resourceMetadataSchema } from './issuer.schemas.ts';
 import type { IssuerService } from './issuer.service.ts';
+import type { IssuerJwk } from './issuer-key.ts';
 import { describeIssuer } from './issuer-metadata.ts';
 import { describeResource, RESOURCE_METADATA_PATH } from './resource-metadata.ts';
 
@@ -19,7 +21,32 @@ const COMMON = {
   scope: null,
 } as const;
 
-/** Routes of the issuer. The HTTP shell also serves the metadata at the addresses of RFC 8414 §3.1 and RFC 9728 §3.1. */
+/** A public JWK set that verifiers may cache. */
+const keySetRoute = (
+  route: Pick<Route, 'path' | 'operationId' | 'summary'>,
+  read: (tenant: Tenant) => Promise<{ keys: readonly IssuerJwk[] }>,
+) =>
+  ({
+    ...route,
+    method: 'GET',
+    whileSuspended: true,
+    responses: {
+      200: {
+        description: 'The JWK set',
+        schema: jwkSetSchema,
+        contentType: JWK_SET,
+        headers: DOCUMENT_HEADERS,
+      },
+      304: NOT_MODIFIED,
+    },
+    handler: async ({ context }: { context: RequestContext }) =>
+      publicDocument(await read(context.tenant), { contentType: JWK_SET, maxAge: MAX_AGE }),
+  }) as const;
+
+/**
+ * Routes of the issuer. The HTTP shell also serves the metadata at the addresses of RFC 8414 §3.1 and RFC 9728 §3.1. Each
+ * purpose of keys has its JWK set, so that a verifier of access tokens meets no other key.
+ */
 export function createIssuerRoutes({
   issuer,
   eventIssuer,
@@ -28,11 +55,6 @@ export function createIssuerRoutes({
   /** The issuer whose keys sign security event tokens. */
   eventIssuer: Pick<IssuerService, 'jwks'>;
 }): Route[] {
-  const readJwks = async (tenant: Tenant) => {
-    const [tokens, events] = await Promise.all([issuer.jwks(tenant), eventIssuer.jwks(tenant)]);
-    return { keys: [...tokens.keys, ...events.keys] };
-  };
-
   const metadata = {
     method: 'GET',
     whileSuspended: true,
@@ -48,24 +70,22 @@ export function createIssuerRoutes({
   } as const;
 
   return defineRoutes(COMMON, [
-    {
-      method: 'GET',
-      path: '/.well-known/jwks.json',
-      operationId: 'getJwks',
-      summary: 'Public keys that verify access tokens and security event tokens of this issuer',
-      whileSuspended: true,
-      responses: {
-        200: {
-          description: 'The JWK set',
-          schema: jwkSetSchema,
-          contentType: JWK_SET,
-          headers: DOCUMENT_HEADERS,
-        },
-        304: NOT_MODIFIED,
+    keySetRoute(
+      {
+        path: '/.well-known/jwks.json',
+        operationId: 'getJwks',
+        summary: 'Public keys that verify access tokens of this issuer',
       },
-      handler: async ({ context }) =>
-        publicDocument(await readJwks(context.tenant), { contentType: JWK_SET, maxAge: MAX_AGE }),
-    },
+      issuer.jwks,
+    ),
+    keySetRoute(
+      {
+        path: EVENT_JWKS_PATH,
+        operationId: 'getEventJwks',
+        summary: 'Public keys that verify security event tokens of this issuer (RFC 8417)',
+      },
+      eventIssuer.jwks,
+    ),
     {
       ...metadata,
       path: '/.well-known/oauth-authorization-server',
@@ -99,30 +119,20 @@ export function createIssuerRoutes({
   ]);
 }
 
-/** The public keys with which receivers verify deliveries. They are no keys of tokens, and in a set of their own. */
+/** The public keys with which receivers verify deliveries. */
 export function createDeliveryKeyRoutes({
   deliveryKeys,
 }: {
   deliveryKeys: Pick<DeliveryKeyService, 'jwks'>;
 }): Route[] {
   return defineRoutes(COMMON, [
-    {
-      method: 'GET',
-      path: '/.well-known/webhook-jwks.json',
-      operationId: 'getWebhookJwks',
-      summary: 'Public keys that verify v1a signatures of deliveries (Standard Webhooks 1.0)',
-      whileSuspended: true,
-      responses: {
-        200: {
-          description: 'The JWK set',
-          schema: jwkSetSchema,
-          contentType: JWK_SET,
-          headers: DOCUMENT_HEADERS,
-        },
-        304: NOT_MODIFIED,
+    keySetRoute(
+      {
+        path: '/.well-known/webhook-jwks.json',
+        operationId: 'getWebhookJwks',
+        summary: 'Public keys that verify v1a signatures of deliveries (Standard Webhooks 1.0)',
       },
-      handler: async ({ context }) =>
-        publicDocument(await deliveryKeys.jwks(context.tenant), { contentType: JWK_SET, maxAge: MAX_AGE }),
-    },
+      deliveryKeys.jwks,
+    ),
   ]);
 }

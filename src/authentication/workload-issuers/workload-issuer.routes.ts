@@ -1,14 +1,15 @@
 // The routes of workload issuers.
+
 import { created, locate, noContent, ok, page } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
+import { trustedIssuerListQuery } from '../trusted-issuers/trusted-issuer.schemas.ts';
 import { NEW_WORKLOAD_ISSUERS } from './workload-issuer.examples.ts';
 import {
   createWorkloadIssuerBody,
   presentWorkloadIssuer,
   readRules,
   updateWorkloadIssuerBody,
-  workloadIssuerListQuery,
   workloadIssuerListSchema,
   workloadIssuerParams,
   workloadIssuerSchema,
@@ -35,7 +36,7 @@ export function createWorkloadIssuerRoutes({
       path: ROOT,
       operationId: 'listWorkloadIssuers',
       summary: 'List workload issuers, the newest first',
-      request: { query: workloadIssuerListQuery },
+      request: { query: trustedIssuerListQuery },
       responses: { 200: { description: 'A page of workload issuers', schema: workloadIssuerListSchema } },
       handler: async ({ context, query }) =>
         page(await workloadIssuers.list(context, query), presentWorkloadIssuer),

@@ -1,7 +1,7 @@
 // Schemas of workload issuers in requests and answers. Only the public members of a key are stored.
 import { z } from 'zod';
 import { pageSchema } from '../../platform/http/answers.ts';
-import { audience, pageParameters } from '../../platform/http/field-schemas.ts';
+import { audience } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
 import { LONGEST } from '../delegations/subject.ts';
 import { hasOwnKids, jwkAnswer, jwksUri, trustedKeys } from '../trusted-issuers/trusted-issuer.schemas.ts';
@@ -79,16 +79,6 @@ export const workloadIssuerSchema = z
 export const workloadIssuerListSchema = pageSchema(workloadIssuerSchema, 'WorkloadIssuerList');
 
 export const workloadIssuerParams = z.object({ id: z.uuid() });
-
-export const workloadIssuerListQuery = z.object({
-  ...pageParameters,
-  issuer: z
-    .string()
-    .min(1)
-    .max(LONGEST.issuer)
-    .optional()
-    .meta({ description: 'The whole issuer, exactly.' }),
-});
 
 export const createWorkloadIssuerBody = z
   .strictObject({

@@ -1,5 +1,5 @@
 // Publishes the directory of a tenant's keys, and takes the signatures that agents hand in for it. The service has no
-// private key of an agent, so a key stands in the directory as long as a signature of its own does.
+// private key of an agent, so a key stands in the directory while its signature lasts.
 import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { decodeBase64 } from '../../platform/crypto/base64.ts';

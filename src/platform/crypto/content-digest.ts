@@ -1,4 +1,5 @@
 // The digest of a message's content (RFC 9530).
+import { equalBytes } from '@noble/curves/utils.js';
 import { sha256, sha512 } from '@noble/hashes/sha2.js';
 import { isInnerList, parseDictionary, StructuredFieldError } from './structured-fields.ts';
 
@@ -16,12 +17,7 @@ export function checkContentDigest(field: string, content: Uint8Array): void {
     const member = digests.get(name);
     if (member === undefined || isInnerList(member) || member.value.type !== 'bytes')
       throw new StructuredFieldError(`has no byte sequence for ${name}`);
-    if (!isEqual(member.value.value, hash(content)))
+    if (!equalBytes(member.value.value, hash(content)))
       throw new StructuredFieldError(`has another ${name} than the content`);
   }
-}
-
-/** Compares digests of public content, so the time may differ. */
-function isEqual(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && one.every((byte, index) => byte === other[index]);
 }

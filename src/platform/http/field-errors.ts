@@ -1,12 +1,9 @@
 // Parses a value by a schema, and turns its issues into one path and one message for each field.
 import type { z } from 'zod';
 import { cutPath, type FieldError, ServiceError } from '../errors/service-error.ts';
-import { wordIssue } from './issue-words.ts';
+import { MOST_TOLD, wordIssue } from './issue-words.ts';
 
 type Issue = z.core.$ZodIssue;
-
-/** The most issues in one answer, so that an answer is not many times larger than its request. */
-const MOST_TOLD = 100;
 
 /** `invalid_request` for these fields, at most 100 of them; `detail` has the first field and the number of all. */
 export function invalidFields(errors: readonly FieldError[]): ServiceError {

@@ -2,9 +2,11 @@
 import leven from 'leven';
 import type { z } from 'zod';
 
-/** The most known names in a message, and the most unknown ones that get a message of their own. */
+/** The most known names in a message. */
 const MOST_NAMES = 24;
-const MOST_TOLD = 100;
+
+/** The most issues in one answer, so that an answer is not many times larger than its request. */
+export const MOST_TOLD = 100;
 
 const KINDS: Readonly<Record<string, string>> = {
   string: 'a string',

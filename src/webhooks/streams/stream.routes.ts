@@ -21,7 +21,7 @@ import {
   verifyStreamBody,
 } from './stream.schemas.ts';
 import type { StreamService } from './stream.service.ts';
-import { METHOD_URIS } from './stream.ts';
+import { EVENT_JWKS_PATH, METHOD_URIS } from './stream.ts';
 import type { StreamPollService } from './stream-poll.service.ts';
 
 const COMMON = {
@@ -193,7 +193,7 @@ function describeTransmitter({ issuerUrl, baseUrl }: Tenant) {
   return {
     spec_version: '1_0',
     issuer: issuerUrl,
-    jwks_uri: `${issuerUrl}/.well-known/jwks.json`,
+    jwks_uri: issuerUrl + EVENT_JWKS_PATH,
     delivery_methods_supported: Object.values(METHOD_URIS),
     configuration_endpoint: `${baseUrl}${ROOT}/streams`,
     status_endpoint: `${baseUrl}${ROOT}/status`,

@@ -3,6 +3,9 @@ import type { Network } from '../../platform/egress/address-rules.ts';
 import { invalidField } from '../../platform/errors/service-error.ts';
 import { readHeaders, readReceiverUrl } from '../subscriptions/subscription.ts';
 
+/** Where the keys of security event tokens are published, below the address of the issuer. */
+export const EVENT_JWKS_PATH = '/.well-known/ssf-jwks.json';
+
 /** How tokens reach the receiver: RFC 8935 or RFC 8936. */
 export const METHOD_URIS = { push: 'urn:ietf:rfc:8935', poll: 'urn:ietf:rfc:8936' } as const;
 export type StreamMethod = keyof typeof METHOD_URIS;

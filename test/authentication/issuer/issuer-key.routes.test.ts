@@ -117,8 +117,10 @@ describe('the key of security event tokens', () => {
     await owner.send('POST', '/api/v1/ssf/streams', {});
     const eventKey = (await owner.send('GET', ROOT)).body.data.at(-1);
     expect(eventKey).toMatchObject({ algorithm: 'RS256', state: 'active' });
-    const jwks = async () => (await owner.send('GET', '/.well-known/jwks.json', undefined, null)).text;
+    const jwks = async () => (await owner.send('GET', '/.well-known/ssf-jwks.json', undefined, null)).text;
     expect(await jwks()).toContain(eventKey.kid);
+    const tokenKeys = await owner.send('GET', '/.well-known/jwks.json', undefined, null);
+    expect(tokenKeys.text).not.toContain(eventKey.kid);
     const revoked = await owner.send('POST', `${ROOT}/${eventKey.kid}/revoke`, { reason: 'test' });
     expect(revoked.status).toBe(200);
     expect(revoked.body.data.find(({ kid }: Key) => kid === eventKey.kid).state).toBe('revoked');

@@ -8,6 +8,7 @@ import { startTestServer, type TestServer, tenantNamed, tokenFor } from '../../p
 /** What others need to know which tokens and keys to refuse. */
 const SERVED = [
   'getAgentJwks',
+  'getEventJwks',
   'getIssuerMetadata',
   'getJwks',
   'getKeyDirectory',

@@ -62,7 +62,7 @@ export async function startStreamRooms(place?: Parameters<typeof startTenants>[1
     },
     /** The claims of a token that jose accepts with the published keys of the owner. */
     read: async (token: string): Promise<Claims> => {
-      const { body: jwks } = await owner.send('GET', '/.well-known/jwks.json', undefined, null);
+      const { body: jwks } = await owner.send('GET', '/.well-known/ssf-jwks.json', undefined, null);
       const { payload } = await jwtVerify(token, createLocalJWKSet(jwks), {
         issuer: owner.credentials.issuer_url,
         audience: owner.credentials.client_id,

@@ -46,7 +46,7 @@ describe("a transmitter's configuration", () => {
     expect(body).toMatchObject({
       spec_version: '1_0',
       issuer: owner.credentials.issuer_url,
-      jwks_uri: `${owner.credentials.issuer_url}/.well-known/jwks.json`,
+      jwks_uri: `${owner.credentials.issuer_url}/.well-known/ssf-jwks.json`,
       delivery_methods_supported: [PUSH, POLL],
       authorization_schemes: [{ spec_urn: 'urn:ietf:rfc:6749' }],
       default_subjects: 'ALL',
