@@ -31,7 +31,7 @@ export function createDeliveryProcess(database: Database, receivers: ReadonlyMap
   const log = { warn: () => undefined };
   const monitor = createAttemptMonitor();
   const occupancy = createEndpointOccupancy();
-  const attemptRecords = createAttemptRecordService({ ...rooms, database });
+  const attemptRecords = createAttemptRecordService({ ...rooms, database, notifier });
   const attempts = createAttemptService({
     database,
     sender: {

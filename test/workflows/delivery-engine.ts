@@ -125,6 +125,7 @@ export async function createEngine(
       records: services.records,
       endpoints,
       subscriptions,
+      notifier,
     });
     const real = createDeliverySender({ agent });
     const sender: typeof real = {

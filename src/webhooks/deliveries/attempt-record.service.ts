@@ -44,6 +44,7 @@ export function createAttemptRecordService({
   records,
   endpoints,
   subscriptions,
+  notifier,
   metrics,
   random = Math.random,
 }: {
@@ -52,6 +53,8 @@ export function createAttemptRecordService({
   records: Pick<RecordService, 'write'>;
   endpoints: Pick<EndpointService, 'noteFailure' | 'noteSuccess'>;
   subscriptions: SubscriptionDeactivation;
+  /** Notifies the relays of a command for a workflow that waits although its delivery has ended. */
+  notifier: { poke(): void };
   metrics?: Pick<AttemptMetrics, 'ended'> | undefined;
   random?: (() => number) | undefined;
 }) {
@@ -73,21 +76,30 @@ export function createAttemptRecordService({
     const owner = options.owner ?? (await store.load(database, [report]))[0];
     if (owner === undefined) return { step: ended('canceled'), last: { n: report.n, outcome } };
     const workflow = options.workflow ? report.generation : null;
-    if (report.outcome.kind !== 'delivered') {
-      const { step, n } = await database.transaction({}, (unit) =>
-        recordFailure(unit, report, owner, workflow),
-      );
-      if (step.kind === 'ended') metrics?.ended(step.status);
-      return { step, last: { n, outcome } };
+    const delivered = report.outcome.kind === 'delivered';
+    const { step, n } = delivered
+      ? await recordSuccess(report, owner, workflow)
+      : await database.transaction({}, (unit) => recordFailure(unit, report, owner, workflow));
+    if (step.kind === 'ended') {
+      const attempt = { report: { ...report, n }, acceptedAt: owner.createdAt };
+      metrics?.ended(step.status, delivered ? attempt : undefined);
+      // Another POST has taken the number, so the workflow may wait for the attempt after that one.
+      if (n > report.n && (await store.callWorkflow(database, report.deliveryId))) notifier.poke();
     }
+    return { step, last: { n, outcome }, ...(delivered && workflow === null ? { removed: true } : {}) };
+  };
+
+  const recordSuccess = async (
+    report: AttemptReport,
+    owner: Owner,
+    workflow: number | null,
+  ): Promise<{ step: Step; n: number }> => {
     const { tenantId, subscriptionId } = owner;
     const delivered = { report, tenantId, subscriptionId, workflow };
     const n = owner.endpointFailing
       ? await database.transaction({}, (unit) => recordRecovery(unit, delivered))
       : await numbered(() => successes.add(delivered));
-    metrics?.ended('delivered', { report: { ...report, n }, acceptedAt: owner.createdAt });
-    const removed = workflow === null ? { removed: true } : {};
-    return { step: ended('delivered'), last: { n, outcome }, ...removed };
+    return { step: ended('delivered'), n };
   };
 
   /** Records a 2xx of a failing endpoint. Locks in the same order as a failure: attempt, endpoint, delivery. */

@@ -313,6 +313,20 @@ export async function end(
   );
 }
 
+/**
+ * Enqueues a command for the workflow of a delivery that has ended: the workflow reads the row and ends.
+ * @returns false when no workflow is known, or the delivery is unfinished
+ */
+export async function callWorkflow(queryable: Queryable, deliveryId: string): Promise<boolean> {
+  const { rowCount } = await queryable.query(
+    `INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, command)
+     SELECT gen_random_uuid(), tenant_id, subscription_id, id, started_generation, 'command', 'cancel' FROM deliveries
+     WHERE id = $1 AND started_generation IS NOT NULL AND status NOT IN ('pending', 'retrying')`,
+    [deliveryId],
+  );
+  return rowCount > 0;
+}
+
 /** Repeats a record until no other POST has taken its number, at most `MOST_TRIES` times. */
 export async function numbered<T>(record: () => Promise<T | undefined>): Promise<T> {
   for (let tries = 0; tries < MOST_TRIES; tries += 1) {

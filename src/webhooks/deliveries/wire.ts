@@ -23,7 +23,7 @@ export function wireDeliveries(
 /** Wires the attempts of a worker. `monitor` and `occupancy` report them to the relay of this process. */
 export function wireAttempts(
   { config, database, log, notifier, registry, tracing }: Platform,
-  rooms: Needs<typeof createAttemptRecordService, 'database' | 'metrics' | 'store'> &
+  rooms: Needs<typeof createAttemptRecordService, 'database' | 'metrics' | 'notifier' | 'store'> &
     Pick<Parameters<typeof createAttemptService>[0], 'sealing' | 'securityEvents' | 'deliveryKeys'>,
 ) {
   const agent = createGuardedAgent({
@@ -35,7 +35,7 @@ export function wireAttempts(
   const metrics = createAttemptMetrics({ registry });
   const monitor = createAttemptMonitor();
   const occupancy = createEndpointOccupancy();
-  const attemptRecords = createAttemptRecordService({ ...rooms, database, metrics });
+  const attemptRecords = createAttemptRecordService({ ...rooms, database, notifier, metrics });
   const attempts = createAttemptService({
     ...rooms,
     database,

@@ -205,6 +205,19 @@ export function createHandOver({
     settlement.unused(work, false);
   };
 
+  /**
+   * Drops a row whose delivery has ended. Its workflow may wait all the same, when another attempt has ended the
+   * delivery: it is signalled, reads the row and ends.
+   */
+  const dismiss = async (work: Work): Promise<void> => {
+    const { deliveryId, generation, kind } = work;
+    if (kind !== 'first' && isTemporalPaused()) return giveBack(work);
+    slots.remove(deliveryId);
+    if ((kind !== 'first' || workflows === 'all') && !isTemporalPaused())
+      await viaTemporal(() => starter.signal({ deliveryId, generation }, 'cancel'));
+    settlement.unused(work, false);
+  };
+
   const giveBack = (work: Work): void => {
     if (work.kind !== 'command') slots.remove(work.deliveryId);
     settlement.release(work);
@@ -213,8 +226,7 @@ export function createHandOver({
   const perform = async (work: Work, manner: Manner): Promise<void> => {
     try {
       if (work.kind !== 'command' && !isWanted(work)) {
-        slots.remove(work.deliveryId);
-        settlement.unused(work, false);
+        await dismiss(work);
       } else if (isDirect(work)) {
         await attempt(work, firstAttempts);
       } else if (work.tried !== undefined) {

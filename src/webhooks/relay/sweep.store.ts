@@ -38,13 +38,20 @@ WITH victims AS (
 )
 SELECT count(*)::int AS canceled FROM canceled`;
 
-// No relay reads the rows of a closed endpoint, and a deleted one stays closed.
+// No relay reads the rows of a closed endpoint, and a deleted one stays closed. The workflow of a wake-up still waits for
+// it, so the row becomes a command.
 const REMOVE_LEFT = `
-DELETE FROM outbox WHERE id IN (
-  SELECT o.id FROM endpoints p JOIN outbox o ON o.tenant_id = p.tenant_id AND o.endpoint = p.subscription_id
+WITH remaining AS (
+  SELECT o.id, o.kind FROM endpoints p JOIN outbox o ON o.tenant_id = p.tenant_id AND o.endpoint = p.subscription_id
   WHERE p.deleted AND o.claimed_by IS NULL AND o.kind <> 'command' AND NOT EXISTS (
     SELECT 1 FROM deliveries d WHERE d.id = o.delivery_id AND d.status IN ('pending', 'retrying'))
-  LIMIT $1 FOR UPDATE OF o SKIP LOCKED)`;
+  LIMIT $1 FOR UPDATE OF o SKIP LOCKED
+), commands AS (
+  UPDATE outbox o SET kind = 'command', command = 'cancel' FROM remaining r WHERE o.id = r.id AND r.kind = 'wake'
+), removed AS (
+  DELETE FROM outbox o USING remaining r WHERE o.id = r.id AND r.kind <> 'wake'
+)
+SELECT count(*)::int AS removed FROM remaining`;
 
 const MEND_PARKED = `
 INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, rank)
@@ -90,9 +97,9 @@ export async function cancelDeleted(queryable: Queryable, limit: number): Promis
   return (await queryable.query<{ canceled: number }>(CANCEL_DELETED, [limit])).rows[0]?.canceled ?? 0;
 }
 
-/** Removes outbox rows of ended deliveries of deleted subscriptions. @returns how many, at most `limit` */
+/** Removes outbox rows of ended deliveries of deleted subscriptions, or makes them commands. @returns how many, at most `limit` */
 export async function removeLeft(queryable: Queryable, limit: number): Promise<number> {
-  return (await queryable.query(REMOVE_LEFT, [limit])).rowCount;
+  return (await queryable.query<{ removed: number }>(REMOVE_LEFT, [limit])).rows[0]?.removed ?? 0;
 }
 
 /** Enqueues missing outbox rows of deliveries that wait for an open endpoint. @returns how many, at most `limit` */
