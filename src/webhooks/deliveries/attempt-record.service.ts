@@ -10,7 +10,13 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { AttemptMetrics } from './attempt.metrics.ts';
 import * as attemptStore from './attempt.store.ts';
-import { type DeliveredRecord, type LoadedDelivery, type LockedDelivery, numbered } from './attempt.store.ts';
+import {
+  type DeliveredRecord,
+  type LoadedDelivery,
+  type LockedDelivery,
+  numbered,
+  type RecordedDelivery,
+} from './attempt.store.ts';
 import { type AttemptReport, ended, outcomeCode, type RecordResult, type Step } from './attempt.ts';
 import { isUnfinished } from './delivery.ts';
 import { type NextStep, nextStep } from './next-step.ts';
@@ -37,6 +43,8 @@ type Owner = Pick<
  */
 export type RecordOptions = { readonly workflow: boolean; readonly owner?: Owner | undefined };
 
+type Recorded = { readonly step: Step; readonly n: number; readonly parked?: boolean };
+
 /** Records attempts. Source: Specification, "Delivery"; the schedule is the platform's retry policy. */
 export function createAttemptRecordService({
   database,
@@ -59,7 +67,7 @@ export function createAttemptRecordService({
   random?: (() => number) | undefined;
 }) {
   // One statement can record a delivery only once. A second POST of the same delivery is recorded by the next batch.
-  const successes = createCoalescer<DeliveredRecord, number | undefined>({
+  const successes = createCoalescer<DeliveredRecord, RecordedDelivery | undefined>({
     run: async (batch) => {
       const first = new Map(batch.map((one) => [one.report.deliveryId, one] as const).reverse());
       const sent = batch.filter((one) => first.get(one.report.deliveryId) === one);
@@ -77,14 +85,19 @@ export function createAttemptRecordService({
     if (owner === undefined) return { step: ended('canceled'), last: { n: report.n, outcome } };
     const workflow = options.workflow ? report.generation : null;
     const delivered = report.outcome.kind === 'delivered';
-    const { step, n } = delivered
+    const {
+      step,
+      n,
+      parked = false,
+    } = delivered
       ? await recordSuccess(report, owner, workflow)
       : await database.transaction({}, (unit) => recordFailure(unit, report, owner, workflow));
     if (step.kind === 'ended') {
       const attempt = { report: { ...report, n }, acceptedAt: owner.createdAt };
       metrics?.ended(step.status, delivered ? attempt : undefined);
-      // Another POST has taken the number, so the workflow may wait for the attempt after that one.
-      if (n > report.n && (await store.callWorkflow(database, report.deliveryId))) notifier.poke();
+      // Where another POST has taken the number, the workflow may wait for the attempt after that one.
+      if ((parked || n > report.n) && (await store.callWorkflow(database, report.deliveryId)))
+        notifier.poke();
     }
     return { step, last: { n, outcome }, ...(delivered && workflow === null ? { removed: true } : {}) };
   };
@@ -93,17 +106,17 @@ export function createAttemptRecordService({
     report: AttemptReport,
     owner: Owner,
     workflow: number | null,
-  ): Promise<{ step: Step; n: number }> => {
+  ): Promise<Recorded> => {
     const { tenantId, subscriptionId } = owner;
     const delivered = { report, tenantId, subscriptionId, workflow };
-    const n = owner.endpointFailing
+    const recorded = owner.endpointFailing
       ? await database.transaction({}, (unit) => recordRecovery(unit, delivered))
       : await numbered(() => successes.add(delivered));
-    return { step: ended('delivered'), n };
+    return { step: ended('delivered'), ...recorded };
   };
 
   /** Records a 2xx of a failing endpoint. Locks in the same order as a failure: attempt, endpoint, delivery. */
-  const recordRecovery = async (unit: Transaction, delivered: DeliveredRecord): Promise<number> => {
+  const recordRecovery = async (unit: Transaction, delivered: DeliveredRecord): Promise<RecordedDelivery> => {
     await store.insertAttempt(unit, delivered.report, delivered);
     await endpoints.noteSuccess(unit, delivered.subscriptionId);
     return numbered(async () => (await store.recordDelivered(unit, [delivered]))[0]);
@@ -114,7 +127,7 @@ export function createAttemptRecordService({
     made: AttemptReport,
     owner: Owner,
     workflow: number | null,
-  ): Promise<{ step: Step; n: number }> => {
+  ): Promise<Recorded> => {
     const { n, fresh } = await store.insertAttempt(unit, made, owner);
     const report = { ...made, n };
     const share = made.outcome.kind !== 'gone';

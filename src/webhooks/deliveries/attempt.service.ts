@@ -182,7 +182,8 @@ export function createAttemptService({
   /**
    * Parks a delivery: it waits until its endpoint can take it.
    * @param options.full the endpoint is open and all its places are taken
-   * @returns the endpoint's epoch; undefined when the endpoint has opened and the delivery must be read again
+   * @returns the endpoint's epoch; undefined when the endpoint has opened or another attempt has ended the delivery,
+   *   which must then be read again
    */
   const park = (
     delivery: LoadedDelivery,
@@ -195,7 +196,8 @@ export function createAttemptService({
       const limited = full || endpoint.paced || endpoint.rated;
       if (endpoint.open && (!limited || request.grant === endpoint.epoch)) return undefined;
       // Without a workflow nothing is parked, because the delivery still has its row of the outbox.
-      if (workflow) await store.park(unit, { ...request, epoch: endpoint.epoch, outboxId: newId() });
+      if (workflow && !(await store.park(unit, { ...request, epoch: endpoint.epoch, outboxId: newId() })))
+        return undefined;
       if (endpoint.open) unit.afterCommit(() => notifier.poke());
       return endpoint.epoch;
     });

@@ -11,7 +11,7 @@ import { ATTEMPT_COLUMNS } from './delivered-attempt.store.ts';
 import type { StoredStatus } from './delivery.ts';
 import type { Envelope } from './envelope.ts';
 
-export { type DeliveredRecord, recordDelivered } from './delivered-attempt.store.ts';
+export { type DeliveredRecord, type RecordedDelivery, recordDelivered } from './delivered-attempt.store.ts';
 
 /**
  * The data of a POST, read in one snapshot. `dueInMs` is null when the row has no time for the next attempt. `recorded`
@@ -86,6 +86,13 @@ export type LockedEndpoint = {
   readonly rated: boolean;
   readonly deleted: boolean;
   readonly epoch: number;
+};
+
+export type ParkedDelivery = {
+  readonly deliveryId: string;
+  readonly generation: number;
+  readonly epoch: number;
+  readonly outboxId: string;
 };
 
 /** The consequence of a failed attempt for its delivery. `delayMs` is null when the delivery has ended. */
@@ -290,12 +297,15 @@ export async function returnPermit(
   return rowCount > 0;
 }
 
-/** Parks a delivery, and enqueues the row of the outbox that wakes it when its endpoint opens. */
+/**
+ * Parks a delivery, and enqueues the row of the outbox that wakes it when its endpoint opens.
+ * @returns false when the delivery has ended or has a newer generation
+ */
 export async function park(
   unit: Transaction,
-  parking: { deliveryId: string; generation: number; epoch: number; outboxId: string },
-): Promise<void> {
-  await unit.query(PARK, [parking.deliveryId, parking.generation, parking.epoch, parking.outboxId]);
+  { deliveryId, generation, epoch, outboxId }: ParkedDelivery,
+): Promise<boolean> {
+  return (await unit.query(PARK, [deliveryId, generation, epoch, outboxId])).rowCount > 0;
 }
 
 /** Ends an unfinished delivery without an attempt. */

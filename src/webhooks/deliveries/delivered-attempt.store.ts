@@ -11,6 +11,9 @@ export type DeliveredRecord = {
   readonly workflow: number | null;
 };
 
+/** The attempt number; `parked`: a relay made the attempt although a workflow waits for the endpoint. */
+export type RecordedDelivery = { readonly n: number; readonly parked: boolean };
+
 /** The columns of a POST, in the order of both statements that insert one. */
 export const ATTEMPT_COLUMNS = `(delivery_id, n, tenant_id, subscription_id, generation, probe, started_at, duration_ms, phases,
   status_code, outcome, error, retry_after_seconds, response_excerpt)`;
@@ -45,7 +48,7 @@ WITH unflushed AS (
   WHERE ${SAME_POST}
   RETURNING delivery_id, n
 ), locked AS (
-  SELECT d.id, a.n, i.status_code, i.workflow
+  SELECT d.id, a.n, i.status_code, i.workflow, d.waiting_epoch
   FROM attempt a JOIN input i ON i.delivery_id = a.delivery_id
   JOIN deliveries d ON d.id = ANY($1::uuid[]) AND d.id BETWEEN $14 AND $15 AND d.id = a.delivery_id
   ORDER BY d.id FOR UPDATE OF d
@@ -59,20 +62,21 @@ WITH unflushed AS (
 ), handed_over AS (
   DELETE FROM outbox o USING locked t WHERE o.id = t.id AND o.kind = 'first' AND t.workflow IS NULL
 )
-SELECT delivery_id AS "deliveryId", n FROM attempt`;
+SELECT a.delivery_id AS "deliveryId", a.n, l.workflow IS NULL AND l.waiting_epoch IS NOT NULL AS parked
+FROM attempt a LEFT JOIN locked l ON l.id = a.delivery_id`;
 
 /**
  * Records POSTs of different deliveries that were answered with 2xx. A 2xx wins over an earlier record of its POST.
- * @returns the attempt numbers in the same order; undefined where another POST took the number concurrently: the caller
+ * @returns the results in the same order; undefined where another POST took the number concurrently: the caller
  *   repeats those
  */
 export async function recordDelivered(
   queryable: Queryable,
   successes: readonly DeliveredRecord[],
-): Promise<(number | undefined)[]> {
+): Promise<(RecordedDelivery | undefined)[]> {
   const reports = successes.map(({ report }) => report);
   const ids = reports.map(({ deliveryId }) => deliveryId);
-  const { rows } = await queryable.query<{ deliveryId: string; n: number }>(RECORD_DELIVERED, [
+  const { rows } = await queryable.query<RecordedDelivery & { deliveryId: string }>(RECORD_DELIVERED, [
     ids,
     reports.map(({ n }) => n),
     successes.map(({ tenantId }) => tenantId),
@@ -88,6 +92,6 @@ export async function recordDelivered(
     successes.map(({ workflow }) => workflow),
     ...boundsOf(ids),
   ]);
-  const numbers = new Map(rows.map((row) => [row.deliveryId, row.n]));
-  return reports.map(({ deliveryId }) => numbers.get(deliveryId));
+  const recorded = new Map(rows.map(({ deliveryId, n, parked }) => [deliveryId, { n, parked }]));
+  return reports.map(({ deliveryId }) => recorded.get(deliveryId));
 }

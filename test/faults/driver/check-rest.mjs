@@ -64,13 +64,15 @@ const SWEPT_WITHIN = 90;
 async function checkOutbox(stack, ledger) {
   for (let seconds = 0; ; seconds += 1) {
     const rows = await stack.query(
-      `SELECT o.kind, count(*)::int AS count FROM outbox o JOIN deliveries d ON d.id = o.delivery_id
+      `SELECT o.kind, count(*)::int AS count, string_agg(format('%s (endpoint %s%s)', d.id, e.state,
+         CASE WHEN e.active THEN '' ELSE ', inactive' END), ', ') AS which
+       FROM outbox o JOIN deliveries d ON d.id = o.delivery_id JOIN endpoints e ON e.subscription_id = o.endpoint
        WHERE d.status NOT IN ('pending', 'retrying') GROUP BY o.kind`,
     );
     if (rows.length === 0) return;
     if (seconds === SWEPT_WITHIN)
-      return rows.forEach(({ kind, count }) => {
-        ledger.violate('outbox', `${count} rows "${kind}" of ended deliveries`);
+      return rows.forEach(({ kind, count, which }) => {
+        ledger.violate('outbox', `${count} rows "${kind}" of ended deliveries: ${which}`);
       });
     await sleep(1_000);
   }

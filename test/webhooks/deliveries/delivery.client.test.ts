@@ -157,7 +157,7 @@ describe('a delivery', () => {
     received.length = 0;
     const ids = Array.from({ length: 100 }, (_, index) => `delivery-${index}`);
     const results = await Promise.all(
-      ids.map((deliveryId) => local.sender.send(attemptTo(urlOf(), { deliveryId }))),
+      ids.map((deliveryId) => local.sender.send(attemptTo(urlOf(), { deliveryId, timeoutMs: 15_000 }))),
     );
     expect(results.every(({ outcome }) => outcome.kind === 'delivered')).toBe(true);
     expect(received.map(({ headers }) => headers['x-service-delivery']).sort()).toEqual(ids.sort());

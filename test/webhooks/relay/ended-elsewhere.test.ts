@@ -17,7 +17,12 @@ describe('the workflow of a delivery that another attempt has ended', () => {
     engine.subscriptions.update(engine.context, id, { active });
 
   /** Records a POST of a process that was given up. */
-  const recordLate = (deliveryId: string, n: number, outcome: AttemptReport['outcome']) =>
+  const recordLate = (
+    deliveryId: string,
+    n: number,
+    outcome: AttemptReport['outcome'],
+    { workflow = true } = {},
+  ) =>
     engine.createAttempts().attemptRecords.record(
       {
         deliveryId,
@@ -30,7 +35,7 @@ describe('the workflow of a delivery that another attempt has ended', () => {
         phases: { dns_ms: null, connect_ms: null, tls_ms: null, first_byte_ms: null, total_ms: 5 },
         retryAfterSeconds: null,
       },
-      { workflow: true },
+      { workflow },
     );
 
   const isAsleep = (delivery: string) =>
@@ -67,6 +72,29 @@ describe('the workflow of a delivery that another attempt has ended', () => {
     await engine.subscriptions.remove(engine.context, id);
     expect(await engine.sweep(120_000).run()).toMatchObject({ canceled: 0, removed: 1 });
     expect(await engine.workflow(delivery).result()).toMatchObject({ status: 'delivered' });
+  });
+
+  it('ends though the endpoint for which it waits stays closed, when a relay has delivered', async () => {
+    const { delivery } = await parked();
+    const n = (await engine.attempts(delivery)).length + 1;
+    await recordLate(delivery, n, DELIVERED, { workflow: false });
+    expect(await engine.workflow(delivery).result()).toMatchObject({ status: 'delivered' });
+  });
+
+  it('reads the row again when the delivery ends while it is parked', async () => {
+    const { id } = await engine.subscribe({ active: false });
+    const [delivery = ''] = await engine.publish(id);
+    const { attempts } = engine.createAttempts({
+      store: (store) => ({
+        ...store,
+        shareEndpoint: async (unit, subscriptionId) => {
+          await engine.deliveries.cancel(engine.context, delivery).catch(() => undefined);
+          return store.shareEndpoint(unit, subscriptionId);
+        },
+      }),
+    });
+    const sent = await attempts.send({ deliveryId: delivery, generation: 0, n: 1 }, { workflow: true });
+    expect(sent).toMatchObject({ kind: 'settled', step: { kind: 'ended', status: 'canceled' } });
   });
 
   it.each([
