@@ -1,4 +1,5 @@
 // The routes of delegations.
+import { linkToReceipt } from '../../identity/agents/receipt-link.ts';
 import { created, locate, ok, page } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
@@ -72,9 +73,16 @@ export function createDelegationRoutes({ delegations }: { delegations: Delegatio
       summary: 'Revoke a delegation; again, nothing happens',
       request: { params: delegationParams, body: revokeDelegationBody },
       exists: (context, { id }) => delegations.exists(context, id),
-      responses: { 200: { description: 'The delegation, revoked', schema: delegationSchema } },
-      handler: async ({ context, params, body }) =>
-        ok(presentDelegation(await delegations.revoke(context, params.id, body.reason))),
+      responses: {
+        200: { description: 'The delegation, revoked', schema: delegationSchema, headers: ['link'] },
+      },
+      handler: async ({ context, params, body }) => {
+        const delegation = await delegations.revoke(context, params.id, body.reason);
+        return ok(
+          presentDelegation(delegation),
+          linkToReceipt(context, delegation.agentId, delegation.receiptId),
+        );
+      },
     },
   ]);
 }

@@ -24,6 +24,9 @@ import { isIssuer, type Subject, subjectId } from './subject.ts';
 
 export type { Delegation, DelegationRequest, UsableDelegation } from './delegation.ts';
 
+/** `receiptId` names the receipt of a revocation, which says who has acknowledged it. */
+export type EndedDelegation = Delegation & { readonly receiptId?: string | undefined };
+
 export type NewDelegation = {
   readonly subject: Subject;
   readonly agentId: string;
@@ -72,24 +75,28 @@ export function createDelegationService({
   const tellWorkflow = (transaction: Transaction, tenantId: string, id: string): Promise<void> =>
     commands.add(transaction, [{ tenantId, workflow: 'delegationExpiry', entityId: id }]);
 
-  const withLock = (
+  const withLock = <T>(
     context: RequestContext,
     id: string,
-    work: (joined: Joined, found: Delegation, lock: { isOpen: boolean }) => Promise<Delegation>,
-  ): Promise<Delegation> =>
+    work: (joined: Joined, found: Delegation, lock: { isOpen: boolean }) => Promise<T>,
+  ): Promise<T> =>
     database.transaction(context, async (transaction) => {
       const joined = { ...context, transaction };
       const lock = await store.lock(transaction, context.tenant.id, id);
       return work(joined, await read(joined, id), { isOpen: lock?.isOpen ?? false });
     });
 
-  async function revoke(context: Joined, found: Delegation, reason: string | undefined): Promise<void> {
+  async function revoke(
+    context: Joined,
+    found: Delegation,
+    reason: string | undefined,
+  ): Promise<string | undefined> {
     const { tenant, transaction } = context;
     const { id, agentId, subject, scopes } = found;
     await store.markRevoked(transaction, id, reason ?? null);
     await tokens.endPrincipal(transaction, tenant.id, id);
     const data = { agent_id: agentId, subject_id: subjectId(tenant.id, subject) };
-    await records.write(transaction, context, {
+    const [emitted] = await records.write(transaction, context, {
       audit: [
         {
           action: 'delegation.revoked',
@@ -111,6 +118,7 @@ export function createDelegationService({
         },
       ],
     });
+    return emitted?.eventId;
   }
 
   return {
@@ -162,15 +170,16 @@ export function createDelegationService({
      * were issued on the delegation end, with all tokens derived from them. A repeated call changes nothing. Emits
      * `admin.delegation.revoked`.
      * @param reason for people
+     * @returns the delegation, and the id of the receipt when it was not revoked before
      * @throws ServiceError `not_found`
      */
-    revoke: (context: RequestContext, id: string, reason?: string | undefined): Promise<Delegation> =>
-      withLock(context, id, async (joined, found, { isOpen }) => {
+    revoke: (context: RequestContext, id: string, reason?: string | undefined): Promise<EndedDelegation> =>
+      withLock<EndedDelegation>(context, id, async (joined, found, { isOpen }) => {
         if (found.status === 'revoked') return found;
-        await revoke(joined, found, reason);
+        const receiptId = await revoke(joined, found, reason);
         // When the end is already recorded, the workflow has ended and needs no signal.
         if (isOpen) await tellWorkflow(joined.transaction, found.tenantId, id);
-        return read(joined, id);
+        return { ...(await read(joined, id)), receiptId };
       }),
 
     /**

@@ -1,5 +1,4 @@
 // The routes of agents.
-import type { RequestContext } from '../../platform/context.ts';
 import { created, locate, ok, page } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';
 import { noFields } from '../../platform/http/field-schemas.ts';
@@ -15,12 +14,7 @@ import {
   updateAgentBody,
 } from './agent.schemas.ts';
 import type { AgentService } from './agent.service.ts';
-
-/** The header `Link` to the receipt of a change that ended access; none where nothing changed. */
-function linkToReceipt({ tenant }: RequestContext, id: string, receiptId: string | undefined) {
-  const link = `<${tenant.baseUrl}/api/v1/agents/${id}/receipts/${receiptId}>; rel="receipt"`;
-  return receiptId === undefined ? {} : { link };
-}
+import { linkToReceipt } from './receipt-link.ts';
 
 const COMMON = {
   tag: 'Agents',
@@ -103,10 +97,7 @@ export function createAgentRoutes({ agents }: { agents: AgentService }): Route[]
       responses: { 200: { description: 'The agent, suspended', schema: agentSchema, headers: ['link'] } },
       handler: async ({ context, params }) => {
         const agent = await agents.suspend(context, params.agent_id);
-        return ok(
-          presentAgent(agent, context.tenant),
-          linkToReceipt(context, params.agent_id, agent.receiptId),
-        );
+        return ok(presentAgent(agent, context.tenant), linkToReceipt(context, agent.id, agent.receiptId));
       },
     },
     {

@@ -2,6 +2,7 @@
 import { created, locate, ok, page } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
+import { linkToReceipt } from '../agents/receipt-link.ts';
 import { KEYS, REGISTRATIONS } from './key.examples.ts';
 import {
   agentKeysParams,
@@ -90,9 +91,11 @@ export function createKeyRoutes({ keys }: { keys: KeyService }): Route[] {
       summary: 'Revoke a key for good; its refresh tokens end',
       request: { params: keyParams, body: revokeKeyBody },
       exists: (context, params) => keys.exists(context, params.agent_id, params.key_id),
-      responses: { 200: { description: 'The key, revoked', schema: keySchema } },
-      handler: async ({ context, params, body }) =>
-        ok(presentKey(await keys.revoke(context, params.agent_id, params.key_id, body.reason))),
+      responses: { 200: { description: 'The key, revoked', schema: keySchema, headers: ['link'] } },
+      handler: async ({ context, params, body }) => {
+        const key = await keys.revoke(context, params.agent_id, params.key_id, body.reason);
+        return ok(presentKey(key), linkToReceipt(context, params.agent_id, key.receiptId));
+      },
     },
   ]);
 }

@@ -35,6 +35,9 @@ export type NewKey = PublicKeyInput & {
   readonly proof?: string | undefined;
 };
 
+/** `receiptId` names the receipt of a revocation, which says who has acknowledged it. */
+export type EndedKey = AgentKey & { readonly receiptId?: string | undefined };
+
 type Verb = 'registered' | 'verified' | 'deprecated' | 'revoked';
 
 /**
@@ -80,7 +83,7 @@ export function createKeyService({
     context: RequestContext,
     key: Pick<AgentKey, 'id' | 'agentId' | 'fingerprint' | 'algorithm'>,
     changes: readonly { readonly verb: Verb; readonly data?: JsonObject }[],
-  ): Promise<void> {
+  ): Promise<string | undefined> {
     const facts = { agent_id: key.agentId, key_fingerprint: key.fingerprint, algorithm: key.algorithm };
     const entry = ({ verb, data }: { verb: Verb; data?: JsonObject }): AuditEntry => ({
       action: `agent.key.${verb}`,
@@ -89,13 +92,14 @@ export function createKeyService({
       keyId: key.id,
       data: { ...facts, ...data },
     });
-    await records.write(transaction, context, {
+    const emitted = await records.write(transaction, context, {
       audit: changes.map(entry),
       events: changes.map(({ verb, data }) => ({
         type: `admin.agent.key.${verb}`,
         data: { ...facts, key_id: key.id, ...data },
       })),
     });
+    return emitted[0]?.eventId;
   }
 
   async function checkProof(context: RequestContext, agentId: string, key: PublicKey, proof: string) {
@@ -249,6 +253,7 @@ export function createKeyService({
     /**
      * Revokes a key permanently, and ends its tokens. A revoked key is not changed. Emits `admin.agent.key.revoked`.
      * @param reason for the audit log
+     * @returns the key, and the id of the receipt when it was not revoked before
      * @throws ServiceError `not_found`
      */
     revoke: (
@@ -257,7 +262,7 @@ export function createKeyService({
       id: string,
       reason?: string,
       by: ChangedBy = 'hand',
-    ): Promise<AgentKey> =>
+    ): Promise<EndedKey> =>
       database.transaction(context, async (transaction) => {
         await agents.hold(transaction, context, agentId);
         const name = nameOf(context, agentId, id);
@@ -265,10 +270,11 @@ export function createKeyService({
         if (key.state === 'revoked') return present(key);
         await store.revoke(transaction, id, reason ?? null);
         await tokens.revokeTokensOfKey(transaction, key, 'key_revoked');
-        await record(transaction, context, key, [{ verb: 'revoked', data: { reason: reason ?? null } }]);
+        const data = { reason: reason ?? null };
+        const receiptId = await record(transaction, context, key, [{ verb: 'revoked', data }]);
         const change = stateAt(key, key.readAt) === 'revoked' ? 'expired' : 'revoked';
         await rotations.follow(transaction, context, key, { change, before: key.state, by });
-        return reread(transaction, name);
+        return { ...(await reread(transaction, name)), receiptId };
       }),
 
     /** Records a use of a key, at most once a minute, in a separate statement. */
