@@ -48,10 +48,15 @@ export function createDeliveryWorkflowCheck({
     return { missing, orphans: running };
   }
 
-  /** An id that does not belong to a delivery workflow has no delivery. */
-  const isUnfinished = async (id: string): Promise<boolean> => {
+  /**
+   * Compares a running workflow with its row: `ended` when the delivery has ended, `unmarked` when its row does not note
+   * that the workflow was started. An id that does not belong to a delivery workflow has no delivery.
+   */
+  const compare = async (id: string): Promise<'ended' | 'unmarked' | 'equal'> => {
     const named = parseDeliveryWorkflowId(id);
-    return named !== undefined && (await store.listUnfinished(database, [named])).length > 0;
+    const [row] = named === undefined ? [] : await store.listUnfinished(database, [named]);
+    if (row === undefined) return 'ended';
+    return row.marked ? 'equal' : 'unmarked';
   };
 
   /** A signalled workflow reads the row of its delivery and ends with it. A workflow without a row is terminated. */
@@ -59,9 +64,16 @@ export function createDeliveryWorkflowCheck({
     const hasEnded = async () => !(await inspector.isRunning(id));
     await inspector.signal(id, DELIVERY_SIGNALS.cancel);
     if (await comesTrue(hasEnded, pace)) return 'mended';
-    if (await isUnfinished(id)) return 'asked';
+    if ((await compare(id)) !== 'ended') return 'asked';
     await inspector.terminate(id, 'countersign doctor: its delivery has ended, and it does not');
     return (await comesTrue(hasEnded, pace)) ? 'mended' : 'asked';
+  }
+
+  /** A signalled workflow reads the row of its delivery, and marks it as it makes its attempt or is parked. */
+  async function remind(id: string): Promise<'mended' | 'asked'> {
+    await inspector.signal(id, DELIVERY_SIGNALS.retryNow);
+    const agrees = async () => (await compare(id)) === 'equal' || !(await inspector.isRunning(id));
+    return (await comesTrue(agrees, pace)) ? 'mended' : 'asked';
   }
 
   async function examine({ found, looked }: Reporter): Promise<void> {
@@ -70,7 +82,7 @@ export function createDeliveryWorkflowCheck({
     // The pause lets workflows that were starting or ending settle. After it each id is checked again.
     await sleep(pace.settle);
     await inGroups([...missing], pace.atOnce, async ([id, delivery]) => {
-      if ((await inspector.isRunning(id)) || !(await isUnfinished(id))) return;
+      if ((await inspector.isRunning(id)) || (await compare(id)) === 'ended') return;
       const next = deliveryWorkflowId(delivery.id, delivery.generation + 1);
       const mend = async () => {
         const restarted = await restart(delivery);
@@ -88,9 +100,15 @@ export function createDeliveryWorkflowCheck({
       await found({ code: 'workflow_missing', subject: id, tenantId, detail }, mend);
     });
     await inGroups([...orphans], pace.atOnce, async (id) => {
-      if (!(await inspector.isRunning(id)) || (await isUnfinished(id))) return;
-      const detail = 'it runs, and its delivery has ended';
-      await found({ code: 'workflow_without_row', subject: id, detail }, () => endOrphan(id));
+      if (!(await inspector.isRunning(id))) return;
+      const state = await compare(id);
+      if (state === 'ended') {
+        const detail = 'it runs, and its delivery has ended';
+        await found({ code: 'workflow_without_row', subject: id, detail }, () => endOrphan(id));
+      } else if (state === 'unmarked') {
+        const detail = 'it runs, and the row of its delivery does not note that it was started';
+        await found({ code: 'workflow_unmarked', subject: id, detail }, () => remind(id));
+      }
     });
   }
 

@@ -79,13 +79,17 @@ export async function* listStarted(queryable: Queryable, limit: number): AsyncGe
   }
 }
 
-/** @returns the deliveries among these that are unfinished in this generation, so that their workflow may run */
+/**
+ * @returns the deliveries among these that are unfinished in this generation, so that their workflow may run; `marked`:
+ *   the row notes that it was started
+ */
 export async function listUnfinished(
   queryable: Queryable,
   deliveries: readonly { id: string; generation: number }[],
-): Promise<{ id: string; generation: number }[]> {
-  const { rows } = await queryable.query<{ id: string; generation: number }>(
-    `SELECT d.id, asked.generation FROM unnest($1::uuid[], $2::int[]) AS asked (id, generation)
+): Promise<{ id: string; generation: number; marked: boolean }[]> {
+  const { rows } = await queryable.query<{ id: string; generation: number; marked: boolean }>(
+    `SELECT d.id, asked.generation, d.started_generation IS NOT DISTINCT FROM asked.generation AS marked
+         FROM unnest($1::uuid[], $2::int[]) AS asked (id, generation)
          JOIN deliveries d ON d.id = asked.id AND d.generation = asked.generation AND d.status IN ('pending', 'retrying')`,
     [deliveries.map(({ id }) => id), deliveries.map(({ generation }) => generation)],
   );

@@ -51,7 +51,6 @@ export function createRole({ name, role, main, environment, folder, keeper, onOw
   };
   const setClock = (milliseconds) => {
     writeFileSync(clockFile, String(milliseconds));
-    if (isUp()) child.kill('SIGUSR2');
   };
   return {
     name,

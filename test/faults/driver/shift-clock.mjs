@@ -1,5 +1,5 @@
-// Loaded into a process before anything else: its clock can be put forward and back while it runs. SIGUSR2 reads the shift, in
-// milliseconds, from the file CLOCK_FILE. Monotonic clocks and the system's stay as they are.
+// Loaded into a process before anything else: its clock can be put forward and back while it runs. The shift, in
+// milliseconds, is in the file CLOCK_FILE. Monotonic clocks and the system's stay as they are.
 import { readFileSync } from 'node:fs';
 
 const RealDate = Date;
@@ -12,7 +12,7 @@ const read = () => {
   }
 };
 read();
-process.on('SIGUSR2', read);
+setInterval(read, 100).unref();
 
 globalThis.Date = new Proxy(RealDate, {
   construct: (target, given, made) =>

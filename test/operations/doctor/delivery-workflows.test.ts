@@ -151,6 +151,30 @@ describe('the examination of deliveries', () => {
     expect((await engine.workflow(id).describe()).status.name).not.toBe('RUNNING');
   });
 
+  it('finds a workflow that waits for an endpoint of which an older row knows nothing, and has it read the row', async () => {
+    const { id: subscription, path } = await engine.subscribe({ delaysMs: [50] });
+    engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 204 }));
+    const [id = ''] = await engine.publish(subscription);
+    await eventually(async () => (await engine.delivery(id)).attempt_count >= 1, 'the first attempt');
+    await engine.subscriptions.update(engine.context, subscription, { active: false });
+    await eventually(async () => (await engine.delivery(id)).waiting_epoch !== null, 'its wait');
+    await eventually(async () => (await listed()).includes(deliveryWorkflowId(id, 0)), 'Temporal to list it');
+    // As a restored database has it: no attempt was made, and no workflow was started.
+    await engine.database.query(`DELETE FROM outbox WHERE delivery_id = $1`, [id]);
+    await engine.database.query(
+      `UPDATE deliveries SET status = 'pending', attempt_count = 0, started_generation = NULL, waiting_epoch = NULL,
+         next_attempt_at = now() WHERE id = $1`,
+      [id],
+    );
+    const subject = deliveryWorkflowId(id, 0);
+    expect((await examine(false)).findings).toMatchObject([{ code: 'workflow_unmarked', subject }]);
+    expect((await examine(true)).findings).toMatchObject([{ subject, outcome: 'mended' }]);
+    expect(await engine.outbox()).toMatchObject([{ kind: 'wake', delivery_id: id }]);
+    expect((await examine(false)).findings).toEqual([]);
+    await engine.subscriptions.update(engine.context, subscription, { active: true });
+    expect(await engine.workflow(id).result()).toMatchObject({ status: 'delivered' });
+  });
+
   it('says why it could not look, and that is not well', async () => {
     const doctor = createDoctorService({
       checks: [
