@@ -61,6 +61,9 @@ export type AgentTokens = {
 /** Greatest number of issued challenges that a process remembers. */
 const REMEMBERED = 5_000;
 
+/** How often a redemption is tried again whose key or agent changes at the same moment. */
+const MOST_TRIES = 3;
+
 type Found = Pick<Attempt, 'challenge' | 'holder' | 'now'>;
 
 type Judged = {
@@ -286,13 +289,15 @@ export function createChallengeService({
       const isRight = recalled === undefined ? undefined : await isSigned(recalled, input);
       const got = recalled !== undefined && isRight ? await redeem(context, input, recalled) : undefined;
       if (got !== undefined) return got;
-      const judged = await judge(context, input);
+      let judged = await judge(context, input);
       // Challenge and key never change, so a signature is verified once.
       if (!(isRight ?? (await isSigned(judged, input)))) throw await refuseSignature(context, judged, input);
-      const tokens = await redeem(context, input, judged);
-      if (tokens !== undefined) return tokens;
-      await judge(context, input);
-      // The second check found no reason to refuse: the reason, for example a suspension, ended before it.
+      for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+        const tokens = await redeem(context, input, judged);
+        if (tokens !== undefined) return tokens;
+        // Without a reason to refuse, what prevented the redemption has ended since, for example a suspension.
+        judged = await judge(context, input);
+      }
       throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
     },
   };

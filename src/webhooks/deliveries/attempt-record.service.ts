@@ -130,9 +130,10 @@ export function createAttemptRecordService({
   ): Promise<Recorded> => {
     const { n, fresh } = await store.insertAttempt(unit, made, owner);
     const report = { ...made, n };
-    const share = made.outcome.kind !== 'gone';
+    // A deactivation changes the row of the subscription. Everything locks that row before the endpoint's.
+    const lock = made.outcome.kind === 'gone' && !owner.test ? 'FOR NO KEY UPDATE' : 'FOR SHARE';
     // A failure at a former URL is not counted against the endpoint, because the subscription has a new URL now.
-    const former = owner.url !== (await store.readUrl(unit, owner.subscriptionId, { share }));
+    const former = owner.url !== (await store.readUrl(unit, owner.subscriptionId, lock));
     if (fresh && !former && mayBlame(owner, report)) await blameEndpoint(unit, report, owner);
     const row = await store.lock(unit, report.deliveryId);
     if (row === undefined) return { step: ended('canceled'), n };

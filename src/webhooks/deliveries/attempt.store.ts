@@ -264,13 +264,13 @@ export async function shareEndpoint(
   return rows[0];
 }
 
-/** Reads the subscription's URL. @param options.share locks the row against changes of the URL */
+/** Reads the subscription's URL. @param lock of the subscription's row until the transaction ends */
 export async function readUrl(
   unit: Transaction,
   subscriptionId: string,
-  { share }: { share: boolean },
+  lock: 'FOR SHARE' | 'FOR NO KEY UPDATE',
 ): Promise<string | undefined> {
-  const text = `SELECT url FROM subscriptions WHERE id = $1${share ? ' FOR SHARE' : ''}`;
+  const text = `SELECT url FROM subscriptions WHERE id = $1 ${lock}`;
   return (await unit.query<{ url: string }>(text, [subscriptionId])).rows[0]?.url;
 }
 
