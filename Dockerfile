@@ -2,13 +2,16 @@
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY packages packages
 RUN npm ci --ignore-scripts
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json tsconfig.build.json tsconfig.package.json ./
 COPY scripts scripts
 COPY src src
 COPY workflows workflows
 COPY activities activities
 RUN npm run build && npm prune --omit=dev --omit=optional --ignore-scripts
+# The service has its own copy of the packages' code in dist; these are links into folders that stay here.
+RUN rm -rf node_modules/@countersign
 # Temporal's native part comes for every platform; the image runs on its own.
 RUN cd node_modules/@temporalio/core-bridge/releases && ls | grep -v "^$(uname -m)-unknown-linux-gnu$" | xargs rm -rf
 

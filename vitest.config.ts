@@ -35,7 +35,7 @@ const globalSetup = ['test/setup/global.ts'];
 
 const fuzz = {
   extends: true as const,
-  plugins: [countBranches([join(import.meta.dirname, 'src')])],
+  plugins: [countBranches(['src', 'packages'].map((folder) => join(import.meta.dirname, folder)))],
   test: { name: 'fuzz', include: ['test/fuzz/explore.ts'], maxWorkers: 1 },
 };
 

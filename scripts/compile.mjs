@@ -1,4 +1,4 @@
-// The build: TypeScript to `dist`, what is not TypeScript copied along, and the workflows as one bundle that workers load at once.
+// The build: TypeScript to `dist`, what is not TypeScript copied along, the workflows as one bundle, and the packages.
 import {
   chmodSync,
   cpSync,
@@ -12,7 +12,7 @@ import {
 import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { root, run } from './prepare.mjs';
-import { filesOf, hashReachable, hashSources, readOptional, STAMP } from './sources.mjs';
+import { filesOf, hashReachable, hashSources, packagesOf, readOptional, STAMP } from './sources.mjs';
 
 const dist = join(root, 'dist');
 
@@ -27,13 +27,12 @@ export async function build() {
     rmSync(next, { recursive: true, force: true });
   }
   await bundleWorkflows();
+  for (const folder of packagesOf(root)) await buildPackage(folder);
   writeFileSync(join(root, STAMP), sources);
 }
 
 async function compile(outDir) {
-  const tsc = join('node_modules', 'typescript', 'bin', 'tsc');
-  const code = await run(process.execPath, [tsc, '-p', 'tsconfig.build.json', '--outDir', outDir]);
-  if (code !== 0) process.exit(code);
+  await runCompiler('tsconfig.build.json', outDir);
   for (const file of filesOf(join(root, 'src')).filter((path) => !path.endsWith('.ts'))) {
     const copy = join(outDir, relative(root, file));
     mkdirSync(dirname(copy), { recursive: true });
@@ -41,6 +40,28 @@ async function compile(outDir) {
   }
   // npx sets it when it first links the package, and never again after a new build.
   chmodSync(join(outDir, 'src', 'main.js'), 0o755);
+}
+
+/** Builds a package into its own `dist`, which other projects get. */
+async function buildPackage(folder) {
+  const next = join(folder, `.dist-${process.pid}`);
+  try {
+    await runCompiler(join(folder, 'tsconfig.json'), next);
+    const current = join(folder, 'dist');
+    if (existsSync(current)) renameSync(current, join(next, '.old'));
+    renameSync(next, current);
+    rmSync(join(current, '.old'), { recursive: true, force: true });
+  } finally {
+    rmSync(next, { recursive: true, force: true });
+  }
+}
+
+async function runCompiler(project, outDir) {
+  const tsc = join('node_modules', 'typescript', 'bin', 'tsc');
+  const code = await run(process.execPath, [tsc, '-p', project, '--outDir', outDir]);
+  if (code === 0) return;
+  rmSync(outDir, { recursive: true, force: true });
+  process.exit(code);
 }
 
 function replace(next) {

@@ -11,6 +11,7 @@ const INPUTS = [
   'scripts',
   'tsconfig.json',
   'tsconfig.build.json',
+  'tsconfig.package.json',
   'package-lock.json',
 ];
 
@@ -25,7 +26,20 @@ export function isStale(root) {
 /** @param {string} root of the clone @returns {string} one hash over all sources */
 export function hashSources(root) {
   const files = INPUTS.flatMap((input) => filesOf(join(root, input)));
-  return hashFiles(root, files);
+  const packages = packagesOf(root).flatMap((folder) =>
+    ['src', 'package.json', 'tsconfig.json'].flatMap((input) => filesOf(join(folder, input))),
+  );
+  return hashFiles(root, [...files, ...packages]);
+}
+
+/** @param {string} root of the clone @returns {string[]} the folders of the packages that others install */
+export function packagesOf(root) {
+  const folder = join(root, 'packages');
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .map((name) => join(folder, name))
+    .filter((path) => existsSync(join(path, 'package.json')))
+    .sort();
 }
 
 /**

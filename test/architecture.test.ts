@@ -5,7 +5,9 @@ import { describe, expect, it } from 'vitest';
 
 type Import = { from: string; to: string; typeOnly: boolean };
 
-const ROOTS = ['src', 'workflows', 'activities'];
+/** What other projects install: below all wings. */
+const PACKAGES = readdirSync('packages').map((name) => `packages/${name}/src`);
+const ROOTS = ['src', 'workflows', 'activities', ...PACKAGES];
 
 /** The wings from the roof down; two of one rank import nothing from each other. Nothing stands above main.ts. */
 const RANKS = [
@@ -74,12 +76,19 @@ function isTypesOnly(names = ''): boolean {
 const roleOf = (file: string) => /\.([a-z-]+)\.ts$/.exec(file)?.[1] ?? '';
 const isWire = (file: string) => file.endsWith('/wire.ts');
 const isWiring = (file: string) => isWire(file) || file.startsWith('src/app/wiring/');
+const isPackage = (file: string) => file.startsWith('packages/');
+const packageOf = (file: string) => file.split('/')[1] ?? '';
 const isPure = (file: string) =>
   PURE_FILES.test(file) || (PURE_ROOMS.test(file) && roleOf(file) === '' && !isWiring(file));
 const roomOf = (file: string) => dirname(file);
 const wingOf = (file: string) => file.split('/')[1] ?? '';
 const rankOf = (file: string) => RANKS.findIndex((wings) => wings.includes(wingOf(file)));
 const inRepository = (path: string) => ROOTS.some((root) => path.startsWith(`${root}/`));
+
+function dependenciesOf(file: string): string[] {
+  const manifest = readFileSync(join('packages', packageOf(file), 'package.json'), 'utf8');
+  return Object.keys((JSON.parse(manifest) as { dependencies?: object }).dependencies ?? {});
+}
 
 const files = ROOTS.flatMap(listFiles);
 const imports = files.flatMap(readImports);
@@ -196,6 +205,32 @@ const RULES: readonly {
         to.startsWith('src/platform/database/')),
   },
   {
+    rule: 'a package imports nothing of the service and nothing of another package',
+    refuses: ['packages/agent/src/index.ts', 'src/platform/scopes.ts'],
+    matches: ({ from, to }) =>
+      isPackage(from) &&
+      (to.startsWith('.') ||
+        (inRepository(to) && packageOf(from) !== packageOf(to)) ||
+        /^countersign\b/.test(to)),
+  },
+  {
+    rule: 'a package imports modules of Node in files for Node only, which are an entry of their own',
+    refuses: ['packages/agent/src/index.ts', 'node:fs'],
+    matches: ({ from, to }) =>
+      isPackage(from) &&
+      (to.startsWith('node:') || /(^|\/|\.)node\.ts$/.test(to)) &&
+      !/(^|\/|\.)node\.ts$/.test(from),
+  },
+  {
+    rule: 'a package imports what its package.json names',
+    refuses: ['packages/agent/src/index.ts', 'koa'],
+    matches: ({ from, to }) =>
+      isPackage(from) &&
+      !inRepository(to) &&
+      !to.startsWith('node:') &&
+      !dependenciesOf(from).some((name) => to === name || to.startsWith(`${name}/`)),
+  },
+  {
     rule: 'the sdk imports pure files of crypto, challenges, keys and signing only, and no Node module',
     refuses: ['src/sdk/receiver.ts', 'src/webhooks/signing/delivery-signature.node.ts'],
     matches: ({ from, to, typeOnly }) =>
@@ -260,7 +295,11 @@ describe('the house', () => {
   });
 
   it('has no barrels, helpers or utilities', () => {
-    const allowed = ['workflows/index.ts', 'activities/index.ts'];
+    const allowed = [
+      'workflows/index.ts',
+      'activities/index.ts',
+      ...PACKAGES.map((root) => `${root}/index.ts`),
+    ];
     expect(
       files.filter(
         (file) => /\/(index|utils?|helpers?|common|misc)\.ts$/.test(file) && !allowed.includes(file),

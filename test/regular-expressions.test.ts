@@ -9,7 +9,8 @@ type Node = { readonly type: string; readonly start: number; readonly [key: stri
 type Found = { readonly file: string; readonly line: number; readonly regexp: RegExp };
 type Source = { readonly literals: readonly Found[]; readonly computed: number };
 
-const ROOTS = ['src', 'workflows', 'activities'];
+const PACKAGES = readdirSync('packages').map((name) => `packages/${name}/src`);
+const ROOTS = ['src', 'workflows', 'activities', ...PACKAGES];
 
 /** The detector refuses these, as it does whatever may begin anywhere and repeats; they are linear for the reason given. */
 const LINEAR: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 // package-lock.json: what is installed is what was meant, byte for byte.
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
 type Entry = {
@@ -16,7 +16,9 @@ type Entry = {
 const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
   packages: Record<string, Entry>;
 };
-const entries = Object.entries(packages).filter(([path]) => path !== '');
+/** The packages of this repository, and the links to them; they are not fetched. */
+const isOwn = (path: string) => /^(packages\/|node_modules\/@countersign\/)[\w-]+$/.test(path);
+const entries = Object.entries(packages).filter(([path]) => path !== '' && !isOwn(path));
 
 /** Of the platforms that the image is built for. */
 const isForLinux = ({ os = ['linux'], cpu = ['x64'], libc = ['glibc'] }: Entry) =>
@@ -29,6 +31,13 @@ it('has a hash of every package that is installed on Linux', () => {
     expect(link, path).toBeUndefined();
     expect(integrity, path).toMatch(/^sha512-[\w+/]{86}==$/);
   }
+});
+
+it('links the packages of this repository, and no other folder', () => {
+  const own = Object.entries(packages).filter(([path]) => isOwn(path));
+  const links = own.filter(([, { link }]) => link === true).map(([, { resolved }]) => resolved);
+  expect(links).toEqual(readdirSync('packages').map((name) => `packages/${name}`));
+  expect(own.length).toBe(2 * links.length);
 });
 
 it('lacks a hash of optional packages for other platforms only, and of no more of them', () => {
