@@ -13,7 +13,6 @@ const ROOTS = ['src', 'workflows', 'activities', ...PACKAGES];
 const RANKS = [
   ['main.ts'],
   ['app'],
-  ['sdk'],
   ['authentication', 'operations'],
   ['webhooks'],
   ['identity'],
@@ -25,7 +24,8 @@ const RANKS = [
 const PURE_ROOMS =
   /^src\/(authentication|operations|webhooks|identity|events|audit|platform\/(crypto|egress))\//;
 /** The pure files of the platform that lie outside such rooms. */
-const PURE_FILES = /^src\/platform\/(errors\/.*|scopes|scope-hash|act|timestamp|context|address-group)\.ts$/;
+const PURE_FILES =
+  /^(packages\/receiver\/src\/(canonical-string|delivery-headers|suites)|src\/platform\/(errors\/.*|scopes|scope-hash|act|timestamp|context|address-group))\.ts$/;
 /** The names of workflows, signals and task queues: constants, some of them typed by Temporal. */
 const NAMES = 'src/platform/temporal/names.ts';
 /** What the role of a file is; docs/architecture.md says what each may do. A bare name has none. */
@@ -181,8 +181,7 @@ const RULES: readonly {
   {
     rule: 'only the HTTP room imports Koa',
     refuses: ['src/identity/agents/agent.routes.ts', 'koa'],
-    matches: ({ from, to }) =>
-      /^(koa|@koa\/.*)$/.test(to) && !from.startsWith('src/platform/http/') && !from.startsWith('src/sdk/'),
+    matches: ({ from, to }) => /^(koa|@koa\/.*)$/.test(to) && !from.startsWith('src/platform/http/'),
   },
   {
     rule: 'workflows import pure files, names, and activities as types',
@@ -229,22 +228,6 @@ const RULES: readonly {
       !inRepository(to) &&
       !to.startsWith('node:') &&
       !dependenciesOf(from).some((name) => to === name || to.startsWith(`${name}/`)),
-  },
-  {
-    rule: 'the sdk imports pure files of crypto, challenges, keys and signing only, and no Node module',
-    refuses: ['src/sdk/receiver.ts', 'src/webhooks/signing/delivery-signature.node.ts'],
-    matches: ({ from, to, typeOnly }) =>
-      from.startsWith('src/sdk/') &&
-      !typeOnly &&
-      (to.startsWith('node:') ||
-        (inRepository(to) &&
-          !(
-            to.startsWith('src/sdk/') ||
-            (/^src\/(platform\/crypto|authentication\/challenges|identity\/keys|webhooks\/signing)\//.test(
-              to,
-            ) &&
-              isPure(to))
-          ))),
   },
 ];
 

@@ -32,6 +32,8 @@ const PARSERS: Readonly<Record<string, 'properties' | 'examples' | 'through its 
   'identity/applications/application-jwks.ts#readApplicationJwks': 'examples',
   'identity/keys/key-directory.ts#readDirectorySignature': 'through its callers',
   'identity/keys/key-input.ts#readPublicKey': 'through its callers',
+  'packages/receiver/src/suites.ts#parseSignature': 'properties',
+  'packages/receiver/src/verify-delivery.ts#readEnvelope': 'through its callers',
   'platform/act.ts#readAct': 'properties',
   'platform/crypto/base64.ts#decodeBase64': 'properties',
   'platform/crypto/curve.ts#decodePoint': 'through its callers',
@@ -64,11 +66,9 @@ const PARSERS: Readonly<Record<string, 'properties' | 'examples' | 'through its 
   'platform/temporal/names.ts#parseDeliveryWorkflowId': 'examples',
   'platform/timestamp.ts#parseTimestamp': 'properties',
   'platform/tracing/tracer.ts#createTracer': 'properties',
-  'sdk/verify-delivery.ts#readEnvelope': 'through its callers',
   'webhooks/deliveries/retry-after.ts#parseHttpDate': 'properties',
   'webhooks/deliveries/retry-after.ts#parseRetryAfter': 'properties',
   'webhooks/endpoints/host-hold.ts#readHost': 'examples',
-  'webhooks/signing/suites.ts#parseSignature': 'properties',
   'webhooks/subscriptions/subscription.ts#readFilters': 'examples',
   'webhooks/subscriptions/subscription.ts#readHeaders': 'examples',
   'webhooks/subscriptions/subscription.ts#readReceiverUrl': 'examples',
@@ -89,20 +89,30 @@ const OTHERS: Readonly<Record<string, string>> = {
     'what Node and Koa have parsed; test/platform/http/server.test.ts',
   'platform/scope-hash.ts#canonicalizeScopes': 'sorts what parseScope has read',
   'platform/temporal/namespace.ts#readNamespace': 'an answer of Temporal',
-  'sdk/verify-delivery.ts#readHeader': 'finds a header by its name, and changes nothing of it',
+  'packages/receiver/src/verify-delivery.ts#readHeader':
+    'finds a header by its name, and changes nothing of it',
   'webhooks/deliveries/retry-schedule.ts#readRetryPolicy': 'a stored value that a schema has checked',
-  'webhooks/signing/canonical-string.ts#canonicalHead': 'writes',
-  'webhooks/signing/canonical-string.ts#canonicalString': 'writes',
+  'packages/receiver/src/canonical-string.ts#canonicalHead': 'writes',
+  'packages/receiver/src/canonical-string.ts#canonicalString': 'writes',
 };
 
 /** Files of these roles read rows and answers, and leave texts from outside to the functions above. */
 const INSIDE = /\.(store|client|service|model|metrics|commands|check)\.ts$/;
 const PARSER = /^export (?:async )?function ((?:parse|read|decode|normalize|canonical)\w*)/gm;
 
-const named = readdirSync('src', { recursive: true, encoding: 'utf8' })
+/** Files of the service are named from `src`. */
+const pathOf = (file: string) => (file.startsWith('packages/') ? file : join('src', file));
+const list = (folder: string) => readdirSync(folder, { recursive: true, encoding: 'utf8' });
+const sources = [
+  ...list('src'),
+  ...readdirSync('packages').flatMap((name) =>
+    list(`packages/${name}/src`).map((file) => `packages/${name}/src/${file}`),
+  ),
+];
+const named = sources
   .filter((file) => file.endsWith('.ts') && !INSIDE.test(file))
   .flatMap((file) =>
-    [...readFileSync(join('src', file), 'utf8').matchAll(PARSER)].map(([, name]) => `${file}#${name}`),
+    [...readFileSync(pathOf(file), 'utf8').matchAll(PARSER)].map(([, name]) => `${file}#${name}`),
   );
 
 const tests = readdirSync('test', { recursive: true, encoding: 'utf8' })
@@ -135,7 +145,7 @@ describe('the table of parsers', () => {
 
   it.each(Object.entries(PARSERS))('%s has: %s', (parser, kind) => {
     const [file = '', name = ''] = parser.split('#');
-    expect(readFileSync(join('src', file), 'utf8')).toMatch(
+    expect(readFileSync(pathOf(file), 'utf8')).toMatch(
       new RegExp(`export (async )?(function|const) ${name}\\b`),
     );
     expect(testsOf(parser)).toBe(kind);

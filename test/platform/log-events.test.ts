@@ -7,7 +7,7 @@ const PAGE = 'docs/operations/log-events.md';
 const CALL = /\b(?:log|logger)(?:\.(?:debug|info|warn|error|fatal)|\[[^\]]+\])\(\s*/g;
 
 const texts = readdirSync('src', { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts') && !file.startsWith('sdk/'))
+  .filter((file) => file.endsWith('.ts'))
   .map((file) => [file, readFileSync(join('src', file), 'utf8')] as const);
 const calls = texts.flatMap(([file, text]) =>
   [...text.matchAll(CALL)].map(({ index, 0: { length } }) => ({

@@ -1,9 +1,9 @@
 // Signs deliveries on the server, with node:crypto.
 
 import { createHmac } from 'node:crypto';
-import { canonicalHead, type SignedValues } from './canonical-string.ts';
-import { deliveryHeaders } from './delivery-headers.ts';
-import { findSuite, WEBHOOK_V1 } from './suites.ts';
+import { canonicalHead, type SignedValues } from '../../../packages/receiver/src/canonical-string.ts';
+import { deliveryHeaders } from '../../../packages/receiver/src/delivery-headers.ts';
+import { findSuite, WEBHOOK_V1 } from '../../../packages/receiver/src/suites.ts';
 
 /** A subscription's secrets; `next` during the overlap of a rotation. The HMAC key is the whole text in UTF-8. */
 export type SigningSecrets = { current: string; next?: string | undefined };

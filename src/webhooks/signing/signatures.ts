@@ -1,5 +1,5 @@
 // The signatures that a subscription can ask for. A new one is a new entry in `SIGNATURES`. Pure.
-import { WEBHOOK_V1 } from './suites.ts';
+import { WEBHOOK_V1 } from '../../../packages/receiver/src/suites.ts';
 
 /**
  * `service-webhook-v1`: the specified suite. `v1` and `v1a`: of Standard Webhooks 1.0, by the secret and by a key of the

@@ -1,10 +1,10 @@
 // All headers by which a receiver can tell who sent a delivery: those of each signature that its subscription asks for.
-import { DELIVERY_HEADER, EVENT_HEADER } from './delivery-headers.ts';
+import { DELIVERY_HEADER, EVENT_HEADER } from '../../../packages/receiver/src/delivery-headers.ts';
+import { WEBHOOK_V1 } from '../../../packages/receiver/src/suites.ts';
 import { type SigningSecrets, signDelivery } from './delivery-signature.node.ts';
 import { deliveryToken } from './delivery-token.node.ts';
 import { USUAL_SIGNATURES } from './signatures.ts';
 import { signStandardWebhook } from './standard-webhook.node.ts';
-import { WEBHOOK_V1 } from './suites.ts';
 import type { TenantSigner } from './tenant-signer.node.ts';
 
 /** What is signed. `timestamp` is in Unix seconds, `maxAge` in seconds, `body` the raw bytes. */

@@ -5,6 +5,8 @@ import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 import { InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
+import { parseSignature, SUITES } from '../../../packages/receiver/src/suites.ts';
+import { verifyDelivery } from '../../../packages/receiver/src/verify-delivery.ts';
 import { parseAnchor } from '../../../src/audit/verification.ts';
 import { readPublication } from '../../../src/events/event.schemas.ts';
 import { decodePlace, encodePlace } from '../../../src/events/feed-cursor.ts';
@@ -26,10 +28,8 @@ import { deliveryWorkflowId, parseDeliveryWorkflowId } from '../../../src/platfo
 import { parseTimestamp } from '../../../src/platform/timestamp.ts';
 import { createSampler } from '../../../src/platform/tracing/sampler.ts';
 import { createTracer } from '../../../src/platform/tracing/tracer.ts';
-import { verifyDelivery } from '../../../src/sdk/verify-delivery.ts';
 import { parseRetryAfter } from '../../../src/webhooks/deliveries/retry-after.ts';
 import { readHost } from '../../../src/webhooks/endpoints/host-hold.ts';
-import { parseSignature, SUITES } from '../../../src/webhooks/signing/suites.ts';
 import {
   readFilters,
   readHeaders,
@@ -296,7 +296,10 @@ const SECRET = 'whsec_secret';
 /** Seven header values and the body. The signature `=` is replaced by the right one. */
 const deliveries: Target = {
   name: 'deliveries',
-  parsers: ['sdk/verify-delivery.ts#readEnvelope', 'webhooks/signing/suites.ts#parseSignature'],
+  parsers: [
+    'packages/receiver/src/verify-delivery.ts#readEnvelope',
+    'packages/receiver/src/suites.ts#parseSignature',
+  ],
   seeds: [
     `application/json\nservice-webhook-v1\n${NOW / 1000}\n300\nd\na.b\n=\n{}`,
     `application/json; charset=utf-8\nservice-webhook-v1\n1\n300\nd\na.b\nsha256=${'0'.repeat(64)}\n`,

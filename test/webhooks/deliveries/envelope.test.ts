@@ -3,9 +3,9 @@ import { type CloudEvent, HTTP } from 'cloudevents';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createMemoryDeliveryLog } from '../../../packages/receiver/src/memory-delivery-log.ts';
+import { type ReceivedDelivery, receive } from '../../../packages/receiver/src/receive.ts';
 import { CATALOGUE, exampleOf } from '../../../src/events/catalogue.ts';
-import { createMemoryDeliveryLog } from '../../../src/sdk/memory-delivery-log.ts';
-import { type ReceivedDelivery, receive } from '../../../src/sdk/receive.ts';
 import { ENVELOPES, type Envelope, enclose, sourceOf } from '../../../src/webhooks/deliveries/envelope.ts';
 import {
   type LocalReceiver,

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createExpressReceiver, createMemoryDeliveryLog } from '../../../src/sdk/receiver.ts';
+import { createExpressReceiver, createMemoryDeliveryLog } from '../../../packages/receiver/src/index.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 import { attemptTo, startLocalSender } from '../deliveries/attempt.ts';
 import { hasPython, headersOf, type RawRequest, sendRaw, startPythonReceiver } from './python-receiver.ts';

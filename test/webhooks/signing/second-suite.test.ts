@@ -1,8 +1,8 @@
 // A second signature suite is a second row of the table: here one is added, and sender and receiver know it without another change.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { verifyDelivery } from '../../../src/sdk/verify-delivery.ts';
+import { findSuite, type SignatureSuite, SUITES, WEBHOOK_V1 } from '../../../packages/receiver/src/suites.ts';
+import { verifyDelivery } from '../../../packages/receiver/src/verify-delivery.ts';
 import { signDelivery } from '../../../src/webhooks/signing/delivery-signature.node.ts';
-import { findSuite, type SignatureSuite, SUITES, WEBHOOK_V1 } from '../../../src/webhooks/signing/suites.ts';
 
 const SECOND: SignatureSuite = {
   name: 'service-webhook-v2',

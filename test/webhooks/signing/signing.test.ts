@@ -2,10 +2,10 @@
 import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalString } from '../../../src/webhooks/signing/canonical-string.ts';
-import { deliveryHeaders } from '../../../src/webhooks/signing/delivery-headers.ts';
+import { canonicalString } from '../../../packages/receiver/src/canonical-string.ts';
+import { deliveryHeaders } from '../../../packages/receiver/src/delivery-headers.ts';
+import { findSuite, parseSignature } from '../../../packages/receiver/src/suites.ts';
 import { signDelivery } from '../../../src/webhooks/signing/delivery-signature.node.ts';
-import { findSuite, parseSignature } from '../../../src/webhooks/signing/suites.ts';
 
 const values = {
   suite: 'service-webhook-v1',

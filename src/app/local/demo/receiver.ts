@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { verifyDelivery } from '../../../sdk/receiver.ts';
+import { verifyDelivery } from '../../../../packages/receiver/src/index.ts';
 
 export type Answer = { status: number; headers?: Record<string, string> };
 

@@ -1,7 +1,7 @@
 // What every delivery log must do; the one in memory and the recipes of the documentation are held to it.
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import type { DeliveryLog, DeliveryRecord } from '../../src/sdk/receiver.ts';
+import type { DeliveryLog, DeliveryRecord } from '../../../packages/receiver/src/index.ts';
 
 export function recordOf(changes: Partial<DeliveryRecord> = {}): DeliveryRecord {
   return {

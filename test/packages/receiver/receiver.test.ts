@@ -1,8 +1,8 @@
 // Holds the receiver's verification to the specification: what we sign passes, tampering is refused, in the order of the rules.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type ReceivedHeaders, type Refusal, verifyDelivery } from '../../src/sdk/receiver.ts';
-import { signDelivery } from '../../src/webhooks/signing/delivery-signature.node.ts';
+import { type ReceivedHeaders, type Refusal, verifyDelivery } from '../../../packages/receiver/src/index.ts';
+import { signDelivery } from '../../../src/webhooks/signing/delivery-signature.node.ts';
 
 const NOW = 1_700_000_000;
 const SECRET = 'whsec_current-secret-of-this-subscription';

@@ -4,15 +4,15 @@
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256, sha512 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
-import { canonicalString } from '../webhooks/signing/canonical-string.ts';
+import { canonicalString } from './canonical-string.ts';
 import {
   DELIVERY_HEADER,
   EVENT_HEADER,
   MAX_AGE_HEADER,
   SUITE_HEADER,
   TIMESTAMP_HEADER,
-} from '../webhooks/signing/delivery-headers.ts';
-import { findSuite, parseSignature, type SignatureSuite } from '../webhooks/signing/suites.ts';
+} from './delivery-headers.ts';
+import { findSuite, parseSignature, type SignatureSuite } from './suites.ts';
 
 /**
  * The reasons to refuse a delivery, in the order of the checks, each with the HTTP status of the answer. A reason that

@@ -1,6 +1,6 @@
 // Holds the log in memory to the contract, to its bound, and to never forgetting what could still be replayed.
 import { describe, expect, it } from 'vitest';
-import { createMemoryDeliveryLog, RetryLater } from '../../src/sdk/receiver.ts';
+import { createMemoryDeliveryLog, RetryLater } from '../../../packages/receiver/src/index.ts';
 import { expectContract, expectLease, recordOf } from './delivery-log-contract.ts';
 
 const START = Date.UTC(2026, 0, 1);

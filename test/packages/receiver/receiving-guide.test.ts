@@ -8,15 +8,15 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findFreePort } from '../../src/app/local/ports.ts';
-import { newSigningSecret } from '../../src/platform/crypto/opaque-secret.node.ts';
-import type { DeliveryLog } from '../../src/sdk/receiver.ts';
-import type { TenantSigner } from '../../src/webhooks/signing/tenant-signer.node.ts';
-import { createTestDatabase } from '../setup/database.ts';
-import { attemptTo, startLocalSender } from '../webhooks/deliveries/attempt.ts';
+import type { DeliveryLog } from '../../../packages/receiver/src/index.ts';
+import { findFreePort } from '../../../src/app/local/ports.ts';
+import { newSigningSecret } from '../../../src/platform/crypto/opaque-secret.node.ts';
+import type { TenantSigner } from '../../../src/webhooks/signing/tenant-signer.node.ts';
+import { createTestDatabase } from '../../setup/database.ts';
+import { attemptTo, startLocalSender } from '../../webhooks/deliveries/attempt.ts';
+import { installPackage, run } from '../packed-package.ts';
 import { expectContract, expectLease } from './delivery-log-contract.ts';
 import { SECRET } from './delivery-request.ts';
-import { run, unpackPackage } from './packed-package.ts';
 
 /** Not a dependency of this project. This does what the guide's program relies on: handlers by path, in order, and a JSON parser. */
 const EXPRESS = `
@@ -53,18 +53,14 @@ createServer(async (incoming, outgoing) => {
 const GENERATED = newSigningSecret();
 
 const local = startLocalSender();
-let consumer: Awaited<ReturnType<typeof unpackPackage>>;
+let consumer: Awaited<ReturnType<typeof installPackage>>;
 let programs: Map<string, string>;
 
 beforeAll(async () => {
-  consumer = await unpackPackage([
-    '@noble/hashes',
-    'koa',
-    'jose',
-    'standardwebhooks',
-    '@stablelib/base64',
-    'fast-sha256',
-  ]);
+  consumer = await installPackage('receiver', {
+    packed: ['@noble/hashes'],
+    linked: ['koa', 'jose', 'standardwebhooks', '@stablelib/base64', 'fast-sha256'],
+  });
   const guide = await readFile('docs/receiving.md', 'utf8');
   const fences = guide.matchAll(/^```(\S+)(?: (\S+))?\n([\s\S]*?)^```$/gm);
   programs = new Map([...fences].map(([, , name = '', text = '']) => [name, text]));

@@ -1,7 +1,7 @@
 // What a receiver does in any JavaScript runtime, with web interfaces only. The tests run it in a browser and in a bare context.
 
 /**
- * @param {typeof import('../../src/sdk/receiver.ts')} receiver the module under test
+ * @param {typeof import('../../../packages/receiver/src/index.ts')} receiver the module under test
  * @param {{ secret: string, headers: Record<string, string>, body: string }} delivery a genuine one
  */
 export async function runScenario(receiver, { secret, headers, body }) {

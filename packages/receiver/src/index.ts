@@ -1,4 +1,4 @@
-// The entry `countersign/receiver`: verifies and receives deliveries in Node, browsers, Deno, Bun and workers. It
+// The entry `@countersign/receiver`: verifies and receives deliveries in Node, browsers, Deno, Bun and workers. It
 // imports no `node:` module and no web framework.
 
 export type {

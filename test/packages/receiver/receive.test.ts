@@ -8,7 +8,7 @@ import {
   RejectDelivery,
   RetryLater,
   receive,
-} from '../../src/sdk/receiver.ts';
+} from '../../../packages/receiver/src/index.ts';
 import { SECRET, signedDelivery } from './delivery-request.ts';
 
 function startReceiver(options: Partial<ReceiverOptions> = {}) {

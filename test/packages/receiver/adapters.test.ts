@@ -13,7 +13,7 @@ import {
   type ReceivedDelivery,
   type ReceiverOptions,
   RetryLater,
-} from '../../src/sdk/receiver.ts';
+} from '../../../packages/receiver/src/index.ts';
 import { SECRET, signedDelivery } from './delivery-request.ts';
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => unknown;

@@ -1,6 +1,6 @@
 // Signed requests for the tests of receivers, and a log that can be watched.
 import { randomUUID } from 'node:crypto';
-import { signDelivery } from '../../src/webhooks/signing/delivery-signature.node.ts';
+import { signDelivery } from '../../../src/webhooks/signing/delivery-signature.node.ts';
 
 export const SECRET = 'whsec_current-secret-of-this-subscription';
 

@@ -33,7 +33,7 @@ async function evaluate(url) {
   return module.namespace;
 }
 
-const entry = createRequire(pathToFileURL(`${folder}/`)).resolve('countersign/receiver');
+const entry = createRequire(pathToFileURL(`${folder}/`)).resolve('@countersign/receiver');
 const receiver = await evaluate(pathToFileURL(entry).href);
 const { runScenario } = await evaluate(pathToFileURL(scenario).href);
 const result = await runScenario(receiver, JSON.parse(delivery));
