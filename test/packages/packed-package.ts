@@ -7,7 +7,20 @@ import { dirname, join, resolve } from 'node:path';
 
 const ROOT = resolve('.');
 
-type Packed = { readonly filename: string; readonly files: readonly { readonly path: string }[] };
+type Packed = {
+  readonly name: string;
+  readonly filename: string;
+  readonly files: readonly { readonly path: string }[];
+};
+
+/** Builds if the build is stale, and packs folders of this repository. @returns what npm says of each tarball */
+export async function packPackages(sources: readonly string[], folder: string): Promise<Packed[]> {
+  const prepare = `import { prepare } from './scripts/prepare.mjs'; await prepare({ build: true });`;
+  await run(process.execPath, ['--input-type=module', '--eval', prepare], ROOT);
+  const pack = ['pack', ...sources.map((path) => `./${path}`)];
+  const output = await npm(ROOT, ...pack, '--ignore-scripts', '--json', '--pack-destination', folder);
+  return JSON.parse(output) as Packed[];
+}
 
 /**
  * Builds if the build is stale, packs the package `packages/<name>`, and installs it.
@@ -22,12 +35,8 @@ export async function installPackage(
   const folder = await mkdtemp(join(tmpdir(), 'countersign-consumer-'));
   const close = () => rm(folder, { recursive: true, force: true });
   try {
-    const prepare = `import { prepare } from './scripts/prepare.mjs'; await prepare({ build: true });`;
-    await run(process.execPath, ['--input-type=module', '--eval', prepare], ROOT);
     const sources = [join('packages', name), ...packed.map((other) => join('node_modules', other))];
-    const pack = ['pack', ...sources.map((path) => `./${path}`)];
-    const output = await npm(ROOT, ...pack, '--ignore-scripts', '--json', '--pack-destination', folder);
-    const tarballs = JSON.parse(output) as Packed[];
+    const tarballs = await packPackages(sources, folder);
     await writeFile(join(folder, 'package.json'), '{"private":true,"type":"module"}');
     const quiet = ['--offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
     await npm(folder, 'install', ...quiet, ...tarballs.map(({ filename }) => `./${filename}`));

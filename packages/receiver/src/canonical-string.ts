@@ -27,7 +27,7 @@ export function canonicalHead({ suite, timestamp, maxAge, deliveryId, eventType 
  * Signature.
  * @param payload the raw bytes of the body
  */
-export function canonicalString(values: SignedValues, payload: Uint8Array): Uint8Array {
+export function canonicalString(values: SignedValues, payload: Uint8Array): Uint8Array<ArrayBuffer> {
   const head = new TextEncoder().encode(canonicalHead(values));
   const bytes = new Uint8Array(head.length + payload.length);
   bytes.set(head);

@@ -21,6 +21,7 @@ export {
   receive,
 } from './receive.ts';
 export { RawBodyMissing, RejectDelivery, RetryLater } from './receiver-errors.ts';
+export type { RefusalReason, RefusedDelivery } from './refused-delivery.ts';
 export {
   DEFAULT_MAX_AGE_SECONDS,
   FUTURE_TOLERANCE_SECONDS,

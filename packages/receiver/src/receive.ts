@@ -5,6 +5,12 @@ import { isBytes } from './bytes.ts';
 import type { DeliveryLog, DeliveryRecord } from './delivery-log.ts';
 import { BodyTooLarge, printError, RawBodyMissing, RejectDelivery, RetryLater } from './receiver-errors.ts';
 import {
+  describeRefusal,
+  printRefusal,
+  type RefusalReason,
+  type RefusedDelivery,
+} from './refused-delivery.ts';
+import {
   checkSecrets,
   type ReceivedHeaders,
   readEnvelope,
@@ -62,6 +68,11 @@ export type ReceiverOptions = {
   maxBodyBytes?: number | undefined;
   /** Receives each error that led to a 5xx, and each failure to store a status; `console.error` by default. */
   onError?: ((error: unknown) => void) | undefined;
+  /**
+   * Is told of each refused request: the reason, and what to check. By default it is a warning on the console, at most
+   * once a minute for each reason.
+   */
+  onRefused?: ((refused: RefusedDelivery) => void) | undefined;
   /** The current time in Unix milliseconds; `Date.now` by default. */
   now?: (() => number) | undefined;
 };
@@ -74,8 +85,8 @@ export type ReceiverOptions = {
  * |---|---|
  * | 200 | the handler has finished or returned `ignored`; or the delivery was accepted before (`ignored`) |
  * | 202 | there is no handler, and the log has recorded the delivery |
- * | 401 | the signature, its suite or the age is wrong; the service sends the delivery again |
- * | 400, 405, 408, 413, 415 | the request is refused, with the reason as `error` in the body |
+ * | 401, 405, 408 | the signature, its headers or the age is wrong; the service sends the delivery again |
+ * | 400, 413, 415 | the body or its type can never be accepted; the service gives the delivery up |
  * | 422 | the handler threw RejectDelivery |
  * | 500 | the handler, the log or the function for the secrets threw |
  * | 503 | RetryLater was thrown; or another attempt of the delivery is being handled (without `Retry-After`) |
@@ -84,22 +95,26 @@ export type ReceiverOptions = {
  */
 export async function receive(request: ReceivedRequest, options: ReceiverOptions): Promise<ReceiverAnswer> {
   const { method, headers } = request;
+  const { now: clock = Date.now, maxAgeSeconds } = options;
+  const refuseRequest = (status: number, reason: RefusalReason) => {
+    tell(describeRefusal(reason, status, headers, clock()), options);
+    return refuse(status, reason);
+  };
   const envelope = readEnvelope({ method, headers });
-  if (!envelope.ok) return refuse(envelope.status, envelope.refusal);
+  if (!envelope.ok) return refuseRequest(envelope.status, envelope.refusal);
   const body = await readBody(request.body, options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES);
-  if (!isBytes(body)) return body;
+  if (!isBytes(body)) return refuseRequest(body.status, body.reason);
   let secrets: Secrets;
   try {
     secrets = typeof options.secrets === 'function' ? await options.secrets() : options.secrets;
   } catch (error) {
     return refuseError(error, options.onError ?? printError);
   }
-  const now = options.now?.() ?? Date.now();
-  const { maxAgeSeconds } = options;
-  const verification = verifyDelivery({ method, headers, body, secrets, maxAgeSeconds, now });
-  if (!verification.ok) return refuse(verification.status, verification.refusal);
+  const now = clock();
+  const verification = await verifyDelivery({ method, headers, body, secrets, maxAgeSeconds, now });
+  if (!verification.ok) return refuseRequest(verification.status, verification.refusal);
   const parsed = parseJson(body);
-  if (parsed === undefined) return refuse(400, 'malformed_body');
+  if (parsed === undefined) return refuseRequest(400, 'malformed_body');
   const { deliveryId, eventType, timestamp, replayWindowSeconds } = verification;
   const delivery: ReceivedDelivery = {
     ...{ deliveryId, eventType, timestamp, body },
@@ -158,13 +173,26 @@ function recordOf({ deliveryId, eventType, eventId, receivedAt }: ReceivedDelive
 async function readBody(
   body: ReceivedRequest['body'],
   maxBytes: number,
-): Promise<Uint8Array | ReceiverAnswer> {
+): Promise<Uint8Array | { status: number; reason: RefusalReason }> {
+  const tooLarge = { status: 413, reason: 'body_too_large' } as const;
   try {
     const bytes = isBytes(body) ? body : await body(maxBytes);
-    return bytes.length > maxBytes ? refuse(413, 'body_too_large') : bytes;
+    return bytes.length > maxBytes ? tooLarge : bytes;
   } catch (error) {
     if (error instanceof RawBodyMissing) throw error;
-    return error instanceof BodyTooLarge ? refuse(413, 'body_too_large') : refuse(408, 'incomplete_body');
+    return error instanceof BodyTooLarge ? tooLarge : { status: 408, reason: 'incomplete_body' };
+  }
+}
+
+/** What the program does with the report must not change the answer. */
+function tell(
+  refused: RefusedDelivery,
+  { onRefused = printRefusal, onError = printError }: ReceiverOptions,
+): void {
+  try {
+    onRefused(refused);
+  } catch (error) {
+    onError(error);
   }
 }
 

@@ -1,9 +1,6 @@
 // Verifies deliveries for receivers, in any JavaScript runtime. The signature over the raw bytes is checked before the
 // age, and the body is not parsed.
 
-import { hmac } from '@noble/hashes/hmac.js';
-import { sha256, sha512 } from '@noble/hashes/sha2.js';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { canonicalString } from './canonical-string.ts';
 import {
   DELIVERY_HEADER,
@@ -16,13 +13,14 @@ import { findSuite, parseSignature, type SignatureSuite } from './suites.ts';
 
 /**
  * The reasons to refuse a delivery, in the order of the checks, each with the HTTP status of the answer. A reason that
- * may come from a wrong secret, clock or version has 401, so that the service sends the delivery again.
+ * may come from a wrong secret, clock or version, or from a proxy that changes headers, has 401, so that the service
+ * sends the delivery again.
  */
 export const REFUSALS = {
   method_not_allowed: 405,
   unsupported_media_type: 415,
   unsupported_suite: 401,
-  malformed_headers: 400,
+  malformed_headers: 401,
   invalid_signature: 401,
   stale_timestamp: 401,
   future_timestamp: 401,
@@ -48,7 +46,7 @@ export const DEFAULT_MAX_AGE_SECONDS = 300;
 /** How far a timestamp may be in the future, in seconds, because two clocks differ. */
 export const FUTURE_TOLERANCE_SECONDS = 60;
 
-const HASHES = { sha256, sha512 } as const;
+const HASHES = { sha256: 'SHA-256', sha512: 'SHA-512' } as const;
 
 /** The values of a delivery's headers before they are verified. */
 type Envelope = {
@@ -92,7 +90,7 @@ export function readEnvelope({
  * @param options.now the current time in Unix milliseconds
  * @throws {TypeError} when there is no secret, or an empty secret, with which anyone could sign
  */
-export function verifyDelivery({
+export async function verifyDelivery({
   method,
   headers,
   body,
@@ -106,12 +104,12 @@ export function verifyDelivery({
   secrets: string | readonly string[];
   maxAgeSeconds?: number | undefined;
   now?: number | undefined;
-}): Verification {
+}): Promise<Verification> {
   const keys = checkSecrets(secrets);
   const envelope = readEnvelope({ method, headers });
   if (!envelope.ok) return envelope;
   const { suite, values } = envelope;
-  if (!isSigned(suite, headers, canonicalString({ suite: suite.name, ...values }, body), keys)) {
+  if (!(await isSigned(suite, headers, canonicalString({ suite: suite.name, ...values }, body), keys))) {
     return refuse('invalid_signature');
   }
   const timestamp = Number(values.timestamp);
@@ -136,21 +134,30 @@ function refuse(refusal: Refusal): Refused {
   return { ok: false, refusal, status: REFUSALS[refusal] };
 }
 
-function isSigned(
+async function isSigned(
   suite: SignatureSuite,
   headers: ReceivedHeaders,
-  signed: Uint8Array,
+  signed: Uint8Array<ArrayBuffer>,
   secrets: readonly string[],
-): boolean {
+): Promise<boolean> {
   const signatures = [suite.signatureHeader, suite.nextSignatureHeader]
     .map((name) => parseSignature(suite, readHeader(headers, name) ?? ''))
     .filter((signature) => signature !== undefined);
   let found = false;
   for (const secret of secrets) {
-    const expected = bytesToHex(hmac(HASHES[suite.hash], utf8ToBytes(secret), signed));
+    const expected = await hmacHex(HASHES[suite.hash], secret, signed);
     for (const signature of signatures) found = equalInConstantTime(signature, expected) || found;
   }
   return found;
+}
+
+async function hmacHex(hash: string, secret: string, signed: Uint8Array<ArrayBuffer>): Promise<string> {
+  const algorithm = { name: 'HMAC', hash };
+  const key = await crypto.subtle.importKey('raw', new TextEncoder().encode(secret), algorithm, false, [
+    'sign',
+  ]);
+  const mac = new Uint8Array(await crypto.subtle.sign('HMAC', key, signed));
+  return Array.from(mac, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 // Both texts are lowercase hex of the suite's length, so the time does not depend on the first difference.

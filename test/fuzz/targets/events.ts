@@ -305,7 +305,7 @@ const deliveries: Target = {
     `application/json; charset=utf-8\nservice-webhook-v1\n1\n300\nd\na.b\nsha256=${'0'.repeat(64)}\n`,
     'text/plain\nservice-webhook-v2\n\n\n\n\n\n',
   ],
-  run: (bytes) => {
+  run: async (bytes) => {
     const values = linesOf(bytes, 8);
     const body = Buffer.from(values[7] ?? '');
     const given = Object.fromEntries(NAMES.map((name, index) => [name, values[index] ?? '']));
@@ -317,7 +317,7 @@ const deliveries: Target = {
       const hex = parseSignature(suite, sent);
       if (hex !== undefined) equal(`${suite.prefix}${hex}`, sent);
     }
-    const result = verifyDelivery({ method: 'POST', headers: given, body, secrets: SECRET, now: NOW });
+    const result = await verifyDelivery({ method: 'POST', headers: given, body, secrets: SECRET, now: NOW });
     if (result.ok) {
       equal(sent, genuine);
       ok(Math.abs(NOW / 1000 - result.timestamp) <= 300);

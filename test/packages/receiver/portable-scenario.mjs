@@ -24,8 +24,8 @@ export async function runScenario(receiver, { secret, headers, body }) {
     ],
     handled,
     records: log.records().map(({ status }) => status),
-    verified: receiver.verifyDelivery({ ...raw, secrets: secret }).ok,
-    unverified: receiver.verifyDelivery({ ...raw, secrets: 'another' }).ok,
+    verified: (await receiver.verifyDelivery({ ...raw, secrets: secret })).ok,
+    unverified: (await receiver.verifyDelivery({ ...raw, secrets: 'another' })).ok,
     node: [typeof process, typeof Buffer, typeof require, typeof global],
   };
 }

@@ -1,10 +1,11 @@
 // Holds the core of the receivers to the specification: the order of the rules, what is recorded before what, and every answer.
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   createMemoryDeliveryLog,
   type DeliveryLog,
   type ReceivedDelivery,
   type ReceiverOptions,
+  type RefusedDelivery,
   RejectDelivery,
   RetryLater,
   receive,
@@ -14,9 +15,11 @@ import { SECRET, signedDelivery } from './delivery-request.ts';
 function startReceiver(options: Partial<ReceiverOptions> = {}) {
   const handled: ReceivedDelivery[] = [];
   const errors: unknown[] = [];
+  const refused: RefusedDelivery[] = [];
   const log = createMemoryDeliveryLog();
   const all: ReceiverOptions = {
     ...{ secrets: SECRET, log, onError: (error) => errors.push(error) },
+    onRefused: (refusal) => void refused.push(refusal),
     handler: async (delivery) => {
       handled.push(delivery);
     },
@@ -26,7 +29,7 @@ function startReceiver(options: Partial<ReceiverOptions> = {}) {
     const { status, headers, body } = await receive(request, all);
     return { status, headers, ...(JSON.parse(body) as { status?: string; error?: string }), answer: status };
   };
-  return { handled, errors, log, take };
+  return { handled, errors, refused, log, take };
 }
 
 function until() {
@@ -232,7 +235,7 @@ describe('a refusal', () => {
     ['PUT', { ...genuine(), method: 'PUT' }, 405, 'method_not_allowed'],
     ['no content type', without('content-type'), 415, 'unsupported_media_type'],
     ['no suite', without('x-service-signature-suite'), 401, 'unsupported_suite'],
-    ['no delivery id', without('x-service-delivery'), 400, 'malformed_headers'],
+    ['no delivery id', without('x-service-delivery'), 401, 'malformed_headers'],
     ['no signature', without('x-service-signature-256'), 401, 'invalid_signature'],
     ['another body', { ...genuine(), body: new Uint8Array([123, 125]) }, 401, 'invalid_signature'],
     ['an old delivery', signedDelivery({ timestamp: now() - 400 }), 401, 'stale_timestamp'],
@@ -252,6 +255,61 @@ describe('a refusal', () => {
     expect(answer.headers.allow).toBe(status === 405 ? 'POST' : undefined);
     expect(receiver.handled).toEqual([]);
     expect(receiver.log.records()).toEqual([]);
+    const final = [400, 413, 415].includes(status);
+    expect(receiver.refused).toMatchObject([{ reason: error, status, final }]);
+  });
+
+  it('by a set-up fault is not final, and says which and how far the clock is off', async () => {
+    const now = () => 1_700_000_400_000;
+    const signed = signedDelivery({ timestamp: 1_700_000_000, deliveryId: 'd-late' });
+    const receiver = startReceiver({ now });
+    await receiver.take(signed);
+    await receiver.take({ ...signed, headers: { ...signed.headers, 'x-service-delivery': 'd\u009b31m' } });
+    expect(receiver.refused).toEqual([
+      {
+        ...{ reason: 'stale_timestamp', status: 401, final: false, skewSeconds: 400 },
+        ...{
+          deliveryId: 'd-late',
+          eventType: 'auth.login.success',
+          message: expect.stringContaining('clock'),
+        },
+      },
+      expect.objectContaining({ reason: 'invalid_signature', deliveryId: undefined }),
+    ]);
+  });
+
+  it('is answered although onRefused throws', async () => {
+    const onRefused = () => {
+      throw new Error('no room');
+    };
+    const receiver = startReceiver({ secrets: 'another', onRefused });
+    expect(await receiver.take(genuine())).toMatchObject({ answer: 401, error: 'invalid_signature' });
+    expect(receiver.errors).toMatchObject([{ message: 'no room' }]);
+  });
+
+  it('is a warning by default, one a minute for each reason however many come', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() });
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+    try {
+      // Other cases of this process may have warned within the minute.
+      vi.setSystemTime(Date.now() + 3_600_000);
+      const { take } = startReceiver({ secrets: 'another', onRefused: undefined });
+      const delivery = { ...genuine(), deliveryId: 'd-1' };
+      delivery.headers['x-service-delivery'] = 'd-1';
+      for (let count = 0; count < 100; count++) await take(delivery);
+      await take({ ...delivery, method: 'GET' });
+      vi.setSystemTime(Date.now() + 61_000);
+      await take(delivery);
+      const lines = warn.mock.calls.map(([line]) => String(line));
+      expect(lines).toHaveLength(3);
+      expect(lines[0]).toMatch(/^Refused delivery d-1: 401 invalid_signature; .*secret of this subscription/);
+      expect(lines[0]).toContain('The service sends it again.');
+      expect(lines[1]).toMatch(/405 method_not_allowed/);
+      expect(lines[2]).toMatch(/\(99 more since the last line\.\)$/);
+    } finally {
+      warn.mockRestore();
+      vi.useRealTimers();
+    }
   });
 
   it('by the headers alone reads no body', async () => {

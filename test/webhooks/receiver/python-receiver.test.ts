@@ -126,7 +126,7 @@ withPython('a receiver in another language', () => {
     const parsed = (body: Buffer) => JSON.parse(body.toString()) as Record<string, unknown>;
     const refusal = (status: number, error: string) => `${status} {"error":"${error}"}`;
     const SIGNATURE = refusal(401, 'invalid_signature');
-    const HEADERS = refusal(400, 'malformed_headers');
+    const HEADERS = refusal(401, 'malformed_headers');
     const SUITE = refusal(401, 'unsupported_suite');
     const TYPE = refusal(415, 'unsupported_media_type');
 

@@ -48,7 +48,7 @@ def verify(headers, body, secrets, now):
     values = [only(headers, name) for name in SIGNED_HEADERS]
     timestamp, max_age, delivery, event = values
     if not all(values) or not all(re.fullmatch("[0-9]{1,15}", value) for value in (timestamp, max_age)):
-        raise Refused(400, "malformed_headers")
+        raise Refused(401, "malformed_headers")
     canonical = "\n".join((suite, timestamp, max_age, delivery, event)).encode("utf-8") + b"\n" + body
     given = [(only(headers, name) or "").encode("utf-8") for name in SIGNATURE_HEADERS]
     genuine = False

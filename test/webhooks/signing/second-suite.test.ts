@@ -38,57 +38,57 @@ describe('a second suite', () => {
   // The table is only readonly for the compiler; nothing else in the service may write to it.
   const rows = SUITES as SignatureSuite[];
 
-  it('is unknown, and refused, while it has no row', () => {
+  it('is unknown, and refused, while it has no row', async () => {
     expect(findSuite(SECOND.name)).toBeUndefined();
     expect(() => headersOf(SECOND.name)).toThrow('unknown signature suite');
     const headers = headersOf(WEBHOOK_V1);
     headers.set('X-Service-Signature-Suite', SECOND.name);
-    expect(verify(headers)).toMatchObject({ ok: false, refusal: 'unsupported_suite' });
+    expect(await verify(headers)).toMatchObject({ ok: false, refusal: 'unsupported_suite' });
   });
 
   describe('with its row', () => {
     beforeAll(() => void rows.push(SECOND));
     afterAll(() => void rows.pop());
 
-    it('signs in its own headers and form, and is verified', () => {
+    it('signs in its own headers and form, and is verified', async () => {
       const headers = headersOf(SECOND.name);
       expect(headers.get('X-Service-Signature-Suite')).toBe('service-webhook-v2');
       expect(headers.get('X-Service-Signature-512')).toMatch(/^sha512=[0-9a-f]{128}$/);
       expect(headers.has('X-Service-Signature-256')).toBe(false);
-      expect(verify(headers)).toMatchObject({ ok: true, deliveryId: 'd-1' });
+      expect(await verify(headers)).toMatchObject({ ok: true, deliveryId: 'd-1' });
     });
 
-    it('carries the signature of the next secret while a rotation overlaps', () => {
+    it('carries the signature of the next secret while a rotation overlaps', async () => {
       const headers = headersOf(SECOND.name, { current: SECRET, next: NEXT });
-      expect(verify(headers, { secrets: NEXT })).toMatchObject({ ok: true });
-      expect(verify(headers)).toMatchObject({ ok: true });
+      expect(await verify(headers, { secrets: NEXT })).toMatchObject({ ok: true });
+      expect(await verify(headers)).toMatchObject({ ok: true });
     });
 
-    it('is refused when anything was changed, or another secret signed', () => {
+    it('is refused when anything was changed, or another secret signed', async () => {
       const refused = { ok: false, refusal: 'invalid_signature' };
       const changed = new TextEncoder().encode('{"event_id":"f"}');
-      expect(verify(headersOf(SECOND.name), { body: changed })).toMatchObject(refused);
-      expect(verify(headersOf(SECOND.name), { secrets: NEXT })).toMatchObject(refused);
+      expect(await verify(headersOf(SECOND.name), { body: changed })).toMatchObject(refused);
+      expect(await verify(headersOf(SECOND.name), { secrets: NEXT })).toMatchObject(refused);
       const event = headersOf(SECOND.name);
       event.set('X-Service-Event', 'auth.logout');
-      expect(verify(event)).toMatchObject(refused);
+      expect(await verify(event)).toMatchObject(refused);
     });
 
-    it('cannot be passed off as the first, nor the first as it', () => {
+    it('cannot be passed off as the first, nor the first as it', async () => {
       for (const [made, claimed] of [
         [SECOND.name, WEBHOOK_V1],
         [WEBHOOK_V1, SECOND.name],
       ] as const) {
         const headers = headersOf(made);
         headers.set('X-Service-Signature-Suite', claimed);
-        expect(verify(headers)).toMatchObject({ ok: false, refusal: 'invalid_signature' });
+        expect(await verify(headers)).toMatchObject({ ok: false, refusal: 'invalid_signature' });
       }
     });
 
-    it('leaves the first as it is', () => {
+    it('leaves the first as it is', async () => {
       const headers = headersOf(WEBHOOK_V1);
       expect(headers.get('X-Service-Signature-256')).toMatch(/^sha256=[0-9a-f]{64}$/);
-      expect(verify(headers)).toMatchObject({ ok: true });
+      expect(await verify(headers)).toMatchObject({ ok: true });
     });
   });
 });

@@ -25,8 +25,8 @@ export function createReceiver(answer: (n: number) => Answer) {
     const opened = createServer((request, response) => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
-      request.on('end', () => {
-        const { status, headers = {} } = take(request, Buffer.concat(chunks));
+      request.on('end', async () => {
+        const { status, headers = {} } = await take(request, Buffer.concat(chunks));
         response.writeHead(status, headers).end();
       });
     });
@@ -36,8 +36,8 @@ export function createReceiver(answer: (n: number) => Answer) {
     return (opened.address() as AddressInfo).port;
   }
 
-  function take({ method, headers }: IncomingMessage, body: Buffer): Answer {
-    const result = verifyDelivery({ method: method ?? '', headers, body, secrets: [secret] });
+  async function take({ method, headers }: IncomingMessage, body: Buffer): Promise<Answer> {
+    const result = await verifyDelivery({ method: method ?? '', headers, body, secrets: [secret] });
     const chosen = result.ok ? answer(arrivals.length + 1) : { status: result.status };
     arrivals.push({
       at: Date.now(),
