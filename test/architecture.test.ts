@@ -87,7 +87,8 @@ const inRepository = (path: string) => ROOTS.some((root) => path.startsWith(`${r
 
 function dependenciesOf(file: string): string[] {
   const manifest = readFileSync(join('packages', packageOf(file), 'package.json'), 'utf8');
-  return Object.keys((JSON.parse(manifest) as { dependencies?: object }).dependencies ?? {});
+  const { dependencies, peerDependencies } = JSON.parse(manifest) as Record<string, object | undefined>;
+  return Object.keys({ ...dependencies, ...peerDependencies });
 }
 
 const files = ROOTS.flatMap(listFiles);

@@ -92,6 +92,9 @@ const OTHERS: Readonly<Record<string, string>> = {
   'packages/receiver/src/verify-delivery.ts#readHeader':
     'finds a header by its name, and changes nothing of it',
   'webhooks/deliveries/retry-schedule.ts#readRetryPolicy': 'a stored value that a schema has checked',
+  'packages/agent/src/bytes.ts#decodeBase64': "the agent's own key",
+  'packages/agent/src/key-rotation.ts#readSelf': 'an answer of the service',
+  'packages/agent/src/node.ts#readKeyFile': 'a file of the agent',
   'packages/receiver/src/canonical-string.ts#canonicalHead': 'writes',
   'packages/receiver/src/canonical-string.ts#canonicalString': 'writes',
 };

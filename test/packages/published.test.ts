@@ -37,6 +37,7 @@ describe.each(NAMES)('@countersign/%s', (name) => {
     license: string;
     version: string;
     exports: Record<string, string | { types: string; default: string }>;
+    dependencies?: Record<string, string>;
   };
   const service = JSON.parse(readFileSync('package.json', 'utf8')) as typeof manifest;
 
@@ -62,13 +63,15 @@ describe.each(NAMES)('@countersign/%s', (name) => {
     expect([manifest.license, manifest.version]).toEqual([service.license, service.version]);
   });
 
-  it('reaches no module of Node from its main entry', () => {
+  it('reaches no module of Node from its main entry, and no package but its dependencies', () => {
     const main = manifest.exports['.'];
     if (typeof main !== 'object') throw new Error('there is no main entry');
     const entry = join('packages', name, main.default);
     const { files, outside } = reach(entry);
     expect(files.length).toBeGreaterThan(1);
-    expect(outside.filter((specifier) => specifier.startsWith('node:'))).toEqual([]);
+    const packages = outside.map((specifier) => /^(@[^/]+\/)?[^/]+/.exec(specifier)?.[0]);
+    const allowed = Object.keys(manifest.dependencies ?? {});
+    expect(packages.filter((one) => one === undefined || !allowed.includes(one))).toEqual([]);
   });
 });
 
