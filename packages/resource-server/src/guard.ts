@@ -1,0 +1,211 @@
+// The guard: judges a request by its access token, and answers where it refuses. Whatever it cannot judge it refuses.
+import { type Expectations, findFault, listOf, PERMISSION, type Rules, VALIDITY } from './checks.ts';
+import { boundKeyOf, describeAgent, type SignedToken, type VerifiedAgent } from './claims.ts';
+import { type GuardedRequest, readCredentials, schemeOf } from './credentials.ts';
+import { createIntrospector, type IntrospectionOptions } from './introspection.ts';
+import { createIssuerKeys, readHeader, readPart } from './issuer-keys.ts';
+import { answerMetadata, describeResource, locateMetadata, type MetadataMembers } from './metadata.ts';
+import { PROOF_ALGORITHMS, verifyProof } from './proof.ts';
+import type { ProofNonces } from './proof-nonces.ts';
+import { answerRefusal, type GuardAnswer, Refusal, type Scheme } from './refusal.ts';
+import { createMemoryReplayStore, type ReplayStore } from './replay-store.ts';
+import type { Revocations } from './revocations.ts';
+
+export type GuardOptions = {
+  /** The issuer address of the tenant, without a slash at its end. */
+  readonly issuer: string;
+  /** What tokens for this server have as their `aud`: one audience, or several. */
+  readonly audience: string | readonly string[];
+  /** The tenant's id. The issuer decides the tenant already; with it a token must name this one. */
+  readonly tenantId?: string | undefined;
+  /**
+   * The public address of this server (RFC 9728): its scheme and host are compared with a proof's `htu`, since the
+   * Host header is the caller's choice. It is the first audience unless it is given, when that is an address.
+   */
+  readonly resource?: string | undefined;
+  /** What comes before the target of each request as clients see it, when a proxy has removed a part of the path. */
+  readonly publicUrl?: string | undefined;
+  /** Where the keys are; `<issuer>/.well-known/jwks.json` unless it is given. */
+  readonly jwksUri?: string | undefined;
+  /** Seconds by which the clocks may differ at `exp` and `nbf`: 0 unless it is given, 60 at most. */
+  readonly clockToleranceSeconds?: number | undefined;
+  /** The store for several processes, nonces, and whether each token must be bound to a key (profile `fapi2`). */
+  readonly dpop?:
+    | {
+        readonly required?: boolean | undefined;
+        readonly replays?: ReplayStore | undefined;
+        readonly nonces?: ProofNonces | undefined;
+      }
+    | undefined;
+  /** The issuer is asked while its keys cannot be had or the revocations cannot be followed; or for each token. */
+  readonly introspection?: IntrospectionOptions | undefined;
+  /** What `followRevocations` returned. Without it a revoked token is accepted until it expires. */
+  readonly revocations?: Revocations | undefined;
+  /** Further members of the metadata. */
+  readonly metadata?: MetadataMembers | undefined;
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  /** Milliseconds since 1970. */
+  readonly now?: (() => number) | undefined;
+};
+
+/** `headers` belong into the answer of the route: a nonce for the next proof. */
+export type Decision =
+  | { readonly agent: VerifiedAgent; readonly headers: Readonly<Record<string, string>> }
+  | { readonly agent: undefined; readonly answer: GuardAnswer; readonly refusal: Refusal };
+
+export type Guard = ReturnType<typeof createGuard>;
+
+/** @throws TypeError for options that cannot be meant */
+export function createGuard(options: GuardOptions) {
+  const { issuer, dpop = {}, revocations, fetch = globalThis.fetch, now = Date.now } = options;
+  const audiences = listOf(options.audience);
+  const resource = checkOptions(options, audiences);
+  const requiresProof = dpop.required ?? false;
+  const replays = dpop.replays ?? createMemoryReplayStore({ now });
+  const publicUrl = options.publicUrl ?? new URL(resource).origin;
+  const metadata = locateMetadata(resource);
+  const document = describeResource({ resource, issuer, requiresProof }, options.metadata ?? {});
+  const jwksUri = options.jwksUri ?? `${issuer}/.well-known/jwks.json`;
+  const keys = createIssuerKeys({ jwksUri, fetch, now });
+  const introspector =
+    options.introspection && createIntrospector({ issuer, options: options.introspection, fetch, now });
+  const whileStale = revocations?.whileStale ?? (introspector === undefined ? 'refuse' : 'introspect');
+  revocations?.onIssuerKeyRevoked(() => void keys.reload());
+
+  const expectationsOf = (scheme: Expectations['scheme'], rules: Rules): Expectations => ({
+    issuer,
+    audiences,
+    tenantId: options.tenantId,
+    now: now() / 1000,
+    clockToleranceSeconds: options.clockToleranceSeconds ?? 0,
+    scheme,
+    requiresProof,
+    rules,
+  });
+
+  /** Reads the signed claims; by introspection where the keys cannot be had and it is allowed. */
+  async function readSigned(token: string, expected: Expectations): Promise<SignedToken> {
+    try {
+      return await keys.verify(token);
+    } catch (error) {
+      const isAway = error instanceof Refusal && error.code === 'temporarily_unavailable';
+      if (!isAway || introspector === undefined) throw error;
+      // Not verified, and only good to refuse: a stranger's invention costs the issuer no request.
+      const claims = readPart(token.split('.')[1]) ?? {};
+      requireNoFault(VALIDITY, { header: readHeader(token), claims }, expected);
+      return introspector.introspect(token);
+    }
+  }
+
+  /** Refuses a token that has ended, or of which nobody can say whether it has. */
+  async function requireLive(token: string, signed: SignedToken, expected: Expectations): Promise<void> {
+    const verdict = revocations?.judge(signed) ?? 'live';
+    if (verdict === 'ended') throw new Refusal('token_revoked', 'The access token was revoked.');
+    const asks = introspector?.use === 'always' || (verdict === 'unknown' && whileStale === 'introspect');
+    if (asks && introspector !== undefined) {
+      requireNoFault(VALIDITY, await introspector.introspect(token), expected);
+      return;
+    }
+    if (verdict === 'unknown' && !isAcceptedWhileStale())
+      throw new Refusal('temporarily_unavailable', 'Revocations cannot be followed at the moment.', {
+        cause: revocations?.status().lastError,
+      });
+  }
+
+  const isAcceptedWhileStale = (): boolean =>
+    typeof whileStale === 'object' &&
+    revocations !== undefined &&
+    revocations.status().ageSeconds <= whileStale.acceptForSeconds;
+
+  async function prove(request: GuardedRequest, token: string, jkt: string): Promise<void> {
+    const proven = {
+      proofs: request.header('dpop'),
+      method: request.method,
+      url: publicUrl + request.target,
+      token,
+      jkt,
+      now: now(),
+    };
+    await verifyProof(proven, { replays, nonces: dpop.nonces });
+  }
+
+  /**
+   * Judges a request: token, signature, validity, revocation, proof, and last what the route requires.
+   * @throws Refusal
+   */
+  async function check(request: GuardedRequest, rules: Rules = {}): Promise<VerifiedAgent> {
+    const { scheme, token } = readCredentials(request);
+    const expected = expectationsOf(scheme, rules);
+    const signed = await readSigned(token, expected);
+    requireNoFault(VALIDITY, signed, expected);
+    await requireLive(token, signed, expected);
+    const jkt = boundKeyOf(signed.claims);
+    if (jkt !== undefined) await prove(request, token, jkt);
+    requireNoFault(PERMISSION, signed, expected);
+    return describeAgent(signed);
+  }
+
+  async function answer(refusal: Refusal, scheme: Scheme, rules: Rules): Promise<GuardAnswer> {
+    const scopes = listOf(rules.scope);
+    const facts = {
+      metadataUrl: metadata.url,
+      proofAlgorithms: PROOF_ALGORITHMS,
+      requiresProof,
+      scope: scopes.length === 0 ? undefined : scopes.join(' '),
+    };
+    const nonce = refusal.status === 401 ? await dpop.nonces?.issue(now()) : undefined;
+    return answerRefusal(refusal, scheme, facts, nonce);
+  }
+
+  return {
+    check,
+
+    /** Judges a request. It never throws: a fault of the guard itself is a refusal with 503. */
+    authorize: async (request: GuardedRequest, rules: Rules = {}): Promise<Decision> => {
+      try {
+        const agent = await check(request, rules);
+        const nonce = agent.jkt === undefined ? undefined : await dpop.nonces?.issue(now());
+        return { agent, headers: nonce === undefined ? {} : { 'dpop-nonce': nonce } };
+      } catch (error) {
+        const refusal =
+          error instanceof Refusal
+            ? error
+            : new Refusal('temporarily_unavailable', 'The request cannot be judged at the moment.', {
+                cause: error,
+              });
+        const scheme = schemeOf(request.header('authorization')[0]);
+        return { agent: undefined, answer: await answer(refusal, scheme, rules), refusal };
+      }
+    },
+
+    /** The protected resource metadata (RFC 9728), its path and its address. */
+    metadata: { ...metadata, document, answer: answerMetadata(document) },
+  };
+}
+
+/** @throws Refusal with the first fault; with the scopes of the route when one of them lacks */
+function requireNoFault(checks: typeof VALIDITY, token: SignedToken, expected: Expectations): void {
+  const fault = findFault(checks, token, expected);
+  if (fault === undefined) return;
+  const scopes = listOf(expected.rules.scope).join(' ');
+  const lacksScope = fault.code === 'insufficient_scope' && scopes !== '';
+  throw new Refusal(fault.code, fault.detail, { scope: lacksScope ? scopes : undefined });
+}
+
+/** @returns the resource @throws TypeError */
+function checkOptions(options: GuardOptions, audiences: readonly string[]): string {
+  const { issuer, clockToleranceSeconds = 0, introspection, revocations } = options;
+  if (!URL.canParse(issuer) || issuer.endsWith('/'))
+    throw new TypeError('issuer: the address of the issuer, without a slash at its end.');
+  const [first] = audiences;
+  if (first === undefined || audiences.includes(''))
+    throw new TypeError('audience: at least one, and none is empty.');
+  const resource = options.resource ?? first;
+  if (!/^https?:\/\//.test(resource) || !URL.canParse(resource))
+    throw new TypeError('resource: the public address of this server, since the audience is none.');
+  if (!(clockToleranceSeconds >= 0 && clockToleranceSeconds <= 60))
+    throw new TypeError('clockToleranceSeconds: from 0 to 60.');
+  if (revocations?.whileStale === 'introspect' && introspection === undefined)
+    throw new TypeError("whileStale: 'introspect' needs the option introspection of the guard.");
+  return resource;
+}

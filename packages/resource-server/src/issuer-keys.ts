@@ -1,0 +1,120 @@
+// The issuer's keys: fetched from its JWKS, kept for five minutes, fetched again for an unknown `kid` at most every five
+// seconds. Without keys nothing is accepted.
+import {
+  type CompactJWSHeaderParameters,
+  compactVerify,
+  createRemoteJWKSet,
+  customFetch,
+  errors,
+} from 'jose';
+import type { SignedToken } from './claims.ts';
+import { isObject } from './claims.ts';
+import { Refusal } from './refusal.ts';
+
+/** Milliseconds for which a set is kept: the `max-age` with which the service serves it. */
+const KEPT_MS = 300_000;
+
+/** Milliseconds between two fetches for an unknown `kid`, because strangers can send any. */
+const COOLDOWN_MS = 5_000;
+
+/** Milliseconds for which a failed fetch is not repeated. */
+const FAILURE_MS = 1_000;
+
+const ALGORITHMS = ['ES256', 'EdDSA', 'Ed25519'];
+
+const NOT_VALID = 'The access token is not valid.';
+
+export type IssuerKeys = ReturnType<typeof createIssuerKeys>;
+
+/** @param options.now milliseconds since 1970, for the pause after a failed fetch */
+export function createIssuerKeys({
+  jwksUri,
+  fetch,
+  now,
+}: {
+  jwksUri: string;
+  fetch: typeof globalThis.fetch;
+  now: () => number;
+}) {
+  const keys = createRemoteJWKSet(new URL(jwksUri), {
+    cacheMaxAge: KEPT_MS,
+    cooldownDuration: COOLDOWN_MS,
+    [customFetch]: fetch,
+  });
+  let failure: { at: number; error: unknown } | undefined;
+
+  async function findKey(header: CompactJWSHeaderParameters) {
+    if (failure !== undefined && now() - failure.at < FAILURE_MS) throw unavailable(failure.error);
+    try {
+      const key = await keys(header);
+      failure = undefined;
+      return key;
+    } catch (error) {
+      if (isUnknownKey(error)) throw new Refusal('invalid_token', NOT_VALID);
+      failure = { at: now(), error };
+      throw unavailable(error);
+    }
+  }
+
+  return {
+    /**
+     * Verifies the signature of a token by the key that its `kid` names.
+     * @throws Refusal `invalid_token`; `temporarily_unavailable` when the keys cannot be had
+     */
+    verify: async (token: string): Promise<SignedToken> => {
+      const header = readHeader(token);
+      const key = await findKey(header);
+      try {
+        const { payload, protectedHeader } = await compactVerify(token, key, { algorithms: ALGORITHMS });
+        const claims: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
+        if (!isObject(claims)) throw new Error('the payload is not an object');
+        return { header: { ...protectedHeader }, claims };
+      } catch {
+        throw new Refusal('invalid_token', NOT_VALID);
+      }
+    },
+
+    /** Fetches the set again after the issuer has revoked a key. A failure shows at the next token. */
+    reload: (): Promise<void> => keys.reload().catch(() => undefined),
+  };
+}
+
+/**
+ * Reads the header of a token before its signature is verified.
+ * @throws Refusal `invalid_token` without a `kid`, with a `crit`, and for a text that is not a JWS in compact form
+ */
+export function readHeader(token: string): CompactJWSHeaderParameters {
+  const [first, ...rest] = token.split('.');
+  const header = rest.length === 2 ? readPart(first) : undefined;
+  // The service uses no `crit`: an extension that changes what is signed has no place in an access token.
+  const isUsual = header !== undefined && header.crit === undefined;
+  if (!isUsual || typeof header.kid !== 'string' || typeof header.alg !== 'string')
+    throw new Refusal('invalid_token', NOT_VALID);
+  return { ...header, alg: header.alg };
+}
+
+/** @returns the JSON object of a part in base64url; undefined when it is none */
+export function readPart(part: string | undefined): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const text = atob((part ?? '').replaceAll('-', '+').replaceAll('_', '/'));
+    const bytes = Uint8Array.from(text, (character) => character.charCodeAt(0));
+    const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isUnknownKey(error: unknown): boolean {
+  return (
+    error instanceof errors.JWKSNoMatchingKey ||
+    error instanceof errors.JWKSMultipleMatchingKeys ||
+    error instanceof errors.JOSENotSupported
+  );
+}
+
+function unavailable(cause: unknown): Refusal {
+  return new Refusal('temporarily_unavailable', 'The keys of the issuer cannot be had at the moment.', {
+    cause,
+  });
+}

@@ -1,0 +1,193 @@
+// Follows the tenant's event feed and knows within a second what has ended (docs/events.md, "The feed"). Any number of
+// processes can follow it, and one that starts reads back what living tokens may have lost before.
+import { isObject, isText, type SignedToken } from './claims.ts';
+import { type ClientCredentials, createTokenSource, requestJson, UnexpectedAnswer } from './client.ts';
+import { createRevocationBook, endsSomething, type FeedEvent } from './revocation-book.ts';
+
+export type RevocationsOptions = {
+  readonly issuer: string;
+  /** Where the routes of the service are; the issuer's address unless it is given. */
+  readonly baseUrl?: string | undefined;
+  /** An application with the scope `webhooks:read`; or a function that gives an access token with this scope. */
+  readonly credentials: ClientCredentials | (() => Promise<string>);
+  /** Milliseconds between two reads; 400 by default. */
+  readonly intervalMs?: number | undefined;
+  /** Seconds after the last complete read from which the feed counts as unreachable; 3 by default. */
+  readonly staleAfterSeconds?: number | undefined;
+  /**
+   * While the feed is unreachable: `refuse` every token (503), `introspect` it, or go on to accept tokens by their
+   * signature for `acceptForSeconds` after the last complete read, and refuse then. The default is `introspect` where
+   * the guard has introspection, and otherwise `refuse`.
+   */
+  readonly whileStale?: 'refuse' | 'introspect' | { readonly acceptForSeconds: number } | undefined;
+  /**
+   * The longest life of the issuer's tokens (`ACCESS_TOKEN_LIFETIME`); 3600 by default. So far back the feed is read at
+   * the start, and so long an entry is kept. A token with a longer life is judged as while the feed is unreachable.
+   */
+  readonly longestTokenSeconds?: number | undefined;
+  /** Entries at most; 100,000 by default. Beyond, every token is judged as while the feed is unreachable. */
+  readonly limit?: number | undefined;
+  /** Receives the first failure of several in a row; `console.warn` by default. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  /** Milliseconds since 1970. */
+  readonly now?: (() => number) | undefined;
+};
+
+/** What is known of a token. `unknown`: the feed cannot say it now. */
+export type RevocationVerdict = 'live' | 'ended' | 'unknown';
+
+/** Each is followed by its own cursor, because the feed takes one type or pattern. */
+const TYPES = ['auth.token.revoked', 'admin.*'] as const;
+
+const PAGE = 200;
+const SLOWEST_RETRY_MS = 5_000;
+
+/** Milliseconds that the clocks of the service and this server may differ when the feed is read back. */
+const CLOCK_SKEW_MS = 60_000;
+
+export type Revocations = ReturnType<typeof followRevocations>;
+
+/** Begins to follow the feed. End it with `close`. It needs a process that goes on between requests. */
+export function followRevocations(options: RevocationsOptions) {
+  const {
+    issuer,
+    baseUrl = issuer,
+    credentials,
+    intervalMs = 400,
+    staleAfterSeconds = 3,
+    longestTokenSeconds = 3_600,
+    limit = 100_000,
+    onError = printWarning,
+    fetch = globalThis.fetch,
+    now = Date.now,
+  } = options;
+  const book = createRevocationBook({ longestTokenSeconds, limit });
+  const tokens =
+    typeof credentials === 'function'
+      ? { get: credentials, forget: () => undefined }
+      : createTokenSource({ issuer, credentials, fetch, now });
+  const cursors = new Map<string, string>();
+  const keyRevoked = new Set<() => void>();
+  let resolveFirst: () => void = () => undefined;
+  const first = new Promise<void>((resolve) => {
+    resolveFirst = resolve;
+  });
+  let readAt = Number.NEGATIVE_INFINITY;
+  let failures = 0;
+  let lastError: unknown;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let isClosed = false;
+  let reading: Promise<void> = Promise.resolve();
+
+  async function readPage(type: string): Promise<boolean> {
+    const after = cursors.get(type);
+    const since = new Date(now() - longestTokenSeconds * 1000 - CLOCK_SKEW_MS).toISOString();
+    const query = new URLSearchParams({
+      type,
+      limit: String(PAGE),
+      ...(after === undefined ? { since } : { after }),
+    });
+    const page = await requestJson(fetch, `${baseUrl}/api/v1/events?${query}`, {
+      headers: { authorization: `Bearer ${await tokens.get()}` },
+    });
+    if (!Array.isArray(page.data) || !isText(page.next_cursor)) throw new Error('The feed cannot be read.');
+    for (const event of page.data.flatMap((item) => readEvent(item) ?? [])) take(event);
+    cursors.set(type, page.next_cursor);
+    return page.has_more === true;
+  }
+
+  function take(event: FeedEvent): void {
+    book.add(event, now());
+    if (event.type === 'admin.issuer.key.revoked') for (const tell of keyRevoked) tell();
+  }
+
+  async function readAll(type: string): Promise<void> {
+    while (!isClosed && (await readPage(type)));
+  }
+
+  async function poll(): Promise<void> {
+    const startedAt = now();
+    try {
+      await Promise.all(TYPES.map(readAll));
+      readAt = startedAt;
+      failures = 0;
+      book.forget(startedAt);
+      resolveFirst();
+    } catch (error) {
+      recover(error);
+    }
+  }
+
+  function recover(error: unknown): void {
+    lastError = error;
+    const status = error instanceof UnexpectedAnswer ? error.status : undefined;
+    if (status === 401) tokens.forget();
+    // The cursor is older than the events that are kept, or of another database: what it missed is read back.
+    if (status === 410) cursors.clear();
+    failures += 1;
+    if (failures === 1) onError(error);
+  }
+
+  async function run(): Promise<void> {
+    const startedAt = performance.now();
+    await poll();
+    if (isClosed) return;
+    const pause = Math.min(intervalMs * 2 ** Math.min(failures, 10), SLOWEST_RETRY_MS);
+    const spent = failures === 0 ? performance.now() - startedAt : 0;
+    timer = setTimeout(start, Math.max(pause - spent, 0));
+    // In Node a timer would keep a process alive that has nothing else to do.
+    (timer as unknown as { unref?: () => void }).unref?.();
+  }
+
+  function start(): void {
+    reading = run();
+  }
+  start();
+
+  const ageSeconds = () => (now() - readAt) / 1000;
+
+  return {
+    whileStale: options.whileStale,
+
+    /** Says whether a token has ended. @param token whose signature was verified */
+    judge: (token: SignedToken): RevocationVerdict => {
+      if (book.hasEnded(token)) return 'ended';
+      const { exp, iat } = token.claims;
+      const isRemembered = Number(exp) - Number(iat) <= longestTokenSeconds && !book.isIncomplete(now());
+      return isRemembered && ageSeconds() <= staleAfterSeconds ? 'live' : 'unknown';
+    },
+
+    /** Resolves after the first complete read; a server that waits for it refuses nobody at its start. */
+    ready: (): Promise<void> => first,
+
+    /** For health checks: seconds since the last complete read, entries, and the last failure. */
+    status: () => ({ ageSeconds: ageSeconds(), entries: book.size, failures, lastError }),
+
+    /** Calls back when the issuer has revoked a key. */
+    onIssuerKeyRevoked: (listener: () => void): void => {
+      keyRevoked.add(listener);
+    },
+
+    /** Stops following, and waits for a read that is under way. */
+    close: async (): Promise<void> => {
+      isClosed = true;
+      clearTimeout(timer);
+      await reading;
+    },
+  };
+}
+
+/** @returns undefined for an event that ends nothing, whatever is in it: other systems publish some of them */
+function readEvent(item: unknown): FeedEvent | undefined {
+  if (!isObject(item) || !isText(item.type) || !endsSomething(item.type)) return undefined;
+  const occurredAt = Date.parse(String(item.occurred_at));
+  if (!Number.isFinite(occurredAt) || !isObject(item.data))
+    throw new Error(`An event of the type ${item.type} cannot be read.`);
+  return { type: item.type, occurredAt, data: item.data };
+}
+
+function printWarning(error: unknown): void {
+  // biome-ignore lint/suspicious/noConsole: the one output that every JavaScript runtime has
+  console.warn('The revocations cannot be followed:', error);
+}

@@ -1,0 +1,262 @@
+// Following the event feed: what each event ends and for how long, and what happens while the feed cannot be read.
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createGuard, type GuardOptions } from '../../../packages/resource-server/src/guard.ts';
+import { createRevocationBook } from '../../../packages/resource-server/src/revocation-book.ts';
+import {
+  followRevocations,
+  type Revocations,
+  type RevocationsOptions,
+} from '../../../packages/resource-server/src/revocations.ts';
+import { createTestIssuer, type TestIssuer } from '../../../packages/resource-server/src/testing.ts';
+import { bearer, outcomeOf } from './requests.ts';
+
+const FEED = '/api/v1/events';
+
+let time = 1_800_000_000_000;
+let issuer: TestIssuer;
+const following: Revocations[] = [];
+beforeEach(async () => {
+  time += 86_400_000;
+  issuer = await createTestIssuer({ now: () => time });
+});
+afterEach(async () => {
+  await Promise.all(following.splice(0).map((revocations) => revocations.close()));
+});
+
+const follow = (options: Partial<RevocationsOptions> = {}) => {
+  const quiet = { intervalMs: 5, onError: () => undefined };
+  const revocations = followRevocations({ ...issuer.revocationsOptions, ...quiet, ...options });
+  following.push(revocations);
+  return revocations;
+};
+const guardWith = async (options: Partial<RevocationsOptions> = {}, more: Partial<GuardOptions> = {}) => {
+  const revocations = follow(options);
+  await revocations.ready();
+  return { revocations, guard: createGuard({ ...issuer.guardOptions, revocations, ...more }) };
+};
+/** Waits until the feed was read once more, from its request to its answer. */
+const readAgain = async (): Promise<void> => {
+  const before = issuer.requests.filter((path) => path === FEED).length;
+  await vi.waitUntil(() => issuer.requests.filter((path) => path === FEED).length >= before + 4, {
+    timeout: 60_000,
+    interval: 5,
+  });
+};
+
+describe('a guard that follows', () => {
+  it('refuses a revoked token, and no other of the same agent', async () => {
+    const { guard } = await guardWith();
+    const [one, two] = [await issuer.createToken({ sub: 'a' }), await issuer.createToken({ sub: 'a' })];
+    expect(await outcomeOf(guard, bearer(one))).toBe('accepted');
+    issuer.revokeToken(one);
+    await readAgain();
+    expect(await outcomeOf(guard, bearer(one))).toBe('401 token_revoked');
+    expect(await outcomeOf(guard, bearer(two))).toBe('accepted');
+  });
+
+  it('refuses all tokens of a suspended agent, also as an actor, and later ones after its reactivation no more', async () => {
+    const { guard } = await guardWith();
+    const own = await issuer.createToken({ sub: 'a' });
+    const delegated = await issuer.createDelegatedToken({ agentId: 'a', userId: 'u' });
+    const outcomes = async (...tokens: string[]) =>
+      Promise.all(tokens.map((token) => outcomeOf(guard, bearer(token), { delegated: 'accept' })));
+    expect(await outcomes(own, delegated)).toEqual(['accepted', 'accepted']);
+    time += 1_000;
+    issuer.suspendAgent('a');
+    await readAgain();
+    expect(await outcomes(own, delegated)).toEqual(['401 token_revoked', '401 token_revoked']);
+    time += 1_000;
+    issuer.reactivateAgent('a');
+    time += 1;
+    await readAgain();
+    expect(await outcomes(own, await issuer.createToken({ sub: 'a' }))).toEqual([
+      '401 token_revoked',
+      'accepted',
+    ]);
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['auth.token.revoked', { token_type: 'refresh_token', family_id: 'f', sub: 'a' }],
+    ['admin.agent.key.revoked', { agent_id: 'a', key_id: 'k' }],
+  ])('refuses what the agent got until %s, since tokens do not name what it ends', async (type, data) => {
+    const { guard } = await guardWith();
+    const before = await issuer.createToken({ sub: 'a' });
+    time += 10;
+    issuer.emit(type, data);
+    await readAgain();
+    time += 10;
+    expect(await outcomeOf(guard, bearer(before))).toBe('401 token_revoked');
+    expect(await outcomeOf(guard, bearer(await issuer.createToken({ sub: 'a' })))).toBe('accepted');
+  });
+
+  it('refuses what is derived from a delegation, a token or an agent that ended', async () => {
+    const { guard } = await guardWith();
+    const create = (claims: Record<string, unknown>) =>
+      issuer.createDelegatedToken({ agentId: 'b', userId: 'u', ...claims });
+    const tokens = [
+      await create({ delegation_id: 'd' }),
+      await create({ derived_from: ['t'] }),
+      await create({ derived_from: ['a'] }),
+      await create({ act: { sub: 'b', act: { sub: 'a' } } }),
+      await create({ act: { sub: 'b', act: { sub: 'a', iss: 'https://elsewhere.test' } } }),
+    ];
+    const outcomes = async () =>
+      Promise.all(tokens.map((token) => outcomeOf(guard, bearer(token), { delegated: 'accept' })));
+    expect(await outcomes()).toEqual(Array(5).fill('accepted'));
+    issuer.emit('admin.delegation.revoked', { delegation_id: 'd', agent_id: 'x' });
+    issuer.emit('auth.token.revoked', { token_type: 'access_token', token_id: 't', sub: 'x' });
+    issuer.emit('admin.agent.deleted', { agent_id: 'a' });
+    await readAgain();
+    // An actor of another issuer is not this issuer's agent of the same name.
+    expect(await outcomes()).toEqual([...Array(4).fill('401 token_revoked'), 'accepted']);
+  });
+
+  it('refuses what a revoked issuer key has signed, and fetches the keys anew', async () => {
+    const { guard } = await guardWith();
+    const token = await issuer.createToken();
+    expect(await outcomeOf(guard, bearer(token))).toBe('accepted');
+    const { kid } = JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString());
+    await issuer.rotateKey();
+    issuer.emit('admin.issuer.key.revoked', { kid, algorithm: 'ES256', reason: 'stolen' });
+    await readAgain();
+    expect(await outcomeOf(guard, bearer(token))).toBe('401 token_revoked');
+    expect(await outcomeOf(guard, bearer(await issuer.createToken()))).toBe('accepted');
+  });
+
+  it('knows what ended before it began', async () => {
+    const token = await issuer.createToken();
+    issuer.revokeToken(token);
+    time += 60_000;
+    const { guard } = await guardWith();
+    expect(await outcomeOf(guard, bearer(token))).toBe('401 token_revoked');
+  });
+
+  it('goes on after a cursor that is too old, and after a token that was refused', async () => {
+    const statuses: number[] = [];
+    const fetch: typeof globalThis.fetch = async (input, init) => {
+      if (!String(input).includes(FEED)) return issuer.fetch(input, init);
+      const [status] = statuses.splice(0, 1);
+      return status === undefined ? issuer.fetch(input, init) : new Response('{}', { status });
+    };
+    const { guard, revocations } = await guardWith({ fetch });
+    const token = await issuer.createToken();
+    statuses.push(410, 410, 401, 401);
+    issuer.revokeToken(token);
+    await vi.waitUntil(() => statuses.length === 0 && revocations.status().failures === 0, 60_000);
+    expect(await outcomeOf(guard, bearer(token))).toBe('401 token_revoked');
+    expect(issuer.requests.filter((path) => path === '/oauth/token').length).toBeGreaterThan(1);
+  });
+
+  it('takes no harm from events that end nothing, whatever is in them', async () => {
+    const { guard, revocations } = await guardWith();
+    issuer.emit('admin.user.created', { agent_id: 'a', occurred_at: 'never' });
+    issuer.emit('admin.agent.updated', { agent_id: 'a' });
+    await readAgain();
+    expect(revocations.status()).toMatchObject({ failures: 0, entries: 0 });
+    expect(await outcomeOf(guard, bearer(await issuer.createToken({ sub: 'a' })))).toBe('accepted');
+  });
+});
+
+describe('while the feed is unreachable', () => {
+  const APPLICATION = { clientId: 'api', clientSecret: 'secret' };
+  const withoutFeed: typeof fetch = (input, init) =>
+    String(input).includes(FEED) ? Promise.reject(new TypeError('away')) : issuer.fetch(input, init);
+
+  /** A guard whose feed was read once, and is away since then for so many seconds. */
+  const strand = async (
+    seconds: number,
+    options: Partial<RevocationsOptions>,
+    more: Partial<GuardOptions> = {},
+  ) => {
+    let fetch = issuer.fetch;
+    const made = await guardWith({ fetch: (input, init) => fetch(input, init), ...options }, more);
+    fetch = withoutFeed;
+    await vi.waitUntil(() => made.revocations.status().failures > 0, 60_000);
+    time += seconds * 1_000;
+    return made;
+  };
+  const outcome = async ({ guard }: Awaited<ReturnType<typeof strand>>) =>
+    outcomeOf(guard, bearer(await issuer.createToken()));
+
+  it('refuses from the stated age on, and never before', async () => {
+    expect(await outcome(await strand(2, {}))).toBe('accepted');
+    expect(await outcome(await strand(4, {}))).toBe('503 temporarily_unavailable');
+  });
+
+  it('introspects where the guard can', async () => {
+    const stranded = await strand(4, {}, { introspection: { ...APPLICATION, cacheSeconds: 0 } });
+    expect(await outcome(stranded)).toBe('accepted');
+    const token = await issuer.createToken();
+    issuer.revokeToken(token);
+    expect(await outcomeOf(stranded.guard, bearer(token))).toBe('401 token_revoked');
+    issuer.setReachable(false);
+    expect(await outcome(stranded)).toBe('503 temporarily_unavailable');
+  });
+
+  it('accepts until a stated age where that is wanted, but nothing that it knows to have ended', async () => {
+    const whileStale = { acceptForSeconds: 60 };
+    const token = await issuer.createToken();
+    issuer.revokeToken(token);
+    const stranded = await strand(50, { whileStale });
+    expect(await outcome(stranded)).toBe('accepted');
+    expect(await outcomeOf(stranded.guard, bearer(token))).toBe('401 token_revoked');
+    time += 11_000;
+    expect(await outcome(stranded)).toBe('503 temporarily_unavailable');
+  });
+
+  it('accepts nothing at a start without a feed', async () => {
+    const revocations = follow({ fetch: withoutFeed });
+    const guard = createGuard({ ...issuer.guardOptions, revocations });
+    expect(await outcomeOf(guard, bearer(await issuer.createToken()))).toBe('503 temporarily_unavailable');
+  });
+
+  it('says so once, and recovers', async () => {
+    const onError = vi.fn();
+    let fetch = withoutFeed;
+    const revocations = follow({ fetch: (input, init) => fetch(input, init), onError });
+    await vi.waitUntil(() => revocations.status().failures >= 3, 60_000);
+    expect(onError).toHaveBeenCalledTimes(1);
+    fetch = issuer.fetch;
+    await revocations.ready();
+    expect(revocations.status()).toMatchObject({ failures: 0, ageSeconds: 0 });
+  });
+
+  it('needs introspection to introspect', () => {
+    const revocations = follow({ whileStale: 'introspect' });
+    expect(() => createGuard({ ...issuer.guardOptions, revocations })).toThrow(/introspection/);
+  });
+});
+
+describe('the memory', () => {
+  const token = (claims: Record<string, unknown>) => ({ header: {}, claims });
+  const revoked = (id: string, occurredAt: number) => ({
+    type: 'auth.token.revoked',
+    occurredAt,
+    data: { token_type: 'access_token', token_id: id },
+  });
+
+  it('keeps an entry for the longest life of a token, and admits when it had no room', () => {
+    const book = createRevocationBook({ longestTokenSeconds: 100, limit: 2 });
+    for (const id of ['a', 'b', 'c']) book.add(revoked(id, 0), 0);
+    expect(book.size).toBe(2);
+    expect([book.isIncomplete(99_999), book.isIncomplete(100_000)]).toEqual([true, false]);
+    book.add(revoked('d', 150_000), 150_000);
+    expect(book.size).toBe(1);
+    expect(book.hasEnded(token({ jti: 'd' }))).toBe(true);
+    expect(book.isIncomplete(150_000)).toBe(false);
+  });
+
+  it('does not admit a suspended agent because one of its keys is revoked', () => {
+    const book = createRevocationBook({ longestTokenSeconds: 100, limit: 9 });
+    book.add({ type: 'admin.agent.suspended', occurredAt: 1_000, data: { agent_id: 'a' } }, 0);
+    book.add({ type: 'admin.agent.key.revoked', occurredAt: 2_000, data: { agent_id: 'a' } }, 0);
+    expect(book.hasEnded(token({ jti: 't', sub: 'a', iat: 3 }))).toBe(true);
+  });
+
+  it('treats tokens that live longer than it remembers as while the feed is unreachable', async () => {
+    const { guard } = await guardWith({ longestTokenSeconds: 200 });
+    expect(await outcomeOf(guard, bearer(await issuer.createToken()))).toBe('503 temporarily_unavailable');
+    const exp = Math.floor(time / 1000) + 100;
+    expect(await outcomeOf(guard, bearer(await issuer.createToken({ exp })))).toBe('accepted');
+  });
+});
