@@ -4,7 +4,7 @@
 import { type AuditRecord, auditColumns } from '../audit/audit.ts';
 import { type AnswerKey, keyColumns } from '../platform/answer-key.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
-import { type EventRecord, eventColumns } from './event.ts';
+import { ACCESS_TYPES, type EventRecord, eventColumns } from './event.ts';
 
 /** The number of deliveries of an accepted event. `deliveryId` is set only for an event to one subscription. */
 export type FanOut = {
@@ -118,6 +118,9 @@ new_events AS (
 
 const ANSWER = 'SELECT id, deliveries, delivery_id AS "deliveryId" FROM accepted';
 
+/** Which emitted events are kept: those that somebody gets, and those that end access. */
+const EMITTED = `a.deliveries > 0 OR (NOT i.test AND i.type = ANY ('{${ACCESS_TYPES.join()}}'))`;
+
 const EMIT = `
 WITH new_audit_entries AS (
   INSERT INTO audit_log (id, tenant_id, action, outcome, reason, actor_kind, actor_id, target_type, target_id, key_id, token_id, data,
@@ -127,7 +130,7 @@ WITH new_audit_entries AS (
   ON CONFLICT DO NOTHING
 ), ${INPUT}, ${MATCHED}, accepted AS (
   SELECT id, deliveries, delivery_id FROM counted
-), ${fanOut('a.deliveries > 0')} ${ANSWER} WHERE deliveries > 0`;
+), ${fanOut(EMITTED)} ${ANSWER} WHERE deliveries > 0`;
 
 // Rows are inserted in the order of the unique key, so that two publications with the same ids cannot deadlock.
 const accepted = (condition: string) => `
@@ -230,7 +233,7 @@ SELECT count(*)::int AS unfinished FROM (
 
 /**
  * Inserts events with their deliveries (inactive subscriptions included), outbox rows and audit entries, in one
- * statement. An event that matches no subscription is not inserted. A repetition with the same ids changes nothing.
+ * statement. An event that matches no subscription is inserted only when it ends access (`ACCESS_TYPES`). A repetition with the same ids changes nothing.
  * @returns a row for each event with deliveries, in no order
  */
 export async function emit(

@@ -7,6 +7,20 @@ export type JsonObject = { [name: string]: JsonValue };
 
 export const MAX_EVENT_BYTES = 256 * 1024;
 
+/**
+ * Events that end access, or admit it again. They are in the feed even when no subscription matches, because resource
+ * servers follow them there.
+ */
+export const ACCESS_TYPES: readonly string[] = [
+  'auth.token.revoked',
+  'admin.agent.suspended',
+  'admin.agent.reactivated',
+  'admin.agent.deleted',
+  'admin.agent.key.revoked',
+  'admin.delegation.revoked',
+  'admin.issuer.key.revoked',
+];
+
 /** An event that the service emits. Without `eventId` the id of its row is the event id. */
 export type EmittedEvent = {
   readonly type: string;

@@ -1,8 +1,9 @@
 // The fan-out of emitted events, in the transaction that causes them.
 
 import { describe, expect, it, vi } from 'vitest';
+import { findEventType } from '../../src/events/catalogue.ts';
 import * as store from '../../src/events/event.store.ts';
-import { type JsonObject, prepareEvent } from '../../src/events/event.ts';
+import { ACCESS_TYPES, type JsonObject, prepareEvent } from '../../src/events/event.ts';
 import { createRecordService } from '../../src/events/record.service.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import { newId } from '../../src/platform/database/ids.ts';
@@ -131,6 +132,37 @@ describe('emit', () => {
       { id: expect.any(String), subscription_id: audit, test: false },
       { id: emitted[2]?.deliveryId, subscription_id: quiet, test: true },
     ]);
+  });
+
+  it('keeps what ends access, for those that follow the feed, also without a subscription', async () => {
+    context = await createTenantContext(test.database);
+    poke.mockClear();
+    const token = {
+      token_type: 'access_token',
+      token_id: newId(),
+      sub: newId(),
+      client_id: 'c',
+      revoked_by: 'c',
+    };
+    const emitted = await test.database.transaction({}, (unit) =>
+      records.write(unit, context, {
+        events: [
+          { type: 'auth.token.revoked', data: token },
+          { type: 'auth.token.revoked', data: token, onlySubscription: newId(), test: true },
+          { type: 'webhook.test', data: { subscription_id: newId(), message: 'nobody' } },
+        ],
+      }),
+    );
+    expect(emitted.map(({ deliveries }) => deliveries)).toEqual([0, 0, 0]);
+    const { rows } = await test.database.query('SELECT event_id, type FROM events WHERE tenant_id = $1', [
+      context.tenant.id,
+    ]);
+    expect(rows).toEqual([{ event_id: emitted[0]?.eventId, type: 'auth.token.revoked' }]);
+    expect(poke).not.toHaveBeenCalled();
+  });
+
+  it.each(ACCESS_TYPES)('%s is a type that the service emits', (type) => {
+    expect(findEventType(type)?.reserved).toBe(true);
   });
 
   it('leaves nothing behind and pokes nobody when its transaction fails', async () => {

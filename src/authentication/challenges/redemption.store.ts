@@ -1,7 +1,7 @@
 // SQL of successful verifications. One statement consumes challenges and writes all other rows for the consumed ones.
 import { AUDIT_COLUMNS as AUDIT, type AuditRecord, auditColumns } from '../../audit/audit.ts';
 import { AUTHENTICATION_FILTERS, isHeard } from '../../events/catalogue.ts';
-import { type EventRecord, eventColumns } from '../../events/event.ts';
+import { ACCESS_TYPES, type EventRecord, eventColumns } from '../../events/event.ts';
 import type { PreparedRecords } from '../../events/record.service.ts';
 import type { SwitchedKey } from '../../identity/keys/rotation.service.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
@@ -119,7 +119,8 @@ WITH asked AS (
 ), new_events AS (
   INSERT INTO events (id, tenant_id, event_id, type, occurred_at, body, test, deliveries)
   SELECT i.id, i.tenant_id, i.event_id, i.type, i.occurred_at, convert_to(i.body, 'UTF8'), i.test, a.deliveries
-  FROM input i JOIN accepted a ON a.id = i.id WHERE a.deliveries > 0
+  FROM input i JOIN accepted a ON a.id = i.id
+  WHERE a.deliveries > 0 OR (NOT i.test AND i.type = ANY ('{${ACCESS_TYPES.join()}}'))
   ON CONFLICT DO NOTHING
   RETURNING id
 ), new_deliveries AS (
