@@ -163,10 +163,10 @@ export function findFault(
   checks: readonly Check[],
   token: SignedToken,
   expected: Expectations,
-): { readonly code: RefusalCode; readonly detail: string } | undefined {
-  for (const { code, findFault: find } of checks) {
+): { readonly claim: string; readonly code: RefusalCode; readonly detail: string } | undefined {
+  for (const { claim, code, findFault: find } of checks) {
     const detail = find(token, expected);
-    if (detail !== undefined) return { code, detail };
+    if (detail !== undefined) return { claim, code, detail };
   }
   return undefined;
 }

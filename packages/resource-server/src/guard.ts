@@ -187,9 +187,8 @@ export function createGuard(options: GuardOptions) {
 function requireNoFault(checks: typeof VALIDITY, token: SignedToken, expected: Expectations): void {
   const fault = findFault(checks, token, expected);
   if (fault === undefined) return;
-  const scopes = listOf(expected.rules.scope).join(' ');
-  const lacksScope = fault.code === 'insufficient_scope' && scopes !== '';
-  throw new Refusal(fault.code, fault.detail, { scope: lacksScope ? scopes : undefined });
+  const scope = fault.claim === 'scope' ? listOf(expected.rules.scope).join(' ') : undefined;
+  throw new Refusal(fault.code, fault.detail, { scope });
 }
 
 /** @returns the resource @throws TypeError */

@@ -1,0 +1,54 @@
+// An MCP server whose tools are for agents with a token of Countersign. A client finds the issuer by itself: the answer
+// 401 names the protected resource metadata (RFC 9728), and that names the issuer.
+import { createGuard, followRevocations } from '@countersign/resource-server';
+import { agentOf, requireAgent, serveMetadata } from '@countersign/resource-server/express';
+import { createMcpExpressApp } from '@modelcontextprotocol/sdk/server/express.js';
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+
+const { ISSUER, RESOURCE = 'http://localhost:8000/mcp', CLIENT_ID, CLIENT_SECRET } = process.env;
+
+/** The scope that each tool needs. */
+const SCOPES = { list_orders: 'openid', read_secret: 'vault:read' };
+
+const revocations = followRevocations({
+  issuer: ISSUER,
+  credentials: { clientId: CLIENT_ID, clientSecret: CLIENT_SECRET },
+});
+const guard = createGuard({
+  issuer: ISSUER,
+  audience: RESOURCE,
+  revocations,
+  metadata: { resource_name: 'Orders', scopes_supported: [...new Set(Object.values(SCOPES))] },
+});
+
+/** The scopes of all tools that a request calls; a batch calls several. */
+const scopesOf = (body) =>
+  [body]
+    .flat()
+    .flatMap((message) => (message?.method === 'tools/call' && SCOPES[message.params?.name]) || []);
+
+const app = createMcpExpressApp();
+app.use(serveMetadata(guard));
+app.use('/mcp', (request, response, next) =>
+  requireAgent(guard, { scope: scopesOf(request.body), delegated: 'accept' })(request, response, next),
+);
+app.post('/mcp', async (request, response) => {
+  const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
+  await createServer(agentOf(request)).connect(transport);
+  await transport.handleRequest(request, response, request.body);
+});
+
+/** A server for one request: the protocol without sessions, so that each call shows its token. */
+function createServer(agent) {
+  const server = new McpServer({ name: 'orders', version: '1.0.0' });
+  const answer = (value) => ({ content: [{ type: 'text', text: JSON.stringify(value) }] });
+  server.registerTool('list_orders', { description: 'The orders of the agent that asks' }, () =>
+    answer({ agent: agent.actor, user: agent.delegation?.user, orders: ['o-1001'] }),
+  );
+  server.registerTool('read_secret', { description: 'A secret of the vault' }, () => answer('42'));
+  return server;
+}
+
+await revocations.ready();
+app.listen(Number(new URL(RESOURCE).port), () => process.stdout.write(`listening at ${RESOURCE}\n`));
