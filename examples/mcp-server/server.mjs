@@ -8,8 +8,15 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 
 const { ISSUER, RESOURCE = 'http://localhost:8000/mcp', CLIENT_ID, CLIENT_SECRET } = process.env;
 
-/** The scope that each tool needs. */
-const SCOPES = { list_orders: 'openid', read_secret: 'vault:read' };
+/** Each tool with the scope that it needs. `run` gets the agent that calls. */
+const TOOLS = {
+  list_orders: {
+    scope: 'openid',
+    description: 'The orders of the agent that asks',
+    run: ({ actor, delegation }) => ({ agent: actor, user: delegation?.user, orders: ['o-1001'] }),
+  },
+  read_secret: { scope: 'vault:read', description: 'A secret of the vault', run: () => '42' },
+};
 
 const revocations = followRevocations({
   issuer: ISSUER,
@@ -19,14 +26,17 @@ const guard = createGuard({
   issuer: ISSUER,
   audience: RESOURCE,
   revocations,
-  metadata: { resource_name: 'Orders', scopes_supported: [...new Set(Object.values(SCOPES))] },
+  metadata: {
+    resource_name: 'Orders',
+    scopes_supported: [...new Set(Object.values(TOOLS).map(({ scope }) => scope))],
+  },
 });
 
 /** The scopes of all tools that a request calls; a batch calls several. */
 const scopesOf = (body) =>
   [body]
     .flat()
-    .flatMap((message) => (message?.method === 'tools/call' && SCOPES[message.params?.name]) || []);
+    .flatMap((message) => (message?.method === 'tools/call' && TOOLS[message.params?.name]?.scope) || []);
 
 const app = createMcpExpressApp();
 app.use(serveMetadata(guard));
@@ -42,11 +52,10 @@ app.post('/mcp', async (request, response) => {
 /** A server for one request: the protocol without sessions, so that each call shows its token. */
 function createServer(agent) {
   const server = new McpServer({ name: 'orders', version: '1.0.0' });
-  const answer = (value) => ({ content: [{ type: 'text', text: JSON.stringify(value) }] });
-  server.registerTool('list_orders', { description: 'The orders of the agent that asks' }, () =>
-    answer({ agent: agent.actor, user: agent.delegation?.user, orders: ['o-1001'] }),
-  );
-  server.registerTool('read_secret', { description: 'A secret of the vault' }, () => answer('42'));
+  for (const [name, { description, run }] of Object.entries(TOOLS))
+    server.registerTool(name, { description }, () => ({
+      content: [{ type: 'text', text: JSON.stringify(run(agent)) }],
+    }));
   return server;
 }
 

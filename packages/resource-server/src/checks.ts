@@ -13,7 +13,7 @@ export type Parties = {
 
 /** What one route requires of a token. */
 export type Rules = {
-  /** Scopes, all of which the token must have. */
+  /** Scopes, all of which the token must have: one, several in a list, or several in a text with spaces. */
   readonly scope?: string | readonly string[] | undefined;
   /** Capabilities, all of which the agent that acts must have. */
   readonly capability?: string | readonly string[] | undefined;
@@ -39,6 +39,26 @@ export type Expectations = {
   readonly requiresProof: boolean;
   readonly rules: Rules;
 };
+
+/** All rules that there are: one that is misspelt must not be left out in silence. */
+const RULES: Readonly<Record<keyof Rules, true>> = {
+  scope: true,
+  capability: true,
+  subjectType: true,
+  delegated: true,
+};
+
+/** @throws TypeError for a member that is no rule */
+export function checkRules(rules: Rules): void {
+  requireKnown(rules, RULES, 'rule');
+}
+
+/** @throws TypeError for a member of an object that is not among the known ones */
+export function requireKnown(given: object, known: Readonly<Record<string, true>>, kind: string): void {
+  const wrong = Object.keys(given).find((name) => !Object.hasOwn(known, name));
+  if (wrong === undefined) return;
+  throw new TypeError(`${wrong} is no ${kind}; there are ${Object.keys(known).join(', ')}.`);
+}
 
 export type Check = {
   readonly claim: string;
@@ -66,13 +86,13 @@ export const VALIDITY: readonly Check[] = [
     isText(typ) && /^(application\/)?at\+jwt$/i.test(typ) ? undefined : 'The token is not an access token.',
   ),
   invalid('iss', ({ claims }, { issuer }) =>
-    claims.iss === issuer ? undefined : 'The access token is of another issuer.',
+    claims.iss === issuer ? undefined : `The access token is not of the issuer ${issuer}.`,
   ),
   invalid('aud', ({ claims: { aud } }, { audiences }) => {
     const named: unknown[] = Array.isArray(aud) ? aud : [aud];
     return named.some((name) => isText(name) && audiences.includes(name))
       ? undefined
-      : 'The access token is meant for another audience.';
+      : `The access token is not meant for ${audiences.join(' or ')}.`;
   }),
   invalid('exp', ({ claims: { exp } }) =>
     typeof exp === 'number' && Number.isFinite(exp) ? undefined : 'The access token has no end.',
@@ -136,7 +156,7 @@ export const PERMISSION: readonly Check[] = [
   ),
   forbidden('scope', ({ claims }, { rules }) => {
     const granted = scopesOf(claims);
-    const lacking = listOf(rules.scope).filter((scope) => !granted.includes(scope));
+    const lacking = requiredScopes(rules).filter((scope) => !granted.includes(scope));
     return lacking.length === 0 ? undefined : `The access token lacks the scope ${lacking.join(' ')}.`;
   }),
   forbidden('capabilities', ({ claims }, { rules }) => {
@@ -169,6 +189,11 @@ export function findFault(
     if (detail !== undefined) return { claim, code, detail };
   }
   return undefined;
+}
+
+/** @returns the scopes that a route requires; a text may have several, with spaces, as the claim has */
+export function requiredScopes({ scope }: Rules): readonly string[] {
+  return listOf(scope).flatMap((names) => names.split(' ').filter((name) => name !== ''));
 }
 
 /** @returns one name or several as a list */

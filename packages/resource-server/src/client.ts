@@ -79,16 +79,24 @@ export function createTokenSource({
   now: () => number;
 }) {
   let kept: { token: string; until: number } | undefined;
+  let pending: Promise<string> | undefined;
+
+  async function request(): Promise<string> {
+    const url = `${issuer}/oauth/token`;
+    const answer = await postForm(fetch, url, credentials, { grant_type: 'client_credentials' });
+    const { access_token: token, expires_in: seconds } = answer;
+    if (typeof token !== 'string' || typeof seconds !== 'number') throw new UnexpectedAnswer(url, 200);
+    kept = { token, until: now() + Math.max(seconds - RENEWAL_SECONDS, seconds / 2) * 1000 };
+    return token;
+  }
 
   return {
     get: async (): Promise<string> => {
       if (kept !== undefined && now() < kept.until) return kept.token;
-      const url = `${issuer}/oauth/token`;
-      const answer = await postForm(fetch, url, credentials, { grant_type: 'client_credentials' });
-      const { access_token: token, expires_in: seconds } = answer;
-      if (typeof token !== 'string' || typeof seconds !== 'number') throw new UnexpectedAnswer(url, 200);
-      kept = { token, until: now() + Math.max(seconds - RENEWAL_SECONDS, seconds / 2) * 1000 };
-      return token;
+      pending ??= request().finally(() => {
+        pending = undefined;
+      });
+      return pending;
     },
     forget: (): void => {
       kept = undefined;

@@ -16,11 +16,17 @@ type Next = (error?: unknown) => void;
 
 /** @returns a middleware that answers refused requests, and passes the others on: `agentOf(request)` is the agent */
 export function requireAgent(guard: Guard, rules: Rules = {}) {
+  guard.checkRules(rules);
   return async (request: NodeRequest, response: NodeResponse, next: Next): Promise<void> => {
-    const decision = await guard.authorize(fromNodeRequest(request), rules);
-    if (decision.agent === undefined) return send(response, decision.answer);
-    rememberAgent(request, decision.agent);
-    for (const [name, value] of Object.entries(decision.headers)) response.setHeader(name, value);
+    try {
+      const decision = await guard.authorize(fromNodeRequest(request), rules);
+      if (decision.agent === undefined) return send(response, decision.answer);
+      rememberAgent(request, decision.agent);
+      for (const [name, value] of Object.entries(decision.headers)) response.setHeader(name, value);
+    } catch (error) {
+      // Express 4 does not see a promise that is rejected.
+      return next(error);
+    }
     next();
   };
 }

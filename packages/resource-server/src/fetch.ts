@@ -14,6 +14,7 @@ export function requireAgent<Rest extends unknown[]>(
   rules: Rules,
   handler: (request: Request, agent: VerifiedAgent, ...rest: Rest) => Response | Promise<Response>,
 ): (request: Request, ...rest: Rest) => Promise<Response> {
+  guard.checkRules(rules);
   return async (request, ...rest) => {
     const decision = await guard.authorize(fromFetchRequest(request), rules);
     if (decision.agent === undefined) return toResponse(decision.answer);

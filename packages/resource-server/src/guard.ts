@@ -1,5 +1,15 @@
 // The guard: judges a request by its access token, and answers where it refuses. Whatever it cannot judge it refuses.
-import { type Expectations, findFault, listOf, PERMISSION, type Rules, VALIDITY } from './checks.ts';
+import {
+  checkRules,
+  type Expectations,
+  findFault,
+  listOf,
+  PERMISSION,
+  type Rules,
+  requiredScopes,
+  requireKnown,
+  VALIDITY,
+} from './checks.ts';
 import { boundKeyOf, describeAgent, type SignedToken, type VerifiedAgent } from './claims.ts';
 import { type GuardedRequest, readCredentials, schemeOf } from './credentials.ts';
 import { createIntrospector, type IntrospectionOptions } from './introspection.ts';
@@ -43,6 +53,11 @@ export type GuardOptions = {
   readonly revocations?: Revocations | undefined;
   /** Further members of the metadata. */
   readonly metadata?: MetadataMembers | undefined;
+  /**
+   * Receives each refusal, for the log; its `cause` is what was away at a 503. By default a 503 is printed with
+   * `console.warn`, at most one every ten seconds.
+   */
+  readonly onRefused?: ((refusal: Refusal) => void) | undefined;
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** Milliseconds since 1970. */
   readonly now?: (() => number) | undefined;
@@ -58,6 +73,7 @@ export type Guard = ReturnType<typeof createGuard>;
 /** @throws TypeError for options that cannot be meant */
 export function createGuard(options: GuardOptions) {
   const { issuer, dpop = {}, revocations, fetch = globalThis.fetch, now = Date.now } = options;
+  const onRefused = options.onRefused ?? createPrinter(now);
   const audiences = listOf(options.audience);
   const resource = checkOptions(options, audiences);
   const requiresProof = dpop.required ?? false;
@@ -134,6 +150,7 @@ export function createGuard(options: GuardOptions) {
    * @throws Refusal
    */
   async function check(request: GuardedRequest, rules: Rules = {}): Promise<VerifiedAgent> {
+    checkRules(rules);
     const { scheme, token } = readCredentials(request);
     const expected = expectationsOf(scheme, rules);
     const signed = await readSigned(token, expected);
@@ -146,7 +163,7 @@ export function createGuard(options: GuardOptions) {
   }
 
   async function answer(refusal: Refusal, scheme: Scheme, rules: Rules): Promise<GuardAnswer> {
-    const scopes = listOf(rules.scope);
+    const scopes = requiredScopes(rules);
     const facts = {
       metadataUrl: metadata.url,
       proofAlgorithms: PROOF_ALGORITHMS,
@@ -159,6 +176,9 @@ export function createGuard(options: GuardOptions) {
 
   return {
     check,
+
+    /** Checks the rules of a route when it is made. @throws TypeError for a member that is no rule */
+    checkRules,
 
     /** Judges a request. It never throws: a fault of the guard itself is a refusal with 503. */
     authorize: async (request: GuardedRequest, rules: Rules = {}): Promise<Decision> => {
@@ -173,6 +193,7 @@ export function createGuard(options: GuardOptions) {
             : new Refusal('temporarily_unavailable', 'The request cannot be judged at the moment.', {
                 cause: error,
               });
+        onRefused(refusal);
         const scheme = schemeOf(request.header('authorization')[0]);
         return { agent: undefined, answer: await answer(refusal, scheme, rules), refusal };
       }
@@ -187,18 +208,57 @@ export function createGuard(options: GuardOptions) {
 function requireNoFault(checks: typeof VALIDITY, token: SignedToken, expected: Expectations): void {
   const fault = findFault(checks, token, expected);
   if (fault === undefined) return;
-  const scope = fault.claim === 'scope' ? listOf(expected.rules.scope).join(' ') : undefined;
+  const scope = fault.claim === 'scope' ? requiredScopes(expected.rules).join(' ') : undefined;
   throw new Refusal(fault.code, fault.detail, { scope });
 }
 
+/** Milliseconds between two lines about requests that could not be judged. */
+const PRINTED_EVERY_MS = 10_000;
+
+function createPrinter(now: () => number): (refusal: Refusal) => void {
+  let printedAt = Number.NEGATIVE_INFINITY;
+  return (refusal) => {
+    if (refusal.status !== 503 || now() - printedAt < PRINTED_EVERY_MS) return;
+    printedAt = now();
+    // biome-ignore lint/suspicious/noConsole: the one output that every JavaScript runtime has
+    console.warn(refusal.message, refusal.cause ?? '');
+  };
+}
+
+const QUOTABLE = /^[!#-[\]-~]+$/;
+
+const OPTIONS: Readonly<Record<keyof GuardOptions, true>> = {
+  issuer: true,
+  audience: true,
+  tenantId: true,
+  resource: true,
+  publicUrl: true,
+  jwksUri: true,
+  clockToleranceSeconds: true,
+  dpop: true,
+  introspection: true,
+  revocations: true,
+  metadata: true,
+  onRefused: true,
+  fetch: true,
+  now: true,
+};
+const DPOP_OPTIONS = { required: true, replays: true, nonces: true } as const;
+const INTROSPECTION_OPTIONS = { clientId: true, clientSecret: true, cacheSeconds: true, use: true } as const;
+
 /** @returns the resource @throws TypeError */
 function checkOptions(options: GuardOptions, audiences: readonly string[]): string {
-  const { issuer, clockToleranceSeconds = 0, introspection, revocations } = options;
+  const { issuer, clockToleranceSeconds = 0, introspection, revocations, dpop = {} } = options;
+  // A misspelt option must not switch a check off in silence.
+  requireKnown(options, OPTIONS, 'option');
+  requireKnown(dpop, DPOP_OPTIONS, 'option of dpop');
+  requireKnown(introspection ?? {}, INTROSPECTION_OPTIONS, 'option of introspection');
   if (!URL.canParse(issuer) || issuer.endsWith('/'))
     throw new TypeError('issuer: the address of the issuer, without a slash at its end.');
   const [first] = audiences;
-  if (first === undefined || audiences.includes(''))
-    throw new TypeError('audience: at least one, and none is empty.');
+  // They are quoted in challenges.
+  if (first === undefined || ![issuer, ...audiences].every((text) => QUOTABLE.test(text)))
+    throw new TypeError('audience: at least one, each of visible ASCII characters without quotes.');
   const resource = options.resource ?? first;
   if (!/^https?:\/\//.test(resource) || !URL.canParse(resource))
     throw new TypeError('resource: the public address of this server, since the audience is none.');

@@ -17,6 +17,9 @@ export type IntrospectionOptions = ClientCredentials & {
 
 const CACHE_SECONDS = 1;
 
+/** Requests at a time: while keys are away, strangers' inventions cost requests too. */
+const MOST_PENDING = 100;
+
 /** Answers that are kept at most. */
 const CACHE_LIMIT = 10_000;
 
@@ -35,12 +38,17 @@ export function createIntrospector({
   now: () => number;
 }) {
   const { clientId, clientSecret, cacheSeconds = CACHE_SECONDS, use = 'fallback' } = options;
+  let pending = 0;
   const kept = new Map<string, { answer: Promise<SignedToken | undefined>; until: number }>();
 
   async function ask(token: string): Promise<SignedToken | undefined> {
     const header = readHeader(token);
+    if (pending >= MOST_PENDING) throw new Error(`${MOST_PENDING} introspections are under way`);
+    pending += 1;
     const url = `${issuer}/oauth/introspect`;
-    const answer = await postForm(fetch, url, { clientId, clientSecret }, { token });
+    const answer = await postForm(fetch, url, { clientId, clientSecret }, { token }).finally(() => {
+      pending -= 1;
+    });
     return answer.active === true ? { header, claims: answer } : undefined;
   }
 

@@ -18,6 +18,7 @@ type Next = () => Promise<unknown>;
 
 /** @returns a middleware that answers refused requests, and passes the others on: `agentOf(ctx)` is the agent */
 export function requireAgent(guard: Guard, rules: Rules = {}) {
+  guard.checkRules(rules);
   return async (ctx: KoaContext, next: Next): Promise<void> => {
     const request = { ...fromNodeRequest(ctx.req), target: ctx.originalUrl };
     const decision = await guard.authorize(request, rules);

@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Koa from 'koa';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Rules } from '../../../packages/resource-server/src/checks.ts';
 import * as express from '../../../packages/resource-server/src/express.ts';
 import * as fetching from '../../../packages/resource-server/src/fetch.ts';
@@ -119,7 +119,8 @@ describe.each(Object.keys(ADAPTERS))('by %s', (name) => {
     expect(expired).toMatchObject({ status: 401, body: { error: 'token_expired' } });
     expect(expired.challenge).toContain('error="invalid_token"');
     issuer.setReachable(false);
-    const away = await start({}, { jwksUri: `${issuer.issuer}/elsewhere` });
+    const elsewhere = `${issuer.issuer}/elsewhere`;
+    const away = await start({}, { jwksUri: elsewhere, onRefused: () => undefined });
     const answer = await away('/', bearer(await issuer.createToken()));
     expect(answer.headers.get('retry-after')).toBe('1');
     expect(await read(answer)).toMatchObject({ status: 503, challenge: null });
@@ -158,6 +159,39 @@ describe.each(Object.keys(ADAPTERS))('by %s', (name) => {
       scopes_supported: ['openid'],
       resource_name: 'Orders',
     });
+  });
+});
+
+describe('the log of a guard', () => {
+  const ask = (guard: Guard, token: string) =>
+    guard.authorize({
+      method: 'GET',
+      target: '/',
+      header: (name) => (name === 'authorization' ? [`Bearer ${token}`] : []),
+    });
+
+  it('has what was away, now and then, and no refusal of a token', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+    const guard = createGuard(issuer.guardOptions);
+    await ask(guard, await issuer.createToken({ aud: 'https://elsewhere.test' }));
+    expect(warn).not.toHaveBeenCalled();
+    const stranded = createGuard({ ...issuer.guardOptions, jwksUri: 'https://issuer.test/nowhere' });
+    for (let n = 0; n < 3; n += 1) await ask(stranded, await issuer.createToken());
+    expect(warn).toHaveBeenCalledTimes(1);
+    expect(warn).toHaveBeenCalledWith(expect.stringContaining('keys of the issuer'), expect.any(Error));
+    warn.mockRestore();
+  });
+
+  it('is the program’s where it gives one', async () => {
+    const onRefused = vi.fn();
+    const guard = createGuard({ ...issuer.guardOptions, onRefused });
+    await ask(guard, await issuer.createToken({ aud: 'https://elsewhere.test' }));
+    expect(onRefused).toHaveBeenCalledWith(
+      expect.objectContaining({
+        code: 'invalid_token',
+        detail: `The access token is not meant for ${RESOURCE}.`,
+      }),
+    );
   });
 });
 

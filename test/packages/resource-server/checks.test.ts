@@ -9,7 +9,8 @@ import {
   VALIDITY,
 } from '../../../packages/resource-server/src/checks.ts';
 import type { SignedToken } from '../../../packages/resource-server/src/claims.ts';
-import { createGuard } from '../../../packages/resource-server/src/guard.ts';
+import { requireAgent } from '../../../packages/resource-server/src/express.ts';
+import { createGuard, type GuardOptions } from '../../../packages/resource-server/src/guard.ts';
 import { createTestIssuer, type TestIssuer } from '../../../packages/resource-server/src/testing.ts';
 import { bearer, outcomeOf, requestWith } from './requests.ts';
 
@@ -93,6 +94,7 @@ const FORGED: readonly Case[] = [
   { row: 'subject_type', expected: rules({ subjectType: 'human' }) },
   { row: 'scope', expected: rules({ scope: 'wallet:sign' }) },
   { row: 'scope', expected: rules({ scope: ['openid', 'wallet:sign'] }) },
+  { row: 'scope', expected: rules({ scope: 'openid wallet:sign' }) },
   { row: 'scope', claims: { scope: undefined }, expected: rules({ scope: 'openid' }) },
   { row: 'scope', claims: { scope: 'vault:readonly' }, expected: rules({ scope: 'vault:read' }) },
   { row: 'capabilities', expected: rules({ capability: ['orders:read', 'orders:write'] }) },
@@ -143,6 +145,7 @@ describe('the table', () => {
     { claims: { subject_type: 'human' }, expected: rules({ subjectType: 'human' }) },
     { claims: { subject_type: 'service' }, expected: rules({ subjectType: 'any' }) },
     { expected: rules({ scope: ['openid', 'vault:read'], capability: 'orders:read' }) },
+    { expected: rules({ scope: 'vault:read openid' }) },
     { claims: { act: ACT }, expected: rules({ delegated: 'accept', capability: 'orders:read' }) },
     { claims: { act: { ...ACT, act: { sub: 'agent-0' } } }, expected: rules({ delegated: 'require' }) },
     {
@@ -200,15 +203,26 @@ describe('a guard', () => {
     expect(await outcomeOf(guard, requestWith(headers))).toBe(expected);
   });
 
+  it('is asked with no rule that there is not: a misspelt one would let everybody in', async () => {
+    const guard = createGuard({ ...issuer.guardOptions, onRefused: () => undefined });
+    const misspelt = { scopes: 'vault:read' } as Rules;
+    expect(() => requireAgent(guard, misspelt)).toThrow(/scopes is no rule; there are scope, /);
+    expect(await outcomeOf(guard, bearer(await issuer.createToken()), misspelt)).toMatch(/^503/);
+  });
+
   it.each([
+    [{ audiences: ['https://api.test'] }, /audiences is no option/],
+    [{ dpop: { require: true } }, /require is no option of dpop/],
+    [{ introspection: { clientId: 'a', clientSecret: 'b', mode: 'always' } }, /mode is no option/],
     [{ issuer: 'issuer' }, /issuer/],
     [{ issuer: 'https://issuer.test/' }, /issuer/],
     [{ audience: [] }, /audience/],
     [{ audience: ['https://api.test', ''] }, /audience/],
+    [{ audience: 'https://api.test/"' }, /audience/],
     [{ audience: 'orders' }, /resource/],
     [{ clockToleranceSeconds: 61 }, /clockToleranceSeconds/],
     [{ clockToleranceSeconds: Number.NaN }, /clockToleranceSeconds/],
   ])('is not made with %j', (options, message) => {
-    expect(() => createGuard({ ...issuer.guardOptions, ...options })).toThrow(message);
+    expect(() => createGuard({ ...issuer.guardOptions, ...options } as GuardOptions)).toThrow(message);
   });
 });

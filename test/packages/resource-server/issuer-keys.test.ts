@@ -11,11 +11,14 @@ const APPLICATION = { clientId: 'api', clientSecret: 'secret' };
 
 let issuer: TestIssuer;
 beforeEach(async () => {
+  // The guards of this file say that something is away, as they should.
+  vi.spyOn(console, 'warn').mockImplementation(() => undefined);
   vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_000 });
   issuer = await createTestIssuer();
 });
 afterEach(() => {
   vi.useRealTimers();
+  vi.restoreAllMocks();
 });
 const pass = (seconds: number) => vi.setSystemTime(Date.now() + seconds * 1000);
 const count = (path: string) => issuer.requests.filter((requested) => requested === path).length;

@@ -177,7 +177,7 @@ describe('a guard', () => {
 
   it('refuses while the store of used proofs fails', async () => {
     const replays = { use: () => Promise.reject(new Error('the store is away')) };
-    const guard = createGuard({ ...issuer.guardOptions, dpop: { replays } });
+    const guard = createGuard({ ...issuer.guardOptions, dpop: { replays }, onRefused: () => undefined });
     expect(await outcomeOf(guard, withProof(await prove()))).toBe('503 temporarily_unavailable');
   });
 });
