@@ -12,7 +12,7 @@ export type RevocationsOptions = {
   readonly credentials: ClientCredentials | (() => Promise<string>);
   /** Milliseconds between two reads; 400 by default. */
   readonly intervalMs?: number | undefined;
-  /** Seconds after the last complete read from which the feed counts as unreachable; 3 by default. */
+  /** Seconds after the last complete read from which the feed is unreachable; 3, or five intervals, by default. */
   readonly staleAfterSeconds?: number | undefined;
   /**
    * While the feed is unreachable: `refuse` every token (503), `introspect` it, or go on to accept tokens by their
@@ -55,7 +55,7 @@ export function followRevocations(options: RevocationsOptions) {
     baseUrl = issuer,
     credentials,
     intervalMs = 400,
-    staleAfterSeconds = 3,
+    staleAfterSeconds = Math.max(3, (5 * intervalMs) / 1000),
     longestTokenSeconds = 3_600,
     limit = 100_000,
     onError = printWarning,
@@ -133,9 +133,11 @@ export function followRevocations(options: RevocationsOptions) {
     const startedAt = performance.now();
     await poll();
     if (isClosed) return;
-    const pause = Math.min(intervalMs * 2 ** Math.min(failures, 10), SLOWEST_RETRY_MS);
+    const slowest = Math.max(SLOWEST_RETRY_MS, intervalMs);
+    const pause = Math.min(intervalMs * 2 ** Math.min(failures, 10), slowest);
     const spent = failures === 0 ? performance.now() - startedAt : 0;
-    timer = setTimeout(start, Math.max(pause - spent, 0));
+    // A service that answers late is not asked without a pause.
+    timer = setTimeout(start, Math.max(pause - spent, intervalMs / 4));
     // In Node a timer would keep a process alive that has nothing else to do.
     (timer as unknown as { unref?: () => void }).unref?.();
   }

@@ -186,6 +186,15 @@ describe('while the feed is unreachable', () => {
     expect(await outcome(await strand(4, {}))).toBe('503 temporarily_unavailable');
   });
 
+  it('counts five intervals, where those are longer than three seconds', async () => {
+    const { revocations, guard } = await guardWith({ intervalMs: 60_000 });
+    time += 290_000;
+    expect(await outcomeOf(guard, bearer(await issuer.createToken()))).toBe('accepted');
+    time += 20_000;
+    expect(await outcomeOf(guard, bearer(await issuer.createToken()))).toBe('503 temporarily_unavailable');
+    expect(revocations.status().failures).toBe(0);
+  });
+
   it('introspects where the guard can', async () => {
     const stranded = await strand(4, {}, { introspection: { ...APPLICATION, cacheSeconds: 0 } });
     expect(await outcome(stranded)).toBe('accepted');
