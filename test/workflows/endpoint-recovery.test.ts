@@ -158,6 +158,39 @@ describe('an endpoint in trouble has an actor that', () => {
   });
 });
 
+describe('an endpoint that refuses a few deliveries for good, and takes none', () => {
+  it('is reported when nothing succeeds for an hour, goes down at the usual number of failures, and comes back', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [] });
+    const answers = { status: 422 };
+    engine.receiver.answer(path, () => ({ status: answers.status }));
+    const refuse = async (count: number): Promise<void> => {
+      for (const delivery of await engine.publish(id, count))
+        expect((await engine.ended(delivery)).status).toBe('failed');
+    };
+    const warnings = async () =>
+      (await engine.eventsOf('webhook.endpoint.failing')).filter((data) => about(data, id));
+    await refuse(2);
+    expect(await engine.endpoint(id)).toMatchObject({ state: 'open', watched: false });
+    await engine.database.query(
+      "UPDATE endpoints SET failing_since = now() - interval '61 minutes' WHERE subscription_id = $1",
+      [id],
+    );
+    await refuse(1);
+    await engine.waitsFor(id, 'success');
+    expect(await engine.stateOf(id)).toMatchObject({ state: 'failing', waiting: 0, lastError: 'http:422' });
+    expect(await warnings()).toHaveLength(1);
+    expect(await engine.endpoint(id)).toMatchObject({ state: 'open', watched: true });
+    await refuse(1);
+    expect(await engine.endpoint(id)).toMatchObject({ state: 'down' });
+    await engine.waitsFor(id, 'probe');
+    answers.status = 204;
+    const [kept = ''] = await engine.publish(id, 1);
+    await engine.actor(id).executeUpdate('probeNow');
+    expect((await engine.ended(kept)).status).toBe('delivered');
+    expect(await engine.actor(id).result()).toMatchObject({ state: 'open' });
+  });
+});
+
 describe('people are told', () => {
   /** Moves the beginning of the outage into the past, and has the actor look. */
   const failSince = async (id: string, ago: string) => {

@@ -54,8 +54,8 @@ export const WEBHOOKS = inCategory('Webhooks', [
       last_error: text('What went wrong last, such as `http:503`.').nullable(),
       waiting: count('Deliveries that have not ended, up to 10000.'),
       deactivates_at: moment(
-        'When the subscription is deactivated, unless its endpoint takes something before.',
-      ),
+        'When the subscription is deactivated, unless its endpoint takes something before; null while it refuses deliveries for good and none waits.',
+      ).nullable(),
     }),
     {
       subscription_id: EXAMPLE.subscriptionId,

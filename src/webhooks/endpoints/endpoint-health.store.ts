@@ -2,7 +2,7 @@
 // transaction that records the attempt.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { CHANGED, type EndpointChange } from './endpoint.store.ts';
-import { REFUSALS, type RecoverySettings } from './recovery-settings.ts';
+import { REFUSALS, REFUSALS_COUNT_AFTER, type RecoverySettings } from './recovery-settings.ts';
 
 /**
  * A failed attempt. `holdMs` is the wait that the receiver asked for, in milliseconds; null without one. `limited`: the
@@ -45,23 +45,25 @@ export const RENEWED_AFTER = "interval '5 seconds'";
 // A failure that closes the endpoint sets one permit, for the attempt that begins when it opens. A failure that does
 // not close it returns its permit, so that one undeliverable delivery does not stop the others. An attempt that began
 // before the endpoint went down and fails later is only counted. The workflow is signalled when an open endpoint
-// closes, when a probe fails, and when an unwatched endpoint has failed WATCHED_FROM times in a row. A refusal ($9)
-// that does not close the endpoint sends no signal, because no delivery waits after it. Half a millisecond is added
-// because the column rounds to whole ones, and a hold may not end early.
+// closes, when a probe fails, and when an unwatched endpoint has failed WATCHED_FROM times in a row. A refusal ($9) is
+// excused, as its delivery's own fault: it closes the endpoint later ($5) and sends no signal. When nothing has
+// succeeded for REFUSALS_COUNT_AFTER it counts as any other failure ($14). Half a millisecond is added because the
+// column rounds to whole ones, and a hold may not end early.
 const FAIL = `
 WITH endpoint AS (
-  SELECT p.*, cardinality(p.failing_deliveries) + CASE WHEN $2 = ANY(p.failing_deliveries) THEN 0 ELSE 1 END AS deliveries
+  SELECT p.*, cardinality(p.failing_deliveries) + CASE WHEN $2 = ANY(p.failing_deliveries) THEN 0 ELSE 1 END AS deliveries,
+    $9 AND coalesce(p.failing_since, $11::timestamptz) > now() - ${REFUSALS_COUNT_AFTER} AS excused
   FROM endpoints p WHERE p.subscription_id = $1 AND NOT p.deleted FOR UPDATE
 ), judged AS (
   SELECT endpoint.*, state = 'down' AND $4 AS probed,
     $3::float8 IS NOT NULL AND ($12 OR recovered_at IS NULL OR recovered_at < now() - CASE WHEN $13 THEN ${PROVEN_FOR} ELSE ${WORKS_FOR} END) AS holds,
-    state <> 'down' AND NOT ($13 AND recovered_at IS NOT NULL AND recovered_at > now() - ${PROVEN_FOR}) AND failures_in_a_row + 1 >= $5 AND deliveries >= $6
+    state <> 'down' AND NOT ($13 AND recovered_at IS NOT NULL AND recovered_at > now() - ${PROVEN_FOR}) AND failures_in_a_row + 1 >= CASE WHEN excused THEN $5::int ELSE $14::int END AND deliveries >= $6
       AND coalesce(failing_since, $11::timestamptz) <= now() - $10::float8 * interval '1 millisecond' AS falls
   FROM endpoint
 ), next AS (
   SELECT judged.*, falls OR probed OR holds AS closes,
     falls OR probed OR holds AND (hold_until IS NULL OR hold_until <= now())
-      OR NOT watched AND NOT $9 AND failures_in_a_row + 1 >= ${WATCHED_FROM} AS signals,
+      OR NOT watched AND NOT excused AND failures_in_a_row + 1 >= ${WATCHED_FROM} AS signals,
     CASE WHEN falls THEN 0 WHEN probed THEN least(probe_step + 1, cardinality($7::float8[]) - 1) ELSE probe_step END AS step
   FROM judged
 )
@@ -127,7 +129,7 @@ export function createEndpointHealthStore({
       }: EndpointFailure,
     ): Promise<EndpointChange | undefined> => {
       const closing = [refused ? REFUSALS : failures, deliveries, probeDelaysMs];
-      const facts = [error, refused, failingMs, startedAt, limited, first];
+      const facts = [error, refused, failingMs, startedAt, limited, first, failures];
       const values = [subscriptionId, deliveryId, holdMs, probe, ...closing, ...facts];
       return (await unit.query<EndpointChange>(FAIL, values)).rows[0];
     },

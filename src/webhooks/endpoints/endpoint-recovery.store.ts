@@ -20,7 +20,7 @@ export type EndpointCase = EndpointFacts & {
 
 const READ = `
 SELECT p.active, p.deleted, p.state, endpoint_is_open(p) AS open, p.hold_until AS "holdUntil", p.probe_at AS "probeAt", endpoint_permits(p) AS permits,
-  p.permits_at AS "permitsAt", p.failing_since AS "failingSince", p.warned, p.warned_for AS "warnedFor", p.last_error AS "lastError",
+  p.permits_at AS "permitsAt", p.failing_since AS "failingSince", cardinality(p.failing_deliveries) AS "failingDeliveries", p.warned, p.warned_for AS "warnedFor", p.last_error AS "lastError",
   p.epoch, coalesce(p.tenant_held_until > now(), false) AS suspended,
   greatest(CASE WHEN p.tenant_held_until <= now() THEN p.tenant_held_until END,
     CASE WHEN p.host_held_until <= now() THEN p.host_held_until END) AS "restedUntil",

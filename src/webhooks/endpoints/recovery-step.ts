@@ -8,6 +8,9 @@ const DAY = 24 * HOUR;
 /** Milliseconds of outage after which `webhook.endpoint.failing` is emitted, once for each value. */
 export const WARNINGS_AFTER = [HOUR, DAY, 3 * DAY] as const;
 
+/** So many different deliveries show a fault of the endpoint. */
+const SEVERAL = 3;
+
 /** The limits of a wait for the record of an attempt. Usually a signal ends the wait earlier. */
 const SHORTEST_WAIT = 5 * SECOND;
 const LONGEST_WAIT = HOUR;
@@ -31,6 +34,8 @@ export type EndpointFacts = {
   readonly permits: number | null;
   readonly permitsAt: Date | null;
   readonly failingSince: Date | null;
+  /** Different deliveries that have failed since the last success, counted up to 3. */
+  readonly failingDeliveries: number;
   readonly warned: number;
   readonly warnedFor: Date | null;
   readonly disableAfterDays: number;
@@ -47,7 +52,10 @@ export type RecoveryStep =
   | { readonly kind: 'wait'; readonly reason: RecoveryWait; readonly delayMs: number }
   | { readonly kind: 'end' };
 
-/** The state of an endpoint. `quiet`: its last attempt failed, and no delivery waits for it. */
+/**
+ * The state of an endpoint. `quiet`: its last attempts failed, of one or two deliveries, and no delivery waits for it.
+ * `failing`: the same of more deliveries, or with deliveries that wait.
+ */
 export type EndpointState =
   | 'held'
   | 'down'
@@ -68,13 +76,23 @@ export function endpointStateOf(endpoint: EndpointFacts): EndpointState {
     return endpoint.state === 'down' && !isHeld(endpoint) && !endpoint.hostHeld ? 'down' : 'held';
   if (endpoint.state === 'down') return 'probing';
   if (endpoint.failingSince === null && endpoint.permits === null) return 'open';
+  if (refusesAll(endpoint)) return 'failing';
   if (endpoint.waiting === 0) return endpoint.failingSince === null ? 'open' : 'quiet';
   return endpoint.permits === null ? 'failing' : 'releasing';
 }
 
-/** @returns the time at which the endpoint is deactivated if no delivery succeeds before */
-export function deactivatesAt({ failingSince, restedUntil, disableAfterDays }: EndpointFacts): Date | null {
-  if (failingSince === null) return null;
+/** True when several deliveries have failed for good in a row, so that none of them waits. */
+function refusesAll({ state, waiting, failingSince, failingDeliveries }: EndpointFacts): boolean {
+  return state === 'open' && waiting === 0 && failingSince !== null && failingDeliveries >= SEVERAL;
+}
+
+/**
+ * @returns the time at which the endpoint is deactivated if no delivery succeeds before; null for an open endpoint
+ *   without waiting deliveries, since its next delivery may succeed
+ */
+export function deactivatesAt(endpoint: EndpointFacts): Date | null {
+  const { failingSince, restedUntil, disableAfterDays } = endpoint;
+  if (failingSince === null || refusesAll(endpoint)) return null;
   const since = Math.max(failingSince.getTime(), restedUntil?.getTime() ?? 0);
   return new Date(since + disableAfterDays * DAY);
 }

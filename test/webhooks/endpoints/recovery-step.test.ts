@@ -31,6 +31,7 @@ const FINE: EndpointFacts = {
   permits: null,
   permitsAt: null,
   failingSince: null,
+  failingDeliveries: 0,
   warned: 0,
   warnedFor: null,
   disableAfterDays: 14,
@@ -110,6 +111,24 @@ describe('what is due for an endpoint', () => {
       { kind: 'wait', reason: 'success', delayMs: 55 * MINUTE },
     ],
     ['failed last, and nothing waits', { ...FAILING, permits: null, waiting: 0 }, 'quiet', { kind: 'end' }],
+    [
+      'refuses all for good, so that nothing waits',
+      { ...FAILING, permits: null, waiting: 0, failingDeliveries: 3 },
+      'failing',
+      { kind: 'wait', reason: 'success', delayMs: 55 * MINUTE },
+    ],
+    [
+      'refuses all for good for an hour',
+      { ...since(FAILING, HOUR), waiting: 0, failingDeliveries: 3 },
+      'failing',
+      { kind: 'warn' },
+    ],
+    [
+      'refused all for good a month ago, and got nothing since',
+      { ...since(FAILING, 30 * DAY, 3), waiting: 0, failingDeliveries: 3 },
+      'failing',
+      { kind: 'wait', reason: 'success', delayMs: DAY },
+    ],
     ['is down for an hour', since(DOWN, HOUR), 'down', { kind: 'warn' }],
     [
       'is down for an hour, and was reported',
