@@ -17,7 +17,7 @@ import {
 export function createEventTypeRoutes({ contract }: { contract: EventContractService }): Route[] {
   // Made at the first request, because the schemas are expensive to make and never change.
   let shown: ReturnType<typeof presentEventType>[] | undefined;
-  return defineRoutes({ tag: 'Events', scope: 'webhooks:read' }, [
+  return defineRoutes({ tag: 'Events', scope: 'events:read' }, [
     {
       method: 'GET',
       path: '/api/v1/event-types',

@@ -19,7 +19,7 @@ import type { Published, PublishingService } from './publishing.service.ts';
 const COMMON = {
   tag: 'Events',
   about: 'Publishing of events, and their types.',
-  read: 'webhooks:read',
+  read: 'events:read',
   write: 'events:write',
 } as const;
 

@@ -28,13 +28,35 @@ export const MANAGEMENT_SCOPES = [
   'webhooks:write',
   'delegations:read',
   'delegations:write',
+  'events:read',
   'events:write',
   'audit:read',
+  'tenant:read',
   'tenant:write',
   'ssf.read',
   'ssf.manage',
 ] as const;
 export type ManagementScope = (typeof MANAGEMENT_SCOPES)[number];
+
+/**
+ * Scopes that were made narrower later, each with the older scope that allows the same and more. Who holds the older
+ * one can also grant the narrower one.
+ */
+const BROADER: Readonly<Record<string, ManagementScope>> = {
+  'events:read': 'webhooks:read',
+  'tenant:read': 'tenant:write',
+};
+
+/** Lists the scopes of which a token needs one where `scope` is asked for, that one first. */
+export function sufficientScopes(scope: string): readonly string[] {
+  const broader = BROADER[scope];
+  return broader === undefined ? [scope] : [scope, broader];
+}
+
+/** True when `held` has the scope, or an older one that allows it. */
+export function holdsScope(held: readonly string[], scope: string): boolean {
+  return sufficientScopes(scope).some((one) => held.includes(one));
+}
 
 /** What a token with the scope may do: for openapi.json, and for the table of the specification. */
 export const SCOPE_MEANINGS: Readonly<Record<AgentScope | ManagementScope, string>> = {
@@ -58,8 +80,10 @@ export const SCOPE_MEANINGS: Readonly<Record<AgentScope | ManagementScope, strin
   'delegations:read': 'read delegations and trusted issuers',
   'delegations:write':
     'manage delegations and trusted issuers, and so decide for which users agents may act, within the scopes of agent and application',
+  'events:read': 'read the feed of all events, single events, event types and their contract',
   'events:write': "publish events of the tenant's own types",
   'audit:read': 'read the audit log and its checkpoints',
+  'tenant:read': 'read the tenant and the schedule of its issuer keys',
   'tenant:write': 'read and change the tenant, read, rotate and revoke its issuer keys',
   'ssf.read': "read the client's own streams of security events, and poll them",
   'ssf.manage': "create, change, verify and delete the client's own streams of security events",
@@ -117,7 +141,7 @@ export function checkGrantor(
 ): void {
   if (grantor === undefined) return;
   const mayImpersonate = holder === 'agent' && grantor.scopes.includes(IMPERSONATION);
-  const lacking = canonicalizeScopes(scopes.filter((scope) => !grantor.scopes.includes(scope)));
+  const lacking = canonicalizeScopes(scopes.filter((scope) => !holdsScope(grantor.scopes, scope)));
   if (mayImpersonate || lacking.length === 0) return;
   const instead = holder === 'agent' ? `, unless the token has ${IMPERSONATION}` : '';
   throw new ServiceError('insufficient_scope', {

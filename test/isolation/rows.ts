@@ -184,6 +184,7 @@ const BODIES: Readonly<Record<string, (party: Party, path: string) => unknown>> 
   publishEvents: () => ({ type: 'wallet.tx.signed', data: { number: next() } }),
   createWebhook: newWebhookBody,
   updateWebhook: () => ({ description: 'test' }),
+  patchWebhook: () => ({ description: 'test' }),
   testWebhook: () => ({}),
   recoverWebhook: () => ({ since: '2026-01-01T00:00:00Z' }),
   cancelWebhookRecovery: () => ({}),

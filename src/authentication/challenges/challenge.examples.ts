@@ -14,6 +14,7 @@ export const CHALLENGES = {
   challenge: {
     summary: 'A challenge for an ed25519 key',
     value: {
+      id: CHALLENGE_ID,
       challenge_id: CHALLENGE_ID,
       nonce: '6f1d2c3b4a5968778695a4b3c2d1e0f06f1d2c3b4a5968778695a4b3c2d1e0f0',
       timestamp: '2026-01-15T12:00:00.000Z',

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
 import { KEY_ALGORITHMS } from '../../platform/crypto/algorithm.ts';
+import { idFields } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
 import { hashScopes } from '../../platform/scope-hash.ts';
 import { AGENT_SCOPES } from '../../platform/scopes.ts';
@@ -31,7 +32,7 @@ export const challengeBody = z
 /** Source: Specification, "Challenge". */
 export const challengeSchema = z
   .object({
-    challenge_id: z.uuid(),
+    ...idFields('challenge_id'),
     nonce: hex32,
     timestamp: z.iso.datetime(),
     expires_at: z.iso.datetime(),

@@ -15,11 +15,12 @@ import type { Schedule } from './key-schedule.ts';
 const COMMON = {
   tag: 'Issuer keys',
   about: 'The keys that sign access tokens: when each does, rotation and revocation.',
-  scope: 'tenant:write',
+  read: 'tenant:read',
+  write: 'tenant:write',
 } as const;
 const ROOT = '/api/v1/tenant/issuer-keys';
 
-/** Each route needs the scope `tenant:write`. @param workflows address of Temporal's web UI */
+/** @param workflows address of Temporal's web UI */
 export function createIssuerKeyRoutes({
   issuerKeys,
   eventKeys,

@@ -11,6 +11,7 @@ import {
   type Middleware,
 } from '../../platform/http/request-state.ts';
 import { type Route, takesToken } from '../../platform/http/route.ts';
+import { holdsScope } from '../../platform/scopes.ts';
 import type { DpopService } from '../dpop/dpop.service.ts';
 import { PROOF_ALGORITHMS } from '../dpop/proof-key.ts';
 import { resourceMetadataUrl } from '../issuer/resource-metadata.ts';
@@ -134,7 +135,7 @@ async function prove(
 
 /** Returns the scope or kind of subject that the principal lacks, as a text for people; undefined if none. */
 function findLacking({ scope, subject }: Route, { kind, scopes }: Principal): string | undefined {
-  if (scope !== null && !scopes.includes(scope)) return `The token lacks the scope ${scope}.`;
+  if (scope !== null && !holdsScope(scopes, scope)) return `The token lacks the scope ${scope}.`;
   if (subject !== undefined && kind !== subject) return `The token is not of an ${subject}.`;
   return undefined;
 }

@@ -1,7 +1,7 @@
 // Schemas of anchors in requests and answers. They normalize domain names.
 import { z } from 'zod';
 import { pageSchema } from '../../platform/http/answers.ts';
-import { pageParameters } from '../../platform/http/field-schemas.ts';
+import { idFields, pageParameters } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
 import { ANCHOR_STATUSES, ANCHOR_TYPES, type Anchor, normalizeDomain } from './anchor.ts';
 import { errorOf, isLive } from './anchor-check.ts';
@@ -15,7 +15,7 @@ const timestamp = z.iso.datetime();
 /** Source: Specification, "Anchor", "Anchor and delegation". */
 export const anchorSchema = z
   .strictObject({
-    anchor_id: z.uuid(),
+    ...idFields('anchor_id'),
     agent_id: z.uuid(),
     type,
     value: z

@@ -5,6 +5,7 @@ import { pageSchema } from '../../platform/http/answers.ts';
 import {
   audience,
   dpopBoundAccessTokens,
+  idFields,
   displayName as name,
   pageParameters,
 } from '../../platform/http/field-schemas.ts';
@@ -51,7 +52,7 @@ const secretSchema = z.strictObject({
 
 export const applicationSchema = z
   .strictObject({
-    client_id: z.uuid(),
+    ...idFields('client_id'),
     name: z.string(),
     audience: z.string().describe("`aud` of its tokens; the tenant's base URL unless set"),
     scopes: z.array(z.string()),

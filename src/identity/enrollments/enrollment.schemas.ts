@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Tenant } from '../../platform/context.ts';
 import { pageSchema } from '../../platform/http/answers.ts';
-import { pageParameters } from '../../platform/http/field-schemas.ts';
+import { idFields, pageParameters } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
 import { registerKeyBody } from '../keys/key.schemas.ts';
 import type { CreatedEnrollmentToken } from './enrollment.service.ts';
@@ -16,7 +16,7 @@ const timestamp = z.iso.datetime();
 
 export const createdEnrollmentSchema = z
   .object({
-    enrollment_token_id: z.uuid(),
+    ...idFields('enrollment_token_id'),
     token: z
       .string()
       .optional()
@@ -30,7 +30,7 @@ export const createdEnrollmentSchema = z
 
 const enrollmentSchema = z
   .object({
-    enrollment_token_id: z.uuid(),
+    ...idFields('enrollment_token_id'),
     agent_id: z.uuid(),
     status: z.enum(ENROLLMENT_STATUSES),
     created_at: timestamp,

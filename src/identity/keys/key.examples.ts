@@ -30,6 +30,7 @@ export const KEYS = {
   registered: {
     summary: 'Registered, and not used yet',
     value: {
+      id: '0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1c',
       key_id: '0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1c',
       agent_id: '0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b',
       algorithm: 'ed25519',

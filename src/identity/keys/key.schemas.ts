@@ -5,7 +5,7 @@ import { KEY_ALGORITHMS } from '../../platform/crypto/algorithm.ts';
 import { describeJwk } from '../../platform/crypto/jwk-schema.ts';
 import { toJwk } from '../../platform/crypto/public-key.ts';
 import { pageSchema } from '../../platform/http/answers.ts';
-import { pageParameters } from '../../platform/http/field-schemas.ts';
+import { idFields, pageParameters } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
 import { type AgentKey, KEY_STATES } from './key.ts';
 
@@ -19,7 +19,7 @@ const jwk = z
 /** Source: Specification, "Agent key". */
 export const keySchema = z
   .object({
-    key_id: z.uuid(),
+    ...idFields('key_id'),
     agent_id: z.uuid(),
     algorithm,
     fingerprint: z.string().regex(/^[0-9a-f]{64}$/),

@@ -1,7 +1,7 @@
 // Schemas of key rotations in requests and answers.
 import { z } from 'zod';
 import { pageSchema } from '../../platform/http/answers.ts';
-import { pageParameters } from '../../platform/http/field-schemas.ts';
+import { idFields, pageParameters } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
 import { entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
 import { registerKeyBody } from './key.schemas.ts';
@@ -16,7 +16,7 @@ const LONGEST = 315_360_000;
 /** Source: Specification, "Key state". */
 export const rotationSchema = z
   .strictObject({
-    rotation_id: z.uuid(),
+    ...idFields('rotation_id'),
     agent_id: z.uuid(),
     old_key_id: z.uuid(),
     new_key_id: z.uuid(),

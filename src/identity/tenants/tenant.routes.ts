@@ -8,10 +8,10 @@ import type { TenantService } from './tenant.service.ts';
 const COMMON = {
   tag: 'Tenant',
   about: 'The settings of the tenant at whose address the request is made.',
-  scope: 'tenant:write',
+  read: 'tenant:read',
+  write: 'tenant:write',
 } as const;
 
-/** Both routes need the scope `tenant:write`, because no narrower scope covers tenants. */
 export function createTenantRoutes({ tenants }: { tenants: TenantService }): Route[] {
   return defineRoutes(COMMON, [
     {

@@ -58,6 +58,12 @@ export const pageParameters = {
     .meta({ description: 'The `next_cursor` of the page before; absent for the first.' }),
 };
 
+/** The id of the resource in an answer: under its own name, such as `key_id`, and as `id`. */
+export function idFields<const Name extends string>(name: Name) {
+  const own = { [name]: z.uuid() } as Record<Name, z.ZodUUID>;
+  return { id: z.uuid().meta({ description: `The same as \`${name}\`.` }), ...own };
+}
+
 /** The body of a request that only its address says more about. */
 export const noFields = z.strictObject({}).meta({ id: 'NoFields' });
 

@@ -1,6 +1,7 @@
 // Describes a route as an OpenAPI operation. Everything is derived from the route, so it agrees with the guard.
 import type { ZodObject } from 'zod';
 import { type ErrorCode, statusOf } from '../errors/catalogue.ts';
+import { sufficientScopes } from '../scopes.ts';
 import { errorsOf } from './contract.ts';
 import { EVERY_ANSWER, headersOf, type ProblemCollector } from './openapi-problems.ts';
 import type { createSchemaCollector, JsonSchema } from './openapi-schemas.ts';
@@ -46,7 +47,12 @@ function callerOf(route: Route): string {
   const { scope, subject, anyAudience, clientAuthentication } = route;
   if (takesToken(route)) {
     const whose = subject === undefined ? '' : ' of an agent';
-    const held = scope === null ? '' : ` with the scope \`${scope}\``;
+    const held =
+      scope === null
+        ? ''
+        : ` with the scope ${sufficientScopes(scope)
+            .map((one) => `\`${one}\``)
+            .join(' or ')}`;
     return `Needs a token${whose}${held}${anyAudience ? ', for any audience' : ''}.`;
   }
   if (clientAuthentication === undefined) return 'Takes no token.';
@@ -57,8 +63,10 @@ function callerOf(route: Route): string {
 /** The alternatives of authentication; the one without authentication comes last (OpenAPI 3.1 §4.8.30). */
 function describeSecurity(route: Route): JsonSchema[] {
   const { scope, clientAuthentication, bindsTokens } = route;
-  const scopes = scope === null ? [] : [scope];
-  if (takesToken(route)) return [{ bearer: scopes }, { dpop: scopes }];
+  if (takesToken(route)) {
+    const alternatives = scope === null ? [[]] : sufficientScopes(scope).map((one) => [one]);
+    return alternatives.flatMap((scopes) => [{ bearer: scopes }, { dpop: scopes }]);
+  }
   const clients: JsonSchema[] = clientAuthentication ? [{ basic: [] }, { private_key_jwt: [] }] : [];
   const nobody: JsonSchema[] = clientAuthentication === 'required' ? [] : [{}];
   const bound = bindsTokens ? [...clients, ...nobody].map((caller) => ({ ...caller, dpop_proof: [] })) : [];

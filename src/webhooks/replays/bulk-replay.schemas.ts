@@ -1,7 +1,7 @@
 // The schemas of bulk replays in requests and answers.
 import { z } from 'zod';
 import { pageSchema } from '../../platform/http/answers.ts';
-import { moment, pageParameters } from '../../platform/http/field-schemas.ts';
+import { idFields, moment, pageParameters } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
 import { entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
 import type { WorkflowPlace } from '../deliveries/delivery.ts';
@@ -26,7 +26,7 @@ export const recoveryPreviewSchema = z
 
 export const recoverySchema = z
   .strictObject({
-    recovery_id: z.uuid(),
+    ...idFields('recovery_id'),
     subscription_id: z.uuid(),
     status: z.enum(BULK_REPLAY_STATUSES),
     end_reason: z.enum(BULK_REPLAY_ENDS).nullable().meta({ description: 'Why it was canceled.' }),

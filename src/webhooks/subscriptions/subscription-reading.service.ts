@@ -99,7 +99,10 @@ export function createSubscriptionReader({
     },
 
     /** Lists a page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
-    list: async (context: RequestContext, request: PageRequest): Promise<Page<Subscription>> => {
+    list: async (
+      context: RequestContext,
+      request: PageRequest & store.SubscriptionFilters,
+    ): Promise<Page<Subscription>> => {
       const page = await store.list(context.transaction ?? database, context.tenant.id, request);
       return { data: await show(context, page.data), nextCursor: page.nextCursor };
     },

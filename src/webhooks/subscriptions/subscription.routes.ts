@@ -1,7 +1,7 @@
 // The routes of subscriptions.
 import { accepted, created, locate, noContent, ok, page } from '../../platform/http/answers.ts';
 import { present } from '../../platform/http/present.ts';
-import { defineRoutes, type Route } from '../../platform/http/route.ts';
+import { defineRoute, defineRoutes, type Route } from '../../platform/http/route.ts';
 import { SUBSCRIPTIONS, TESTS } from './subscription.examples.ts';
 import {
   createdSubscriptionSchema,
@@ -13,114 +13,125 @@ import {
   subscriptionSchema,
   testBody,
   testDeliverySchema,
+  toFilters,
   toInput,
   updateSubscriptionBody,
 } from './subscription.schemas.ts';
 import type { SubscriptionService } from './subscription.service.ts';
 
-const COMMON = {
-  tag: 'Webhooks',
-  about: 'Subscriptions to events, and what became of each delivery.',
-  read: 'webhooks:read',
-  write: 'webhooks:write',
-} as const;
+const SCOPES = { tag: 'Webhooks', read: 'webhooks:read', write: 'webhooks:write' } as const;
+
+const COMMON = { ...SCOPES, about: 'Subscriptions to events, and what became of each delivery.' } as const;
+
+/** PUT and PATCH are the same: PUT is the specification's, PATCH what other resources have. */
+const UPDATES = [
+  { method: 'PUT', operationId: 'updateWebhook' },
+  { method: 'PATCH', operationId: 'patchWebhook' },
+] as const;
 
 /** Source: Specification, "Webhook management". */
 export function createSubscriptionRoutes({ subscriptions }: { subscriptions: SubscriptionService }): Route[] {
-  return defineRoutes(COMMON, [
-    {
-      method: 'GET',
-      path: '/api/v1/webhooks',
-      operationId: 'listWebhooks',
-      summary: 'List subscriptions, the newest first',
-      request: { query: subscriptionListQuery },
-      responses: { 200: { description: 'A page of subscriptions', schema: subscriptionListSchema } },
-      handler: async ({ context, query }) =>
-        page(await subscriptions.list(context, query), presentSubscription),
-    },
+  return [
+    ...defineRoutes(COMMON, [
+      {
+        method: 'GET',
+        path: '/api/v1/webhooks',
+        operationId: 'listWebhooks',
+        summary: 'List subscriptions, the newest first',
+        request: { query: subscriptionListQuery },
+        responses: { 200: { description: 'A page of subscriptions', schema: subscriptionListSchema } },
+        handler: async ({ context, query }) =>
+          page(await subscriptions.list(context, toFilters(query)), presentSubscription),
+      },
 
-    {
-      method: 'POST',
-      path: '/api/v1/webhooks',
-      operationId: 'createWebhook',
-      summary: 'Create a subscription',
-      description:
-        'Events that match are delivered to its URL, signed with its secret, at least once. With a pattern and no `sink` it becomes an audit sink. URLs of private networks and names that are only local are refused.',
-      idempotent: true,
-      secretFields: ['secret'],
-      request: { body: createSubscriptionBody, examples: SUBSCRIPTIONS },
-      responses: {
-        201: {
-          description: 'The subscription. A generated secret is shown here and nowhere else.',
-          schema: createdSubscriptionSchema,
-          headers: ['location'],
+      {
+        method: 'POST',
+        path: '/api/v1/webhooks',
+        operationId: 'createWebhook',
+        summary: 'Create a subscription',
+        description:
+          'Events that match are delivered to its URL, signed with its secret, at least once. With a pattern and no `sink` it becomes an audit sink. URLs of private networks and names that are only local are refused.',
+        idempotent: true,
+        secretFields: ['secret'],
+        request: { body: createSubscriptionBody, examples: SUBSCRIPTIONS },
+        responses: {
+          201: {
+            description: 'The subscription. A generated secret is shown here and nowhere else.',
+            schema: createdSubscriptionSchema,
+            headers: ['location'],
+          },
+        },
+        handler: async ({ context, body }) => {
+          const { subscription, secret } = await subscriptions.create(context, toInput(body));
+          return created(
+            { ...presentSubscription(subscription), ...(secret === undefined ? {} : { secret }) },
+            locate(context, `/api/v1/webhooks/${subscription.id}`),
+          );
         },
       },
-      handler: async ({ context, body }) => {
-        const { subscription, secret } = await subscriptions.create(context, toInput(body));
-        return created(
-          { ...presentSubscription(subscription), ...(secret === undefined ? {} : { secret }) },
-          locate(context, `/api/v1/webhooks/${subscription.id}`),
-        );
+
+      {
+        method: 'GET',
+        path: '/api/v1/webhooks/:id',
+        operationId: 'getWebhook',
+        summary: 'Read a subscription',
+        request: { params: subscriptionParams },
+        responses: { 200: { description: 'The subscription', schema: subscriptionSchema } },
+        handler: async ({ context, params }) =>
+          ok(presentSubscription(await subscriptions.get(context, params.id))),
       },
-    },
+    ]),
+    ...UPDATES.map((update) => createUpdateRoute(subscriptions, update)),
+    ...defineRoutes(SCOPES, [
+      {
+        method: 'DELETE',
+        path: '/api/v1/webhooks/:id',
+        operationId: 'deleteWebhook',
+        summary: 'Delete a subscription; its unfinished deliveries are canceled',
+        request: { params: subscriptionParams },
+        responses: { 204: { description: 'The subscription is deleted' } },
+        handler: ({ context, params }) => noContent(subscriptions.remove(context, params.id)),
+      },
 
-    {
-      method: 'GET',
-      path: '/api/v1/webhooks/:id',
-      operationId: 'getWebhook',
-      summary: 'Read a subscription',
-      request: { params: subscriptionParams },
-      responses: { 200: { description: 'The subscription', schema: subscriptionSchema } },
-      handler: async ({ context, params }) =>
-        ok(presentSubscription(await subscriptions.get(context, params.id))),
-    },
-
-    {
-      method: 'PUT',
-      path: '/api/v1/webhooks/:id',
-      operationId: 'updateWebhook',
-      summary: 'Change a subscription',
-      description:
-        'Changes the fields that the body names. While `active` is false no attempt begins; deliveries wait and go out, paced and from the oldest, when it is true again.',
-      request: { params: subscriptionParams, body: updateSubscriptionBody },
-      exists: (context, { id }) => subscriptions.exists(context, id),
-      responses: { 200: { description: 'The subscription, changed', schema: subscriptionSchema } },
-      handler: async ({ context, params, body }) =>
-        ok(presentSubscription(await subscriptions.update(context, params.id, toInput(body)))),
-    },
-
-    {
-      method: 'DELETE',
-      path: '/api/v1/webhooks/:id',
-      operationId: 'deleteWebhook',
-      summary: 'Delete a subscription; its unfinished deliveries are canceled',
-      request: { params: subscriptionParams },
-      responses: { 204: { description: 'The subscription is deleted' } },
-      handler: ({ context, params }) => noContent(subscriptions.remove(context, params.id)),
-    },
-
-    {
-      method: 'POST',
-      path: '/api/v1/webhooks/:id/test',
-      operationId: 'testWebhook',
-      summary: 'Send a test delivery',
-      description:
-        'Goes to this subscription alone, whatever its filters: an event `webhook.test`, or the example of the type that is asked for, so that a receiver can be tried with what it is made for. A test that fails deactivates nothing.',
-      idempotent: true,
-      request: { params: subscriptionParams, body: testBody, examples: TESTS },
-      exists: (context, { id }) => subscriptions.exists(context, id),
-      responses: {
-        202: {
-          description: 'The delivery to this subscription',
-          schema: testDeliverySchema,
+      {
+        method: 'POST',
+        path: '/api/v1/webhooks/:id/test',
+        operationId: 'testWebhook',
+        summary: 'Send a test delivery',
+        description:
+          'Goes to this subscription alone, whatever its filters: an event `webhook.test`, or the example of the type that is asked for, so that a receiver can be tried with what it is made for. A test that fails deactivates nothing.',
+        idempotent: true,
+        request: { params: subscriptionParams, body: testBody, examples: TESTS },
+        exists: (context, { id }) => subscriptions.exists(context, id),
+        responses: {
+          202: {
+            description: 'The delivery to this subscription',
+            schema: testDeliverySchema,
+          },
+        },
+        errors: ['subscription_inactive'],
+        handler: async ({ context, params, body }) => {
+          const test = await subscriptions.sendTest(context, params.id, body.event_type);
+          return accepted(present(testDeliverySchema, test));
         },
       },
-      errors: ['subscription_inactive'],
-      handler: async ({ context, params, body }) => {
-        const test = await subscriptions.sendTest(context, params.id, body.event_type);
-        return accepted(present(testDeliverySchema, test));
-      },
-    },
-  ]);
+    ]),
+  ];
+}
+
+function createUpdateRoute(subscriptions: SubscriptionService, update: (typeof UPDATES)[number]): Route {
+  return defineRoute({
+    ...update,
+    tag: COMMON.tag,
+    scope: COMMON.write,
+    path: '/api/v1/webhooks/:id',
+    summary: 'Change a subscription',
+    description:
+      'Changes the fields that the body names; PUT and PATCH are the same. While `active` is false no attempt begins; deliveries wait and go out, paced and from the oldest, when it is true again.',
+    request: { params: subscriptionParams, body: updateSubscriptionBody },
+    exists: (context, { id }) => subscriptions.exists(context, id),
+    responses: { 200: { description: 'The subscription, changed', schema: subscriptionSchema } },
+    handler: async ({ context, params, body }) =>
+      ok(presentSubscription(await subscriptions.update(context, params.id, toInput(body)))),
+  });
 }

@@ -199,8 +199,21 @@ export const testBody = z
 export const subscriptionParams = z.object({ id: z.uuid() });
 
 export const subscriptionListQuery = z.object({
+  url: z.string().min(1).max(MAX_URL_LENGTH).optional().meta({ description: 'The whole URL, exactly.' }),
+  active: z.enum(['true', 'false']).optional(),
+  event_type: z
+    .string()
+    .min(1)
+    .max(MAX_EVENT_TYPE_LENGTH)
+    .optional()
+    .meta({ description: 'Those that get events of this type, by its name or by a pattern.' }),
   ...pageParameters,
 });
+
+/** Converts the query of a list to the filters of the service. */
+export function toFilters({ active, ...rest }: z.output<typeof subscriptionListQuery>) {
+  return { ...readFields(rest), active: active === undefined ? undefined : active === 'true' };
+}
 
 type Policy = z.output<typeof retryPolicy> | null | undefined;
 

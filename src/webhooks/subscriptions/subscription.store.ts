@@ -1,6 +1,8 @@
 // SQL of subscriptions. Every statement of a route is bound to one tenant. Deleted subscriptions are never returned, and
 // streams, which have routes of their own, only where a function says so.
-import { type Models, NOW } from '../../platform/database/model.ts';
+import { col, literal, Op, where } from 'sequelize';
+import { filterCandidates } from '../../events/filter.ts';
+import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { type NewSubscriptionRow, SUBSCRIPTION } from './subscription.model.ts';
@@ -10,10 +12,20 @@ export type SubscriptionChanges = Partial<
   Omit<NewSubscriptionRow, 'id' | 'tenantId' | 'createdAt' | 'updatedAt' | 'deletedAt'>
 >;
 
+/** The conditions of a list. `eventType` is one that the subscription gets. */
+export type SubscriptionFilters = {
+  readonly url?: string | undefined;
+  readonly active?: boolean | undefined;
+  readonly eventType?: string | undefined;
+};
+
+const IS_ACTIVE =
+  'EXISTS (SELECT 1 FROM endpoints p WHERE p.subscription_id = subscriptions.id AND p.active)';
+
 const DISABLE = `
 UPDATE subscriptions SET disabled_reason = $3, updated_at = now()
 WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL
-  AND EXISTS (SELECT 1 FROM endpoints p WHERE p.subscription_id = subscriptions.id AND p.active)
+  AND ${IS_ACTIVE}
 RETURNING host, event_types AS "eventTypes", stream_audience AS "streamAudience"`;
 
 export function insert(transaction: Transaction, row: NewSubscriptionRow): Promise<SubscriptionRecord> {
@@ -53,13 +65,21 @@ export function lockAny(
   return transaction.model(SUBSCRIPTION).lock({ id, tenantId, deletedAt: null }, 'NO KEY UPDATE');
 }
 
-/** Lists a page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/**
+ * Lists a page, the newest first. The index by tenant serves all filters, because a tenant has few subscriptions.
+ * @throws ServiceError `invalid_request` for a foreign cursor
+ */
 export function list(
   models: Models,
   tenantId: string,
-  request: PageRequest,
+  { url, active, eventType, ...request }: PageRequest & SubscriptionFilters,
 ): Promise<Page<SubscriptionRecord>> {
-  return models.model(SUBSCRIPTION).page({ tenantId, deletedAt: null, streamAudience: null }, request);
+  const filters = [
+    ...(active === undefined ? [] : [literal(`${active ? '' : 'NOT '}${IS_ACTIVE}`)]),
+    ...(eventType === undefined ? [] : [where(col('filters'), Op.overlap, filterCandidates(eventType))]),
+  ];
+  const conditions = { tenantId, deletedAt: null, streamAudience: null, ...asked({ url }) };
+  return models.model(SUBSCRIPTION).page({ ...conditions, [Op.and]: filters }, request);
 }
 
 /** Changes a row that the transaction has locked. */

@@ -65,6 +65,7 @@ describe.each(KEY_ALGORITHMS)('with a key of %s', (algorithm) => {
       new RegExp(`/agents/${agent.body.id}/keys/${key.body.key_id}$`),
     );
     expect(key.body).toEqual({
+      id: expect.any(String),
       key_id: expect.any(String),
       agent_id: agent.body.id,
       algorithm,
@@ -83,6 +84,7 @@ describe.each(KEY_ALGORITHMS)('with a key of %s', (algorithm) => {
     expect(challenge.headers.get('cache-control')).toBe('no-store');
     expect(challenge.headers.has('warning')).toBe(false);
     expect(challenge.body).toEqual({
+      id: expect.any(String),
       challenge_id: expect.any(String),
       nonce: expect.stringMatching(/^[0-9a-f]{64}$/),
       timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.000)?Z$/),

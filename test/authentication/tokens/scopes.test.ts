@@ -5,7 +5,9 @@ import { describe, expect, it } from 'vitest';
 import {
   AGENT_SCOPES,
   APPLICATION_SCOPES,
+  checkGrantor,
   grantScopes,
+  holdsScope,
   intersectScopes,
   isAgentScope,
   MANAGEMENT_SCOPES,
@@ -26,6 +28,19 @@ describe('scopes', () => {
     const table = page.slice(page.indexOf('### Scopes of management'), page.indexOf('### Methods'));
     const rows = [...table.matchAll(/^\| `([a-z:.]+)` \| (.+)$/gm)].map(([, scope]) => scope);
     expect(rows).toEqual([...MANAGEMENT_SCOPES]);
+  });
+
+  it.each([
+    ['events:read', 'webhooks:read'],
+    ['tenant:read', 'tenant:write'],
+  ])('%s is allowed by the older %s too, and not the other way round', (narrow, broad) => {
+    expect(holdsScope([narrow], narrow)).toBe(true);
+    expect(holdsScope([broad], narrow)).toBe(true);
+    expect(holdsScope([narrow], broad)).toBe(false);
+    const grant = (held: string[], scopes: string[]) => () =>
+      checkGrantor({ scopes: held }, { holder: 'application', scopes });
+    expect(grant([broad], [narrow])).not.toThrow();
+    expect(grant([narrow], [broad])).toThrowError(expect.objectContaining({ code: 'insufficient_scope' }));
   });
 
   it.each([

@@ -62,6 +62,7 @@ describe('an anchor over HTTP', () => {
     });
     expect(created.status).toBe(201);
     expect(created.body).toEqual({
+      id: expect.any(String),
       anchor_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       agent_id: agentId,
       type: 'domain_dns',

@@ -45,6 +45,7 @@ describe('an application', () => {
       agent_id: null,
       secrets: [{ id: expect.any(String), expires_at: null }],
     });
+    expect(shown.id).toBe(shown.client_id);
     expect((await send('GET', `/${shown.client_id}`)).body).toEqual(shown);
     expect(await works(shown.client_id, client_secret)).toBe(true);
     const { rows } = await test.database.query<{ text: string }>(

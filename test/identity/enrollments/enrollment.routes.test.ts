@@ -54,6 +54,7 @@ describe('a token', () => {
     expect(created.status).toBe(201);
     expect(created.headers.get('cache-control')).toBe('no-store');
     expect(created.body).toEqual({
+      id: expect.any(String),
       enrollment_token_id: expect.any(String),
       token: expect.stringMatching(/^enroll_[\w-]{43}$/),
       expires_at: expect.stringMatching(/Z$/),
@@ -74,6 +75,7 @@ describe('a token', () => {
     expect(listed.body).toEqual({
       data: [
         {
+          id: created.body.enrollment_token_id,
           enrollment_token_id: created.body.enrollment_token_id,
           agent_id: agentId,
           status: 'used',

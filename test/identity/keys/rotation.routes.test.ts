@@ -51,6 +51,7 @@ describe('a rotation by the tenant', () => {
     expect(accepted.status).toBe(202);
     expect(accepted.headers.get('location')).toBe(`${root}/${accepted.body.rotation_id}`);
     expect(accepted.body).toEqual({
+      id: expect.any(String),
       rotation_id: expect.any(String),
       agent_id: agent.id,
       old_key_id: key.id,

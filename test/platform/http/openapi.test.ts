@@ -108,6 +108,37 @@ describe('the route table', () => {
       expect(route.scope, route.operationId).not.toBeNull();
   });
 
+  it.each([
+    ['events:read', 'webhooks:read'],
+    ['tenant:read', 'tenant:write'],
+  ])('names %s and the older %s as alternatives', (narrow, broad) => {
+    const described = operations().filter(({ security }) =>
+      security?.some(({ bearer }: { bearer?: string[] }) => bearer?.includes(narrow)),
+    );
+    expect(described.length).toBeGreaterThan(0);
+    for (const { security, description } of described) {
+      expect(security).toEqual([
+        { bearer: [narrow] },
+        { dpop: [narrow] },
+        { bearer: [broad] },
+        { dpop: [broad] },
+      ]);
+      expect(description).toContain(`\`${narrow}\` or \`${broad}\``);
+    }
+  });
+
+  it('shows each resource whose id has a name of its own with `id` too', () => {
+    const schemas = Object.entries(document.components?.schemas ?? {}) as [string, { properties?: object }][];
+    const own = ['key_id', 'anchor_id', 'rotation_id', 'recovery_id', 'enrollment_token_id', 'challenge_id'];
+    const named = ['AgentKey', 'Anchor', 'KeyRotation', 'WebhookRecovery', 'EnrollmentToken', 'Challenge'];
+    for (const [index, name] of [...named, 'Application'].entries()) {
+      const { properties } = schemas.find(([id]) => id === name)?.[1] ?? {};
+      expect(Object.keys(properties ?? {}), name).toEqual(
+        expect.arrayContaining(['id', own[index] ?? 'client_id']),
+      );
+    }
+  });
+
   it('lets writing scopes write and reading scopes read only', () => {
     for (const { scope, method, operationId } of routes)
       if (scope?.endsWith(':read')) expect(method, operationId).toBe('GET');
