@@ -5,6 +5,7 @@ import type { AccessReceiptActivities } from '../activities/access-receipt.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
 import type { ReceiptStanding } from '../src/webhooks/receipts/receipt.service.ts';
 import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
+import { wordHelp, wordTime } from './operator.ts';
 
 /** The answer to the query `state`. `until` is when the workflow next reads the deliveries without a signal. */
 export type AccessReceiptState = Pick<ReceiptStanding, 'status' | 'receivers' | 'acknowledged'> & {
@@ -29,10 +30,10 @@ export function accessReceipt(input: EntityInput): Promise<AccessReceiptResult> 
         summary: 'all deliveries have ended',
       },
     },
-    wait: ({ delayMs }) => ({
+    wait: ({ delayMs }, { receivers, acknowledged }) => ({
       doing: 'waiting',
       delayMs,
-      summary: 'until acknowledgements are counted again',
+      summary: `${acknowledged} of ${receivers} acknowledged · next count ${wordTime(Date.now() + delayMs)}`,
     }),
     state: (standing, progress) => ({
       status: standing?.status ?? 'waiting',
@@ -40,6 +41,7 @@ export function accessReceipt(input: EntityInput): Promise<AccessReceiptResult> 
       acknowledged: standing?.acknowledged ?? 0,
       ...progress,
     }),
+    help: wordHelp({}, 'access-receipt'),
     details: ({ text }) => text,
     attributes: ({ status }) => ({ entityState: status }),
     result: ({ status, receivers, acknowledged }) => ({ status, receivers, acknowledged }),

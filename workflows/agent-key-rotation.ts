@@ -5,7 +5,7 @@ import type { AgentKeyRotationActivities } from '../activities/agent-key-rotatio
 import type { DueStep, KeyStanding } from '../src/identity/keys/rotation-steps.service.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
 import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
-import { checkReason } from './operator.ts';
+import { checkReason, wordHelp, wordTime } from './operator.ts';
 
 /** The answer to the query `state`. `until` is when the workflow next reads the key without a signal. */
 export type KeyRotationState = Pick<
@@ -22,11 +22,6 @@ export type KeyRotationResult = Pick<KeyStanding, 'key' | 'rotation'>;
 const cancel = defineUpdate<KeyRotationState, [reason?: string]>('cancel');
 
 const activities = proxyActivities<AgentKeyRotationActivities>(ENTITY_ACTIVITIES);
-
-const SUMMARIES = {
-  switch: 'until the agent uses the new key, or its deadline',
-  sunset: "until the old key's sunset",
-} as const;
 
 const STEPS = {
   switch: {
@@ -54,10 +49,10 @@ export function agentKeyRotation(input: EntityInput): Promise<KeyRotationResult>
     name,
     read: () => activities.readKeyRotation.executeWithOptions({ summary: 'how the key stands' }, [name]),
     steps: STEPS,
-    wait: ({ reason, delayMs }) => ({
+    wait: ({ reason, delayMs }, now) => ({
       doing: `waiting for the ${reason}`,
       delayMs,
-      summary: SUMMARIES[reason],
+      summary: summaryOf(reason, now),
     }),
     state: (standing, progress) => ({
       key: standing?.key ?? 'active',
@@ -67,6 +62,7 @@ export function agentKeyRotation(input: EntityInput): Promise<KeyRotationResult>
       stalled: standing?.stalled ?? false,
       ...progress,
     }),
+    help: wordHelp({ cancel: 'ends the rotation, and both keys stay' }, 'agent-key-rotation'),
     details: detailsOf,
     attributes: (now) => ({ entityState: labelOf(now) }),
     updates: (on) =>
@@ -84,6 +80,15 @@ export function agentKeyRotation(input: EntityInput): Promise<KeyRotationResult>
       }),
     result: ({ key, rotation }) => ({ key, rotation }),
   });
+}
+
+function summaryOf(reason: 'switch' | 'sunset', { sunsetAt, deadlineAt, stalled }: KeyStanding): string {
+  if (reason === 'sunset')
+    return `until the old key's sunset${sunsetAt === null ? '' : ` ${wordTime(sunsetAt)}`}`;
+  if (deadlineAt === null) return 'until the agent uses the new key';
+  return stalled
+    ? `until the agent uses the new key · overdue since ${wordTime(deadlineAt)}`
+    : `until the agent uses the new key · deadline ${wordTime(deadlineAt)}`;
 }
 
 function labelOf({ key, rotation, stalled, step }: KeyStanding): string {

@@ -4,7 +4,7 @@ import type { AnchorVerificationActivities } from '../activities/anchor-verifica
 import type { AnchorStanding } from '../src/identity/anchors/anchor-check.service.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
 import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
-import { checkReason } from './operator.ts';
+import { checkReason, wordHelp, wordTime } from './operator.ts';
 
 /** The answer to the query `state`. `until` is when the workflow next reads the anchor without a signal. */
 export type AnchorVerificationState = Omit<AnchorStanding, 'step'> & {
@@ -52,11 +52,12 @@ export function anchorVerification(input: EntityInput): Promise<AnchorVerificati
         look: { doing: 'looking', activity: lookForProof, summary: CHECK, once: true },
         fail: { doing: 'failing', activity: activities.failAnchor, summary: 'its time is over' },
       },
-      wait: ({ delayMs }, now) => ({ doing: 'waiting', delayMs, summary: summaryOf(now) }),
+      wait: ({ delayMs }, now) => ({ doing: 'waiting', delayMs, summary: summaryOf(now, delayMs) }),
       state: (standing, progress) => {
         const { step: _, ...facts } = standing ?? { step: undefined, ...UNREAD };
         return { ...facts, ...progress };
       },
+      help: wordHelp({ lookNow: 'looks for the proof now' }, 'anchor-verification'),
       details: detailsOf,
       attributes: ({ status, missingSince, lastOutcome }) => ({
         entityState: status === 'verified' && missingSince !== null ? 'missing' : status,
@@ -81,9 +82,11 @@ export function anchorVerification(input: EntityInput): Promise<AnchorVerificati
   );
 }
 
-function summaryOf({ status, missingSince }: AnchorStanding): string {
-  if (status === 'pending') return 'until the next look for the proof';
-  return missingSince === null ? 'until the daily look' : 'until the next look for the missing proof';
+function summaryOf({ status, missingSince, lastOutcome }: AnchorStanding, delayMs: number): string {
+  const cause = lastOutcome === null ? '' : ` · after ${lastOutcome}`;
+  const look = `look at ${wordTime(Date.now() + delayMs)}`;
+  if (status === 'pending') return `next ${look}${cause}`;
+  return missingSince === null ? `daily ${look}` : `${look} for the missing proof${cause}`;
 }
 
 function detailsOf({

@@ -4,7 +4,7 @@ import type { BulkRecoveryActivities } from '../activities/bulk-recovery.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
 import type { BulkReplayStanding } from '../src/webhooks/replays/bulk-replay-steps.service.ts';
 import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
-import { checkReason } from './operator.ts';
+import { checkReason, wordHelp, wordTime } from './operator.ts';
 
 /** The answer to the query `state`. `until` is when the workflow continues without a signal. */
 export type BulkRecoveryState = Pick<BulkReplayStanding, 'status' | 'matched' | 'replayed' | 'remaining'> & {
@@ -59,7 +59,9 @@ export function bulkRecovery(input: EntityInput): Promise<BulkRecoveryResult> {
     wait: (step) => {
       waits = step === 'chunk' ? 0 : waits + 1;
       const delayMs = step === 'chunk' ? PAUSE : Math.min(LONGEST_WAIT, LEAST_WAIT * 2 ** (waits - 1));
-      return { ...WAITS[step], delayMs };
+      const { doing, summary } = WAITS[step];
+      const next = step === 'chunk' ? '' : ` · next look ${wordTime(Date.now() + delayMs)}`;
+      return { doing, delayMs, summary: `${summary}${next}` };
     },
     state: (standing, { doing, until }) => ({
       status: standing?.status ?? 'running',
@@ -69,6 +71,7 @@ export function bulkRecovery(input: EntityInput): Promise<BulkRecoveryResult> {
       doing: doing === 'reading' ? 'replaying' : doing,
       until,
     }),
+    help: wordHelp({ cancel: 'stops it, and keeps what was replayed' }, 'bulk-recovery'),
     details: ({ status, matched, replayed, step }) => {
       const waiting = step === 'end' || step === 'chunk' ? '' : ` Waits ${WAITS[step].summary}.`;
       return `${replayed} of ${matched} deliveries replayed; ${status}.${waiting}`;

@@ -18,7 +18,7 @@ import type {
 } from '../src/authentication/challenges/challenge-expiry.ts';
 import { SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
 import { ENTITY_ACTIVITIES, isHistoryLong } from './entity.ts';
-import { checkReason, setDetails } from './operator.ts';
+import { checkReason, setDetails, wordHelp, wordTime } from './operator.ts';
 
 /** `expired` is how many challenges the sweep has marked. `until` is when it begins without an operator's update. */
 export type ChallengeExpiryState = {
@@ -83,10 +83,13 @@ export async function challengeExpiry(input: ExpiryInput): Promise<ChallengeExpi
     if (indexed) upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.entityState, value: now }]);
   };
 
-  setDetails(`Waits until ${endsAt}, and then marks the challenges that nobody used in time.`);
+  const help = wordHelp({ sweepNow: 'begins now' }, 'challenge-expiry');
+  setDetails(`**Waits** until ${endsAt}, and then marks the challenges that nobody used in time.\n\n${help}`);
   const delayMs = Date.parse(endsAt) - Date.now();
   if (asked === undefined && delayMs > 0)
-    await condition(() => asked !== undefined, delayMs, { summary: 'until the bucket is over' });
+    await condition(() => asked !== undefined, delayMs, {
+      summary: `until the bucket is over ${wordTime(endsAt)}`,
+    });
 
   for (let more = true; more; ) {
     show('sweeping', `Under way: ${expired} challenges marked as expired so far.`);

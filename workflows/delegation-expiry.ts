@@ -5,7 +5,7 @@ import type { DelegationExpiryActivities } from '../activities/delegation-expiry
 import type { DelegationStanding } from '../src/authentication/delegations/delegation-expiry.service.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
 import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
-import { checkReason } from './operator.ts';
+import { checkReason, wordHelp, wordTime } from './operator.ts';
 
 /** The answer to the query `state`. `until` is when the workflow next reads the delegation without a signal. */
 export type DelegationExpiryState = Pick<DelegationStanding, 'status' | 'expiresAt'> & {
@@ -36,12 +36,17 @@ export function delegationExpiry(input: EntityInput): Promise<DelegationExpiryRe
       steps: {
         expire: { doing: 'expiring', activity: activities.expireDelegation, summary: 'its time is over' },
       },
-      wait: ({ delayMs }) => ({ doing: 'waiting', delayMs, summary: 'until it expires, at most a day' }),
+      wait: ({ delayMs }, { expiresAt }) => ({
+        doing: 'waiting',
+        delayMs,
+        summary: `until it expires${expiresAt === null ? '' : ` ${wordTime(expiresAt)}`}, at most a day`,
+      }),
       state: (standing, progress) => ({
         status: standing?.status ?? 'active',
         expiresAt: standing?.expiresAt ?? null,
         ...progress,
       }),
+      help: wordHelp({ revoke: 'ends the delegation now' }, 'delegation-expiry'),
       details: detailsOf,
       attributes: ({ status }) => ({ entityState: status }),
       updates: (on) =>

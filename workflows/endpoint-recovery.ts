@@ -6,6 +6,7 @@ import type { EntityInput } from '../src/platform/temporal/names.ts';
 import type { EndpointStanding, OperatorStep } from '../src/webhooks/endpoints/endpoint-recovery.service.ts';
 import type { DueRecoveryStep, RecoveryWait } from '../src/webhooks/endpoints/recovery-step.ts';
 import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
+import { wordHelp, wordTime } from './operator.ts';
 
 /** The answer to the query `state`. `until` is when the workflow next reads the endpoint without a signal. */
 export type EndpointRecoveryState = Omit<EndpointStanding, 'step' | 'epoch'> & {
@@ -28,8 +29,8 @@ const LONGEST_HOLD = 604_800;
 const activities = proxyActivities<EndpointRecoveryActivities>(ENTITY_ACTIVITIES);
 
 const SUMMARIES: Readonly<Record<RecoveryWait, string>> = {
-  hold: "until the hold's end",
-  probe: 'until the next probe',
+  hold: 'hold until',
+  probe: 'next probe at',
   outcome: "until the probe's outcome",
   release: 'until all that waited goes out freely',
   success: 'until a delivery succeeds',
@@ -73,9 +74,9 @@ export function endpointRecovery(input: EntityInput): Promise<EndpointRecoveryRe
       name,
       read,
       steps: STEPS,
-      wait: ({ reason, delayMs }) => {
+      wait: ({ reason, delayMs }, now) => {
         waitsFor = reason;
-        return { doing: 'waiting', delayMs, summary: SUMMARIES[reason] };
+        return { doing: 'waiting', delayMs, summary: summaryOf(reason, now) };
       },
       readAfterWait: ({ epoch }, signaled) => {
         if (signaled || waitsFor !== 'probe') return read();
@@ -87,6 +88,14 @@ export function endpointRecovery(input: EntityInput): Promise<EndpointRecoveryRe
         const { step: _, epoch: __, ...facts } = standing;
         return { ...facts, ...progress, waitsFor: progress.until === null ? null : waitsFor };
       },
+      help: wordHelp(
+        {
+          probeNow: 'lets one attempt through',
+          release: 'opens it, paced',
+          hold: 'closes it for so many seconds',
+        },
+        'endpoint-recovery',
+      ),
       details: detailsOf,
       attributes: ({ state, host, lastError }) => ({
         entityState: state,
@@ -116,6 +125,15 @@ export function endpointRecovery(input: EntityInput): Promise<EndpointRecoveryRe
   );
 }
 
+/** `hold until 07:50:16 · after http:429`. The hold of a host may have no end. */
+function summaryOf(reason: RecoveryWait, { opensAt, heldBy, lastError }: EndpointStanding): string {
+  const isTimed = reason === 'hold' || reason === 'probe';
+  const time = isTimed ? ` ${opensAt === null ? 'it is released' : wordTime(opensAt)}` : '';
+  const cause =
+    heldBy === 'operator' ? ' · by an operator' : lastError === null ? '' : ` · after ${lastError}`;
+  return `${SUMMARIES[reason]}${time}${cause}`;
+}
+
 function refuseUnlessClosed(standing: EndpointStanding | undefined): void {
   if (standing?.heldBy === 'operator')
     throw new Error('An operator holds the host for all tenants: it has to be released first.');
@@ -134,11 +152,13 @@ function detailsOf({
 }: EndpointStanding): string {
   if (state === 'open' || state === 'inactive' || state === 'suspended' || state === 'deleted')
     return `Ended: the endpoint is ${state}.`;
-  const since = failingSince === null ? '' : ` Nothing but failures since ${failingSince}`;
+  const since = failingSince === null ? '' : ` Nothing but failures since ${wordTime(failingSince)}`;
   const why = lastError === null ? '' : ` (last: ${lastError})`;
   const who = heldBy === 'operator' ? ' An operator holds its host, for all tenants.' : '';
-  const next = opensAt === null ? '' : ` The next delivery may go out at ${opensAt}.`;
+  const next = opensAt === null ? '' : ` The next delivery may go out at ${wordTime(opensAt)}.`;
   const end =
-    deactivatesAt === null ? '' : ` Deactivated at ${deactivatesAt} unless it takes something before.`;
-  return `The endpoint is ${state}.${who}${since}${why}${since === '' ? '' : '.'}${next} Deliveries that wait: ${waiting}.${end}`;
+    deactivatesAt === null
+      ? ''
+      : ` Deactivated at ${wordTime(deactivatesAt)} unless it takes something before.`;
+  return `The endpoint is **${state}** (times in UTC).${who}${since}${why}${since === '' ? '' : '.'}${next} Deliveries that wait: ${waiting}.${end}`;
 }

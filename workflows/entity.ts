@@ -83,6 +83,8 @@ type EntityLife<Name, Standing extends { readonly step: Step }, State, Result> =
   readonly readAfterWait?: (now: Standing, signaled: boolean) => Promise<Standing>;
   readonly state: (standing: Standing | undefined, progress: Progress<State>) => State;
   readonly details: (now: Standing) => string;
+  /** What an operator can do, as the last line of the details; not shown after the end. */
+  readonly help: string;
   readonly attributes: (now: Standing) => Attributes;
   readonly updates?: (on: OnUpdate<Standing, State>) => void;
   readonly result: (now: Standing) => Result;
@@ -118,12 +120,13 @@ export async function entityWorkflow<Name, Standing extends { readonly step: Ste
     read = () => life.read(run.standing);
     for (let work = workOf(now); work !== undefined; ) {
       run.doing = work.doing;
-      showDetails(input, `Under way: ${work.summary}.`);
+      showDetails(input, `**Under way**: ${work.summary}.`);
       now = await work.activity.executeWithOptions({ summary: work.summary }, [life.name]);
       run.standing = now;
       work = work.once && workOf(now) === work ? undefined : workOf(now);
     }
-    showDetails(input, life.details(now));
+    const details = life.details(now);
+    showDetails(input, kindOf(now) === 'end' ? details : `${details}\n\n${life.help}`);
     index(life.attributes(now));
     if (beginsAnew === 'before waiting' && isHistoryLong()) return beginAnew(input);
     if (kindOf(now) === 'end') {

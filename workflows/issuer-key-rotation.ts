@@ -6,7 +6,7 @@ import type { IssuerStanding } from '../src/authentication/issuer/issuer-rotatio
 import type { DueStep } from '../src/authentication/issuer/key-schedule.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
 import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
-import { checkReason } from './operator.ts';
+import { checkReason, wordHelp, wordTime } from './operator.ts';
 
 /** The answer to the query `state`. `until` is when the workflow next reads the keys without a signal. */
 export type IssuerKeysState = Omit<IssuerStanding, 'step'> & {
@@ -70,11 +70,15 @@ export function issuerKeyRotation(input: EntityInput): Promise<IssuerKeysResult>
     name,
     read: () => activities.readIssuerKeys.executeWithOptions({ summary: 'how the keys stand' }, [name]),
     steps: STEPS,
-    wait: ({ reason, delayMs }) => ({ doing: 'waiting', delayMs, summary: SUMMARIES[reason] }),
+    wait: ({ reason, delayMs }, now) => ({ doing: 'waiting', delayMs, summary: summaryOf(reason, now) }),
     state: (standing, progress) => {
       const { step: _, ...facts } = standing ?? { step: undefined, ...UNREAD };
       return { ...facts, ...progress };
     },
+    help: wordHelp(
+      { rotate: 'lets the next key sign soon', revoke: 'ends a key and its tokens' },
+      'issuer-key-rotation',
+    ),
     details: detailsOf,
     attributes: (now) => ({ entityState: now.state }),
     updates: (on) => {
@@ -102,6 +106,11 @@ export function issuerKeyRotation(input: EntityInput): Promise<IssuerKeysResult>
     },
     result: () => ({ state: 'gone' }),
   });
+}
+
+function summaryOf(reason: keyof typeof SUMMARIES, { next, retired }: IssuerStanding): string {
+  const time = { activation: next?.from, retirement: undefined, removal: retired?.until }[reason];
+  return time === undefined ? SUMMARIES[reason] : `${SUMMARIES[reason]} ${wordTime(time)}`;
 }
 
 function detailsOf({ state, signing, next, retired, revoked }: IssuerStanding): string {

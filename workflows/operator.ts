@@ -4,6 +4,7 @@ import type { EntityInput } from '../src/platform/temporal/names.ts';
 
 const IGNORED =
   'Cancellation was requested, and ends nothing: this workflow looks after what is in the database. An operator acts by its updates.';
+const DAY = 86_400_000;
 const LONGEST_REASON = 500;
 
 /** Shows a text to operators. A notice of an ignored cancellation stays before it. */
@@ -19,6 +20,23 @@ export function showDetails({ summary }: EntityInput, text: string): void {
 
 export function showIgnoredCancellation(): void {
   setCurrentDetails(`${IGNORED}\n\n${getCurrentDetails()}`);
+}
+
+/**
+ * Words a time for a summary, in UTC: `07:48:44`, with the date where it is another day.
+ * @param time milliseconds since 1970, or ISO 8601
+ */
+export function wordTime(time: number | string): string {
+  const moment = new Date(time);
+  const text = moment.toISOString();
+  const isToday = Math.floor(moment.getTime() / DAY) === Math.floor(Date.now() / DAY);
+  return isToday ? text.slice(11, 19) : `${text.slice(0, 10)} ${text.slice(11, 16)}`;
+}
+
+/** The last line of the details, in Markdown: the updates, each with what it does, and the page in docs/operations. */
+export function wordHelp(updates: Readonly<Record<string, string>>, page: string): string {
+  const acts = Object.entries(updates).map(([name, does]) => `Update \`${name}\` ${does}`);
+  return [...acts, `Page: docs/operations/${page}.md`].join(' · ');
 }
 
 /** Calls `callback` when Temporal is asked to cancel this workflow. The workflow itself continues. */

@@ -32,6 +32,9 @@ const state = defineQuery<RetentionState>('state');
 /** The most calls of one step in a run; a call takes about a minute. The next run continues the step. */
 const MOST_CALLS = 30;
 
+const HELP =
+  '*Request Cancellation* ends this run; the next one does the rest · Page: docs/operations/retention.md';
+
 const activities = proxyActivities<RetentionActivities>({
   startToCloseTimeout: '30m',
   heartbeatTimeout: '30s',
@@ -58,7 +61,7 @@ export async function retention(before?: Progress): Promise<RetentionReport> {
     let calls = resumed ? 0 : (before?.calls ?? 0);
     resumed = true;
     doing = step;
-    setCurrentDetails(`Under way: ${step}.\n\n${describeReport(report, failed)}`);
+    setCurrentDetails(`**Under way**: ${step}.\n\n${describeReport(report, failed)}\n\n${HELP}`);
     try {
       for (let more = true; more && calls < MOST_CALLS; calls += 1) {
         if (isHistoryLong()) await continueAsNew<typeof retention>({ doing, calls, report, failed });

@@ -17,7 +17,7 @@ import {
 } from '@temporalio/workflow';
 import type { WebhookDeliveryActivities } from '../activities/webhook-delivery.ts';
 import { ATTEMPT_PRIORITY, DELIVERY_SIGNALS, SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
-import type { FinalStatus, SendResult, Step } from '../src/webhooks/deliveries/attempt.ts';
+import type { FinalStatus, LastAttempt, SendResult, Step } from '../src/webhooks/deliveries/attempt.ts';
 import type { DeliveryStep } from '../src/webhooks/deliveries/delivery.service.ts';
 import type {
   DeliveryInput,
@@ -25,7 +25,7 @@ import type {
   DeliveryState,
 } from '../src/webhooks/deliveries/delivery-input.ts';
 import { isSlow } from '../src/webhooks/endpoints/endpoint-speed.ts';
-import { checkReason, onCancelRequest } from './operator.ts';
+import { checkReason, onCancelRequest, wordHelp, wordTime } from './operator.ts';
 
 /** A person has requested the next attempt now. */
 const retryNow = defineSignal(DELIVERY_SIGNALS.retryNow);
@@ -49,6 +49,14 @@ type Update = (typeof OPERATOR_STEPS)[DeliveryStep];
 
 /** The reason in the audit log for a cancellation in Temporal, which gives no reason. */
 const CANCELED_IN_TEMPORAL = 'canceled in Temporal';
+
+const HELP = wordHelp(
+  { retry: 'sends now', cancel: '(or *Request Cancellation*) stops it for good' },
+  'webhook-delivery',
+);
+
+/** The most attempts in the details. */
+const MOST_SHOWN = 8;
 
 /** In events. A longer history continues as new. */
 const LONGEST_HISTORY = 1_000;
@@ -83,6 +91,13 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
     outcome: last?.outcome ?? '',
     n: last?.n ?? 0,
   };
+
+  // What operators see of the latest attempts. A time is missing after the workflow continued as new.
+  let tried: readonly (LastAttempt & { readonly at?: number })[] = last === undefined ? [] : [last];
+
+  const tell = (text: string): void =>
+    setCurrentDetails([text, HELP, ...(tried.length === 0 ? [] : [tableOf(tried)])].join('\n\n'));
+  const cause = (): string => (last === undefined ? '' : ` · after ${last.outcome}`);
 
   const nudge = () => {
     nudged = true;
@@ -127,24 +142,27 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
   const wait = async (step: Step): Promise<void> => {
     if (step.kind === 'held') {
       doing = 'held';
-      setCurrentDetails(`Attempt ${n} waits until ${input.host} takes deliveries again.`);
+      tell(
+        `**Held**: attempt ${n} waits until ${input.host} takes deliveries again, see the workflow \`endpoint/${input.subscriptionId}\`.`,
+      );
       await condition(() => nudged || woken >= step.epoch);
       grant = woken >= step.epoch ? woken : undefined;
     } else if (step.kind === 'wait' && step.delayMs > 0) {
       doing = 'waiting';
       until = new Date(Date.now() + step.delayMs).toISOString();
-      setCurrentDetails(`Attempt ${n} is due at ${until}; last outcome: ${last?.outcome ?? 'none'}.`);
-      await condition(() => nudged, step.delayMs, { summary: `until attempt ${n}` });
+      tell(`**Waits**: attempt ${n} is due at ${wordTime(until)} UTC${cause()}.`);
+      const summary = `attempt ${n} at ${wordTime(until)}${cause()}`;
+      await condition(() => nudged, step.delayMs, { summary });
       until = null;
     }
   };
 
   const send = async (): Promise<SendResult> => {
     doing = 'sending';
-    setCurrentDetails(`Attempt ${n} is under way.`);
+    tell(`**Sends**: attempt ${n} is under way.`);
     const request = { deliveryId, generation, n, grant, trace };
     grant = undefined;
-    const summary = `attempt ${n}`;
+    const summary = `attempt ${n}${cause()}`;
     if (inTask) {
       inTask = false;
       try {
@@ -172,7 +190,8 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
 
   const finish = (status: FinalStatus): DeliveryResult => {
     doing = 'ended';
-    setCurrentDetails(`Ended: ${status}; last outcome: ${last?.outcome ?? 'none'}.`);
+    const result = `**Ended**: ${status}; last outcome: ${last?.outcome ?? 'none'}.`;
+    setCurrentDetails(tried.length === 0 ? result : `${result}\n\n${tableOf(tried)}`);
     show(status, last?.outcome ?? '');
     return { status, attempts: last?.n ?? 0, outcome: last?.outcome ?? null };
   };
@@ -187,12 +206,14 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
     let settled = await send();
     if (settled.kind === 'unrecorded') {
       doing = 'recording';
-      setCurrentDetails(`Attempt ${settled.report.n} was made; its record waits for the database.`);
+      tell(`**Records**: attempt ${settled.report.n} was made; its record waits for the database.`);
       const { report } = settled;
       const summary = `the record of attempt ${report.n}`;
       const recorded = await remote.recordAttempt.executeWithOptions({ summary }, [report]);
       settled = { kind: 'settled', ...recorded, slow: isSlow(report.durationMs) };
     }
+    if (settled.last !== undefined && settled.last.n !== last?.n)
+      tried = [...tried, { ...settled.last, at: Date.now() }].slice(-MOST_SHOWN);
     last = settled.last ?? last;
     slow = settled.slow ?? slow;
     n = Math.max(n, (last?.n ?? 0) + 1);
@@ -217,6 +238,14 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
       });
     }
   }
+}
+
+/** The latest attempts as a table in Markdown. */
+function tableOf(attempts: readonly (LastAttempt & { readonly at?: number })[]): string {
+  const rows = attempts.map(
+    ({ n, outcome, at }) => `| ${n} | ${at === undefined ? '' : wordTime(at)} | ${outcome} |`,
+  );
+  return ['| attempt | ended (UTC) | outcome |', '|---|---|---|', ...rows].join('\n');
 }
 
 function sendOptions(

@@ -5,6 +5,7 @@ import type { WebhookSecretRotationActivities } from '../activities/webhook-secr
 import type { EntityInput } from '../src/platform/temporal/names.ts';
 import type { SecretStanding } from '../src/webhooks/subscriptions/signing-secret.service.ts';
 import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
+import { wordHelp, wordTime } from './operator.ts';
 
 /** The answer to the query `state`. `until` is when the workflow next reads the secrets without a signal. */
 export type SecretRotationState = Pick<SecretStanding, 'secrets' | 'overlapEndsAt'> & {
@@ -34,12 +35,17 @@ export function webhookSecretRotation(input: EntityInput): Promise<SecretRotatio
         summary: 'the overlap is over',
       },
     },
-    wait: ({ delayMs }) => ({ doing: 'waiting', delayMs, summary: 'until the overlap ends' }),
+    wait: ({ delayMs }, { overlapEndsAt }) => ({
+      doing: 'waiting',
+      delayMs,
+      summary: `until the overlap ends${overlapEndsAt === null ? '' : ` ${wordTime(overlapEndsAt)}`}`,
+    }),
     state: (standing, progress) => ({
       secrets: standing?.secrets ?? 'overlapping',
       overlapEndsAt: standing?.overlapEndsAt ?? null,
       ...progress,
     }),
+    help: wordHelp({}, 'webhook-secret-rotation'),
     details: detailsOf,
     attributes: ({ secrets }) => ({ entityState: secrets }),
     result: ({ secrets }) => ({ secrets }),

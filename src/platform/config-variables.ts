@@ -63,6 +63,10 @@ export const VARIABLES = {
     ERROR_TYPE_BASE: webUrl
       .default('https://errors.countersign.dev')
       .meta({ description: 'base address of error type URIs' }),
+    DOCS_URL: webUrl.optional().meta({
+      description:
+        'base address of these pages, for links in the Temporal UI, which otherwise shows their path in the repository',
+    }),
     TRUSTED_PROXIES: networks.default([]).meta({
       description:
         'CIDR blocks of the proxies whose `X-Forwarded-For` counts. Behind any other proxy all clients have one address for the limits',

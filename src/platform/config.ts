@@ -44,6 +44,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
     defaultTenant: values.DEFAULT_TENANT ?? (local ? 'demo' : undefined),
     tenantUrl: values.TENANT_URL ?? `${publicUrl}/t/{tenant}`,
     errorTypeBase: values.ERROR_TYPE_BASE,
+    docsUrl: values.DOCS_URL,
     databaseUrl: values.DATABASE_URL,
     databaseRole:
       values.DATABASE_ROLE === undefined

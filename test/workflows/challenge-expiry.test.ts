@@ -120,6 +120,19 @@ describe('the workflow of a bucket', () => {
     });
   });
 
+  it('goes on when Temporal is asked to cancel it, and says so', async () => {
+    await engine.startWorker();
+    const run = await engine.begin(2_000);
+    await run.cancel();
+    const details = () => run.query<{ currentDetails: string }>('__temporal_workflow_metadata');
+    await eventually(
+      async () => (await details()).currentDetails.startsWith('Cancellation was requested, and ends nothing'),
+      'its details',
+    );
+    await run.result();
+    expect((await run.describe()).status.name).toBe('COMPLETED');
+  });
+
   it('goes on after a failure without counting twice', async () => {
     const service = engine.serviceWith({ chunk: 1, budget: -1 });
     let calls = 0;

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { temporal } from '@temporalio/proto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ENTITY_CHANGED, ENTITY_WORKFLOW_TYPES } from '../../src/platform/temporal/names.ts';
+import { ENTITY_CHANGED, ENTITY_WORKFLOW_TYPES, WORKFLOW_TYPES } from '../../src/platform/temporal/names.ts';
 import { parseHistory } from '../replay/history-file.ts';
 import { type Answer, type RecordedWorkflows, startRecordedWorkflows } from '../replay/recorded-workflows.ts';
 import { eventually } from './delivery-engine.ts';
@@ -43,6 +43,11 @@ async function detailsOf(run: Pick<Run, 'query'>): Promise<string> {
   );
   return currentDetails;
 }
+
+it('are all workflow types but those whose cancellation is tested with the rest of them', () => {
+  const others = ['webhookDelivery', 'retention', 'challengeExpiry'];
+  expect(WORKFLOW_TYPES.filter((type) => !ENTITY_WORKFLOW_TYPES.some((one) => one === type))).toEqual(others);
+});
 
 describe.each(ENTITY_WORKFLOW_TYPES)('%s', (type) => {
   it('shows its summary before the details once its history is begun anew', async () => {

@@ -5,6 +5,8 @@ export type Invitation = {
   readonly seconds: number;
   readonly publicUrl: string;
   readonly temporalUi: string | null;
+  /** Views of the Temporal UI; none without it. */
+  readonly views: readonly { readonly name: string; readonly url: string }[];
   /** Addresses of the metrics, those of the workers first. */
   readonly metrics: readonly string[];
   readonly credentials: string;
@@ -18,6 +20,7 @@ export function describeStack(stack: Invitation) {
     base_url: stack.publicUrl,
     openapi_url: `${stack.publicUrl}/openapi.json`,
     temporal_ui_url: stack.temporalUi,
+    temporal_views: stack.views,
     metrics_urls: stack.metrics,
     credentials_file: stack.credentials,
     data_dir: stack.dataDir,
@@ -41,6 +44,9 @@ export function invite(stack: Invitation): string[] {
     '',
     ...rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`),
     '',
+    ...(stack.views.length === 0 ? [] : ['In the Temporal UI:']),
+    ...stack.views.map(({ name, url }) => `  ${name.padEnd(22)}${url}`),
+    ...(stack.views.length === 0 ? [] : ['']),
     `Ctrl-C stops everything in order; the data stay in ${stack.dataDir}.`,
     '',
   ];

@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { Config } from '../../platform/config.ts';
+import { urlOfView, viewsAt } from '../../platform/temporal/views.ts';
 import { requireRoom } from './disk-space.ts';
 import { listenForEnd } from './halt.ts';
 import { describeStack, type Invitation, invite } from './invitation.ts';
@@ -120,10 +121,12 @@ async function bringUp(
     const short = relative(process.cwd(), path);
     return short.startsWith('..') ? path : short;
   };
+  const temporalUi = temporalUiOf(config);
   const stack: Invitation = {
     seconds: (performance.now() - began) / 1_000,
     publicUrl: config.publicUrl,
-    temporalUi: temporalUiOf(config),
+    temporalUi,
+    views: temporalUi === null ? [] : viewsOf(temporalUi, config.defaultTenant ?? 'demo'),
     metrics: metricsPorts(config).flatMap(({ port }) =>
       port === 0 ? [] : [`http://${config.metricsHost}:${port}/metrics`],
     ),
@@ -132,6 +135,13 @@ async function bringUp(
   };
   if (options.onReady === undefined) for (const line of invite(stack)) say(line);
   else options.onReady(describeStack(stack));
+}
+
+function viewsOf(workflowsUrl: string, tenantSlug: string): Invitation['views'] {
+  return viewsAt(Date.now(), tenantSlug).map((view) => ({
+    name: view.name,
+    url: urlOfView(workflowsUrl, view),
+  }));
 }
 
 /** The Web UI of a third-party server has an address only if the settings name it. */

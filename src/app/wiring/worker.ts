@@ -91,6 +91,7 @@ export function wireWorkerRooms(platform: Platform) {
 
   return {
     issuer: issuer.issuer,
+    tenants: tenants.tenants,
     sealedSecrets,
     endpoints: endpoints.endpoints,
     attempts,
@@ -133,11 +134,12 @@ export function wireWorkerRooms(platform: Platform) {
 
 /** Wires the loops of a worker that use Temporal, without starting them. @param client starts workflows */
 export function wireWorkerLoops(platform: Platform, rooms: WorkerRooms, client: Client) {
-  const { endpoints, attempts, challengeExpiry, describe } = rooms;
+  const { endpoints, attempts, challengeExpiry, describe, tenants } = rooms;
+  const presenter = { docsUrl: platform.config.docsUrl, tenantOf: tenants.byId };
   return {
     sealer: wireAuditSealer(platform),
-    ...wireWorkflowCommands(platform, { client, describe }),
-    ...wireRelay(platform, { ...attempts, endpoints, client }),
+    ...wireWorkflowCommands(platform, { client, describe, presenter }),
+    ...wireRelay(platform, { ...attempts, endpoints, client, presenter }),
     expiryKeeper: wireExpiryKeeper(platform, { client, expiry: challengeExpiry }),
   };
 }

@@ -8,6 +8,7 @@ import {
   entityWorkflowId,
   SEARCH_ATTRIBUTES,
 } from './names.ts';
+import { detailsOfStart, namesOf, type Presenter, pathOfEntity, type TenantNames } from './static-details.ts';
 
 const CALL_TIMEOUT = 10_000;
 
@@ -26,18 +27,25 @@ export type EntityRequest = {
 
 /**
  * Starts or signals the workflow of an entity.
- * @param taskQueue of workflows
+ * @param options.taskQueue of workflows
+ * @param options.presenter names the tenant and the pages to operators; absent: neither is shown
  */
 export function createEntityStarter({
   client,
   taskQueue,
+  presenter,
 }: {
   client: Pick<Client, 'workflow' | 'withDeadline'>;
   taskQueue: string;
+  presenter?: Presenter | undefined;
 }) {
   const indexing = createIndexing();
 
-  const tell = async (request: EntityRequest, indexed: boolean): Promise<void> => {
+  const tell = async (
+    request: EntityRequest,
+    tenant: TenantNames | undefined,
+    indexed: boolean,
+  ): Promise<void> => {
     const { tenantId, workflow, entityId, summary, agentId, subscriptionId, host, slowQueue } = request;
     const input: EntityInput = {
       tenantId,
@@ -48,10 +56,12 @@ export function createEntityStarter({
     };
     const attributes = [
       { key: SEARCH_ATTRIBUTES.tenantId, value: tenantId },
+      ...attribute(SEARCH_ATTRIBUTES.tenantSlug, tenant?.slug),
       ...attribute(SEARCH_ATTRIBUTES.agentId, agentId),
       ...attribute(SEARCH_ATTRIBUTES.subscriptionId, subscriptionId),
       ...attribute(SEARCH_ATTRIBUTES.endpointHost, host),
     ];
+    const staticDetails = detailsOfStart(presenter, { workflow, tenant, path: pathOfEntity(request) });
     await client.withDeadline(Date.now() + CALL_TIMEOUT, () =>
       client.workflow.signalWithStart(workflow, {
         workflowId: entityWorkflowId(workflow, entityId),
@@ -62,6 +72,7 @@ export function createEntityStarter({
         workflowIdConflictPolicy: 'USE_EXISTING',
         priority: { fairnessKey: tenantId },
         ...(summary === undefined ? {} : { staticSummary: summary }),
+        ...(staticDetails === undefined ? {} : { staticDetails }),
         ...(indexed ? { typedSearchAttributes: attributes } : {}),
       }),
     );
@@ -72,7 +83,10 @@ export function createEntityStarter({
      * Signals the workflow of the entity that the entity has changed, and starts the workflow if none runs.
      * @throws when Temporal does not answer; the signal may have been sent, and can be repeated
      */
-    tell: (request: EntityRequest): Promise<void> => indexing.attempt((indexed) => tell(request, indexed)),
+    tell: async (request: EntityRequest): Promise<void> => {
+      const tenant = await namesOf(presenter, request.tenantId);
+      await indexing.attempt((indexed) => tell(request, tenant, indexed));
+    },
 
     /** False while workflows start without search attributes. */
     isIndexed: indexing.isOn,

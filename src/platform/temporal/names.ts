@@ -5,6 +5,7 @@ import { defineSearchAttributeKey } from '@temporalio/common';
 /** Search attributes. The namespace must have them before a workflow starts with them. */
 export const SEARCH_ATTRIBUTES = {
   tenantId: defineSearchAttributeKey('TenantId', 'KEYWORD'),
+  tenantSlug: defineSearchAttributeKey('TenantSlug', 'KEYWORD'),
   subscriptionId: defineSearchAttributeKey('SubscriptionId', 'KEYWORD'),
   eventType: defineSearchAttributeKey('EventType', 'KEYWORD'),
   deliveryStatus: defineSearchAttributeKey('DeliveryStatus', 'KEYWORD'),

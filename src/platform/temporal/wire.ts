@@ -19,9 +19,11 @@ export function wireWorkflowCommands(
   {
     client,
     describe,
-  }: { client: Client } & Pick<Parameters<typeof createWorkflowCommandRunner>[0], 'describe'>,
+    presenter,
+  }: { client: Client } & Pick<Parameters<typeof createEntityStarter>[0], 'presenter'> &
+    Pick<Parameters<typeof createWorkflowCommandRunner>[0], 'describe'>,
 ) {
-  const entities = createEntityStarter({ client, taskQueue: TASK_QUEUES.main });
+  const entities = createEntityStarter({ client, taskQueue: TASK_QUEUES.main, presenter });
   const runner = createWorkflowCommandRunner({
     database,
     starter: entities,

@@ -10,6 +10,12 @@ import {
   SEARCH_ATTRIBUTES,
   type TaskQueues,
 } from '../../platform/temporal/names.ts';
+import {
+  detailsOfStart,
+  namesOf,
+  type Presenter,
+  type TenantNames,
+} from '../../platform/temporal/static-details.ts';
 import type { DeliveryInput } from '../deliveries/delivery-input.ts';
 
 const CALL_TIMEOUT = 10_000;
@@ -29,22 +35,29 @@ export type StartOutcome = 'eager' | 'started' | 'exists';
  * @param options.client on the worker's native connection, because only that connection can start eagerly
  * @param options.eager false for versioned workers, because an eager task would run in this process even when another
  *   version is current
+ * @param options.presenter names the tenant and the pages to operators; absent: neither is shown
  * @param options.now milliseconds of any steady clock
  */
 export function createDeliveryStarter({
   client,
   taskQueues,
   eager = true,
+  presenter,
   now,
 }: {
   client: Pick<Client, 'workflow' | 'withDeadline'>;
   taskQueues: TaskQueues;
   eager?: boolean | undefined;
+  presenter?: Presenter | undefined;
   now?: (() => number) | undefined;
 }) {
   const indexing = createIndexing({ now });
 
-  const start = async (request: StartRequest, indexed: boolean): Promise<StartOutcome> => {
+  const start = async (
+    request: StartRequest,
+    tenant: TenantNames | undefined,
+    indexed: boolean,
+  ): Promise<StartOutcome> => {
     const { deliveryId, generation, tenantId, eventType, host } = request;
     const delay = startDelayOf(request);
     const input: DeliveryInput = {
@@ -54,6 +67,8 @@ export function createDeliveryStarter({
       attemptsQueue: taskQueues.attempts,
       slowQueue: taskQueues.slow,
     };
+    const path = `/api/v1/deliveries/${deliveryId}`;
+    const staticDetails = detailsOfStart(presenter, { workflow: DELIVERY_WORKFLOW, tenant, path });
     try {
       const handle = await client.withDeadline(Date.now() + CALL_TIMEOUT, () =>
         client.workflow.start(DELIVERY_WORKFLOW, {
@@ -64,11 +79,12 @@ export function createDeliveryStarter({
           requestEagerStart: eager && delay === 0,
           ...(delay > 0 ? { startDelay: delay } : {}),
           staticSummary: `${host} · ${eventType}`,
+          ...(staticDetails === undefined ? {} : { staticDetails }),
           priority: {
             priorityKey: generation > 0 ? ATTEMPT_PRIORITY.replay : ATTEMPT_PRIORITY.first,
             fairnessKey: tenantId,
           },
-          ...(indexed ? { typedSearchAttributes: attributesOf(request) } : {}),
+          ...(indexed ? { typedSearchAttributes: attributesOf(request, tenant) } : {}),
         }),
       );
       return handle.eagerlyStarted ? 'eager' : 'started';
@@ -84,8 +100,10 @@ export function createDeliveryStarter({
      * Without search attributes in the namespace the workflow is started without them.
      * @throws when Temporal does not answer; the workflow may have been started, and the call may be repeated
      */
-    start: (request: StartRequest): Promise<StartOutcome> =>
-      indexing.attempt((indexed) => start(request, indexed)),
+    start: async (request: StartRequest): Promise<StartOutcome> => {
+      const tenant = await namesOf(presenter, request.tenantId);
+      return indexing.attempt((indexed) => start(request, tenant, indexed));
+    },
 
     /**
      * Signals the workflow of a delivery, which then reads its row again.
@@ -145,7 +163,10 @@ function startDelayOf({ waiting }: StartRequest): number {
   return waiting?.kind === 'wait' && waiting.delayMs <= LONGEST_DELAY ? Math.ceil(waiting.delayMs) : 0;
 }
 
-function attributesOf({ tenantId, subscriptionId, eventType, host, last }: StartRequest) {
+function attributesOf(
+  { tenantId, subscriptionId, eventType, host, last }: StartRequest,
+  tenant: TenantNames | undefined,
+) {
   const tried =
     last === undefined
       ? []
@@ -156,6 +177,7 @@ function attributesOf({ tenantId, subscriptionId, eventType, host, last }: Start
         ];
   return new TypedSearchAttributes([
     { key: SEARCH_ATTRIBUTES.tenantId, value: tenantId },
+    ...(tenant === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.tenantSlug, value: tenant.slug }]),
     { key: SEARCH_ATTRIBUTES.subscriptionId, value: subscriptionId },
     { key: SEARCH_ATTRIBUTES.eventType, value: eventType },
     { key: SEARCH_ATTRIBUTES.endpointHost, value: host },

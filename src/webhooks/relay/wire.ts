@@ -22,14 +22,16 @@ export function wireRelay(
   { config, database, log, notifier, tracing }: Platform,
   {
     client,
+    presenter,
     ...rooms
-  }: Pick<Parameters<typeof createRelayService>[0], 'monitor' | 'occupancy' | 'endpoints'> &
+  }: Pick<Parameters<typeof createDeliveryStarter>[0], 'presenter'> &
+    Pick<Parameters<typeof createRelayService>[0], 'monitor' | 'occupancy' | 'endpoints'> &
     Parameters<typeof createFirstAttemptService>[0] & { client: Client },
 ) {
   const onFailure = (error: unknown) =>
     log.warn({ event: 'relay.failed', reason: reasonOf(error) }, 'the relay waits and tries again');
   const eager = config.workerBuildId === undefined;
-  const starter = createDeliveryStarter({ client, taskQueues: TASK_QUEUES, eager });
+  const starter = createDeliveryStarter({ client, taskQueues: TASK_QUEUES, eager, presenter });
   return {
     starter,
     relay: createRelayService({

@@ -12,9 +12,17 @@ import {
 import { createEntityStarter } from '../../../src/platform/temporal/entity.client.ts';
 import { deliveryWorkflowId, SEARCH_ATTRIBUTES, workflowUrl } from '../../../src/platform/temporal/names.ts';
 import { ensureNamespace, knowsSearchAttributes } from '../../../src/platform/temporal/namespace.ts';
+import { urlOfView, viewsAt } from '../../../src/platform/temporal/views.ts';
 import { createDeliveryStarter } from '../../../src/webhooks/relay/delivery-workflow.client.ts';
+import { eventually } from '../../workflows/delivery-engine.ts';
 
 describe('names', () => {
+  it('are in the address of a view', () => {
+    const [, , , , tenant] = viewsAt(0, 'acme');
+    const url = urlOfView('http://ui/workflows', tenant ?? { name: '', query: '' });
+    expect(url).toBe('http://ui/workflows?query=TenantSlug%3D%22acme%22');
+  });
+
   it('has one workflow id a generation', () => {
     expect(deliveryWorkflowId('019a', 0)).toBe('delivery/019a');
     expect(deliveryWorkflowId('019a', 2)).toBe('delivery/019a/2');
@@ -92,6 +100,48 @@ describe('the namespace', () => {
       const { runId } = await client.workflow.getHandle(`key-rotation/${entity.entityId}`).describe();
       expect(runId).toEqual(expect.any(String));
     } finally {
+      await native.close();
+    }
+  });
+
+  it('knows the views that operators are shown, and finds workflows by the name of their tenant', async () => {
+    const namespace = inject('temporalNamespace');
+    const native = await NativeConnection.connect({ address: inject('temporalAddress') });
+    const client = createTemporalClient(native, { namespace });
+    const slug = `slug-${randomUUID().slice(0, 8)}`;
+    const presenter = {
+      docsUrl: 'https://docs.example/countersign',
+      tenantOf: async () => ({ slug, baseUrl: 'https://id.example' }),
+    };
+    const entityId = randomUUID();
+    const agentId = randomUUID();
+    try {
+      for (const { query } of viewsAt(Date.now(), slug))
+        expect((await client.workflow.count(query)).count).toBeGreaterThanOrEqual(0);
+      const entities = createEntityStarter({ client, taskQueue: 'none', presenter });
+      const entity = { tenantId: randomUUID(), entityId, agentId, summary: 'ed25519 · 00' };
+      await entities.tell({ ...entity, workflow: 'agentKeyRotation' });
+      const [, , , , ofTenant] = viewsAt(Date.now(), slug);
+      await eventually(
+        async () => (await client.workflow.count(ofTenant?.query ?? '')).count === 1,
+        'its visibility',
+      );
+      const { raw } = await client.workflow.getHandle(`key-rotation/${entityId}`).describe();
+      const details = Buffer.from(raw.executionConfig?.userMetadata?.details?.data ?? []).toString();
+      expect(JSON.parse(details)).toBe(
+        `Tenant \`${slug}\` · [What one can do](https://docs.example/countersign/operations/agent-key-rotation.md) · [API record](https://id.example/api/v1/agents/${agentId}/keys/${entityId})`,
+      );
+      // A tenant that cannot be read costs the workflow its names only.
+      const away = { tenantOf: () => Promise.reject(new Error('away')) };
+      const nameless = createEntityStarter({ client, taskQueue: 'none', presenter: away });
+      const other = { ...entity, entityId: randomUUID() };
+      await nameless.tell({ ...other, workflow: 'agentKeyRotation' });
+      await client.workflow.getHandle(`key-rotation/${other.entityId}`).terminate();
+    } finally {
+      await client.workflow
+        .getHandle(`key-rotation/${entityId}`)
+        .terminate()
+        .catch(() => undefined);
       await native.close();
     }
   });
