@@ -143,7 +143,7 @@ const SCOPE_CHECKS: readonly Check<AskedScopes>[] = [
   {
     code: 'invalid_scope',
     detail: ({ scopes, holder }) =>
-      `This agent may not ask for the scope ${scopes?.find((scope) => !holder.agent.scopes.includes(scope))}.`,
+      `This agent may not ask for the scope ${scopes?.find((scope) => !holder.agent.scopes.includes(scope))}; it may ask for: ${holder.agent.scopes.join(' ')}.`,
     fails: ({ scopes, holder }) => !isWithin(scopes ?? [], holder.agent.scopes),
   },
 ];

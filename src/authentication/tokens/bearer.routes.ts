@@ -71,7 +71,7 @@ export function authorize(
       throw refused('invalid_request', REPEATED, challenge());
     if (token === undefined)
       throw new ServiceError('invalid_token', {
-        detail: 'A bearer token is required in the Authorization header.',
+        detail: `A bearer token is required in the Authorization header; POST ${context.tenant.issuerUrl}/oauth/token with client credentials gives one.`,
         headers: { 'www-authenticate': offered(context.tenant, proofs !== undefined) },
       });
     if (token.length > LONGEST_TOKEN || !TOKEN.test(token))

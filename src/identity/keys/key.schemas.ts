@@ -9,7 +9,23 @@ import { idFields, pageParameters } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
 import { type AgentKey, KEY_STATES } from './key.ts';
 
-const algorithm = z.enum(KEY_ALGORITHMS);
+/** What an algorithm is called elsewhere: JOSE and OpenSSH, in lower case. */
+const OTHER_NAMES: Readonly<Record<string, (typeof KEY_ALGORITHMS)[number]>> = {
+  eddsa: 'ed25519',
+  'ssh-ed25519': 'ed25519',
+  secp256k1: 'es256k',
+  'p-256': 'es256',
+  schnorr: 'bip340',
+};
+
+const algorithm = z.enum(KEY_ALGORITHMS, {
+  error: ({ input }) => {
+    if (typeof input !== 'string') return undefined;
+    const asked = input.toLowerCase();
+    const meant = KEY_ALGORITHMS.find((name) => name === asked) ?? OTHER_NAMES[asked];
+    return `must be one of: ${KEY_ALGORITHMS.join(', ')}${meant === undefined ? '' : `; did you mean ${meant}?`}`;
+  },
+});
 const timestamp = z.iso.datetime();
 
 const jwk = z

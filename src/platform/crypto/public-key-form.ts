@@ -28,6 +28,12 @@ const JWK_ALGORITHMS: Readonly<Record<string, KeyAlgorithm>> = {
   ES256K: 'es256k',
 };
 
+/** How an OpenSSH public key becomes one of our forms. `ssh-keygen -e` does not convert ed25519. */
+const OPENSSH = [
+  ['ssh-ed25519 ', "cut -d' ' -f2 key.pub | base64 -d | tail -c 32 | base64"],
+  ['ecdsa-sha2-', 'ssh-keygen -e -m PKCS8 -f key.pub'],
+] as const;
+
 /**
  * Reads a key of any form.
  * @param rawLengths allowed lengths in bytes of a raw key. A text that is hex of such a length is read as hex, even if
@@ -108,6 +114,9 @@ function readPem(text: string): KeyMaterial {
 }
 
 function readEncoded(text: string, rawLengths: readonly number[]): KeyMaterial {
+  const convert = OPENSSH.find(([prefix]) => text.startsWith(prefix))?.[1];
+  if (convert !== undefined)
+    throw new PublicKeyError('malformed', `is an OpenSSH public key: send what \`${convert}\` prints`);
   const fromHex = /^(?:[0-9a-f]{2})+$/i.test(text) ? hexToBytes(text) : null;
   const fromBase64 = decodeBase64(text.replaceAll(/\s/g, ''));
   for (const bytes of [fromHex, fromBase64]) {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { registerKeyBody } from '../../../src/identity/keys/key.schemas.ts';
 import {
   buildSunsetHeaders,
   mayAuthenticate,
@@ -79,5 +80,16 @@ describe('the key proof', () => {
   it('is four lines with nothing after the last', () => {
     const bytes = buildKeyProofPayload({ tenantId: 't', agentId: 'a', fingerprint: 'f' });
     expect(new TextDecoder().decode(bytes)).toBe('SERVICE-KEY-PROOF-V1\nt\na\nf');
+  });
+});
+
+describe('the algorithm of a key', () => {
+  it.each([
+    ['EdDSA', '; did you mean ed25519?'],
+    ['ES256K', '; did you mean es256k?'],
+    ['rsa', ''],
+  ])('%s is refused with what was meant', (algorithm, meant) => {
+    const { error } = registerKeyBody.safeParse({ algorithm, public_key: 'x' });
+    expect(error?.issues[0]?.message).toBe(`must be one of: ed25519, es256, es256k, bip340${meant}`);
   });
 });

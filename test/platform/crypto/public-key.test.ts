@@ -203,6 +203,14 @@ describe('a private key is refused, and not repeated', () => {
   });
 });
 
+it.each([
+  ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBEZUbkcuPxqhecApC45Dv7V2sWKpJ4V/Iu22Pw6w7mz me@host', 'tail -c 32'],
+  ['ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY= me@host', 'ssh-keygen -e -m PKCS8'],
+])('an OpenSSH key is refused with the command that converts it: %s', (text, command) => {
+  const message = expect.stringContaining(command);
+  expect(() => parsePublicKey('ed25519', text)).toThrow(expect.objectContaining({ message }));
+});
+
 describe('a malformed key is refused', () => {
   const jwk = jwkOf('es256', P256);
   const pem = toPem(toSpkiDer({ algorithm: 'es256', raw: bytes(P256) }));
