@@ -1,5 +1,6 @@
 // What the service makes in Temporal, and what it does where it cannot.
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
@@ -17,8 +18,10 @@ import { createDeliveryStarter } from '../../../src/webhooks/relay/delivery-work
 import { eventually } from '../../workflows/delivery-engine.ts';
 
 describe('names', () => {
-  it('are in the address of a view', () => {
+  it('are in the views of the documentation, and in their addresses', () => {
     const [, , , , tenant] = viewsAt(0, 'acme');
+    const page = readFileSync('docs/operations/README.md', 'utf8');
+    for (const { query } of viewsAt(0, 'acme')) expect(page).toContain(query.replace(/"1969.*/, ''));
     const url = urlOfView('http://ui/workflows', tenant ?? { name: '', query: '' });
     expect(url).toBe('http://ui/workflows?query=TenantSlug%3D%22acme%22');
   });
