@@ -13,8 +13,19 @@ try {
     fail: (code) => {
       process.exitCode = code;
     },
+    columns: process.stdout.isTTY ? process.stdout.columns : undefined,
+    interrupted: () => {
+      const end = new AbortController();
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end.abort());
+      return end.signal;
+    },
+    readInput: async () => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+      return Buffer.concat(chunks);
+    },
   }).parseAsync();
 } catch (error) {
   // Open connections of a failed role could keep the process alive, so it is ended explicitly.
-  process.exit(reportFailure(error, (line) => process.stderr.write(`${line}\n`)));
+  process.exit(await reportFailure(error, (line) => process.stderr.write(`${line}\n`)));
 }

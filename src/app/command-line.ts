@@ -1,41 +1,30 @@
-// The commands of `countersign` and their options. With --json a command prints one JSON value only.
+// The program `countersign`: its commands by name. What a command is made of is loaded when it is called.
 import { Command } from 'commander';
-import type { Logger } from 'pino';
-import { registerApplicationCommands } from '../identity/applications/application.commands.ts';
-import { registerTenantCommands } from '../identity/tenants/tenant.commands.ts';
-import { registerDoctorCommand } from '../operations/doctor/doctor.commands.ts';
-import { registerMasterKeyCommands } from '../operations/master-keys/master-key.commands.ts';
-import { registerAuditCommands } from '../operations/operators/audit.commands.ts';
-import { registerHostCommands } from '../operations/operators/host.commands.ts';
-import { registerOperatorCommands } from '../operations/operators/operator.commands.ts';
-import { registerWorkerVersionCommands } from '../operations/operators/worker-version.commands.ts';
-import { type Config, ConfigError, loadConfig, type Role } from '../platform/config.ts';
-import { ServiceError } from '../platform/errors/service-error.ts';
-import { createLogger } from '../platform/logging.ts';
+import type { Role } from '../platform/config.ts';
 import { VERSION } from '../platform/version.ts';
-import { LocalStackError } from './local/local-stack-error.ts';
-import { withMasterKey } from './local/master-key.ts';
-import { findRunningStack } from './local/running-stack.ts';
-import { refuseForeignMasterKey } from './start-checks.ts';
+import { COMMANDS } from './commands.ts';
+import { CommandFailure } from './terminal/command-failure.ts';
+import type { TerminalRuntime } from './terminal/runtime.ts';
 
 /** The effects of the commands; tests pass substitutes. */
-export type Runtime = {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly print: (line: string) => void;
-  readonly tell?: (line: string) => void;
-  /** Sets the exit code of the process. The process itself ends when the command is done. */
-  readonly fail: (code: number) => void;
-};
+export type Runtime = Pick<TerminalRuntime, 'env' | 'print' | 'fail'> & Partial<TerminalRuntime>;
 
 /** Builds the whole command line. No command runs before `parseAsync`. */
-export function createProgram({ env, print, tell = () => undefined, fail }: Runtime): Command {
+export function createProgram(given: Runtime): Command {
+  const runtime: TerminalRuntime = {
+    tell: () => undefined,
+    interrupted: () => new AbortController().signal,
+    readInput: async () => Buffer.alloc(0),
+    ...given,
+  };
+  const { env, print } = runtime;
   const program = new Command('countersign')
     .description('Identity for autonomous agents, and durable webhook events.')
     .version(VERSION)
     .configureHelp({ sortSubcommands: false })
     .showHelpAfterError('(run with --help for what is possible)');
 
-  // The service is loaded only when a role runs, so that --help and a wrong option are answered quickly.
+  program.commandsGroup('Roles:');
   const role = (name: Exclude<Role, 'command'>, description: string, json: string) =>
     program
       .command(name)
@@ -59,87 +48,28 @@ export function createProgram({ env, print, tell = () => undefined, fail }: Runt
     'print only {"applied":[…],"attributes":"ok"|"degraded"}: the migrations that ran, and whether workflows can be searched for',
   );
 
-  program
-    .command('openapi')
-    .description('print the OpenAPI document of the HTTP interface')
-    .action(async () => {
-      const { composeOpenApi } = await import('./wiring/api.ts');
-      print(JSON.stringify(composeOpenApi(env), null, 2));
-    });
-
-  const open = async () => {
-    const { wireManagement } = await import('./wiring/commands.ts');
-    return openServices(env, wireManagement);
-  };
-  registerTenantCommands(program, { open, print });
-  registerApplicationCommands(program, { open, print });
-  registerAuditCommands(program, { open, print, fail });
-  registerDoctorCommand(program, {
-    open: async () => {
-      const { wireExamination } = await import('./wiring/commands.ts');
-      return openUnchecked(env, wireExamination);
-    },
-    print,
-    tell,
-    fail,
+  for (const { name, description, group } of COMMANDS)
+    program.command(name).description(description).helpGroup(group);
+  // Commander waits for this before it reads what follows the command's name.
+  program.hook('preSubcommand', async (_, command) => {
+    await COMMANDS.find(({ name }) => name === command.name())?.fill(command, runtime);
   });
-  registerMasterKeyCommands(program, {
-    open: async () => {
-      const { wireManagement } = await import('./wiring/commands.ts');
-      return openUnchecked(env, wireManagement);
-    },
-    print,
-    tell,
-    fail,
-  });
-  registerWorkerVersionCommands(program, {
-    print,
-    open: async () => {
-      const { wireWorkerVersions } = await import('./wiring/commands.ts');
-      return wireWorkerVersions(
-        loadConfig({ ...(await findRunningStack(env)), ...env }, { role: 'migrate' }),
-      );
-    },
-  });
-  const operator = registerOperatorCommands(program, { open, print });
-  registerHostCommands(operator, { open, print });
   return program;
 }
 
-/** Opens the services of a command, with settings from the environment or from the stack that runs in this folder. */
-async function openServices<
-  Services extends Parameters<typeof refuseForeignMasterKey>[0] & { close: () => Promise<void> },
->(env: Runtime['env'], compose: (config: Config, logger: Logger) => Services): Promise<Services> {
-  const services = await openUnchecked(env, compose);
-  try {
-    await refuseForeignMasterKey(services);
-    return services;
-  } catch (error) {
-    await services.close();
-    throw error;
-  }
-}
-
-/** Like `openServices`, for commands that check the master keys themselves. */
-async function openUnchecked<Services>(
-  env: Runtime['env'],
-  compose: (config: Config, logger: Logger) => Services,
-): Promise<Services> {
-  const settings = await withMasterKey({ ...(await findRunningStack(env)), ...env });
-  const config = loadConfig(settings, { role: 'command' });
-  return compose(config, createLogger({ ...config, logLevel: 'silent' }));
-}
-
 /**
- * Prints the failure of a command: an expected failure in one line, wrong settings in one line each.
+ * Prints the failure of a command: an expected failure in a few lines, wrong settings in one line each.
  * @returns the exit code: 2 for a wrong setting, 1 for everything else
  */
-export function reportFailure(error: unknown, print: (line: string) => void): number {
+export async function reportFailure(error: unknown, print: (line: string) => void): Promise<number> {
+  const { ConfigError } = await import('../platform/config.ts');
+  const { ServiceError } = await import('../platform/errors/service-error.ts');
+  const { LocalStackError } = await import('./local/local-stack-error.ts');
   if (error instanceof ConfigError) {
     for (const line of error.message.split('\n')) print(`countersign: ${line}`);
     return 2;
   }
-  if (error instanceof ServiceError || error instanceof LocalStackError)
+  if (error instanceof ServiceError || error instanceof LocalStackError || error instanceof CommandFailure)
     print(`countersign: ${error.message}`);
   else print(`countersign: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   return 1;

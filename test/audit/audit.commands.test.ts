@@ -34,7 +34,7 @@ async function run(...options: string[]) {
   let code = 0;
   let closed = 0;
   const program = new Command().exitOverride();
-  registerAuditCommands(program, {
+  registerAuditCommands(program.command('audit'), {
     open: async () => ({
       tenants: accounts.tenants,
       auditVerification: sealing.verification,

@@ -94,6 +94,7 @@ export async function startTenants(
     logger,
   });
   const http = createHttpServer(app, config);
+  let attempting: { stop(): Promise<void> } | undefined;
   await http.listen({ port, host: 'localhost' });
   const management = wireManagement(config, logger);
   const join = async (slug: string) =>
@@ -108,8 +109,13 @@ export async function startTenants(
     database,
     owner,
     stranger,
+    /** Makes first attempts of published events from now on, as an api process does. */
+    startAttempts: (): void => {
+      attempting = api.directAttempts?.start();
+    },
     close: async () => {
       await http.drain(0);
+      await attempting?.stop();
       await api.close();
       await Promise.all([platform.close(), management.close()]);
       await drop();

@@ -25,15 +25,11 @@ type Open = () => Promise<{
 type ApplicationScope = (typeof APPLICATION_SCOPES)[number];
 type TenantOption = { tenant: string; json?: true };
 
-/** Adds `application create`, `list` and `rotate-secret`. @param print writes one line to stdout */
+/** Fills in `application create`, `list` and `rotate-secret`. @param print writes one line to stdout */
 export function registerApplicationCommands(
-  program: Command,
+  application: Command,
   { open, print }: { open: Open; print: (line: string) => void },
 ): void {
-  const application = program
-    .command('application')
-    .description("create and list a tenant's applications, rotate their secrets");
-
   /** Opens the services, finds the tenant and calls `work`. Closes the services afterwards, also after an error. */
   async function within<T>(
     slug: string,

@@ -31,15 +31,11 @@ const describe = ({ id, slug, name, baseUrl, issuerUrl, ...tenant }: TenantRecor
   created_at: tenant.createdAt.toISOString(),
 });
 
-/** Adds `tenant create`, `tenant list`, `tenant profile` and `tenant move`. @param print writes one line to stdout */
+/** Fills in `tenant create`, `tenant list`, `tenant profile` and `tenant move`. @param print writes one line to stdout */
 export function registerTenantCommands(
-  program: Command,
+  tenant: Command,
   { open, print }: { open: Open; print: (line: string) => void },
 ): void {
-  const tenant = program
-    .command('tenant')
-    .description('create, list and move tenants, and set their security profile');
-
   tenant
     .command('create')
     .description('create a tenant and its first application; the secret is shown this once')

@@ -19,13 +19,13 @@ const MOST = { listed: 1_000, shown: 20 } as const;
 const PROGRESS = 5_000;
 
 /**
- * Adds `doctor`.
+ * Fills in `doctor`.
  * @param print writes one line to stdout
  * @param tell writes one line of progress to stderr
  * @param fail sets the exit code
  */
 export function registerDoctorCommand(
-  program: Command,
+  doctor: Command,
   {
     open,
     print,
@@ -38,13 +38,7 @@ export function registerDoctorCommand(
     fail: (code: number) => void;
   },
 ): void {
-  withName(
-    program
-      .command('doctor')
-      .description(
-        'find rows without their workflow, workflows without their row, and what nothing moves; ends with 1 when something is left',
-      ),
-  )
+  withName(doctor)
     .option('--fix', 'mend what can be mended')
     .option('--json', 'print the report only')
     .action(async (options: Options) => {

@@ -14,13 +14,13 @@ type Open = () => Promise<{
 const PROGRESS = 5_000;
 
 /**
- * Adds `master-key reseal`.
+ * Fills in `master-key reseal`.
  * @param print writes one line to stdout
  * @param tell writes one line of progress to stderr
  * @param fail sets the exit code
  */
 export function registerMasterKeyCommands(
-  program: Command,
+  masterKey: Command,
   {
     open,
     print,
@@ -34,9 +34,7 @@ export function registerMasterKeyCommands(
   },
 ): void {
   withName(
-    program
-      .command('master-key')
-      .description('the keys of MASTER_KEY, which seal secrets at rest')
+    masterKey
       .command('reseal')
       .description(
         'seal everything anew with the first key of MASTER_KEY; ends with 1 while something names another key',

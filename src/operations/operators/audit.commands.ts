@@ -24,17 +24,15 @@ const MOST_LISTED = 1_000;
 const anchorFile = z.object({ data: z.array(z.object({ statement: z.string() })) });
 
 /**
- * Adds `audit verify`.
+ * Fills in `audit verify`.
  * @param print writes one line to stdout
  * @param fail sets the exit code
  */
 export function registerAuditCommands(
-  program: Command,
+  audit: Command,
   { open, print, fail }: { open: Open; print: (line: string) => void; fail: (code: number) => void },
 ): void {
-  program
-    .command('audit')
-    .description('verify the audit log')
+  audit
     .command('verify')
     .description('recompute every checkpoint of the audit log; ends with 1 when anything was changed')
     .option('--tenant <slug>', 'only this tenant')

@@ -58,12 +58,9 @@ export async function withServices<Result>(
   }
 }
 
-/** Adds `operator tenant …` and `operator log`. @returns the command `operator`, for further subcommands */
-export function registerOperatorCommands(program: Command, runtime: OperatorRuntime): Command {
+/** Fills in `operator tenant …` and `operator log`. */
+export function registerOperatorCommands(operator: Command, runtime: OperatorRuntime): void {
   const { print } = runtime;
-  const operator = program
-    .command('operator')
-    .description('act across tenants, for whoever runs the service; every act is on record');
   const tenant = operator.command('tenant').description('suspend and resume tenants');
 
   const registerChange = (verb: 'suspend' | 'resume', description: string) =>
@@ -94,7 +91,6 @@ export function registerOperatorCommands(program: Command, runtime: OperatorRunt
       if (record.missing > 0) print(`Missing: ${record.missing} acts have been removed from the record.`);
       if (record.altered > 0) print(`Altered: ${record.altered} acts are not as they were recorded.`);
     });
-  return operator;
 }
 
 const SENTENCES = {

@@ -12,15 +12,11 @@ type Open = () => Promise<{
 }>;
 type Options = { json?: true; unversioned?: true; as?: string; reason?: string };
 
-/** Adds `worker-version list` and `worker-version current`. @param print writes one line to stdout */
+/** Fills in `worker-version list` and `worker-version current`. @param print writes one line to stdout */
 export function registerWorkerVersionCommands(
-  program: Command,
+  workerVersion: Command,
   { open, print }: { open: Open; print: (line: string) => void },
 ): void {
-  const workerVersion = program
-    .command('worker-version')
-    .description('builds of the workers (WORKER_BUILD_ID), and which of them gets the work');
-
   const within = async (
     options: Options,
     work: (services: Awaited<ReturnType<Open>>) => Promise<unknown>,

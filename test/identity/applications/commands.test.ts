@@ -7,8 +7,8 @@ import { registerTenantCommands } from '../../../src/identity/tenants/tenant.com
 async function refusal(...args: string[]): Promise<string> {
   const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
   const opened = () => Promise.reject(new Error('opened'));
-  registerApplicationCommands(program, { open: opened, print: () => undefined });
-  registerTenantCommands(program, { open: opened, print: () => undefined });
+  registerApplicationCommands(program.command('application'), { open: opened, print: () => undefined });
+  registerTenantCommands(program.command('tenant'), { open: opened, print: () => undefined });
   return await program.parseAsync(args, { from: 'user' }).then(
     () => 'accepted',
     (error: Error) => error.message,

@@ -36,8 +36,10 @@ export function createOperatorRooms(
         open: async () => ({ ...operators, tenants, provisioning, close: async () => undefined }),
         print: (line: string) => lines.push(line),
       };
-      registerTenantCommands(program, runtime);
-      registerHostCommands(registerOperatorCommands(program, runtime), runtime);
+      registerTenantCommands(program.command('tenant'), runtime);
+      const operator = program.command('operator');
+      registerOperatorCommands(operator, runtime);
+      registerHostCommands(operator, runtime);
       await program.parseAsync(args, { from: 'user' });
       return lines;
     },

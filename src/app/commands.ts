@@ -1,0 +1,151 @@
+// The commands of `countersign` beside its roles: a name, a line of help, and how its options and actions are loaded.
+import type { Command } from 'commander';
+import type { TerminalRuntime } from './terminal/runtime.ts';
+
+type CommandEntry = {
+  readonly name: string;
+  readonly description: string;
+  readonly group: string;
+  /** Adds arguments, options, subcommands and actions; awaited before any of them is read. */
+  readonly fill: (command: Command, runtime: TerminalRuntime) => Promise<void>;
+};
+
+const DAILY = 'Daily work, for a tenant (docs/command-line.md):';
+const OPERATOR = 'For the operator of the service:';
+
+export const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: 'listen',
+    description: 'show events as they arrive, verified; forward them to a receiver',
+    group: DAILY,
+    fill: async (command, runtime) =>
+      (await import('./terminal/listen.commands.ts')).registerListenCommand(command, runtime),
+  },
+  {
+    name: 'trigger',
+    description: 'publish an event: the example of its type, or data of your own',
+    group: DAILY,
+    fill: async (command, runtime) =>
+      (await import('./terminal/trigger.commands.ts')).registerTriggerCommand(command, runtime),
+  },
+  {
+    name: 'token',
+    description: 'print an access token',
+    group: DAILY,
+    fill: async (command, runtime) =>
+      (await import('./terminal/token.commands.ts')).registerTokenCommand(command, runtime),
+  },
+  {
+    name: 'openapi',
+    description: 'print the OpenAPI document of the HTTP interface',
+    group: DAILY,
+    fill: async (command, { env, print }) => {
+      command.action(async () => {
+        const { composeOpenApi } = await import('./wiring/api.ts');
+        print(JSON.stringify(composeOpenApi(env), null, 2));
+      });
+    },
+  },
+  {
+    name: 'tenant',
+    description: 'create, list and move tenants, and set their security profile',
+    group: OPERATOR,
+    fill: async (command, runtime) =>
+      (await import('../identity/tenants/tenant.commands.ts')).registerTenantCommands(
+        command,
+        management(runtime),
+      ),
+  },
+  {
+    name: 'application',
+    description: "create and list a tenant's applications, rotate their secrets",
+    group: OPERATOR,
+    fill: async (command, runtime) =>
+      (await import('../identity/applications/application.commands.ts')).registerApplicationCommands(
+        command,
+        management(runtime),
+      ),
+  },
+  {
+    name: 'audit',
+    description: 'verify the audit log',
+    group: OPERATOR,
+    fill: async (command, runtime) =>
+      (await import('../operations/operators/audit.commands.ts')).registerAuditCommands(
+        command,
+        management(runtime),
+      ),
+  },
+  {
+    name: 'doctor',
+    description:
+      'find rows without their workflow, workflows without their row, and what nothing moves; ends with 1 when something is left',
+    group: OPERATOR,
+    fill: async (command, runtime) =>
+      (await import('../operations/doctor/doctor.commands.ts')).registerDoctorCommand(command, {
+        ...runtime,
+        open: async () => {
+          const { openUnchecked } = await import('./command-services.ts');
+          const { wireExamination } = await import('./wiring/commands.ts');
+          return openUnchecked(runtime.env, wireExamination);
+        },
+      }),
+  },
+  {
+    name: 'master-key',
+    description: 'the keys of MASTER_KEY, which seal secrets at rest',
+    group: OPERATOR,
+    fill: async (command, runtime) =>
+      (await import('../operations/master-keys/master-key.commands.ts')).registerMasterKeyCommands(command, {
+        ...runtime,
+        open: async () => {
+          const { openUnchecked } = await import('./command-services.ts');
+          const { wireManagement } = await import('./wiring/commands.ts');
+          return openUnchecked(runtime.env, wireManagement);
+        },
+      }),
+  },
+  {
+    name: 'worker-version',
+    description: 'builds of the workers (WORKER_BUILD_ID), and which of them gets the work',
+    group: OPERATOR,
+    fill: async (command, { env, print }) =>
+      (await import('../operations/operators/worker-version.commands.ts')).registerWorkerVersionCommands(
+        command,
+        {
+          print,
+          open: async () => {
+            const { wireWorkerVersions } = await import('./wiring/commands.ts');
+            const { loadConfig } = await import('../platform/config.ts');
+            const { findRunningStack } = await import('./local/running-stack.ts');
+            return wireWorkerVersions(
+              loadConfig({ ...(await findRunningStack(env)), ...env }, { role: 'migrate' }),
+            );
+          },
+        },
+      ),
+  },
+  {
+    name: 'operator',
+    description: 'act across tenants, for whoever runs the service; every act is on record',
+    group: OPERATOR,
+    fill: async (command, runtime) => {
+      const { registerOperatorCommands } = await import('../operations/operators/operator.commands.ts');
+      const { registerHostCommands } = await import('../operations/operators/host.commands.ts');
+      registerOperatorCommands(command, management(runtime));
+      registerHostCommands(command, management(runtime));
+    },
+  },
+];
+
+/** The runtime of commands that need the services of management. */
+function management(runtime: TerminalRuntime) {
+  return {
+    ...runtime,
+    open: async () => {
+      const { openServices } = await import('./command-services.ts');
+      const { wireManagement } = await import('./wiring/commands.ts');
+      return openServices(runtime.env, wireManagement);
+    },
+  };
+}
