@@ -52,6 +52,7 @@ export function createProgram(given: Runtime): Command {
     program.command(name).description(description).helpGroup(group);
   // Commander waits for this before it reads what follows the command's name.
   program.hook('preSubcommand', async (_, command) => {
+    command.copyInheritedSettings(program);
     await COMMANDS.find(({ name }) => name === command.name())?.fill(command, runtime);
   });
   return program;

@@ -1,5 +1,6 @@
 // The commands of `countersign` beside its roles: a name, a line of help, and how its options and actions are loaded.
 import type { Command } from 'commander';
+import { RESOURCES } from './terminal/resources.ts';
 import type { TerminalRuntime } from './terminal/runtime.ts';
 
 type CommandEntry = {
@@ -35,6 +36,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     fill: async (command, runtime) =>
       (await import('./terminal/token.commands.ts')).registerTokenCommand(command, runtime),
   },
+  ...RESOURCES.map(({ name, description }) => ({
+    name,
+    description,
+    group: DAILY,
+    fill: (command: Command, runtime: TerminalRuntime) => fillResource(name, command, runtime),
+  })),
   {
     name: 'openapi',
     description: 'print the OpenAPI document of the HTTP interface',
@@ -62,16 +69,6 @@ export const COMMANDS: readonly CommandEntry[] = [
     group: OPERATOR,
     fill: async (command, runtime) =>
       (await import('../identity/applications/application.commands.ts')).registerApplicationCommands(
-        command,
-        management(runtime),
-      ),
-  },
-  {
-    name: 'audit',
-    description: 'verify the audit log',
-    group: OPERATOR,
-    fill: async (command, runtime) =>
-      (await import('../operations/operators/audit.commands.ts')).registerAuditCommands(
         command,
         management(runtime),
       ),
@@ -137,6 +134,28 @@ export const COMMANDS: readonly CommandEntry[] = [
     },
   },
 ];
+
+/** Two resources have more than their acts. */
+async function fillResource(name: string, command: Command, runtime: TerminalRuntime): Promise<void> {
+  const { registerResourceCommands } = await import('./terminal/resource.commands.ts');
+  registerResourceCommands(command, name, runtime);
+  if (name === 'event') {
+    const { registerTriggerCommand } = await import('./terminal/trigger.commands.ts');
+    const { registerListenCommand } = await import('./terminal/listen.commands.ts');
+    registerTriggerCommand(
+      command.command('publish').description('publish an event, as trigger does'),
+      runtime,
+    );
+    registerListenCommand(command.command('follow').description('follow the feed, as listen --feed does'), {
+      ...runtime,
+      feedOnly: true,
+    });
+  }
+  if (name === 'audit') {
+    const { registerAuditCommands } = await import('../operations/operators/audit.commands.ts');
+    registerAuditCommands(command, management(runtime));
+  }
+}
 
 /** The runtime of commands that need the services of management. */
 function management(runtime: TerminalRuntime) {

@@ -24,8 +24,11 @@ type Options = AccountOptions & {
   readonly secret?: string;
 };
 
-/** Fills in `listen`. */
-export function registerListenCommand(listen: Command, runtime: TerminalRuntime): void {
+/** Fills in `listen`. @param runtime with `feedOnly` it always follows the feed */
+export function registerListenCommand(
+  listen: Command,
+  runtime: TerminalRuntime & { readonly feedOnly?: boolean },
+): void {
   withAccount(
     listen
       .option('--forward-to <url>', 'send each delivery on, with its headers, and give the answer back')
@@ -61,7 +64,8 @@ export function registerListenCommand(listen: Command, runtime: TerminalRuntime)
       if (forwardTo !== undefined) tell(`Forwarded to ${forwardTo}, signed with the secret ${secret}`);
       await listenToFeed(listening, { secret, since, follow: true });
     };
-    if (options.feed === true || !isOnThisMachine(api.account.baseUrl)) return followFeed();
+    if (runtime.feedOnly === true || options.feed === true || !isOnThisMachine(api.account.baseUrl))
+      return followFeed();
     try {
       await listenOnPort(listening, {
         secret,

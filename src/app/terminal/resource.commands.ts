@@ -1,0 +1,152 @@
+// `countersign agent|key|webhook|delivery|event|audit …`: list, show and the acts of each resource, from their table.
+import type { Command } from 'commander';
+import { type AccountOptions, openApi, withAccount } from './account-options.ts';
+import { CommandFailure } from './command-failure.ts';
+import { findRowId, listFeed, listRows } from './resource-rows.client.ts';
+import { type Act, type Field, RESOURCES, type Resource } from './resources.ts';
+import type { TerminalRuntime } from './runtime.ts';
+import { formatFields, formatTable } from './table.ts';
+import type { TenantApi } from './tenant-api.client.ts';
+import { readDuration } from './times.ts';
+
+type Options = AccountOptions & Readonly<Record<string, unknown>> & { readonly agent?: string };
+
+const DEFAULT_LIMIT = '20';
+const MOST_LISTED = 10_000;
+
+/** Fills in `list`, `show` and the acts of one resource. @param name of the table */
+export function registerResourceCommands(command: Command, name: string, runtime: TerminalRuntime): void {
+  const resource = RESOURCES.find((each) => each.name === name);
+  if (resource === undefined) throw new Error(`there is no resource ${name}`);
+  const list = withFields(
+    addCommand(command, resource, 'list', `list them, the newest first`),
+    resource.filters,
+  );
+  list
+    .option('--limit <number>', 'how many', DEFAULT_LIMIT)
+    .action((options: Options) => printList(resource, options, runtime));
+  addCommand(command, resource, 'show', 'show one with all its fields')
+    .argument('<id>', argumentOf(resource))
+    .action((text: string, options: Options) => printOne(resource, text, options, runtime));
+  for (const act of resource.acts)
+    withFields(addCommand(command, resource, act.verb, act.description), act.fields ?? [])
+      .argument('<id>', argumentOf(resource))
+      .action((text: string, options: Options) => runAct(resource, act, text, options, runtime));
+}
+
+function addCommand(command: Command, { path }: Resource, verb: string, description: string): Command {
+  const added = withAccount(command.command(verb).description(description));
+  return path.includes('{agent}')
+    ? added.requiredOption('--agent <id>', 'the agent: its id, a part of it, or its name')
+    : added;
+}
+
+function withFields(command: Command, fields: readonly Field[]): Command {
+  for (const { flag, description } of fields) command.option(flag, description);
+  return command;
+}
+
+const argumentOf = ({ names, isLookedUp }: Resource) =>
+  isLookedUp ? ['its id, a unique beginning or end of it', ...names].join(', or its ') : 'its id';
+
+async function printList(resource: Resource, options: Options, runtime: TerminalRuntime): Promise<void> {
+  const { print, tell, columns: width } = runtime;
+  const limit = readLimit(options.limit);
+  const query = readFields(resource.filters, options);
+  const api = await openApi(runtime, options);
+  const path = await pathOf(api, resource, options);
+  const rows = resource.isLookedUp
+    ? await listRows(api, path, { limit, query: query as Record<string, string> })
+    : await listFeed(api, path, { limit, query: { since: anHourAgo(), ...query } as Record<string, string> });
+  if (options.json) return print(JSON.stringify(rows));
+  if (rows.length === 0) return tell('There is none.');
+  for (const line of formatTable(resource.columns, rows, { width, now: Date.now() })) print(line);
+  if (rows.length === limit) tell(`There may be more: --limit ${limit * 5}`);
+}
+
+async function printOne(
+  resource: Resource,
+  text: string,
+  options: Options,
+  runtime: TerminalRuntime,
+): Promise<void> {
+  const { print, columns: width } = runtime;
+  const api = await openApi(runtime, options);
+  const { path } = await findRow(api, resource, text, options);
+  const row = await api.call('GET', path);
+  if (options.json) return print(JSON.stringify(row));
+  for (const line of formatFields(row, { width, now: Date.now() })) print(line);
+}
+
+async function runAct(
+  resource: Resource,
+  { method, path: below, body, fields = [], done }: Act,
+  text: string,
+  options: Options,
+  runtime: TerminalRuntime,
+): Promise<void> {
+  const { print, columns: width } = runtime;
+  const given = readFields(fields, options);
+  const api = await openApi(runtime, options);
+  const { id, path } = await findRow(api, resource, text, options);
+  const sent = fields.length === 0 ? body : { ...body, ...given };
+  const answer = await api.call(method, `${path}${below}`, sent);
+  if (options.json)
+    return print(JSON.stringify(Object.keys(answer).length === 0 ? { [resource.id]: id } : answer));
+  print(`${resource.name} ${id} ${done}.`);
+  // What cannot be read later, and what leads on.
+  const { secret, overlap_ends_at, delivery_id } = answer;
+  const shown = Object.entries({ secret, overlap_ends_at, delivery_id }).filter(
+    ([, value]) => value !== undefined,
+  );
+  if (shown.length > 0)
+    for (const line of formatFields(Object.fromEntries(shown), { width, now: Date.now() }))
+      print(`  ${line}`);
+}
+
+/** The path of the list; of keys, with the agent that `--agent` names. */
+async function pathOf(api: TenantApi, { path }: Resource, { agent }: Options): Promise<string> {
+  if (agent === undefined) return path;
+  const agents = RESOURCES.find(({ name }) => name === 'agent') as Resource;
+  return path.replace('{agent}', await findRowId(api, agents, agents.path, agent));
+}
+
+async function findRow(api: TenantApi, resource: Resource, text: string, options: Options) {
+  const list = await pathOf(api, resource, options);
+  const id = await findRowId(api, resource, list, text);
+  return { id, path: `${list}/${encodeURIComponent(id)}` };
+}
+
+/** The fields of the options that were given. @throws CommandFailure */
+function readFields(fields: readonly Field[], options: Options): Record<string, string | number> {
+  const values: Record<string, string | number> = {};
+  for (const { flag, field, kind } of fields) {
+    const option = flag.slice(2, flag.indexOf(' '));
+    const value = options[option.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())];
+    if (typeof value !== 'string') continue;
+    if (kind === 'ago') values[field] = timeAgo(value, `--${option}`);
+    else if (kind === 'number') values[field] = readNumber(value, `--${option}`);
+    else values[field] = value;
+  }
+  return values;
+}
+
+const anHourAgo = () => timeAgo('1h', '--since');
+
+function timeAgo(text: string, option: string): string {
+  const seconds = readDuration(text);
+  if (seconds === undefined)
+    throw new CommandFailure(`${option}: must be a duration such as 90s, 10m, 12h or 7d`);
+  return new Date(Date.now() - seconds * 1000).toISOString();
+}
+
+function readNumber(text: string, option: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new CommandFailure(`${option}: must be a whole number`);
+  return Number(text);
+}
+
+function readLimit(value: unknown): number {
+  const limit = readNumber(String(value), '--limit');
+  if (limit < 1 || limit > MOST_LISTED) throw new CommandFailure(`--limit: must be 1 to ${MOST_LISTED}`);
+  return limit;
+}

@@ -1,0 +1,151 @@
+// The commands of each resource against the whole interface: rows by name and by part of an id, acts, JSON.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Service, startService } from './service.ts';
+
+let service: Service;
+let agent: { id: string };
+let webhook: { id: string };
+let delivery: { id: string };
+let event: { event_id: string };
+
+const URL = 'http://127.0.0.1:9099/hooks';
+
+beforeAll(async () => {
+  service = await startService();
+  const post = async (path: string, body: unknown) => (await service.owner.send('POST', path, body)).body;
+  agent = await post('/api/v1/agents', { name: 'invoice robot', scopes: ['openid'] });
+  await post('/api/v1/agents', { name: 'other robot', scopes: ['openid'] });
+  webhook = await post('/api/v1/webhooks', { url: URL, event_types: ['shop.sold'], active: false });
+  event = await post('/api/v1/events', { type: 'shop.sold', data: { n: 1 } });
+  ({
+    data: [delivery],
+  } = (await service.owner.send('GET', '/api/v1/deliveries')).body);
+});
+afterAll(() => service?.close());
+
+const json = async (...args: string[]) => {
+  const { lines, code, told } = await service.run([...args, '--json']);
+  expect([code, told, lines.length]).toEqual([0, [], 1]);
+  return JSON.parse(lines[0] ?? '');
+};
+
+describe('list', () => {
+  it('is a table for people', async () => {
+    const { lines } = await service.run(['agent', 'list']);
+    expect(lines[0]).toMatch(/^ID +NAME +STATUS +SCOPES +CREATED$/);
+    expect(lines.slice(1).map((line) => line.split(/ {2,}/)[1])).toEqual(['other robot', 'invoice robot']);
+  });
+
+  it('is an array for scripts, with the filters of the interface', async () => {
+    expect(await json('agent', 'list', '--name', 'invoice robot')).toEqual([
+      expect.objectContaining({ id: agent.id }),
+    ]);
+    expect(await json('delivery', 'list', '--status', 'delivered', '--since', '1h')).toEqual([]);
+    expect(await json('event', 'list', '--type', 'shop.*')).toEqual([
+      expect.objectContaining({ event_id: event.event_id }),
+    ]);
+    expect(await json('audit', 'list', '--action', 'agent.created', '--limit', '1')).toHaveLength(1);
+  });
+
+  it('goes on to the next page', async () => {
+    for (let n = 0; n < 3; n += 1)
+      await service.owner.send('POST', '/api/v1/agents', { name: `many ${n}`, scopes: ['openid'] });
+    expect((await json('agent', 'list', '--limit', '201')).length).toBeGreaterThanOrEqual(5);
+  });
+
+  it('says so when there is nothing, beside stdout', async () => {
+    const { lines, told, code } = await service.run(['delivery', 'list', '--status', 'failed']);
+    expect([lines, told, code]).toEqual([[], ['There is none.'], 0]);
+  });
+
+  it.each([
+    [['agent', 'list', '--status', 'sleeping'], 'status'],
+    [['agent', 'list', '--limit', '0'], '--limit: must be 1 to'],
+    [['delivery', 'list', '--since', 'noon'], '--since: must be a duration'],
+    [['key', 'list'], "required option '--agent <id>'"],
+    [['webhook', 'lst'], '(Did you mean list?)'],
+  ])('refuses %j', async (args, words) => {
+    const { told, code } = await service.run(args);
+    expect([code, told.join('\n')]).toEqual([expect.any(Number), expect.stringContaining(words)]);
+    expect(code).not.toBe(0);
+  });
+});
+
+describe('a row', () => {
+  it.each([
+    ['its name', () => 'invoice robot'],
+    ['its id', () => agent.id],
+    ['the end of its id', () => agent.id.slice(-8)],
+  ])('is found by %s', async (_, name) => {
+    expect(await json('agent', 'show', name())).toMatchObject({ id: agent.id });
+  });
+
+  it('is not found by a name that is only nearly its own', async () => {
+    const { told, code } = await service.run(['agent', 'show', 'invoise robot']);
+    expect([code, told[0]]).toEqual([1, expect.stringContaining('Did you mean "invoice robot"?')]);
+  });
+
+  it('is not guessed where several are meant', async () => {
+    const { told, code } = await service.run(['agent', 'suspend', 'robot']);
+    expect([code, told[0]]).toEqual([
+      1,
+      expect.stringMatching(/names 2 of the agent rows[\s\S]*invoice robot/),
+    ]);
+  });
+
+  it('has all its fields', async () => {
+    const { lines } = await service.run(['delivery', 'show', delivery.id]);
+    expect(lines.join('\n')).toMatch(/^id +\S+[\s\S]*^status +held$[\s\S]*^payload\.data\.n +1$/m);
+  });
+});
+
+describe('an act', () => {
+  it('suspends and reactivates an agent', async () => {
+    expect((await service.run(['agent', 'suspend', 'invoice robot'])).lines).toEqual([
+      `agent ${agent.id} is suspended; its tokens have ended.`,
+    ]);
+    expect(await json('agent', 'reactivate', 'invoice robot')).toMatchObject({ status: 'active' });
+  });
+
+  it('revokes a key, with a reason', async () => {
+    const { body: key } = await service.owner.send('POST', `/api/v1/agents/${agent.id}/keys`, {
+      algorithm: 'ed25519',
+      public_key: '11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=',
+      label: 'laptop',
+    });
+    await service.run(['key', 'revoke', 'laptop', '--agent', 'invoice robot', '--reason', 'lost']);
+    expect(await json('key', 'show', key.key_id, '--agent', agent.id)).toMatchObject({ state: 'revoked' });
+    expect(await json('audit', 'list', '--action', 'agent.key.revoked')).toEqual([
+      expect.objectContaining({ data: expect.objectContaining({ reason: 'lost' }) }),
+    ]);
+  });
+
+  it('resumes, pauses and tests a subscription, and rotates its secret', async () => {
+    expect(await json('webhook', 'resume', URL)).toMatchObject({ active: true });
+    expect(await json('webhook', 'pause', webhook.id.slice(-10))).toMatchObject({ active: false });
+    expect((await service.run(['webhook', 'resume', URL])).lines).toEqual([
+      `webhook ${webhook.id} is active.`,
+    ]);
+    const tested = await service.run(['webhook', 'test', URL, '--type', 'wallet.tx.signed']);
+    expect(tested.lines[1]).toMatch(/^ {2}delivery_id {2}\S+$/);
+    const rotated = await service.run(['webhook', 'rotate-secret', URL, '--overlap-seconds', '60']);
+    expect(rotated.lines.join('\n')).toMatch(/secret +whsec_/);
+  });
+
+  it('retries and cancels a delivery', async () => {
+    await service.run(['webhook', 'resume', URL]);
+    expect((await service.run(['delivery', 'cancel', delivery.id])).lines[0]).toContain('is canceled');
+    expect((await service.run(['delivery', 'retry', delivery.id])).lines[0]).toContain('is attempted now');
+  });
+
+  it('publishes an event under its other name', async () => {
+    expect((await service.run(['event', 'publish', 'shop.sold', '--data', '{}'])).lines[0]).toContain(
+      'shop.sold: event',
+    );
+  });
+
+  it('that the service refuses is told in its words', async () => {
+    const { told, code } = await service.run(['delivery', 'cancel', webhook.id]);
+    expect([code, told[0]]).toEqual([1, expect.stringContaining('404 not_found')]);
+  });
+});
