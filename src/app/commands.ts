@@ -58,10 +58,14 @@ export const COMMANDS: readonly CommandEntry[] = [
     description: 'create, list and move tenants, and set their security profile',
     group: OPERATOR,
     fill: async (command, runtime) =>
-      (await import('../identity/tenants/tenant.commands.ts')).registerTenantCommands(
-        command,
-        management(runtime),
-      ),
+      (await import('../identity/tenants/tenant.commands.ts')).registerTenantCommands(command, {
+        ...management(runtime),
+        openList: async () => {
+          const { openUnchecked } = await import('./command-services.ts');
+          const { wireTenantListing } = await import('./wiring/tenant-list.ts');
+          return openUnchecked(runtime.env, wireTenantListing);
+        },
+      }),
   },
   {
     name: 'application',
@@ -83,7 +87,7 @@ export const COMMANDS: readonly CommandEntry[] = [
         ...runtime,
         open: async () => {
           const { openUnchecked } = await import('./command-services.ts');
-          const { wireExamination } = await import('./wiring/commands.ts');
+          const { wireExamination } = await import('./wiring/examination.ts');
           return openUnchecked(runtime.env, wireExamination);
         },
       }),
@@ -112,7 +116,7 @@ export const COMMANDS: readonly CommandEntry[] = [
         {
           print,
           open: async () => {
-            const { wireWorkerVersions } = await import('./wiring/commands.ts');
+            const { wireWorkerVersions } = await import('./wiring/worker-versions.ts');
             const { loadConfig } = await import('../platform/config.ts');
             const { findRunningStack } = await import('./local/running-stack.ts');
             return wireWorkerVersions(
@@ -129,8 +133,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     fill: async (command, runtime) => {
       const { registerOperatorCommands } = await import('../operations/operators/operator.commands.ts');
       const { registerHostCommands } = await import('../operations/operators/host.commands.ts');
+      const { registerOperatedDeliveryCommands } = await import(
+        '../operations/operators/delivery.commands.ts'
+      );
       registerOperatorCommands(command, management(runtime));
       registerHostCommands(command, management(runtime));
+      registerOperatedDeliveryCommands(command, management(runtime));
     },
   },
 ];

@@ -1,5 +1,6 @@
 // `countersign listen`: shows the tenant's events as they arrive, verifies them, and may forward them to a receiver.
 import type { Command } from 'commander';
+import { clockTime, readDuration } from '../../platform/command-times.ts';
 import { type AccountOptions, openApi, withAccount } from './account-options.ts';
 import { CommandFailure } from './command-failure.ts';
 import {
@@ -13,7 +14,6 @@ import {
 import { createForwarder } from './local-receiver.ts';
 import type { TerminalRuntime } from './runtime.ts';
 import { type Json, RefusedCall } from './tenant-api.client.ts';
-import { clockTime, readDuration } from './times.ts';
 
 type Options = AccountOptions & {
   readonly forwardTo?: string;

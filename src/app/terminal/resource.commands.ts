@@ -1,13 +1,13 @@
 // `countersign agent|key|webhook|delivery|event|audit …`: list, show and the acts of each resource, from their table.
 import type { Command } from 'commander';
+import { formatFields, formatTable } from '../../platform/command-table.ts';
+import { readDuration } from '../../platform/command-times.ts';
 import { type AccountOptions, openApi, withAccount } from './account-options.ts';
 import { CommandFailure } from './command-failure.ts';
 import { findRowId, listFeed, listRows } from './resource-rows.client.ts';
 import { type Act, type Field, RESOURCES, type Resource } from './resources.ts';
 import type { TerminalRuntime } from './runtime.ts';
-import { formatFields, formatTable } from './table.ts';
 import type { TenantApi } from './tenant-api.client.ts';
-import { readDuration } from './times.ts';
 
 type Options = AccountOptions & Readonly<Record<string, unknown>> & { readonly agent?: string };
 

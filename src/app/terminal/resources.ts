@@ -1,5 +1,5 @@
 // What the commands of daily work know of each resource: where it is, how its rows are named and shown, what can be done.
-import type { Column } from './table.ts';
+import type { Column } from '../../platform/command-table.ts';
 import type { Json } from './tenant-api.client.ts';
 
 /** A filter or a setting: an option of the command, and the field that it becomes. */

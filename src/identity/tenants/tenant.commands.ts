@@ -31,10 +31,13 @@ const describe = ({ id, slug, name, baseUrl, issuerUrl, ...tenant }: TenantRecor
   created_at: tenant.createdAt.toISOString(),
 });
 
+/** Opens what the list needs. */
+type OpenList = () => Promise<{ tenants: Pick<TenantService, 'list'>; close: () => Promise<void> }>;
+
 /** Fills in `tenant create`, `tenant list`, `tenant profile` and `tenant move`. @param print writes one line to stdout */
 export function registerTenantCommands(
   tenant: Command,
-  { open, print }: { open: Open; print: (line: string) => void },
+  { open, openList = open, print }: { open: Open; openList?: OpenList; print: (line: string) => void },
 ): void {
   tenant
     .command('create')
@@ -79,7 +82,7 @@ export function registerTenantCommands(
     .description('list all tenants, the oldest first')
     .option('--json', 'print the array only')
     .action(async (options: { json?: true }) => {
-      const services = await open();
+      const services = await openList();
       try {
         const tenants = (await services.tenants.list()).map(describe);
         if (options.json) return print(JSON.stringify(tenants));

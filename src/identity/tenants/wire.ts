@@ -1,8 +1,9 @@
-// Wires tenants, and the command that creates a tenant with its first application.
+// Wires tenants, their list alone, and the command that creates a tenant with its first application.
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createProvisionService } from './provision.service.ts';
 import { createTenantRoutes } from './tenant.routes.ts';
 import { createTenantService } from './tenant.service.ts';
+import * as store from './tenant.store.ts';
 
 export function wireTenants(
   { config, database }: Platform,
@@ -10,6 +11,11 @@ export function wireTenants(
 ) {
   const tenants = createTenantService({ ...rooms, database, addresses: config });
   return { tenants, routes: createTenantRoutes({ tenants }) };
+}
+
+/** Wires the list of all tenants alone, for a command that changes nothing. */
+export function wireTenantList({ database }: Platform) {
+  return { list: () => store.list(database) };
 }
 
 export function wireProvisioning(

@@ -5,7 +5,7 @@ export type OperatorIntent = { readonly operator: string; readonly reason: strin
 /** `action` is dotted, as in the audit log: `tenant.suspended`. */
 export type OperatorDeed = {
   readonly action: string;
-  readonly target: { readonly type: 'tenant' | 'host' | 'service'; readonly id: string };
+  readonly target: { readonly type: 'tenant' | 'host' | 'delivery' | 'service'; readonly id: string };
   readonly data?: Readonly<Record<string, unknown>> | undefined;
 };
 

@@ -1,6 +1,7 @@
 // Wires the operator acts and their log.
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createHostService } from './host.service.ts';
+import { createOperatedDeliveryService } from './operated-delivery.service.ts';
 import { createOperatorActService } from './operator-act.service.ts';
 import { createSuspensionService } from './suspension.service.ts';
 
@@ -10,6 +11,17 @@ export function wireOperatorActs(
   rooms: Needs<typeof createOperatorActService, 'database'>,
 ) {
   return createOperatorActService({ ...rooms, database });
+}
+
+/** Wires the acts on one delivery. */
+export function wireOperatedDeliveries(
+  { config, database }: Platform,
+  rooms: Needs<typeof createOperatedDeliveryService, 'database'>,
+) {
+  return {
+    operatedDeliveries: createOperatedDeliveryService({ ...rooms, database }),
+    workflows: config.temporal,
+  };
 }
 
 export function wireOperators(

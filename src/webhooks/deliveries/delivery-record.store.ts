@@ -41,6 +41,8 @@ const OF_EVENT = `
 SELECT id, subscription_id AS "subscriptionId", shown_status AS status FROM delivery_records
 WHERE event_row = $1 AND tenant_id = $2 AND id BETWEEN $3 AND $4 ORDER BY id LIMIT 1000`;
 
+const TENANT_OF = 'SELECT tenant_id AS "tenantId" FROM deliveries WHERE id = $1';
+
 const ATTEMPTS = `
 SELECT n AS number, started_at AS "startedAt", duration_ms AS "durationMs", phases, status_code AS "statusCode",
   error, retry_after_seconds AS "retryAfterSeconds", response_excerpt AS "responseExcerpt"
@@ -126,6 +128,12 @@ export async function list(
 export async function exists(queryable: Queryable, scope: DeliveryScope, id: string): Promise<boolean> {
   const { rowCount } = await queryable.query(EXISTS, [id, scope.tenantId, scope.subscriptionId ?? null]);
   return rowCount > 0;
+}
+
+/** @returns undefined when there is no such delivery */
+export async function findTenantId(queryable: Queryable, id: string): Promise<string | undefined> {
+  const { rows } = await queryable.query<{ tenantId: string }>(TENANT_OF, [id]);
+  return rows[0]?.tenantId;
 }
 
 /** @returns undefined when the delivery is not in the scope */

@@ -31,6 +31,11 @@ export type OperatedDelivery = {
 
 export type DeliveryStep = 'retry' | 'cancel';
 
+type Step = Pick<DeliveryRecord, 'id' | 'subscriptionId' | 'status'> & {
+  readonly tenantId: string;
+  readonly generation?: number | undefined;
+};
+
 const CHUNK = 5_000;
 
 /**
@@ -69,16 +74,48 @@ export function createDeliveryService({
     return record;
   };
 
+  /** @returns the action of the audit log; undefined when nothing was to do */
+  const steps = {
+    retry: async (
+      transaction: Transaction,
+      { tenantId, id, subscriptionId, generation }: Step,
+    ): Promise<string | undefined> => {
+      // Locks the endpoint before the delivery, in the same order as attempts.
+      await endpoints.endHold(transaction, subscriptionId);
+      const was = await store.retry(transaction, tenantId, id, newId(), generation);
+      if (was === undefined) {
+        const { status } = await find(transaction, { tenantId }, id);
+        const isOver = generation !== undefined && !['pending', 'retrying', 'held'].includes(status);
+        const detail = isOver
+          ? `The delivery has ended: it is ${status}. Its route replays it.`
+          : 'The subscription of this delivery is deleted, or the delivery has begun anew.';
+        throw new ServiceError('conflict', { detail });
+      }
+      return was === 'ended' ? 'webhook.delivery.replayed' : 'webhook.delivery.retried';
+    },
+
+    cancel: async (
+      transaction: Transaction,
+      { tenantId, id, status: before }: Step,
+    ): Promise<string | undefined> => {
+      if (before === 'canceled') return undefined;
+      if (await store.cancel(transaction, tenantId, id)) return 'webhook.delivery.canceled';
+      const { status } = await find(transaction, { tenantId }, id);
+      if (status === 'canceled') return undefined;
+      throw new ServiceError('conflict', { detail: `The delivery has ended: it is ${status}.` });
+    },
+  };
+
   /** Changes one delivery, writes the audit entry, and returns the delivery as it is then. */
   const change = (
     context: Actor,
-    { id, subscriptionId, reason }: Target,
-    write: (transaction: Transaction, record: DeliveryRecord) => Promise<string | undefined>,
+    { id, subscriptionId, reason, generation }: Target,
+    step: DeliveryStep,
   ): Promise<DeliveryRecord> =>
     database.transaction(context, async (transaction) => {
       const scope = await scopeOf(transaction, context, subscriptionId);
       const before = await find(transaction, scope, id);
-      const action = await write(transaction, before);
+      const action = await steps[step](transaction, { ...before, tenantId: scope.tenantId, generation });
       if (action === undefined) return before;
       const target = { type: 'delivery', id };
       const why = reason === undefined ? {} : { reason };
@@ -88,32 +125,20 @@ export function createDeliveryService({
       return find(transaction, scope, id);
     });
 
-  const retry = (context: Actor, delivery: Target): Promise<DeliveryRecord> =>
-    change(context, delivery, async (transaction, record) => {
-      // Locks the endpoint before the delivery, in the same order as attempts.
-      await endpoints.endHold(transaction, record.subscriptionId);
-      const { id, generation } = delivery;
-      const was = await store.retry(transaction, context.tenant.id, id, newId(), generation);
-      if (was === undefined) {
-        const { status } = await find(transaction, { tenantId: context.tenant.id }, id);
-        const isOver = generation !== undefined && !['pending', 'retrying', 'held'].includes(status);
-        const detail = isOver
-          ? `The delivery has ended: it is ${status}. Its route replays it.`
-          : 'The subscription of this delivery is deleted, or the delivery has begun anew.';
-        throw new ServiceError('conflict', { detail });
-      }
-      return was === 'ended' ? 'webhook.delivery.replayed' : 'webhook.delivery.retried';
-    });
-
-  const cancel = (context: Actor, delivery: Target): Promise<DeliveryRecord> =>
-    change(context, delivery, async (transaction, record) => {
-      const { id } = delivery;
-      if (record.status === 'canceled') return undefined;
-      if (await store.cancel(transaction, context.tenant.id, id)) return 'webhook.delivery.canceled';
-      const { status } = await find(transaction, { tenantId: context.tenant.id }, id);
-      if (status === 'canceled') return undefined;
-      throw new ServiceError('conflict', { detail: `The delivery has ended: it is ${status}.` });
-    });
+  const readDetails = async (
+    queryable: Queryable,
+    scope: DeliveryScope,
+    id: string,
+  ): Promise<DeliveryDetails> => {
+    const record = await find(queryable, scope, id);
+    const payload = await store.findPayload(queryable, scope.tenantId, id);
+    const attempts = await store.listAttempts(queryable, scope.tenantId, id);
+    return {
+      ...record,
+      payload: payload === undefined ? null : JSON.parse(payload.toString('utf8')),
+      attempts,
+    };
+  };
 
   return {
     /** Lists a page, the newest first. @throws ServiceError `not_found`, or `invalid_request` for a foreign cursor */
@@ -145,15 +170,12 @@ export function createDeliveryService({
       subscriptionId?: string | undefined,
     ): Promise<DeliveryDetails> => {
       const queryable = context.transaction ?? database;
-      const record = await find(queryable, await scopeOf(queryable, context, subscriptionId), id);
-      const payload = await store.findPayload(queryable, context.tenant.id, id);
-      const attempts = await store.listAttempts(queryable, context.tenant.id, id);
-      return {
-        ...record,
-        payload: payload === undefined ? null : JSON.parse(payload.toString('utf8')),
-        attempts,
-      };
+      return readDetails(queryable, await scopeOf(queryable, context, subscriptionId), id);
     },
+
+    /** Like `get`, for an operator. @throws ServiceError `not_found` */
+    findOfTenant: (tenantId: string, id: string): Promise<DeliveryDetails> =>
+      readDetails(database, { tenantId }, id),
 
     /**
      * Makes an unfinished delivery due now, or replays an ended one: attempt numbers go on, the schedule starts again.
@@ -161,14 +183,14 @@ export function createDeliveryService({
      * @throws ServiceError `not_found`, `conflict` when the subscription is deleted
      */
     retry: (context: RequestContext, id: string, subscriptionId?: string | undefined) =>
-      retry(context, { id, subscriptionId }),
+      change(context, { id, subscriptionId }, 'retry'),
 
     /**
      * Cancels a delivery. An attempt under way may finish; a repetition changes nothing.
      * @throws ServiceError `not_found`, `conflict` when the delivery was delivered or has failed
      */
     cancel: (context: RequestContext, id: string, subscriptionId?: string | undefined) =>
-      cancel(context, { id, subscriptionId }),
+      change(context, { id, subscriptionId }, 'cancel'),
 
     /**
      * Retries or cancels for an operator, who sent an update to the delivery's workflow. A delivery that has ended
@@ -181,7 +203,31 @@ export function createDeliveryService({
       reason?: string | undefined,
     ): Promise<void> => {
       const actor = { ...serviceContext({ id: tenantId }, newId()), actor: { kind: 'operator' } as const };
-      await (step === 'retry' ? retry : cancel)(actor, { id, generation, reason });
+      await change(actor, { id, generation, reason }, step);
+    },
+
+    /** @returns the tenant of a delivery, for an operator @throws ServiceError `not_found` */
+    findTenantId: async (queryable: Queryable, id: string): Promise<string> => {
+      const tenantId = await store.findTenantId(queryable, id);
+      if (tenantId === undefined)
+        throw new ServiceError('not_found', { detail: `There is no delivery with the id ${id}.` });
+      return tenantId;
+    },
+
+    /**
+     * Retries or cancels within an operator act, which makes the audit entry. An ended delivery is replayed.
+     * @returns the delivery before and after, and the action of the audit log: undefined when nothing was to do
+     * @throws ServiceError as `retry` and `cancel`
+     */
+    actOn: async (
+      unit: Transaction,
+      { tenantId, id }: { tenantId: string; id: string },
+      step: DeliveryStep,
+    ): Promise<{ before: DeliveryRecord; after: DeliveryRecord; action: string | undefined }> => {
+      const before = await find(unit, { tenantId }, id);
+      const action = await steps[step](unit, { ...before, tenantId });
+      unit.afterCommit(() => notifier.poke());
+      return { before, after: await find(unit, { tenantId }, id), action };
     },
 
     /**

@@ -1,5 +1,5 @@
 // Tables and listings of fields, for people: they fit the width of the terminal. Pure.
-import { relativeTime } from './times.ts';
+import { relativeTime } from './command-times.ts';
 
 export type Column<Row> = {
   readonly heading: string;

@@ -1,7 +1,7 @@
 // Tables and fields as a terminal of some width, or a file, gets them.
 import { describe, expect, it } from 'vitest';
-import { formatFields, formatTable } from '../../../src/app/terminal/table.ts';
-import { readDuration, relativeTime } from '../../../src/app/terminal/times.ts';
+import { formatFields, formatTable } from '../../src/platform/command-table.ts';
+import { readDuration, relativeTime } from '../../src/platform/command-times.ts';
 
 const now = Date.parse('2026-03-01T12:00:00Z');
 const columns = [

@@ -1,0 +1,81 @@
+// What a command loads before it can answer: read from the imports, so that no slow package joins unseen.
+import { readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const STATIC = /^\s*(?:import|export)\s+(type\s+)?(?:([^'";]*?)\sfrom\s+)?['"]([^'"]+)['"]/gm;
+const DYNAMIC = /\bimport\(\s*['"]([^'"]+)['"]\s*\)/g;
+
+/** Everything that these files load, with all that follows: paths of this repository, and names of packages. */
+function loadedBy(files: readonly string[]): string[] {
+  const seen = new Set<string>();
+  const visit = (file: string): void => {
+    if (seen.has(file)) return;
+    seen.add(file);
+    if (!file.startsWith('src/')) return;
+    for (const [, type, names = '', target = ''] of readFileSync(file, 'utf8').matchAll(STATIC))
+      if (type === undefined && !isTypesOnly(names))
+        visit(target.startsWith('.') ? normalize(join(dirname(file), target)) : target);
+  };
+  for (const file of files) visit(file);
+  return [...seen];
+}
+
+function isTypesOnly(names: string): boolean {
+  const text = names.trim();
+  if (!text.startsWith('{')) return false;
+  const each = text
+    .slice(1, -1)
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  return each.length > 0 && each.every((name) => name.startsWith('type '));
+}
+
+const packagesOf = (files: readonly string[]) =>
+  loadedBy(files).filter((each) => !each.startsWith('src/') && !each.startsWith('node:'));
+
+const COMMANDS: Readonly<Record<string, readonly string[]>> = {
+  token: ['src/app/terminal/token.commands.ts'],
+  listen: ['src/app/terminal/listen.commands.ts'],
+  trigger: ['src/app/terminal/trigger.commands.ts'],
+  'agent list': ['src/app/terminal/resource.commands.ts'],
+};
+const TENANT_LIST = [
+  'src/identity/tenants/tenant.commands.ts',
+  'src/app/command-services.ts',
+  'src/app/wiring/tenant-list.ts',
+];
+const MANAGEMENT = ['src/app/command-services.ts', 'src/app/wiring/commands.ts'];
+
+describe('a command loads', () => {
+  it('nothing but the parser of the command line for --help', () => {
+    expect(packagesOf(['src/main.ts'])).toEqual(['commander']);
+  });
+
+  it.each(Object.entries(COMMANDS))('no service for %s', (_, files) => {
+    const heavy = /^(?:pg|sequelize|zod|koa|@koa\/|@temporalio\/|jose|undici|pino|@opentelemetry\/)/;
+    expect(packagesOf(files).filter((name) => heavy.test(name))).toEqual([]);
+  });
+
+  it('one table for tenant list: no Temporal, no HTTP, no keys of issuers', () => {
+    const heavy = /^(?:koa|@koa\/|@temporalio\/|jose|undici|@opentelemetry\/(?!api))/;
+    expect(packagesOf(TENANT_LIST).filter((name) => heavy.test(name))).toEqual([]);
+    expect(loadedBy(TENANT_LIST).filter((file) => /^src\/(?:webhooks|authentication)\//.test(file))).toEqual(
+      [],
+    );
+  });
+
+  it('no worker, no client of Temporal and no HTTP server for the commands of management', () => {
+    const heavy = /^(?:koa|@koa\/|@temporalio\/(?!common)|jose)/;
+    expect(packagesOf(MANAGEMENT).filter((name) => heavy.test(name))).toEqual([]);
+  });
+
+  it('by the very imports that this test follows', () => {
+    const imported = [...readFileSync('src/app/commands.ts', 'utf8').matchAll(DYNAMIC)].map(
+      ([, target = '']) => normalize(join('src/app', target)),
+    );
+    for (const file of [...Object.values(COMMANDS).flat(), ...TENANT_LIST, ...MANAGEMENT])
+      expect(imported).toContain(file);
+  });
+});
