@@ -1,4 +1,4 @@
-// The whole engine sends to a receiver in another language that shares no code with this project: both read the specification only.
+// The whole engine sends to the receiver of packages/python, which shares no code with the service: both read the specification only.
 // Then what was really sent is tampered with in every way, and both that receiver and ours must refuse it.
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -268,6 +268,16 @@ withPython('a receiver in another language', () => {
           statusCode: 401,
         });
       }
+    });
+
+    it('that is refused is told to the program, with what to check', async () => {
+      const attempt = attemptTo(python.url, { secrets: { current: SECRET } });
+      const late = { ...attempt, now: () => Date.now() - 400_000, deliveryId: randomUUID() };
+      await local.sender.send(late);
+      const told = python.refusals.find(({ delivery_id: id }) => id === late.deliveryId);
+      expect(told).toMatchObject({ reason: 'stale_timestamp', status: 401, final: false });
+      expect(told?.message).toContain('check the clock');
+      expect(told?.skew_seconds).toBeGreaterThanOrEqual(400);
     });
   });
 });

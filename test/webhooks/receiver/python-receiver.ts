@@ -17,12 +17,22 @@ export type PythonRecord = {
   event_id: string;
 };
 
+/** What the receiver told of a refused request. */
+export type PythonRefusal = {
+  reason: string;
+  status: number;
+  final: boolean;
+  message: string;
+  delivery_id: string | null;
+  skew_seconds: number | null;
+};
+
 /** Whether there is a Python. */
 export function hasPython(): boolean {
   return spawnSync('python3', ['--version']).status === 0;
 }
 
-/** Starts receiver.py: Python 3.8 or newer, standard library only. @throws when there is none */
+/** Starts receiver.py: Python 3.9 or newer, standard library only. @throws when there is none */
 export async function startPythonReceiver(secrets: readonly string[]) {
   if (!hasPython()) throw new Error('python3 is needed on the PATH for this test');
   const folder = await mkdtemp(join(tmpdir(), 'countersign-python-'));
@@ -31,10 +41,12 @@ export async function startPythonReceiver(secrets: readonly string[]) {
   await setSecrets(secrets);
   const child = spawn('python3', [script, file], { stdio: ['ignore', 'pipe', 'inherit'] });
   const records: PythonRecord[] = [];
+  const refusals: PythonRefusal[] = [];
   const port = await new Promise<number>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
-      const said = JSON.parse(line) as { port: number } | PythonRecord;
+      const said = JSON.parse(line) as { port: number } | { refused: PythonRefusal } | PythonRecord;
       if ('port' in said) resolve(said.port);
+      else if ('refused' in said) refusals.push(said.refused);
       else records.push(said);
     });
     child.once('error', reject);
@@ -44,6 +56,7 @@ export async function startPythonReceiver(secrets: readonly string[]) {
     port,
     url: `http://127.0.0.1:${port}/hook`,
     records,
+    refusals,
     setSecrets,
     /** Until the next setSecrets every delivery meets a receiver in trouble. */
     loseSecrets: () => rm(file),

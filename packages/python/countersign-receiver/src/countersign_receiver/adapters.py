@@ -1,0 +1,91 @@
+"""A receiver as a WSGI or an ASGI application. Mount it before anything that reads the body."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Any, Awaitable, Callable, Iterable
+
+from .receiver import Receiver
+from .verification import Refused
+
+WsgiApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+AsgiApplication = Callable[
+    [dict[str, Any], Callable[[], Awaitable[dict[str, Any]]], Callable[[dict[str, Any]], Awaitable[None]]],
+    Awaitable[None],
+]
+
+
+def wsgi(receiver: Receiver) -> WsgiApplication:
+    """Flask: `DispatcherMiddleware(app, {"/hooks": wsgi(receiver)})`."""
+
+    def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        headers = [(name[5:].replace("_", "-"), value) for name, value in environ.items() if name.startswith("HTTP_")]
+        headers.append(("Content-Type", environ.get("CONTENT_TYPE", "")))
+
+        def read(limit: int) -> bytes:
+            length = environ.get("CONTENT_LENGTH") or ""
+            if length and int(length) > limit:
+                raise Refused("body_too_large")
+            body: bytes = environ["wsgi.input"].read(int(length) if length else limit + 1)
+            if length and len(body) < int(length):
+                raise Refused("incomplete_body")
+            return body
+
+        answer = receiver.receive(environ["REQUEST_METHOD"], headers, read)
+        start_response(f"{answer.status} {HTTPStatus(answer.status).phrase}", list(answer.headers.items()))
+        return [] if environ["REQUEST_METHOD"] == "HEAD" else [answer.body]
+
+    return application
+
+
+def asgi(receiver: Receiver) -> AsgiApplication:
+    """FastAPI, Starlette: `app.mount("/hooks", asgi(receiver))`. The log and a plain handler run in a thread."""
+
+    async def application(
+        scope: dict[str, Any],
+        receive: Callable[[], Awaitable[dict[str, Any]]],
+        send: Callable[[dict[str, Any]], Awaitable[None]],
+    ) -> None:
+        if scope["type"] == "lifespan":
+            return await _live(receive, send)
+        if scope["type"] != "http":
+            raise RuntimeError(f"a receiver takes http, not {scope['type']}")
+        loop = asyncio.get_running_loop()
+
+        def wait(coroutine: Any) -> Any:
+            return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+
+        def read(limit: int) -> bytes:
+            body: bytes = wait(_read(receive, limit))
+            return body
+
+        answer = await asyncio.to_thread(receiver.receive, scope["method"], list(scope["headers"]), read, wait=wait)
+        headers = [(name.lower().encode(), value.encode()) for name, value in answer.headers.items()]
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await send({"type": "http.response.body", "body": answer.body})
+
+    return application
+
+
+async def _read(receive: Callable[[], Awaitable[dict[str, Any]]], limit: int) -> bytes:
+    chunks: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Refused("incomplete_body")
+        chunks.append(message.get("body", b""))
+        if sum(map(len, chunks)) > limit:
+            raise Refused("body_too_large")
+        if not message.get("more_body", False):
+            return b"".join(chunks)
+
+
+async def _live(
+    receive: Callable[[], Awaitable[dict[str, Any]]], send: Callable[[dict[str, Any]], Awaitable[None]]
+) -> None:
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
