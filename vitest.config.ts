@@ -26,6 +26,8 @@ const long = [
   'test/platform/tracing/publish-to-receipt.test.ts',
   'test/redaction/*.test.ts',
   'test/operations/backup.test.ts',
+  'test/documentation/readme.test.ts',
+  'test/documentation/operations-pages.test.ts',
   'test/interleavings/planted-defects.test.ts',
 ];
 

@@ -5,17 +5,24 @@ import { readFileSync } from 'node:fs';
 /** A line of a shell block, and the heading that it stands under. */
 export type PageCommand = { readonly heading: string; readonly line: string };
 
-/** Every command of a page, in order; comments and the alias of Temporal's command left out. */
+/**
+ * Every command of a page, in order; comments and the alias of Temporal's command left out. A line that is indented
+ * below its block goes on with the command before it.
+ */
 export function readCommands(file: string): PageCommand[] {
   const commands: PageCommand[] = [];
   let heading = '';
-  let inBlock = false;
+  let block: number | undefined;
   for (const line of readFileSync(file, 'utf8').split('\n')) {
     const text = line.trim();
-    if (text.startsWith('```')) inBlock = !inBlock && text === '```sh';
-    else if (inBlock && text !== '' && !text.startsWith('#') && !text.startsWith('alias '))
+    const indent = line.search(/\S/);
+    const last = commands.at(-1);
+    if (text.startsWith('```')) block = block === undefined && text === '```sh' ? indent : undefined;
+    else if (block === undefined) heading = line.startsWith('#') ? line.replace(/^#+ /, '') : heading;
+    else if (indent > block && last !== undefined)
+      commands.splice(-1, 1, { ...last, line: `${last.line}\n${text}` });
+    else if (text !== '' && !text.startsWith('#') && !text.startsWith('alias '))
       commands.push({ heading, line: text });
-    else if (!inBlock && line.startsWith('#')) heading = line.replace(/^#+ /, '');
   }
   return commands;
 }

@@ -1,0 +1,74 @@
+// Runs every command of Temporal's command line on the operators' pages: its words, its query and its flags are taken by a real server.
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { Connection } from '@temporalio/client';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { obtainTemporal } from '../../src/app/local/temporal-program.ts';
+import { ensureNamespace } from '../../src/platform/temporal/namespace.ts';
+import { readCommands } from '../operations/operators/incident-page.ts';
+import { listPages } from './pages.ts';
+import { isOperationsPage } from './walked-pages.ts';
+
+const ALIASES = [
+  "alias t='temporal --address 127.0.0.1:7233 --namespace countersign' countersign='npx countersign'   # npm start",
+  "# compose: alias t='docker compose run --rm tools temporal' countersign='docker compose run --rm api'",
+];
+/** Loops over many workflows, and what acts on all of them: the tests that ELSEWHERE names run those. */
+const ELSEWHERE = /workflow signal --query|xargs|\|$|worker deployment|batch list/;
+/** A server without the workflow, the schedule or its worker: the command was understood. */
+const UNDERSTOOD = /not found|no rows|workflow execution already completed/i;
+
+const pages = listPages().filter(isOperationsPage);
+const commands = pages.flatMap((page) =>
+  readCommands(page)
+    .filter(({ line }) => line.startsWith('t ') && !ELSEWHERE.test(line))
+    .map(({ line }) => [page, line.replaceAll(/<[a-z_ ]+>/g, randomUUID())] as const),
+);
+
+let definitions = '';
+beforeAll(async () => {
+  const address = inject('temporalAddress');
+  const namespace = `pages-${randomUUID()}`;
+  const connection = await Connection.connect({ address });
+  await ensureNamespace(connection, { namespace });
+  await connection.close();
+  const say = () => undefined;
+  const temporal = await obtainTemporal({
+    binFolder: resolve('.data', 'bin'),
+    path: process.env.PATH ?? '',
+    say,
+  });
+  definitions = `t() { ${temporal} --address ${address} --namespace ${namespace} "$@"; }`;
+});
+
+/** @returns '' when the command was understood, otherwise what it said */
+const complaintOf = (line: string) =>
+  new Promise<string>((done) => {
+    execFile('bash', ['-c', `${definitions}\n${line}`], { timeout: 60_000 }, (error, stdout, stderr) => {
+      const said = `${stdout}${stderr}`;
+      done(error === null || UNDERSTOOD.test(said) ? '' : said || error.message);
+    });
+  });
+
+describe('the operators’ pages', () => {
+  it('have commands that Temporal’s command line takes', async () => {
+    expect(commands.length).toBeGreaterThan(40);
+    const wrong = [];
+    for (const [page, line] of commands) {
+      const complaint = await complaintOf(line);
+      if (complaint !== '') wrong.push({ page, line, complaint });
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  it('say how the command line is reached, under npm start and in compose', () => {
+    for (const page of pages) {
+      const aliases = readFileSync(page, 'utf8').match(/^(# compose: )?alias .*$/gm) ?? [];
+      if (aliases.length > 0) expect(aliases, page).toEqual(ALIASES);
+    }
+    const withCommands = new Set(commands.map(([page]) => page));
+    for (const page of withCommands) expect(readFileSync(page, 'utf8'), page).toContain(ALIASES.join('\n'));
+  });
+});

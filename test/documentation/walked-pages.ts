@@ -1,0 +1,75 @@
+// Which test runs the shell blocks of which page, and which blocks no test can run, each with its reason.
+
+/** Pages whose blocks are run from the first to the last: README.md by readme.test.ts, the others by walks.test.ts. */
+export const WALKED = [
+  'README.md',
+  'docs/agents.md',
+  'docs/audit-log.md',
+  'docs/events.md',
+  'docs/key-rotation.md',
+  'docs/shared-signals.md',
+  'docs/token-exchange.md',
+  'docs/workloads.md',
+];
+
+/** Pages whose commands of Temporal's command line test/documentation/operations-pages.test.ts runs. */
+export const isOperationsPage = (page: string) => page.startsWith('docs/operations/');
+
+/**
+ * Blocks that are run elsewhere or not at all: page, a text that only they contain, and the test or the reason.
+ * Every other block is of a page above.
+ */
+export const ELSEWHERE: readonly (readonly [page: string, text: string, why: string])[] = [
+  ['README.md', 'npm start  ', 'test/app/local runs the whole stack'],
+  ['README.md', 'npm run demo', 'test/app/local runs the demo, and .ci/run against a whole stack'],
+  ['README.md', 'npx countersign', 'names of commands and options: test/documentation/pages.test.ts'],
+  ['CONTRIBUTING.md', 'npm run check', 'the scripts themselves; names: test/documentation/pages.test.ts'],
+  ['docs/audit-log.md', 'go run .', 'test/audit/auditor.test.ts builds and runs the program'],
+  ['docs/contract-testing.md', 'pip install schemathesis', 'installs from PyPI: npm run judges'],
+  [
+    'docs/contract-testing.md',
+    'npx openapi-typescript',
+    'test/platform/http/openapi-clients.test.ts, and npm run judges',
+  ],
+  ['docs/contract-testing.md', 'scripts/contract.mjs', 'minutes of a fuzzer that PyPI has'],
+  ['docs/contract-testing.md', 'schemathesis run', 'minutes of a fuzzer that PyPI has'],
+  ['docs/contract-testing.md', 'java -jar', 'a suite in Java beside MongoDB: npm run judges'],
+  [
+    'docs/deployment.md',
+    'docker compose',
+    'needs Docker; test/deploy/compose.test.ts holds the file against the page',
+  ],
+  ['docs/fresh-host.md', '.env.example', 'test/deploy/fresh-host.test.ts'],
+  [
+    'docs/fresh-host.md',
+    'docker compose up',
+    'needs Docker; test/deploy/compose.test.ts holds the file against the page',
+  ],
+  ['docs/fresh-host.md', 'ssh ', 'needs another machine'],
+  [
+    'docs/fresh-host.md',
+    'pg_basebackup',
+    'needs Docker; test/operations/backup.test.ts restores a physical copy',
+  ],
+  [
+    'docs/performance.md',
+    'npm run bench',
+    'minutes; test/app/local/bench.test.ts runs the bench, .ci/run its guard',
+  ],
+  ['docs/operations/backup.md', '$PGDATA', 'test/operations/backup.test.ts'],
+  ['docs/operations/doctor.md', 'countersign doctor', 'test/operations/doctor/doctor.command.test.ts'],
+  ['docs/operations/incidents.md', 'countersign operator', 'test/operations/operators/incidents.test.ts'],
+  [
+    'docs/operations/issuer-key-rotation.md',
+    'master-key reseal',
+    'test/operations/master-keys/stolen-key.test.ts',
+  ],
+  [
+    'docs/operations/issuer-key-rotation.md',
+    'a backup was stolen',
+    'test/operations/master-keys/stolen-key.test.ts',
+  ],
+  ['docs/operations/traces.md', 'jaegertracing', 'needs Docker'],
+  ['docs/operations/upgrade.md', 'docker compose', 'needs Docker'],
+  ['docs/operations/upgrade.md', 'WORKER_BUILD_ID', 'test/app/roles starts workers of two builds'],
+];
