@@ -67,9 +67,14 @@ function npm(folder: string, ...args: string[]): Promise<string> {
 }
 
 /** Runs a program to its end. @returns its standard output; rejects with all that it said when it fails */
-export function run(command: string, args: readonly string[], cwd: string): Promise<string> {
+export function run(
+  command: string,
+  args: readonly string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
     let complaints = '';
     child.stdout.on('data', (chunk: Buffer) => {

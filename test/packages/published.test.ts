@@ -7,6 +7,7 @@ import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/co
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseAst } from 'vitest/node';
 import { packPackages } from './packed-package.ts';
 
 const NAMES = readdirSync('packages').sort();
@@ -84,13 +85,22 @@ function reach(entry: string): { files: string[]; outside: string[] } {
     if (files.has(file)) continue;
     if (!existsSync(file)) throw new Error(`${relative('.', file)} is missing`);
     files.add(file);
-    const text = readFileSync(file, 'utf8');
-    for (const [, specifier = ''] of text.matchAll(
-      /^(?:import|export)[^'"]*['"]([^'"]+)['"]|import\(['"]([^'"]+)/gm,
-    )) {
+    for (const specifier of importsOf(readFileSync(file, 'utf8'))) {
       if (specifier.startsWith('.')) waiting.push(join(dirname(file), specifier));
       else outside.push(specifier);
     }
   }
   return { files: [...files], outside };
+}
+
+function importsOf(text: string): string[] {
+  const found: string[] = [];
+  const walk = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return;
+    const { type, source } = value as { type?: string; source?: { value?: unknown } | null };
+    if (/^(Import|Export)/.test(type ?? '') && source) found.push(String(source.value));
+    for (const child of Object.values(value)) walk(child);
+  };
+  walk(parseAst(text, { lang: 'js' }));
+  return found;
 }

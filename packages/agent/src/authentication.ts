@@ -2,7 +2,7 @@
 
 import { AgentError } from './agent-error.ts';
 import { encodeBase64, encodeText } from './bytes.ts';
-import { type Challenge, challengePayload } from './payloads.ts';
+import { challengePayload, isChallenge } from './payloads.ts';
 import type { Answer, ServiceClient } from './service-client.ts';
 import type { AgentKey } from './signer.ts';
 import type { AgentToken, IssuedToken, TokenRequest } from './token-cache.ts';
@@ -25,7 +25,8 @@ export function createAuthentication({ client, now }: { client: ServiceClient; n
   async function answerChallenge(key: AgentKey, { scope, resource }: TokenRequest): Promise<IssuedToken> {
     const json = { key_fingerprint: key.fingerprint, scope, resource };
     const challenge = await client.call({ path: '/auth/agent/challenge', json, safe: true });
-    const signature = await key.sign(challengePayload(challenge as Challenge));
+    if (!isChallenge(challenge)) throw new AgentError('unexpected_answer', 'The answer is not a challenge.');
+    const signature = await key.sign(challengePayload(challenge));
     const began = now();
     const answer = await client.call({
       path: '/auth/agent/verify',

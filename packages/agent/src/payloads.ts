@@ -15,6 +15,15 @@ export type Challenge = {
   readonly algorithm: string;
 };
 
+const MEMBERS: readonly (keyof Challenge)[] = [
+  ...(['challenge_id', 'nonce', 'timestamp', 'expires_at', 'audience'] as const),
+  ...(['client_id', 'scope_hash', 'key_fingerprint', 'algorithm'] as const),
+];
+
+export function isChallenge(answer: Readonly<Record<string, unknown>>): answer is Challenge {
+  return MEMBERS.every((name) => typeof answer[name] === 'string');
+}
+
 const SHORT_ESCAPES: Readonly<Record<string, string>> = {
   '\\': '\\\\',
   '\n': '\\n',

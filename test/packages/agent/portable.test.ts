@@ -110,6 +110,14 @@ describe('a request', () => {
   });
 });
 
+it('what is no challenge is not signed', async () => {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const key = privateKey.export({ format: 'pem', type: 'pkcs8' }) as string;
+  const answered: typeof fetch = async () => Response.json({ challenge_id: 'c', nonce: 'n' });
+  const agent = await createAgent({ issuer: 'https://id.example', key, fetch: answered });
+  await expect(agent.getToken()).rejects.toMatchObject({ code: 'unexpected_answer' });
+});
+
 it('a key that cannot prove is refused for DPoP', async () => {
   const dpop: KeyInput = { algorithm: 'bip340', publicKey: new Uint8Array(32), sign: (message) => message };
   const { privateKey } = generateKeyPairSync('ed25519');

@@ -88,9 +88,16 @@ describe('the packed package', () => {
   });
 
   it('runs without anything of Node, and leads to no module of Node', async () => {
-    const script = fileURLToPath(new URL('bare-context.mjs', import.meta.url));
+    const script = fileURLToPath(new URL('../bare-context.mjs', import.meta.url));
     const flags = ['--experimental-vm-modules', '--no-warnings'];
-    const args = [...flags, script, consumer.folder, scenario, JSON.stringify(genuine())];
+    const args = [
+      ...flags,
+      script,
+      consumer.folder,
+      '@countersign/receiver',
+      scenario,
+      JSON.stringify(genuine()),
+    ];
     const result = JSON.parse(await run(process.execPath, args, consumer.folder)) as { modules: number };
     expect(result).toMatchObject({ ...EXPECTED, node: Array(4).fill('undefined') });
     expect(result.modules).toBeGreaterThan(10);

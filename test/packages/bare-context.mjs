@@ -1,12 +1,25 @@
-// Runs the scenario in a context without anything of Node: ECMAScript, and the web interfaces named below. Started with
-// --experimental-vm-modules; arguments: the folder of the package, the scenario, a delivery as JSON. Prints the result as JSON.
+// Runs a scenario in a context without anything of Node: ECMAScript, and the web interfaces named below. Started with
+// --experimental-vm-modules; arguments: a folder, the package in it, the scenario, its input as JSON. Prints the result as JSON.
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import vm from 'node:vm';
 
-const [folder, scenario, delivery] = process.argv.slice(2);
-const context = vm.createContext({ TextEncoder, TextDecoder, Headers, Request, Response, crypto, console });
+const [folder, name, scenario, input] = process.argv.slice(2);
+const context = vm.createContext({
+  ...{
+    TextEncoder,
+    TextDecoder,
+    Headers,
+    Request,
+    Response,
+    URL,
+    URLSearchParams,
+    AbortSignal,
+    DOMException,
+  },
+  ...{ atob, btoa, crypto, console, setTimeout, clearTimeout },
+});
 const loaded = new Map();
 
 /** Loads a module by its address; each once. */
@@ -32,8 +45,8 @@ async function evaluate(url) {
   return module.namespace;
 }
 
-const entry = createRequire(pathToFileURL(`${folder}/`)).resolve('@countersign/receiver');
-const receiver = await evaluate(pathToFileURL(entry).href);
+const entry = createRequire(pathToFileURL(`${folder}/`)).resolve(name);
+const published = await evaluate(pathToFileURL(entry).href);
 const { runScenario } = await evaluate(pathToFileURL(scenario).href);
-const result = await runScenario(receiver, JSON.parse(delivery));
+const result = await runScenario(published, JSON.parse(input));
 process.stdout.write(JSON.stringify({ ...result, modules: loaded.size }));
