@@ -43,6 +43,23 @@ export const COMMANDS: readonly CommandEntry[] = [
     fill: (command: Command, runtime: TerminalRuntime) => fillResource(name, command, runtime),
   })),
   {
+    name: 'sign',
+    description: 'sign a body on stdin as a delivery, and print its headers',
+    group: DAILY,
+    fill: async (command, runtime) =>
+      (await import('./terminal/sign.commands.ts')).registerSignCommand(command, runtime),
+  },
+  {
+    name: 'verify-receiver',
+    description: 'send your receiver good, stale, forged and repeated deliveries; say what to mend',
+    group: DAILY,
+    fill: async (command, runtime) =>
+      (await import('./terminal/verify-receiver.commands.ts')).registerVerifyReceiverCommand(
+        command,
+        runtime,
+      ),
+  },
+  {
     name: 'openapi',
     description: 'print the OpenAPI document of the HTTP interface',
     group: DAILY,
@@ -52,6 +69,36 @@ export const COMMANDS: readonly CommandEntry[] = [
         print(JSON.stringify(composeOpenApi(env), null, 2));
       });
     },
+  },
+  {
+    name: 'completion',
+    description: 'print the script by which a shell completes these commands: bash, zsh or fish',
+    group: DAILY,
+    fill: async (command, runtime) =>
+      (await import('./terminal/completion.commands.ts')).registerCompletionCommand(
+        command,
+        runtime,
+        async (program) => {
+          for (const { name, fill } of COMMANDS) {
+            const other = program.commands.find((each) => each.name() === name);
+            if (other !== undefined && other !== command) await fill(other, runtime);
+          }
+        },
+      ),
+  },
+  {
+    name: 'status',
+    description: 'how the service stands, on one screen; ends with 1 when something needs a person',
+    group: OPERATOR,
+    fill: async (command, runtime) =>
+      (await import('../operations/status/status.commands.ts')).registerStatusCommand(command, {
+        ...runtime,
+        open: async () => {
+          const { openUnchecked } = await import('./command-services.ts');
+          const { wireStanding } = await import('./wiring/status.ts');
+          return openUnchecked(runtime.env, wireStanding);
+        },
+      }),
   },
   {
     name: 'tenant',

@@ -1,12 +1,13 @@
-// `countersign master-key …`: seals all secrets anew with the first key of MASTER_KEY. With --json, stdout has only the
+// `countersign master-key …`: lists and makes keys, and seals all secrets anew with the first of MASTER_KEY. With --json, stdout has only the
 // answer.
+import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { readIntent, withName } from '../operators/operator.commands.ts';
 import type { OperatorActService } from '../operators/operator-act.service.ts';
-import type { ResealReport, SealedSecretService } from './sealed-secret.service.ts';
+import type { ListedKey, ResealReport, SealedSecretService } from './sealed-secret.service.ts';
 
 type Open = () => Promise<{
-  sealedSecrets: Pick<SealedSecretService, 'reseal'>;
+  sealedSecrets: Pick<SealedSecretService, 'list' | 'reseal'>;
   acts: Pick<OperatorActService, 'recordAlone'>;
   close: () => Promise<void>;
 }>;
@@ -14,7 +15,7 @@ type Open = () => Promise<{
 const PROGRESS = 5_000;
 
 /**
- * Fills in `master-key reseal`.
+ * Fills in `master-key list`, `master-key generate` and `master-key reseal`.
  * @param print writes one line to stdout
  * @param tell writes one line of progress to stderr
  * @param fail sets the exit code
@@ -33,6 +34,29 @@ export function registerMasterKeyCommands(
     fail: (code: number) => void;
   },
 ): void {
+  masterKey
+    .command('generate')
+    .description('print a new key for MASTER_KEY: put it first, then run master-key reseal')
+    .action(() => print(randomBytes(32).toString('base64')));
+
+  masterKey
+    .command('list')
+    .description(
+      'the keys of MASTER_KEY and those that secrets are sealed with; ends with 1 when one is missing',
+    )
+    .option('--json', 'print the array only')
+    .action(async (options: { json?: true }) => {
+      const services = await open();
+      try {
+        const keys = await services.sealedSecrets.list();
+        if (options.json) print(JSON.stringify(keys.map(presentKey)));
+        else for (const key of keys) print(describeKey(key));
+        if (keys.some(({ missing }) => missing)) fail(1);
+      } finally {
+        await services.close();
+      }
+    });
+
   withName(
     masterKey
       .command('reseal')
@@ -64,6 +88,24 @@ export function registerMasterKeyCommands(
         await services.close();
       }
     });
+}
+
+const presentKey = ({ keyId, seals, missing, secrets }: ListedKey) => ({
+  master_key: keyId,
+  seals,
+  missing,
+  secrets,
+});
+
+function describeKey({ keyId, seals, missing, secrets }: ListedKey): string {
+  const standing = missing
+    ? 'is not in MASTER_KEY'
+    : seals
+      ? 'seals new secrets'
+      : secrets > 0
+        ? 'opens'
+        : 'may be left out';
+  return `${keyId}  ${secrets} secrets  ${standing}`;
 }
 
 const present = ({ keyId, resealed, refused, remaining }: ResealReport) => ({

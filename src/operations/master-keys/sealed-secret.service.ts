@@ -27,6 +27,14 @@ export type ResealReport = {
   readonly remaining: readonly Remaining[];
 };
 
+/** `seals`: new secrets get this key. `missing`: secrets name it, and the settings lack it. */
+export type ListedKey = {
+  readonly keyId: string;
+  readonly seals: boolean;
+  readonly missing: boolean;
+  readonly secrets: number;
+};
+
 /** Secrets that one statement reads or writes. */
 const PAGE = 500;
 
@@ -99,6 +107,24 @@ export function createSealedSecretService({
      */
     listMissingKeys: async (): Promise<KeyInUse[]> =>
       (await store.listKeysInUse(database, columns)).filter(({ keyId }) => !isHere(keyId)),
+
+    /** Lists the master keys of the settings, the first one seals, then those that stored secrets name beside them. */
+    list: async (): Promise<ListedKey[]> => {
+      const used = await store.listKeysInUse(database, columns);
+      const secrets = new Map<string, number>();
+      for (const { table, column: name, keyId } of used) {
+        const column = columns.find((each) => each.table === table && each.column === name);
+        const count = column === undefined ? 0 : await store.count(database, column, [keyId]);
+        secrets.set(keyId, (secrets.get(keyId) ?? 0) + count);
+      }
+      const ids = new Set([...masterKeys.map(({ id }) => id), ...secrets.keys()]);
+      return [...ids].map((keyId) => ({
+        keyId,
+        seals: keyId === masterKeys[0]?.id,
+        missing: !isHere(keyId),
+        secrets: secrets.get(keyId) ?? 0,
+      }));
+    },
 
     /**
      * Seals all secrets anew that are not sealed with the first master key. It can be repeated, and runs safely under

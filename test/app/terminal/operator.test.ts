@@ -95,3 +95,40 @@ it('lists the tenants', async () => {
     'stranger',
   ]);
 });
+
+describe('status', () => {
+  it('says what needs a person, and ends with 1', async () => {
+    const { lines, code } = await service.run(['status', '--json'], {
+      env: { ...env, TEMPORAL_ADDRESS: '127.0.0.1:1' },
+    });
+    expect([JSON.parse(lines[0] ?? ''), code]).toMatchObject([
+      {
+        well: false,
+        temporal: 'unreachable',
+        backlog: { rows: expect.any(Number) },
+        endpoints: { down: 0, held: 0, failing_hosts: [] },
+        troubles: expect.arrayContaining(['No worker lives: deliveries wait.']),
+      },
+      1,
+    ]);
+  });
+
+  it('is one screen for people', async () => {
+    const { lines } = await service.run(['status'], { env: { ...env, TEMPORAL_ADDRESS: '127.0.0.1:1' } });
+    expect(lines.length).toBeLessThan(24);
+    expect(lines.join('\n')).toMatch(/^Backlog +\d+ rows; oldest due/m);
+  });
+});
+
+it('lists the master keys, and how many secrets name each', async () => {
+  const { lines, code } = await run('master-key', 'list', '--json');
+  expect(JSON.parse(lines[0] ?? '')).toEqual([
+    {
+      master_key: expect.stringMatching(/^[0-9a-f]{8}$/),
+      seals: true,
+      missing: false,
+      secrets: expect.any(Number),
+    },
+  ]);
+  expect(code).toBe(0);
+});

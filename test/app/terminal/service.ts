@@ -17,7 +17,10 @@ export async function startService() {
   };
 
   /** Begins `countersign <args>`; `end` is what Ctrl-C does. */
-  function begin(args: string[], { input = '', ...replaced }: { input?: string; env?: typeof env } = {}) {
+  function begin(
+    args: string[],
+    { input = '', ...replaced }: { input?: string; env?: Readonly<Record<string, string>> } = {},
+  ) {
     const lines: string[] = [];
     const told: string[] = [];
     const interruption = new AbortController();

@@ -1,0 +1,51 @@
+// Scripts by which shells complete the words of `countersign`, made from its commands. Pure.
+
+export type Words = { readonly path: readonly string[]; readonly words: readonly string[] };
+
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof SHELLS)[number];
+
+/** @param tree what may follow each path of commands, the root first */
+export function makeCompletion(shell: Shell, tree: readonly Words[]): string {
+  if (shell === 'fish') return makeFish(tree);
+  const bash = makeBash(tree);
+  return shell === 'bash'
+    ? bash
+    : `#compdef countersign\nautoload -U +X bashcompinit && bashcompinit\n${bash}`;
+}
+
+/** The longest path first, so that the words of `agent list` win over those of `agent`. */
+const longestFirst = (tree: readonly Words[]) => [...tree].sort((a, b) => b.path.length - a.path.length);
+
+function makeBash(tree: readonly Words[]): string {
+  const cases = longestFirst(tree).map(
+    ({ path, words }) => `    "${path.map((word) => ` ${word}`).join('')}"*) words="${words.join(' ')}" ;;`,
+  );
+  return `_countersign() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" path="" words="" word
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    [[ $word == -* ]] || path="$path $word"
+  done
+  case "$path" in
+${cases.join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _countersign countersign`;
+}
+
+function makeFish(tree: readonly Words[]): string {
+  return tree
+    .flatMap(({ path, words }) => {
+      const names = words.filter((word) => !word.startsWith('-'));
+      const seen = path.map((word) => `__fish_seen_subcommand_from ${word}`);
+      const unseen = names.length === 0 ? [] : [`not __fish_seen_subcommand_from ${names.join(' ')}`];
+      const when = path.length === 0 ? '__fish_use_subcommand' : [...seen, ...unseen].join('; and ');
+      return words.map((word) =>
+        word.startsWith('--')
+          ? `complete -c countersign -n '${when}' -l ${word.slice(2)}`
+          : `complete -c countersign -f -n '${when}' -a ${word}`,
+      );
+    })
+    .join('\n');
+}

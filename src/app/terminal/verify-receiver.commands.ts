@@ -1,0 +1,84 @@
+// `countersign verify-receiver <url>`: sends a receiver good and bad deliveries, and says what to mend.
+import type { Command } from 'commander';
+import { CommandFailure } from './command-failure.ts';
+import { isOnThisMachine } from './listening.ts';
+import { type Case, makeCases } from './receiver-cases.ts';
+import type { TerminalRuntime } from './runtime.ts';
+
+type Options = { readonly secret?: string; readonly remote?: true; readonly json?: true };
+
+type Result = Case & { readonly answer: string; readonly ok: boolean };
+
+/** Milliseconds for one answer. */
+const PATIENCE = 15_000;
+
+/** Fills in `verify-receiver`. */
+export function registerVerifyReceiverCommand(
+  command: Command,
+  { print, tell, env, fail }: TerminalRuntime,
+): void {
+  command
+    .argument('<url>', 'the receiver, on this machine')
+    .option('--secret <text>', 'the secret that it verifies with; WEBHOOK_SECRET unless given')
+    .option('--remote', 'the receiver is yours, and is not on this machine')
+    .option('--json', 'print the object only')
+    .action(async (text: string, options: Options) => {
+      const url = /^https?:\/\//.test(text) ? text : `http://${text}`;
+      if (!URL.canParse(url)) throw new CommandFailure(`${text} is not a URL.`);
+      const secret = options.secret ?? env.WEBHOOK_SECRET;
+      if (secret === undefined || secret === '')
+        throw new CommandFailure('--secret or WEBHOOK_SECRET is needed.');
+      if (!isOnThisMachine(url)) {
+        if (options.remote !== true)
+          throw new CommandFailure(
+            `${new URL(url).host} is not this machine. Forged deliveries to a receiver of somebody else are an attack: --remote says that it is yours.`,
+          );
+        tell(`Sending good and forged deliveries to ${new URL(url).host}. What it accepts, it will process.`);
+      }
+      const results: Result[] = [];
+      for (const each of makeCases(secret, Math.floor(Date.now() / 1000)))
+        results.push(await tryCase(url, each));
+      const held = results.filter(({ ok }) => ok).length;
+      if (options.json) {
+        const cases = results.map(({ name, wants, answer, ok, advice }) => ({
+          case: name,
+          wants,
+          answer,
+          ok,
+          ...(ok ? {} : { advice }),
+        }));
+        print(JSON.stringify({ score: held, of: results.length, cases }));
+      } else {
+        for (const { name, answer, ok, advice } of results) {
+          print(`${ok ? '✓' : '✗'} ${name.padEnd(36)} ${answer}`);
+          if (!ok) print(`    ${advice}`);
+        }
+        print(
+          `\n${held} of ${results.length}${held === results.length ? ': a receiver to rely on.' : '. docs/receiving.md has receivers that pass.'}`,
+        );
+      }
+      if (held < results.length) fail(1);
+    });
+}
+
+async function tryCase(url: string, tried: Case): Promise<Result> {
+  const { method, headers, body } = tried.request;
+  try {
+    const response = await fetch(url, {
+      method,
+      headers,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(PATIENCE),
+      ...(body === undefined ? {} : { body: new Uint8Array(body) }),
+    });
+    await response.arrayBuffer();
+    const accepted = response.status >= 200 && response.status < 300;
+    const isFault = response.status >= 500 && tried.wants === 'refuse';
+    const ok = tried.wants === 'accept' ? accepted : !accepted && !isFault;
+    return { ...tried, answer: String(response.status), ok };
+  } catch (error) {
+    const { cause, name } = error as Error;
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : name;
+    return { ...tried, answer: `no answer (${code})`, ok: false };
+  }
+}

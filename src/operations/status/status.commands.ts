@@ -1,0 +1,90 @@
+// `countersign status`: how the service stands, on one screen. Ends with 1 when something needs a person.
+import type { Command } from 'commander';
+import { relativeTime, roughLength } from '../../platform/command-times.ts';
+import type { StatusService } from './status.service.ts';
+import { findTroubles, type Standing } from './status.ts';
+
+type Open = () => Promise<{ status: StatusService; close: () => Promise<void> }>;
+
+/** Fills in `status`. */
+export function registerStatusCommand(
+  command: Command,
+  { open, print, fail }: { open: Open; print: (line: string) => void; fail: (code: number) => void },
+): void {
+  command.option('--json', 'print the object only').action(async (options: { json?: true }) => {
+    const services = await open();
+    try {
+      const standing = await services.status.read();
+      const troubles = findTroubles(standing);
+      if (options.json) print(JSON.stringify(present(standing, troubles)));
+      else for (const line of describe(standing, troubles, Date.now())) print(line);
+      if (troubles.length > 0) fail(1);
+    } finally {
+      await services.close();
+    }
+  });
+}
+
+function describe({ gauges, ...standing }: Standing, troubles: readonly string[], now: number): string[] {
+  const { version, processes, temporal, failingHosts, lastMended } = standing;
+  const line = (name: string, text: string) => `${name.padEnd(12)}${text}`;
+  const count = (value: number | null, words: string) =>
+    value === null ? `? ${words}` : `${value} ${words}`;
+  const age = (value: number | null) => (value === null ? '?' : roughLength(value));
+  const living = (processes ?? []).map(
+    ({ role, count, since }) => `${count} ${role} (the oldest since ${relativeTime(since.getTime(), now)})`,
+  );
+  return [
+    line('Version', version),
+    line('Processes', living.join(', ') || 'none that lives'),
+    line('Temporal', temporal),
+    line(
+      'Backlog',
+      `${count(gauges.waiting, 'rows')}; oldest due ${age(gauges.oldestWaiting)}, oldest command ${age(gauges.oldestCommand)}`,
+    ),
+    line('Overdue', `${count(gauges.overdue, 'deliveries')}, at most by ${age(gauges.mostOverdue)}`),
+    line('Endpoints', `${count(gauges.endpointsDown, 'down')}, ${count(gauges.endpointsHeld, 'held')}`),
+    ...(failingHosts ?? []).map(({ host, endpoints, lastError }) =>
+      line('', `${host}: ${endpoints} failing (${lastError})`),
+    ),
+    line('Audit log', `oldest unsealed row ${age(gauges.unsealed)}`),
+    line('Accounts', count(gauges.unaccounted, 'deliveries not accounted for')),
+    line(
+      'Doctor',
+      lastMended === null
+        ? 'no run with --fix on record'
+        : `mended ${relativeTime(lastMended.getTime(), now)}`,
+    ),
+    '',
+    ...(troubles.length === 0 ? ['Nothing needs a person.'] : troubles.map((trouble) => `✗ ${trouble}`)),
+  ];
+}
+
+function present({ gauges, ...standing }: Standing, troubles: readonly string[]) {
+  return {
+    well: troubles.length === 0,
+    troubles,
+    version: standing.version,
+    processes: standing.processes?.map(({ role, count, since }) => ({ role, count, since })) ?? null,
+    temporal: standing.temporal,
+    backlog: {
+      rows: gauges.waiting,
+      oldest_due_seconds: gauges.oldestWaiting,
+      oldest_command_seconds: gauges.oldestCommand,
+    },
+    overdue: { deliveries: gauges.overdue, seconds: gauges.mostOverdue },
+    endpoints: {
+      down: gauges.endpointsDown,
+      held: gauges.endpointsHeld,
+      failing_hosts:
+        standing.failingHosts?.map(({ host, endpoints, lastError }) => ({
+          host,
+          endpoints,
+          last_error: lastError,
+        })) ?? null,
+    },
+    unsealed_seconds: gauges.unsealed,
+    unaccounted_deliveries: gauges.unaccounted,
+    last_mended_at: standing.lastMended,
+  };
+}

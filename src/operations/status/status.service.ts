@@ -1,0 +1,70 @@
+// Reads how the whole service stands. Each part is read by itself, so that one that fails hides no other.
+import type { Registry } from 'prom-client';
+import type { Database } from '../../platform/database/database.ts';
+import type { HostHoldService } from '../../webhooks/endpoints/host-hold.service.ts';
+import type { OperatorActService } from '../operators/operator-act.service.ts';
+import * as store from './status.store.ts';
+import type { Gauges, Standing } from './status.ts';
+
+const MOST_HOSTS = 5;
+const MOST_ACTS = 200;
+
+/** @param options.registry has the gauges that each worker reports of the whole service */
+export function createStatusService({
+  database,
+  registry,
+  hosts,
+  acts,
+  probeTemporal,
+  version,
+}: {
+  database: Pick<Database, 'query' | 'transaction'>;
+  registry: Pick<Registry, 'getMetricsAsJSON'>;
+  hosts: Pick<HostHoldService, 'listFailing'>;
+  acts: Pick<OperatorActService, 'list'>;
+  probeTemporal: () => Promise<boolean>;
+  version: string;
+}) {
+  return {
+    read: async (): Promise<Standing> => {
+      const [processes, failingHosts, log, isReachable, gauges] = await Promise.all([
+        store.listProcesses(database).catch(() => null),
+        hosts.listFailing(database, { errorClass: undefined, limit: MOST_HOSTS }).catch(() => null),
+        acts.list(MOST_ACTS).catch(() => null),
+        probeTemporal().catch(() => false),
+        readGauges(registry),
+      ]);
+      return {
+        version,
+        processes,
+        temporal: isReachable ? 'reachable' : 'unreachable',
+        gauges,
+        failingHosts,
+        lastMended: log?.acts.find(({ target }) => target.id === 'doctor')?.at ?? null,
+      };
+    },
+  };
+}
+
+export type StatusService = ReturnType<typeof createStatusService>;
+
+async function readGauges(registry: Pick<Registry, 'getMetricsAsJSON'>): Promise<Gauges> {
+  const metrics = await registry.getMetricsAsJSON();
+  /** The sum of the values with these labels; null when the query failed. */
+  const sum = (name: string, label?: string, value?: string): number | null => {
+    const values = metrics.find((metric) => metric.name === name)?.values ?? [];
+    const found = values.filter(({ labels }) => label === undefined || labels[label] === value);
+    return found.length === 0 ? null : Math.round(found.reduce((total, each) => total + each.value, 0));
+  };
+  return {
+    waiting: sum('countersign_outbox_rows'),
+    oldestWaiting: sum('countersign_relay_lag_seconds', 'lanes', 'healthy'),
+    oldestCommand: sum('countersign_relay_lag_seconds', 'lanes', 'command'),
+    overdue: sum('countersign_deliveries_overdue'),
+    mostOverdue: sum('countersign_deliveries_overdue_seconds'),
+    endpointsHeld: sum('countersign_lanes', 'state', 'held'),
+    endpointsDown: sum('countersign_lanes', 'state', 'down'),
+    unsealed: sum('countersign_audit_unsealed_seconds'),
+    unaccounted: sum('countersign_delivery_account_difference'),
+  };
+}

@@ -1,0 +1,54 @@
+// What one screen says about the whole service, and which of it needs a person. Pure.
+
+/** A reading that failed is null. Seconds and counts. */
+export type Standing = {
+  readonly version: string;
+  readonly processes:
+    | readonly { readonly role: string; readonly count: number; readonly since: Date }[]
+    | null;
+  readonly temporal: 'reachable' | 'unreachable';
+  readonly gauges: Gauges;
+  readonly failingHosts:
+    | readonly { readonly host: string; readonly endpoints: number; readonly lastError: string }[]
+    | null;
+  /** The newest run of `doctor --fix` that mended something: only those are on record. */
+  readonly lastMended: Date | null;
+};
+
+export type Gauges = {
+  readonly waiting: number | null;
+  readonly oldestWaiting: number | null;
+  readonly oldestCommand: number | null;
+  readonly overdue: number | null;
+  readonly mostOverdue: number | null;
+  readonly endpointsHeld: number | null;
+  readonly endpointsDown: number | null;
+  readonly unsealed: number | null;
+  readonly unaccounted: number | null;
+};
+
+/** Seconds from which a person should look; those of the alerts that wake somebody (docs/operations/alerts.md). */
+export const LIMITS = { oldestWaiting: 60, oldestCommand: 300, mostOverdue: 300, unsealed: 300 } as const;
+
+/** @returns what needs a person, one sentence each; empty when all is well */
+export function findTroubles({ processes, temporal, gauges }: Standing): string[] {
+  const workers = processes?.find(({ role }) => role === 'worker')?.count ?? 0;
+  const late = (name: keyof typeof LIMITS) => (gauges[name] ?? 0) > LIMITS[name];
+  return [
+    ...(processes === null ? ['The database does not answer.'] : []),
+    ...(processes !== null && workers === 0 ? ['No worker lives: deliveries wait.'] : []),
+    ...(temporal === 'reachable' ? [] : ['Temporal does not answer: what waits goes on when it is back.']),
+    ...(late('oldestWaiting')
+      ? [`A delivery to a healthy endpoint has waited ${gauges.oldestWaiting} s for a worker.`]
+      : []),
+    ...(late('oldestCommand') ? [`A retry or cancellation has waited ${gauges.oldestCommand} s.`] : []),
+    ...(late('mostOverdue')
+      ? [`${gauges.overdue} deliveries are overdue, one by ${gauges.mostOverdue} s: countersign doctor`]
+      : []),
+    ...(late('unsealed') ? [`The audit log has not been sealed for ${gauges.unsealed} s.`] : []),
+    ...((gauges.unaccounted ?? 0) > 0
+      ? [`${gauges.unaccounted} deliveries are not accounted for: countersign doctor`]
+      : []),
+    ...(processes !== null && Object.values(gauges).includes(null) ? ['Not everything could be read.'] : []),
+  ];
+}

@@ -1,0 +1,139 @@
+// `verify-receiver` and `sign` against receivers that are right and wrong, and the scripts of `completion`.
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createProgram, reportFailure } from '../../../src/app/command-line.ts';
+import { verifyDelivery } from '../../../src/app/terminal/receiver.ts';
+
+const SECRET = 'whsec_of-the-tests-with-many-different-bytes';
+
+async function run(
+  args: string[],
+  { input = '', env = {} }: { input?: string; env?: Record<string, string> } = {},
+) {
+  const lines: string[] = [];
+  const told: string[] = [];
+  let code = 0;
+  const program = createProgram({
+    env,
+    print: (line) => lines.push(...line.split('\n')),
+    tell: (line) => told.push(line),
+    fail: (exitCode) => {
+      code = exitCode;
+    },
+    readInput: async () => Buffer.from(input),
+  });
+  program
+    .exitOverride()
+    .configureOutput({ writeErr: (text) => told.push(text), writeOut: (text) => lines.push(text) });
+  await program.parseAsync(args, { from: 'user' }).catch(async (error: unknown) => {
+    code = await reportFailure(error, (line) => told.push(line));
+  });
+  return { lines, told, code };
+}
+
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`;
+}
+
+const careful: RequestListener = async (request, response) => {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  const { method = '', headers } = request;
+  const verified = verifyDelivery({ method, headers, body: Buffer.concat(chunks), secrets: SECRET });
+  response.writeHead(verified.ok ? 200 : verified.status).end();
+};
+
+describe('verify-receiver', () => {
+  it('gives a right receiver the full score', async () => {
+    const { lines, code } = await run(['verify-receiver', await serve(careful), '--secret', SECRET]);
+    expect([lines.filter((line) => line.startsWith('✗')), lines.at(-1), code]).toEqual([
+      [],
+      '11 of 11: a receiver to rely on.',
+      0,
+    ]);
+  });
+
+  it('tells a receiver that verifies nothing what it accepts', async () => {
+    const url = await serve((_, response) => response.writeHead(200).end());
+    const { lines, code } = await run(['verify-receiver', url, '--secret', SECRET, '--json']);
+    const { score, of, cases } = JSON.parse(lines[0] ?? '');
+    expect([score, of, code]).toEqual([3, 11, 1]);
+    expect(cases.find((each: { case: string }) => each.case.startsWith('forged'))).toMatchObject({
+      ok: false,
+      advice: expect.stringContaining('verify the signature'),
+    });
+  });
+
+  it('takes a receiver that falls over for no refusal', async () => {
+    const url = await serve((_, response) => response.writeHead(500).end());
+    const { lines } = await run(['verify-receiver', url, '--json'], { env: { WEBHOOK_SECRET: SECRET } });
+    expect(JSON.parse(lines[0] ?? '').score).toBe(0);
+  });
+
+  it.each([
+    [['https://hooks.example.com/', '--secret', SECRET], '--remote says that it is yours'],
+    [['127.0.0.1:1/'], '--secret or WEBHOOK_SECRET is needed'],
+  ])('refuses %j', async (args, words) => {
+    const { told, code } = await run(['verify-receiver', ...args]);
+    expect([code, told[0]]).toEqual([1, expect.stringContaining(words)]);
+  });
+});
+
+describe('sign', () => {
+  it('makes headers that a receiver accepts', async () => {
+    const input = '{"type":"shop.sold","data":{}}';
+    const { lines } = await run(['sign', '--secret', SECRET, '--json'], { input });
+    const headers = new Headers(JSON.parse(lines[0] ?? ''));
+    expect(
+      verifyDelivery({ method: 'POST', headers, body: Buffer.from(input), secrets: SECRET }),
+    ).toMatchObject({
+      ok: true,
+      eventType: 'shop.sold',
+    });
+  });
+
+  it('needs a type', async () => {
+    const { told, code } = await run(['sign', '--secret', SECRET], { input: '{}' });
+    expect([code, told[0]]).toEqual([1, expect.stringContaining('--type is needed')]);
+  });
+});
+
+describe('completion', () => {
+  const complete = (script: string, ...words: string[]) =>
+    execFileSync('bash', [
+      '--norc',
+      '-c',
+      `${script}\nCOMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _countersign; echo "\${COMPREPLY[*]}"`,
+    ])
+      .toString()
+      .trim();
+
+  it.each([
+    [['countersign', 'lis'], 'listen'],
+    [['countersign', 'webhook', 'rot'], 'rotate-secret'],
+    [['countersign', 'operator', 'delivery', 're'], 'retry'],
+    [['countersign', 'delivery', 'list', '--st'], '--status'],
+  ])('of bash knows %j', async (words, expected) => {
+    const { lines } = await run(['completion', 'bash']);
+    expect(complete(lines.join('\n'), ...words)).toBe(expected);
+  });
+
+  it.each(['zsh', 'fish'])('has a script for %s', async (shell) => {
+    expect((await run(['completion', shell])).lines.join('\n')).toContain('verify-receiver');
+  });
+});
+
+it('master-key generate prints a key of 32 bytes', async () => {
+  const { lines } = await run(['master-key', 'generate']);
+  expect(Buffer.from(lines[0] ?? '', 'base64')).toHaveLength(32);
+});
