@@ -28,6 +28,26 @@ describe('the version of Node.js', () => {
   });
 });
 
+describe('ports that collide', () => {
+  const withPorts = (env: Record<string, string>) =>
+    spawnSync(process.execPath, [join(SCRIPTS, 'require-ports.mjs')], { env, encoding: 'utf8' });
+
+  it.each([
+    [{ PORT: '9000', TEMPORAL_UI_PORT: '9000' }, 'TEMPORAL_UI_PORT: is needed for PORT too'],
+    [{ PORT: '9464' }, 'METRICS_PORT: is needed for PORT too'],
+  ])('are refused before anything is built: %j', (env, line) => {
+    const { status, stderr } = withPorts(env);
+    expect({ status, stderr }).toEqual({ status: 2, stderr: `countersign: ${line}: choose another port\n` });
+  });
+
+  it.each([[{}], [{ PORT: '0', METRICS_PORT: '0' }], [{ PORT: '7233', TEMPORAL_ADDRESS: 'elsewhere:7233' }]])(
+    'are none of %j',
+    (env) => {
+      expect(withPorts(env)).toMatchObject({ status: 0, stderr: '' });
+    },
+  );
+});
+
 describe('the last line of .ci/run', () => {
   const suite = (status: string, ...tests: string[]) => ({
     status,
