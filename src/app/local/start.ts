@@ -106,6 +106,8 @@ async function bringUp(
   signal.throwIfAborted();
   const settings = {
     ...environment,
+    // Who tries the service reads between two commands, for longer than a token of a deployment lives.
+    ACCESS_TOKEN_LIFETIME: environment.ACCESS_TOKEN_LIFETIME || '3600',
     COUNTERSIGN_LOCAL: '1',
     DATA_DIR: config.dataDir,
     DATABASE_URL: databaseUrl,

@@ -18,6 +18,9 @@ describe('a local stack', () => {
       temporal: stack.ports.temporal,
       temporal_ui: stack.ports.ui,
     });
+    // A token outlives the reading of a page.
+    const lifetime = await fetch(`http://127.0.0.1:${stack.ports.api}/lifetime`);
+    expect(await lifetime.text()).toBe('3600');
     await query(url, 'CREATE TABLE kept AS SELECT 42 AS answer');
     const slow = fetch(`http://127.0.0.1:${stack.ports.api}/slow`);
     await new Promise((resolve) => setTimeout(resolve, 200));

@@ -44,7 +44,8 @@ if (role === 'start') {
   const { listen } = await load('src/platform/process/part-listener.js');
   const server = createServer((request, response) => {
     const wait = request.url === '/slow' ? 1_500 : 0;
-    setTimeout(() => response.end(String(process.pid)), wait);
+    const said = request.url === '/lifetime' ? process.env.ACCESS_TOKEN_LIFETIME : process.pid;
+    setTimeout(() => response.end(String(said)), wait);
   });
   const port = role === 'api' ? process.env.PORT : process.env.METRICS_PORT;
   try {
