@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { findFreePort } from '../../src/app/local/ports.ts';
 import { prepareRuns } from '../app/roles/role-runs.ts';
-import { unpackPackage } from '../sdk/packed-package.ts';
+import { installPackage } from '../packages/packed-package.ts';
 import { eventually } from '../workflows/delivery-engine.ts';
 import { readBlocks } from './pages.ts';
 import { canRun, runScript, scriptOf } from './walk.ts';
@@ -54,7 +54,7 @@ async function startService() {
 
 describe.skipIf(!canRun)('the README', () => {
   it('ends with an event of one’s own that arrives, and with the history of one that does not', async () => {
-    const consumer = await unpackPackage();
+    const consumer = await installPackage('receiver');
     const service = await startService();
     try {
       await mkdir(join(consumer.folder, '.data'));

@@ -8,7 +8,7 @@ import { findFreePort } from '../../src/app/local/ports.ts';
 import { claimsOf } from '../authentication/tokens/refresh-fixture.ts';
 import { readBlocks } from '../documentation/pages.ts';
 import { startTenants, type Tenants } from '../isolation/tenants-server.ts';
-import { SECRET } from '../sdk/delivery-request.ts';
+import { SECRET } from '../packages/receiver/delivery-request.ts';
 import { attemptTo, startLocalSender } from '../webhooks/deliveries/attempt.ts';
 import { eventually } from '../workflows/delivery-engine.ts';
 import { findPython, packageOf, runPython, startPython } from './python.ts';

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { verifyDelivery } from './receiver.ts';
+import { verifyDelivery } from '../../../packages/receiver/src/index.ts';
 
 /** What is known of a request when it has been answered. `refusal` is set when it was not a delivery of ours. */
 export type Arrival = {
@@ -75,7 +75,7 @@ export function createLocalReceiver({
       eventType: String(headers['x-service-event'] ?? ''),
       body: body.toString(),
     };
-    const verification = verifyDelivery({ method, headers, body, secrets: secret });
+    const verification = await verifyDelivery({ method, headers, body, secrets: secret });
     if (!verification.ok) {
       const { refusal, status } = verification;
       return { ...arrival, attempt: 0, refusal, answer: { status } };

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { verifyDelivery } from '../../../src/app/terminal/receiver.ts';
+import { verifyDelivery } from '../../../packages/receiver/src/index.ts';
 import { type Service, startService } from './service.ts';
 
 let service: Service;
@@ -78,7 +78,7 @@ describe('listen', () => {
     });
     const [request] = receiver.requests;
     if (request === undefined) throw new Error('nothing was forwarded');
-    expect(verifyDelivery({ ...request, secrets: secretIn(command.told) })).toMatchObject({
+    expect(await verifyDelivery({ ...request, secrets: secretIn(command.told) })).toMatchObject({
       ok: true,
       deliveryId: shown.delivery_id,
     });
@@ -154,7 +154,7 @@ describe('listen', () => {
     expect(await subscriptions()).toEqual([]);
     const [request] = receiver.requests;
     if (request === undefined) throw new Error('nothing was forwarded');
-    expect(verifyDelivery({ ...request, secrets: secretIn(command.told) }).ok).toBe(true);
+    expect((await verifyDelivery({ ...request, secrets: secretIn(command.told) })).ok).toBe(true);
     command.end();
     await command.ended;
     await receiver.close();

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { verifyDelivery } from '../../../packages/receiver/src/index.ts';
 import { createProgram, reportFailure } from '../../../src/app/command-line.ts';
-import { verifyDelivery } from '../../../src/app/terminal/receiver.ts';
 
 const SECRET = 'whsec_of-the-tests-with-many-different-bytes';
 
@@ -49,7 +49,7 @@ const careful: RequestListener = async (request, response) => {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const { method = '', headers } = request;
-  const verified = verifyDelivery({ method, headers, body: Buffer.concat(chunks), secrets: SECRET });
+  const verified = await verifyDelivery({ method, headers, body: Buffer.concat(chunks), secrets: SECRET });
   response.writeHead(verified.ok ? 200 : verified.status).end();
 };
 
@@ -95,7 +95,7 @@ describe('sign', () => {
     const { lines } = await run(['sign', '--secret', SECRET, '--json'], { input });
     const headers = new Headers(JSON.parse(lines[0] ?? ''));
     expect(
-      verifyDelivery({ method: 'POST', headers, body: Buffer.from(input), secrets: SECRET }),
+      await verifyDelivery({ method: 'POST', headers, body: Buffer.from(input), secrets: SECRET }),
     ).toMatchObject({
       ok: true,
       eventType: 'shop.sold',
