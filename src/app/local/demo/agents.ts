@@ -1,37 +1,15 @@
 // First half of the demo: one agent for each algorithm authenticates, and its token is validated as by a resource
 // server.
 import { createRemoteJWKSet, jwtVerify } from 'jose';
-import {
-  buildPayloadOfResponse,
-  type ChallengeResponse,
-} from '../../../authentication/challenges/payload.ts';
+import { createAgent } from '../../../../packages/agent/src/index.ts';
 import type { KeyAlgorithm } from '../../../platform/crypto/algorithm.ts';
 import { encodeBase64 } from '../../../platform/crypto/base64.ts';
 import { derivePublicKey, generatePrivateKey, signPayload } from '../../../platform/crypto/sign.ts';
-import type { Api, Credentials, Json } from './api.ts';
+import type { Api, Credentials } from './api.ts';
 import type { Report } from './report.ts';
 
 const ALGORITHMS: readonly KeyAlgorithm[] = ['ed25519', 'es256', 'es256k', 'bip340'];
 const SCOPE = 'openid profile';
-
-/** @returns the tokens for a challenge that the key has signed */
-export async function authenticate(
-  api: Api,
-  {
-    algorithm,
-    privateKey,
-    fingerprint,
-  }: { algorithm: KeyAlgorithm; privateKey: Uint8Array; fingerprint: unknown },
-  scope: string,
-): Promise<Json> {
-  const challenge = await api.post('/auth/agent/challenge', { key_fingerprint: fingerprint, scope });
-  const payload = buildPayloadOfResponse(challenge as unknown as ChallengeResponse);
-  return api.post('/auth/agent/verify', {
-    challenge_id: challenge.challenge_id,
-    signature: signPayload(algorithm, privateKey, payload),
-    algorithm,
-  });
-}
 
 /** Registers and authenticates one agent for each algorithm, and reports every check. */
 export async function authenticateAgents({
@@ -60,13 +38,18 @@ export async function authenticateAgents({
     });
     report.step(`registered agent ${agent.id}, key ${String(key.fingerprint).slice(0, 16)}…`);
 
-    const tokens = await authenticate(api, { algorithm, privateKey, fingerprint: key.fingerprint }, SCOPE);
+    const sign = (message: Uint8Array) => Buffer.from(signPayload(algorithm, privateKey, message), 'base64');
+    const client = await createAgent({
+      ...{ issuer: credentials.issuer_url, scope: SCOPE, fetch: api.fetch },
+      key: { algorithm, publicKey: publicKey.raw, sign },
+    });
+    const { accessToken } = await client.getToken();
     report.check(
-      'the signed challenge gives an access token and a refresh token',
-      typeof tokens.access_token === 'string' && typeof tokens.refresh_token === 'string',
+      'the signed challenge gives an access token',
+      client.fingerprint === key.fingerprint && accessToken !== '',
     );
 
-    const { payload: claims, protectedHeader } = await jwtVerify(String(tokens.access_token), jwks, {
+    const { payload: claims, protectedHeader } = await jwtVerify(accessToken, jwks, {
       issuer: credentials.issuer_url,
       audience: credentials.base_url,
       typ: 'at+jwt',

@@ -42,24 +42,27 @@ export function createApi({
   }
 
   /** Repeats a request a few times when the service cannot be reached or answers 503, because it may be restarting. */
-  async function request(url: string, init: RequestInit): Promise<Json> {
+  const patiently: typeof fetch = async (input, init = {}) => {
+    const url = String(input);
     for (let attempt = 1; ; attempt += 1) {
       const response = await fetch(url, { ...init, signal: AbortSignal.timeout(10_000) }).catch(
         (error: unknown) => error,
       );
-      if (response instanceof Response && response.status !== 503) return readAnswer(url, init, response);
-      if (attempt === 60)
-        throw response instanceof Response
-          ? await unexpected(url, init, response)
-          : unreachable(url, response);
+      const isAnswer = response instanceof Response;
+      if (isAnswer && (response.status !== 503 || attempt === 60)) return response;
+      if (attempt === 60) throw unreachable(url, response);
       if (attempt === 1)
         onWait(`${init.method} ${new URL(url).pathname}: the service is not there; asking again until it is`);
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
-  }
+  };
+
+  const request = async (url: string, init: RequestInit): Promise<Json> =>
+    readAnswer(url, init, await patiently(url, init));
 
   return {
     bearer,
+    fetch: patiently,
     /** Calls the management interface (`{base_url}`) with the bearer token. A POST can be repeated safely. */
     call: async (method: string, path: string, body?: unknown): Promise<Json> =>
       request(`${credentials.base_url}${path}`, {
@@ -70,17 +73,6 @@ export function createApi({
           ...(method === 'POST' ? { 'idempotency-key': randomUUID() } : {}),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      }),
-    readAs: (token: unknown, path: string): Promise<Json> =>
-      request(`${credentials.issuer_url}${path}`, {
-        method: 'GET',
-        headers: { authorization: `Bearer ${String(token)}` },
-      }),
-    post: (path: string, body: unknown): Promise<Json> =>
-      request(`${credentials.issuer_url}${path}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
       }),
   };
 }

@@ -30,7 +30,7 @@ async function run(): Promise<boolean> {
   await api.bearer();
   report.step('access token by client credentials');
   await authenticateAgents({ api, credentials, report });
-  await enrollAgent({ api, report });
+  await enrollAgent({ api, credentials, report });
   await deliverEvents({ api, report });
   return report.finish();
 }
