@@ -76,6 +76,14 @@ describe('docs/errors.md', () => {
     expect(written).toEqual(published.map(line));
   });
 
+  it('says what to do for each code that the service causes, below a heading that is the end of its type', () => {
+    const page = readFileSync('docs/errors.md', 'utf8');
+    const [, advice = ''] = /\n## What to do\n([\s\S]*?)\n## Reserved\n/.exec(page) ?? [];
+    const headings = [...advice.matchAll(/^### (\S+)\n\S/gm)].map(([, heading]) => heading);
+    const caused = published.filter(({ reserved }) => !reserved);
+    expect(headings).toEqual(caused.map(({ code }) => code.replaceAll('_', '-')));
+  });
+
   it('keeps the reserved codes in a table of their own', () => {
     const [before = '', reserved = ''] = readFileSync('docs/errors.md', 'utf8').split('\n## Reserved');
     for (const entry of published)
