@@ -1,7 +1,7 @@
 // Runs the README by hand, as it stands there, against real processes of api and worker: an event of one's own arrives.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { findFreePort } from '../../src/app/local/ports.ts';
 import { prepareRuns } from '../app/roles/role-runs.ts';
 import { installPackage } from '../packages/packed-package.ts';
@@ -33,6 +33,14 @@ async function startService() {
   const made = run(['tenant', 'create', 'walker', '--json'], variables);
   expect(await made.exited, made.output.stderr).toBe(0);
   const parts = [run(['api'], variables), run(['worker'], { ...variables, METRICS_PORT: metrics })];
+  // Also when one of them never becomes ready.
+  onTestFinished(async () => {
+    for (const { child, exited } of parts) {
+      child.kill('SIGTERM');
+      await exited;
+    }
+    await close();
+  });
   for (const at of [port, metrics]) {
     const isReady = () =>
       fetch(`http://127.0.0.1:${at}/readyz`).then(
@@ -41,24 +49,17 @@ async function startService() {
       );
     await eventually(isReady, `a process to be ready on ${at}`, 60_000);
   }
-  const stop = async () => {
-    for (const { child, exited } of parts) {
-      child.kill('SIGTERM');
-      await exited;
-    }
-    await close();
-  };
   // The tenant has the address of the settings; the api listens elsewhere.
-  return { credentials: made.output.stdout.replaceAll('localhost:8080', `localhost:${port}`), stop };
+  return { credentials: made.output.stdout.replaceAll('localhost:8080', `localhost:${port}`) };
 }
 
 describe.skipIf(!canRun)('the README', () => {
   it('ends with an event of one’s own that arrives, and with the history of one that does not', async () => {
     const consumer = await installPackage('receiver');
-    const service = await startService();
+    const { credentials } = await startService();
     try {
       await mkdir(join(consumer.folder, '.data'));
-      await writeFile(join(consumer.folder, '.data/demo-tenant.json'), service.credentials);
+      await writeFile(join(consumer.folder, '.data/demo-tenant.json'), credentials);
       const port = String(await findFreePort());
       const at = (text: string) => text.replaceAll('9000', port);
       const [receiver = ''] = readBlocks('README.md', 'js');
@@ -73,7 +74,6 @@ describe.skipIf(!canRun)('the README', () => {
         expect.stringMatching(/^\{"event_id":"[\w-]+","deliveries":1\}$/),
       ]);
     } finally {
-      await service.stop();
       await consumer.close();
     }
   });
