@@ -17,8 +17,8 @@ const CHANGES = [
   'begin a rotation',
   'redeem another',
 ] as const;
-/** After one of these no token of the agent is live. */
-const ENDINGS = ['suspend', 'revoke the key', 'remove'];
+/** After one of these no token of the agent is live. A suspension may have come before a reactivation. */
+const ENDINGS = ['revoke the key', 'remove'];
 
 const ROWS = `
 SELECT (SELECT count(*)::int FROM challenges WHERE agent_id = $1 AND consumed_at IS NOT NULL) AS consumed,
@@ -98,8 +98,10 @@ async function check(
       ? []
       : [`${consumed} consumed, ${answers.length} answered`]),
   ];
-  const isEnded = ENDINGS.some((name) => succeeded(schedule, name));
-  if (isEnded && !succeeded(schedule, 'suspend and reactivate'))
+  const isReactivated = succeeded(schedule, 'suspend and reactivate');
+  const isEnded =
+    ENDINGS.some((name) => succeeded(schedule, name)) || (succeeded(schedule, 'suspend') && !isReactivated);
+  if (isEnded && !isReactivated)
     for (const { accessToken } of answers) {
       const verified = stage.rooms(3).tokens.verifyAccessToken(context.tenant, accessToken);
       const code = await verified.then(
