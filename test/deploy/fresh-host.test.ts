@@ -82,7 +82,7 @@ describe('the service tools of docker-compose.yml', () => {
   });
 
   it('and api are what the aliases of the operators’ pages run', () => {
-    const named = readdirSync('docs/operations').flatMap((page) => [
+    const named = pagesOf('docs/operations').flatMap((page) => [
       ...readFileSync(join('docs/operations', page), 'utf8').matchAll(
         /docker compose run --rm ([a-z-]+) ?(\w*)/g,
       ),
@@ -141,3 +141,7 @@ describe('deploy/systemd', () => {
     expect(`${stdout}${stderr}`.split('\n').filter((line) => line.includes('countersign'))).toEqual([]);
   });
 });
+
+function pagesOf(folder: string): string[] {
+  return readdirSync(folder).filter((name) => name.endsWith('.md'));
+}

@@ -1,6 +1,10 @@
 // Holds every page of the documentation: each shell block is run by a test or says why not, with one vocabulary, in lines of 120 characters.
 import { existsSync, readFileSync } from 'node:fs';
+import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
+import { createProgram } from '../../src/app/command-line.ts';
+import { COMMANDS } from '../../src/app/commands.ts';
+import type { TerminalRuntime } from '../../src/app/terminal/runtime.ts';
 import { listPages, readBlocks } from './pages.ts';
 import { ELSEWHERE, isOperationsPage, WALKED } from './walked-pages.ts';
 
@@ -28,6 +32,40 @@ describe('the shell blocks of the documentation', () => {
         expect(existsSync(file), file).toBe(true);
     }
     for (const page of WALKED) expect(readBlocks(page).length, page).toBeGreaterThan(0);
+  });
+
+  it('name commands and options that the command line has', async () => {
+    const runtime: TerminalRuntime = {
+      env: {},
+      print: () => undefined,
+      tell: () => undefined,
+      fail: () => undefined,
+      interrupted: () => new AbortController().signal,
+      readInput: async () => Buffer.alloc(0),
+    };
+    const program = createProgram(runtime);
+    for (const { name, fill } of COMMANDS) {
+      const command = program.commands.find((one) => one.name() === name);
+      if (command !== undefined) await fill(command, runtime);
+    }
+    const lines = blocks.flatMap(({ page, text }) =>
+      [...text.matchAll(/(?<![\w@/.-])countersign ((?:[a-z][a-z-]* ?)+)([^#|\n]*)/g)].map(
+        ([line, words = '', rest = '']) => ({ line: `${page}: ${line}`, words, options: `${words}${rest}` }),
+      ),
+    );
+    expect(lines.length).toBeGreaterThan(30);
+    for (const { line, words, options } of lines) {
+      let command: Command = program;
+      for (const word of words.trim().split(' ')) {
+        if (command.commands.length === 0) break;
+        const next = command.commands.find((one) => one.name() === word);
+        expect(next, line).toBeDefined();
+        command = next ?? command;
+      }
+      const known = [...command.options, ...program.options].map(({ long }) => long);
+      for (const [option] of options.matchAll(/--[a-z-]+/g))
+        expect([...known, '--help'], line).toContain(option);
+    }
   });
 
   it('call one thing by one name: a definition is the same on every page', () => {

@@ -25,6 +25,14 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
   ['README.md', 'npx countersign', 'names of commands and options: test/documentation/pages.test.ts'],
   ['CONTRIBUTING.md', 'npm run check', 'the scripts themselves; names: test/documentation/pages.test.ts'],
   ['docs/audit-log.md', 'go run .', 'test/audit/auditor.test.ts builds and runs the program'],
+  [
+    'docs/command-line.md',
+    'npx countersign',
+    'test/app/terminal runs the commands; names: test/documentation/pages.test.ts',
+  ],
+  ['docs/command-line.md', 'source <(', 'needs a shell of a person; names: test/documentation/pages.test.ts'],
+  ['docs/resource-servers.md', '"name": "buyer"', 'test/packages/resource-server makes such an agent'],
+  ['docs/resource-servers.md', 'server.mjs', 'test/packages/resource-server/mcp-server.test.ts starts it'],
   ['docs/contract-testing.md', 'pip install schemathesis', 'installs from PyPI: npm run judges'],
   [
     'docs/contract-testing.md',

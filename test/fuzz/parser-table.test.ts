@@ -1,5 +1,5 @@
 // The table of all parsers of input from outside: each has a fuzz target, and what other tests it has is stated.
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { TARGETS } from './targets.ts';
@@ -11,7 +11,6 @@ const PARSERS: Readonly<Record<string, 'properties' | 'examples' | 'through its 
   'authentication/delegations/subject.ts#isIssuer': 'properties',
   'authentication/dpop/dpop-proof.ts#parseProof': 'examples',
   'authentication/dpop/proof-key.ts#readProofKey': 'examples',
-  'authentication/dpop/proof-target.ts#normalizeTarget': 'properties',
   'authentication/token-exchange/exchange-request.ts#readExchangeRequest': 'examples',
   'authentication/tokens/access-token.ts#readAccessTokenClaims': 'through its callers',
   'authentication/tokens/basic-credentials.ts#parseBasicCredentials': 'properties',
@@ -34,6 +33,10 @@ const PARSERS: Readonly<Record<string, 'properties' | 'examples' | 'through its 
   'identity/keys/key-input.ts#readPublicKey': 'through its callers',
   'packages/receiver/src/suites.ts#parseSignature': 'properties',
   'packages/receiver/src/verify-delivery.ts#readEnvelope': 'through its callers',
+  'packages/resource-server/src/credentials.ts#readCredentials': 'through its callers',
+  'packages/resource-server/src/issuer-keys.ts#readHeader': 'through its callers',
+  'packages/resource-server/src/issuer-keys.ts#readPart': 'through its callers',
+  'packages/resource-server/src/proof-target.ts#normalizeTarget': 'properties',
   'platform/act.ts#readAct': 'properties',
   'platform/crypto/base64.ts#decodeBase64': 'properties',
   'platform/crypto/curve.ts#decodePoint': 'through its callers',
@@ -80,6 +83,7 @@ const OTHERS: Readonly<Record<string, string>> = {
     'renames members that a schema has checked',
   'app/local/private-file.ts#readPrivateFile': 'a file of the operator',
   'platform/command-input.ts#parseInput': 'the command line of the operator',
+  'platform/command-times.ts#readDuration': 'the command line of the operator',
   'platform/egress/address-rules.ts#parseNetworks': 'a setting',
   'platform/http/field-errors.ts#parseFields':
     'gives a value to its schema; test/platform/http/guard.test.ts',
@@ -108,9 +112,9 @@ const pathOf = (file: string) => (file.startsWith('packages/') ? file : join('sr
 const list = (folder: string) => readdirSync(folder, { recursive: true, encoding: 'utf8' });
 const sources = [
   ...list('src'),
-  ...readdirSync('packages').flatMap((name) =>
-    list(`packages/${name}/src`).map((file) => `packages/${name}/src/${file}`),
-  ),
+  ...readdirSync('packages')
+    .filter((name) => existsSync(`packages/${name}/package.json`))
+    .flatMap((name) => list(`packages/${name}/src`).map((file) => `packages/${name}/src/${file}`)),
 ];
 const named = sources
   .filter((file) => file.endsWith('.ts') && !INSIDE.test(file))

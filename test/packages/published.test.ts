@@ -10,7 +10,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAst } from 'vitest/node';
 import { packPackages } from './packed-package.ts';
 
-const NAMES = readdirSync('packages').sort();
+const NAMES = readdirSync('packages')
+  .filter((name) => existsSync(join('packages', name, 'package.json')))
+  .sort();
 
 let folder: string;
 let tarballs: Map<string, Buffer>;

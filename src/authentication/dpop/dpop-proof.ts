@@ -1,6 +1,7 @@
 // Parses DPoP proofs and checks that a proof belongs to a request (RFC 9449 §4.3). Other files verify its signature and
 // its first use.
 import { sha256 } from '@noble/hashes/sha2.js';
+import { normalizeTarget } from '../../../packages/resource-server/src/proof-target.ts';
 import { encodeBase64Url } from '../../platform/crypto/base64.ts';
 import { parseCompactJws } from '../../platform/crypto/jws.ts';
 import { invalidProof } from './invalid-proof.ts';
@@ -11,7 +12,6 @@ import {
   type ProofKey,
   readProofKey,
 } from './proof-key.ts';
-import { normalizeTarget } from './proof-target.ts';
 
 /** Seconds by which `iat` may be in the past or in the future, both inclusive. */
 const PROOF_WINDOW = { past: 60, future: 10 } as const;

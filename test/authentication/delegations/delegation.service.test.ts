@@ -100,7 +100,8 @@ describe('a delegation', () => {
   it('is revoked once, with one audit entry and one event', async () => {
     const subject = newUser();
     const { id } = await create({ subject });
-    const revoked = await rooms.delegations.revoke(context, id, 'asked by the user');
+    const { receiptId, ...revoked } = await rooms.delegations.revoke(context, id, 'asked by the user');
+    expect(receiptId).toMatch(/^[\w-]{36}$/);
     expect(revoked).toMatchObject({ status: 'revoked', revokedReason: 'asked by the user' });
     expect(revoked.revokedAt).toBeInstanceOf(Date);
     const again = await Promise.all([1, 2, 3].map(() => rooms.delegations.revoke(context, id, 'other')));

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { normalizeTarget } from '../../../src/authentication/dpop/proof-target.ts';
+import { normalizeTarget } from '../../../packages/resource-server/src/proof-target.ts';
 
 describe('the address of a request in one form', () => {
   it.each([

@@ -1,10 +1,10 @@
 // Targets: signed tokens, proofs and assertions, and the claims and parameters beside them; judged by jose.
 import { deepEqual, equal, match, ok } from 'node:assert/strict';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
+import { normalizeTarget } from '../../../packages/resource-server/src/proof-target.ts';
 import { isIssuer } from '../../../src/authentication/delegations/subject.ts';
 import { parseProof } from '../../../src/authentication/dpop/dpop-proof.ts';
 import { readProofKey } from '../../../src/authentication/dpop/proof-key.ts';
-import { normalizeTarget } from '../../../src/authentication/dpop/proof-target.ts';
 import { readExchangeRequest } from '../../../src/authentication/token-exchange/exchange-request.ts';
 import { readAccessTokenClaims } from '../../../src/authentication/tokens/access-token.ts';
 import { authorize } from '../../../src/authentication/tokens/bearer.routes.ts';
@@ -207,7 +207,7 @@ const scopes: Target = {
 /** `htu` of proofs. */
 const targets: Target = {
   name: 'proof-targets',
-  parsers: ['authentication/dpop/proof-target.ts#normalizeTarget'],
+  parsers: ['packages/resource-server/src/proof-target.ts#normalizeTarget'],
   seeds: [
     'https://a.example/oauth/token',
     'HTTPS://A.example:443/%7ea/../b?q#f',

@@ -67,7 +67,7 @@ async function leaveOldKeyOut(tenant: Tenant) {
   const lines = readCommands(PAGE).filter(({ heading }) => heading === HEADING);
   expect(lines.map(({ line }) => line)).toEqual(['countersign master-key reseal']);
   for (const { line } of lines) expect(await run(line, `${NEW},${OLD}`)).toBe(0);
-  expect(await run('countersign tenant list', NEW)).toBe(0);
+  expect(await run(`countersign application list --tenant ${tenant.slug}`, NEW)).toBe(0);
   return issue(startWith(NEW), tenant);
 }
 
@@ -98,5 +98,7 @@ it('a process from which the old key was taken before everything was sealed anew
   const both = startWith(`${NEW},${OLD}`);
   await both.issuerKeys.rotate(requestTo(tenant), { reason: 'stolen' });
   await both.issuerRotation.perform({ tenantId: tenant.id }, 'publish');
-  await expect(run('countersign tenant list', NEW)).rejects.toThrow('issuer_keys.private_sealed names');
+  await expect(run(`countersign application list --tenant ${tenant.slug}`, NEW)).rejects.toThrow(
+    'issuer_keys.private_sealed names',
+  );
 });
