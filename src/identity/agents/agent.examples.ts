@@ -7,6 +7,8 @@ export const NEW_AGENTS = {
     value: {
       name: 'buyer',
       description: 'Orders office supplies',
+      owner: 'purchasing@example.com',
+      purpose: 'Keeps the offices supplied within the monthly budget',
       capabilities: ['web', 'mcp'],
       audience: 'https://api.example.com',
       scopes: ['openid', 'wallet:sign'],
@@ -22,6 +24,8 @@ export const AGENTS = {
       id: '0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b',
       name: 'buyer',
       description: 'Orders office supplies',
+      owner: 'purchasing@example.com',
+      purpose: 'Keeps the offices supplied within the monthly budget',
       capabilities: ['web', 'mcp'],
       status: 'active',
       audience: 'https://api.example.com',

@@ -31,6 +31,9 @@ export const AGENT = defineTable('agents', {
   updatedAt: given(time()),
   deletedAt: nullable(time()),
   dpopBoundAccessTokens: given(boolean()),
+  /** Who answers for the agent, in the tenant's own words. */
+  owner: nullable(text()),
+  purpose: nullable(text()),
 });
 
 export type AgentRow = RowOf<typeof AGENT>;

@@ -29,6 +29,10 @@ const line = (least: number, most: number) =>
     .regex(/^[^\x00-\x1f\x7f]*$/, 'must not contain control characters');
 
 const description = z.string().max(2_000).nullable().meta({ description: 'For people.' });
+const owner = line(1, 200)
+  .nullable()
+  .meta({ description: 'The person or team that answers for the agent, such as an address. For people.' });
+const purpose = z.string().max(2_000).nullable().meta({ description: 'Why the agent exists. For people.' });
 const capabilities = z
   .array(line(1, 100))
   .max(50)
@@ -62,6 +66,8 @@ export const agentSchema = z
     id: z.uuid(),
     name: z.string(),
     description: z.string().nullable(),
+    owner: z.string().nullable(),
+    purpose: z.string().nullable(),
     capabilities: z.array(z.string()),
     status: z.enum(AGENT_STATUSES),
     audience: z.string(),
@@ -108,6 +114,8 @@ export const createAgentBody = z
   .strictObject({
     name,
     description: description.optional(),
+    owner: owner.optional(),
+    purpose: purpose.optional(),
     capabilities: capabilities.optional(),
     audience: audience.nullable().optional(),
     audiences: audiences.optional(),

@@ -27,6 +27,8 @@ export type { Agent } from './agent.ts';
 export type NewAgent = {
   readonly name: string;
   readonly description?: string | null | undefined;
+  readonly owner?: string | null | undefined;
+  readonly purpose?: string | null | undefined;
   readonly capabilities?: readonly string[] | undefined;
   readonly audience?: string | null | undefined;
   readonly audiences?: readonly string[] | undefined;
@@ -42,7 +44,7 @@ export type EndedAgent = Agent & { readonly receiptId?: string | undefined };
 /** Only the given fields are changed. `audience: null` makes the agent use the tenant's audience. */
 export type AgentPatch = Omit<NewAgent, 'name'> & { readonly name?: string | undefined };
 
-/** The audit log shows the values of these fields. Descriptions and metadata are private to the tenant. */
+/** The audit log shows the values of these fields. Descriptions, owners, purposes and metadata are private to the tenant. */
 const TOLD = ['name', 'capabilities', 'audience', 'audiences', 'scopes', 'dpopBoundAccessTokens'];
 
 type Verb = 'registered' | 'updated' | 'suspended' | 'reactivated' | 'deleted';
@@ -170,6 +172,8 @@ export function createAgentService({
           tenantId: context.tenant.id,
           name: input.name,
           description: input.description ?? null,
+          owner: input.owner ?? null,
+          purpose: input.purpose ?? null,
           capabilities: input.capabilities ?? [],
           audience: input.audience ?? null,
           audiences: input.audiences ?? [],

@@ -23,6 +23,8 @@ const RECORD = selectList(
     'tenantId',
     'name',
     'description',
+    'owner',
+    'purpose',
     'capabilities',
     'status',
     'audience',

@@ -8,9 +8,9 @@ import { agentSchema } from './agent.schemas.ts';
 import { resolveAudience } from './agent.ts';
 import type { AgentSelf } from './self.service.ts';
 
-/** Has no `metadata`. Has the tenant's id, which the agent needs for the proofs of its keys. */
+/** Has none of what the tenant says about the agent for its own people. Has the tenant's id, which the agent needs for the proofs of its keys. */
 export const selfSchema = agentSchema
-  .omit({ metadata: true })
+  .omit({ metadata: true, owner: true, purpose: true })
   .extend({
     tenant_id: z.uuid(),
     keys: z.array(keySchema).max(PAGE_LIMIT.most).meta({
@@ -22,7 +22,7 @@ export const selfSchema = agentSchema
   })
   .meta({ id: 'AgentSelf' });
 
-/** Converts an agent and its keys to the JSON answer. The tenant's metadata are left out. */
+/** Converts an agent and its keys to the JSON answer. The tenant's metadata, owner and purpose are left out. */
 export function presentSelf(self: AgentSelf, tenant: Tenant) {
   return present(selfSchema, self.agent, {
     audience: resolveAudience(self.agent, tenant),

@@ -38,6 +38,8 @@ describe('an agent over HTTP', () => {
       id: expect.any(String),
       name: 'Robot',
       description: 'd',
+      owner: null,
+      purpose: null,
       capabilities: ['web', 'mcp'],
       status: 'active',
       audience: 'http://localhost:8080',
@@ -52,6 +54,16 @@ describe('an agent over HTTP', () => {
     expect((await send('GET', `/${created.body.id}`)).body).toEqual(created.body);
     const list = await send('GET', '?limit=1');
     expect(list.body).toEqual({ data: [created.body], next_cursor: null });
+  });
+
+  it('says who answers for it and why it exists, until that is taken back', async () => {
+    const stated = { owner: 'purchasing@example.com', purpose: 'Orders\noffice supplies' };
+    const { body } = await send('POST', '', { name: 'Robot', ...stated });
+    expect(body).toMatchObject(stated);
+    const changed = await send('PATCH', `/${body.id}`, { owner: 'facilities@example.com' });
+    expect(changed.body).toMatchObject({ ...stated, owner: 'facilities@example.com' });
+    await send('PATCH', `/${body.id}`, { owner: null, purpose: null });
+    expect((await send('GET', `/${body.id}`)).body).toMatchObject({ owner: null, purpose: null });
   });
 
   it('may be sent back as it was read, with one field changed', async () => {

@@ -193,6 +193,15 @@ describe('changing an agent', () => {
     });
   });
 
+  it('records that owner and purpose changed, and keeps their texts out of the audit log', async () => {
+    context = await createTestTenant(rooms);
+    const { id } = await rooms.agents.create(context, { name: 'Robot', owner: 'old@example.com' });
+    await rooms.agents.update(context, id, { owner: 'new@example.com', purpose: 'Orders supplies' });
+    const entries = await readAudit(rooms.database, context.tenant.id);
+    expect(JSON.stringify(entries.find(({ action }) => action === 'agent.updated'))).toContain('purpose');
+    expect(JSON.stringify(entries)).not.toMatch(/@example\.com|Orders supplies/);
+  });
+
   it('loses neither of two changes at the same time, and tells what each one changed', async () => {
     const { id } = await rooms.agents.create(context, { name: 'Robot', scopes: ['openid'] });
     await Promise.all([

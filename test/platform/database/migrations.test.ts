@@ -68,7 +68,7 @@ describe('a later migration', () => {
     'ALTER TABLE agents ALTER COLUMN name TYPE varchar(10)',
     'ALTER TABLE agents ALTER name SET DATA TYPE varchar(10)',
     'ALTER TABLE agents ALTER COLUMN description SET NOT NULL',
-    'ALTER TABLE agents ADD COLUMN owner uuid NOT NULL',
+    'ALTER TABLE agents ADD COLUMN household uuid NOT NULL',
     'ALTER TABLE agents ADD COLUMN one text, ADD two uuid NOT NULL REFERENCES tenants, ADD COLUMN three integer DEFAULT 0',
     "ALTER TABLE agents ADD COLUMN one text CHECK (one IN ('DEFAULT', 'b')) NOT NULL",
     'DELETE FROM audit_log',
@@ -128,7 +128,7 @@ describe('a database of the first release', () => {
   it('does not take a migration that its rows do not fit', async () => {
     await migrate(url, undefined, BASELINE);
     await insertRows(database, 'before');
-    const steps = ['ALTER TABLE agents ADD COLUMN owner uuid NOT NULL'];
+    const steps = ['ALTER TABLE agents ADD COLUMN household uuid NOT NULL'];
     await expect(migrate(url, undefined, [...MIGRATIONS, { name: '9001-wrong', steps }])).rejects.toThrow(
       'contains null values',
     );
