@@ -25,9 +25,9 @@ const RANKS = [
 /** Where a bare file name is pure: no clock, no randomness, no I/O. */
 const PURE_ROOMS =
   /^src\/(authentication|operations|webhooks|identity|events|audit|platform\/(crypto|egress))\//;
-/** The pure files of the platform that lie outside such rooms. */
+/** The pure files of packages and of the platform that lie outside such rooms. */
 const PURE_FILES =
-  /^(packages\/receiver\/src\/(canonical-string|delivery-headers|suites)|src\/platform\/(errors\/.*|scopes|scope-hash|act|timestamp|context|address-group))\.ts$/;
+  /^(packages\/(receiver\/src\/(canonical-string|delivery-headers|suites)|resource-server\/src\/proof-target)|src\/platform\/(errors\/.*|scopes|scope-hash|act|timestamp|context|address-group))\.ts$/;
 /** The names of workflows, signals and task queues: constants, some of them typed by Temporal. */
 const NAMES = 'src/platform/temporal/names.ts';
 /** What the role of a file is; docs/architecture.md says what each may do. A bare name has none. */
