@@ -6,6 +6,7 @@ await prepare({ build: false });
 const checks = [
   ['format and lint', 'node_modules/@biomejs/biome/bin/biome', ['check', '.']],
   ['types', 'node_modules/typescript/bin/tsc', []],
+  ['types of the console', 'node_modules/typescript/bin/tsc', ['-p', 'src/console']],
   [
     'imports and regular expressions',
     'node_modules/vitest/vitest.mjs',

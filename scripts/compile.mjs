@@ -1,4 +1,5 @@
-// The build: TypeScript to `dist`, what is not TypeScript copied along, the workflows as one bundle, and the packages.
+// The build: TypeScript to `dist`, what is not TypeScript copied along, the workflows and the console as one bundle
+// each, and the packages.
 import {
   chmodSync,
   cpSync,
@@ -9,12 +10,14 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { buildConsole } from './console.mjs';
 import { root, run } from './prepare.mjs';
 import { filesOf, hashReachable, hashSources, packagesOf, readOptional, STAMP } from './sources.mjs';
 
 const dist = join(root, 'dist');
+const consoleSource = join(root, 'src', 'console');
 
 /** Builds into a folder beside `dist` and puts it in place when it is whole; a running service keeps what it has loaded. */
 export async function build() {
@@ -33,7 +36,14 @@ export async function build() {
 
 async function compile(outDir) {
   await runCompiler('tsconfig.build.json', outDir);
-  for (const file of filesOf(join(root, 'src')).filter((path) => !path.endsWith('.ts'))) {
+  const tsc = join('node_modules', 'typescript', 'bin', 'tsc');
+  const code = await run(process.execPath, [tsc, '-p', relative(root, consoleSource)]);
+  if (code !== 0) process.exit(code);
+  await buildConsole(consoleSource, join(outDir, 'console'));
+  const rest = filesOf(join(root, 'src')).filter(
+    (path) => !path.endsWith('.ts') && !path.startsWith(`${consoleSource}${sep}`),
+  );
+  for (const file of rest) {
     const copy = join(outDir, relative(root, file));
     mkdirSync(dirname(copy), { recursive: true });
     cpSync(file, copy);

@@ -13,7 +13,7 @@ const ROOTS = ['src', 'workflows', 'activities', ...PACKAGES];
 
 /** The wings from the roof down; two of one rank import nothing from each other. Nothing stands above main.ts. */
 const RANKS = [
-  ['main.ts'],
+  ['main.ts', 'console'],
   ['app'],
   ['authentication', 'operations'],
   ['webhooks'],
@@ -49,7 +49,7 @@ const LONGEST_FILE = 400;
 function listFiles(folder: string): string[] {
   return readdirSync(folder).flatMap((name) => {
     const path = join(folder, name);
-    return statSync(path).isDirectory() ? listFiles(path) : path.endsWith('.ts') ? [path] : [];
+    return statSync(path).isDirectory() ? listFiles(path) : /\.tsx?$/.test(path) ? [path] : [];
   });
 }
 
@@ -231,6 +231,15 @@ const RULES: readonly {
       !inRepository(to) &&
       !to.startsWith('node:') &&
       !dependenciesOf(from).some((name) => to === name || to.startsWith(`${name}/`)),
+  },
+  {
+    rule: 'the console runs in browsers: it imports its own files, preact, and types of the service',
+    refuses: ['src/console/main.tsx', 'src/platform/scopes.ts'],
+    matches: ({ from, to, typeOnly }) =>
+      from.startsWith('src/console/') &&
+      !typeOnly &&
+      !to.startsWith('src/console/') &&
+      !/^preact(\/hooks|\/jsx-runtime)?$/.test(to),
   },
 ];
 
