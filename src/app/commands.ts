@@ -174,6 +174,16 @@ export const COMMANDS: readonly CommandEntry[] = [
       ),
   },
   {
+    name: 'console',
+    description: 'print a link that signs in to the console of a tenant, once and within ten minutes',
+    group: OPERATOR,
+    fill: async (command, runtime) =>
+      (await import('../authentication/console/console.commands.ts')).registerConsoleCommand(
+        command,
+        management(runtime),
+      ),
+  },
+  {
     name: 'operator',
     description: 'act across tenants, for whoever runs the service; every act is on record',
     group: OPERATOR,

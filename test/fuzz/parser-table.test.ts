@@ -8,6 +8,7 @@ import { TARGETS } from './targets.ts';
 const PARSERS: Readonly<Record<string, 'properties' | 'examples' | 'through its callers'>> = {
   'audit/verification.ts#parseAnchor': 'examples',
   'authentication/challenges/signed-request.ts#readSignedRequest': 'through its callers',
+  'authentication/console/session.ts#readCookie': 'examples',
   'authentication/delegations/subject.ts#isIssuer': 'properties',
   'authentication/dpop/dpop-proof.ts#parseProof': 'examples',
   'authentication/dpop/proof-key.ts#readProofKey': 'examples',

@@ -20,10 +20,19 @@ export type IssuerCheck = (parties: Parties) => Promise<string[]>;
 const CHALLENGE = '/auth/agent/challenge';
 const VERIFY = '/auth/agent/verify';
 const TOKEN = '/oauth/token';
+const SESSION = '/console/session';
 
 /** A finding unless the answer has this status and, for an error, this code. */
 function expectAnswer(what: string, { status, body, text }: Answer, expected: [number, string?]): string[] {
   return status === expected[0] && body.error === expected[1] ? [] : [`${what}: ${status} ${text}`];
+}
+
+/** @returns the cookie of a session of the party's application */
+async function signInToConsole(party: Party): Promise<string> {
+  const { client_id, client_secret } = party.credentials;
+  const { status, headers, text } = await party.send('POST', SESSION, { client_id, client_secret }, null);
+  if (status !== 204) throw new Error(text);
+  return headers.get('set-cookie')?.split(';')[0] ?? '';
 }
 
 /** An agent of the party with a key, and what is signed with it. */
@@ -143,6 +152,32 @@ export const ISSUER_CHECKS: Readonly<Record<string, IssuerCheck>> = {
       ...expectAnswer("the owner's agent", await at(stranger), [404, 'not_found']),
       ...expectAnswer('the agent at home', await at(owner), [200]),
     ];
+  },
+
+  createConsoleSession: async ({ owner, stranger }) => {
+    const { client_id, client_secret } = owner.credentials;
+    const at = (party: Party) => party.send('POST', SESSION, { client_id, client_secret }, null);
+    const [own, other] = [await at(owner), await at(stranger)];
+    return [
+      ...expectAnswer("the owner's application", other, [401, 'invalid_client']),
+      ...(own.status === 204 ? [] : [`refused at home: ${own.status} ${own.text}`]),
+    ];
+  },
+
+  createConsoleToken: async ({ owner, stranger }) => {
+    const cookie = await signInToConsole(owner);
+    const at = (party: Party) => party.send('POST', '/console/token', undefined, null, { cookie });
+    return [
+      ...expectAnswer("the owner's session", await at(stranger), [401, 'invalid_token']),
+      ...expectAnswer('the session at home', await at(owner), [200]),
+    ];
+  },
+
+  deleteConsoleSession: async ({ owner, stranger }) => {
+    const cookie = await signInToConsole(owner);
+    await stranger.send('DELETE', SESSION, undefined, null, { cookie });
+    const after = await owner.send('POST', '/console/token', undefined, null, { cookie });
+    return expectAnswer('the session at home', after, [200]);
   },
 
   issueChallenge: async ({ owner, stranger }) => {

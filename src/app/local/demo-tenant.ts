@@ -9,6 +9,7 @@ import { loadConfig } from '../../platform/config.ts';
 import type { Tenant } from '../../platform/context.ts';
 import { hashesEqual, hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import { newId } from '../../platform/database/ids.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
 import { createLogger } from '../../platform/logging.ts';
 import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
 import { refuseForeignMasterKey } from '../start-checks.ts';
@@ -35,6 +36,25 @@ export async function prepareDemoTenant(
     await refuseForeignMasterKey(services);
     const { dataDir, defaultTenant: slug } = config;
     return slug === undefined ? [] : await ensureDemoTenant({ dataDir, slug, ...services });
+  } finally {
+    await services.close();
+  }
+}
+
+/** Makes a link that signs in to the console of the default tenant; null without one, or without a fit application. */
+export async function makeDemoLink(
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<string | null> {
+  const config = loadConfig(environment, { role: 'command' });
+  const services = wireManagement(config, createLogger({ ...config, logLevel: 'warn' }));
+  try {
+    const { defaultTenant: slug } = config;
+    const tenant = slug === undefined ? undefined : await services.tenants.bySlug(slug);
+    if (tenant === undefined || tenant.suspended) return null;
+    return (await services.consoleCodes.makeLink(operatorContext(tenant, newId()))).url;
+  } catch (error) {
+    if (error instanceof ServiceError) return null;
+    throw error;
   } finally {
     await services.close();
   }

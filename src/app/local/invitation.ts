@@ -10,6 +10,8 @@ export type Invitation = {
   /** Addresses of the metrics, those of the workers first. */
   readonly metrics: readonly string[];
   readonly credentials: string;
+  /** A link that signs in to the console once; null without a default tenant. */
+  readonly consoleLink: string | null;
   readonly dataDir: string;
 };
 
@@ -22,6 +24,7 @@ export function describeStack(stack: Invitation) {
     temporal_ui_url: stack.temporalUi,
     temporal_views: stack.views,
     metrics_urls: stack.metrics,
+    console_url: stack.consoleLink,
     credentials_file: stack.credentials,
     data_dir: stack.dataDir,
   };
@@ -34,6 +37,14 @@ export function invite(stack: Invitation): string[] {
     ['OpenAPI document', `${stack.publicUrl}/openapi.json`],
     ...(stack.temporalUi === null ? [] : [['Temporal UI', stack.temporalUi] as const]),
     ...(stack.metrics.length === 0 ? [] : [['Metrics', stack.metrics.join(' ')] as const]),
+    ...(stack.consoleLink === null
+      ? []
+      : [
+          [
+            'Console',
+            `${stack.consoleLink} (signs in once, for ten minutes; later: npx countersign console)`,
+          ] as const,
+        ]),
     ['Credentials', `${stack.credentials} (client_id and client_secret of the tenant demo)`],
     ['Try next', 'npm run demo (in another terminal)'],
   ];

@@ -28,6 +28,8 @@ export type LocalStackOptions = {
   readonly migrate: (database: LocalDatabase, masterKey: string) => Promise<unknown>;
   /** Runs before the roles, with their settings; creates the tenant `demo` and its file. @returns lines to print */
   readonly prepare: (environment: NodeJS.ProcessEnv) => Promise<readonly string[] | undefined>;
+  /** Makes a link that signs in to the console. @returns null without a default tenant */
+  readonly makeConsoleLink: (environment: NodeJS.ProcessEnv) => Promise<string | null>;
   readonly say: (line: string) => void;
   /** Called when the stack is ready; replaces the lines for a terminal. */
   readonly onReady?: ((stack: ReturnType<typeof describeStack>) => void) | undefined;
@@ -132,6 +134,7 @@ async function bringUp(
     metrics: metricsPorts(config).flatMap(({ port }) =>
       port === 0 ? [] : [`http://${config.metricsHost}:${port}/metrics`],
     ),
+    consoleLink: await options.makeConsoleLink(settings),
     credentials: here(join(config.dataDir, 'demo-tenant.json')),
     dataDir: here(config.dataDir),
   };

@@ -1,6 +1,8 @@
 // Wires the rooms of an API process and the routes of its interface, in the order of the wings.
+import { join } from 'node:path';
 import { wireAccessRecords, wireAudit } from '../../audit/wire.ts';
 import { wireAuthenticationFailures, wireChallenges } from '../../authentication/challenges/wire.ts';
+import { wireConsole } from '../../authentication/console/wire.ts';
 import { tellDelegations, wireDelegations } from '../../authentication/delegations/wire.ts';
 import { wireDpop } from '../../authentication/dpop/wire.ts';
 import { wireDeliveryKeys, wireIssuer } from '../../authentication/issuer/wire.ts';
@@ -41,7 +43,11 @@ import { wireDirectAttempts } from '../../webhooks/relay/wire.ts';
 import { wireReplays } from '../../webhooks/replays/wire.ts';
 import { wireSecurityEvents, wireStreams } from '../../webhooks/streams/wire.ts';
 import { wireSubscriptions } from '../../webhooks/subscriptions/wire.ts';
+import { findConsolePages } from '../pages/console-pages.ts';
 import { SEALED_COLUMNS } from './sealed-columns.ts';
+
+/** What the build made of src/console; not there where the sources run without a build. */
+const CONSOLE = join(import.meta.dirname, '..', '..', '..', 'console');
 
 /** Wires the rooms of the HTTP interface and its route table. */
 export function wireApi(platform: Platform) {
@@ -123,6 +129,14 @@ export function wireApi(platform: Platform) {
     accesses,
     grants: [exchange, workloads.workloadGrant],
   });
+  const console = wireConsole(platform, {
+    ...shared,
+    ...applications,
+    ...clients,
+    tokens,
+    revocations,
+    limits,
+  });
   const audit = wireAudit(platform, { accesses });
   const userinfo = wireUserinfo({ ...agents, ...applications });
   const challenges = wireChallenges(platform, { ...shared, ...keys, tokens, dpop, failures, verifier });
@@ -155,10 +169,13 @@ export function wireApi(platform: Platform) {
     accounts.routes,
     streams.routes,
     receipts.routes,
+    console.routes,
   ].flat();
+  const events = describeWebhooks();
   return {
     routes,
-    events: describeWebhooks(),
+    pages: [findConsolePages(CONSOLE)],
+    events,
     issuer: issuer.issuer,
     tenants: tenants.tenants,
     sealedSecrets,

@@ -1,6 +1,7 @@
 // Wires the rooms of the commands of management, in the order of the wings.
 import type { Logger } from 'pino';
 import { wireAuditVerification } from '../../audit/wire.ts';
+import { wireConsoleCodes } from '../../authentication/console/wire.ts';
 import { wireIssuer } from '../../authentication/issuer/wire.ts';
 import { wireRevocations } from '../../authentication/tokens/wire.ts';
 import { wireRecords } from '../../events/wire.ts';
@@ -37,6 +38,7 @@ export function wireManagement(config: Config, logger: Logger) {
     provisioning,
     acts,
     ...wireOperatedDeliveries(platform, { deliveries, acts }),
+    ...wireConsoleCodes(platform, { records, applications }),
     ...wireOperators(platform, { ...endpoints, tenants, revocations, acts }),
     sealedSecrets: wireSealedSecrets(platform, { columns: SEALED_COLUMNS }),
     auditVerification: wireAuditVerification(platform),

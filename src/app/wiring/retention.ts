@@ -1,5 +1,6 @@
 // The purges of all rooms with the names that operators see, and how long each kind of row is kept.
 import { purgesOfChallenges } from '../../authentication/challenges/wire.ts';
+import { purgesOfConsole } from '../../authentication/console/wire.ts';
 import { purgesOfProofs } from '../../authentication/dpop/wire.ts';
 import { purgesOfTokens } from '../../authentication/tokens/wire.ts';
 import { purgesOfWorkloads } from '../../authentication/workload-issuers/wire.ts';
@@ -31,6 +32,7 @@ export function wireRetentionOfRooms(platform: Platform, records: Parameters<typ
       ...purgesOfAccounts(kept),
       ...purgesOfChallenges,
       ...purgesOfTokens,
+      ...purgesOfConsole,
       ...purgesOfProofs,
       ...purgesOfWorkloads,
     },

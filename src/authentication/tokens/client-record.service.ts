@@ -18,9 +18,10 @@ import { CLIENT_CREDENTIALS } from './client-credentials.ts';
 import type { CLIENT_METHODS } from './client-method.ts';
 import type { IssuedAccessToken } from './token.service.ts';
 
-/** How a client authenticated or tried to. `credential`: its secret's id or its key's RFC 7638 thumbprint. */
+/** How a client authenticated or tried to. `credential`: its secret's id, its key's RFC 7638 thumbprint, or
+ * the id of the console's session. */
 export type ClientProof = {
-  readonly method: (typeof CLIENT_METHODS)[number];
+  readonly method: (typeof CLIENT_METHODS)[number] | 'console_session';
   readonly credential?: string | undefined;
 };
 

@@ -20,6 +20,7 @@ import { directorySignatures } from './migrations/0017-directory-signatures.ts';
 import { workloadIssuers } from './migrations/0018-workload-issuers.ts';
 import { receipts } from './migrations/0019-receipts.ts';
 import { agentOwners } from './migrations/0020-agent-owners.ts';
+import { consoleSessions } from './migrations/0021-console.ts';
 
 /** `name` is that of the file. The database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
@@ -49,4 +50,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0018-workload-issuers', steps: [workloadIssuers] },
   { name: '0019-receipts', steps: [receipts] },
   { name: '0020-agent-owners', steps: [agentOwners] },
+  { name: '0021-console', steps: [consoleSessions] },
 ];

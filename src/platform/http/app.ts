@@ -16,6 +16,7 @@ import type { Health } from './health.ts';
 import { keepAnswers } from './idempotency.ts';
 import { createLlmsText } from './llms-text.ts';
 import { createOpenApi, type EventsDescription } from './openapi.ts';
+import { answerPages, type FindPage } from './pages.ts';
 import { answerProblems } from './problem-handler.ts';
 import { limitAddress, limitRefused, limitTenant, type RateLimits } from './rate-limit.ts';
 import { identifyRequest } from './request-id.ts';
@@ -49,6 +50,8 @@ export type AppDependencies = {
   /** Without it, a tenant's concurrent requests are not bounded. */
   readonly turns?: RequestTurns | undefined;
   readonly tracing?: Tracing | undefined;
+  /** Pages for browsers, by tenant. */
+  readonly pages?: readonly FindPage[] | undefined;
   /** What the OpenAPI document says of events. */
   readonly events?: EventsDescription | undefined;
 };
@@ -84,6 +87,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     limitAddress(rateLimits),
     resolveTenant(tenants.bySlug),
     limitRefused(rateLimits, dependencies.turns),
+    answerPages(dependencies.pages ?? []),
     ...createRouter(routes, (route) => [
       allowAnyOrigin(route),
       refuseSuspended(route),

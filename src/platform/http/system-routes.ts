@@ -1,13 +1,9 @@
 // Answers the routes without a tenant: liveness, readiness, openapi.json and llms.txt. They require no token and have no rate
 // limit.
-import { createHash } from 'node:crypto';
-import { promisify } from 'node:util';
-import { brotliCompress, constants, gzip } from 'node:zlib';
-import Negotiator from 'negotiator';
 import { toProblem } from '../errors/problem.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { setAnyOrigin } from './cors.ts';
-import { matchesEtag } from './etag.ts';
+import { createDocument, type Document, sendDocument } from './document.ts';
 import type { Health } from './health.ts';
 import type { Context, Middleware } from './request-state.ts';
 
@@ -33,8 +29,8 @@ export function answerSystemRoutes({
   const answers: Readonly<Record<string, (ctx: Context) => void | Promise<void>>> = {
     '/healthz': (ctx) => send(ctx, JSON.stringify({ status: 'ok' })),
     '/readyz': (ctx) => answerReadiness(ctx, health, errorTypeBase),
-    '/openapi.json': (ctx) => sendDocument(ctx, document),
-    '/llms.txt': (ctx) => sendDocument(ctx, text, 'text/plain; charset=utf-8'),
+    '/openapi.json': (ctx) => sendPublic(ctx, document),
+    '/llms.txt': (ctx) => sendPublic(ctx, text, 'text/plain; charset=utf-8'),
   };
   const paths = new Map(Object.entries(answers));
   return (ctx, next) => {
@@ -61,49 +57,11 @@ async function answerReadiness(ctx: Context, health: Health, errorTypeBase: stri
   ctx.status = problem.status;
 }
 
-type Coding = 'br' | 'gzip' | 'identity';
-type Form = { readonly etag: string; readonly bytes: Promise<Buffer> };
-
-/** The forms of a document by content coding, each with its own strong tag. A form is made once, when it is asked for. */
-function createDocument(text: string): (coding: Coding) => Form {
-  const hash = createHash('sha256').update(text).digest('base64url');
-  const plain = Buffer.from(text);
-  const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
-  const make = {
-    br: () => promisify(brotliCompress)(plain, quality),
-    gzip: () => promisify(gzip)(plain),
-    identity: () => Promise.resolve(plain),
-  };
-  const made = new Map<Coding, Form>();
-  return (coding) => {
-    const form = made.get(coding) ?? {
-      etag: coding === 'identity' ? `"${hash}"` : `"${hash}-${coding}"`,
-      bytes: make[coding](),
-    };
-    made.set(coding, form);
-    return form;
-  };
-}
-
-async function sendDocument(
-  ctx: Context,
-  document: (coding: Coding) => Form,
-  type = 'application/json',
-): Promise<void> {
-  const { headers } = ctx.req;
-  const asked = new Negotiator({ headers }).encodings(['br', 'gzip', 'identity']);
-  const coding = (asked[0] ?? 'identity') as Coding;
-  const { etag, bytes } = document(coding);
-  ctx.res.setHeader('etag', etag);
+/** Sends a document that scripts of any origin may read. */
+function sendPublic(ctx: Context, document: Document, type = 'application/json'): Promise<void> {
   ctx.res.setHeader('cache-control', 'public, max-age=300');
-  ctx.res.setHeader('vary', 'accept-encoding');
   setAnyOrigin(ctx.res);
-  if (matchesEtag(headers['if-none-match'], etag)) {
-    ctx.status = 304;
-    return;
-  }
-  if (coding !== 'identity') ctx.res.setHeader('content-encoding', coding);
-  send(ctx, await bytes, type);
+  return sendDocument(ctx, document, type);
 }
 
 function send(ctx: Context, body: string | Buffer, type = 'application/json'): void {

@@ -2,6 +2,7 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { normalizeTarget } from '../../../packages/resource-server/src/proof-target.ts';
+import { readCookie } from '../../../src/authentication/console/session.ts';
 import { isIssuer } from '../../../src/authentication/delegations/subject.ts';
 import { parseProof } from '../../../src/authentication/dpop/dpop-proof.ts';
 import { readProofKey } from '../../../src/authentication/dpop/proof-key.ts';
@@ -271,6 +272,21 @@ const keySetHeaders: Target = {
   },
 };
 
+const cookie: Target = {
+  name: 'console-cookie',
+  parsers: ['authentication/console/session.ts#readCookie'],
+  seeds: [
+    'a=b; countersign-console=abc',
+    'countersign-console=a; countersign-console=b',
+    'countersign-console',
+  ],
+  run: (bytes) => {
+    const header = headerOf(bytes);
+    const secret = readCookie('http://localhost', header);
+    if (secret !== undefined) ok(!secret.includes(';') && header.includes(`countersign-console=${secret}`));
+  },
+};
+
 export const TOKENS: readonly Target[] = [
   jws,
   dpop,
@@ -281,4 +297,5 @@ export const TOKENS: readonly Target[] = [
   targets,
   authorization,
   keySetHeaders,
+  cookie,
 ];

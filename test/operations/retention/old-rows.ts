@@ -5,6 +5,15 @@ import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { insertSubscription } from '../../events/fixture.ts';
 
+async function insertApplication(database: Database, tenantId: string): Promise<string> {
+  const id = newId();
+  await database.query(
+    `INSERT INTO applications (id, tenant_id, name, scopes, grant_types) VALUES ($1, $2, 'console', '{}', '{}')`,
+    [id, tenantId],
+  );
+  return id;
+}
+
 /** By the name of the purge: inserts a row whose time was over so many hours ago; `hours`: one that is kept still, and one that goes. */
 export const OLD_ROWS: Readonly<
   Record<
@@ -89,6 +98,28 @@ export const OLD_ROWS: Readonly<
         `INSERT INTO client_assertions (client_id, jti_hash, expires_at) VALUES ($1, $2, ${ago('$3')})`,
         [newId(), randomBytes(32), hours],
       ),
+  },
+  'console sessions': {
+    table: 'console_sessions',
+    hours: [7, 9],
+    insert: async (hours, { database, context }) => {
+      const applicationId = await insertApplication(database, context.tenant.id);
+      await database.query(
+        `INSERT INTO console_sessions (id, hash, tenant_id, application_id, created_at) VALUES ($1, $2, $3, $4, ${ago('$5')})`,
+        [newId(), randomBytes(32), context.tenant.id, applicationId, hours],
+      );
+    },
+  },
+  'console codes': {
+    table: 'console_codes',
+    hours: [-1, 1],
+    insert: async (hours, { database, context }) => {
+      const applicationId = await insertApplication(database, context.tenant.id);
+      await database.query(
+        `INSERT INTO console_codes (hash, tenant_id, application_id, expires_at) VALUES ($1, $2, $3, ${ago('$4')})`,
+        [randomBytes(32), context.tenant.id, applicationId, hours],
+      );
+    },
   },
   'workload assertions': {
     table: 'workload_assertions',

@@ -64,7 +64,9 @@ export async function startTestServer(
     config?: Partial<AppConfig>;
     limits?: Partial<ServerLimits>;
     logger?: Logger;
-  } & Partial<Pick<AppDependencies, 'authorize' | 'database' | 'health' | 'tenants' | 'rateLimits'>> = {},
+  } & Partial<
+    Pick<AppDependencies, 'authorize' | 'database' | 'health' | 'tenants' | 'rateLimits' | 'pages'>
+  > = {},
 ) {
   const app = createApp({
     routes,
