@@ -45,6 +45,7 @@ export function invite(stack: Invitation): string[] {
             `${stack.consoleLink} (signs in once, for ten minutes; later: npx countersign console)`,
           ] as const,
         ]),
+    ['API reference', `${stack.publicUrl}/docs`],
     ['Credentials', `${stack.credentials} (client_id and client_secret of the tenant demo)`],
     ['Try next', 'npm run demo (in another terminal)'],
   ];

@@ -44,6 +44,7 @@ import { wireReplays } from '../../webhooks/replays/wire.ts';
 import { wireSecurityEvents, wireStreams } from '../../webhooks/streams/wire.ts';
 import { wireSubscriptions } from '../../webhooks/subscriptions/wire.ts';
 import { findConsolePages } from '../pages/console-pages.ts';
+import { findDocsPages } from '../pages/docs-pages.ts';
 import { SEALED_COLUMNS } from './sealed-columns.ts';
 
 /** What the build made of src/console; not there where the sources run without a build. */
@@ -174,7 +175,10 @@ export function wireApi(platform: Platform) {
   const events = describeWebhooks();
   return {
     routes,
-    pages: [findConsolePages(CONSOLE)],
+    pages: [
+      findConsolePages(CONSOLE),
+      findDocsPages(() => createOpenApi({ routes, config: platform.config, events })),
+    ],
     events,
     issuer: issuer.issuer,
     tenants: tenants.tenants,

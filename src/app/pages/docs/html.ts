@@ -1,0 +1,69 @@
+// Makes HTML from texts. Whatever is not marked as HTML is escaped. Pure.
+
+/** A text that is HTML already. */
+export type Html = { readonly html: string };
+
+type Part = Html | string | number | undefined | readonly (Html | string)[];
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (sign) => ESCAPES[sign] ?? sign);
+
+/** A template whose values are escaped, unless they are HTML. */
+export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
+  return { html: texts.map((text, index) => text + write(parts[index])).join('') };
+}
+
+function write(part: Part): string {
+  if (part === undefined) return '';
+  if (typeof part === 'string' || typeof part === 'number') return escapeHtml(String(part));
+  return 'html' in part ? part.html : part.map(write).join('');
+}
+
+/** The part of Markdown that descriptions of the API have: paragraphs, lists, and marks within a line. */
+export function fromMarkdown(text: string): Html[] {
+  return text.split('\n\n').map((block) => {
+    if (!block.startsWith('- ')) return html`<p>${fromInline(block)}</p>`;
+    return html`<ul>${block
+      .slice(2)
+      .split('\n- ')
+      .map((item) => html`<li>${fromInline(item)}</li>`)}</ul>`;
+  });
+}
+
+/** `code`, **strong** and [links](https://…) within one line of text. */
+export function fromInline(text: string): Html {
+  const parts = text
+    .split('`')
+    .map((part, index) =>
+      index % 2 === 1 ? html`<code>${part}</code>` : html`${part.split('**').map(fromStrong)}`,
+    );
+  return html`${parts}`;
+}
+
+function fromStrong(text: string, index: number): Html {
+  return index % 2 === 1 ? html`<b>${fromLinks(text)}</b>` : fromLinks(text);
+}
+
+function fromLinks(text: string): Html {
+  const parts: (Html | string)[] = [];
+  let rest = text;
+  for (;;) {
+    const middle = rest.indexOf('](https://');
+    const open = rest.lastIndexOf('[', middle);
+    const close = rest.indexOf(')', middle);
+    if (middle < 0 || open < 0 || close < 0) return html`${[...parts, rest]}`;
+    const link = html`<a href="${rest.slice(middle + 2, close)}">${rest.slice(open + 1, middle)}</a>`;
+    parts.push(rest.slice(0, open), link);
+    rest = rest.slice(close + 1);
+  }
+}
+
+/** The form of a name in addresses: "Agent keys" is `agent-keys`. */
+export const slugOf = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]+/g, '-');

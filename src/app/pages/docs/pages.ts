@@ -1,0 +1,143 @@
+// Lays out the pages of the API reference: one for each group of operations, one of errors, and the first with all names. Pure.
+import { publishErrors } from '../../../platform/errors/catalogue.ts';
+import { fromInline, fromMarkdown, type Html, html, slugOf } from './html.ts';
+import { type Operation, type Place, showOperation } from './operation.ts';
+import type { Find } from './schema.ts';
+
+/** What is read of the OpenAPI document. */
+export type ApiDocument = {
+  readonly info: { readonly title: string; readonly version: string; readonly description?: string };
+  readonly tags?: readonly { readonly name: string; readonly description?: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+};
+
+type Group = {
+  readonly name: string;
+  readonly description: string;
+  readonly operations: readonly (Place & { readonly operation: Operation })[];
+};
+
+type Assets = { readonly style: string; readonly script: string };
+
+/** @returns the pages by path; `%BASE%` and `%URL%` stand for the path and the address of the tenant */
+export function renderPages(document: ApiDocument, assets: Assets): ReadonlyMap<string, string> {
+  const groups = groupOperations(document);
+  const find: Find = <Component>(ref: string) => {
+    const [, , kind = '', name = ''] = ref.split('/');
+    return document.components?.[kind]?.[name] as Component | undefined;
+  };
+  const lay = (title: string, path: string, main: Html | readonly Html[]) =>
+    [path, layOut({ title, path, groups, assets }, main).html] as const;
+  return new Map([
+    lay('Countersign', '/', showHome()),
+    lay('API reference', '/docs', showFirst(document, groups)),
+    lay('Errors', '/docs/errors', showErrorCodes()),
+    ...groups.map((group) => lay(group.name, pathOf(group), showGroup(group, find))),
+  ]);
+}
+
+const pathOf = ({ name }: Pick<Group, 'name'>) => `/docs/${slugOf(name)}`;
+
+function groupOperations({ tags = [], paths }: ApiDocument): Group[] {
+  const all = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
+  );
+  return tags
+    .map(({ name, description = '' }) => ({
+      name,
+      description,
+      operations: all.filter(({ operation }) => operation.tags?.[0] === name),
+    }))
+    .filter(({ operations }) => operations.length > 0);
+}
+
+function layOut(
+  { title, path, groups, assets }: { title: string; path: string; groups: readonly Group[]; assets: Assets },
+  main: Html | readonly Html[],
+): Html {
+  const link = (to: string, name: string) =>
+    html`<li><a href="%BASE%${to}"${to === path ? { html: ' aria-current="page"' } : ''}>${name}</a></li>`;
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title === 'Countersign' ? title : `${title} · Countersign`}</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="%BASE%${assets.style}">
+<script type="module" src="%BASE%${assets.script}"></script>
+</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header><a class="brand" href="%BASE%/docs">Countersign</a>
+<label class="search" hidden>Find <input type="search" autocomplete="off" placeholder="an operation, path or code"></label>
+<a href="%BASE%/console">Console</a></header>
+<div class="columns">
+<nav aria-label="Reference"><ul>${link('/docs', 'All operations')}${link('/docs/errors', 'Errors')}</ul>
+<p class="title">Groups</p><ul>${groups.map((group) => link(pathOf(group), group.name))}</ul></nav>
+<main id="main" tabindex="-1">${main}</main>
+</div>
+</body>
+</html>`;
+}
+
+function showHome(): Html {
+  return html`<h1>Countersign</h1>
+<p>This is the address of a tenant: <code>%URL%</code></p>
+<ul class="links">
+<li><a href="%BASE%/console">Console</a>: agents, deliveries, events and the audit log of this tenant</li>
+<li><a href="%BASE%/docs">API reference</a>: every operation, with examples</li>
+<li><a href="/openapi.json">openapi.json</a>: the same for programs</li>
+<li><a href="%BASE%/.well-known/oauth-authorization-server">Metadata of the issuer</a></li>
+</ul>`;
+}
+
+function showFirst({ info }: ApiDocument, groups: readonly Group[]): Html {
+  return html`<h1>API reference</h1>
+<p class="address"><b>Base URL</b> <code>%URL%</code></p>
+${fromMarkdown(info.description ?? '')}
+<p>For programs: <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1). In examples, <code>$TOKEN</code> is an access token;
+other words after a <code>$</code> are ids that you put there.</p>
+<p class="found" role="status"></p>
+${groups.map(showNames)}`;
+}
+
+function showNames(group: Group): Html {
+  return html`<section class="group"><h2><a href="%BASE%${pathOf(group)}">${group.name}</a></h2>
+<p>${fromInline(group.description)}</p>
+<div class="wide"><table class="names"><tbody>${group.operations.map(
+    ({ method, path, operation: { operationId, summary } }) => html`<tr class="name">
+<td><b class="method ${method}">${method.toUpperCase()}</b></td><td><code>${path}</code></td>
+<td><a href="%BASE%${pathOf(group)}#${operationId}">${summary}</a></td></tr>`,
+  )}</tbody></table></div></section>`;
+}
+
+function showGroup({ name, description, operations }: Group, find: Find): Html {
+  return html`<h1>${name}</h1><p>${fromInline(description)}</p>
+<ul class="contents">${operations.map(
+    ({ method, operation: { operationId, summary } }) =>
+      html`<li><b class="method ${method}">${method.toUpperCase()}</b> <a href="#${operationId}">${summary}</a></li>`,
+  )}</ul>
+${operations.map(({ operation, ...place }) => showOperation(operation, place, find))}`;
+}
+
+/** Each code has an anchor, and each status has one at its first code. */
+function showErrorCodes(): Html {
+  const seen = new Set<number>();
+  const rows = publishErrors().map(({ code, statuses, meaning, retryable, reserved }) => {
+    const anchors = statuses.filter((status) => !seen.has(status));
+    for (const status of anchors) seen.add(status);
+    return html`<tr id="${code}" class="name"><td>${anchors.map((status) => html`<span id="${String(status)}"></span>`)}<a href="#${code}"><code>${code}</code></a></td>
+<td>${statuses.join(', ')}</td><td>${retryable ? 'yes' : 'no'}</td>
+<td>${fromInline(meaning)}${reserved ? ' Not used yet.' : ''}</td></tr>`;
+  });
+  return html`<h1>Errors</h1>
+<p>Every error is a problem (RFC 7807) with the members <code>error</code>, <code>detail</code> and <code>request_id</code>. Act on
+<code>error</code>; <code>detail</code> is for people. A code that may be repeated can succeed when the same request is sent again, after the
+time in <code>Retry-After</code>.</p>
+<p class="found" role="status"></p>
+<div class="wide"><table><thead><tr><th scope="col">Code</th><th scope="col">Status</th><th scope="col">May be repeated</th>
+<th scope="col">Meaning</th></tr></thead><tbody>${rows}</tbody></table></div>`;
+}

@@ -1,0 +1,101 @@
+// The API reference over HTTP: each operation and each error code is there, for each tenant with its own addresses.
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { fromInline, fromMarkdown, html } from '../../../src/app/pages/docs/html.ts';
+import { findDocsPages } from '../../../src/app/pages/docs-pages.ts';
+import { CONTENT_SECURITY_POLICY } from '../../../src/app/pages/page-headers.ts';
+import { ERRORS } from '../../../src/platform/errors/catalogue.ts';
+import { startTestServer, type TestServer, tenantNamed } from '../../platform/http/test-server.ts';
+
+const document = JSON.parse(readFileSync('openapi.json', 'utf8'));
+const TENANTS: Readonly<Record<string, string>> = {
+  demo: 'https://id.example',
+  acme: 'https://id.example/t/acme',
+};
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer([], {
+    pages: [findDocsPages(() => document)],
+    tenants: {
+      bySlug: async (slug) => {
+        const baseUrl = TENANTS[slug];
+        return baseUrl === undefined ? undefined : { ...tenantNamed(slug), baseUrl };
+      },
+    },
+  });
+});
+afterAll(() => server?.drain(0));
+
+async function read(path: string): Promise<string> {
+  const answer = await server.fetch(path, { headers: { accept: 'text/html' } });
+  expect([path, answer.status]).toEqual([path, 200]);
+  expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
+  expect(answer.headers.get('content-security-policy')).toBe(CONTENT_SECURITY_POLICY);
+  return answer.text();
+}
+
+const linksOf = (text: string) => [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, link]) => link ?? '');
+
+it.each(['', '/t/acme'])(
+  'has no dead link, nothing inline, and the addresses of its tenant below "%s"',
+  async (base) => {
+    const first = await read(`${base}/docs`);
+    const pages = new Set(linksOf(first).map((link) => link.split('#')[0] ?? ''));
+    const local = [...pages].filter((path) => path.startsWith(`${base}/docs`) && !path.includes('/assets/'));
+    expect(local.length).toBeGreaterThan(15);
+    for (const path of local) {
+      const text = await read(path);
+      expect(text).not.toMatch(/%BASE%|%URL%|\[object|undefined</);
+      expect(text).not.toMatch(/<script(?![^>]*\ssrc=)|<style|\sstyle=/i);
+      const ids = new Set([...text.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id));
+      for (const link of linksOf(text)) if (link.startsWith('#')) expect(ids).toContain(link.slice(1));
+    }
+    for (const asset of linksOf(first).filter((link) => link.includes('/assets/')))
+      expect((await server.fetch(asset)).headers.get('cache-control')).toContain('immutable');
+    expect(await read(`${base}/docs/agents`)).toContain(
+      `${base === '' ? 'https://id.example' : TENANTS.acme}/api/v1/agents`,
+    );
+  },
+);
+
+it('shows every operation', async () => {
+  const text = await read('/docs');
+  const names = Object.values(document.paths as Record<string, Record<string, { operationId?: string }>>)
+    .flatMap((methods) => Object.values(methods))
+    .flatMap(({ operationId }) => operationId ?? []);
+  expect(names.filter((name) => !text.includes(`#${name}"`))).toEqual([]);
+});
+
+it('has an anchor for each error code and each status of an answer', async () => {
+  const text = await read('/docs/errors');
+  for (const code of Object.keys(ERRORS)) expect(text).toContain(`id="${code}"`);
+  const asked = new Set(
+    [...(await read('/docs/agents')).matchAll(/errors#(\d+)"/g)].map(([, status]) => status),
+  );
+  for (const status of asked) if (status !== '405') expect(text).toContain(`id="${status}"`);
+});
+
+it('answers / with links, as HTML or JSON', async () => {
+  expect(await read('/t/acme/')).toContain('href="/t/acme/console"');
+  const answer = await server.fetch('/');
+  expect(await answer.json()).toMatchObject({ docs: 'https://id.example/docs' });
+});
+
+it('has no other page', async () => {
+  for (const path of ['/docs/nothing', '/docs/', '/docs/../docs/x', '/docs/assets/docs.css'])
+    expect((await server.fetch(path)).status).toBe(404);
+});
+
+it('escapes what it shows', () => {
+  expect(html`<b title="${'"><script>'}">${['<i>', html`<u>${'&'}</u>`]}</b>`.html).toBe(
+    '<b title="&quot;&gt;&lt;script&gt;">&lt;i&gt;<u>&amp;</u></b>',
+  );
+  expect(fromInline('a `<x>` **b** [c](https://d.example) [e](javascript:f) ](g').html).toBe(
+    'a <code>&lt;x&gt;</code> <b>b</b> <a href="https://d.example">c</a> [e](javascript:f) ](g',
+  );
+  expect(fromMarkdown('one\n\n- two\n- three').map((part) => part.html)).toEqual([
+    '<p>one</p>',
+    '<ul><li>two</li><li>three</li></ul>',
+  ]);
+});
