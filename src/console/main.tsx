@@ -1,4 +1,7 @@
 // The entry of the console in the browser. `data-base` of the page is the path of the tenant, without `/` at its end.
 import { render } from 'preact';
+import { App } from './app.tsx';
+import { applyTheme } from './theme.tsx';
 
-render(<h1>Countersign</h1>, document.getElementById('console') ?? document.body);
+applyTheme();
+render(<App />, document.getElementById('console') ?? document.body);

@@ -1,0 +1,84 @@
+// Filters of a list: they live in the address, so that a filtered list can be linked to.
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useState } from 'preact/hooks';
+import { setFilters } from './router.ts';
+
+export function Filters({ children }: { children: ComponentChildren }) {
+  return <search class="filters">{children}</search>;
+}
+
+/** One of some values, or any; a pair is a value and its name. */
+export function Pick({
+  name,
+  label,
+  options,
+  query,
+}: {
+  name: string;
+  label: string;
+  options: readonly (string | readonly [string, string])[];
+  query: URLSearchParams;
+}) {
+  const id = useId();
+  const value = query.get(name) ?? '';
+  const pairs = options.map((option) => (typeof option === 'string' ? ([option, option] as const) : option));
+  // A value of a link stays visible when it is none of the options, as that of a deleted subscription.
+  const all =
+    value === '' || pairs.some(([known]) => known === value) ? pairs : [...pairs, [value, value] as const];
+  return (
+    <div class="filter">
+      <label for={id}>{label}</label>
+      <select id={id} value={value} onChange={(event) => setFilters({ [name]: event.currentTarget.value })}>
+        <option value="">any</option>
+        {all.map(([option, text]) => (
+          <option key={option} value={option}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+/** A value to type; `first` is the one that the key `/` goes to. */
+export function Field({
+  name,
+  label,
+  query,
+  first = false,
+}: {
+  name: string;
+  label: string;
+  query: URLSearchParams;
+  first?: boolean;
+}) {
+  const id = useId();
+  const value = query.get(name) ?? '';
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  const take = (): void => {
+    if (text.trim() !== value) setFilters({ [name]: text.trim() });
+  };
+  return (
+    <form
+      class="filter"
+      onSubmit={(event) => {
+        event.preventDefault();
+        take();
+      }}
+    >
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        type="search"
+        value={text}
+        placeholder="any"
+        spellcheck={false}
+        autocomplete="off"
+        {...(first && { 'data-search': '' })}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onBlur={take}
+      />
+    </form>
+  );
+}

@@ -1,0 +1,120 @@
+// The deliveries of the tenant, read again every few seconds.
+
+import { Field, Filters, Pick } from '../filters.tsx';
+import { count, describeError, shorten } from '../format.ts';
+import { useList } from '../hooks.ts';
+import type { Route } from '../router.ts';
+import { DELIVERY_STATUSES, type Delivery, type Subscription } from '../types.ts';
+import { Ago, Empty, Head, Id, Status, Table, To } from '../ui.tsx';
+
+const EVERY_MS = 4_000;
+const HEADS = [
+  'Status',
+  'Event type',
+  'Subscription',
+  'Attempts',
+  'Last answer',
+  'Next attempt',
+  'Created',
+  'Id',
+];
+
+export function Deliveries({ query }: Route) {
+  const read = (name: string): string | undefined => query.get(name) ?? undefined;
+  const filters = {
+    status: read('status'),
+    event_type: read('event_type'),
+    subscription_id: read('subscription_id'),
+    event_id: read('event_id'),
+  };
+  const list = useList<Delivery>('deliveries', filters, EVERY_MS);
+  const subscriptions = useList<Subscription>('webhooks', { limit: 200 });
+  const isFiltered = Object.values(filters).some((value) => value !== undefined);
+  return (
+    <>
+      <Head
+        title="Deliveries"
+        about="Each event, to each subscription that asked for it. Newest first, live."
+      />
+      <Filters>
+        <Pick name="status" label="Status" options={DELIVERY_STATUSES} query={query} />
+        <Pick
+          name="subscription_id"
+          label="Subscription"
+          options={(subscriptions.data ?? []).map(({ id, url }) => [id, url] as const)}
+          query={query}
+        />
+        <Field name="event_type" label="Event type" query={query} first />
+        <Field name="event_id" label="Event id" query={query} />
+      </Filters>
+      <DeliveryTable list={list} subscriptions={subscriptions.data}>
+        {isFiltered ? (
+          <Empty title="No delivery is like this.">Change or clear a filter.</Empty>
+        ) : (
+          <Empty title="Nothing has been sent yet.">
+            Create a <To page="subscriptions">subscription</To> and send it a test event.
+          </Empty>
+        )}
+      </DeliveryTable>
+    </>
+  );
+}
+
+/** Deliveries as a table; its child is shown when there is none. */
+export function DeliveryTable({
+  list,
+  subscriptions,
+  children,
+}: {
+  list: ReturnType<typeof useList<Delivery>>;
+  subscriptions: readonly Subscription[] | undefined;
+  children: preact.ComponentChildren;
+}) {
+  return (
+    <Table
+      label="Deliveries"
+      heads={HEADS}
+      rows={list.data}
+      error={list.error}
+      empty={children}
+      more={list.more}
+    >
+      {(delivery) => (
+        <tr key={delivery.id}>
+          <td>
+            <Status of={delivery.status} />
+          </td>
+          <td>
+            <To page={`deliveries/${delivery.id}`} row>
+              {delivery.event_type}
+            </To>
+          </td>
+          <td class="clip">
+            <To page={`subscriptions/${delivery.subscription_id}`}>
+              {subscriptions?.find(({ id }) => id === delivery.subscription_id)?.url ??
+                shorten(delivery.subscription_id)}
+            </To>
+          </td>
+          <td class="number">{delivery.attempt_count}</td>
+          <td>{describeAnswer(delivery)}</td>
+          <td>
+            <Ago time={delivery.next_attempt_at} />
+          </td>
+          <td>
+            <Ago time={delivery.created_at} />
+          </td>
+          <td>
+            <Id value={delivery.id} />
+          </td>
+        </tr>
+      )}
+    </Table>
+  );
+}
+
+/** @returns the last answer of the endpoint, or what kept it from coming */
+export function describeAnswer(delivery: Delivery): string {
+  if (delivery.last_status_code !== null) return `HTTP ${delivery.last_status_code}`;
+  if (delivery.last_error !== null) return describeError(delivery.last_error);
+  return delivery.attempt_count === 0 ? '–' : count(delivery.attempt_count, 'attempt');
+}

@@ -1,0 +1,186 @@
+// One delivery: what was sent, each attempt with its phases, and what comes next.
+import { useState } from 'preact/hooks';
+import { get, send } from '../api.ts';
+import { Phases } from '../charts.tsx';
+import { Confirm } from '../confirm.tsx';
+import { count, describeError, formatClock, formatDuration } from '../format.ts';
+import { useAction, useLoaded } from '../hooks.ts';
+import type { Attempt, DeliveryDetails, Subscription } from '../types.ts';
+import { Ago, Empty, Facts, Failure, Head, Id, Json, Part, Status, To, Waiting } from '../ui.tsx';
+
+const EVERY_MS = 2_000;
+const NO_WORKFLOW = {
+  settled_at_first_attempt: 'None: the first attempt settled it.',
+  not_tried: 'None yet: no attempt was made.',
+  ended_untried: 'None: it ended before an attempt.',
+} as const;
+
+export function DeliveryPage({ id }: { id: string }) {
+  const path = `deliveries/${encodeURIComponent(id)}`;
+  const loaded = useLoaded(path, () => get<DeliveryDetails>(path), EVERY_MS);
+  const delivery = loaded.data;
+  const target = delivery?.subscription_id;
+  const { data: subscription } = useLoaded(target && `webhooks/${target}`, () =>
+    get<Subscription>(`webhooks/${target}`),
+  );
+  const [isCanceling, setCanceling] = useState(false);
+  const retry = useAction();
+  if (delivery === undefined)
+    return loaded.error === undefined ? <Waiting rows={9} /> : <Failure error={loaded.error} />;
+  const hasEnded = delivery.completed_at !== null;
+  return (
+    <>
+      <Head
+        title={delivery.event_type}
+        about={
+          <span aria-live="polite">
+            <Status of={delivery.status} /> · {count(delivery.attempt_count, 'attempt')} · created{' '}
+            <Ago time={delivery.created_at} />
+          </span>
+        }
+      >
+        <button
+          type="button"
+          disabled={retry.busy}
+          onClick={() => void retry.run(() => send('POST', `${path}/retry`, {})).then(loaded.reload)}
+        >
+          {hasEnded ? 'Send again' : 'Retry now'}
+        </button>
+        <button type="button" class="danger" disabled={hasEnded} onClick={() => setCanceling(true)}>
+          Cancel
+        </button>
+      </Head>
+      <Failure error={retry.error ?? loaded.error} />
+      <Facts
+        of={[
+          ['Delivery', <Id key="id" value={delivery.id} whole />],
+          [
+            'Event',
+            <span key="event">
+              <To page={`deliveries?event_id=${encodeURIComponent(delivery.event_id)}`}>
+                {delivery.event_id}
+              </To>
+            </span>,
+          ],
+          [
+            'Subscription',
+            <To key="subscription" page={`subscriptions/${delivery.subscription_id}`}>
+              {subscription?.url ?? delivery.subscription_id}
+            </To>,
+          ],
+          [
+            'Workflow',
+            delivery.workflow_url === null ? (
+              <span class="faint">
+                {hasEnded && delivery.workflow_reason !== null
+                  ? NO_WORKFLOW[delivery.workflow_reason]
+                  : 'None so far.'}
+              </span>
+            ) : (
+              <a key="workflow" href={delivery.workflow_url} target="_blank" rel="noreferrer">
+                Open in Temporal
+              </a>
+            ),
+          ],
+        ]}
+      />
+      <Part title="Timeline">
+        <ol class="timeline">
+          {delivery.attempts.map((attempt) => (
+            <AttemptEntry key={`${attempt.number} ${attempt.started_at}`} attempt={attempt} />
+          ))}
+          <Next delivery={delivery} subscription={subscription} />
+        </ol>
+      </Part>
+      <Part title="Payload" note="as it is sent">
+        {delivery.payload === null ? (
+          <Empty title="The payload is no longer kept." />
+        ) : (
+          <Json of={delivery.payload} label="the payload" />
+        )}
+      </Part>
+      {isCanceling && (
+        <Confirm
+          title="Cancel this delivery?"
+          action="Cancel delivery"
+          danger
+          onClose={() => setCanceling(false)}
+          run={() => send('POST', `${path}/cancel`, {}).then(loaded.reload)}
+        >
+          <p>No further attempt is made. An attempt that is under way may still arrive.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function AttemptEntry({ attempt }: { attempt: Attempt }) {
+  const isGood = attempt.error === null;
+  return (
+    <li class={isGood ? 'good' : 'bad'}>
+      <div class="line">
+        <Status of={isGood ? 'delivered' : 'failed'} word={`Attempt ${attempt.number}`} />
+        <strong>
+          {attempt.status_code === null ? describeError(attempt.error ?? '') : `HTTP ${attempt.status_code}`}
+        </strong>
+        <span class="faint">
+          <time dateTime={attempt.started_at}>{formatClock(attempt.started_at)}</time> ·{' '}
+          {formatDuration(attempt.duration_ms)}
+        </span>
+        {attempt.retry_after_seconds !== null && (
+          <span class="status wait">Retry-After {formatDuration(attempt.retry_after_seconds * 1_000)}</span>
+        )}
+      </div>
+      <Phases of={attempt.phases} />
+      {attempt.response_excerpt !== null && attempt.response_excerpt !== '' && (
+        <details>
+          <summary>Answer</summary>
+          <pre>{attempt.response_excerpt}</pre>
+        </details>
+      )}
+    </li>
+  );
+}
+
+function Next({
+  delivery,
+  subscription,
+}: {
+  delivery: DeliveryDetails;
+  subscription: Subscription | undefined;
+}) {
+  if (delivery.completed_at !== null)
+    return (
+      <li class="end">
+        <div class="line">
+          <Status of={delivery.status} />
+          <span class="faint">
+            <time dateTime={delivery.completed_at}>{formatClock(delivery.completed_at)}</time>
+          </span>
+        </div>
+      </li>
+    );
+  const lane = subscription?.lane;
+  return (
+    <li class="next">
+      <div class="line">
+        <Status of={delivery.status} word={delivery.status === 'held' ? 'Held' : 'Next attempt'} />
+        {delivery.next_attempt_at !== null && (
+          <strong>
+            <Ago time={delivery.next_attempt_at} />
+          </strong>
+        )}
+        <span class="faint">
+          {lane?.state === 'down' && 'The endpoint is down: one delivery probes it, the others wait. '}
+          {lane?.state === 'held' && (
+            <>
+              Held by the {lane.held_by ?? 'endpoint'}
+              {lane.hold_until !== null && ` until ${formatClock(lane.hold_until)}`}.
+            </>
+          )}
+          {subscription?.active === false && 'The subscription is paused.'}
+        </span>
+      </div>
+    </li>
+  );
+}

@@ -1,0 +1,84 @@
+// The first page: what became of the deliveries, which endpoints fail, and what waits.
+import { get } from '../api.ts';
+import { firstDay, OutcomeChart } from '../charts.tsx';
+import { formatNumber } from '../format.ts';
+import { useList, useLoaded } from '../hooks.ts';
+import type { Delivery, DeliveryAccount, Subscription } from '../types.ts';
+import { Ago, Empty, Failure, Head, Part, Table, To, Waiting } from '../ui.tsx';
+import { DeliveryTable } from './deliveries.tsx';
+import { Health } from './subscriptions.tsx';
+
+const EVERY_MS = 10_000;
+
+export function Overview({ tenant }: { tenant: string }) {
+  const accounts = useLoaded(
+    'accounts',
+    () => get<{ data: readonly DeliveryAccount[] }>('delivery-accounts', { since: firstDay() }),
+    60_000,
+  );
+  const subscriptions = useList<Subscription>('webhooks', { limit: 200 }, EVERY_MS);
+  const failed = useList<Delivery>('deliveries', { status: 'failed', limit: 8 }, EVERY_MS);
+  const troubled = subscriptions.data?.filter(
+    ({ active, lane }) => !active || lane.state !== 'open' || lane.failing_since !== null,
+  );
+  const waiting = subscriptions.data?.reduce((sum, { lane }) => sum + lane.waiting, 0);
+  return (
+    <>
+      <Head title={tenant} about="What became of the deliveries, and what needs somebody." />
+      <div class="tiles">
+        <Tile page="subscriptions" name="Waiting deliveries" value={waiting} />
+        <Tile page="subscriptions" name="Endpoints in trouble" value={troubled?.length} />
+        <Tile page="subscriptions" name="Subscriptions" value={subscriptions.data?.length} />
+      </div>
+      <Part title="Deliveries" note="by the UTC day of acceptance; today is counted every 15 minutes">
+        {accounts.data !== undefined ? (
+          <OutcomeChart accounts={accounts.data.data} />
+        ) : accounts.error === undefined ? (
+          <Waiting rows={4} />
+        ) : (
+          <Failure error={accounts.error} />
+        )}
+      </Part>
+      <Part title="Endpoints in trouble">
+        <Table
+          label="Endpoints in trouble"
+          heads={['Endpoint', 'Address', 'Waiting', 'Failing since']}
+          rows={troubled}
+          error={subscriptions.error}
+          empty={<Empty title="All endpoints take deliveries." />}
+        >
+          {(subscription) => (
+            <tr key={subscription.id}>
+              <td>
+                <Health of={subscription} />
+              </td>
+              <td class="clip">
+                <To page={`subscriptions/${subscription.id}`} row>
+                  {subscription.url}
+                </To>
+              </td>
+              <td class="number">{subscription.lane.waiting}</td>
+              <td>
+                <Ago time={subscription.lane.failing_since} />
+              </td>
+            </tr>
+          )}
+        </Table>
+      </Part>
+      <Part title="Failed deliveries" note={<To page="deliveries?status=failed">all</To>}>
+        <DeliveryTable list={{ ...failed, more: undefined }} subscriptions={subscriptions.data}>
+          <Empty title="No delivery has failed." />
+        </DeliveryTable>
+      </Part>
+    </>
+  );
+}
+
+function Tile({ page, name, value }: { page: string; name: string; value: number | undefined }) {
+  return (
+    <To page={page}>
+      <strong>{value === undefined ? '–' : formatNumber(value)}</strong>
+      <span>{name}</span>
+    </To>
+  );
+}

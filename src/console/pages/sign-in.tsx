@@ -1,0 +1,50 @@
+// Signing in by an application's credentials. They go to the service and are not kept in the browser.
+import { useRef } from 'preact/hooks';
+import { useAction } from '../hooks.ts';
+import { type Session, signIn } from '../session.ts';
+import { Failure } from '../ui.tsx';
+
+export function SignIn({ error, onDone }: { error: unknown; onDone: (session: Session) => void }) {
+  const doing = useAction();
+  const id = useRef<HTMLInputElement>(null);
+  const secret = useRef<HTMLInputElement>(null);
+  const run = async (): Promise<void> => {
+    const credentials = {
+      client_id: id.current?.value.trim() ?? '',
+      client_secret: secret.current?.value ?? '',
+    };
+    const session = await signIn(credentials);
+    if (session === undefined) throw new Error('The browser has not kept the session: are cookies off?');
+    onDone(session);
+  };
+  return (
+    <main class="sign-in" id="main">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void doing.run(run);
+        }}
+      >
+        <h1>Countersign</h1>
+        <p class="faint">
+          Sign in with an application of this tenant. Its scopes decide what you can see and do.
+        </p>
+        <label>
+          Client id
+          <input ref={id} required autocomplete="username" spellcheck={false} />
+        </label>
+        <label>
+          Client secret
+          <input ref={secret} required type="password" autocomplete="current-password" />
+        </label>
+        <Failure error={doing.error ?? (doing.busy ? undefined : error)} />
+        <button type="submit" class="primary" disabled={doing.busy}>
+          Sign in
+        </button>
+        <p class="faint">
+          Or run <code>countersign console</code>: it opens this page signed in.
+        </p>
+      </form>
+    </main>
+  );
+}

@@ -1,0 +1,135 @@
+// One subscription: its endpoint's health, its settings, its deliveries, and what can be done with it.
+import { useState } from 'preact/hooks';
+import { get, send } from '../api.ts';
+import { Confirm } from '../confirm.tsx';
+import { count, formatClock, formatDuration } from '../format.ts';
+import { useAction, useList, useLoaded } from '../hooks.ts';
+import { open } from '../router.ts';
+import { Secret } from '../secret.tsx';
+import type { Delivery, Subscription } from '../types.ts';
+import { Ago, Empty, Facts, Failure, Head, Id, Part, To, Waiting, Words } from '../ui.tsx';
+import { DeliveryTable } from './deliveries.tsx';
+import { Health } from './subscriptions.tsx';
+
+export function SubscriptionPage({ id }: { id: string }) {
+  const path = `webhooks/${encodeURIComponent(id)}`;
+  const loaded = useLoaded(path, () => get<Subscription>(path), 4_000);
+  const list = useList<Delivery>('deliveries', { subscription_id: id, limit: 20 }, 4_000);
+  const [asked, setAsked] = useState<'rotate' | 'pause'>();
+  const [rotated, setRotated] = useState<{ secret?: string; overlap_ends_at: string }>();
+  const doing = useAction();
+  const subscription = loaded.data;
+  if (subscription === undefined)
+    return loaded.error === undefined ? <Waiting rows={9} /> : <Failure error={loaded.error} />;
+  const close = (): void => setAsked(undefined);
+  const set = (active: boolean): Promise<void> => send('PUT', path, { active }).then(loaded.reload);
+  const test = (): Promise<void> =>
+    send<{ delivery_id: string }>('POST', `${path}/test`, {}).then(({ body }) =>
+      open(`deliveries/${body.delivery_id}`),
+    );
+  const rotate = (): Promise<void> =>
+    send<{ secret?: string; overlap_ends_at: string }>('POST', `${path}/secret/rotate`, {}).then(
+      ({ body }) => {
+        setRotated(body);
+        loaded.reload();
+      },
+    );
+  return (
+    <>
+      <Head
+        title={<span class="address">{subscription.url}</span>}
+        about={
+          <span aria-live="polite">
+            <Health of={subscription} />
+            {subscription.description !== null && ` · ${subscription.description}`}
+          </span>
+        }
+      >
+        <button type="button" disabled={doing.busy} onClick={() => void doing.run(test)}>
+          Send test
+        </button>
+        <button type="button" onClick={() => setAsked('rotate')}>
+          Rotate secret…
+        </button>
+        {subscription.active ? (
+          <button type="button" class="danger" onClick={() => setAsked('pause')}>
+            Pause…
+          </button>
+        ) : (
+          <button type="button" class="primary" onClick={() => void doing.run(() => set(true))}>
+            Resume
+          </button>
+        )}
+      </Head>
+      <Failure error={doing.error ?? loaded.error} />
+      <Facts
+        of={[
+          ['Subscription', <Id key="id" value={id} whole />],
+          ['Endpoint', <Gate key="gate" of={subscription} />],
+          ['Waiting', count(subscription.lane.waiting, 'delivery').replace('deliverys', 'deliveries')],
+          ['Event types', <Words key="types" of={subscription.event_types} none="none" />],
+          ['Signatures', <Words key="signatures" of={subscription.signatures} none="none" />],
+          [
+            'Retries',
+            subscription.retry_policy.delays_seconds
+              .map((seconds) => formatDuration(seconds * 1_000))
+              .join(', '),
+          ],
+          ['Form', `${subscription.envelope}, sink ${subscription.sink}`],
+          [
+            'Secret',
+            subscription.secret_overlap_ends_at === null
+              ? 'no rotation under way'
+              : `both secrets are good until ${formatClock(subscription.secret_overlap_ends_at)}`,
+          ],
+        ]}
+      />
+      <Part title="Deliveries" note={<To page={`deliveries?subscription_id=${id}`}>all</To>}>
+        <DeliveryTable list={list} subscriptions={[subscription]}>
+          <Empty title="Nothing was sent here yet.">Send a test to see what arrives.</Empty>
+        </DeliveryTable>
+      </Part>
+      {asked === 'pause' && (
+        <Confirm
+          title="Pause this subscription?"
+          action="Pause"
+          danger
+          onClose={close}
+          run={() => set(false)}
+        >
+          <p>It takes no new events until it is resumed, and what is under way is held.</p>
+        </Confirm>
+      )}
+      {asked === 'rotate' && (
+        <Confirm title="Rotate the signing secret?" action="Rotate secret" onClose={close} run={rotate}>
+          <p>
+            A new secret is made and shown once. For a time both are good, so that the receiver can change.
+          </p>
+        </Confirm>
+      )}
+      {rotated?.secret !== undefined && (
+        <Secret value={rotated.secret} onClose={() => setRotated(undefined)}>
+          <p>Give the receiver the new secret before {formatClock(rotated.overlap_ends_at)}.</p>
+        </Secret>
+      )}
+    </>
+  );
+}
+
+function Gate({ of: { active, disabled_reason, lane } }: { of: Subscription }) {
+  if (!active) return <>{disabled_reason ?? 'paused by the tenant'}</>;
+  if (lane.state === 'held')
+    return (
+      <>
+        held by the {lane.held_by ?? 'endpoint'}
+        {lane.hold_until !== null && ` until ${formatClock(lane.hold_until)}`}
+      </>
+    );
+  if (lane.failing_since !== null)
+    return (
+      <>
+        failing for <Ago time={lane.failing_since} />
+      </>
+    );
+  return <>takes deliveries</>;
+}

@@ -1,0 +1,325 @@
+// The small parts that all pages are made of.
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { ApiError } from './api.ts';
+import { formatExact, formatRelative, shorten } from './format.ts';
+import { pageAddress } from './router.ts';
+
+type Tone = 'good' | 'busy' | 'wait' | 'bad' | 'off';
+type Shape = 'disc' | 'ring' | 'half' | 'square' | 'cross' | 'bar';
+
+/** How each state of the API looks: its colour and its shape say the same as its word. */
+const LOOKS: Readonly<Record<string, readonly [Tone, Shape]>> = {
+  delivered: ['good', 'disc'],
+  acknowledged: ['good', 'disc'],
+  active: ['good', 'disc'],
+  verified: ['good', 'disc'],
+  open: ['good', 'disc'],
+  success: ['good', 'disc'],
+  pending: ['busy', 'ring'],
+  published: ['busy', 'ring'],
+  waiting: ['busy', 'half'],
+  retrying: ['busy', 'half'],
+  held: ['wait', 'square'],
+  deprecated: ['wait', 'square'],
+  failed: ['bad', 'cross'],
+  failure: ['bad', 'cross'],
+  down: ['bad', 'cross'],
+  unacknowledged: ['bad', 'cross'],
+  suspended: ['bad', 'cross'],
+};
+
+const SHAPES: Readonly<Record<Shape, JSX.Element>> = {
+  disc: <circle cx="5" cy="5" r="4" fill="currentColor" />,
+  ring: <circle cx="5" cy="5" r="3.2" fill="none" stroke="currentColor" stroke-width="1.6" />,
+  half: (
+    <>
+      <circle cx="5" cy="5" r="3.2" fill="none" stroke="currentColor" stroke-width="1.6" />
+      <path d="M5 1a4 4 0 0 1 0 8z" fill="currentColor" />
+    </>
+  ),
+  square: <rect x="1.4" y="1.4" width="7.2" height="7.2" rx="1" fill="currentColor" />,
+  cross: <path d="M1.8 1.8l6.4 6.4M8.2 1.8l-6.4 6.4" stroke="currentColor" stroke-width="2" fill="none" />,
+  bar: <path d="M1 5h8" stroke="currentColor" stroke-width="2" fill="none" />,
+};
+
+/** A state as shape, colour and word. */
+export function Status({ of, word = of }: { of: string; word?: string }) {
+  const [tone, shape] = LOOKS[of] ?? ['off', 'bar'];
+  return (
+    <span class={`status ${tone}`}>
+      <svg viewBox="0 0 10 10" width="10" height="10" aria-hidden="true">
+        {SHAPES[shape]}
+      </svg>
+      {word}
+    </span>
+  );
+}
+
+/** A time as its distance from now, with the exact one as its title. */
+export function Ago({ time, none = '–' }: { time: string | null; none?: string }) {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 10_000);
+    return () => clearInterval(timer);
+  }, []);
+  if (time === null) return <span class="faint">{none}</span>;
+  return (
+    <time dateTime={time} title={formatExact(time)}>
+      {formatRelative(time, Math.max(now, Date.now() - 10_000))}
+    </time>
+  );
+}
+
+/** An id: shortened, and copied by its button. */
+export function Id({ value, whole = false }: { value: string; whole?: boolean }) {
+  return (
+    <span class="id" title={value}>
+      <code>{whole ? value : shorten(value)}</code>
+      <Copy value={value} label={`Copy ${value}`} />
+    </span>
+  );
+}
+
+/** Copies a value, and says so. */
+export function Copy({ value, label }: { value: string; label: string }) {
+  const [done, setDone] = useState(false);
+  const copy = (): void => {
+    void navigator.clipboard.writeText(value).then(() => {
+      setDone(true);
+      setTimeout(() => setDone(false), 1_500);
+    });
+  };
+  return (
+    <button type="button" class="copy" aria-label={done ? 'Copied' : label} title="Copy" onClick={copy}>
+      <svg viewBox="0 0 16 16" width="13" height="13" aria-hidden="true">
+        {done ? (
+          <path d="M3 8.5l3.5 3.5L13 4.5" fill="none" stroke="currentColor" stroke-width="1.8" />
+        ) : (
+          <path
+            d="M5.5 5.5h7v8h-7zM10.500 5.500v-3h-7v8h2"
+            fill="none"
+            stroke="currentColor"
+            stroke-width="1.3"
+          />
+        )}
+      </svg>
+    </button>
+  );
+}
+
+/** A link to a page of the console. */
+export function To({
+  page,
+  row = false,
+  children,
+}: {
+  page: string;
+  row?: boolean;
+  children: ComponentChildren;
+}) {
+  return (
+    <a href={pageAddress(page)} {...(row && { 'data-row': '' })}>
+      {children}
+    </a>
+  );
+}
+
+/** What went wrong: which scope is missing, or the problem with the id to name to the operator. */
+export function Failure({ error }: { error: unknown }) {
+  if (error === undefined) return null;
+  const problem = error instanceof ApiError ? error.problem : undefined;
+  const detail = problem?.detail ?? 'The service cannot be reached. This page tries again.';
+  return (
+    <div class="failure" role="alert">
+      <strong>{problem?.status === 403 ? 'This session lacks a scope' : 'That did not work'}</strong>
+      <p>{detail}</p>
+      {problem?.errors?.map(({ path, message }) => (
+        <p key={path}>
+          <code>{path}</code> {message}
+        </p>
+      ))}
+      {problem !== undefined && (
+        <p class="faint">
+          {problem.error}
+          {problem.request_id !== '' && (
+            <>
+              {' · request '}
+              <Id value={problem.request_id} />
+            </>
+          )}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** Why a list is empty, and what would fill it. */
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <p>{title}</p>
+      {children !== undefined && <p class="faint">{children}</p>}
+    </div>
+  );
+}
+
+/** Rows of the height that is to come: nothing moves when they have come. */
+export function Waiting({ rows = 6 }: { rows?: number }) {
+  return (
+    <div class="waiting" role="status" aria-label="Loading">
+      {Array.from({ length: rows }, (_, row) => (
+        <div key={row} />
+      ))}
+    </div>
+  );
+}
+
+/** A table that scrolls sideways on a small screen, with its three other states. */
+export function Table<T>({
+  label,
+  heads,
+  rows,
+  error,
+  empty,
+  more,
+  children,
+}: {
+  label: string;
+  heads: readonly string[];
+  rows: readonly T[] | undefined;
+  error?: unknown;
+  empty: ComponentChildren;
+  more?: (() => void) | undefined;
+  children: (row: T) => ComponentChildren;
+}) {
+  if (rows === undefined) return error === undefined ? <Waiting /> : <Failure error={error} />;
+  if (rows.length === 0) return <>{empty}</>;
+  return (
+    <>
+      <Failure error={error} />
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <div class="scroll" tabIndex={0} role="group" aria-label={label}>
+        <table>
+          <thead>
+            <tr>
+              {heads.map((head) => (
+                <th key={head} scope="col">
+                  {head}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>{rows.map((row) => children(row))}</tbody>
+        </table>
+      </div>
+      {more !== undefined && (
+        <button type="button" class="more" onClick={more}>
+          Show more
+        </button>
+      )}
+    </>
+  );
+}
+
+/** The head of a page: its title, one line about it, and its actions. */
+export function Head({
+  title,
+  about,
+  children,
+}: {
+  title: ComponentChildren;
+  about?: ComponentChildren;
+  children?: ComponentChildren;
+}) {
+  return (
+    <header class="head">
+      <div>
+        <h1 tabIndex={-1}>{title}</h1>
+        {about !== undefined && <div class="about">{about}</div>}
+      </div>
+      {children !== undefined && <div class="actions">{children}</div>}
+    </header>
+  );
+}
+
+/** A part of a page under its heading. */
+export function Part({
+  title,
+  note,
+  children,
+}: {
+  title: string;
+  note?: ComponentChildren;
+  children: ComponentChildren;
+}) {
+  const id = useId();
+  return (
+    <section class="part" aria-labelledby={id}>
+      <h2 id={id}>
+        {title}
+        {note !== undefined && <small> {note}</small>}
+      </h2>
+      {children}
+    </section>
+  );
+}
+
+/** Names and values. */
+export function Facts({ of }: { of: readonly (readonly [string, ComponentChildren])[] }) {
+  return (
+    <dl class="facts">
+      {of.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** Words side by side, as scopes are. */
+export function Words({ of, none }: { of: readonly string[]; none: string }) {
+  if (of.length === 0) return <span class="faint">{none}</span>;
+  return (
+    <span class="words">
+      {of.map((word) => (
+        <code key={word}>{word}</code>
+      ))}
+    </span>
+  );
+}
+
+/** A dialog that keeps the focus until it is closed. */
+export function Dialog({
+  title,
+  onClose,
+  children,
+}: {
+  title: string;
+  onClose: () => void;
+  children: ComponentChildren;
+}) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+      <h2 id={id}>{title}</h2>
+      {children}
+    </dialog>
+  );
+}
+
+/** JSON, to read and to copy. */
+export function Json({ of, label }: { of: unknown; label: string }) {
+  const text = JSON.stringify(of, null, 2);
+  return (
+    <div class="json">
+      <Copy value={text} label={`Copy ${label}`} />
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <pre tabIndex={0}>{text}</pre>
+    </div>
+  );
+}
