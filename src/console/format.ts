@@ -38,7 +38,7 @@ export function formatDuration(ms: number): string {
   if (ms < 1) return '<1 ms';
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   const seconds = ms / 1_000;
-  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  if (seconds < 60) return `${Number(seconds.toFixed(seconds < 10 ? 1 : 0))} s`;
   if (seconds < 3_600) return `${Math.round(seconds / 60)} min`;
   return seconds < 86_400 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} d`;
 }

@@ -199,6 +199,7 @@ export function Table<T>({
     <>
       <Failure error={error} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      {/* biome-ignore lint/a11y/useSemanticElements: a section would be a second landmark of the same name */}
       <div class="scroll" tabIndex={0} role="group" aria-label={label}>
         <table>
           <thead>

@@ -237,7 +237,7 @@ function Delegations({ id }: { id: string }) {
 
 function Done({ id }: { id: string }) {
   const [by, setBy] = useState<'actor_id' | 'target_id'>('actor_id');
-  const list = useList<AuditEntry>('audit-logs', { [by]: id, limit: 20 }, EVERY_MS);
+  const list = useList<AuditEntry>('audit-logs', { [by]: id, limit: 20 });
   return (
     <Part title="What it has done" note="from the audit log">
       <div class="tabs">

@@ -128,7 +128,7 @@ function Gate({ of: { active, disabled_reason, lane } }: { of: Subscription }) {
   if (lane.failing_since !== null)
     return (
       <>
-        failing for <Ago time={lane.failing_since} />
+        failing since <Ago time={lane.failing_since} />
       </>
     );
   return <>takes deliveries</>;
