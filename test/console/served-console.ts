@@ -1,0 +1,225 @@
+// The console's bundle behind a small server that answers as the service does: for what the pages themselves do.
+import { readFileSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '../..');
+const { buildConsole }: { buildConsole: (source: string, outDir: string) => Promise<void> } = await import(
+  join(ROOT, 'scripts/console.mjs')
+);
+
+/** As strict as the policy of the service: nothing inline. */
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'none'";
+const TIME = '2026-01-02T03:04:05.678Z';
+export const SECRET = 'a-secret-of-the-test';
+
+const SUBSCRIPTION = {
+  id: 'subscription-1',
+  url: 'https://receiver.example/hooks',
+  event_types: ['**'],
+  envelope: 'plain',
+  description: null,
+  active: true,
+  sink: 'standard',
+  signatures: ['v1'],
+  retry_policy: { delays_seconds: [5] },
+  disabled_reason: null,
+  secret_overlap_ends_at: null,
+  lane: { state: 'held', hold_until: TIME, held_by: 'endpoint', failing_since: TIME, waiting: 3 },
+  created_at: TIME,
+};
+const DELIVERY = {
+  id: 'delivery-1',
+  subscription_id: SUBSCRIPTION.id,
+  event_id: 'event-1',
+  event_type: 'org.created',
+  status: 'retrying',
+  attempt_count: 1,
+  next_attempt_at: TIME,
+  last_status_code: 503,
+  last_error: 'http:503',
+  created_at: TIME,
+  completed_at: null,
+  workflow_id: null,
+  workflow_url: null,
+  workflow_reason: 'not_tried',
+};
+const ATTEMPT = {
+  number: 1,
+  started_at: TIME,
+  duration_ms: 30,
+  phases: { dns_ms: 1, connect_ms: 2, tls_ms: null, first_byte_ms: 20, total_ms: 30 },
+  status_code: 503,
+  error: 'http:503',
+  retry_after_seconds: 40,
+  response_excerpt: '<script>document.title = "injected"</script>',
+};
+const AGENT = {
+  id: 'agent-1',
+  name: 'invoice-bot',
+  description: '<img src=x onerror=alert(1)>',
+  capabilities: ['orders:read'],
+  status: 'active',
+  audience: 'https://api.example',
+  audiences: [],
+  scopes: ['openid'],
+  metadata: { owner: 'finance@example.com' },
+  dpop_bound_access_tokens: false,
+  created_at: TIME,
+  registration: { complete: true },
+};
+const RECEIPT = {
+  id: 'receipt-1',
+  cause: 'admin.agent.suspended',
+  created_at: TIME,
+  completed_at: null,
+  status: 'waiting',
+  text: '0 of 1 receivers have acknowledged; 1 is held.',
+  acknowledged: 0,
+  receivers: [
+    {
+      subscription_id: SUBSCRIPTION.id,
+      delivery_id: DELIVERY.id,
+      kind: 'webhook',
+      host: 'receiver.example',
+      state: 'held',
+      acknowledged_at: null,
+      attempts: 0,
+      last_error: null,
+    },
+  ],
+};
+const ENTRY = {
+  id: 'entry-1',
+  occurred_at: TIME,
+  action: 'agent.created',
+  outcome: 'success',
+  reason: null,
+  actor: { kind: 'application', id: 'client-1' },
+  target: { type: 'agent', id: AGENT.id },
+  token_id: null,
+  address: '127.0.0.1',
+  request_id: null,
+  data: {},
+};
+const ISSUER_KEY = {
+  kid: 'kid-1',
+  algorithm: 'ES256',
+  state: 'active',
+  published_at: TIME,
+  activate_at: TIME,
+  retire_at: null,
+  remove_at: null,
+  revoked_at: null,
+};
+const KEY = {
+  key_id: 'key-1',
+  algorithm: 'ed25519',
+  fingerprint: 'a'.repeat(64),
+  label: null,
+  state: 'active',
+  verified_at: TIME,
+  last_used_at: null,
+};
+const listOf = (...data: readonly object[]) => ({ data, next_cursor: null });
+
+const ANSWERS: Readonly<Record<string, object>> = {
+  webhooks: listOf(SUBSCRIPTION),
+  'webhooks/subscription-1': SUBSCRIPTION,
+  deliveries: listOf(DELIVERY),
+  'deliveries/delivery-1': { ...DELIVERY, payload: { type: 'org.created' }, attempts: [ATTEMPT] },
+  'delivery-accounts': { data: [] },
+  agents: listOf(AGENT),
+  'agents/agent-1': AGENT,
+  'agents/agent-1/keys': listOf(KEY),
+  'agents/agent-1/anchors': listOf(),
+  'agents/agent-1/receipts': listOf(RECEIPT),
+  'agents/agent-1/receipts/receipt-1': RECEIPT,
+  delegations: listOf(),
+  'audit-logs': listOf(ENTRY),
+  events: { data: [], next_cursor: 'next', has_more: false },
+};
+
+export interface ServedConsole {
+  readonly url: string;
+  readonly scriptBytes: number;
+  /** What was asked of the API: method, path and token. */
+  readonly asked: string[];
+  /** Lets the tokens given so far end. */
+  endTokens(): void;
+  close(): void;
+}
+
+/** Builds the console and serves it; `issuer-keys` answers that a scope is missing until a token was renewed. */
+export async function serveConsole(): Promise<ServedConsole> {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-console-'));
+  await buildConsole(join(ROOT, 'src/console'), folder);
+  const page = readFileSync(join(folder, 'index.html'), 'utf8').replaceAll('%BASE%', '/t/demo');
+  const script = page.match(/main-\w+\.js/)?.[0] ?? '';
+  const asked: string[] = [];
+  let hasSession = false;
+  let generation = 1;
+  const server = createServer(async (request, response) => {
+    const answer = (status: number, body?: object, headers = {}): void => {
+      response.writeHead(status, { 'content-type': 'application/json', ...headers });
+      response.end(body && JSON.stringify(body));
+    };
+    const path = new URL(request.url ?? '', 'http://console').pathname.replace(/^\/t\/demo\//, '');
+    if (path === 'console/session') {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk);
+      const text = Buffer.concat(chunks).toString();
+      hasSession = request.method === 'POST' && (text.includes(SECRET) || text.includes('"code":"good"'));
+      const isDone = hasSession || request.method === 'DELETE';
+      const refusal = { status: 401, error: 'invalid_client', detail: 'Refused.', request_id: 'request-1' };
+      return isDone ? answer(204) : answer(401, refusal);
+    }
+    if (path === 'console/token') {
+      if (!hasSession) return answer(401, {});
+      const tenant = { id: 'tenant-1', name: 'Demo', slug: 'demo' };
+      const token = { access_token: `token-${generation}`, expires_in: 300, scope: 'agents:read' };
+      return answer(200, { ...token, client_id: 'client-1', application: 'Desk', tenant });
+    }
+    if (path.startsWith('console/assets/')) {
+      const type = path.endsWith('.css') ? 'text/css' : 'text/javascript';
+      response.writeHead(200, { 'content-type': type });
+      return response.end(readFileSync(join(folder, 'assets', basename(path))));
+    }
+    if (path.startsWith('console')) {
+      response.writeHead(200, { 'content-type': 'text/html', 'content-security-policy': POLICY });
+      return response.end(page);
+    }
+    const name = path.replace('api/v1/', '');
+    asked.push(`${request.method} ${name} ${request.headers.authorization}`);
+    if (request.headers.authorization !== `Bearer token-${generation}`) return answer(401, {});
+    if (name === 'agents/agent-1/suspend')
+      return answer(200, AGENT, {
+        link: '</t/demo/api/v1/agents/agent-1/receipts/receipt-1>; rel="receipt"',
+      });
+    if (name === 'tenant/issuer-keys' && generation > 1)
+      return answer(200, { data: [ISSUER_KEY], next_rotation_at: TIME });
+    const body = ANSWERS[name];
+    const detail = 'The token lacks the scope tenant:write.';
+    return body === undefined
+      ? answer(403, { status: 403, error: 'insufficient_scope', detail, request_id: 'request-2' })
+      : answer(200, body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/t/demo/console`,
+    scriptBytes: readFileSync(join(folder, 'assets', script)).length,
+    asked,
+    endTokens: () => {
+      generation += 1;
+    },
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
