@@ -13,11 +13,13 @@ export function Pick({
   label,
   options,
   query,
+  none = 'any',
 }: {
   name: string;
   label: string;
   options: readonly (string | readonly [string, string])[];
   query: URLSearchParams;
+  none?: string;
 }) {
   const id = useId();
   const value = query.get(name) ?? '';
@@ -29,7 +31,7 @@ export function Pick({
     <div class="filter">
       <label for={id}>{label}</label>
       <select id={id} value={value} onChange={(event) => setFilters({ [name]: event.currentTarget.value })}>
-        <option value="">any</option>
+        <option value="">{none}</option>
         {all.map(([option, text]) => (
           <option key={option} value={option}>
             {text}

@@ -42,9 +42,9 @@ export function Events({ query }: Route) {
         <Pick
           name="period"
           label="Period"
+          none="last day"
           options={[
             ['hour', 'last hour'],
-            ['day', 'last day'],
             ['week', 'last week'],
           ]}
           query={query}
