@@ -29,6 +29,7 @@ const long = [
   'test/documentation/readme.test.ts',
   'test/documentation/operations-pages.test.ts',
   'test/interleavings/planted-defects.test.ts',
+  'test/console/console.test.ts',
 ];
 
 // Tests wait more than they compute, for timers and servers: two cores would otherwise have one file at a time.
