@@ -30,6 +30,7 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
     'npx countersign',
     'test/app/terminal runs the commands; names: test/documentation/pages.test.ts',
   ],
+  ['docs/console.md', 'application create', 'test/identity/applications makes such an application'],
   ['docs/command-line.md', 'source <(', 'needs a shell of a person; names: test/documentation/pages.test.ts'],
   ['docs/resource-servers.md', '"name": "buyer"', 'test/packages/resource-server makes such an agent'],
   ['docs/resource-servers.md', 'server.mjs', 'test/packages/resource-server/mcp-server.test.ts starts it'],

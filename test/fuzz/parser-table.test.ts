@@ -83,6 +83,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   'authentication/workload-issuers/workload-issuer.schemas.ts#readRules':
     'renames members that a schema has checked',
   'app/local/private-file.ts#readPrivateFile': 'a file of the operator',
+  'console/session.ts#readError': 'an answer of the service, in the browser',
   'platform/command-input.ts#parseInput': 'the command line of the operator',
   'platform/command-times.ts#readDuration': 'the command line of the operator',
   'platform/egress/address-rules.ts#parseNetworks': 'a setting',
