@@ -33,6 +33,7 @@ if (role === 'start') {
       if (service !== undefined) await makeRole(url, service);
     },
     prepare: async () => note('prepare'),
+    makeConsoleLink: async () => 'http://127.0.0.1/console#code=stub',
     say: (line) => process.stdout.write(`${line}\n`),
   });
   await stack.catch((error) => {
