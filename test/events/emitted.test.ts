@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildPayloadOfResponse } from '../../src/authentication/challenges/payload.ts';
+import { buildPayloadOfResponse } from '../../packages/agent/src/payloads.ts';
 import { CATALOGUE } from '../../src/events/catalogue.ts';
 import { makeAgent, newKeyPair } from '../isolation/rows.ts';
 import { startTenants, type Tenants } from '../isolation/tenants-server.ts';

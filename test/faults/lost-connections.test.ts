@@ -1,7 +1,7 @@
 // All connections to the database are lost after every statement of every use case: each request is answered, and the process goes on.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { buildPayloadOfResponse } from '../../src/authentication/challenges/payload.ts';
+import { buildPayloadOfResponse } from '../../packages/agent/src/payloads.ts';
 import { newId } from '../../src/platform/database/ids.ts';
 import type { Route } from '../../src/platform/http/route.ts';
 import { collectionsOf, fillBody, fillPath, makeAgent, newKeyPair } from '../isolation/rows.ts';

@@ -3,11 +3,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { inject } from 'vitest';
+import { buildPayloadOfResponse, type ChallengeResponse } from '../../packages/agent/src/payloads.ts';
 import { findFreePort } from '../../src/app/local/ports.ts';
-import {
-  buildPayloadOfResponse,
-  type ChallengeResponse,
-} from '../../src/authentication/challenges/payload.ts';
 import { encodeBase64 } from '../../src/platform/crypto/base64.ts';
 import { fingerprint } from '../../src/platform/crypto/public-key.ts';
 import { derivePublicKey, generatePrivateKey, signPayload } from '../../src/platform/crypto/sign.ts';

@@ -2,12 +2,12 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import {
+  buildKeyProofPayload,
   buildPayloadOfResponse,
+  buildRotationProofPayload,
   type ChallengeResponse,
-} from '../../src/authentication/challenges/payload.ts';
+} from '../../packages/agent/src/payloads.ts';
 import { ASSERTION_TYPE } from '../../src/authentication/tokens/client-method.ts';
-import { buildKeyProofPayload } from '../../src/identity/keys/key-proof.ts';
-import { buildRotationProofPayload } from '../../src/identity/keys/rotation-proof.ts';
 import { tryExchange } from './exchange-check.ts';
 import { listingOf, makeAgent, newKeyPair } from './rows.ts';
 import type { Answer, Party } from './tenants-server.ts';

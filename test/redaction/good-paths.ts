@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import {
+  buildKeyProofPayload,
   buildPayloadOfResponse,
   type ChallengeResponse,
-} from '../../src/authentication/challenges/payload.ts';
-import { buildKeyProofPayload } from '../../src/identity/keys/key-proof.ts';
+} from '../../packages/agent/src/payloads.ts';
 import { encodeBase64, encodeBase64Url } from '../../src/platform/crypto/base64.ts';
 import { fingerprint } from '../../src/platform/crypto/public-key.ts';
 import { derivePublicKey, generatePrivateKey, signPayload } from '../../src/platform/crypto/sign.ts';

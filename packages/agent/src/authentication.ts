@@ -2,7 +2,7 @@
 
 import { AgentError } from './agent-error.ts';
 import { encodeBase64, encodeText } from './bytes.ts';
-import { challengePayload, isChallenge } from './payloads.ts';
+import { buildPayloadOfResponse, type ChallengeResponse } from './payloads.ts';
 import type { Answer, ServiceClient } from './service-client.ts';
 import type { AgentKey } from './signer.ts';
 import type { AgentToken, IssuedToken, TokenRequest } from './token-cache.ts';
@@ -18,6 +18,23 @@ export type ExchangeOptions = {
   readonly audience?: string | undefined;
 };
 
+/** The answer of the challenge route. */
+type Challenge = ChallengeResponse & { readonly challenge_id: string };
+
+const TIMES = ['timestamp', 'expires_at'] as const;
+const MEMBERS: readonly (keyof Challenge)[] = [
+  ...([
+    'challenge_id',
+    'nonce',
+    'audience',
+    'client_id',
+    'scope_hash',
+    'key_fingerprint',
+    'algorithm',
+  ] as const),
+  ...TIMES,
+];
+
 const TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:';
 
 /** @param options.now the time in Unix milliseconds */
@@ -26,7 +43,7 @@ export function createAuthentication({ client, now }: { client: ServiceClient; n
     const json = { key_fingerprint: key.fingerprint, scope, resource };
     const challenge = await client.call({ path: '/auth/agent/challenge', json, safe: true });
     if (!isChallenge(challenge)) throw new AgentError('unexpected_answer', 'The answer is not a challenge.');
-    const signature = await key.sign(challengePayload(challenge));
+    const signature = await key.sign(buildPayloadOfResponse(challenge));
     const began = now();
     const answer = await client.call({
       path: '/auth/agent/verify',
@@ -97,6 +114,13 @@ export function createAuthentication({ client, now }: { client: ServiceClient; n
       return issuedBy(answer, began).token;
     },
   };
+}
+
+function isChallenge(answer: Answer): answer is Answer & Challenge {
+  return (
+    MEMBERS.every((name) => typeof answer[name] === 'string') &&
+    TIMES.every((name) => !Number.isNaN(Date.parse(String(answer[name]))))
+  );
 }
 
 /** The life of a token is counted from before the request, so that it never seems longer than it is. */

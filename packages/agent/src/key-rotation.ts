@@ -2,7 +2,7 @@
 
 import { AgentError } from './agent-error.ts';
 import { encodeBase64 } from './bytes.ts';
-import { enrollmentPayload, rotationPayload } from './payloads.ts';
+import { buildKeyProofPayload, buildRotationProofPayload } from './payloads.ts';
 import type { ServiceClient } from './service-client.ts';
 import type { AgentKey } from './signer.ts';
 import type { AgentToken } from './token-cache.ts';
@@ -35,7 +35,9 @@ export async function enrollKey(
   { token, tenant_id, agent_id }: Enrollment,
   label: string | undefined,
 ): Promise<void> {
-  const proof = await key.sign(enrollmentPayload(tenant_id, agent_id, key.fingerprint));
+  const { fingerprint } = key;
+  const payload = buildKeyProofPayload({ tenantId: tenant_id, agentId: agent_id, fingerprint });
+  const proof = await key.sign(payload);
   const json = { token, ...publicHalf(key), label, proof: encodeBase64(proof) };
   await client.call({ path: '/auth/agent/enroll', json });
 }
@@ -56,7 +58,10 @@ export async function beginRotation(
   settings: Readonly<Record<string, unknown>>,
 ): Promise<KeyRotation> {
   const self = await readSelf(client, accessToken);
-  const payload = rotationPayload(self.tenant_id, self.id, from.fingerprint, to.fingerprint);
+  const payload = buildRotationProofPayload({
+    ...{ tenantId: self.tenant_id, agentId: self.id },
+    ...{ oldFingerprint: from.fingerprint, newFingerprint: to.fingerprint },
+  });
   const [old_key, new_key] = await Promise.all(
     [from, to].map(async (key) => encodeBase64(await key.sign(payload))),
   );

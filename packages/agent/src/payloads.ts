@@ -1,10 +1,20 @@
-// The texts that an agent's key signs, byte for byte as the specification says. The first line names the purpose.
+// The texts that an agent's key signs and the service verifies, byte for byte. The first line of each names its purpose
+// and version, so no signature is valid for another. Pure.
 
-import { encodeText } from './bytes.ts';
+/** `timestamp` and `expiresAt` are whole Unix seconds. The other fields equal those of the challenge response. */
+export type ChallengePayloadFields = {
+  readonly nonce: string;
+  readonly timestamp: number;
+  readonly expiresAt: number;
+  readonly audience: string;
+  readonly clientId: string;
+  readonly scopeHash: string;
+  readonly keyFingerprint: string;
+  readonly algorithm: string;
+};
 
-/** The answer of the challenge route. */
-export type Challenge = {
-  readonly challenge_id: string;
+/** The members of a challenge response from which the text is built. Source: Specification, "Challenge". */
+export type ChallengeResponse = {
   readonly nonce: string;
   readonly timestamp: string;
   readonly expires_at: string;
@@ -15,14 +25,24 @@ export type Challenge = {
   readonly algorithm: string;
 };
 
-const MEMBERS: readonly (keyof Challenge)[] = [
-  ...(['challenge_id', 'nonce', 'timestamp', 'expires_at', 'audience'] as const),
-  ...(['client_id', 'scope_hash', 'key_fingerprint', 'algorithm'] as const),
-];
+/** Two UUIDs in lower case, and the fingerprint (lower-case hex) of the key that is being registered. */
+export type KeyProofFields = {
+  readonly tenantId: string;
+  readonly agentId: string;
+  readonly fingerprint: string;
+};
 
-export function isChallenge(answer: Readonly<Record<string, unknown>>): answer is Challenge {
-  return MEMBERS.every((name) => typeof answer[name] === 'string');
-}
+/** Two UUIDs in lower case, and the fingerprints (lower-case hex) of the old and the new key. */
+export type RotationProofFields = {
+  readonly tenantId: string;
+  readonly agentId: string;
+  readonly oldFingerprint: string;
+  readonly newFingerprint: string;
+};
+
+/** Backslash and the control characters U+0000–U+001F and U+007F. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: escaping them is the purpose
+const ESCAPED = /[\\\u0000-\u001f\u007f]/g;
 
 const SHORT_ESCAPES: Readonly<Record<string, string>> = {
   '\\': '\\\\',
@@ -31,45 +51,74 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
   '\t': '\\t',
 };
 
-/** Nine lines. Specification: Challenge-response procedure. */
-export function challengePayload(challenge: Challenge): Uint8Array {
-  const seconds = (time: string) => String(Math.floor(Date.parse(time) / 1000));
-  return join([
+/**
+ * Builds the nine lines in UTF-8, joined by line feeds, with no line feed at the end.
+ * Source: Specification, "Challenge-response procedure".
+ * @throws RangeError when a time is not a whole number of seconds
+ */
+export function buildChallengePayload(fields: ChallengePayloadFields): Uint8Array {
+  return joinLines([
     'SERVICE-CHALLENGE-V1',
-    `nonce:${escapeField(challenge.nonce)}`,
-    `timestamp:${seconds(challenge.timestamp)}`,
-    `expires_at:${seconds(challenge.expires_at)}`,
-    `audience:${escapeField(challenge.audience)}`,
-    `client_id:${escapeField(challenge.client_id)}`,
-    `scope_hash:${escapeField(challenge.scope_hash)}`,
-    `key_fingerprint:${escapeField(challenge.key_fingerprint)}`,
-    `algorithm:${escapeField(challenge.algorithm)}`,
+    `nonce:${escapeField(fields.nonce)}`,
+    `timestamp:${formatSeconds(fields.timestamp)}`,
+    `expires_at:${formatSeconds(fields.expiresAt)}`,
+    `audience:${escapeField(fields.audience)}`,
+    `client_id:${escapeField(fields.clientId)}`,
+    `scope_hash:${escapeField(fields.scopeHash)}`,
+    `key_fingerprint:${escapeField(fields.keyFingerprint)}`,
+    `algorithm:${escapeField(fields.algorithm)}`,
   ]);
 }
 
-/** Four lines: the proof of a key that enrolls. */
-export function enrollmentPayload(tenantId: string, agentId: string, fingerprint: string): Uint8Array {
-  return join(['SERVICE-KEY-PROOF-V1', tenantId, agentId, fingerprint]);
-}
-
-/** Five lines, which the old and the new key sign. */
-export function rotationPayload(
-  tenantId: string,
-  agentId: string,
-  oldFingerprint: string,
-  newFingerprint: string,
-): Uint8Array {
-  return join(['SERVICE-KEY-ROTATION-V1', tenantId, agentId, oldFingerprint, newFingerprint]);
-}
-
-function join(lines: readonly string[]): Uint8Array {
-  return encodeText(lines.join('\n'));
-}
-
-function escapeField(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: escaping them is the purpose
-  return text.replace(/[\\\u0000-\u001f\u007f]/g, (character) => {
-    const code = character.charCodeAt(0).toString(16).padStart(4, '0');
-    return SHORT_ESCAPES[character] ?? `\\u${code}`;
+/**
+ * Builds the text from the response of the challenge route. Its times are ISO 8601, and fractions of a second are
+ * dropped.
+ * @throws RangeError when a time cannot be parsed
+ */
+export function buildPayloadOfResponse(response: ChallengeResponse): Uint8Array {
+  return buildChallengePayload({
+    nonce: response.nonce,
+    timestamp: Math.floor(Date.parse(response.timestamp) / 1000),
+    expiresAt: Math.floor(Date.parse(response.expires_at) / 1000),
+    audience: response.audience,
+    clientId: response.client_id,
+    scopeHash: response.scope_hash,
+    keyFingerprint: response.key_fingerprint,
+    algorithm: response.algorithm,
   });
+}
+
+/** Builds the four lines that prove, at registration, that the owner of a key holds its private half. */
+export function buildKeyProofPayload({ tenantId, agentId, fingerprint }: KeyProofFields): Uint8Array {
+  return joinLines(['SERVICE-KEY-PROOF-V1', tenantId, agentId, fingerprint]);
+}
+
+/**
+ * Builds the five lines that the old and the new key sign when an agent rotates its own key. They contain both
+ * fingerprints, so the signatures are not valid for another pair of keys.
+ */
+export function buildRotationProofPayload(fields: RotationProofFields): Uint8Array {
+  const { tenantId, agentId, oldFingerprint, newFingerprint } = fields;
+  return joinLines(['SERVICE-KEY-ROTATION-V1', tenantId, agentId, oldFingerprint, newFingerprint]);
+}
+
+/**
+ * Escapes a field so that it contains no line break. Backslash, line feed, carriage return and tab become `\\`, `\n`,
+ * `\r`, `\t`; other control characters become `\u00xx` with lower-case hex digits.
+ */
+export function escapeField(text: string): string {
+  return text.replace(
+    ESCAPED,
+    (character) => SHORT_ESCAPES[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+function joinLines(lines: readonly string[]): Uint8Array {
+  return new TextEncoder().encode(lines.join('\n'));
+}
+
+function formatSeconds(seconds: number): string {
+  if (!Number.isSafeInteger(seconds))
+    throw new RangeError('a challenge time is a whole number of Unix seconds');
+  return String(seconds);
 }

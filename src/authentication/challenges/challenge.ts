@@ -1,6 +1,7 @@
 // Types of challenges, and the checks of a request that uses one, in their order. The caller passes the time and
 // verifies the signature.
 
+import { buildChallengePayload } from '../../../packages/agent/src/payloads.ts';
 import { AGENT_CLIENT_ID, chooseAudience } from '../../identity/agents/agent.ts';
 import { type KeyState, mayAuthenticate } from '../../identity/keys/key.ts';
 import type { Tenant } from '../../platform/context.ts';
@@ -9,7 +10,6 @@ import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { hashScopes, parseScope } from '../../platform/scope-hash.ts';
 import { AGENT_SCOPES, isAgentScope, isWithin } from '../../platform/scopes.ts';
 import { findNeedOfProof } from '../dpop/required-proof.ts';
-import { buildChallengePayload } from './payload.ts';
 
 /**
  * `nonce` is lower-case hex. `keyFingerprint` is the fingerprint or alias in the request. Times are whole seconds.

@@ -1,6 +1,7 @@
 // Registers, verifies, deprecates and revokes agents' keys. A revocation also ends the key's tokens, in the same
 // transaction.
 
+import { buildKeyProofPayload } from '../../../packages/agent/src/payloads.ts';
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { TokenService } from '../../authentication/tokens/token.service.ts';
 import type { JsonObject } from '../../events/event.ts';
@@ -24,7 +25,6 @@ import type { KeyName, StoredKey } from './key.store.ts';
 import * as store from './key.store.ts';
 import { type AgentKey, type KeyState, mayDeprecate, resolveSunset, stateAt } from './key.ts';
 import { type PublicKeyInput, readPublicKey } from './key-input.ts';
-import { buildKeyProofPayload } from './key-proof.ts';
 import type { ChangedBy, RotationProgressService } from './rotation-progress.service.ts';
 
 export type { AgentKey } from './key.ts';

@@ -1,6 +1,7 @@
 // Begins, cancels and reads rotations of keys, for the tenant and for the agent. rotation-steps.service.ts does the
 // later steps.
 
+import { buildRotationProofPayload } from '../../../packages/agent/src/payloads.ts';
 import { operatorContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
@@ -25,7 +26,6 @@ import type { RotationName, SwitchedKey } from './rotation.store.ts';
 import * as store from './rotation.store.ts';
 import { initialState, isOpen, type KeyRotation, ROTATION_DEFAULTS, type RotationState } from './rotation.ts';
 import { type ChangedBy, describeRotation } from './rotation-progress.service.ts';
-import { buildRotationProofPayload } from './rotation-proof.ts';
 import type { RotationStepService } from './rotation-steps.service.ts';
 
 export type { SwitchedKey } from './rotation.store.ts';

@@ -1,9 +1,9 @@
 // What an agent does between challenge and verification, for tests: it builds the payload and signs it.
 
+import { buildPayloadOfResponse } from '../../../packages/agent/src/payloads.ts';
 import { presentChallenge } from '../../../src/authentication/challenges/challenge.schemas.ts';
 import type { VerifyInput } from '../../../src/authentication/challenges/challenge.service.ts';
 import type { Challenge } from '../../../src/authentication/challenges/challenge.ts';
-import { buildPayloadOfResponse } from '../../../src/authentication/challenges/payload.ts';
 import { AGENT_CLIENT_ID } from '../../../src/identity/agents/agent.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';

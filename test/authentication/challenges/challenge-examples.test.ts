@@ -2,12 +2,12 @@
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { hexToBytes } from '@noble/hashes/utils.js';
 import { expect, it } from 'vitest';
+import { buildPayloadOfResponse } from '../../../packages/agent/src/payloads.ts';
 import {
   CHALLENGE_REQUESTS,
   CHALLENGES,
   VERIFICATIONS,
 } from '../../../src/authentication/challenges/challenge.examples.ts';
-import { buildPayloadOfResponse } from '../../../src/authentication/challenges/payload.ts';
 import { KEYS, REGISTRATIONS } from '../../../src/identity/keys/key.examples.ts';
 import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';
 import { fingerprint, jwkThumbprint, parsePublicKey } from '../../../src/platform/crypto/public-key.ts';

@@ -1,9 +1,6 @@
 // The whole main job over HTTP: agent, key, challenge, verify, as a client sees them: statuses, headers, exact fields.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  buildPayloadOfResponse,
-  type ChallengeResponse,
-} from '../../../src/authentication/challenges/payload.ts';
+import { buildPayloadOfResponse, type ChallengeResponse } from '../../../packages/agent/src/payloads.ts';
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
 import { fingerprint, toJwk } from '../../../src/platform/crypto/public-key.ts';
 import { derivePublicKey, generatePrivateKey, signPayload } from '../../../src/platform/crypto/sign.ts';

@@ -1,8 +1,8 @@
 // The answer to a wrong signature names the mistake that the agent's author has made.
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildPayloadOfResponse } from '../../../packages/agent/src/payloads.ts';
 import { presentChallenge } from '../../../src/authentication/challenges/challenge.schemas.ts';
-import { buildPayloadOfResponse } from '../../../src/authentication/challenges/payload.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { KEY_ALGORITHMS } from '../../../src/platform/crypto/algorithm.ts';
 import { signPayload } from '../../../src/platform/crypto/sign.ts';

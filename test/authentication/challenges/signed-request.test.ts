@@ -2,7 +2,7 @@
 import { createHash, createPrivateKey } from 'node:crypto';
 import { createSigner, httpbis } from 'http-message-signatures';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildPayloadOfResponse } from '../../../src/authentication/challenges/payload.ts';
+import { buildPayloadOfResponse } from '../../../packages/agent/src/payloads.ts';
 import type { KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
 import { encodeBase64Url } from '../../../src/platform/crypto/base64.ts';
 import { jwkThumbprint, toJwk } from '../../../src/platform/crypto/public-key.ts';

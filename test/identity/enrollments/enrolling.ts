@@ -1,6 +1,6 @@
 // What an agent does with an enrollment token, for tests: it makes a key and proves it, from nothing but the answer it was handed.
 
-import { buildKeyProofPayload } from '../../../src/identity/keys/key-proof.ts';
+import { buildKeyProofPayload } from '../../../packages/agent/src/payloads.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
 import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';

@@ -1,8 +1,8 @@
 // Keys against a real database: every form, each algorithm, proofs, states, and what a revocation ends.
 import { beforeEach, describe, expect, it } from 'vitest';
+import { buildKeyProofPayload } from '../../../packages/agent/src/payloads.ts';
 import { presentKey } from '../../../src/identity/keys/key.schemas.ts';
 import { createKeyService } from '../../../src/identity/keys/key.service.ts';
-import { buildKeyProofPayload } from '../../../src/identity/keys/key-proof.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { KEY_ALGORITHMS } from '../../../src/platform/crypto/algorithm.ts';
 import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';

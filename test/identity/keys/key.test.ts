@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { buildKeyProofPayload } from '../../../packages/agent/src/payloads.ts';
 import { registerKeyBody } from '../../../src/identity/keys/key.schemas.ts';
 import {
   buildSunsetHeaders,
@@ -7,7 +8,6 @@ import {
   resolveSunset,
   stateAt,
 } from '../../../src/identity/keys/key.ts';
-import { buildKeyProofPayload } from '../../../src/identity/keys/key-proof.ts';
 
 const now = new Date('2026-03-01T12:00:00.000Z');
 const fromNow = (milliseconds: number) => new Date(now.getTime() + milliseconds);

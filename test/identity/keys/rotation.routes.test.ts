@@ -1,6 +1,6 @@
 // Rotations over HTTP: the tenant's routes, and the agent's own with its token and two proofs.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildRotationProofPayload } from '../../../src/identity/keys/rotation-proof.ts';
+import { buildRotationProofPayload } from '../../../packages/agent/src/payloads.ts';
 import { signPayload } from '../../../src/platform/crypto/sign.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { answer, ask, type Signer } from '../../authentication/challenges/answer.ts';

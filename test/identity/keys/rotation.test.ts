@@ -1,5 +1,6 @@
 // What each happening makes of a rotation, and what is due when: every case of both tables.
 import { describe, expect, it } from 'vitest';
+import { buildRotationProofPayload } from '../../../packages/agent/src/payloads.ts';
 import {
   afterKeyChange,
   decideStep,
@@ -8,7 +9,6 @@ import {
   type RotationFacts,
   sunsetAfterSwitch,
 } from '../../../src/identity/keys/rotation.ts';
-import { buildRotationProofPayload } from '../../../src/identity/keys/rotation-proof.ts';
 
 const now = new Date('2026-03-01T12:00:00.000Z');
 const fromNow = (milliseconds: number) => new Date(now.getTime() + milliseconds);

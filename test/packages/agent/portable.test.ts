@@ -1,35 +1,9 @@
 // The parts of the agent's client that need no service: what is signed, what is waited for, what is not sent twice.
 import { generateKeyPairSync, sign, verify } from 'node:crypto';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createAgent, type KeyInput } from '../../../packages/agent/src/index.ts';
-import { challengePayload } from '../../../packages/agent/src/payloads.ts';
 import { createServiceClient } from '../../../packages/agent/src/service-client.ts';
 import { describeSigner } from '../../../packages/agent/src/signer.ts';
-import { buildPayloadOfResponse } from '../../../src/authentication/challenges/payload.ts';
-
-it('what is signed is what the service verifies, for any text in a challenge', () => {
-  const text = fc.string({ unit: 'binary', maxLength: 20 });
-  const time = fc
-    .date({ min: new Date(0), max: new Date('2100-01-01T00:00:00Z'), noInvalidDate: true })
-    .map((date) => date.toISOString());
-  const challenge = fc.record({
-    ...{
-      challenge_id: text,
-      nonce: text,
-      timestamp: time,
-      expires_at: time,
-      audience: text,
-      client_id: text,
-    },
-    ...{ scope_hash: text, key_fingerprint: text, algorithm: text },
-  });
-  fc.assert(
-    fc.property(challenge, (one) => {
-      expect(challengePayload(one)).toEqual(buildPayloadOfResponse(one));
-    }),
-  );
-});
 
 it('a signature in DER becomes the one of 64 bytes, whatever its numbers begin with', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });

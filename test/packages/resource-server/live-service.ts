@@ -2,13 +2,10 @@
 // agent calls.
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { buildPayloadOfResponse, type ChallengeResponse } from '../../../packages/agent/src/payloads.ts';
 import type { Rules } from '../../../packages/resource-server/src/checks.ts';
 import { agentOf, requireAgent } from '../../../packages/resource-server/src/express.ts';
 import { createGuard, type GuardOptions } from '../../../packages/resource-server/src/guard.ts';
-import {
-  buildPayloadOfResponse,
-  type ChallengeResponse,
-} from '../../../src/authentication/challenges/payload.ts';
 import { newKeyPair } from '../../isolation/rows.ts';
 import type { Party } from '../../isolation/tenants-server.ts';
 

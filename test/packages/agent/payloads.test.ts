@@ -5,7 +5,7 @@ import {
   buildChallengePayload,
   buildPayloadOfResponse,
   escapeField,
-} from '../../../src/authentication/challenges/payload.ts';
+} from '../../../packages/agent/src/payloads.ts';
 
 const fields = {
   nonce: 'aa'.repeat(32),
