@@ -185,7 +185,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'operator',
-    description: 'act across tenants, for whoever runs the service; every act is on record',
+    description: 'act across tenants, for the operators of the service; every act is on record',
     group: OPERATOR,
     fill: async (command, runtime) => {
       const { registerOperatorCommands } = await import('../operations/operators/operator.commands.ts');

@@ -110,7 +110,7 @@ export function createTenantVerifier({
     return isSameHash(tree.root(), root) && isSame(peaks, tree.peaks()) && isSame(nodes, tree.kept());
   }
 
-  /** Reads the rows up to a position. @param inclusive whether a row at exactly this position is read */
+  /** Reads the rows up to a position. @param inclusive whether a row at this position is read */
   async function take(
     rows: Rows,
     until: Position,

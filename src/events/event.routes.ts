@@ -80,7 +80,7 @@ export function createEventRoutes({
       operationId: 'listEvents',
       summary: 'Follow the events, the oldest first',
       description:
-        'A feed for whoever would rather ask than be called. Ask again with `after` = `next_cursor`, at once while `has_more`, later otherwise: no event is missed, however late it was committed, and none comes twice. Every published event is in it; of those that the service emits, the ones that a subscription got and the ones that end access (all of them are in the audit log). Tests are not. With a type that is rare a page may be empty although `has_more`.',
+        'A feed for clients that poll instead of receiving deliveries. Pass `next_cursor` as `after` in the next request: without a pause while `has_more` is true, later otherwise. No event is missed, however late it was committed, and none comes twice. The feed has every published event, and of the events of the service those that a subscription got and those that end access; the audit log has all of them. Test events are not in it. With a rare type a page may be empty although `has_more` is true.',
       request: { query: feedQuery },
       responses: {
         200: {

@@ -39,7 +39,7 @@ export const feedPage = z
   .object({
     data: z.array(shownEvent),
     next_cursor: z.string().describe('The place after these events, for `after`.'),
-    has_more: z.boolean().describe('Whether asking again at once gives more.'),
+    has_more: z.boolean().describe('Whether a further request gives more now.'),
   })
   .meta({ id: 'EventFeed' });
 

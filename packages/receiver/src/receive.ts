@@ -69,7 +69,7 @@ export type ReceiverOptions = {
   /** Receives each error that led to a 5xx, and each failure to store a status; `console.error` by default. */
   onError?: ((error: unknown) => void) | undefined;
   /**
-   * Is told of each refused request: the reason, and what to check. By default it is a warning on the console, at most
+   * Gets each refused request: the reason, and what to check. By default it is a warning on the console, at most
    * once a minute for each reason.
    */
   onRefused?: ((refused: RefusedDelivery) => void) | undefined;

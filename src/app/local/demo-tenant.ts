@@ -21,42 +21,42 @@ type Client = Pick<Credentials, 'client_id' | 'client_secret'>;
 
 const clientSchema = z.object({ client_id: z.string(), client_secret: z.string() });
 
+/** `lines` are for the operator. `consoleLink` signs in to the console of the default tenant, once. */
+export type PreparedTenant = { readonly lines: readonly string[]; readonly consoleLink: string | null };
+
 /**
  * Creates or updates the tenants of a local stack as its settings require.
  * @param environment the variables of the roles
- * @returns messages for the operator, one line each
  * @throws ConfigError when the master key does not fit the database
  */
 export async function prepareDemoTenant(
   environment: Readonly<Record<string, string | undefined>>,
-): Promise<string[]> {
+): Promise<PreparedTenant> {
   const config = loadConfig(environment, { role: 'command' });
   const services = wireManagement(config, createLogger({ ...config, logLevel: 'warn' }));
   try {
     await refuseForeignMasterKey(services);
     const { dataDir, defaultTenant: slug } = config;
-    return slug === undefined ? [] : await ensureDemoTenant({ dataDir, slug, ...services });
+    if (slug === undefined) return { lines: [], consoleLink: null };
+    const lines = await ensureDemoTenant({ dataDir, slug, ...services });
+    return { lines, consoleLink: await makeConsoleLink(services, slug) };
   } finally {
     await services.close();
   }
 }
 
-/** Makes a link that signs in to the console of the default tenant; null without one, or without a fit application. */
-export async function makeDemoLink(
-  environment: Readonly<Record<string, string | undefined>>,
+/** @returns null where the tenant is suspended, or no application of it is for the console */
+async function makeConsoleLink(
+  { tenants, consoleCodes }: Pick<ReturnType<typeof wireManagement>, 'tenants' | 'consoleCodes'>,
+  slug: string,
 ): Promise<string | null> {
-  const config = loadConfig(environment, { role: 'command' });
-  const services = wireManagement(config, createLogger({ ...config, logLevel: 'warn' }));
+  const tenant = await tenants.bySlug(slug);
+  if (tenant === undefined || tenant.suspended) return null;
   try {
-    const { defaultTenant: slug } = config;
-    const tenant = slug === undefined ? undefined : await services.tenants.bySlug(slug);
-    if (tenant === undefined || tenant.suspended) return null;
-    return (await services.consoleCodes.makeLink(operatorContext(tenant, newId()))).url;
+    return (await consoleCodes.makeLink(operatorContext(tenant, newId()))).url;
   } catch (error) {
     if (error instanceof ServiceError) return null;
     throw error;
-  } finally {
-    await services.close();
   }
 }
 

@@ -7,7 +7,7 @@ import { grantServiceRole } from '../../platform/database/service-role.ts';
 import { createLogger } from '../../platform/logging.ts';
 import type { Environment, Output } from '../roles.ts';
 import { beginAuditLog } from '../wiring/begin-audit-log.ts';
-import { makeDemoLink, prepareDemoTenant } from './demo-tenant.ts';
+import { prepareDemoTenant } from './demo-tenant.ts';
 import { runLocalStack } from './start.ts';
 
 /** Runs until it is stopped, then stops all parts in order. */
@@ -24,7 +24,6 @@ export async function runStart(config: Config, env: Environment, { json, print }
       if (service !== undefined) await grantServiceRole(url, service);
     },
     prepare: (environment) => prepareDemoTenant(environment),
-    makeConsoleLink: (environment) => makeDemoLink(environment),
     say: json ? (line) => process.stderr.write(`${line}\n`) : print,
     onReady: json ? (stack) => print(JSON.stringify({ status: 'ready', ...stack })) : undefined,
   });

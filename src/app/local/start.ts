@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { Config } from '../../platform/config.ts';
 import { urlOfView, viewsAt } from '../../platform/temporal/views.ts';
+import type { PreparedTenant } from './demo-tenant.ts';
 import { requireRoom } from './disk-space.ts';
 import { listenForEnd } from './halt.ts';
 import { describeStack, type Invitation, invite } from './invitation.ts';
@@ -26,10 +27,8 @@ export type LocalStackOptions = {
   /** Variables of this process, which the roles receive too. */
   readonly environment: NodeJS.ProcessEnv;
   readonly migrate: (database: LocalDatabase, masterKey: string) => Promise<unknown>;
-  /** Runs before the roles, with their settings; creates the tenant `demo` and its file. @returns lines to print */
-  readonly prepare: (environment: NodeJS.ProcessEnv) => Promise<readonly string[] | undefined>;
-  /** Makes a link that signs in to the console. @returns null without a default tenant */
-  readonly makeConsoleLink: (environment: NodeJS.ProcessEnv) => Promise<string | null>;
+  /** Runs before the roles, with their settings; creates the tenant `demo` and its file. */
+  readonly prepare: (environment: NodeJS.ProcessEnv) => Promise<PreparedTenant>;
   readonly say: (line: string) => void;
   /** Called when the stack is ready; replaces the lines for a terminal. */
   readonly onReady?: ((stack: ReturnType<typeof describeStack>) => void) | undefined;
@@ -117,7 +116,8 @@ async function bringUp(
     TEMPORAL_NAMESPACE: config.temporal.namespace,
     MASTER_KEY: masterKey,
   };
-  for (const line of (await options.prepare(settings)) ?? []) say(line);
+  const { lines, consoleLink } = await options.prepare(settings);
+  for (const line of lines) say(line);
   signal.throwIfAborted();
   await supervisor.runRoles(settings);
   signal.throwIfAborted();
@@ -134,7 +134,7 @@ async function bringUp(
     metrics: metricsPorts(config).flatMap(({ port }) =>
       port === 0 ? [] : [`http://${config.metricsHost}:${port}/metrics`],
     ),
-    consoleLink: await options.makeConsoleLink(settings),
+    consoleLink,
     credentials: here(join(config.dataDir, 'demo-tenant.json')),
     dataDir: here(config.dataDir),
   };

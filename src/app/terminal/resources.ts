@@ -141,7 +141,7 @@ export const RESOURCES: readonly Resource[] = [
       },
       {
         verb: 'resume',
-        description: 'deliver again, what waits first',
+        description: 'deliver again; the oldest waiting delivery first',
         method: 'PUT',
         path: '',
         body: { active: true },

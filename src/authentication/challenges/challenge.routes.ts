@@ -89,7 +89,7 @@ export function createChallengeRoutes({
       operationId: 'verifyChallenge',
       summary: 'Exchange a signed challenge for tokens',
       description: [
-        'A challenge is used up by the first correct signature; of several at once one gets tokens, the others `challenge_used`. A wrong signature leaves it as it is. With a DPoP proof (RFC 9449) the tokens are bound to its key.',
+        'A challenge is used up by the first correct signature; of several concurrent ones one gets tokens, the others `challenge_used`. A wrong signature leaves it as it is. With a DPoP proof (RFC 9449) the tokens are bound to its key.',
         '',
         `Instead of the payload an agent with an ed25519 or es256 key may sign the request (RFC 9421), and leave out \`signature\` and \`algorithm\`. The signature has the tag \`${VERIFY_TAG}\`, \`created\`, \`expires\`, the challenge's \`nonce\`, and the RFC 7638 thumbprint of the key as \`keyid\`; it covers \`@method\`, \`@target-uri\` (or \`@authority\` and \`@path\`), \`content-digest\` (RFC 9530), and \`dpop\` where that is sent. Components with parameters are refused.`,
       ].join('\n'),

@@ -65,7 +65,7 @@ export function createIssuerKeyRoutes({
       method: 'POST',
       path: `${ROOT}/:kid/revoke`,
       operationId: 'revokeIssuerKey',
-      summary: 'Revoke an issuer key at once, with everything that it has signed',
+      summary: 'Revoke an issuer key now, with everything that it has signed',
       description:
         'For a key that somebody else may hold. It leaves the JWKS, and the next key signs, else a new one. Within a second every route of this service and introspection refuse what it has signed: also the access token of this request, if that key signed it. Resource servers refuse it once they have fetched the JWKS again.',
       request: { params: issuerKeyParams, body: revokeIssuerKeyBody },

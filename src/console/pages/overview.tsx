@@ -1,4 +1,4 @@
-// The first page: what became of the deliveries, which endpoints fail, and what waits.
+// The first page: outcomes of the deliveries, endpoints that fail, and waiting deliveries.
 import { get } from '../api.ts';
 import { firstDay, OutcomeChart } from '../charts.tsx';
 import { formatNumber } from '../format.ts';

@@ -132,7 +132,7 @@ export const ADMINISTRATION = inCategory('Administration', [
     'admin.agent.key.revoked',
     'A key was revoked.',
     key.extend({
-      reason: text('Why, as whoever revoked it said; `sunset` when its time was over.').nullable(),
+      reason: text('The reason that the revocation gave; `sunset` when its time was over.').nullable(),
     }),
     { ...KEY, reason: 'laptop was stolen' },
   ),
@@ -182,7 +182,7 @@ export const ADMINISTRATION = inCategory('Administration', [
     anchor.extend({
       was: z.enum(['pending', 'verified']).describe('Its status before.'),
       reason: text(
-        'Why, as whoever revoked it said; `proof_missing` when its proof was gone for three days.',
+        'The reason that the revocation gave; `proof_missing` when its proof was gone for three days.',
       ).nullable(),
       missing_since: missingSince.nullable(),
       last_error: lastError,
@@ -229,7 +229,7 @@ export const ADMINISTRATION = inCategory('Administration', [
     z.strictObject({
       kid,
       algorithm: signingAlgorithm,
-      reason: text('Why, as whoever revoked it said.'),
+      reason: text('The reason that the revocation gave.'),
       signing_kid: kid.describe('The key that signs now.').nullable(),
     }),
     {
@@ -251,7 +251,7 @@ export const ADMINISTRATION = inCategory('Administration', [
         sub: text('The subject, as the issuer names it.'),
       }),
       scopes,
-      reason: text('Why, as whoever revoked it said.').nullable(),
+      reason: text('The reason that the revocation gave.').nullable(),
     }),
     {
       delegation_id: EXAMPLE.delegationId,

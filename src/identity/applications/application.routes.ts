@@ -123,7 +123,7 @@ export function createApplicationRoutes({ applications }: { applications: Applic
       method: 'DELETE',
       path: `${ROOT}/:client_id/secrets/:secret_id`,
       operationId: 'removeApplicationSecret',
-      summary: 'End a secret at once',
+      summary: 'End a secret now',
       request: { params: secretParams },
       responses: { 204: { description: 'Ended' } },
       handler: ({ context, params }) =>

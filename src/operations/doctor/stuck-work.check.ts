@@ -37,14 +37,14 @@ export function createStuckWorkCheck({
     {
       code: 'command_stuck',
       subject: 'workflow_commands',
-      detail: 'changes that no workflow was told of',
+      detail: 'changes without a signal to their workflow',
       find: () => commands.findStuck(database, age),
       isSwept: false,
     },
     {
       code: 'intent_stuck',
       subject: 'outbox',
-      detail: 'retries and cancels that no delivery was told of',
+      detail: 'retries and cancels that reached no delivery',
       find: () => store.findStuckCommands(database, age),
       isSwept: false,
     },

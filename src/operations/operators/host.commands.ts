@@ -58,7 +58,7 @@ export function registerHostCommands(operator: Command, runtime: OperatorRuntime
   withIntent(
     host
       .command('retry')
-      .description('send what waits for a host now, one endpoint’s deliveries after the other')
+      .description('send the waiting deliveries of a host now, one endpoint’s deliveries after the other')
       .argument(...HOST),
   ).action(async (name: string, options: IntentOptions) => {
     const intent = readIntent(options);

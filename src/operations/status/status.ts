@@ -37,7 +37,7 @@ export function findTroubles({ processes, temporal, gauges }: Standing): string[
   return [
     ...(processes === null ? ['The database does not answer.'] : []),
     ...(processes !== null && workers === 0 ? ['No worker lives: deliveries wait.'] : []),
-    ...(temporal === 'reachable' ? [] : ['Temporal does not answer: what waits goes on when it is back.']),
+    ...(temporal === 'reachable' ? [] : ['Temporal does not answer: workflows go on when it is back.']),
     ...(late('oldestWaiting')
       ? [`A delivery to a healthy endpoint has waited ${gauges.oldestWaiting} s for a worker.`]
       : []),

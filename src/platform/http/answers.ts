@@ -50,7 +50,7 @@ export const NOT_MODIFIED = {
   headers: DOCUMENT_HEADERS,
 };
 
-/** Status 200 with a document that everybody may cache. @param options.maxAge seconds */
+/** Status 200 with a document that any cache may keep. @param options.maxAge seconds */
 export function publicDocument(
   document: object,
   { contentType, maxAge }: { readonly contentType: string; readonly maxAge: number },

@@ -68,7 +68,7 @@ export function describeSystemPaths(
     '/readyz': at(
       'getReadiness',
       'Ask whether this process should get requests',
-      'Looks at the database and its migrations. Temporal is told of, and does not count.',
+      'Looks at the database and its migrations. The answer names Temporal’s state too, which does not count.',
       {
         200: answer('It is ready', readinessSchema),
         503: {

@@ -49,7 +49,7 @@ export function createRateLimiter({
       throw new ServiceError('rate_limited', {
         detail:
           cost > points
-            ? `This takes ${cost} at once, and ${points} a minute are allowed.`
+            ? `This request counts as ${cost}, and ${points} a minute are allowed.`
             : `More than ${points} a minute.`,
         retryAfterSeconds: seconds,
         headers,

@@ -13,7 +13,7 @@ const rotateSecretBody = z
   .strictObject({
     overlap_seconds: z.int().min(OVERLAP.least).max(OVERLAP.most).default(OVERLAP.usual).meta({
       description:
-        'For how long deliveries are signed with both secrets. 0 makes the new one the only one at once, and ends a rotation that is under way: for a secret that somebody else knows.',
+        'For how long deliveries are signed with both secrets. 0 replaces both secrets by the new one now, and ends a rotation that is under way: for a secret that has leaked.',
     }),
     secret: signingSecret.optional(),
   })

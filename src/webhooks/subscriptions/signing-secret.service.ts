@@ -94,7 +94,7 @@ export function createSigningSecretService({
   ): Promise<Date> {
     if (isOverlapping(row))
       throw new ServiceError('conflict', {
-        detail: `A rotation of this secret is under way until ${row.overlapEndsAt?.toISOString()}. With overlap_seconds 0 a new secret replaces both at once.`,
+        detail: `A rotation of this secret is under way until ${row.overlapEndsAt?.toISOString()}. With overlap_seconds 0 a new secret replaces both now.`,
       });
     const at = await store.begin(transaction, subscriptionId, sealed, overlapSeconds);
     const facts = { row, overlap_ends_at: at.toISOString() };

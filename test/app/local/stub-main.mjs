@@ -32,8 +32,10 @@ if (role === 'start') {
       note('migrate');
       if (service !== undefined) await makeRole(url, service);
     },
-    prepare: async () => note('prepare'),
-    makeConsoleLink: async () => 'http://127.0.0.1/console#code=stub',
+    prepare: async () => {
+      note('prepare');
+      return { lines: [], consoleLink: 'http://127.0.0.1/console#code=stub' };
+    },
     say: (line) => process.stdout.write(`${line}\n`),
   });
   await stack.catch((error) => {

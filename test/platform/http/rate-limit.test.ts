@@ -121,7 +121,7 @@ describe('request limits', () => {
     const limiter = createRateLimiter({ name: 'publish', points: 10, counts: countAlone() });
     expect(limiter?.take('t', 7)).toMatchObject({ ratelimit: '"publish";r=3;t=60' });
     expect(() => limiter?.take('t', 7)).toThrow(expect.objectContaining({ code: 'rate_limited' }));
-    expect(() => limiter?.take('u', 11)).toThrow('This takes 11 at once');
+    expect(() => limiter?.take('u', 11)).toThrow('This request counts as 11');
     expect(limiter?.take('t', 3)).toMatchObject({ ratelimit: '"publish";r=0;t=60' });
   });
 });
