@@ -1,5 +1,6 @@
-// `npm run bench -- abuse`: what a quiet tenant waits while another one abuses each kind of route, as a ratio to what it waits alone.
-// The quiet tenant sends a few requests a second of every kind; the other one as many as its connections carry.
+// `npm run bench -- abuse`: what a quiet tenant waits while another one abuses each kind of route, as a ratio to what
+// it waits alone. The quiet tenant sends a few requests a second of every kind; the other one as many as its
+// connections carry.
 import { execFileSync, fork, spawn } from 'node:child_process';
 import { createPrivateKey, generateKeyPairSync, randomBytes, randomUUID, sign } from 'node:crypto';
 import { once } from 'node:events';
@@ -81,7 +82,10 @@ const LARGE = JSON.stringify(Object.fromEntries(Array.from({ length: 40_000 }, (
 
 if (process.send !== undefined && process.argv[1] === SELF) serveOrders();
 
-/** @returns for each kind of abuse: p50 and p99 (ms) of the quiet tenant, their ratio to alone, and what the other one was answered */
+/**
+ * @returns for each kind of abuse: p50 and p99 (ms) of the quiet tenant, their ratio to alone, and what the other one
+ *   was answered
+ */
 export async function measureAbuse({ seconds, connections }) {
   const { startPostgres } = await import('../dist/src/app/local/postgres.js');
   const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'));

@@ -10,7 +10,8 @@ const run = promisify(execFile);
  * @param folders of two clones; each runs its own `bench/bench.mjs`, which builds what is not built
  * @param words scenario and options, as on the command line
  * @param rounds runs of each
- * @returns for each figure its name, the values of both in the order of the runs, their medians, and the ratio of the second to the first
+ * @returns for each figure its name, the values of both in the order of the runs, their medians, and the ratio of the
+ *   second to the first
  */
 export async function alternate(folders, words, rounds) {
   const runs = folders.map(() => []);

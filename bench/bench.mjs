@@ -1,4 +1,5 @@
-// `npm run bench -- <scenario>`: measures the service beside a floor in the same run. Without a scenario it prints what there is.
+// `npm run bench -- <scenario>`: measures the service beside a floor in the same run. Without a scenario it prints what
+// there is.
 import '../scripts/require-node.mjs';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { prepare } from '../scripts/prepare.mjs';

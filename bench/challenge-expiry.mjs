@@ -1,5 +1,5 @@
-// Challenges at an even rate against a whole stack, one of ten answered, and what Temporal has to do with it: one workflow a minute, whatever
-// the rate. Ends when each challenge is used or counted as expired.
+// Challenges at an even rate against a whole stack, one of ten answered, and what Temporal has to do with it: one
+// workflow a minute, whatever the rate. Ends when each challenge is used or counted as expired.
 import { createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
@@ -9,7 +9,10 @@ import { openConnection } from './http-connection.mjs';
 import { buildPayloadOfResponse } from './keys.mjs';
 import { call } from './service.mjs';
 
-/** Seconds: the shortest lifetime that the service allows, and how long the last sweep may take after the last challenge's end. */
+/**
+ * Seconds: the shortest lifetime that the service allows, and how long the last sweep may take after the last
+ * challenge's end.
+ */
 const LIFETIME = 10;
 const PATIENCE = 180;
 
@@ -19,7 +22,8 @@ const now = () => performance.timeOrigin + performance.now();
 
 /**
  * @param options.rate challenges a second
- * @returns seconds, issued, used, failed, rate, p50 and p99 (ms) of issuing, minutes, workflows (ids), events (of the longest history), marked, audited, lines
+ * @returns seconds, issued, used, failed, rate, p50 and p99 (ms) of issuing, minutes, workflows (ids), events (of the
+ *   longest history), marked, audited, lines
  */
 export async function measureChallengeExpiry(options) {
   const opened = now();

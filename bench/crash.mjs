@@ -1,16 +1,21 @@
-// API and workers are killed with thousands of deliveries accepted and none answered, and started again: what is lost, and what comes twice.
+// API and workers are killed with thousands of deliveries accepted and none answered, and started again: what is lost,
+// and what comes twice.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { warmUp } from './deliveries.mjs';
 import { drain, now, publish, take } from './delivery-load.mjs';
 import { openDeliveryStack } from './delivery-stack.mjs';
 
-/** Milliseconds without an arrival after which what is missing counts as lost: longer than a lease and a time-out together. */
+/**
+ * Milliseconds without an arrival after which what is missing counts as lost: longer than a lease and a time-out
+ * together.
+ */
 const PATIENCE = 60_000;
 
 /**
  * @param options.deliveries that wait when the processes are killed
- * @returns published, open (attempts that were under way at the kill), lost, duplicates (attempts that were answered a second time), attempts,
- *   restarted and last: seconds from the kill until the API was ready and until the last delivery arrived
+ * @returns published, open (attempts that were under way at the kill), lost, duplicates (attempts that were answered a
+ *   second time), attempts, restarted and last: seconds from the kill until the API was ready and until the last
+ *   delivery arrived
  */
 export async function measureCrash(options) {
   const stack = await openDeliveryStack(options);

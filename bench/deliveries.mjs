@@ -1,5 +1,5 @@
-// Deliveries of events that are published one by one, from the publish call to their arrival, with what all processes used for them,
-// beside a floor that does only that.
+// Deliveries of events that are published one by one, from the publish call to their arrival, with what all processes
+// used for them, beside a floor that does only that.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,9 +15,11 @@ const FLOOR = fileURLToPath(new URL('./delivery-floor.mjs', import.meta.url));
 const WARM_UP = 4_000;
 
 /**
- * @param options.scenario healthy, or how the receiver fails (flaky, away): the floor, which tries nothing again, has no part in that
- * @returns `service` and `floor`: published, received, rate, p50 and p99 (ms) from the publish call to the arrival, publish (p50 and p99 of
- *   the call), cpu (ms a delivery by part); `ratio` of the service to the floor: rate, cpu; transactions and bytes of WAL a delivery
+ * @param options.scenario healthy, or how the receiver fails (flaky, away): the floor, which tries nothing again, has
+ *   no part in that
+ * @returns `service` and `floor`: published, received, rate, p50 and p99 (ms) from the publish call to the arrival,
+ *   publish (p50 and p99 of the call), cpu (ms a delivery by part); `ratio` of the service to the floor: rate, cpu;
+ *   transactions and bytes of WAL a delivery
  */
 export async function measureDeliveries(options) {
   const stack = await openDeliveryStack(options);
@@ -131,7 +133,10 @@ async function readWrites({ databaseUrl }) {
   return rows[0];
 }
 
-/** CPU seconds by part. While the floor is measured the service's processes are idle, and their polls count for its Postgres. */
+/**
+ * CPU seconds by part. While the floor is measured the service's processes are idle, and their polls count for its
+ * Postgres.
+ */
 function readCpu({ pids }, { postgres }) {
   const sum = (list) => list.reduce((total, pid) => total + cpuSeconds(pid), 0);
   const parts = Object.entries(pids).map(([part, list]) => [part, sum(list)]);

@@ -1,5 +1,5 @@
-// The floor of the deliveries: one process that writes an event with one statement, signs and posts it, and records the attempt with
-// another. Nothing is kept in order, tried again, limited or audited.
+// The floor of the deliveries: one process that writes an event with one statement, signs and posts it, and records the
+// attempt with another. Nothing is kept in order, tried again, limited or audited.
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { Agent, createServer, request } from 'node:http';
 import pg from 'pg';

@@ -1,4 +1,5 @@
-// Everything that a delivery passes, on ports and in a folder of its own: Postgres, Temporal with its file, one API process, workers, receivers.
+// Everything that a delivery passes, on ports and in a folder of its own: Postgres, Temporal with its file, one API
+// process, workers, receivers.
 import { fork, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -22,8 +23,9 @@ const say = (line) => process.stderr.write(`${line}\n`);
 
 /**
  * @param options.settings environment variables beside the usual ones
- * @returns `pids` by part, addresses of Postgres and Temporal, `origin` and `port` of the API, `tenant` (the default one), `openTenant`,
- *   `startReceiver`, `subscribe`, `children` (they end with the stack), `kill` and `startRoles` (of API and workers), `close`
+ * @returns `pids` by part, addresses of Postgres and Temporal, `origin` and `port` of the API, `tenant` (the default
+ *   one), `openTenant`, `startReceiver`, `subscribe`, `children` (they end with the stack), `kill` and `startRoles` (of
+ *   API and workers), `close`
  */
 export async function openDeliveryStack({ mode, workers, profile, settings = {} }) {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'));

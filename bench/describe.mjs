@@ -84,7 +84,9 @@ export function guard(figures) {
     .join('\n');
 }
 
-/** A table in Markdown: a line for each figure, and what it is in each size; in brackets as a ratio to the first size. */
+/**
+ * A table in Markdown: a line for each figure, and what it is in each size; in brackets as a ratio to the first size.
+ */
 export function sizes({ sizes: all, spread, bytes }) {
   const figures = [
     ['tokens: CPU, ratio to the floor', (size) => size.tokens.ratio.all],

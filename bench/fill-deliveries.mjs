@@ -1,4 +1,5 @@
-// Fills the database of a stack with deliveries: those of a month that have ended, and those that sleep until their next attempt.
+// Fills the database of a stack with deliveries: those of a month that have ended, and those that sleep until their
+// next attempt.
 
 /** Days of history: retention takes the day before away. */
 const DAYS = 29;
@@ -27,8 +28,8 @@ SELECT delivery, 1, tenant_id, subscription_id, 0, at, 4, '{"dns_ms":0,"connect_
   ${error}, at FROM day_rows`;
 
 /**
- * Delivered events of the days before today, half of them of one subscription. Each day is loaded before it becomes a partition, so that
- * its indexes are built once.
+ * Delivered events of the days before today, half of them of one subscription. Each day is loaded before it becomes a
+ * partition, so that its indexes are built once.
  * @param fill.say receives a line for each day
  */
 export async function fillHistory(database, { subscriptionId, count, say }) {
@@ -49,7 +50,10 @@ export async function fillHistory(database, { subscriptionId, count, say }) {
   await finish(database);
 }
 
-/** Deliveries of the last minutes that wait for their second attempt. With `workflows` the relay starts one for each of the first so many. */
+/**
+ * Deliveries of the last minutes that wait for their second attempt. With `workflows` the relay starts one for each of
+ * the first so many.
+ */
 export async function fillAsleep(database, { subscriptionId, count, workflows }) {
   await numberOwners(database, subscriptionId);
   await makeRows(database, { from: `now() - interval '10 minutes'`, length: '10 minutes', rows: count });

@@ -9,7 +9,8 @@ import { sealSecret } from '../dist/src/platform/crypto/secret-box.node.js';
 const AGENTS = 5;
 
 /**
- * Tenants with an application (whose secret is that of the first tenant), an issuer key, agents with keys, and a subscription.
+ * Tenants with an application (whose secret is that of the first tenant), an issuer key, agents with keys, and a
+ * subscription.
  * @returns for each its `path` and `clientId`
  */
 export async function fillTenants(database, { count, environment }) {

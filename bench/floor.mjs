@@ -1,4 +1,5 @@
-// The floor: the least that Koa, pg and jose can do for the same answers, with none of the rules, records and limits of the service.
+// The floor: the least that Koa, pg and jose can do for the same answers, with none of the rules, records and limits of
+// the service.
 import { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import Koa from 'koa';

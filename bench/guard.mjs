@@ -1,5 +1,5 @@
-// The guard of `.ci/run`: the CPU of a token and of a delivery as a ratio to their floors in the same run, on one stack. CPU time depends
-// little on who else uses the machine.
+// The guard of `.ci/run`: the CPU of a token and of a delivery as a ratio to their floors in the same run, on one
+// stack. CPU time depends little on who else uses the machine.
 import { measureWindow, serviceOf, summarize } from './deliveries.mjs';
 import { openDeliveryStack } from './delivery-stack.mjs';
 import { startParts } from './parts.mjs';

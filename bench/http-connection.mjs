@@ -1,4 +1,5 @@
-// The least HTTP/1.1 client that can measure a server: one connection, one request at a time, answers with a content-length.
+// The least HTTP/1.1 client that can measure a server: one connection, one request at a time, answers with a
+// content-length.
 import { connect } from 'node:net';
 
 /** @returns `post`, which resolves to status and body, and `close` */

@@ -1,4 +1,5 @@
-// Keys of all four algorithms, as agents have them and as the floor verifies with them, and the text that an agent signs.
+// Keys of all four algorithms, as agents have them and as the floor verifies with them, and the text that an agent
+// signs.
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
 import { schnorr } from '@noble/curves/secp256k1.js';
 import { sha256 } from '@noble/hashes/sha2.js';

@@ -1,4 +1,5 @@
-// The load generator: a process of its own. Each connection sends its next request when the answer to the last one is there.
+// The load generator: a process of its own. Each connection sends its next request when the answer to the last one is
+// there.
 import { openConnection } from './http-connection.mjs';
 import { buildPayloadOfResponse, openSigner } from './keys.mjs';
 
@@ -53,7 +54,9 @@ const SCENARIOS = {
   },
 };
 
-/** @returns a function by which the next agent signs a challenge; it resolves to the tokens, or undefined when it failed */
+/**
+ * @returns a function by which the next agent signs a challenge; it resolves to the tokens, or undefined when it failed
+ */
 function openAgents({ keys, algorithm }) {
   const agents = keys.map(({ fingerprint, privateKey }) => ({
     fingerprint,

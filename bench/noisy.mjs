@@ -1,4 +1,5 @@
-// A noisy neighbour: one tenant has thousands of deliveries for an endpoint that takes 5 s, another one a second for a fast one.
+// A noisy neighbour: one tenant has thousands of deliveries for an endpoint that takes 5 s, another one a second for a
+// fast one.
 
 import { warmUp } from './deliveries.mjs';
 import { drain, percentile, publish, take } from './delivery-load.mjs';
@@ -7,7 +8,8 @@ import { openDeliveryStack } from './delivery-stack.mjs';
 /**
  * @param options.deliveries of the noisy tenant
  * @param options.seconds for which the quiet tenant publishes beside it; a third of them alone before
- * @returns `alone` and `beside`: published, received, p50 and p99 (ms) of the quiet tenant; `noisy`: deliveries that ended meanwhile
+ * @returns `alone` and `beside`: published, received, p50 and p99 (ms) of the quiet tenant; `noisy`: deliveries that
+ *   ended meanwhile
  */
 export async function measureNoisy(options) {
   const stack = await openDeliveryStack(options);

@@ -1,4 +1,5 @@
-// What is measured on one stack that has everything: both floors, a receiver, and the service as the target of both loads.
+// What is measured on one stack that has everything: both floors, a receiver, and the service as the target of both
+// loads.
 import { startDeliveryFloor } from './deliveries.mjs';
 import { startFloor } from './floor-process.mjs';
 

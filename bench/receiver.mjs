@@ -1,6 +1,7 @@
-// A receiver that remembers how long each event took to it: its time of publication is in its data. `healthy` answers 204 immediately,
-// `slow` after 5 s, `gate` from the message `open` on; `flaky` refuses each delivery's first attempt with 503 and Retry-After: 1; `away`
-// answers 503 for 3 s from the message `away` on. A delivery is received when its 204 goes out to a sender that is still there.
+// A receiver that remembers how long each event took to it: its time of publication is in its data. `healthy` answers
+// 204 immediately, `slow` after 5 s, `gate` from the message `open` on; `flaky` refuses each delivery's first attempt
+// with 503 and Retry-After: 1; `away` answers 503 for 3 s from the message `away` on. A delivery is received when its
+// 204 goes out to a sender that is still there.
 import { createServer } from 'node:http';
 
 const [kind = 'healthy'] = process.argv.slice(2);

@@ -10,8 +10,8 @@ import { openStack } from './stack.mjs';
 const WARM_UP = { first: 6_000, other: 1_000 };
 
 /**
- * @returns for `floor` and `service`: rate (a second), p50 and p99 (ms), failures, cpu and postgres (CPU ms a request); `ratio`: of the
- *   service to the floor: rate, cpu (of the process), all (with Postgres)
+ * @returns for `floor` and `service`: rate (a second), p50 and p99 (ms), failures, cpu and postgres (CPU ms a request);
+ *   `ratio`: of the service to the floor: rate, cpu (of the process), all (with Postgres)
  */
 export async function measureRequests(options) {
   const stack = await openStack(options);

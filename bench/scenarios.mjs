@@ -1,4 +1,5 @@
-// The scenarios by name: how each is measured and described. They import the build, so this file is imported when there is one.
+// The scenarios by name: how each is measured and described. They import the build, so this file is imported when there
+// is one.
 import { describeAbuse, measureAbuse } from './abuse.mjs';
 import { measureChallengeExpiry } from './challenge-expiry.mjs';
 import { measureCrash } from './crash.mjs';
@@ -22,7 +23,10 @@ const FAILING = {
   crash: { measure: measureCrash, describe: describe.crash },
 };
 
-/** Each has `measure`, from options to figures, and `describe`, from figures and options to text; `report`: a case as Vitest reports it. */
+/**
+ * Each has `measure`, from options to figures, and `describe`, from figures and options to text; `report`: a case as
+ * Vitest reports it.
+ */
 export const SCENARIOS = {
   tokens: requests('tokens'),
   refresh: requests('refresh'),

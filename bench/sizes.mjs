@@ -1,4 +1,5 @@
-// What grows with an installation: the same figures on one stack that is filled step by step, each beside the floors in the same minutes.
+// What grows with an installation: the same figures on one stack that is filled step by step, each beside the floors in
+// the same minutes.
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { compareDeliveries, measureWindow, serviceOf, summarize } from './deliveries.mjs';

@@ -1,4 +1,5 @@
-// What is measured, on one Postgres of its own in a folder that goes away: the floor's process and the service's API process.
+// What is measured, on one Postgres of its own in a folder that goes away: the floor's process and the service's API
+// process.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';

@@ -3,7 +3,9 @@
 /** Ratios of CPU that may not be exceeded. What makes one smaller lowers it here too. */
 export const MOST = { token: 2, delivery: 3.1 };
 
-/** Three tries of at most five decide: one alone may have met a moment when the machine was busy with something else. */
+/**
+ * Three tries of at most five decide: one alone may have met a moment when the machine was busy with something else.
+ */
 export const TRIES_THAT_DECIDE = 3;
 
 export const holds = ({ ratios, most }) =>

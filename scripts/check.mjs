@@ -1,4 +1,5 @@
-// `npm run check`: format and lint, types, the rules about imports, and slow regular expressions; each, also when one fails.
+// `npm run check`: format and lint, types, the rules about imports, and slow regular expressions; each, also when one
+// fails.
 import './require-node.mjs';
 
 const { prepare, run } = await import('./prepare.mjs');

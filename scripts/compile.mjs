@@ -19,7 +19,9 @@ import { filesOf, hashReachable, hashSources, packagesOf, readOptional, STAMP } 
 const dist = join(root, 'dist');
 const consoleSource = join(root, 'src', 'console');
 
-/** Builds into a folder beside `dist` and puts it in place when it is whole; a running service keeps what it has loaded. */
+/**
+ * Builds into a folder beside `dist` and puts it in place when it is whole; a running service keeps what it has loaded.
+ */
 export async function build() {
   const sources = hashSources(root);
   const next = join(root, `.dist-${process.pid}`);

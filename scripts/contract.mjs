@@ -1,4 +1,5 @@
-// Runs the contract fuzzer (schemathesis) against the service of `npm start`, as an application of its own. It must never be pointed at data that matter.
+// Runs the contract fuzzer (schemathesis) against the service of `npm start`, as an application of its own. It must
+// never be pointed at data that matter.
 import { spawn } from 'node:child_process';
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';

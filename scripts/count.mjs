@@ -1,5 +1,5 @@
-// Prints the failed cases and "N passed, N failed" from Vitest's JSON reports; `npm run check`, and a test run without a
-// report, count as one each. Arguments: the exit code of the check, then the report and the exit code of each run.
+// Prints the failed cases and "N passed, N failed" from Vitest's JSON reports; `npm run check`, and a test run without
+// a report, count as one each. Arguments: the exit code of the check, then the report and the exit code of each run.
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { conclude, nameCase } from './failed-cases.mjs';

@@ -1,4 +1,5 @@
-// The end of a log: the failed cases in few lines, and "N passed, N failed"; as Vitest's last reporter, that of `npm test`.
+// The end of a log: the failed cases in few lines, and "N passed, N failed"; as Vitest's last reporter, that of `npm
+// test`.
 import { relative } from 'node:path';
 
 const LISTED = 50;

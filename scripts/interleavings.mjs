@@ -1,5 +1,5 @@
-// `npm run test:interleavings -- --seeds 10000`: so many schedules of concurrent statements, shared among the scenarios.
-// `--seed 42` replays the schedules of one seed and prints them; `-t deliveries` is for one scenario.
+// `npm run test:interleavings -- --seeds 10000`: so many schedules of concurrent statements, shared among the
+// scenarios. `--seed 42` replays the schedules of one seed and prints them; `-t deliveries` is for one scenario.
 import './require-node.mjs';
 import { parseArgs } from 'node:util';
 

@@ -1,4 +1,5 @@
-// `npm run judges -- [name…]`: has software that nobody here wrote judge what this service does. A judge is test/judges/<name>/judge.mjs.
+// `npm run judges -- [name…]`: has software that nobody here wrote judge what this service does. A judge is
+// test/judges/<name>/judge.mjs.
 import './require-node.mjs';
 import { accessSync, constants, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

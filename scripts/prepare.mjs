@@ -1,4 +1,5 @@
-// Makes a clone ready to run: installs what package-lock.json names, and builds when sources changed. Works before node_modules exists.
+// Makes a clone ready to run: installs what package-lock.json names, and builds when sources changed. Works before
+// node_modules exists.
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -128,7 +129,9 @@ function readPackages(file) {
   }
 }
 
-/** Waits while another process of this clone prepares; one that died, or took longer than ten minutes, does not count. */
+/**
+ * Waits while another process of this clone prepares; one that died, or took longer than ten minutes, does not count.
+ */
 async function takeLock() {
   mkdirSync(dirname(lock), { recursive: true });
   for (let told = false; ; ) {

@@ -1,5 +1,5 @@
-// Refuses two settings with one port before `npm start` installs and builds, which takes a minute. The settings themselves
-// check more, afterwards.
+// Refuses two settings with one port before `npm start` installs and builds, which takes a minute. The settings
+// themselves check more, afterwards.
 const DEFAULTS = { PORT: '8080', METRICS_PORT: '9464', TEMPORAL_PORT: '7233', TEMPORAL_UI_PORT: '8233' };
 
 const chosen = Object.entries(DEFAULTS).map(([name, port]) => ({ name, port: process.env[name] || port }));

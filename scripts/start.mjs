@@ -1,4 +1,5 @@
-// `npm start`: makes the clone ready and becomes `countersign start`, in this same process, so that signals and the parent are npm's.
+// `npm start`: makes the clone ready and becomes `countersign start`, in this same process, so that signals and the
+// parent are npm's.
 import './require-node.mjs';
 import './require-ports.mjs';
 

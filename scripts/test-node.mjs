@@ -1,4 +1,5 @@
-// `npm run test:node -- 22 24 [files…]`: the tests on other versions of Node. npm's packages of Node bring the programs, into `.data/node`.
+// `npm run test:node -- 22 24 [files…]`: the tests on other versions of Node. npm's packages of Node bring the
+// programs, into `.data/node`.
 import './require-node.mjs';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { delimiter, join } from 'node:path';

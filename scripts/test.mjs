@@ -1,4 +1,5 @@
-// `npm test`: makes the clone ready and becomes Vitest, with all arguments passed on. Long runs only where a project is named.
+// `npm test`: makes the clone ready and becomes Vitest, with all arguments passed on. Long runs only where a project is
+// named.
 import './require-node.mjs';
 
 const { become, prepare } = await import('./prepare.mjs');

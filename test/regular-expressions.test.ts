@@ -14,7 +14,9 @@ const PACKAGES = readdirSync('packages')
   .map((name) => `packages/${name}/src`);
 const ROOTS = ['src', 'workflows', 'activities', ...PACKAGES];
 
-/** The detector refuses these, as it does whatever may begin anywhere and repeats; they are linear for the reason given. */
+/**
+ * The detector refuses these, as it does whatever may begin anywhere and repeats; they are linear for the reason given.
+ */
 const LINEAR: Readonly<Record<string, string>> = {
   '/:\\d+$/': 'each colon begins one try, which ends at the next colon',
   '/"#\\/\\$defs\\/([^"]+)"/g': 'no quotation mark is read twice, and the text is our own document',

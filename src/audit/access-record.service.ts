@@ -1,5 +1,5 @@
-// Records in the audit log what changes nothing: refused requests, introspections, and reads of the log itself. There is
-// at most one entry a minute for each caller and operation, with the number of requests that it stands for.
+// Records in the audit log what changes nothing: refused requests, introspections, and reads of the log itself. There
+// is at most one entry a minute for each caller and operation, with the number of requests that it stands for.
 
 import type { Queryable } from '../platform/database/transaction.ts';
 import type { Log } from '../platform/logging.ts';

@@ -1,4 +1,5 @@
-// Proves to a tenant that a row is in its log, and that a log which it saw earlier is the beginning of the one of today.
+// Proves to a tenant that a row is in its log, and that a log which it saw earlier is the beginning of the one of
+// today.
 import type { RequestContext } from '../platform/context.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';

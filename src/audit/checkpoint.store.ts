@@ -8,8 +8,8 @@ import type { Checkpoint, Head, Position, Seal, Signature } from './checkpoint.t
 const LOCK = 6_640_093;
 
 /**
- * A checkpoint with the ids of its rows, in order, and the leaf hashes of the rows, 32 bytes each. `peaks`: roots of the
- * tree's complete subtrees. `nodes`: the kept roots that its rows completed. Both are null where an earlier version
+ * A checkpoint with the ids of its rows, in order, and the leaf hashes of the rows, 32 bytes each. `peaks`: roots of
+ * the tree's complete subtrees. `nodes`: the kept roots that its rows completed. Both are null where an earlier version
  * sealed.
  */
 export type StoredCheckpoint = Checkpoint & {
@@ -94,8 +94,8 @@ const GONE_BACK =
 export type SignedCheckpoint = Checkpoint & { readonly signature: Uint8Array };
 
 /**
- * Returns whether the sealer has to do something: there are unsealed rows, or another key has signed the head. Reads one
- * index entry.
+ * Returns whether the sealer has to do something: there are unsealed rows, or another key has signed the head. Reads
+ * one index entry.
  * @throws when transaction ids are lower than sealed ones (a restored database), because rows would be in a wrong order
  */
 export async function hasWork(queryable: Queryable, keyId: string): Promise<boolean> {

@@ -1,5 +1,5 @@
-// Inclusion and consistency proofs of RFC 6962 §2.1.1 and §2.1.2: which subtrees they consist of, and where the hashes of
-// these are kept.
+// Inclusion and consistency proofs of RFC 6962 §2.1.1 and §2.1.2: which subtrees they consist of, and where the hashes
+// of these are kept.
 import { countKept, type Digest, hashNode, joinRoots, KEPT_LEVEL } from './merkle.ts';
 
 /** The leaves from `start` to before `end`. A proof is a list of the root hashes of such ranges. */
@@ -79,7 +79,10 @@ function pathOf(index: number, { start, end }: Range): Range[] {
   return index < middle ? [...pathOf(index, left), right] : [...pathOf(index, right), left];
 }
 
-/** SUBPROOF of RFC 6962 §2.1.2. @param isKnown whether the range is the whole older tree, whose root the verifier has */
+/**
+ * SUBPROOF of RFC 6962 §2.1.2.
+ * @param isKnown whether the range is the whole older tree, whose root the verifier has
+ */
 function consistencyOf(count: number, { start, end }: Range, isKnown: boolean): Range[] {
   if (count === end - start) return isKnown ? [] : [{ start, end }];
   const size = largestPowerBelow(end - start);

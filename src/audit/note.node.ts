@@ -1,4 +1,5 @@
-// Writes checkpoints as C2SP signed notes, and the keys that verify them, so that any software for such notes reads them.
+// Writes checkpoints as C2SP signed notes, and the keys that verify them, so that any software for such notes reads
+// them.
 import { createHash } from 'node:crypto';
 import type { SignedCheckpoint } from './checkpoint.store.ts';
 import { checkpointStatement, originOf } from './checkpoint.ts';
@@ -6,7 +7,10 @@ import { checkpointStatement, originOf } from './checkpoint.ts';
 /** The type of an Ed25519 signature in C2SP signed-note. */
 const ED25519 = Buffer.of(1);
 
-/** @param publicKey of the checkpoint's key. @returns undefined for a checkpoint of an earlier version, which has no tree */
+/**
+ * @param publicKey of the checkpoint's key.
+ * @returns undefined for a checkpoint of an earlier version, which has no tree
+ */
 export function noteOf(checkpoint: SignedCheckpoint, publicKey: Uint8Array | undefined): string | undefined {
   if (checkpoint.treeSize === null || publicKey === undefined) return undefined;
   const name = originOf(checkpoint.tenantId);

@@ -1,5 +1,5 @@
-// SQL that reads a tenant's growing tree: its checkpoints, its leaves and its kept roots. No statement reads more than the
-// hashes of one proof.
+// SQL that reads a tenant's growing tree: its checkpoints, its leaves and its kept roots. No statement reads more than
+// the hashes of one proof.
 import type { Queryable } from '../platform/database/transaction.ts';
 import { type AuditRow, toAuditRow } from './audit-row.ts';
 import {

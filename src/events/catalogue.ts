@@ -118,7 +118,10 @@ function bareSchemaOf(data: z.ZodType): JsonSchema {
   return schema;
 }
 
-/** The filters of subscriptions that get an event of a successful authentication. Most tenants have no such subscription. */
+/**
+ * The filters of subscriptions that get an event of a successful authentication. Most tenants have no such
+ * subscription.
+ */
 export const AUTHENTICATION_FILTERS = candidatesOf(['auth.login.success', 'auth.token.issued']);
 
 /**

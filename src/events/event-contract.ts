@@ -1,4 +1,5 @@
-// The contract of events for people and generators: a component and a webhook for each type, and an AsyncAPI document. Pure.
+// The contract of events for people and generators: a component and a webhook for each type, and an AsyncAPI document.
+// Pure.
 import type { Tenant } from '../platform/context.ts';
 import { bodySchemaOf, CATALOGUE, type EventType, exampleOf } from './catalogue.ts';
 
@@ -50,7 +51,9 @@ const ANSWERS = {
   '5XX': ['DeliveryFailed', 'Sent again'],
 } as const;
 
-/** What openapi.json says of events: a webhook for each type of the catalogue (OpenAPI 3.1 §4.8.1), and its components. */
+/**
+ * What openapi.json says of events: a webhook for each type of the catalogue (OpenAPI 3.1 §4.8.1), and its components.
+ */
 export function describeWebhooks() {
   const parameters = Object.entries(HEADERS).map(([name, { description, ...schema }]) => [
     name.toLowerCase(),

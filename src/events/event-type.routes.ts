@@ -1,4 +1,5 @@
-// The routes of the catalogue of event types, which is the same for every tenant, and of the tenant's contract of events.
+// The routes of the catalogue of event types, which is the same for every tenant, and of the tenant's contract of
+// events.
 import { ServiceError } from '../platform/errors/service-error.ts';
 import { ok } from '../platform/http/answers.ts';
 import { defineRoutes, type Route } from '../platform/http/route.ts';

@@ -15,8 +15,8 @@ export type FanOut = {
 
 /**
  * The claim of a process on rows of the outbox that it inserts, so that no relay has to find them. At most `room` rows,
- * `perEndpoint` of an endpoint, none of the endpoints in `full`, with a 90th percentile of `slowMs` or more, or that have
- * recovered within `quietFor` milliseconds.
+ * `perEndpoint` of an endpoint, none of the endpoints in `full`, with a 90th percentile of `slowMs` or more, or that
+ * have recovered within `quietFor` milliseconds.
  */
 export type ClaimAtBirth = {
   readonly instance: string;
@@ -47,7 +47,9 @@ export type ClaimedDelivery = {
   readonly insertedAt: Date;
 };
 
-/** An event to publish. `digest`: SHA-256 of its content in hex; `answer`: stores the answer under an idempotency key. */
+/**
+ * An event to publish. `digest`: SHA-256 of its content in hex; `answer`: stores the answer under an idempotency key.
+ */
 export type NewPublication = {
   readonly record: EventRecord;
   readonly digest: string;
@@ -163,8 +165,8 @@ keys AS (
 ), ${accepted(`JOIN keys k ON k.id = i.id
   JOIN stored s ON s.tenant_id = i.tenant_id AND s.principal = k.principal AND s.route = k.route AND s.key = k.key`)}`;
 
-// Only endpoints without failures now and lately, pace and rate, and not known as slow: the others need a relay's slots,
-// permits and judgement.
+// Only endpoints without failures now and lately, pace and rate, and not known as slow: the others need a relay's
+// slots, permits and judgement.
 const claimedWork = ({ instance, epoch, room, perEndpoint, full, slowMs, quietFor }: ClaimParameters) => `
 claimed AS (
   SELECT delivery_id FROM (
@@ -233,7 +235,8 @@ SELECT count(*)::int AS unfinished FROM (
 
 /**
  * Inserts events with their deliveries (inactive subscriptions included), outbox rows and audit entries, in one
- * statement. An event that matches no subscription is inserted only when it ends access (`ACCESS_TYPES`). A repetition with the same ids changes nothing.
+ * statement. An event that matches no subscription is inserted only when it ends access (`ACCESS_TYPES`). A repetition
+ * with the same ids changes nothing.
  * @returns a row for each event with deliveries, in no order
  */
 export async function emit(

@@ -60,9 +60,9 @@ export function createPublishingService({
     }
   };
 
-  // Events of concurrent requests share a statement and its disk flush. Their ids are made before, so a repeated statement
-  // conflicts with its own rows and changes nothing. One statement can store an answer under a key only once, so a
-  // repetition in the same batch counts as taken.
+  // Events of concurrent requests share a statement and its disk flush. Their ids are made before, so a repeated
+  // statement conflicts with its own rows and changes nothing. One statement can store an answer under a key only once,
+  // so a repetition in the same batch counts as taken.
   const createInserts = () =>
     createCoalescer<Candidate, FanOut | undefined>({
       run: async (batch) => {

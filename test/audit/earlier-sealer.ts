@@ -1,4 +1,5 @@
-// One seal as the version before the beginning and the growing tree made it: its texts are written out, and stay as they are.
+// One seal as the version before the beginning and the growing tree made it: its texts are written out, and stay as
+// they are.
 import { createHash } from 'node:crypto';
 import { vi } from 'vitest';
 import { encodeAuditRow } from '../../src/audit/audit-row.ts';

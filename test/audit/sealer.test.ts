@@ -1,4 +1,5 @@
-// The sealer against a real database: every row once, whatever commits when, whoever seals, whatever ends in the middle.
+// The sealer against a real database: every row once, whatever commits when, whoever seals, whatever ends in the
+// middle.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createAuditSealer } from '../../src/audit/audit-sealing.service.ts';

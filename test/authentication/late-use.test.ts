@@ -1,4 +1,5 @@
-// What ends while a use of it waits for a locked row is not used any more: the statement that uses it compares the time after its wait.
+// What ends while a use of it waits for a locked row is not used any more: the statement that uses it compares the time
+// after its wait.
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';

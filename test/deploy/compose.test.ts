@@ -1,4 +1,5 @@
-// Holds docker-compose.yml and the Dockerfile against the settings, the command line and the packages. Nothing is started.
+// Holds docker-compose.yml and the Dockerfile against the settings, the command line and the packages. Nothing is
+// started.
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';

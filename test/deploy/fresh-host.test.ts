@@ -1,4 +1,5 @@
-// Holds docs/fresh-host.md, .env.example and deploy/systemd against docker-compose.yml and the settings. Nothing is started.
+// Holds docs/fresh-host.md, .env.example and deploy/systemd against docker-compose.yml and the settings. Nothing is
+// started.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

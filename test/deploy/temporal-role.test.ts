@@ -1,4 +1,5 @@
-// The role of Temporal, as compose's service temporal-role makes it with psql: anew, again, and over databases of before.
+// The role of Temporal, as compose's service temporal-role makes it with psql: anew, again, and over databases of
+// before.
 import { execFile, spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';

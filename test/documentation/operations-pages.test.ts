@@ -1,4 +1,5 @@
-// Runs every command of Temporal's command line on the operators' pages: its words, its query and its flags are taken by a real server.
+// Runs every command of Temporal's command line on the operators' pages: its words, its query and its flags are taken
+// by a real server.
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';

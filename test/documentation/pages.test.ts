@@ -1,4 +1,5 @@
-// Holds every page of the documentation: each shell block is run by a test or says why not, with one vocabulary, in lines of 120 characters.
+// Holds every page of the documentation: each shell block is run by a test or says why not, with one vocabulary, in
+// lines of 120 characters.
 import { existsSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,5 @@
-// Runs the shell blocks of the pages for those who use the service, as they stand there, in their order, against the real service.
+// Runs the shell blocks of the pages for those who use the service, as they stand there, in their order, against the
+// real service.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

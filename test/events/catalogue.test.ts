@@ -1,4 +1,5 @@
-// The catalogue: complete, and every example as its schema says, by a JSON Schema validator that knows nothing of the source.
+// The catalogue: complete, and every example as its schema says, by a JSON Schema validator that knows nothing of the
+// source.
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { CATALOGUE, CATEGORIES } from '../../src/events/catalogue.ts';

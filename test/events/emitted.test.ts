@@ -1,4 +1,5 @@
-// What the whole service really emits, read from its feed by a stranger's eyes: each event as the published schema of its type says.
+// What the whole service really emits, read from its feed by a stranger's eyes: each event as the published schema of
+// its type says.
 import { readdirSync, readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -9,7 +10,10 @@ import { startTenants, type Tenants } from '../isolation/tenants-server.ts';
 
 type Shown = { type: string; data: Record<string, unknown> };
 
-/** Emitted by what this file does. What needs workers or time is emitted, and held against the catalogue, in the tests of its room. */
+/**
+ * Emitted by what this file does. What needs workers or time is emitted, and held against the catalogue, in the tests
+ * of its room.
+ */
 const DRIVEN =
   `admin.agent.registered admin.agent.updated admin.agent.suspended admin.agent.reactivated admin.agent.deleted
 admin.agent.key.registered admin.agent.key.verified admin.agent.key.deprecated admin.agent.key.revoked admin.delegation.revoked

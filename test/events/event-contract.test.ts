@@ -1,4 +1,5 @@
-// The contract of events, as other people's software reads it: the parser of AsyncAPI, and validators of the webhooks' schemas.
+// The contract of events, as other people's software reads it: the parser of AsyncAPI, and validators of the webhooks'
+// schemas.
 import { Parser } from '@asyncapi/parser';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,5 @@
-// The feed: nothing is missed and nothing comes twice, whoever commits when. Other test files share the cluster, so it may come late.
+// The feed: nothing is missed and nothing comes twice, whoever commits when. Other test files share the cluster, so it
+// may come late.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createFeedService } from '../../src/events/feed.service.ts';
 import {

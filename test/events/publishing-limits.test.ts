@@ -1,4 +1,5 @@
-// Publishing at its limits: 500 events for ten subscriptions, partial failures, two processes, a full backlog, texts that no database takes.
+// Publishing at its limits: 500 events for ten subscriptions, partial failures, two processes, a full backlog, texts
+// that no database takes.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createBacklogGauge } from '../../src/events/backlog.service.ts';

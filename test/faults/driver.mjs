@@ -1,5 +1,5 @@
-// `npm run test:faults`: harms a whole stack by the schedule of a seed while it is loaded, and compares what the service did with a ledger
-// of its own. CONTRIBUTING.md explains it.
+// `npm run test:faults`: harms a whole stack by the schedule of a seed while it is loaded, and compares what the
+// service did with a ledger of its own. CONTRIBUTING.md explains it.
 import '../../scripts/require-node.mjs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';

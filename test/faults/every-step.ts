@@ -1,5 +1,5 @@
-// Disturbs the departure of keys at every step that a worker takes for one. Which steps there are is told by departures that nobody
-// disturbs; as many as there are steps go on at once, each stops at its own, and one kill meets them all.
+// Disturbs the departure of keys at every step that a worker takes for one. Which steps there are is told by departures
+// that nobody disturbs; as many as there are steps go on at once, each stops at its own, and one kill meets them all.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KillableStack, KillableWorker } from './killable-stack.ts';
 import { createCase, type DepartingCase, WAYS, type Way } from './killed-rotations.ts';
@@ -34,7 +34,8 @@ export async function observe(stack: KillableStack): Promise<Undisturbed[]> {
 type Target = { readonly way: Way; readonly step: string; one: DepartingCase; end?: End };
 
 /**
- * @param crash kills what is to be killed and brings it back. @returns the worker that runs then; `left` is where that is to stop
+ * @param crash kills what is to be killed and brings it back. @returns the worker that runs then; `left` is where that
+ *   is to stop
  * @returns how the departure that was met at each step has ended
  */
 export async function crashAtEverySteps(
@@ -45,7 +46,8 @@ export async function crashAtEverySteps(
   const targets: Target[] = [];
   for (const { way, steps } of undisturbed)
     for (const step of steps) targets.push({ way, step, one: await createCase(stack, way) });
-  // Who hands commands over does it for one batch at a time: what stops there keeps the others waiting, so it comes last.
+  // Who hands commands over does it for one batch at a time: what stops there keeps the others waiting, so it comes
+  // last.
   const groups = new Map<string, Target[]>([['', []]]);
   for (const target of targets) {
     const { step } = target;

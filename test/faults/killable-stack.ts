@@ -1,5 +1,5 @@
-// A stack whose parts can be killed: a Temporal server with its file, and `countersign worker` processes that stop at the steps a test
-// names. The api is this process. Ends only what it has started, by its id.
+// A stack whose parts can be killed: a Temporal server with its file, and `countersign worker` processes that stop at
+// the steps a test names. The api is this process. Ends only what it has started, by its id.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';

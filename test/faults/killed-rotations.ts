@@ -1,5 +1,5 @@
-// Keys that go, each in one of the ways in which one can, with an agent that authenticates with both keys all the while. How it ends is
-// told without ids and times, so that any two can be compared.
+// Keys that go, each in one of the ways in which one can, with an agent that authenticates with both keys all the
+// while. How it ends is told without ids and times, so that any two can be compared.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { entityWorkflowId } from '../../src/platform/temporal/names.ts';
 import type { KeyRotationState } from '../../workflows/agent-key-rotation.ts';
@@ -9,8 +9,8 @@ import { newKeyPair } from '../identity/keys/rotation-case.ts';
 import type { KillableStack } from './killable-stack.ts';
 
 /**
- * `switched`: the agent switches after the deadline, and the workflow has to see it. `canceled`: by an operator, who asks the workflow.
- * `deprecated`: by hand, so it begins at the second step.
+ * `switched`: the agent switches after the deadline, and the workflow has to see it. `canceled`: by an operator, who
+ * asks the workflow. `deprecated`: by hand, so it begins at the second step.
  */
 export const WAYS = ['switched', 'canceled', 'deprecated'] as const;
 export type Way = (typeof WAYS)[number];

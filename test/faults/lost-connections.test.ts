@@ -1,4 +1,5 @@
-// All connections to the database are lost after every statement of every use case: each request is answered, and the process goes on.
+// All connections to the database are lost after every statement of every use case: each request is answered, and the
+// process goes on.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { buildPayloadOfResponse } from '../../packages/agent/src/payloads.ts';

@@ -1,4 +1,5 @@
-// What one API process ends, another refuses within a second: with notifications, without any, and with the database out of reach.
+// What one API process ends, another refuses within a second: with notifications, without any, and with the database
+// out of reach.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDeafProxy } from '../setup/deaf-proxy.ts';

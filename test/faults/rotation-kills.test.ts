@@ -1,5 +1,5 @@
-// A worker, and then Temporal, is killed at every step of a key's departure: each ends as the one that nobody disturbed, the old key is
-// not used after its sunset, and the new key is never refused.
+// A worker, and then Temporal, is killed at every step of a key's departure: each ends as the one that nobody
+// disturbed, the old key is not used after its sunset, and the new key is never refused.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createAgentKeyRotationActivities } from '../../activities/agent-key-rotation.ts';

@@ -1,5 +1,6 @@
-// Loaded into a worker process before anything else: tells the parent of each step that the process takes for a workflow, and stops
-// at those that the parent names. It changes no step, and the names come from what the process really does.
+// Loaded into a worker process before anything else: tells the parent of each step that the process takes for a
+// workflow, and stops at those that the parent names. It changes no step, and the names come from what the process
+// really does.
 import { createRequire } from 'node:module';
 import { WorkflowClient } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';

@@ -1,4 +1,5 @@
-// A tenant that an operator suspends, by the command and in a process of its own, is refused by every API process within a second.
+// A tenant that an operator suspends, by the command and in a process of its own, is refused by every API process
+// within a second.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { proveFreshKey } from '../identity/enrollments/enrolling.ts';

@@ -1,4 +1,5 @@
-// The fuzzer: changes inputs of the corpus, and keeps those that reach a branch, or a branch more often, than all before.
+// The fuzzer: changes inputs of the corpus, and keeps those that reach a branch, or a branch more often, than all
+// before.
 import { corpusOf } from './corpus.ts';
 import { createDice, mutate } from './mutations.ts';
 import type { Target } from './target.ts';

@@ -1,5 +1,5 @@
-// A process that delivers: what a relay and a workflow's activity do, without Temporal and without a receiver. Its POSTs
-// are noted.
+// A process that delivers: what a relay and a workflow's activity do, without Temporal and without a receiver. Its
+// POSTs are noted.
 import type { RequestContext } from '../../src/platform/context.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { newId } from '../../src/platform/database/ids.ts';

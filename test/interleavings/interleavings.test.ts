@@ -1,5 +1,5 @@
-// Concurrent units, whose statements a seed orders: whatever the order, and whatever connection is lost, the rows agree.
-// INTERLEAVING_SEEDS is how many seeds each scenario gets, INTERLEAVING_SEED one seed to replay.
+// Concurrent units, whose statements a seed orders: whatever the order, and whatever connection is lost, the rows
+// agree. INTERLEAVING_SEEDS is how many seeds each scenario gets, INTERLEAVING_SEED one seed to replay.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openTheatre, SCENARIOS, type Theatre } from './scenarios.ts';
 import { isSame, type Result, runSeed } from './stage.ts';

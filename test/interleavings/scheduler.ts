@@ -1,5 +1,5 @@
-// Lets the statements of concurrent units pass one after the other, in an order that a seed decides. A statement that waits
-// for a lock of another unit is left waiting; a connection may be lost before or after any statement.
+// Lets the statements of concurrent units pass one after the other, in an order that a seed decides. A statement that
+// waits for a lock of another unit is left waiting; a connection may be lost before or after any statement.
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import pg, { type PoolClient } from 'pg';
 import { createDatabase, type Database } from '../../src/platform/database/database.ts';
@@ -15,8 +15,8 @@ export type End =
   | { readonly kind: 'error'; readonly error: unknown };
 
 /**
- * `certain`: so many steps are the same in each run of the seed. All are, unless a commit met two statements that waited:
- * Postgres orders those. `faulted`: the unit that lost a connection. `stuck`: what never went on.
+ * `certain`: so many steps are the same in each run of the seed. All are, unless a commit met two statements that
+ * waited: Postgres orders those. `faulted`: the unit that lost a connection. `stuck`: what never went on.
  */
 export type Schedule = {
   readonly trace: readonly Step[];

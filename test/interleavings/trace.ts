@@ -2,8 +2,8 @@
 // same when their traces are.
 
 /**
- * `waits`: for a lock of another unit. `killed`: its connection was ended before the statement. `lost`: the statement was
- * made, and its connection was ended before the answer.
+ * `waits`: for a lock of another unit. `killed`: its connection was ended before the statement. `lost`: the statement
+ * was made, and its connection was ended before the answer.
  */
 export type Note = 'waits' | 'killed' | 'lost';
 

@@ -1,4 +1,5 @@
-// Token exchange between tenants: neither the owner's agents, nor the issuers that he trusts, nor what users delegated there count elsewhere.
+// Token exchange between tenants: neither the owner's agents, nor the issuers that he trusts, nor what users delegated
+// there count elsewhere.
 import { TOKEN_TYPES } from '../../src/authentication/token-exchange/exchange-request.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../src/identity/applications/application.ts';
 import { basic } from '../authentication/tokens/accounts.ts';

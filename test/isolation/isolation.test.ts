@@ -1,4 +1,5 @@
-// No row of one tenant is reachable with another's token: every route of the real table is tried with a stranger's token, whatever it is called.
+// No row of one tenant is reachable with another's token: every route of the real table is tried with a stranger's
+// token, whatever it is called.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadAllRoutes } from '../platform/http/route-table.ts';
 import { startTenants, type Tenants } from './tenants-server.ts';

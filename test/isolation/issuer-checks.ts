@@ -1,4 +1,5 @@
-// What a stranger's issuer must refuse of a tenant's material, route by route: those that take no bearer token, so that no common rule tells.
+// What a stranger's issuer must refuse of a tenant's material, route by route: those that take no bearer token, so that
+// no common rule tells.
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import {

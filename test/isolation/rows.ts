@@ -1,4 +1,5 @@
-// Makes rows of each kind in a tenant, over HTTP, and says what a route's path and body need. What it does not know it refuses.
+// Makes rows of each kind in a tenant, over HTTP, and says what a route's path and body need. What it does not know it
+// refuses.
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { encodeBase64 } from '../../src/platform/crypto/base64.ts';
 import { fingerprint, jwkThumbprint } from '../../src/platform/crypto/public-key.ts';
@@ -220,7 +221,8 @@ export function collectionsOf({ path }: Pick<Route, 'path'>): string[] {
 
 /**
  * The route's path with ids of new rows.
- * @param owners whose row stands in each place, outermost first; a row below somebody else's is made below one of its owner's
+ * @param owners whose row stands in each place, outermost first; a row below somebody else's is made below one of its
+ *   owner's
  * @param party whose row the query names
  * @throws Error for a collection of which nobody here knows how to make a row
  */
@@ -260,7 +262,11 @@ export async function fillList({ method }: Pick<Route, 'method'>, path: string, 
   if (method === 'GET' && make !== undefined) await make(party, path);
 }
 
-/** A valid body of the route that names rows of the party. @param path the route's, filled @throws Error for a route whose body nobody here knows */
+/**
+ * A valid body of the route that names rows of the party.
+ * @param path the route's, filled
+ * @throws Error for a route whose body nobody here knows
+ */
 export async function fillBody(
   { operationId, request }: Route,
   party: Party,

@@ -1,4 +1,5 @@
-// The whole service on a free port, wired as the api process wires it, with two tenants whose applications hold every scope.
+// The whole service on a free port, wired as the api process wires it, with two tenants whose applications hold every
+// scope.
 
 import { findFreePort } from '../../src/app/local/ports.ts';
 import { wireApi } from '../../src/app/wiring/api.ts';
@@ -41,7 +42,10 @@ export type Party = {
   ) => Promise<Answer>;
   /** Posts a form to this tenant's issuer, as its application unless told; '' sends no credentials. */
   readonly post: (path: string, form: Record<string, string>, authorization?: string) => Promise<Answer>;
-  /** Every id that a row of this tenant has in the database, with the tenant's own, its slug and the ids of its issuer's keys. */
+  /**
+   * Every id that a row of this tenant has in the database, with the tenant's own, its slug and the ids of its issuer's
+   * keys.
+   */
   readonly ids: () => Promise<string[]>;
   /** Rows in its audit log that tell of changes: every change is one. */
   readonly countChanges: () => Promise<number>;

@@ -1,4 +1,5 @@
-// Real deliveries of one local stack, over a rotation of their secret under load, for the judges of Standard Webhooks and of the JWT.
+// Real deliveries of one local stack, over a rotation of their secret under load, for the judges of Standard Webhooks
+// and of the JWT.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -17,7 +18,8 @@ const FRESH = 120_000;
 let captured;
 
 /**
- * @returns `lines` for programs (see `writeLines`), `keys` (the JWK set for v1a) and `tokens` (what jose said of each JWT as it came)
+ * @returns `lines` for programs (see `writeLines`), `keys` (the JWK set for v1a) and `tokens` (what jose said of each
+ *   JWT as it came)
  */
 export async function captureDeliveries(say) {
   if (captured === undefined || Date.now() - captured.at > FRESH) captured = await capture(say);

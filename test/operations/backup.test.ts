@@ -1,4 +1,5 @@
-// Backup and restore as docs/operations/backup.md says: its own commands, on a server of their own that serves meanwhile.
+// Backup and restore as docs/operations/backup.md says: its own commands, on a server of their own that serves
+// meanwhile.
 import { execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';

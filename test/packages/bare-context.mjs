@@ -1,5 +1,6 @@
 // Runs a scenario in a context without anything of Node: ECMAScript, and the web interfaces named below. Started with
-// --experimental-vm-modules; arguments: a folder, the package in it, the scenario, its input as JSON. Prints the result as JSON.
+// --experimental-vm-modules; arguments: a folder, the package in it, the scenario, its input as JSON. Prints the result
+// as JSON.
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';

@@ -1,5 +1,5 @@
-// A package as another project gets it: packed by npm, and installed by npm from that file, offline, into a folder outside this
-// repository.
+// A package as another project gets it: packed by npm, and installed by npm from that file, offline, into a folder
+// outside this repository.
 import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,5 @@
-// Every package as npm publishes it: the judges of packages accept the tarball, and the main entry reaches nothing of Node.
+// Every package as npm publishes it: the judges of packages accept the tarball, and the main entry reaches nothing of
+// Node.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

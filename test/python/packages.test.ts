@@ -1,4 +1,5 @@
-// The packages for Python: their own tests, the programs of their READMEs as they stand there, and an agent against the real service.
+// The packages for Python: their own tests, the programs of their READMEs as they stand there, and an agent against the
+// real service.
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,5 @@
-// The good paths of the walk: everything that makes a secret, uses it and ends it, and a webhook that fails and recovers.
+// The good paths of the walk: everything that makes a secret, uses it and ends it, and a webhook that fails and
+// recovers.
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import {
@@ -167,7 +168,9 @@ export async function liveAsApplication({ send, secrets }: Walker, token: string
   return id;
 }
 
-/** A webhook with a secret of the caller's and headers that are secrets; its receiver repeats them and refuses at first. */
+/**
+ * A webhook with a secret of the caller's and headers that are secrets; its receiver repeats them and refuses at first.
+ */
 export async function receiveEvents({ send, secrets }: Walker, token: string, receiver: ScriptedReceiver) {
   const headers = { authorization: `Bearer ${token}` };
   const path = `/${randomUUID()}`;

@@ -28,7 +28,9 @@ afterAll(async () => {
   await receiver?.close();
 });
 
-/** All that Temporal keeps of the namespace's workflows: ids, memos, search attributes, and each event of the histories. */
+/**
+ * All that Temporal keeps of the namespace's workflows: ids, memos, search attributes, and each event of the histories.
+ */
 async function readTemporal(): Promise<{ text: string; workflows: number }> {
   const client = createTemporalClient(connection, processes);
   const parts: string[] = [];

@@ -1,5 +1,5 @@
-// How one workflow's histories are recorded: with RECORD_HISTORIES=1 those that are missing; a recorded one is never written again.
-// every-history.test.ts replays them all.
+// How one workflow's histories are recorded: with RECORD_HISTORIES=1 those that are missing; a recorded one is never
+// written again. every-history.test.ts replays them all.
 import { existsSync, readFileSync } from 'node:fs';
 import { Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

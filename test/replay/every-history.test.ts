@@ -1,5 +1,6 @@
-// Every committed history: today's workflows must be able to go on from it, it is never edited, and it shows all that an operator is to see
-// of each workflow. Histories of earlier versions stay: a workflow that such a version began may still run.
+// Every committed history: today's workflows must be able to go on from it, it is never edited, and it shows all that
+// an operator is to see of each workflow. Histories of earlier versions stay: a workflow that such a version began may
+// still run.
 import { createHash } from 'node:crypto';
 import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { Worker } from '@temporalio/worker';

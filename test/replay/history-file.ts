@@ -1,4 +1,5 @@
-// Histories as readable files. By the generated classes' own conversion: the SDK's needs one single copy of protobufjs in the tree.
+// Histories as readable files. By the generated classes' own conversion: the SDK's needs one single copy of protobufjs
+// in the tree.
 import { writeFileSync } from 'node:fs';
 import { temporal } from '@temporalio/proto';
 
@@ -6,7 +7,10 @@ const { History } = temporal.api.history.v1;
 
 export type History = temporal.api.history.v1.IHistory;
 
-/** Writes a history; names of machines and processes, and places in files, are left out: they say nothing about a workflow. */
+/**
+ * Writes a history; names of machines and processes, and places in files, are left out: they say nothing about a
+ * workflow.
+ */
 export function writeHistory(file: URL, history: History): void {
   const plain = History.toObject(History.fromObject(history), {
     longs: String,

@@ -1,5 +1,6 @@
-// Workflows that run on a real Temporal server with the answers that the committed histories hold instead of the service's activities.
-// The server asks for a new history after some 30 events, so that each of them begins its history anew within seconds.
+// Workflows that run on a real Temporal server with the answers that the committed histories hold instead of the
+// service's activities. The server asks for a new history after some 30 events, so that each of them begins its history
+// anew within seconds.
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

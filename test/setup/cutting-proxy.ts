@@ -1,4 +1,5 @@
-// A TCP proxy for Postgres that ends all connections after a statement: the answer has arrived, and the next has not been sent.
+// A TCP proxy for Postgres that ends all connections after a statement: the answer has arrived, and the next has not
+// been sent.
 import { createMessageReader } from './deaf-proxy.ts';
 import { createTcpProxy } from './tcp-proxy.ts';
 

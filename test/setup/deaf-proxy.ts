@@ -1,10 +1,13 @@
-// A TCP proxy for Postgres that passes everything on but notifications: whoever listens through it hears nothing, and is told of no fault.
+// A TCP proxy for Postgres that passes everything on but notifications: whoever listens through it hears nothing, and
+// is told of no fault.
 import { createTcpProxy } from './tcp-proxy.ts';
 
 /** The type of a NotificationResponse (PostgreSQL, "Message Formats"). */
 const NOTIFICATION = 'A'.charCodeAt(0);
 
-/** @returns `url` through the proxy; `withheld`, how many notifications did not arrive; `close`, which cuts what is left */
+/**
+ * @returns `url` through the proxy; `withheld`, how many notifications did not arrive; `close`, which cuts what is left
+ */
 export async function createDeafProxy(url: string) {
   let withheld = 0;
   const { url: through, close } = await createTcpProxy(url, (client, upstream) => {

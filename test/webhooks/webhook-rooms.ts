@@ -1,4 +1,5 @@
-// Events, subscriptions and deliveries wired for real over one database and served over HTTP; only tokens and the notifier are fakes.
+// Events, subscriptions and deliveries wired for real over one database and served over HTTP; only tokens and the
+// notifier are fakes.
 
 import { vi } from 'vitest';
 import { wirePublishing, wireRecords } from '../../src/events/wire.ts';
@@ -19,7 +20,10 @@ const TOKEN = tokenFor('app', 'webhooks:read', 'webhooks:write', 'events:write')
 
 export type WebhookRooms = Awaited<ReturnType<typeof createWebhookRooms>>;
 
-/** Two tenants, at `/` and at `/t/acme`, and the services behind them. @param options.allowedNetworks beside public addresses */
+/**
+ * Two tenants, at `/` and at `/t/acme`, and the services behind them.
+ * @param options.allowedNetworks beside public addresses
+ */
 export async function createWebhookRooms({ allowedNetworks = ['127.0.0.0/8'] } = {}) {
   const { database, drop } = await createTestDatabase();
   const tenants = { demo: await createTenantContext(database), acme: await createTenantContext(database) };

@@ -1,4 +1,5 @@
-// agentKeyRotation against a real Temporal and a real Postgres: each way through a rotation, and each part away for a while.
+// agentKeyRotation against a real Temporal and a real Postgres: each way through a rotation, and each part away for a
+// while.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestAgent, readAudit, readEvents } from '../identity/agents/agent-rooms.ts';
 import { eventually } from './delivery-engine.ts';

@@ -1,5 +1,5 @@
-// The daily checks of a week and of months in a minute: when the workflow is about to wait, the database's clock, which decides all steps,
-// advances by as much, and the workflow receives a signal.
+// The daily checks of a week and of months in a minute: when the workflow is about to wait, the database's clock, which
+// decides all steps, advances by as much, and the workflow receives a signal.
 import { afterEach, describe, expect, it } from 'vitest';
 import type { AnchorStanding, CheckedAnchor } from '../../src/identity/anchors/anchor-check.service.ts';
 import { readEvents } from '../identity/agents/agent-rooms.ts';

@@ -1,4 +1,5 @@
-// anchorVerification against a real Temporal, a real Postgres, and domains on loopback: each way through the life of an anchor.
+// anchorVerification against a real Temporal, a real Postgres, and domains on loopback: each way through the life of an
+// anchor.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readAudit, readEvents } from '../identity/agents/agent-rooms.ts';
 import { type AnchorEngine, createAnchorEngine } from './anchor-engine.ts';

@@ -1,4 +1,5 @@
-// The sweep of challenges wired for real, in a new namespace: its workflows are named by the time, which all tests share.
+// The sweep of challenges wired for real, in a new namespace: its workflows are named by the time, which all tests
+// share.
 import { randomUUID } from 'node:crypto';
 import { NativeConnection } from '@temporalio/worker';
 import { inject } from 'vitest';

@@ -1,4 +1,5 @@
-// challengeExpiry with everything real: one workflow a bucket whatever the number of processes and challenges, and what it does.
+// challengeExpiry with everything real: one workflow a bucket whatever the number of processes and challenges, and what
+// it does.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { challengeExpiryWorkflowId } from '../../src/platform/temporal/names.ts';

@@ -1,4 +1,5 @@
-// delegationExpiry with everything real: how a delegation ends on time, by revocation, with its agent and by an operator.
+// delegationExpiry with everything real: how a delegation ends on time, by revocation, with its agent and by an
+// operator.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDelegationEngine, type DelegationEngine } from './delegation-engine.ts';
 import { eventually } from './delivery-engine.ts';

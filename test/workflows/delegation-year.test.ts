@@ -1,5 +1,5 @@
-// A delegation of a year in a minute: when the workflow is about to wait, the database's clock, which decides all steps, advances by as much,
-// and the workflow receives a signal.
+// A delegation of a year in a minute: when the workflow is about to wait, the database's clock, which decides all
+// steps, advances by as much, and the workflow receives a signal.
 import { afterEach, expect, it } from 'vitest';
 import type {
   DelegationName,

@@ -15,7 +15,9 @@ export type DeliveryRow = {
   completed_at: Date | null;
 };
 
-/** @returns reads a delivery that has ended; one statement for all that are asked for in the same turn of the event loop */
+/**
+ * @returns reads a delivery that has ended; one statement for all that are asked for in the same turn of the event loop
+ */
 export function createEndReader(database: Pick<Database, 'query'>) {
   let batch: { ids: string[]; rows: Promise<DeliveryRow[]> } | undefined;
   const begin = () => {

@@ -1,5 +1,5 @@
-// The delivery engine wired for real: Postgres, Temporal, a receiver on loopback, and as many worker processes' worth of relays and
-// workers as a test wants. Only what a test replaces on purpose is a fake.
+// The delivery engine wired for real: Postgres, Temporal, a receiver on loopback, and as many worker processes' worth
+// of relays and workers as a test wants. Only what a test replaces on purpose is a fake.
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';

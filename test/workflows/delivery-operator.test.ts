@@ -1,4 +1,5 @@
-// What an operator does with a delivery's workflow: decided in Postgres, audited in the operator's name, refused with a reason.
+// What an operator does with a delivery's workflow: decided in Postgres, audited in the operator's name, refused with a
+// reason.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';

@@ -1,4 +1,5 @@
-// endpointRecovery against a real Temporal and a real Postgres: what it shows, what an operator can do with it, and who is told of what.
+// endpointRecovery against a real Temporal and a real Postgres: what it shows, what an operator can do with it, and who
+// is told of what.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from './delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from './endpoint-engine.ts';

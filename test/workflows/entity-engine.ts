@@ -1,5 +1,5 @@
-// The workflows of one kind of entity wired for real: Postgres, Temporal, the runner of commands and a worker, each of which a test starts
-// and stops itself.
+// The workflows of one kind of entity wired for real: Postgres, Temporal, the runner of commands and a worker, each of
+// which a test starts and stops itself.
 import type { Activities } from '../../activities/index.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { createEntityStarter, type EntityStarter } from '../../src/platform/temporal/entity.client.ts';

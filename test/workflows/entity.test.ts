@@ -1,4 +1,5 @@
-// The loop that all entity workflows share, in each of them: with the answers of committed histories, changed where a test needs it.
+// The loop that all entity workflows share, in each of them: with the answers of committed histories, changed where a
+// test needs it.
 import { readdirSync, readFileSync } from 'node:fs';
 import { temporal } from '@temporalio/proto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

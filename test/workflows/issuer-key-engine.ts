@@ -1,5 +1,5 @@
-// Issuer keys on the engine of entities, always with a clock that a test can advance. With `virtual` waits are jumped over: each is cut to
-// nothing, and the database's clock, which decides all steps, advances by as much.
+// Issuer keys on the engine of entities, always with a clock that a test can advance. With `virtual` waits are jumped
+// over: each is cut to nothing, and the database's clock, which decides all steps, advances by as much.
 import {
   createIssuerKeyRotationActivities,
   type IssuerKeyRotationActivities,

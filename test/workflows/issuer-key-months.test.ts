@@ -1,5 +1,5 @@
-// Issuer keys over a year of virtual time: each wait is jumped over, so that the real workflow, its activities and the database live
-// through every day of it.
+// Issuer keys over a year of virtual time: each wait is jumped over, so that the real workflow, its activities and the
+// database live through every day of it.
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { RequestContext } from '../../src/platform/context.ts';
@@ -29,7 +29,8 @@ it('rotate every thirty days for a year, with always one that signs, and are two
   const elapsed = async () => (await readClock(engine.database)).getTime() - begun;
   await eventually(
     async () => {
-      // A JWKS is fetched after its token was signed, and virtual time runs meanwhile: by days, not by a key's time after it has retired.
+      // A JWKS is fetched after its token was signed, and virtual time runs meanwhile: by days, not by a key's time
+      // after it has retired.
       const token = await engine.accounts.issuer.sign(tenant, { a: 1 }, { typ: 'JWT' });
       engine.accounts.issuer.forget(tenant.id);
       const keys = (await engine.accounts.issuer.jwks(tenant)) as JSONWebKeySet;

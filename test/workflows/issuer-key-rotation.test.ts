@@ -1,5 +1,5 @@
-// issuerKeyRotation against a real Temporal and a real Postgres, whose clock a test can move: each step, what operators do, and each part
-// away for a while.
+// issuerKeyRotation against a real Temporal and a real Postgres, whose clock a test can move: each step, what operators
+// do, and each part away for a while.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../src/platform/context.ts';
 import { readAudit } from '../identity/agents/agent-rooms.ts';

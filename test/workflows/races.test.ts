@@ -1,5 +1,5 @@
-// Every step by hand against every automatic one: whichever comes first, there is one outcome. What a cell allows besides it is what the
-// order of two things at the same moment decides.
+// Every step by hand against every automatic one: whichever comes first, there is one outcome. What a cell allows
+// besides it is what the order of two things at the same moment decides.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,5 @@
-// Receipts on the engine of entities, with the runner of commands and a worker started. Deliveries end when a test says so.
+// Receipts on the engine of entities, with the runner of commands and a worker started. Deliveries end when a test says
+// so.
 import { createAccessReceiptActivities } from '../../activities/access-receipt.ts';
 import { wireRecords } from '../../src/events/wire.ts';
 import type { Database } from '../../src/platform/database/database.ts';
@@ -38,7 +39,10 @@ export async function createReceiptEngine({ virtual = false }: { virtual?: boole
     ...engine,
     context,
 
-    /** The news of a suspension, for so many subscriptions. @returns the receipt's id, and those of the subscriptions */
+    /**
+     * The news of a suspension, for so many subscriptions.
+     * @returns the receipt's id, and those of the subscriptions
+     */
     suspend: async (receivers: number, { active = true }: { active?: boolean } = {}) => {
       const agentId = newId();
       const subscriptions = await Promise.all(

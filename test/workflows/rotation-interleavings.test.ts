@@ -1,5 +1,5 @@
-// Whatever people, the agent and time do to a key that goes, in whatever order and at the same time: what is left agrees with itself,
-// and the workflow ends once nothing is left to wait for.
+// Whatever people, the agent and time do to a key that goes, in whatever order and at the same time: what is left
+// agrees with itself, and the workflow ends once nothing is left to wait for.
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';

@@ -1,4 +1,5 @@
-// Endpoints' actors that look at an attempt's record again at once. The row decides what is due, so that a look too many does no harm.
+// Endpoints' actors that look at an attempt's record again at once. The row decides what is due, so that a look too
+// many does no harm.
 import type { EngineActivities } from './delivery-engine.ts';
 
 /** Milliseconds between two looks, instead of 5 s and more. */

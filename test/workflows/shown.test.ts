@@ -1,4 +1,5 @@
-// What operators read of a delivery in the Temporal UI: the cause and the time of its wait, its attempts, what they can do.
+// What operators read of a delivery in the Temporal UI: the cause and the time of its wait, its attempts, what they can
+// do.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
 

@@ -1,5 +1,6 @@
-// A clock of the test's own for one database: every now() of the service's SQL reads it, so that days pass when a test says so. Columns'
-// defaults and ids keep to the real time, and nothing decides by them: a relay that registers anew says its time itself.
+// A clock of the test's own for one database: every now() of the service's SQL reads it, so that days pass when a test
+// says so. Columns' defaults and ids keep to the real time, and nothing decides by them: a relay that registers anew
+// says its time itself.
 import pg from 'pg';
 
 const INSTALL = `

@@ -35,7 +35,8 @@ describe('in virtual time', () => {
       300_000,
     );
     const during = engine.receiver.of(path).length;
-    // The first failures, a first retry of each that was due before the endpoint closed, eleven probes, then one an hour.
+    // The first failures, a first retry of each that was due before the endpoint closed, eleven probes, then one an
+    // hour.
     expect(during).toBeGreaterThan(200);
     expect(during).toBeLessThan(40 + 40 + 11 + 240 + 20);
     const { rows } = await engine.database.query<{ most: number; ended: number }>(

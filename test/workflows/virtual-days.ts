@@ -1,5 +1,5 @@
-// Ten days in a minute: the engine on a clock of its own. A wait of days is cut to nothing, and the database's clock, which decides
-// everything, jumps by as much. Only what waits alone is cut, so that nobody else's time runs away.
+// Ten days in a minute: the engine on a clock of its own. A wait of days is cut to nothing, and the database's clock,
+// which decides everything, jumps by as much. Only what waits alone is cut, so that nobody else's time runs away.
 import type { Database } from '../../src/platform/database/database.ts';
 import type { EngineActivities } from './delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from './endpoint-engine.ts';
@@ -10,7 +10,8 @@ type Waiting = { step: { kind: string; reason?: string; delayMs?: number } };
 const LONG_WAITS: readonly (string | undefined)[] = ['probe', 'hold'];
 
 /**
- * @param cut whose waits are cut: those of endpoints' actors for a probe or a hold's end, or those of single deliveries between attempts
+ * @param cut whose waits are cut: those of endpoints' actors for a probe or a hold's end, or those of single deliveries
+ *   between attempts
  */
 export async function createVirtualEngine(
   mode: 'all' | 'retries',

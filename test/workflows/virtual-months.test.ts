@@ -1,4 +1,5 @@
-// Rotations that take months, in virtual time: what is warned of, moved and canceled meanwhile, and the histories that this makes.
+// Rotations that take months, in virtual time: what is warned of, moved and canceled meanwhile, and the histories that
+// this makes.
 import { Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answer, ask } from '../authentication/challenges/answer.ts';

@@ -1,5 +1,5 @@
-// Key rotations on a clock of their own: months pass when a test says so. A wait of the workflow is cut to nothing, and the database's
-// clock, which decides everything, jumps by as much, but never past the day that the test has named.
+// Key rotations on a clock of their own: months pass when a test says so. A wait of the workflow is cut to nothing, and
+// the database's clock, which decides everything, jumps by as much, but never past the day that the test has named.
 
 import type { KeyStanding } from '../../src/identity/keys/rotation-steps.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
@@ -47,7 +47,8 @@ export async function createMonthsEngine() {
 
     /**
      * Lets so many days pass, as the workflow of this key waits; all days in one step once it has ended.
-     * @param options.daily whether the workflow reads the key each day, or only when a step is due: as if no worker had been there meanwhile
+     * @param options.daily whether the workflow reads the key each day, or only when a step is due: as if no worker had
+     *   been there meanwhile
      */
     pass: async (keyId: string, days: number, { daily = false } = {}): Promise<void> => {
       await engine.toldAll();

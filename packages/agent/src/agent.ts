@@ -88,7 +88,9 @@ export async function createAgent(options: AgentOptions) {
     /** Returns a token that is good for some time; of concurrent calls for one purpose, one asks the service. */
     getToken,
 
-    /** `fetch` with the agent's token, and a DPoP proof where the token is bound. Use it for the agent's audiences only. */
+    /**
+     * `fetch` with the agent's token, and a DPoP proof where the token is bound. Use it for the agent's audiences only.
+     */
     fetch: (
       input: string | URL | Request,
       init?: RequestInit,

@@ -1,4 +1,5 @@
-// The entry `@countersign/agent/secp256k1`: signers of es256k and bip340, which WebCrypto lacks. It needs @noble/curves.
+// The entry `@countersign/agent/secp256k1`: signers of es256k and bip340, which WebCrypto lacks. It needs
+// @noble/curves.
 
 import { schnorr, secp256k1 } from '@noble/curves/secp256k1.js';
 import { asSource, decodeBase64 } from './bytes.ts';

@@ -1,4 +1,5 @@
-// What an agent signs with: a key of its own, or a callback to a vault or a key management service that never gives it out.
+// What an agent signs with: a key of its own, or a callback to a vault or a key management service that never gives it
+// out.
 
 import { AgentError } from './agent-error.ts';
 import { encodeBase64Url, encodeHex, encodeText, sha256 } from './bytes.ts';

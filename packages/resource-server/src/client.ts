@@ -1,4 +1,5 @@
-// Requests of this server to the issuer as one of the tenant's applications: introspection, the feed, tokens of its own.
+// Requests of this server to the issuer as one of the tenant's applications: introspection, the feed, tokens of its
+// own.
 import { isObject } from './claims.ts';
 
 /** The application of this server. */

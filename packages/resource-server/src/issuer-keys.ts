@@ -1,5 +1,5 @@
-// The issuer's keys: fetched from its JWKS, kept for five minutes, fetched again for an unknown `kid` at most every five
-// seconds. Without keys nothing is accepted.
+// The issuer's keys: fetched from its JWKS, kept for five minutes, fetched again for an unknown `kid` at most every
+// five seconds. Without keys nothing is accepted.
 import {
   type CompactJWSHeaderParameters,
   compactVerify,

@@ -9,7 +9,9 @@ export type MetadataMembers = { readonly scopes_supported?: readonly string[] } 
   Record<string, unknown>
 >;
 
-/** @returns the path of the metadata, and its address: inserted between host and path of the resource (RFC 9728 §3.1) */
+/**
+ * @returns the path of the metadata, and its address: inserted between host and path of the resource (RFC 9728 §3.1)
+ */
 export function locateMetadata(resource: string): { path: string; url: string } {
   const { origin, pathname } = new URL(resource);
   const path = WELL_KNOWN + (pathname === '/' ? '' : pathname);

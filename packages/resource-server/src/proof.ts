@@ -1,4 +1,5 @@
-// Verifies the DPoP proof of a request (RFC 9449 §4.3, §7.1): it is by the token's key, for this request, and used once.
+// Verifies the DPoP proof of a request (RFC 9449 §4.3, §7.1): it is by the token's key, for this request, and used
+// once.
 import { calculateJwkThumbprint, compactVerify, decodeProtectedHeader, importJWK, type JWK } from 'jose';
 import { isObject, isText } from './claims.ts';
 import { sha256 } from './digest.ts';

@@ -1,4 +1,5 @@
-// Why a request is refused, and the answer that says so: status, challenge and problem body (RFC 6750, RFC 9449, RFC 9728).
+// Why a request is refused, and the answer that says so: status, challenge and problem body (RFC 6750, RFC 9449, RFC
+// 9728).
 
 const STATUSES = {
   invalid_request: 400,

@@ -1,11 +1,13 @@
-// A small process that outlives its starter: when the pipe to the starter closes, it ends the parts that are still there, in order.
-// Plain JavaScript, so that it runs from sources as well as from the build. Must never end a process other than those in the list.
+// A small process that outlives its starter: when the pipe to the starter closes, it ends the parts that are still
+// there, in order. Plain JavaScript, so that it runs from sources as well as from the build. Must never end a process
+// other than those in the list.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * @typedef {{ name: string, pid: number, started: string, order: number, grace: number, signals: NodeJS.Signals[] }} Part
+ * @typedef {{ name: string, pid: number, started: string, order: number, grace: number, signals: NodeJS.Signals[] }}
+ *   Part
  * @typedef {{ owner: number, parts: Part[], remove: string[] }} PartsFile
  */
 

@@ -37,8 +37,8 @@ export type PostgresOptions = {
 };
 
 /**
- * A database of the local stack: `url` connects as the owner of its tables, `service.url` as the role of api and worker,
- * which `migrate` makes.
+ * A database of the local stack: `url` connects as the owner of its tables, `service.url` as the role of api and
+ * worker, which `migrate` makes.
  */
 export type LocalDatabase = {
   readonly url: string;

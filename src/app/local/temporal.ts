@@ -22,10 +22,10 @@ const TYPE_FLAGS: Readonly<Record<SearchAttributeType, string>> = {
 };
 
 /**
- * The server has one shard, which by default loads new tasks 20 times a second: each step of each workflow would wait for
- * the next load. It has one clock, so no timer needs to be late by the second by which clocks may differ. Under load the
- * list of workflows is brought up to date twice a second, so that a workflow that has ended by then is written into it
- * once: with two rows, that table and its 45 indexes are a third of what a short workflow costs.
+ * The server has one shard, which by default loads new tasks 20 times a second: each step of each workflow would wait
+ * for the next load. It has one clock, so no timer needs to be late by the second by which clocks may differ. Under
+ * load the list of workflows is brought up to date twice a second, so that a workflow that has ended by then is written
+ * into it once: with two rows, that table and its 45 indexes are a third of what a short workflow costs.
  */
 const ONE_SHARD = [
   'history.transferProcessorMaxPollRPS=250',

@@ -1,4 +1,5 @@
-// What the commands of daily work know of each resource: where it is, how its rows are named and shown, what can be done.
+// What the commands of daily work know of each resource: where it is, how its rows are named and shown, what can be
+// done.
 import type { Column } from '../../platform/command-table.ts';
 import type { Json } from './tenant-api.client.ts';
 

@@ -112,7 +112,9 @@ export function createChallengeService({
     limits: { batches: 1 },
   });
 
-  /** Challenges that this process has issued, with key and agent as they were, where no subscription gets the events. */
+  /**
+   * Challenges that this process has issued, with key and agent as they were, where no subscription gets the events.
+   */
   const issued = createBoundedCache<
     Pick<FoundHolder, 'holder' | 'version' | 'now'> & { challenge: Challenge }
   >({

@@ -109,7 +109,8 @@ export async function findHolders(
 
 /**
  * Finds a key and its agent by one of the key's aliases.
- * @returns null also when usable keys of several agents have the alias and it cannot be told whose it is: none of them or
+ * @returns null also when usable keys of several agents have the alias and it cannot be told whose it is: none of them
+ *   or
  * several are verified
  */
 export async function findHolderByAlias(

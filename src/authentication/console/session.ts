@@ -18,8 +18,8 @@ export function pathOf(baseUrl: string): string {
 }
 
 /**
- * Makes the header `Set-Cookie`. No browser sends the cookie with a request of another site, or to another path than the
- * tenant's console; no script can read it.
+ * Makes the header `Set-Cookie`. No browser sends the cookie with a request of another site, or to another path than
+ * the tenant's console; no script can read it.
  * @param secret undefined removes the cookie
  */
 export function writeCookie(baseUrl: string, secret: string | undefined): string {

@@ -1,4 +1,5 @@
-// Who gets tokens only with a proof of a key: by its own metadata (RFC 9449 §5.2) or by the tenant's profile (FAPI 2.0).
+// Who gets tokens only with a proof of a key: by its own metadata (RFC 9449 §5.2) or by the tenant's profile (FAPI
+// 2.0).
 import type { Tenant } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 

@@ -44,8 +44,8 @@ const keySetRoute = (
   }) as const;
 
 /**
- * Routes of the issuer. The HTTP shell also serves the metadata at the addresses of RFC 8414 §3.1 and RFC 9728 §3.1. Each
- * purpose of keys has its JWK set, so that a verifier of access tokens meets no other key.
+ * Routes of the issuer. The HTTP shell also serves the metadata at the addresses of RFC 8414 §3.1 and RFC 9728 §3.1.
+ * Each purpose of keys has its JWK set, so that a verifier of access tokens meets no other key.
  */
 export function createIssuerRoutes({
   issuer,

@@ -33,8 +33,8 @@ function createKeyScheduleStore(
   algorithm: string,
   { signsDeliveries }: { readonly signsDeliveries: boolean },
 ) {
-  // Truncated to milliseconds, because times in JavaScript have milliseconds. A time that is stored as `now` then counts
-  // as reached.
+  // Truncated to milliseconds, because times in JavaScript have milliseconds. A time that is stored as `now` then
+  // counts as reached.
   const READ = `
 SELECT date_trunc('milliseconds', clock_timestamp()) AS now, ${algorithm} AS "tenantAlgorithm", k.created_at AS "publishedAt",
        ${selectList(table, ['id', 'kid', 'algorithm', 'activateAt', 'retireAt', 'removeAt', 'revokedAt'], { of: 'k' })},
@@ -46,7 +46,9 @@ WHERE t.id = $1 ORDER BY k.activate_at, k.kid DESC`;
     /** Whether each key has one for deliveries beside it. */
     signsDeliveries,
 
-    /** Reads the tenant's keys, including keys that are overdue for removal; undefined when the tenant does not exist. */
+    /**
+     * Reads the tenant's keys, including keys that are overdue for removal; undefined when the tenant does not exist.
+     */
     read: async (queryable: Queryable, tenantId: string): Promise<Schedule | undefined> => {
       const { rows } = await queryable.query<Row>(READ, [tenantId]);
       const [first] = rows;

@@ -116,7 +116,8 @@ export function readAccessTokenClaims(payload: unknown): AccessTokenClaims | und
 /**
  * Checks that verified claims belong to a token of this tenant that has not expired. `exp` has no leeway.
  * @param now milliseconds since 1970
- * @throws ServiceError `invalid_token` for another issuer, another tenant or another kind of subject, and under a security
+ * @throws ServiceError `invalid_token` for another issuer, another tenant or another kind of subject, and under a
+ *   security
  * profile for a token that is bound to no key; `token_expired`
  */
 export function checkIssued(claims: AccessTokenClaims, tenant: Tenant, now: number): void {

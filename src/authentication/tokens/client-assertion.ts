@@ -15,8 +15,8 @@ const LONGEST_JTI = 256;
 export type AssertionAlgorithm = 'ES256' | 'EdDSA' | 'PS256';
 
 /**
- * Explicit types of a client assertion (draft-ietf-oauth-rfc7523bis §4), in lower case. A text that says it is something
- * else, such as an access token or a proof, is refused (RFC 8725 §3.11).
+ * Explicit types of a client assertion (draft-ietf-oauth-rfc7523bis §4), in lower case. A text that says it is
+ * something else, such as an access token or a proof, is refused (RFC 8725 §3.11).
  */
 const TYPES: readonly unknown[] = [undefined, 'jwt', 'client-authentication+jwt'];
 

@@ -84,9 +84,9 @@ export function createClientAuthenticationService({
     error = clientRefused(),
   ): Promise<ServiceError> {
     const { blocked } = await failures.failed(failureKey(context, clientId));
-    // Failures of unknown clients are counted too, so that their answer takes as long, and together, so that made-up ids
-    // cannot fill the table. The name contains the tenant, so that failures at another tenant with the same client id
-    // are counted separately.
+    // Failures of unknown clients are counted too, so that their answer takes as long, and together, so that made-up
+    // ids cannot fill the table. The name contains the tenant, so that failures at another tenant with the same client
+    // id are counted separately.
     const name = `${context.tenant.id}:${client?.id ?? `unknown-${bucketOf(clientId) % UNKNOWN}`}`;
     const episode = blocked === undefined ? await bruteForce.failed(name) : undefined;
     if (blocked !== undefined) await bruteForce.goesOn(name);
@@ -171,8 +171,8 @@ function checkClientId(sent: string | undefined, clientId: string): void {
 }
 
 /**
- * Returns the key under which failures are counted: a part of all client ids, and the address. Known and unknown clients
- * share the parts, so that neither made-up ids can fill the table nor an answer tells which ids exist.
+ * Returns the key under which failures are counted: a part of all client ids, and the address. Known and unknown
+ * clients share the parts, so that neither made-up ids can fill the table nor an answer tells which ids exist.
  */
 function failureKey({ tenant, address }: RequestContext, clientId: string): string {
   return `${tenant.id}:${bucketOf(clientId)}:${addressGroup(address)}`;

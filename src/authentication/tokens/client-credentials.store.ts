@@ -44,8 +44,8 @@ const RECORD = recordStatement('');
 const REPEAT = recordStatement('ON CONFLICT DO NOTHING');
 
 /**
- * Writes the audit entries of tokens whose clients are unchanged, whose secrets are live, and whose events no subscription
- * gets. One round trip, one transaction.
+ * Writes the audit entries of tokens whose clients are unchanged, whose secrets are live, and whose events no
+ * subscription gets. One round trip, one transaction.
  * @param options.isRepeated whether the entries may be stored already
  * @returns for each token, in order, whether its entries were written
  */

@@ -42,7 +42,10 @@ export function createIntrospectionService({
   records: Pick<RecordService, 'write'>;
   accesses: Pick<AccessRecordService, 'note'>;
 }) {
-  /** @throws ServiceError as client authentication; `invalid_client` or `policy_denied` when the client's agent has ended */
+  /**
+   * @throws ServiceError as client authentication; `invalid_client` or `policy_denied` when the client's agent has
+   *   ended
+   */
   async function authenticate(context: RequestContext, request: Request, operation: string): Promise<Client> {
     const client = await clients.authenticate(context, request);
     try {

@@ -116,7 +116,10 @@ FROM holder
 WHERE s.id = $2 AND s.used_at IS NULL AND s.revoked_at IS NULL AND holder.ends_at > clock_timestamp()
   AND cardinality(s.access_token_ids) <= ${MOST_REPEATS}`;
 
-/** Reads tokens, and all rows that decide their use. One round trip. @returns for each name, in order, the token or undefined */
+/**
+ * Reads tokens, and all rows that decide their use. One round trip.
+ * @returns for each name, in order, the token or undefined
+ */
 export async function find(
   queryable: Queryable,
   names: readonly RefreshTokenName[],

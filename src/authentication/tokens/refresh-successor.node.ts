@@ -8,8 +8,8 @@ const PURPOSE = 'countersign:refresh-successor:v1';
 
 /**
  * The text of a successor is an HMAC-SHA256 over the successor's id and the text of the previous refresh token. The id
- * makes each successor different. Only the client has the previous text, so the database and the master key together are not enough to
- * compute a live token.
+ * makes each successor different. Only the client has the previous text, so the database and the master key together
+ * are not enough to compute a live token.
  * @param masterKeys the first key derives new successors; all keys are tried to derive an earlier successor again
  */
 export function createSuccessorDeriver({

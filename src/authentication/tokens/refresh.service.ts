@@ -33,7 +33,9 @@ import { type GrantRequest, type TokenAnswer, tokenTypeOf } from './token-answer
 /** Greatest number of decisions on one request. A decision is repeated when a concurrent request has used the token. */
 const TRIES = 3;
 
-/** Uses of one refresh token run one after the other. The waiting uses, and milliseconds to wait: less than the grace. */
+/**
+ * Uses of one refresh token run one after the other. The waiting uses, and milliseconds to wait: less than the grace.
+ */
 const USES = { share: () => 1, queue: 100, patience: 8_000 };
 
 /** The tokens of one use. They are valid only after the commit. */

@@ -1,5 +1,5 @@
-// Rules that map the claims of an assertion to an agent. A pattern is a text in which `*` stands for a part of one segment;
-// regular expressions are not taken from tenants.
+// Rules that map the claims of an assertion to an agent. A pattern is a text in which `*` stands for a part of one
+// segment; regular expressions are not taken from tenants.
 
 /** `claims`: the claims that must all fit, by name or by JSON Pointer (RFC 6901), each with a text or a pattern. */
 export type WorkloadRule = {
@@ -11,8 +11,8 @@ export type WorkloadRule = {
 const SEPARATORS = /[/:@]/;
 
 /**
- * Returns what is wrong with a pattern, continuing its name; undefined for a good one. It has at most one `*` in a segment,
- * and at least one segment without, so that no pattern fits everything.
+ * Returns what is wrong with a pattern, continuing its name; undefined for a good one. It has at most one `*` in a
+ * segment, and at least one segment without, so that no pattern fits everything.
  */
 export function findPatternFault(pattern: string): string | undefined {
   const segments = pattern.split(SEPARATORS);

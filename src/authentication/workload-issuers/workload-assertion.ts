@@ -1,4 +1,5 @@
-// Reads the claims of a verified assertion (RFC 7523 §3, SPIFFE JWT-SVID). workload-token.service.ts verifies its signature.
+// Reads the claims of a verified assertion (RFC 7523 §3, SPIFFE JWT-SVID). workload-token.service.ts verifies its
+// signature.
 import { sha256 } from '@noble/hashes/sha2.js';
 import type { Tenant } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -15,7 +16,9 @@ const LONGEST_LIFE = 86_400;
 
 const LONGEST = { jti: 1_024, sub: 2_048 } as const;
 
-/** `typ` of such assertions. A text that says it is an access token, a proof or something else is refused (RFC 8725). */
+/**
+ * `typ` of such assertions. A text that says it is an access token, a proof or something else is refused (RFC 8725).
+ */
 const TYPES: readonly unknown[] = [undefined, 'jwt', 'jose'];
 
 /** `hash` names the assertion among all of a tenant's; `expiresAt` is in Unix seconds. */
@@ -35,7 +38,8 @@ type Verified = {
 };
 
 /**
- * Checks the claims of an assertion whose signature and `iss` were verified. Order: type, subject, audience, times, key.
+ * Checks the claims of an assertion whose signature and `iss` were verified. Order: type, subject, audience, times,
+ * key.
  * @param now milliseconds since 1970; `exp` has no leeway
  * @throws ServiceError `invalid_grant` naming the fault
  */
@@ -78,8 +82,8 @@ function checkTimes({ exp, nbf, iat }: Readonly<Record<'exp' | 'nbf' | 'iat', un
 }
 
 /**
- * Returns the name of an assertion: of its issuer and `jti`, or of what is signed. The signature is left out, because an
- * ECDSA signature can be turned into another one that is as good.
+ * Returns the name of an assertion: of its issuer and `jti`, or of what is signed. The signature is left out, because
+ * an ECDSA signature can be turned into another one that is as good.
  */
 function nameOf(issuer: string, jti: string | undefined, signed: string): Uint8Array {
   const name = jti === undefined ? { issuer, signed } : { issuer, jti };

@@ -67,7 +67,9 @@ export function createWorkloadIssuerService({
       ],
     });
 
-  /** Checks that the caller may put a credential behind the agent of each rule, and keeps the agents until the commit. */
+  /**
+   * Checks that the caller may put a credential behind the agent of each rule, and keeps the agents until the commit.
+   */
   async function checkGranted(
     transaction: Transaction,
     context: RequestContext,
@@ -86,7 +88,8 @@ export function createWorkloadIssuerService({
   return {
     /**
      * Adds a workload issuer.
-     * @throws ServiceError `invalid_request` naming the field: an issuer that is neither an https URL nor a trust domain,
+     * @throws ServiceError `invalid_request` naming the field: an issuer that is neither an https URL nor a trust
+     *   domain,
      * or is the tenant itself, no source of keys or two, an address that is not allowed, an invalid key, a rule with an
      * unknown agent or a pattern that fits too much; `insufficient_scope` when the principal lacks a scope of an agent;
      * `conflict` when the issuer is already trusted
@@ -128,7 +131,8 @@ export function createWorkloadIssuerService({
     /**
      * Changes keys, audiences or rules. A change that takes something away ends the tokens that the issuer's assertions
      * have got.
-     * @throws ServiceError `not_found`; `invalid_request` as `create`, and for another `issuer`; `insufficient_scope` when
+     * @throws ServiceError `not_found`; `invalid_request` as `create`, and for another `issuer`; `insufficient_scope`
+     *   when
      * the change lets more assertions through, and the principal lacks a scope of an agent that a rule names
      */
     update: (context: RequestContext, id: string, patch: WorkloadIssuerPatch): Promise<WorkloadIssuer> =>

@@ -172,8 +172,8 @@ export function createWorkloadTokenService({
   return {
     /**
      * Exchanges an assertion for a token of the agent that the issuer's rules name. Order of the checks: issuer,
-     * signature, claims, proof of a key; then in one transaction the rules, the agent, scope and audience, and whether the
-     * assertion was used before. Refusals of a known issuer's assertions are on record; none uses an assertion up.
+     * signature, claims, proof of a key; then in one transaction the rules, the agent, scope and audience, and whether
+     * the assertion was used before. Refusals of a known issuer's assertions are on record; none uses an assertion up.
      * @throws ServiceError `invalid_request` without an assertion, `invalid_client` with a client's credentials,
      * `invalid_grant` for each fault of the assertion, `policy_denied` for a suspended agent, `invalid_scope`,
      * `invalid_target`, `invalid_dpop_proof`, `use_dpop_nonce`, `rate_limited` after too many refusals,

@@ -44,7 +44,10 @@ export type EndedAgent = Agent & { readonly receiptId?: string | undefined };
 /** Only the given fields are changed. `audience: null` makes the agent use the tenant's audience. */
 export type AgentPatch = Omit<NewAgent, 'name'> & { readonly name?: string | undefined };
 
-/** The audit log shows the values of these fields. Descriptions, owners, purposes and metadata are private to the tenant. */
+/**
+ * The audit log shows the values of these fields. Descriptions, owners, purposes and metadata are private to the
+ * tenant.
+ */
 const TOLD = ['name', 'capabilities', 'audience', 'audiences', 'scopes', 'dpopBoundAccessTokens'];
 
 type Verb = 'registered' | 'updated' | 'suspended' | 'reactivated' | 'deleted';
@@ -211,9 +214,10 @@ export function createAgentService({
       lock(transaction, context, id, 'reference'),
 
     /**
-     * Changes the given fields, if they differ. A change that takes a scope or an audience away, or asks for proofs of a
-     * key, ends the agent's access tokens; its refresh tokens get narrower ones. Emits `admin.agent.updated`.
-     * @throws ServiceError `not_found`; `insufficient_scope` when the change adds a scope or an audience, or waives proofs
+     * Changes the given fields, if they differ. A change that takes a scope or an audience away, or asks for proofs of
+     * a key, ends the agent's access tokens; its refresh tokens get narrower ones. Emits `admin.agent.updated`.
+     * @throws ServiceError `not_found`; `insufficient_scope` when the change adds a scope or an audience, or waives
+     *   proofs
      * of a key, and the principal lacks a scope that the agent has before or after it
      */
     update: (context: RequestContext, id: string, patch: AgentPatch): Promise<Agent> =>

@@ -8,7 +8,10 @@ import { agentSchema } from './agent.schemas.ts';
 import { resolveAudience } from './agent.ts';
 import type { AgentSelf } from './self.service.ts';
 
-/** Has none of what the tenant says about the agent for its own people. Has the tenant's id, which the agent needs for the proofs of its keys. */
+/**
+ * Has none of what the tenant says about the agent for its own people. Has the tenant's id, which the agent needs for
+ * the proofs of its keys.
+ */
 export const selfSchema = agentSchema
   .omit({ metadata: true, owner: true, purpose: true })
   .extend({

@@ -102,8 +102,8 @@ export function widens(before: Rights, { scopes, grantTypes, jwks, ...change }: 
 }
 
 /**
- * Returns whether a change takes away something that an application's tokens were issued for or by, or asks for proofs of
- * a key.
+ * Returns whether a change takes away something that an application's tokens were issued for or by, or asks for proofs
+ * of a key.
  */
 export function narrows(before: Rights, { scopes, grantTypes, jwks, ...change }: Partial<Rights>): boolean {
   return (

@@ -118,7 +118,8 @@ export function createKeyService({
 
   /**
    * Adds a key that the caller has parsed. `isVerified`: the caller has checked a proof of the key.
-   * @throws ServiceError `not_found` (agent), `key_exists`; `insufficient_scope` when the principal is not the agent and
+   * @throws ServiceError `not_found` (agent), `key_exists`; `insufficient_scope` when the principal is not the agent
+   *   and
    * lacks one of its scopes
    */
   const add = (

@@ -34,7 +34,10 @@ const describe = ({ id, slug, name, baseUrl, issuerUrl, ...tenant }: TenantRecor
 /** Opens what the list needs. */
 type OpenList = () => Promise<{ tenants: Pick<TenantService, 'list'>; close: () => Promise<void> }>;
 
-/** Fills in `tenant create`, `tenant list`, `tenant profile` and `tenant move`. @param print writes one line to stdout */
+/**
+ * Fills in `tenant create`, `tenant list`, `tenant profile` and `tenant move`.
+ * @param print writes one line to stdout
+ */
 export function registerTenantCommands(
   tenant: Command,
   { open, openList = open, print }: { open: Open; openList?: OpenList; print: (line: string) => void },

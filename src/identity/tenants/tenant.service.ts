@@ -28,7 +28,9 @@ export type { AddressMismatch, TenantRecord } from './tenant.ts';
 /** Milliseconds for which a process caches a tenant's row. Every process therefore applies a change within a second. */
 const TENANT_LIFETIME = 1_000;
 
-/** While a row cannot be read, or not soon, its last reading serves. A suspension also ends all tokens, by their feed. */
+/**
+ * While a row cannot be read, or not soon, its last reading serves. A suspension also ends all tokens, by their feed.
+ */
 const STALE = { most: 5_000, patience: 250 };
 
 const KEPT = 20_000;

@@ -49,8 +49,8 @@ export function createDeliveryWorkflowCheck({
   }
 
   /**
-   * Compares a running workflow with its row: `ended` when the delivery has ended, `unmarked` when its row does not note
-   * that the workflow was started. An id that does not belong to a delivery workflow has no delivery.
+   * Compares a running workflow with its row: `ended` when the delivery has ended, `unmarked` when its row does not
+   * note that the workflow was started. An id that does not belong to a delivery workflow has no delivery.
    */
   const compare = async (id: string): Promise<'ended' | 'unmarked' | 'equal'> => {
     const named = parseDeliveryWorkflowId(id);

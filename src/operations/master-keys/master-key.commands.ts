@@ -1,5 +1,5 @@
-// `countersign master-key …`: lists and makes keys, and seals all secrets anew with the first of MASTER_KEY. With --json, stdout has only the
-// answer.
+// `countersign master-key …`: lists and makes keys, and seals all secrets anew with the first of MASTER_KEY. With
+// --json, stdout has only the answer.
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { readIntent, withName } from '../operators/operator.commands.ts';

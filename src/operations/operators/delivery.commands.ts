@@ -1,4 +1,5 @@
-// `countersign operator delivery …`: one delivery of any tenant, for the operator who knows no credentials of the tenant.
+// `countersign operator delivery …`: one delivery of any tenant, for the operator who knows no credentials of the
+// tenant.
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { parseInput } from '../../platform/command-input.ts';

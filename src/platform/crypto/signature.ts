@@ -10,8 +10,8 @@ const SIGNATURE_LENGTH = 64;
 const LONGEST_TEXT = 96;
 
 /**
- * The eight points of small order of edwards25519, encoded. A signature whose R is one of them tells its private key, so
- * no signer makes it. Newer versions of Node refuse it, older ones do not.
+ * The eight points of small order of edwards25519, encoded. A signature whose R is one of them tells its private key,
+ * so no signer makes it. Newer versions of Node refuse it, older ones do not.
  */
 const SMALL_ORDER: ReadonlySet<string> = new Set([
   '0000000000000000000000000000000000000000000000000000000000000000',

@@ -1,5 +1,5 @@
-// Limits how much work runs concurrently, in all and for one owner. Further work waits in memory: in order of arrival for
-// each owner, and the owners take turns.
+// Limits how much work runs concurrently, in all and for one owner. Further work waits in memory: in order of arrival
+// for each owner, and the owners take turns.
 import { ServiceError } from '../errors/service-error.ts';
 
 type Begin = () => void;

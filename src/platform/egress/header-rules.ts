@@ -37,9 +37,9 @@ const FORBIDDEN_PREFIXES = ['content-', 'x-service-', 'proxy-', 'x-forwarded-', 
 
 /**
  * Judges the headers that a subscription adds to each delivery. Refused are headers that frame or route the message
- * (`host`, `connection`, `content-*`, `proxy-*` and similar ones), `user-agent`, cookies, conditions, and
- * `x-service-*` and the three of Standard Webhooks, which the service sets itself. `authorization` is allowed: receivers behind a gateway need it, and it
- * authenticates the sender to that receiver only, since redirects are never followed.
+ * (`host`, `connection`, `content-*`, `proxy-*` and similar ones), `user-agent`, cookies, conditions, and `x-service-*`
+ * and the three of Standard Webhooks, which the service sets itself. `authorization` is allowed: receivers behind a
+ * gateway need it, and it authenticates the sender to that receiver only, since redirects are never followed.
  *
  * @param headers names (any case) to values; a value has 1–2048 visible ASCII characters, spaces and tabs only inside
  */

@@ -94,8 +94,8 @@ export function limitAddress({ address: limiter }: RateLimits): Middleware {
 }
 
 /**
- * Limits the admitted requests to one tenant. Public documents have no limit, because other services need them to verify
- * tokens. The fields are appended to those of the address limit.
+ * Limits the admitted requests to one tenant. Public documents have no limit, because other services need them to
+ * verify tokens. The fields are appended to those of the address limit.
  */
 export function limitTenant(route: Route, { tenant, anonymous }: RateLimits): Middleware {
   const limiter = isReadableAnywhere(route) ? undefined : takesToken(route) ? tenant : anonymous;

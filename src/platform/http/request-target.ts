@@ -8,7 +8,9 @@ const MOST_FIELDS = 200;
 /** `uri-host [ ":" port ]` of RFC 3986 §3.2.2: an address in brackets, or a name or IPv4 address. */
 const HOST = /^(?:\[[\da-f:.]{2,45}\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2}){1,255})(?::\d{0,5})?$/i;
 
-/** What no URI has (RFC 3986 §2); a target has no fragment either. Percent escapes are judged where they are decoded. */
+/**
+ * What no URI has (RFC 3986 §2); a target has no fragment either. Percent escapes are judged where they are decoded.
+ */
 const NOT_IN_TARGET = /[^\x21-\x7e]|["#<>\\^`{|}]/;
 
 const ABSOLUTE = /^https?:\/\/([^/?]+)([/?].*)?$/i;

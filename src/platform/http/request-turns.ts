@@ -1,6 +1,6 @@
 // Shares a process among tenants: bounds the requests of one tenant that are worked on concurrently, and those that use
-// the database for long. The further requests wait in this process, after their bodies have been read. Concurrent changes
-// of one row would wait for each other in the database, so they run one after the other.
+// the database for long. The further requests wait in this process, after their bodies have been read. Concurrent
+// changes of one row would wait for each other in the database, so they run one after the other.
 import { createTurns } from '../database/turns.ts';
 import type { Perform } from './handler.ts';
 import type { Context } from './request-state.ts';

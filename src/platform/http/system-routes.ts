@@ -1,5 +1,5 @@
-// Answers the routes without a tenant: liveness, readiness, openapi.json and llms.txt. They require no token and have no rate
-// limit.
+// Answers the routes without a tenant: liveness, readiness, openapi.json and llms.txt. They require no token and have
+// no rate limit.
 import { toProblem } from '../errors/problem.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { setAnyOrigin } from './cors.ts';

@@ -1,4 +1,5 @@
-// What the Temporal UI shows of a workflow from its start: the tenant's name in searches, and links in its details. Pure.
+// What the Temporal UI shows of a workflow from its start: the tenant's name in searches, and links in its details.
+// Pure.
 import type { Tenant } from '../context.ts';
 import type { EntityWorkflow } from './names.ts';
 

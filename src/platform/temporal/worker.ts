@@ -152,8 +152,8 @@ export async function createDeliveryWorker({
 }
 
 /**
- * Connects and makes the workers of one process. When Temporal fails meanwhile, both are made again, because a connection
- * keeps the task queues of the workers that were not made.
+ * Connects and makes the workers of one process. When Temporal fails meanwhile, both are made again, because a
+ * connection keeps the task queues of the workers that were not made.
  * @param connect resolves when Temporal answers for the namespace
  * @throws what `connect` throws; any other failure of `createDeliveryWorker`, and a failure of Temporal that stays
  */

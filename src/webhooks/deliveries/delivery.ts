@@ -64,7 +64,10 @@ export type DeliveryFilters = {
 
 export type WorkflowPlace = { readonly uiUrl: string; readonly namespace: string };
 
-/** Why a delivery has no workflow: its first attempt settled it, or has not been recorded, or there is nothing to wait for. */
+/**
+ * Why a delivery has no workflow: its first attempt settled it, or has not been recorded, or there is nothing to wait
+ * for.
+ */
 export const NO_WORKFLOW = ['settled_at_first_attempt', 'not_tried', 'ended_untried'] as const;
 
 /** @returns id and address of the delivery's newest workflow; without one both are null, and `reason` says why */

@@ -1,4 +1,5 @@
-// The forms in which a delivery carries its event: the service's own body, or CloudEvents 1.0 in either mode of HTTP. Pure.
+// The forms in which a delivery carries its event: the service's own body, or CloudEvents 1.0 in either mode of HTTP.
+// Pure.
 
 /** `plain`: the body as it is stored. The others: CloudEvents 1.0, HTTP protocol binding §3.2 and §3.1. */
 export const ENVELOPES = ['plain', 'cloudevents-structured', 'cloudevents-binary'] as const;

@@ -6,8 +6,8 @@ import { REFUSALS, REFUSALS_COUNT_AFTER, type RecoverySettings } from './recover
 
 /**
  * A failed attempt. `holdMs` is the wait that the receiver asked for, in milliseconds; null without one. `limited`: the
- * receiver refuses the rate (429), and not only this attempt. `startedAt` is ISO 8601 by the database's clock. `first`: it
- * was the delivery's first attempt.
+ * receiver refuses the rate (429), and not only this attempt. `startedAt` is ISO 8601 by the database's clock. `first`:
+ * it was the delivery's first attempt.
  */
 export type EndpointFailure = {
   readonly subscriptionId: string;

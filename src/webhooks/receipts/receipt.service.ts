@@ -1,5 +1,5 @@
-// Reads receipts for people, and does the steps of their workflow. The rows of deliveries say who has acknowledged, so a
-// repeated, late or needless step does no harm.
+// Reads receipts for people, and does the steps of their workflow. The rows of deliveries say who has acknowledged, so
+// a repeated, late or needless step does no harm.
 import { serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';

@@ -11,11 +11,15 @@ export const FOLLOWED_TYPES: ReadonlySet<string> = new Set([
 export const RECEIVER_STATES = ['acknowledged', 'waiting', 'held', 'failed', 'canceled'] as const;
 export type ReceiverState = (typeof RECEIVER_STATES)[number];
 
-/** `waiting`: a receiver may still acknowledge. `acknowledged`: all have. `unacknowledged`: all has ended without one. */
+/**
+ * `waiting`: a receiver may still acknowledge. `acknowledged`: all have. `unacknowledged`: all has ended without one.
+ */
 export const RECEIPT_STATUSES = ['waiting', 'acknowledged', 'unacknowledged'] as const;
 export type ReceiptStatus = (typeof RECEIPT_STATUSES)[number];
 
-/** A subscription or a stream that gets the event. `acknowledgedAt`: when it answered, or acknowledged a polled token. */
+/**
+ * A subscription or a stream that gets the event. `acknowledgedAt`: when it answered, or acknowledged a polled token.
+ */
 export type Receiver = {
   readonly subscriptionId: string;
   readonly deliveryId: string;

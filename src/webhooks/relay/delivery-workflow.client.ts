@@ -21,8 +21,8 @@ import type { DeliveryInput } from '../deliveries/delivery-input.ts';
 const CALL_TIMEOUT = 10_000;
 
 /**
- * The longest wait, in milliseconds, before which a workflow has no task yet: it halves what a retry costs Temporal, and
- * signals of that time are handled after it.
+ * The longest wait, in milliseconds, before which a workflow has no task yet: it halves what a retry costs Temporal,
+ * and signals of that time are handled after it.
  */
 const LONGEST_DELAY = 10_000;
 

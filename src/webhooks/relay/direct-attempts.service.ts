@@ -1,5 +1,5 @@
-// Makes first attempts in the API process that has inserted their deliveries: their rows of the outbox are born with the
-// claim of this process, so no relay has to find them. All that an attempt does not settle goes back to the relays.
+// Makes first attempts in the API process that has inserted their deliveries: their rows of the outbox are born with
+// the claim of this process, so no relay has to find them. All that an attempt does not settle goes back to the relays.
 import type { ClaimAtBirth, ClaimedDelivery } from '../../events/event.store.ts';
 import type { DirectAttempts } from '../../events/publishing.service.ts';
 import type { Database } from '../../platform/database/database.ts';

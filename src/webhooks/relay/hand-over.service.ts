@@ -18,7 +18,10 @@ import * as store from './relay.store.ts';
 import { BEGIN_TIMEOUT, type Slots } from './slots.ts';
 import { createStartWindow } from './start-window.ts';
 
-/** Milliseconds for which a claimed delivery need not be read again: what was changed since counts from the next attempt. */
+/**
+ * Milliseconds for which a claimed delivery need not be read again: what was changed since counts from the next
+ * attempt.
+ */
 const FRESH_MS = 250;
 
 const WINDOW = 16;

@@ -109,8 +109,8 @@ LEFT JOIN LATERAL (
 
 // Only one relay at a time locks an endpoint that is paced or has a rate. The claim takes at most as many rows as the
 // endpoint has permits and tokens. Other endpoints are not locked. After an odd number of failures in a row a paced
-// endpoint gives its tried deliveries first (`least`), as a range of the index. The commit does not wait for the disk, because a
-// claim that is lost in a crash of the database is made again.
+// endpoint gives its tried deliveries first (`least`), as a range of the index. The commit does not wait for the disk,
+// because a claim that is lost in a crash of the database is made again.
 const CLAIM = `
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)

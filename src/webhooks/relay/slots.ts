@@ -6,8 +6,8 @@ import { type Pace, type Room, without } from './slot-room.ts';
 
 /**
  * A delivery from its claim to the end of its attempt. `attempts` is the number of its attempts at the claim. `placed`:
- * it has a place of its endpoint from the claim on; a woken delivery gets one when its attempt begins, since its workflow
- * may take long to do so.
+ * it has a place of its endpoint from the claim on; a woken delivery gets one when its attempt begins, since its
+ * workflow may take long to do so.
  */
 export type Flight = {
   readonly deliveryId: string;

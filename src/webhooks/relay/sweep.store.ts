@@ -38,8 +38,8 @@ WITH victims AS (
 )
 SELECT count(*)::int AS canceled FROM canceled`;
 
-// No relay reads the rows of a closed endpoint, and a deleted one stays closed. The workflow of a wake-up still waits for
-// it, so the row becomes a command.
+// No relay reads the rows of a closed endpoint, and a deleted one stays closed. The workflow of a wake-up still waits
+// for it, so the row becomes a command.
 const REMOVE_LEFT = `
 WITH remaining AS (
   SELECT o.id, o.kind FROM endpoints p JOIN outbox o ON o.tenant_id = p.tenant_id AND o.endpoint = p.subscription_id
@@ -97,7 +97,10 @@ export async function cancelDeleted(queryable: Queryable, limit: number): Promis
   return (await queryable.query<{ canceled: number }>(CANCEL_DELETED, [limit])).rows[0]?.canceled ?? 0;
 }
 
-/** Removes outbox rows of ended deliveries of deleted subscriptions, or makes them commands. @returns how many, at most `limit` */
+/**
+ * Removes outbox rows of ended deliveries of deleted subscriptions, or makes them commands.
+ * @returns how many, at most `limit`
+ */
 export async function removeLeft(queryable: Queryable, limit: number): Promise<number> {
   return (await queryable.query<{ removed: number }>(REMOVE_LEFT, [limit])).rows[0]?.removed ?? 0;
 }

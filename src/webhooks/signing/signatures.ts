@@ -2,8 +2,8 @@
 import { WEBHOOK_V1 } from '../../../packages/receiver/src/suites.ts';
 
 /**
- * `service-webhook-v1`: the specified suite. `v1` and `v1a`: of Standard Webhooks 1.0, by the secret and by a key of the
- * tenant. `jwt`: a bearer token of the tenant's issuer in `Authorization`.
+ * `service-webhook-v1`: the specified suite. `v1` and `v1a`: of Standard Webhooks 1.0, by the secret and by a key of
+ * the tenant. `jwt`: a bearer token of the tenant's issuer in `Authorization`.
  */
 export const SIGNATURES = [WEBHOOK_V1, 'v1', 'v1a', 'jwt'] as const;
 export type SignatureName = (typeof SIGNATURES)[number];

@@ -1,5 +1,5 @@
-// Composes security event tokens for attempts and for receivers that poll. A token is signed anew each time, so it never
-// carries the signature of a key that has been rotated or revoked.
+// Composes security event tokens for attempts and for receivers that poll. A token is signed anew each time, so it
+// never carries the signature of a key that has been rotated or revoked.
 import type { IssuerService } from '../../authentication/issuer/issuer.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import { securityEventOf } from './security-event.ts';

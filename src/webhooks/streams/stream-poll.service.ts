@@ -99,8 +99,8 @@ export function createStreamPollService({
 
   return {
     /**
-     * Ends what the receiver acknowledges or refuses, and returns the oldest tokens that it has not. A token is returned
-     * again until then. A paused or disabled stream returns none.
+     * Ends what the receiver acknowledges or refuses, and returns the oldest tokens that it has not. A token is
+     * returned again until then. A paused or disabled stream returns none.
      * @throws ServiceError `not_found`; `conflict` for a stream that is pushed
      */
     poll: async (

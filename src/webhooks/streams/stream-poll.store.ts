@@ -13,8 +13,8 @@ SELECT d.id, e.body, now()::timestamptz(3) AS "readAt" FROM (
   SELECT id, event_row FROM deliveries WHERE subscription_id = $1 AND status IN ('pending', 'retrying') ORDER BY id LIMIT $2
 ) AS d JOIN events e ON e.id = d.event_row ORDER BY d.id`;
 
-// Deliveries are locked in id order, as in all statements that lock several. A delivery that was pushed before its stream
-// was polled may have a workflow, which the signal makes read the row.
+// Deliveries are locked in id order, as in all statements that lock several. A delivery that was pushed before its
+// stream was polled may have a workflow, which the signal makes read the row.
 const END = `
 WITH locked AS (
   SELECT id FROM deliveries WHERE subscription_id = $1 AND id = ANY($2::uuid[]) AND status IN ('pending', 'retrying')

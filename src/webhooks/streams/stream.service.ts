@@ -1,5 +1,5 @@
-// Creates, changes and deletes streams, for the client that created them. A stream is a subscription whose deliveries are
-// security event tokens, so the engine of deliveries serves it: a paused stream is an endpoint that is closed.
+// Creates, changes and deletes streams, for the client that created them. A stream is a subscription whose deliveries
+// are security event tokens, so the engine of deliveries serves it: a paused stream is an endpoint that is closed.
 import type { IssuerKeyService } from '../../authentication/issuer/issuer-key.service.ts';
 import type { RecordService } from '../../events/record.service.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
@@ -211,7 +211,10 @@ export function createStreamService({
         changeOf({ ...row, eventsRequested: null, description: null }, input),
       ),
 
-    /** Deletes a stream and cancels what it still holds. Emits `webhook.endpoint.deleted`. @throws ServiceError `not_found` */
+    /**
+     * Deletes a stream and cancels what it still holds. Emits `webhook.endpoint.deleted`.
+     * @throws ServiceError `not_found`
+     */
     remove: (context: RequestContext, id: string): Promise<void> =>
       database.transaction(context, async (unit) => {
         const row = await lock(unit, context, id);
@@ -226,8 +229,8 @@ export function createStreamService({
       stateOf(id, statusOf(await find(context, id))),
 
     /**
-     * Sets the status. A paused stream holds its events, and sends them once it is enabled. A disabled one gets none, and
-     * what it held is canceled. Emits `webhook.endpoint.activated` or `deactivated`.
+     * Sets the status. A paused stream holds its events, and sends them once it is enabled. A disabled one gets none,
+     * and what it held is canceled. Emits `webhook.endpoint.activated` or `deactivated`.
      * @throws ServiceError `not_found`
      */
     setStatus: (
@@ -246,8 +249,8 @@ export function createStreamService({
       }),
 
     /**
-     * Decides whether the stream gets events about an agent; at first it gets those about all. A subject that is no agent
-     * of the tenant is ignored in silence, so that answers do not tell which agents there are (SSF §9.1).
+     * Decides whether the stream gets events about an agent; at first it gets those about all. A subject that is no
+     * agent of the tenant is ignored in silence, so that answers do not tell which agents there are (SSF §9.1).
      * @throws ServiceError `not_found` for an unknown stream
      */
     setSubject: (

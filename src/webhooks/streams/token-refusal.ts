@@ -8,7 +8,10 @@ export function refusalCode(err: unknown): string {
   return typeof err === 'string' && ERROR_CODE.test(err) ? `set:${err}` : 'set:other';
 }
 
-/** Names the `err` of an answer 400 in the outcome. Other outcomes stay as they are. @param answer the beginning of the body */
+/**
+ * Names the `err` of an answer 400 in the outcome. Other outcomes stay as they are.
+ * @param answer the beginning of the body
+ */
 export function refineOutcome(outcome: Outcome, answer: Uint8Array | undefined): Outcome {
   if (outcome.kind !== 'rejected' || outcome.statusCode !== 400 || answer === undefined) return outcome;
   try {

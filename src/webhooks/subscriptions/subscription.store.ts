@@ -1,5 +1,5 @@
-// SQL of subscriptions. Every statement of a route is bound to one tenant. Deleted subscriptions are never returned, and
-// streams, which have routes of their own, only where a function says so.
+// SQL of subscriptions. Every statement of a route is bound to one tenant. Deleted subscriptions are never returned,
+// and streams, which have routes of their own, only where a function says so.
 import { col, literal, Op, where } from 'sequelize';
 import { filterCandidates } from '../../events/filter.ts';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';
@@ -96,7 +96,10 @@ export function markDeleted(transaction: Transaction, id: string): Promise<Subsc
   return transaction.model(SUBSCRIPTION).change(id, { deletedAt: NOW, updatedAt: NOW });
 }
 
-/** Stores why the service deactivated a subscription or a stream. @returns undefined when it is already inactive or deleted */
+/**
+ * Stores why the service deactivated a subscription or a stream.
+ * @returns undefined when it is already inactive or deleted
+ */
 export async function disable(
   unit: Queryable,
   tenantId: string,

@@ -1,4 +1,5 @@
-// What `npm start` does for its tenant's credentials: they work afterwards, whatever happened to the file or to the application.
+// What `npm start` does for its tenant's credentials: they work afterwards, whatever happened to the file or to the
+// application.
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';

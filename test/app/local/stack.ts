@@ -1,5 +1,5 @@
-// A local stack around roles that do nothing: built once for a state of the sources, each start in a session of its own with its own
-// data and ports.
+// A local stack around roles that do nothing: built once for a state of the sources, each start in a session of its own
+// with its own data and ports.
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {

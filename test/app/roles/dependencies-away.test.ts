@@ -1,4 +1,5 @@
-// Roles as processes while a dependency is away, is lost or cannot be written to: each goes on, or waits until it is there.
+// Roles as processes while a dependency is away, is lost or cannot be written to: each goes on, or waits until it is
+// there.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';

@@ -1,4 +1,5 @@
-// The real command line as a process: what an operator sees when a role starts, cannot start, or finds its database late.
+// The real command line as a process: what an operator sees when a role starts, cannot start, or finds its database
+// late.
 import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';

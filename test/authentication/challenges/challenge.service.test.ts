@@ -1,4 +1,5 @@
-// Challenge-response end to end in the services, against a real database: each algorithm, aliases, tokens, records, round trips.
+// Challenge-response end to end in the services, against a real database: each algorithm, aliases, tokens, records,
+// round trips.
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';

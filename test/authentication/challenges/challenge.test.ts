@@ -1,4 +1,5 @@
-// The order of checks, without any database: of several things that are wrong, the first in the protocol's order is told.
+// The order of checks, without any database: of several things that are wrong, the first in the protocol's order is
+// told.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {

@@ -1,4 +1,5 @@
-// Races: one success for one challenge, whatever the number of processes; and what a revocation or suspension meets halfway.
+// Races: one success for one challenge, whatever the number of processes; and what a revocation or suspension meets
+// halfway.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { createDatabase, type Database } from '../../../src/platform/database/database.ts';

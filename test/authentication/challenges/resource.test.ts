@@ -1,4 +1,5 @@
-// The `resource` parameter (RFC 8707): an agent says for which of its audiences it authenticates, and gets a token for no other one.
+// The `resource` parameter (RFC 8707): an agent says for which of its audiences it authenticates, and gets a token for
+// no other one.
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createTestAgent, type Rooms } from '../../identity/agents/agent-rooms.ts';

@@ -44,7 +44,9 @@ const MISTAKES = {
 } satisfies Record<string, (signed: { payload: Uint8Array; nonce: string }) => string | Buffer>;
 
 describe.each(KEY_ALGORITHMS)('a wrong signature by a key of %s', (algorithm) => {
-  /** @returns the answer's detail for the signature that is made of challenge and payload, and the payload's description */
+  /**
+   * @returns the answer's detail for the signature that is made of challenge and payload, and the payload's description
+   */
   async function refuse(
     sign: (signed: { payload: Uint8Array; nonce: string; right: string; privateKey: Uint8Array }) => string,
   ) {

@@ -1,4 +1,5 @@
-// Sessions of the console over HTTP: what signs in, what a session gets, and what whoever has stolen a part of one gets.
+// Sessions of the console over HTTP: what signs in, what a session gets, and what whoever has stolen a part of one
+// gets.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operatorContext } from '../../../src/audit/audit.ts';
 import { wireConsoleCodes } from '../../../src/authentication/console/wire.ts';

@@ -9,7 +9,8 @@ const ada = { issuer: 'https://idp.example', sub: 'ada' };
 
 describe('the UUID of a user', () => {
   it('is the same for ever', () => {
-    // printf '\x01\x92\xf0\xc1\x23\x45\x70\x00\x80\x00\x00\x00\x00\x00\x00\x01["https://idp.example","ada"]' | sha256sum
+    // printf '\x01\x92\xf0\xc1\x23\x45\x70\x00\x80\x00\x00\x00\x00\x00\x00\x01["https://idp.example","ada"]' |
+    // sha256sum
     expect(subjectId(tenant, ada)).toBe('d046f727-6225-8a99-9656-93b32b9e70d6');
   });
 

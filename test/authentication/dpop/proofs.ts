@@ -10,7 +10,10 @@ export type Parts = {
   readonly claims?: Record<string, unknown> | undefined;
 };
 
-/** A client's key, and its clock in Unix seconds: `prove` signs a proof for POST /oauth/token, any part of which can be replaced; undefined leaves it out. */
+/**
+ * A client's key, and its clock in Unix seconds: `prove` signs a proof for POST /oauth/token, any part of which can be
+ * replaced; undefined leaves it out.
+ */
 export async function createProver(
   alg: 'ES256' | 'Ed25519' | 'EdDSA' | 'PS256' = 'ES256',
   seconds = SECONDS,

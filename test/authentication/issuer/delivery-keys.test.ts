@@ -1,4 +1,5 @@
-// The keys with which a tenant signs deliveries: they begin, overlap and end with its issuer keys, and never make a token.
+// The keys with which a tenant signs deliveries: they begin, overlap and end with its issuer keys, and never make a
+// token.
 import { createHash, randomBytes } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { createLocalJWKSet, jwtVerify } from 'jose';

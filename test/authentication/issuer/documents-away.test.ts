@@ -1,4 +1,5 @@
-// The public documents of an issuer while the database is away: they are what they were, and all else says that it cannot be done.
+// The public documents of an issuer while the database is away: they are what they were, and all else says that it
+// cannot be done.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTenants, type Tenants } from '../../isolation/tenants-server.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';

@@ -1,4 +1,5 @@
-// Keys of security event tokens: made lazily, rotated and revoked beside the keys of access tokens, and never used for those.
+// Keys of security event tokens: made lazily, rotated and revoked beside the keys of access tokens, and never used for
+// those.
 import { randomBytes } from 'node:crypto';
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';

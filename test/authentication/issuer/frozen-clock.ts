@@ -1,4 +1,5 @@
-// A clock of a database that stands still until a test moves it: every now() of the service's SQL reads it, to the millisecond.
+// A clock of a database that stands still until a test moves it: every now() of the service's SQL reads it, to the
+// millisecond.
 import pg from 'pg';
 import type { Database } from '../../../src/platform/database/database.ts';
 

@@ -1,5 +1,5 @@
-// Resource servers that keep the JWKS for as long as they may, through rotations at every instant: two processes whose lists are as old as
-// they may be, verifiers whose clocks are a minute wrong, and nobody fails.
+// Resource servers that keep the JWKS for as long as they may, through rotations at every instant: two processes whose
+// lists are as old as they may be, verifiers whose clocks are a minute wrong, and nobody fails.
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import type { JSONWebKeySet } from 'jose';

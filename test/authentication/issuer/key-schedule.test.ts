@@ -1,4 +1,5 @@
-// The schedule of issuer keys as pure rules: what is due at which moment, and what a rotation or a revocation makes of it.
+// The schedule of issuer keys as pure rules: what is due at which moment, and what a rotation or a revocation makes of
+// it.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {

@@ -1,4 +1,5 @@
-// A tenant that trusts an identity provider, with an application that may exchange tokens, agents, users and what users delegate.
+// A tenant that trusts an identity provider, with an application that may exchange tokens, agents, users and what users
+// delegate.
 import { TOKEN_TYPES } from '../../../src/authentication/token-exchange/exchange-request.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../../src/identity/applications/application.ts';
 import { AGENT_SCOPES } from '../../../src/platform/scopes.ts';
@@ -68,7 +69,9 @@ export async function createWorld(
     return { issuer: ISSUER, sub, token: await provider.sign({ sub, ...claims }) };
   }
 
-  /** Ids of what has signed the tenant's tokens: a delegated one comes of the keys of those that were exchanged, too. */
+  /**
+   * Ids of what has signed the tenant's tokens: a delegated one comes of the keys of those that were exchanged, too.
+   */
   async function issuerKeyIds(): Promise<string[]> {
     const { rows } = await rooms.database.query<{ id: string }>(
       'SELECT id FROM issuer_keys WHERE tenant_id = $1',

@@ -1,4 +1,5 @@
-// Token exchange wired for real beside delegations, trusted issuers and tokens, over one database; keys of issuers come over a socket.
+// Token exchange wired for real beside delegations, trusted issuers and tokens, over one database; keys of issuers come
+// over a socket.
 
 import { wireTokenExchange } from '../../../src/authentication/token-exchange/wire.ts';
 import { wireTokenEndpoint } from '../../../src/authentication/tokens/wire.ts';

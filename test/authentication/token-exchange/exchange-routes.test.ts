@@ -1,4 +1,5 @@
-// Delegated tokens in use, by a client library of others: got with and without a key, told of, and kept out of management.
+// Delegated tokens in use, by a client library of others: got with and without a key, told of, and kept out of
+// management.
 import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {

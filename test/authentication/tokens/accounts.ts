@@ -1,4 +1,5 @@
-// Tenants, applications, issuer and tokens wired for real over one database; only the clock and the relay's notifier are fakes.
+// Tenants, applications, issuer and tokens wired for real over one database; only the clock and the relay's notifier
+// are fakes.
 
 import { randomBytes } from 'node:crypto';
 import { wireAccessRecords } from '../../../src/audit/wire.ts';
@@ -24,7 +25,10 @@ import { createTestPlatform, type TestConfig } from '../../setup/platform.ts';
 
 export type Accounts = ReturnType<typeof createAccounts>;
 
-/** Wires the rooms. @param options settings, and: failures allowed a minute (0 turns a limit off), clocks in milliseconds */
+/**
+ * Wires the rooms.
+ * @param options settings, and: failures allowed a minute (0 turns a limit off), clocks in milliseconds
+ */
 export function createAccounts(
   database: Database,
   {

@@ -1,4 +1,5 @@
-// Tokens bound to keys over HTTP, by a client library of others: issued with a nonce round, used at resources, refreshed, revoked.
+// Tokens bound to keys over HTTP, by a client library of others: issued with a nonce round, used at resources,
+// refreshed, revoked.
 import { exportJWK, SignJWT } from 'jose';
 import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,5 @@
-// What every answer of the routes that clients authenticate at has, whatever it says: no cache may keep it, and a client can read it.
+// What every answer of the routes that clients authenticate at has, whatever it says: no cache may keep it, and a
+// client can read it.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestDatabase } from '../../setup/database.ts';
 import { provisionTenant } from './accounts.ts';

@@ -1,4 +1,5 @@
-// Uses of one refresh token run one after the other in a process, so that they do not wait for its row on many connections.
+// Uses of one refresh token run one after the other in a process, so that they do not wait for its row on many
+// connections.
 import { afterAll, expect, it } from 'vitest';
 import { MOST_REPEATS } from '../../../src/authentication/tokens/refresh-token.ts';
 import type { Database } from '../../../src/platform/database/database.ts';

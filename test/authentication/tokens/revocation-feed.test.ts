@@ -27,7 +27,10 @@ const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(reso
 const check = (rooms: Rooms, { tenant }: Parameters<Rooms['agents']['get']>[0], token: string) =>
   codeOf(rooms.tokens.verifyAccessToken(tenant, token));
 
-/** When the last check of the second process that accepted the token began, in milliseconds from now. However slow the machine is, that is less than a second. */
+/**
+ * When the last check of the second process that accepted the token began, in milliseconds from now. However slow the
+ * machine is, that is less than a second.
+ */
 async function lastAccepted(holder: Awaited<ReturnType<typeof createHolder>>): Promise<number> {
   const committed = performance.now();
   for (let last = 0; ; await pause(10)) {

@@ -1,4 +1,5 @@
-// An identity provider for tests: keys of any kind, tokens signed with them, and a server of its JWK set that counts its requests.
+// An identity provider for tests: keys of any kind, tokens signed with them, and a server of its JWK set that counts
+// its requests.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';

@@ -9,7 +9,10 @@ import type { createAccounts } from '../tokens/accounts.ts';
 
 export type WorkloadRooms = ReturnType<typeof createWorkloadRooms>;
 
-/** Wires the rooms; the token endpoint has the grant. @param options.clientFailures refusals allowed a minute; 0: any number */
+/**
+ * Wires the rooms; the token endpoint has the grant.
+ * @param options.clientFailures refusals allowed a minute; 0: any number
+ */
 export function createWorkloadRooms(
   database: Database,
   {

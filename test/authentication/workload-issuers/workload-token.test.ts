@@ -1,4 +1,5 @@
-// The jwt-bearer grant: a workload gets a token for its agent without a stored secret, and each refusal of an assertion.
+// The jwt-bearer grant: a workload gets a token for its agent without a stored secret, and each refusal of an
+// assertion.
 import { createHmac, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { WorkloadIssuer } from '../../../src/authentication/workload-issuers/workload-issuer.ts';

@@ -1,7 +1,10 @@
 // Compares the ledger with what the service says of events, deliveries and attempts when everything has drained.
 import { matches } from './delivery-load.mjs';
 
-/** Milliseconds that a sender can have been stopped between its last look at a delivery and its POST: a freeze, a stall, time-outs. */
+/**
+ * Milliseconds that a sender can have been stopped between its last look at a delivery and its POST: a freeze, a stall,
+ * time-outs.
+ */
 const STOPPED = 30_000;
 /** What a crash of Postgres may lose: records of successes that did not wait for the disk. */
 const UNFLUSHED = 1_000;

@@ -1,4 +1,5 @@
-// What publishers, owners of subscriptions and operators do while things fail: events of every kind, pauses, deletions, cancellations.
+// What publishers, owners of subscriptions and operators do while things fail: events of every kind, pauses, deletions,
+// cancellations.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { now } from './ledger.mjs';

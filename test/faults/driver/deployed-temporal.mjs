@@ -1,5 +1,5 @@
-// The Temporal server of a deployment: the release of docker-compose.yml, built by Go, its four services in one process, its store in
-// the stack's own Postgres under a role of its own.
+// The Temporal server of a deployment: the release of docker-compose.yml, built by Go, its four services in one
+// process, its store in the stack's own Postgres under a role of its own.
 import { execFile, spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';

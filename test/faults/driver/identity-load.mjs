@@ -1,5 +1,5 @@
-// What agents and applications do while things fail: challenges answered by several at the same time, refresh tokens used once, twice and
-// late, client credentials, keys that are rotated.
+// What agents and applications do while things fail: challenges answered by several at the same time, refresh tokens
+// used once, twice and late, client credentials, keys that are rotated.
 import { createHash, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { buildPayloadOfResponse } from '../../../dist/src/authentication/challenges/payload.js';

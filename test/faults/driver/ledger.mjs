@@ -1,5 +1,5 @@
-// The driver's own record of a run: what it sent, what was answered, and what its receivers got. Nothing in it comes from the service's
-// tables. Times are milliseconds of the machine's clock, which is also the database's.
+// The driver's own record of a run: what it sent, what was answered, and what its receivers got. Nothing in it comes
+// from the service's tables. Times are milliseconds of the machine's clock, which is also the database's.
 
 export const now = () => performance.timeOrigin + performance.now();
 
@@ -39,8 +39,8 @@ export function createLedger() {
     noteOperation: (kind, key, { call, end, input, output }) =>
       ledger.histories.push({ kind, key, call, end: output === 'unknown' ? null : end, input, output }),
     /**
-     * The service has lost everything since `base`, when its database was copied, until `restored`: what was accepted meanwhile may be
-     * gone, and what was ended is not.
+     * The service has lost everything since `base`, when its database was copied, until `restored`: what was accepted
+     * meanwhile may be gone, and what was ended is not.
      */
     forget: (base, restored) => {
       ledger.lost.push({ from: base, to: restored });

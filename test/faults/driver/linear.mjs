@@ -1,4 +1,5 @@
-// Gives the histories of clients to Porcupine, a linearizability checker in Go, which judges them against the models in linear/main.go.
+// Gives the histories of clients to Porcupine, a linearizability checker in Go, which judges them against the models in
+// linear/main.go.
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

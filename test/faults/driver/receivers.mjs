@@ -1,4 +1,5 @@
-// Receivers of every kind. They verify each delivery by the specification alone, and write down what came and what they answered.
+// Receivers of every kind. They verify each delivery by the specification alone, and write down what came and what they
+// answered.
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

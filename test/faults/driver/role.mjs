@@ -1,4 +1,5 @@
-// A process of the service under the driver: started, ended, killed, frozen. One that ends without being told to is on record.
+// A process of the service under the driver: started, ended, killed, frozen. One that ends without being told to is on
+// record.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync, readFileSync, writeFileSync } from 'node:fs';

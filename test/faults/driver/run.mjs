@@ -1,4 +1,5 @@
-// One run: the stack is started, loaded, harmed by the schedule of its seed, healed and drained; then the ledger is compared.
+// One run: the stack is started, loaded, harmed by the schedule of its seed, healed and drained; then the ledger is
+// compared.
 import { cp, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,7 +23,8 @@ const PATIENCE = 240;
 const MOST_REPAIRS = 6;
 
 /**
- * @param options.seed, `mode` (DELIVERY_WORKFLOWS), `seconds` of load, `pace`: milliseconds between two requests of a client
+ * @param options.seed, `mode` (DELIVERY_WORKFLOWS), `seconds` of load, `pace`: milliseconds between two requests of a
+ *   client
  * @param options.main the built entry point; `kinds`: of faults; `say`: one line of progress; `patience` in seconds
  * @param options.deployed see `openStack`
  * @param options.restore Postgres is copied after half of the load, and taken back to that copy at its end

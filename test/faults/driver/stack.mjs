@@ -1,4 +1,5 @@
-// The real stack: Postgres, Temporal, two apis and two workers as processes, and a proxy on each way between two of them.
+// The real stack: Postgres, Temporal, two apis and two workers as processes, and a proxy on each way between two of
+// them.
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';

@@ -1,4 +1,5 @@
-// Agents, keys and challenges wired for real over one database, beside tenants and tokens; only the relay's notifier and the log are fakes.
+// Agents, keys and challenges wired for real over one database, beside tenants and tokens; only the relay's notifier
+// and the log are fakes.
 
 import { wireAuthenticationFailures, wireChallenges } from '../../../src/authentication/challenges/wire.ts';
 import { tellDelegations } from '../../../src/authentication/delegations/wire.ts';

@@ -1,4 +1,5 @@
-// Nobody grants more than they hold: every route that writes agents or applications, tried with tokens of all strengths.
+// Nobody grants more than they hold: every route that writes agents or applications, tried with tokens of all
+// strengths.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operatorContext } from '../../../src/audit/audit.ts';
 import { createApplicationRoutes } from '../../../src/identity/applications/application.routes.ts';

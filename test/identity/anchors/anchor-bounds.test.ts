@@ -16,7 +16,9 @@ afterAll(async () => {
   await drop?.();
 });
 
-/** @returns how many were made, and the codes of those that were refused; one that found the database busy asks again */
+/**
+ * @returns how many were made, and the codes of those that were refused; one that found the database busy asks again
+ */
 async function settle(asks: readonly (() => Promise<unknown>)[]) {
   const insist = async (ask: () => Promise<unknown>): Promise<unknown> =>
     ask().catch((error) => {

@@ -1,4 +1,5 @@
-// What looks write down, with the real database: each is decided anew under the lock, whatever happened while it was under way.
+// What looks write down, with the real database: each is decided anew under the lock, whatever happened while it was
+// under way.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AnchorCheckService } from '../../../src/identity/anchors/anchor-check.service.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';

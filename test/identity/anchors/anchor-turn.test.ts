@@ -1,4 +1,5 @@
-// When looks are put off, with the real database: while an operator holds a host or suspends a tenant, and for a domain's pace.
+// When looks are put off, with the real database: while an operator holds a host or suspends a tenant, and for a
+// domain's pace.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AnchorType } from '../../../src/identity/anchors/anchor.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';

@@ -1,4 +1,5 @@
-// Anchors over HTTP, with the real database: their life, what the audit log says of it, and what they mean for an agent's registration.
+// Anchors over HTTP, with the real database: their life, what the audit log says of it, and what they mean for an
+// agent's registration.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';

@@ -1,4 +1,5 @@
-// Where proofs are published in tests: one real HTTPS server for all domains, and the DNS that leads to it and holds their records.
+// Where proofs are published in tests: one real HTTPS server for all domains, and the DNS that leads to it and holds
+// their records.
 import type { ServerResponse } from 'node:http';
 import type { Anchor } from '../../../src/identity/anchors/anchor.ts';
 import { createProofLooker } from '../../../src/identity/anchors/proof.client.ts';

@@ -1,4 +1,5 @@
-// What an agent does with an enrollment token, for tests: it makes a key and proves it, from nothing but the answer it was handed.
+// What an agent does with an enrollment token, for tests: it makes a key and proves it, from nothing but the answer it
+// was handed.
 
 import { buildKeyProofPayload } from '../../../packages/agent/src/payloads.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';

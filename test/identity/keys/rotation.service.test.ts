@@ -1,4 +1,5 @@
-// Rotations against a real database: begun, switched by an authentication, ended by each happening; no workflow takes part.
+// Rotations against a real database: begun, switched by an authentication, ended by each happening; no workflow takes
+// part.
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { useTestDatabase } from '../../setup/database.ts';

@@ -1,4 +1,5 @@
-// Judges deliveries in the envelopes of CloudEvents by the SDKs of Python and Go: each event of the catalogue, as it comes over the wire.
+// Judges deliveries in the envelopes of CloudEvents by the SDKs of Python and Go: each event of the catalogue, as it
+// comes over the wire.
 import { execFile } from 'node:child_process';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -1,4 +1,5 @@
-// Judges openapi.json by the usual generator of Python clients: it must make a function of every operation, and mypy must accept all of it.
+// Judges openapi.json by the usual generator of Python clients: it must make a function of every operation, and mypy
+// must accept all of it.
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
-// The OpenID conformance suite's plan for the FAPI 2.0 Security Profile (final): client credentials with private_key_jwt and
-// DPoP. The suite is a Java program that runs beside this: OPENID_SUITE is its address (docs/contract-testing.md).
+// The OpenID conformance suite's plan for the FAPI 2.0 Security Profile (final): client credentials with
+// private_key_jwt and DPoP. The suite is a Java program that runs beside this: OPENID_SUITE is its address
+// (docs/contract-testing.md).
 import { generateKeyPairSync } from 'node:crypto';
 import { request } from 'node:https';
 import { createManagement, has, startStack } from '../stack.mjs';

@@ -1,6 +1,7 @@
-// The transmitter plans of the OpenID conformance suite for Shared Signals, push and poll, and those of the CAEP interoperability
-// profile. CONFORMANCE_SUITE_URL is a running suite in development mode, CONFORMANCE_SUITE_CA the file of its certificate
-// (docs/contract-testing.md says how it is started). The service itself is started here, behind TLS, as the suite wants it.
+// The transmitter plans of the OpenID conformance suite for Shared Signals, push and poll, and those of the CAEP
+// interoperability profile. CONFORMANCE_SUITE_URL is a running suite in development mode, CONFORMANCE_SUITE_CA the file
+// of its certificate (docs/contract-testing.md says how it is started). The service itself is started here, behind TLS,
+// as the suite wants it.
 import { execFile, spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';

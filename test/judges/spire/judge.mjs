@@ -1,5 +1,5 @@
-// A real SPIRE server: its JWT-SVIDs get tokens by the bundle of its trust domain, and each of those that must not is refused.
-// The programs come from the Go module proxy: spire-server on the PATH, or its path in SPIRE_SERVER.
+// A real SPIRE server: its JWT-SVIDs get tokens by the bundle of its trust domain, and each of those that must not is
+// refused. The programs come from the Go module proxy: spire-server on the PATH, or its path in SPIRE_SERVER.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
-// Deliveries and their workflows held against each other, on a real Temporal: what is gone is found and started again, what has no row ends.
+// Deliveries and their workflows held against each other, on a real Temporal: what is gone is found and started again,
+// what has no row ends.
 
 import { randomUUID } from 'node:crypto';
 import { Connection } from '@temporalio/client';

@@ -1,4 +1,5 @@
-// `countersign doctor` as an operator runs it: the real command against a real database and namespace, without and with a worker.
+// `countersign doctor` as an operator runs it: the real command against a real database and namespace, without and with
+// a worker.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';

@@ -1,4 +1,5 @@
-// What the doctor says of workers that run and get no work: real workers of real builds, each in a namespace of its own.
+// What the doctor says of workers that run and get no work: real workers of real builds, each in a namespace of its
+// own.
 import { randomUUID } from 'node:crypto';
 import { NativeConnection } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';

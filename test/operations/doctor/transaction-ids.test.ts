@@ -1,4 +1,5 @@
-// A dump in a new cluster: its rows are of transactions that this one has not begun. The doctor finds it, and the page says how to go on.
+// A dump in a new cluster: its rows are of transactions that this one has not begun. The doctor finds it, and the page
+// says how to go on.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createTransactionIdsCheck } from '../../../src/operations/doctor/transaction-ids.check.ts';

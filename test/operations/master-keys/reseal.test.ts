@@ -1,4 +1,5 @@
-// A master key that is changed: everything is sealed anew, beside traffic, and a key that was left out too early is told at the start.
+// A master key that is changed: everything is sealed anew, beside traffic, and a key that was left out too early is
+// told at the start.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { createProgram } from '../../../src/app/command-line.ts';
@@ -30,7 +31,10 @@ afterAll(() => test?.drop());
 const secretsOf = (masterKeys: MasterKey[], database: Queryable = test.database) =>
   createSealedSecretService({ database, columns: SEALED_COLUMNS, masterKeys });
 
-/** A tenant with a successor of its issuer key, and subscriptions that have secrets and headers, all under the old master key. */
+/**
+ * A tenant with a successor of its issuer key, and subscriptions that have secrets and headers, all under the old
+ * master key.
+ */
 async function prepare(subscriptions = 2) {
   const accounts = createAccounts(test.database, { masterKeys: [older] });
   const { tenant } = await provisionTenant(accounts, `t-${newId()}`);
@@ -81,7 +85,8 @@ it('every column of sealed secrets is known', async () => {
 describe('sealing anew', () => {
   it('lets the old key be left out: the tenant signs, now and after a rotation, and secrets open', async () => {
     const { tenant, ids } = await prepare();
-    // Issuer keys: the one that signs and its successor, each with its key for deliveries. Of each subscription: two secrets and its headers.
+    // Issuer keys: the one that signs and its successor, each with its key for deliveries. Of each subscription: two
+    // secrets and its headers.
     expect(await secretsOf([newer, older]).reseal()).toEqual({
       keyId: newer.id,
       resealed: 10,

@@ -1,4 +1,5 @@
-// The steps of docs/operations/issuer-key-rotation.md for a master key that somebody else may have, one after the other.
+// The steps of docs/operations/issuer-key-rotation.md for a master key that somebody else may have, one after the
+// other.
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { createProgram } from '../../../src/app/command-line.ts';

@@ -1,4 +1,5 @@
-// A version of the workflows with a fault of its own: whatever an endpoint's workflow has done before, this one cannot go on from it.
+// A version of the workflows with a fault of its own: whatever an endpoint's workflow has done before, this one cannot
+// go on from it.
 
 /** Fails each of its tasks: an error that is no failure of Temporal's is taken for a fault of the code. */
 export async function endpointRecovery(): Promise<void> {

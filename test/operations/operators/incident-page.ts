@@ -1,4 +1,5 @@
-// Reads the commands out of a page of docs/operations, and runs them as they stand there, by a shell, with the page's examples replaced.
+// Reads the commands out of a page of docs/operations, and runs them as they stand there, by a shell, with the page's
+// examples replaced.
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 

@@ -1,5 +1,5 @@
-// Runs docs/operations/incidents.md: every command line that stands there, in its order, against a real Temporal and a real database with the
-// incident that it is for. What the page says of a command's effect is looked at after it.
+// Runs docs/operations/incidents.md: every command line that stands there, in its order, against a real Temporal and a
+// real database with the incident that it is for. What the page says of a command's effect is looked at after it.
 
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -120,7 +120,10 @@ async function run(heading: string, words: string): Promise<string> {
 const runUntil = (heading: string, words: string, expected: RegExp) =>
   eventually(async () => expected.test(await run(heading, words)), `${words} to tell ${expected}`, 30_000);
 
-/** Waits until Temporal's index has these deliveries: a batch reaches what the index has, and former ones stay in it for a while. */
+/**
+ * Waits until Temporal's index has these deliveries: a batch reaches what the index has, and former ones stay in it for
+ * a while.
+ */
 const listed = (heading: string, ids: readonly string[]) =>
   eventually(
     async () => {

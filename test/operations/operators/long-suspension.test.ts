@@ -1,4 +1,5 @@
-// A suspension that lasts longer than the decisions of the revocation feed do, while somebody else holds the tenant's issuer key.
+// A suspension that lasts longer than the decisions of the revocation feed do, while somebody else holds the tenant's
+// issuer key.
 import { expect, it } from 'vitest';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { basic, provisionTenant, requestTo } from '../../authentication/tokens/accounts.ts';

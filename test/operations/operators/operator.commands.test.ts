@@ -1,4 +1,5 @@
-// `countersign operator …` from its words to its lines, to the record of acts, and to the audit logs of the tenants concerned.
+// `countersign operator …` from its words to its lines, to the record of acts, and to the audit logs of the tenants
+// concerned.
 import { userInfo } from 'node:os';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createTestDatabase } from '../../setup/database.ts';

@@ -1,4 +1,5 @@
-// What a suspended tenant is still served: every route of the service is asked, with the real table and a token that would be good.
+// What a suspended tenant is still served: every route of the service is asked, with the real table and a token that
+// would be good.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Route } from '../../../src/platform/http/route.ts';
 import { MANAGEMENT_SCOPES } from '../../../src/platform/scopes.ts';

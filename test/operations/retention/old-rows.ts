@@ -14,7 +14,10 @@ async function insertApplication(database: Database, tenantId: string): Promise<
   return id;
 }
 
-/** By the name of the purge: inserts a row whose time was over so many hours ago; `hours`: one that is kept still, and one that goes. */
+/**
+ * By the name of the purge: inserts a row whose time was over so many hours ago; `hours`: one that is kept still, and
+ * one that goes.
+ */
 export const OLD_ROWS: Readonly<
   Record<
     string,

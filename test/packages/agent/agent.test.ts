@@ -1,4 +1,5 @@
-// The client of an agent against the whole service: each form of key, tokens that renew themselves, DPoP, rotation, exchange.
+// The client of an agent against the whole service: each form of key, tokens that renew themselves, DPoP, rotation,
+// exchange.
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentError, createAgent, generateKey, type KeyInput } from '../../../packages/agent/src/index.ts';

@@ -1,4 +1,5 @@
-// The package `@countersign/agent`, used as others use it: from its tarball in another folder, against the whole service.
+// The package `@countersign/agent`, used as others use it: from its tarball in another folder, against the whole
+// service.
 
 import { readFileSync } from 'node:fs';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';

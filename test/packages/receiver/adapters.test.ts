@@ -1,4 +1,5 @@
-// Every adapter over real connections and one table: what is read, what is refused, and what a body parser before it does.
+// Every adapter over real connections and one table: what is read, what is refused, and what a body parser before it
+// does.
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { Readable } from 'node:stream';

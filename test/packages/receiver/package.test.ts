@@ -1,4 +1,5 @@
-// The package `@countersign/receiver`, used as others use it: from another folder, by another compiler run, without Node, in a browser.
+// The package `@countersign/receiver`, used as others use it: from another folder, by another compiler run, without
+// Node, in a browser.
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

@@ -1,4 +1,5 @@
-// What a receiver does in any JavaScript runtime, with web interfaces only. The tests run it in a browser and in a bare context.
+// What a receiver does in any JavaScript runtime, with web interfaces only. The tests run it in a browser and in a bare
+// context.
 
 /**
  * @param {typeof import('../../../packages/receiver/src/index.ts')} receiver the module under test

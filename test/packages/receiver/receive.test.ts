@@ -1,4 +1,5 @@
-// Holds the core of the receivers to the specification: the order of the rules, what is recorded before what, and every answer.
+// Holds the core of the receivers to the specification: the order of the rules, what is recorded before what, and every
+// answer.
 import { describe, expect, it, vi } from 'vitest';
 import {
   createMemoryDeliveryLog,

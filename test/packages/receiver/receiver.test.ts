@@ -1,4 +1,5 @@
-// Holds the receiver's verification to the specification: what we sign passes, tampering is refused, in the order of the rules.
+// Holds the receiver's verification to the specification: what we sign passes, tampering is refused, in the order of
+// the rules.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ReceivedHeaders, type Refusal, verifyDelivery } from '../../../packages/receiver/src/index.ts';

@@ -1,4 +1,5 @@
-// Runs every program of docs/receiving.md as it stands there, in a folder that has the packed package and what the programs import.
+// Runs every program of docs/receiving.md as it stands there, in a folder that has the packed package and what the
+// programs import.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -18,7 +19,10 @@ import { installPackage, run } from '../packed-package.ts';
 import { expectContract, expectLease } from './delivery-log-contract.ts';
 import { SECRET } from './delivery-request.ts';
 
-/** Not a dependency of this project. This does what the guide's program relies on: handlers by path, in order, and a JSON parser. */
+/**
+ * Not a dependency of this project. This does what the guide's program relies on: handlers by path, in order, and a
+ * JSON parser.
+ */
 const EXPRESS = `
 import { createServer } from 'node:http';
 export default function express() {
@@ -291,7 +295,10 @@ describe('the delivery log', () => {
   });
 });
 
-/** The calls of node-redis that the guide uses, as Redis documents SET NX EX, GET, DEL and EXPIRE; `pass` lets seconds go by. */
+/**
+ * The calls of node-redis that the guide uses, as Redis documents SET NX EX, GET, DEL and EXPIRE; `pass` lets seconds
+ * go by.
+ */
 function imitateRedis() {
   const values = new Map<string, { value: string; ends: number }>();
   let now = 0;

@@ -1,4 +1,5 @@
-// Signatures and the issuer's keys: what is forged, how long keys are kept, how often they are fetched, and what happens without.
+// Signatures and the issuer's keys: what is forged, how long keys are kept, how often they are fetched, and what
+// happens without.
 import { generateKeyPair, SignJWT } from 'jose';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createGuard } from '../../../packages/resource-server/src/guard.ts';

@@ -73,7 +73,8 @@ describe('the example of an MCP server', () => {
     });
     const { authorization_servers: [found = ''] = [] } =
       await discoverOAuthProtectedResourceMetadata(resource);
-    // Not by the SDK: it demands an authorization_endpoint, which an issuer of these grants does not have (RFC 8414 §2).
+    // Not by the SDK: it demands an authorization_endpoint, which an issuer of these grants does not have (RFC 8414
+    // §2).
     const insecure = { [oauth.allowInsecureRequests]: true };
     const discovery = await oauth.discoveryRequest(new URL(found), { algorithm: 'oauth2', ...insecure });
     const issuer = await oauth.processDiscoveryResponse(new URL(found), discovery);

@@ -1,5 +1,6 @@
-// Writes the Wycheproof files in test/platform/crypto/vectors anew from an unpacked release of that project: only what the tests read, a case a line.
-// Usage: node test/platform/crypto/compact-vectors.mjs <folder of github.com/c2sp/wycheproof> <its version>
+// Writes the Wycheproof files in test/platform/crypto/vectors anew from an unpacked release of that project: only what
+// the tests read, a case a line. Usage: node test/platform/crypto/compact-vectors.mjs <folder of
+// github.com/c2sp/wycheproof> <its version>
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

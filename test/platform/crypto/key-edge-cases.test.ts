@@ -1,4 +1,5 @@
-// Encodings of public keys on the border of what is accepted, that no published file has: identity, hybrid, unreduced, loose DER.
+// Encodings of public keys on the border of what is accepted, that no published file has: identity, hybrid, unreduced,
+// loose DER.
 import { p256 } from '@noble/curves/nist.js';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { describe, expect, it } from 'vitest';

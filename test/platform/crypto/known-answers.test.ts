@@ -1,4 +1,5 @@
-// Known answers from the standards' own texts: what is signed and verified here is what everybody else signs and verifies.
+// Known answers from the standards' own texts: what is signed and verified here is what everybody else signs and
+// verifies.
 import { createHash } from 'node:crypto';
 import { schnorr } from '@noble/curves/secp256k1.js';
 import { afterAll, describe, expect, it } from 'vitest';

@@ -1,5 +1,5 @@
-// Signatures on the border of what is accepted, that no published file has, through both verifiers: which bytes bip340 signs,
-// which form an ECDSA signature has, and what is odd about ed25519 points and still one answer everywhere.
+// Signatures on the border of what is accepted, that no published file has, through both verifiers: which bytes bip340
+// signs, which form an ECDSA signature has, and what is odd about ed25519 points and still one answer everywhere.
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { p256 } from '@noble/curves/nist.js';

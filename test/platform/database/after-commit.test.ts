@@ -1,4 +1,5 @@
-// What is promised of afterCommit, of a transaction, with models and without: only after a commit that happened, in order.
+// What is promised of afterCommit, of a transaction, with models and without: only after a commit that happened, in
+// order.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { TENANT } from '../../../src/identity/tenants/tenant.model.ts';
 import type { Transaction } from '../../../src/platform/database/transaction.ts';

@@ -1,5 +1,5 @@
-// The rule for migrations after the baseline: nothing that the former version reads or writes is taken away. It judges the text, and knows
-// no more of SQL than migrations use.
+// The rule for migrations after the baseline: nothing that the former version reads or writes is taken away. It judges
+// the text, and knows no more of SQL than migrations use.
 
 /** What only a call runs, and what is no statement: bodies of functions, comments, texts. */
 const NO_STATEMENT = /\bAS\s+(\$\w*\$)[\s\S]*?\1|--[^\n]*|'(?:[^']|'')*'/gi;
@@ -17,7 +17,10 @@ const DEFAULT_SET = /\bALTER\s+(?:COLUMN\s+)?(\w+)\s+SET\s+DEFAULT\b/gi;
 const MADE_REQUIRED = /\bALTER\s+(?:COLUMN\s+)?(\w+)\s+SET\s+NOT\s+NULL\b/gi;
 const COLUMN_ADDED = /\bADD\s+(?:COLUMN\s+)?(?!CONSTRAINT\b|CHECK\b|UNIQUE\b|PRIMARY\b|FOREIGN\b)\w+/i;
 
-/** @returns the part of the SQL that the former version, or a row of its, would not survive; undefined when there is none */
+/**
+ * @returns the part of the SQL that the former version, or a row of its, would not survive; undefined when there is
+ *   none
+ */
 export function findDestruction(sql: string): string | undefined {
   const text = sql.replaceAll(NO_STATEMENT, ' ');
   for (const rule of RULES) {

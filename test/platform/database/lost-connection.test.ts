@@ -1,5 +1,5 @@
-// A connection that is lost between two statements fails the work that holds it, and never the process: an `error` event that nobody
-// listens to would be an unhandled error of the test run.
+// A connection that is lost between two statements fails the work that holds it, and never the process: an `error`
+// event that nobody listens to would be an unhandled error of the test run.
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';

@@ -1,4 +1,5 @@
-// What holds for every migration from the first release on: it is never edited, it takes nothing away, and it takes a database with rows.
+// What holds for every migration from the first release on: it is never edited, it takes nothing away, and it takes a
+// database with rows.
 import { createHash } from 'node:crypto';
 import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -156,7 +157,10 @@ async function readRows(database: Database): Promise<Map<string, Row[]>> {
   return all;
 }
 
-/** A tenant with something in most tables. The columns are those that the first release writes: this text is never made to fit a migration. */
+/**
+ * A tenant with something in most tables. The columns are those that the first release writes: this text is never made
+ * to fit a migration.
+ */
 async function insertRows(database: Database, slug: string): Promise<void> {
   const [tenant, agent, oldKey, newKey, subscription, event] = Array.from({ length: 6 }, newId);
   const say = (text: string, ...values: unknown[]) => database.query(text, values);

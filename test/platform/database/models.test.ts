@@ -1,4 +1,5 @@
-// Every model beside its real table: what a model says of a column is what Postgres says, and no column is left out on either side.
+// Every model beside its real table: what a model says of a column is what Postgres says, and no column is left out on
+// either side.
 import { readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,5 @@
-// One pool for everything: statements by hand, models and transactions, and the bound that keeps transactions from taking all of it.
+// One pool for everything: statements by hand, models and transactions, and the bound that keeps transactions from
+// taking all of it.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createDatabase, type Database } from '../../../src/platform/database/database.ts';
 import type { Models } from '../../../src/platform/database/model.ts';

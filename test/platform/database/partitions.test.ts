@@ -107,7 +107,8 @@ describe('an old day', () => {
     await writing;
     await traffic.close();
     expect(waits.length).toBeGreaterThan(5);
-    // A writer waits behind the lock for a quarter of a second at most; the statement time-out of 5 s would end what it does.
+    // A writer waits behind the lock for a quarter of a second at most; the statement time-out of 5 s would end what it
+    // does.
     expect(Math.max(...waits)).toBeLessThan(4_000);
     expect(await exists(nameOf('events', day))).toBe(false);
   });

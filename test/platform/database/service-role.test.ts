@@ -1,4 +1,5 @@
-// The role of api and worker: what it may not do to the database, and that a migration grants it the same again and again.
+// The role of api and worker: what it may not do to the database, and that a migration grants it the same again and
+// again.
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabase, type Database } from '../../../src/platform/database/database.ts';

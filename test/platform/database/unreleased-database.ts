@@ -1,4 +1,5 @@
-// What a version from before the first release leaves: a table that it shares with today's schema, and the names of its migrations.
+// What a version from before the first release leaves: a table that it shares with today's schema, and the names of its
+// migrations.
 import pg from 'pg';
 
 const NAMES = [

@@ -1,4 +1,5 @@
-// Connects to loopback receivers under invented names, and holds that no other address than a judged one is ever reached.
+// Connects to loopback receivers under invented names, and holds that no other address than a judged one is ever
+// reached.
 import { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, describe, expect, it, vi } from 'vitest';

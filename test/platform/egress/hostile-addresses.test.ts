@@ -1,5 +1,5 @@
-// Sends hostile addresses and URLs to everybody who must refuse them: the route that takes them, the sender that would connect to them,
-// the connector below it, and the fetcher of other issuers' keys.
+// Sends hostile addresses and URLs to everybody who must refuse them: the route that takes them, the sender that would
+// connect to them, the connector below it, and the fetcher of other issuers' keys.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createJwksFetcher, JwksError } from '../../../src/authentication/trusted-issuers/jwks.client.ts';

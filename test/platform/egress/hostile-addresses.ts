@@ -1,4 +1,5 @@
-// Addresses and URLs that lead where nothing may be sent, and the block that holds each of them: one table for all who must refuse.
+// Addresses and URLs that lead where nothing may be sent, and the block that holds each of them: one table for all who
+// must refuse.
 
 /** IP addresses as DNS answers them, by the block that refuses them. */
 export const HOSTILE_ADDRESSES: readonly [address: string, block: string][] = [

@@ -1,4 +1,5 @@
-// The catalogue of error codes: published whole, and true: what is not reserved is caused somewhere, what is reserved nowhere.
+// The catalogue of error codes: published whole, and true: what is not reserved is caused somewhere, what is reserved
+// nowhere.
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ERRORS, type ErrorCode, publishErrors } from '../../../src/platform/errors/catalogue.ts';

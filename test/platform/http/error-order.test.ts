@@ -1,4 +1,5 @@
-// The order of errors on every known route: 401, 403, 404, then what is wrong with the body or the idempotency key. The whole table, wired for real.
+// The order of errors on every known route: 401, 403, 404, then what is wrong with the body or the idempotency key. The
+// whole table, wired for real.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { wireApi } from '../../../src/app/wiring/api.ts';
 import type { Agent } from '../../../src/identity/agents/agent.service.ts';
@@ -53,7 +54,9 @@ const LISTS = (await loadAllRoutes()).filter(
   ({ path, request }) => path.includes(':') && Object.keys(request?.query?.shape ?? {}).length > 0,
 );
 
-/** Every error has its six fields and the request's id, whatever it is about. Source: Specification, "Errors: Format". */
+/**
+ * Every error has its six fields and the request's id, whatever it is about. Source: Specification, "Errors: Format".
+ */
 function expectProblem({ status, headers, body }: Awaited<ReturnType<TestServer['send']>>): void {
   const text = expect.stringMatching(/./);
   expect(body).toEqual({

@@ -1,4 +1,5 @@
-// Idempotency keys on every route that takes them, with the work that it really does: once for a key, whatever is sent again.
+// Idempotency keys on every route that takes them, with the work that it really does: once for a key, whatever is sent
+// again.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { collectionsOf, fillBody, fillPath } from '../../isolation/rows.ts';

@@ -1,4 +1,5 @@
-// Holds openapi.json against other people's software: a linter, and a generator whose types must compile and have all operations.
+// Holds openapi.json against other people's software: a linter, and a generator whose types must compile and have all
+// operations.
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,5 @@
-// Holds openapi.json in the repository against the route table, so that a change of a route shows the change of the interface.
+// Holds openapi.json in the repository against the route table, so that a change of a route shows the change of the
+// interface.
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { composeOpenApi } from '../../../src/app/wiring/api.ts';

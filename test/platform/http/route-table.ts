@@ -1,4 +1,5 @@
-// All routes of the service, without its services: every `create…Routes` of the source, called with stand-ins that are never used.
+// All routes of the service, without its services: every `create…Routes` of the source, called with stand-ins that are
+// never used.
 import { readdirSync } from 'node:fs';
 import type { Route } from '../../../src/platform/http/route.ts';
 

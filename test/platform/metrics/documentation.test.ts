@@ -1,4 +1,5 @@
-// Holds docs/operations/metrics.md against what the processes tell: every metric of ours with its type and labels, and none that is not there.
+// Holds docs/operations/metrics.md against what the processes tell: every metric of ours with its type and labels, and
+// none that is not there.
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { VERSION } from '../../../src/platform/version.ts';

@@ -16,7 +16,10 @@ export type Family = {
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\\n]|\\.)*)",?/y;
 
-/** @throws Error for what is no valid exposition: a line that is none, a family twice or without its comments, a sample twice */
+/**
+ * @throws Error for what is no valid exposition: a line that is none, a family twice or without its comments, a sample
+ *   twice
+ */
 export function parseExposition(text: string): Map<string, Family> {
   const families = new Map<string, Family>();
   const seen = new Set<string>();

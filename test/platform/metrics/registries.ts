@@ -1,5 +1,5 @@
-// Every metric that the processes can tell, with its type and labels: ours from the very wiring that they use, those of Temporal's SDK from
-// its sources, since most of them show only once something has happened.
+// Every metric that the processes can tell, with its type and labels: ours from the very wiring that they use, those of
+// Temporal's SDK from its sources, since most of them show only once something has happened.
 import { readFileSync } from 'node:fs';
 import pino from 'pino';
 import type { Registry } from 'prom-client';

@@ -1,4 +1,5 @@
-// The accounts of deliveries while the whole engine is at work: at no moment is a delivery without anything that would move it.
+// The accounts of deliveries while the whole engine is at work: at no moment is a delivery without anything that would
+// move it.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,5 @@
-// What an attempt says of its time, what a kept connection saves, and what poisons one: through the whole engine, as GET shows it.
+// What an attempt says of its time, what a kept connection saves, and what poisons one: through the whole engine, as
+// GET shows it.
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,5 +1,5 @@
-// Things that break on the way: the record, the workflow, the relay, Temporal's answer. Nothing is lost, and nothing is sent twice that
-// is known to have been sent.
+// Things that break on the way: the record, the workflow, the relay, Temporal's answer. Nothing is lost, and nothing is
+// sent twice that is known to have been sent.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

@@ -1,5 +1,5 @@
-// Hostile receivers against the whole engine. Each costs one attempt, which says whose fault it was; nothing else is touched: not the
-// other endpoints, not the sockets, not the memory.
+// Hostile receivers against the whole engine. Each costs one attempt, which says whose fault it was; nothing else is
+// touched: not the other endpoints, not the sockets, not the memory.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDeliveryRoutes } from '../../../src/webhooks/deliveries/delivery.routes.ts';

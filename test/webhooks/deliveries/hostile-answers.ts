@@ -1,5 +1,5 @@
-// What hostile receivers do with a request, as bytes on a bare socket, and how the attempt must be recorded. No answer here may cost
-// more than one attempt, nor reach anything beside it.
+// What hostile receivers do with a request, as bytes on a bare socket, and how the attempt must be recorded. No answer
+// here may cost more than one attempt, nor reach anything beside it.
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 

@@ -6,7 +6,10 @@ import { RECOVERY_SETTINGS } from '../../../src/webhooks/endpoints/recovery-sett
 import * as relayStore from '../../../src/webhooks/relay/relay.store.ts';
 import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
 
-/** The time in which every attempt must fail is twelve times as long here, and so is the age of each failure: a slow machine adds little. */
+/**
+ * The time in which every attempt must fail is twelve times as long here, and so is the age of each failure: a slow
+ * machine adds little.
+ */
 const LONGER = 12;
 const health = createEndpointHealthStore({
   ...RECOVERY_SETTINGS,

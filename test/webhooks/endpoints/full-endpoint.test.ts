@@ -1,4 +1,5 @@
-// Attempts of workflows for an endpoint whose places are all taken: they wait for a place, and are parked when none becomes free.
+// Attempts of workflows for an endpoint whose places are all taken: they wait for a place, and are parked when none
+// becomes free.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createEngine, type DeliveryEngine } from '../../workflows/delivery-engine.ts';

@@ -1,4 +1,5 @@
-// A tenant whose subscription comes to a host that is held already: its audit log says so, like those of the tenants that were there.
+// A tenant whose subscription comes to a host that is held already: its audit log says so, like those of the tenants
+// that were there.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { createOperatorRooms, type OperatorRooms } from '../../operations/operators/operator-rooms.ts';

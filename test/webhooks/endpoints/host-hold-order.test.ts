@@ -1,5 +1,5 @@
-// A subscription that leaves a host in the moment of an operator's act on it: whichever commits first, its endpoint keeps to the host that it
-// points to, and to no other.
+// A subscription that leaves a host in the moment of an operator's act on it: whichever commits first, its endpoint
+// keeps to the host that it points to, and to no other.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Transaction } from '../../../src/platform/database/transaction.ts';

@@ -1,4 +1,5 @@
-// A host that an operator holds: no attempt to it begins after the commit, whatever a tenant does; nothing is lost when it ends.
+// A host that an operator holds: no attempt to it begins after the commit, whatever a tenant does; nothing is lost when
+// it ends.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { HoldLength } from '../../../src/webhooks/endpoints/host-hold.ts';

@@ -1,4 +1,5 @@
-// Whatever happens to an endpoint, in whatever order: no delivery is left behind once its endpoint works and nobody keeps it closed.
+// Whatever happens to an endpoint, in whatever order: no delivery is left behind once its endpoint works and nobody
+// keeps it closed.
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -113,7 +114,8 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
     expect(Object.keys(counts).every((status) => ['delivered', 'failed', 'canceled'].includes(status))).toBe(
       true,
     );
-    // Where the last that waited was canceled, no success has told its actor that the endpoint works: the next delivery does.
+    // Where the last that waited was canceled, no success has told its actor that the endpoint works: the next delivery
+    // does.
     if (steps.includes('cancel')) {
       const [last = ''] = await engine.publish(id);
       expect(await engine.ended(last)).toMatchObject({ status: 'delivered' });

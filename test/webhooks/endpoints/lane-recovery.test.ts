@@ -1,5 +1,5 @@
-// An endpoint that is down: nobody waits on a timer, one delivery at a time finds out whether it is back, and then the rest goes out,
-// paced. The schedule of probes is short here; in production it is hours long.
+// An endpoint that is down: nobody waits on a timer, one delivery at a time finds out whether it is back, and then the
+// rest goes out, paced. The schedule of probes is short here; in production it is hours long.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { REFUSALS } from '../../../src/webhooks/endpoints/recovery-settings.ts';
@@ -68,8 +68,8 @@ describe.each(['all', 'retries'] as const)('an endpoint that is down, with DELIV
     );
     expect(rows[0]?.probes).toBeGreaterThanOrEqual(3);
     expect(rows[0]?.most).toBe(1);
-    // Probes take turns between new deliveries and tried ones: one that is refused for a reason of its own does not keep
-    // the endpoint closed, and a receiver may refuse only first attempts.
+    // Probes take turns between new deliveries and tried ones: one that is refused for a reason of its own does not
+    // keep the endpoint closed, and a receiver may refuse only first attempts.
     const probed = () => engine.receiver.of(path).map(({ deliveryId }) => deliveryId);
     expect(new Set(probed().slice(before)).size).toBeGreaterThan(1);
     await eventually(() => new Set(probed()).size < probed().length, 'a probe with a tried delivery');

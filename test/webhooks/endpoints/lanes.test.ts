@@ -1,4 +1,5 @@
-// Deliveries and the gate of their subscription: nothing begins while it is closed, and nothing stays behind when it opens.
+// Deliveries and the gate of their subscription: nothing begins while it is closed, and nothing stays behind when it
+// opens.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,5 @@
-// What is due for an endpoint in trouble, as a table; and for any endpoint at all: a step that is done is not due again.
+// What is due for an endpoint in trouble, as a table; and for any endpoint at all: a step that is done is not due
+// again.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {

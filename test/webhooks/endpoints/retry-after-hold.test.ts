@@ -1,5 +1,5 @@
-// Retry-After, seen by the clock of the receiver that sends it: neither the delivery that met it nor, on 429 and 503, any other of its
-// subscription comes a millisecond too early.
+// Retry-After, seen by the clock of the receiver that sends it: neither the delivery that met it nor, on 429 and 503,
+// any other of its subscription comes a millisecond too early.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';

@@ -1,4 +1,5 @@
-// Deliveries of a suspended tenant: none begins an attempt after the commit, none is lost, and all go out when the tenant is resumed.
+// Deliveries of a suspended tenant: none begins an attempt after the commit, none is lost, and all go out when the
+// tenant is resumed.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTenantContext } from '../../events/fixture.ts';

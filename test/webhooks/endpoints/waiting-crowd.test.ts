@@ -1,5 +1,5 @@
-// Ten thousand deliveries that wait for one endpoint: they cost nothing until it takes them, and then go out slowly at first, the oldest
-// first.
+// Ten thousand deliveries that wait for one endpoint: they cost nothing until it takes them, and then go out slowly at
+// first, the oldest first.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../workflows/delivery-engine.ts';
@@ -52,7 +52,8 @@ describe.each(CLOSED)('ten thousand deliveries of an endpoint that is $how', ({ 
     for (let done = 0; done < CROWD; done += 500) await engine.publish(id, 500);
     // As the server does by itself, within a minute.
     await engine.database.query('ANALYZE outbox, deliveries');
-    // What went before, and the statistics of it, may take a moment to end; a glance at each delivery now and then would never.
+    // What went before, and the statistics of it, may take a moment to end; a glance at each delivery now and then
+    // would never.
     const cost = await eventually(async () => {
       const before = await load();
       await sleep(WATCHED_MS);

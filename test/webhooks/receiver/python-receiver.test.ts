@@ -1,5 +1,6 @@
-// The whole engine sends to the receiver of packages/python, which shares no code with the service: both read the specification only.
-// Then what was really sent is tampered with in every way, and both that receiver and ours must refuse it.
+// The whole engine sends to the receiver of packages/python, which shares no code with the service: both read the
+// specification only. Then what was really sent is tampered with in every way, and both that receiver and ours must
+// refuse it.
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

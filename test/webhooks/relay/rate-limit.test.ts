@@ -1,5 +1,5 @@
-// How much one endpoint gets at once: its rate over all relays, retries and replays included, and its places. Load only makes it slower,
-// so what is compared are least times and most counts.
+// How much one endpoint gets at once: its rate over all relays, retries and replays included, and its places. Load only
+// makes it slower, so what is compared are least times and most counts.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
@@ -20,7 +20,10 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
       tokens,
     ]);
 
-  /** Seconds from a moment before the first attempt to the last request: attempts begin at the rate, and may arrive later. */
+  /**
+   * Seconds from a moment before the first attempt to the last request: attempts begin at the rate, and may arrive
+   * later.
+   */
   const spanOf = (path: string, begun: number) =>
     (Math.max(...engine.receiver.of(path).map(({ at }) => at)) - begun) / 1_000;
 

@@ -1,4 +1,5 @@
-// Relays against each other and against load: nobody waits for somebody else's slow receiver, and no two relays take the same work.
+// Relays against each other and against load: nobody waits for somebody else's slow receiver, and no two relays take
+// the same work.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTenantContext } from '../../events/fixture.ts';

@@ -1,4 +1,5 @@
-// A worker whose Temporal does not answer says since when, and how many deliveries wait: once a minute, and once more when it is back.
+// A worker whose Temporal does not answer says since when, and how many deliveries wait: once a minute, and once more
+// when it is back.
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createBacklogStore } from '../../../src/webhooks/relay/backlog.store.ts';
 import { createTemporalSilence, type Silence } from '../../../src/webhooks/relay/temporal-silence.service.ts';

@@ -1,4 +1,5 @@
-// Recoveries over HTTP and step by step against a real database: which deliveries begin anew, each of them once, and how it ends.
+// Recoveries over HTTP and step by step against a real database: which deliveries begin anew, each of them once, and
+// how it ends.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createReplayService } from '../../../src/webhooks/deliveries/replay.service.ts';
@@ -170,7 +171,8 @@ describe('what is replayed', () => {
       [later],
     );
     const recovery = await begin(id);
-    // One is replayed by hand and fails again, one fails only now: neither is among those that were counted and had ended.
+    // One is replayed by hand and fails again, one fails only now: neither is among those that were counted and had
+    // ended.
     await rooms.send('POST', `/api/v1/deliveries/${byHand}/retry`);
     await rooms.database.query(
       "UPDATE deliveries SET status = 'failed', completed_at = now() + interval '1 s' WHERE id = ANY ($1)",

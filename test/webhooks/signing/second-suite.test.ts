@@ -1,4 +1,5 @@
-// A second signature suite is a second row of the table: here one is added, and sender and receiver know it without another change.
+// A second signature suite is a second row of the table: here one is added, and sender and receiver know it without
+// another change.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findSuite, type SignatureSuite, SUITES, WEBHOOK_V1 } from '../../../packages/receiver/src/suites.ts';
 import { verifyDelivery } from '../../../packages/receiver/src/verify-delivery.ts';

@@ -51,7 +51,8 @@ describe('signDelivery', () => {
   };
 
   it('gives the headers of the specification', () => {
-    // printf 'service-webhook-v1\n1700000000\n300\nd-1\nauth.login.success\n{"a":1}' | openssl dgst -sha256 -hmac <secret>
+    // printf 'service-webhook-v1\n1700000000\n300\nd-1\nauth.login.success\n{"a":1}' | openssl dgst -sha256 -hmac
+    // <secret>
     expect(signDelivery({ ...input, secrets: { current: 'an-example-secret-of-32-bytes-len' } })).toEqual({
       'X-Service-Signature-Suite': 'service-webhook-v1',
       'X-Service-Signature-256': 'sha256=1faf5204821412324052c417377dd7e57bc425febee89a5f45771389f40166b5',

@@ -1,4 +1,5 @@
-// A whole service with a receiver: the api of two tenants, a relay that makes first attempts, and a client of the management API.
+// A whole service with a receiver: the api of two tenants, a relay that makes first attempts, and a client of the
+// management API.
 import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose';
 import { wireWorkerRooms } from '../../../src/app/wiring/worker.ts';
 import { loadConfig } from '../../../src/platform/config.ts';

@@ -1,4 +1,5 @@
-// Streams of security events over HTTP, pushed to a receiver and polled; the tokens are read by jose with the published JWK Set.
+// Streams of security events over HTTP, pushed to a receiver and polled; the tokens are read by jose with the published
+// JWK Set.
 import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../workflows/delivery-engine.ts';

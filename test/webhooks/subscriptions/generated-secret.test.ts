@@ -1,4 +1,5 @@
-// A secret that was made here is read by any library of Standard Webhooks: `whsec_`, then 32 bytes in standard base64, padded.
+// A secret that was made here is read by any library of Standard Webhooks: `whsec_`, then 32 bytes in standard base64,
+// padded.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
 

@@ -1,4 +1,5 @@
-// Lays out the pages of the API reference: one for each group of operations, one of errors, and the first with all names. Pure.
+// Lays out the pages of the API reference: one for each group of operations, one of errors, and the first with all
+// names. Pure.
 import { publishErrors } from '../../../platform/errors/catalogue.ts';
 import { fromInline, fromMarkdown, type Html, html, slugOf } from './html.ts';
 import { type Operation, type Place, showOperation } from './operation.ts';
