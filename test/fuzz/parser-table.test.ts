@@ -36,7 +36,7 @@ const PARSERS: Readonly<Record<string, 'properties' | 'examples' | 'through its 
   'packages/receiver/src/verify-delivery.ts#readEnvelope': 'through its callers',
   'packages/resource-server/src/credentials.ts#readCredentials': 'through its callers',
   'packages/resource-server/src/issuer-keys.ts#readHeader': 'through its callers',
-  'packages/resource-server/src/issuer-keys.ts#readPart': 'through its callers',
+  'packages/resource-server/src/issuer-keys.ts#readClaims': 'through its callers',
   'packages/resource-server/src/proof-target.ts#normalizeTarget': 'properties',
   'platform/act.ts#readAct': 'properties',
   'platform/crypto/base64.ts#decodeBase64': 'properties',

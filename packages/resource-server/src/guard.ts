@@ -13,7 +13,7 @@ import {
 import { boundKeyOf, describeAgent, type SignedToken, type VerifiedAgent } from './claims.ts';
 import { type GuardedRequest, readCredentials, schemeOf } from './credentials.ts';
 import { createIntrospector, type IntrospectionOptions } from './introspection.ts';
-import { createIssuerKeys, readHeader, readPart } from './issuer-keys.ts';
+import { createIssuerKeys, readClaims, readHeader } from './issuer-keys.ts';
 import { answerMetadata, describeResource, locateMetadata, type MetadataMembers } from './metadata.ts';
 import { PROOF_ALGORITHMS, verifyProof } from './proof.ts';
 import type { ProofNonces } from './proof-nonces.ts';
@@ -107,8 +107,7 @@ export function createGuard(options: GuardOptions) {
       const isAway = error instanceof Refusal && error.code === 'temporarily_unavailable';
       if (!isAway || introspector === undefined) throw error;
       // Not verified, and only good to refuse: a stranger's invention costs the issuer no request.
-      const claims = readPart(token.split('.')[1]) ?? {};
-      requireNoFault(VALIDITY, { header: readHeader(token), claims }, expected);
+      requireNoFault(VALIDITY, { header: readHeader(token), claims: readClaims(token) }, expected);
       return introspector.introspect(token);
     }
   }

@@ -5,6 +5,8 @@ import {
   compactVerify,
   createRemoteJWKSet,
   customFetch,
+  decodeJwt,
+  decodeProtectedHeader,
   errors,
 } from 'jose';
 import type { SignedToken } from './claims.ts';
@@ -84,24 +86,27 @@ export function createIssuerKeys({
  * @throws Refusal `invalid_token` without a `kid`, with a `crit`, and for a text that is not a JWS in compact form
  */
 export function readHeader(token: string): CompactJWSHeaderParameters {
-  const [first, ...rest] = token.split('.');
-  const header = rest.length === 2 ? readPart(first) : undefined;
+  const { alg, ...header } = decode(() => decodeProtectedHeader(token));
+  const isCompact = token.split('.').length === 3;
   // The service uses no `crit`: an extension that changes what is signed has no place in an access token.
-  const isUsual = header !== undefined && header.crit === undefined;
-  if (!isUsual || typeof header.kid !== 'string' || typeof header.alg !== 'string')
+  if (!isCompact || header.crit !== undefined || typeof header.kid !== 'string' || typeof alg !== 'string')
     throw new Refusal('invalid_token', NOT_VALID);
-  return { ...header, alg: header.alg };
+  return { ...header, alg };
 }
 
-/** @returns the JSON object of a part in base64url; undefined when it is none */
-export function readPart(part: string | undefined): Readonly<Record<string, unknown>> | undefined {
+/**
+ * Reads the claims of a token before its signature is verified.
+ * @throws Refusal `invalid_token` for a text that is not a JWT in compact form
+ */
+export function readClaims(token: string): Readonly<Record<string, unknown>> {
+  return decode(() => decodeJwt(token));
+}
+
+function decode<Part>(read: () => Part): Part {
   try {
-    const text = atob((part ?? '').replaceAll('-', '+').replaceAll('_', '/'));
-    const bytes = Uint8Array.from(text, (character) => character.charCodeAt(0));
-    const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    return isObject(value) ? value : undefined;
+    return read();
   } catch {
-    return undefined;
+    throw new Refusal('invalid_token', NOT_VALID);
   }
 }
 
