@@ -6,7 +6,7 @@ import { useList, useLoaded } from '../hooks.ts';
 import type { Delivery, DeliveryAccount, Subscription } from '../types.ts';
 import { Ago, Empty, Failure, Head, Part, Table, To, Waiting } from '../ui.tsx';
 import { DeliveryTable } from './deliveries.tsx';
-import { Health } from './subscriptions.tsx';
+import { EndpointCells } from './subscriptions.tsx';
 
 const EVERY_MS = 10_000;
 
@@ -49,14 +49,7 @@ export function Overview({ tenant }: { tenant: string }) {
         >
           {(subscription) => (
             <tr key={subscription.id}>
-              <td>
-                <Health of={subscription} />
-              </td>
-              <td class="clip">
-                <To page={`subscriptions/${subscription.id}`} row>
-                  {subscription.url}
-                </To>
-              </td>
+              <EndpointCells of={subscription} />
               <td class="number">{subscription.lane.waiting}</td>
               <td>
                 <Ago time={subscription.lane.failing_since} />

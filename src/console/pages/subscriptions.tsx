@@ -32,14 +32,7 @@ export function Subscriptions() {
       >
         {(subscription) => (
           <tr key={subscription.id}>
-            <td>
-              <Health of={subscription} />
-            </td>
-            <td class="clip">
-              <To page={`subscriptions/${subscription.id}`} row>
-                {subscription.url}
-              </To>
-            </td>
+            <EndpointCells of={subscription} />
             <td>
               <Words of={subscription.event_types.slice(0, 3)} none="none" />
               {subscription.event_types.length > 3 && (
@@ -74,6 +67,22 @@ export function Health({ of: { active, lane, disabled_reason } }: { of: Subscrip
   if (!active) return <Status of="paused" word={disabled_reason === null ? 'paused' : 'disabled'} />;
   if (lane.failing_since !== null && lane.state === 'open') return <Status of="held" word="failing" />;
   return <Status of={lane.state} />;
+}
+
+/** How an endpoint is, and its address, as two cells of a row. */
+export function EndpointCells({ of: subscription }: { of: Subscription }) {
+  return (
+    <>
+      <td>
+        <Health of={subscription} />
+      </td>
+      <td class="clip">
+        <To page={`subscriptions/${subscription.id}`} row>
+          {subscription.url}
+        </To>
+      </td>
+    </>
+  );
 }
 
 function Create({
