@@ -121,7 +121,9 @@ async function startApi(main: string, environment: Record<string, string>) {
 
 /** An access token of the tenant's first application. */
 export async function accessToken(api: Api, authorization: string): Promise<string> {
-  const { body } = await api.form('/oauth/token', { grant_type: 'client_credentials' }, { authorization });
+  const form = { grant_type: 'client_credentials' };
+  const { status, body } = await api.form('/oauth/token', form, { authorization });
+  if (status !== 200) throw new Error(`a token was refused with ${status} ${body?.error}`);
   return body.access_token;
 }
 

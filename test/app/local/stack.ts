@@ -14,7 +14,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished } from 'vitest';
@@ -29,9 +29,11 @@ const ROOT = resolve('.');
 const BUILDS = join(ROOT, '.data', 'test-stacks');
 const HOUR = 3_600_000;
 
-const sources: { hashSources(root: string): string; isStale(root: string): boolean } = await import(
-  join(ROOT, 'scripts/sources.mjs')
-);
+const sources: {
+  hashSources(root: string): string;
+  isStale(root: string): boolean;
+  filesOf(path: string): string[];
+} = await import(join(ROOT, 'scripts/sources.mjs'));
 
 /** @returns the folder of a build with its workflow bundle, which all test processes share */
 export async function buildStack(): Promise<string> {
@@ -63,10 +65,8 @@ async function compile(outDir: string): Promise<void> {
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
   const args = [tsc, '-p', 'tsconfig.build.json', '--noCheck', '--outDir', outDir];
   await promisify(execFile)(process.execPath, args);
-  const folder = join(ROOT, 'src/app/local');
-  for (const name of readdirSync(folder).filter((file) => file.endsWith('.mjs'))) {
-    cpSync(join(folder, name), join(outDir, 'src/app/local', name));
-  }
+  const rest = sources.filesOf(join(ROOT, 'src')).filter((file) => !/\.tsx?$/.test(file));
+  for (const file of rest) cpSync(file, join(outDir, relative(ROOT, file)), { recursive: true });
 }
 
 /** Ten ports in a row that nobody has: further processes take those after METRICS_PORT, which is the fourth. */
