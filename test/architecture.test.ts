@@ -320,4 +320,21 @@ describe('the house', () => {
     const edited = [...files, ...listFiles('test')].filter((file) => !file.includes('/migrations/'));
     expect(edited.filter((file) => readFileSync(file, 'utf8').split('\n').some(isLong))).toEqual([]);
   });
+
+  it('has a source for each compiled file that a program imports', () => {
+    const programs = ['bench', 'scripts', 'test'].flatMap((root) =>
+      readdirSync(root, { recursive: true, encoding: 'utf8' }).map((name) => join(root, name)),
+    );
+    const compiled = programs
+      .filter((file) => file.endsWith('.mjs'))
+      .flatMap((file) =>
+        [...readFileSync(file, 'utf8').matchAll(/from '([^']*\/dist\/[^']+\.js)'/g)].map(([, path = '']) =>
+          normalize(join(dirname(file), path)),
+        ),
+      );
+    expect(compiled.length).toBeGreaterThan(10);
+    expect(
+      compiled.filter((path) => !existsSync(path.replace(/^dist\//, '').replace(/\.js$/, '.ts'))),
+    ).toEqual([]);
+  });
 });
