@@ -9,7 +9,8 @@ import { drain, now, percentile, publish, take } from './delivery-load.mjs';
 import { openDeliveryStack } from './delivery-stack.mjs';
 import { cpuSeconds, cpuSecondsOfTree } from './processes.mjs';
 
-const FLOOR = fileURLToPath(new URL('./delivery-floor.mjs', import.meta.url));
+/** The process of the floor by DELIVERY_WORKFLOWS. */
+const FLOORS = { retries: './statement-floor.mjs', all: './workflow-floor.mjs' };
 
 /** Milliseconds until code is compiled, statements are planned and the lanes are known to be fast. */
 const WARM_UP = 4_000;
@@ -27,7 +28,7 @@ export async function measureDeliveries(options) {
     const receiver = await stack.startReceiver(options.scenario);
     await stack.subscribe(stack.tenant, receiver, options.endpoints, options.signatures);
     if (options.scenario === 'healthy') {
-      const floor = await startDeliveryFloor(stack, receiver);
+      const floor = await startDeliveryFloor(stack, receiver, options.mode);
       return await compareDeliveries(stack, { floor, receiver }, options);
     }
     // A receiver that refuses each first attempt is met cold: a warm endpoint is another case.
@@ -60,14 +61,16 @@ export async function compareDeliveries(stack, { floor, receiver }, options) {
   return { floor: ofFloor, service, ratio };
 }
 
-/** @returns the target of a load, with the process to count */
-export async function startDeliveryFloor(stack, receiver) {
-  const child = fork(FLOOR, [stack.databaseUrl, String(receiver.port)], {
+/** @returns the target of a load, with the processes to count */
+export async function startDeliveryFloor(stack, receiver, mode = 'retries') {
+  const program = fileURLToPath(new URL(FLOORS[mode], import.meta.url));
+  const child = fork(program, [stack.databaseUrl, String(receiver.port), stack.temporalAddress], {
     env: { ...process.env, NODE_ENV: 'production' },
   });
   stack.children.add(child);
   const [{ port }] = await once(child, 'message');
-  return { port, path: '', authorization: 'none', pids: { floor: [child.pid] } };
+  const temporal = mode === 'all' ? { temporal: stack.pids.temporal } : {};
+  return { port, path: '', authorization: 'none', pids: { floor: [child.pid], ...temporal } };
 }
 
 export const serviceOf = ({ tenant, pids }) => ({ ...tenant, pids });

@@ -12,7 +12,7 @@ Requests, each beside a bare server that does the same cryptography with the lea
   challenges         challenge and verification; --algorithm ${ALGORITHMS.join('|')} (all four in turn)
 
 Deliveries, from the publish call to the receiver:
-  deliveries         --scenario healthy  beside a floor of two statements a delivery; as many as possible, or --rate 50
+  deliveries         --scenario healthy  beside a floor of two statements a delivery (--mode all: and a bare workflow)
                                 flaky    each delivery's first attempt is refused with 503 and Retry-After: 1
                                 away     the receiver answers 503 for 3 s
                                 noisy    a tenant with --deliveries 5000 for a slow endpoint, beside one with one a second
