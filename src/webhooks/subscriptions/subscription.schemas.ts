@@ -187,12 +187,14 @@ export const testBody = z
     event_type: z
       .string()
       .max(MAX_EVENT_TYPE_LENGTH)
-      .optional()
+      // A name of its own: a generator would call it as the `type` of `WebhookTestEvent`.
       .meta({
+        id: 'CatalogueEventType',
         enum: CATALOGUE.map(({ type }) => type),
         description: 'A type of the catalogue, whose example is sent.',
         examples: ['wallet.tx.signed'],
-      }),
+      })
+      .optional(),
   })
   .meta({ id: 'WebhookTest' });
 

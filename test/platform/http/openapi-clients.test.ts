@@ -22,6 +22,7 @@ type Operation = {
 let text: string;
 let operations: [path: string, operation: Operation][];
 let examples: [component: string, example: unknown][];
+let schemas: Record<string, { properties?: Record<string, { enum?: unknown; const?: unknown }> }>;
 let names: { schemas: string[]; responses: string[] };
 beforeAll(async () => {
   text = await readFile('openapi.json', 'utf8');
@@ -35,6 +36,7 @@ beforeAll(async () => {
   operations = Object.entries<Partial<Record<string, Operation>>>(paths).flatMap(([path, item]) =>
     METHODS.flatMap((method): [string, Operation][] => (item[method] ? [[path, item[method]]] : [])),
   );
+  schemas = components.schemas;
   names = { schemas: Object.keys(components.schemas), responses: Object.keys(components.responses) };
 });
 
@@ -56,6 +58,20 @@ describe('the names in openapi.json', () => {
       expect(name).toMatch(/^[A-Z][A-Za-z0-9]*$/);
       expect(name.length, name).toBeLessThanOrEqual(60);
     }
+  });
+
+  it('do not meet when the name of a property is put behind them, as generators name enumerations', () => {
+    const owners = new Map<string, string[]>();
+    for (const [name, { properties = {} }] of Object.entries(schemas))
+      for (const [property, { enum: values, const: value }] of Object.entries(properties)) {
+        if (values === undefined && value === undefined) continue;
+        const words = property.split('_').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
+        const made = `${name}${words.join('')}`;
+        owners.set(made, [...(owners.get(made) ?? []), `${name}.${property}`]);
+      }
+    expect(owners.size).toBeGreaterThan(100);
+    const met = [...owners].filter(([made, from]) => from.length > 1 || made in schemas);
+    expect(met).toEqual([]);
   });
 
   it('are one for each thing in a path', () => {
