@@ -3,6 +3,8 @@ import type { Logger } from 'pino';
 import { wireChallengeExpiry } from '../../authentication/challenges/wire.ts';
 import { listDelegations } from '../../authentication/delegations/wire.ts';
 import { listIssuerKeys } from '../../authentication/issuer/wire.ts';
+import { wireIssuerInspection } from '../../authentication/trusted-issuers/wire.ts';
+import { listWorkloadAddresses } from '../../authentication/workload-issuers/wire.ts';
 import { wireRecords } from '../../events/wire.ts';
 import { listAnchors } from '../../identity/anchors/wire.ts';
 import { listRotations } from '../../identity/keys/wire.ts';
@@ -27,6 +29,7 @@ export function wireExamination(config: Config, logger: Logger) {
   const connection = createLazyConnection(config.temporal);
   const client = createTemporalClient(connection, config.temporal);
   const records = wireRecords(platform);
+  const issuers = wireIssuerInspection(platform);
   const doctor = wireDoctor(platform, {
     connection,
     client,
@@ -44,6 +47,11 @@ export function wireExamination(config: Config, logger: Logger) {
     relay: wireRelayInspection(platform, { client }),
     sealedSecrets: wireSealedSecrets(platform, { columns: SEALED_COLUMNS }),
     challengeExpiry: wireChallengeExpiry(platform, { records }),
+    issuerKeys: {
+      listAddresses: async () =>
+        (await Promise.all([issuers.listAddresses(), listWorkloadAddresses(platform)])).flat(),
+      fetchKeys: issuers.fetchKeys,
+    },
     readStanding: wireAccounts(platform).readStanding,
   });
   return {
@@ -51,6 +59,7 @@ export function wireExamination(config: Config, logger: Logger) {
     acts: wireOperatorActs(platform, { records }),
     close: async () => {
       await connection.close();
+      await issuers.close();
       await platform.close();
     },
   };

@@ -5,7 +5,7 @@ import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { type NewTrustedIssuerRow, TRUSTED_ISSUER } from './trusted-issuer.model.ts';
-import type { TrustedIssuer } from './trusted-issuer.ts';
+import type { IssuerAddress, TrustedIssuer } from './trusted-issuer.ts';
 
 export type TrustedIssuerChange = Pick<TrustedIssuer, 'jwksUri' | 'jwks' | 'audiences'>;
 
@@ -65,6 +65,16 @@ export function update(
 
 export async function remove(transaction: Transaction, id: string): Promise<void> {
   await transaction.model(TRUSTED_ISSUER).remove({ id });
+}
+
+/** Lists where the keys of all tenants' issuers are, but for suspended tenants. For operators. */
+export async function listAddresses(queryable: Queryable): Promise<IssuerAddress[]> {
+  const { rows } = await queryable.query<IssuerAddress>(
+    `SELECT i.id, i.tenant_id AS "tenantId", 'trusted issuer' AS kind, i.issuer, i.jwks_uri AS uri
+       FROM trusted_issuers i JOIN tenants t ON t.id = i.tenant_id
+       WHERE i.jwks_uri IS NOT NULL AND t.suspended_at IS NULL ORDER BY i.tenant_id, i.id`,
+  );
+  return rows;
 }
 
 function refuse(error: unknown): never {

@@ -35,3 +35,12 @@ export function chooseKeySource(
     throw invalidField('body.jwks_uri', 'is required, unless jwks is there');
   return left;
 }
+
+/** Where the keys of one issuer are, of users' tokens or of workloads' assertions. */
+export type IssuerAddress = {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly kind: 'trusted issuer' | 'workload issuer';
+  readonly issuer: string;
+  readonly uri: string;
+};

@@ -7,6 +7,7 @@ import { createKeySetCache } from './key-set.service.ts';
 import { createSubjectTokenService } from './subject-token.service.ts';
 import { createTrustedIssuerRoutes } from './trusted-issuer.routes.ts';
 import { createTrustedIssuerService } from './trusted-issuer.service.ts';
+import * as store from './trusted-issuer.store.ts';
 
 /** @param fetchDeadline milliseconds; shorter in tests */
 export function wireTrustedIssuers(
@@ -14,12 +15,7 @@ export function wireTrustedIssuers(
   rooms: Needs<typeof createTrustedIssuerService, 'database' | 'admittedNetworks'>,
   fetchDeadline?: number,
 ) {
-  // Other issuers are on the internet. Addresses of internal networks are allowed in development only.
-  const production = config.nodeEnv === 'production';
-  const agent = createGuardedAgent({
-    allowedNetworks: production ? [] : config.webhookAllowedNetworks,
-    internalNames: !production,
-  });
+  const agent = openAgent(config);
   const keySets = createKeySetCache({
     fetch: createJwksFetcher({ agent, deadline: fetchDeadline }),
     log,
@@ -38,4 +34,24 @@ export function wireTrustedIssuers(
     routes: createTrustedIssuerRoutes({ trustedIssuers }),
     close: () => agent.close(),
   };
+}
+
+/** Wires what asks all tenants' trusted issuers for their keys; it opens no connection before. */
+export function wireIssuerInspection({ config, database }: Platform) {
+  const agent = openAgent(config);
+  const fetch = createJwksFetcher({ agent });
+  return {
+    listAddresses: () => store.listAddresses(database),
+    fetchKeys: async (uri: string) => (await fetch(uri)).keys,
+    close: () => agent.close(),
+  };
+}
+
+/** Other issuers are on the internet. Addresses of internal networks are allowed in development only. */
+function openAgent({ nodeEnv, webhookAllowedNetworks }: Platform['config']) {
+  const production = nodeEnv === 'production';
+  return createGuardedAgent({
+    allowedNetworks: production ? [] : webhookAllowedNetworks,
+    internalNames: !production,
+  });
 }

@@ -37,5 +37,8 @@ export function wireWorkloadIssuers(
   };
 }
 
+/** Where the keys of all tenants' workload issuers are. */
+export const listWorkloadAddresses = ({ database }: Platform) => store.listAddresses(database);
+
 /** Purge of used assertions. Retention runs it. */
 export const purgesOfWorkloads = { 'workload assertions': store.purge };

@@ -5,6 +5,7 @@ import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { IssuerAddress } from '../trusted-issuers/trusted-issuer.ts';
 import { type NewWorkloadIssuerRow, WORKLOAD_ISSUER } from './workload-issuer.model.ts';
 import type { WorkloadIssuer } from './workload-issuer.ts';
 
@@ -98,6 +99,16 @@ export async function purge(queryable: Queryable, limit: number): Promise<number
     [limit],
   );
   return rowCount;
+}
+
+/** Lists where the keys of all tenants' issuers are, but for suspended tenants. For operators. */
+export async function listAddresses(queryable: Queryable): Promise<IssuerAddress[]> {
+  const { rows } = await queryable.query<IssuerAddress>(
+    `SELECT i.id, i.tenant_id AS "tenantId", 'workload issuer' AS kind, i.issuer, i.jwks_uri AS uri
+       FROM workload_issuers i JOIN tenants t ON t.id = i.tenant_id
+       WHERE i.jwks_uri IS NOT NULL AND t.suspended_at IS NULL ORDER BY i.tenant_id, i.id`,
+  );
+  return rows;
 }
 
 function refuse(error: unknown): never {

@@ -11,7 +11,7 @@ type Open = () => Promise<{
   close: () => Promise<void>;
 }>;
 
-type Options = { fix?: true; json?: true; as?: string; reason?: string };
+type Options = { fix?: true; issuers?: true; json?: true; as?: string; reason?: string };
 
 /** The most findings in the JSON answer, and the most that are printed for one check; all are counted. */
 const MOST = { listed: 1_000, shown: 20 } as const;
@@ -40,6 +40,7 @@ export function registerDoctorCommand(
 ): void {
   withName(doctor)
     .option('--fix', 'mend what can be mended')
+    .option('--issuers', 'ask the issuers that tenants trust for their keys too')
     .option('--json', 'print the report only')
     .action(async (options: Options) => {
       const intent = readIntent({ reason: 'countersign doctor --fix', ...options });
@@ -50,7 +51,7 @@ export function registerDoctorCommand(
         const shown = new Map<string, number>();
         let told = performance.now();
         const reports = await services.doctor.examine(
-          { fix },
+          { fix, issuers: options.issuers === true },
           {
             onFinding: (finding, outcome) => {
               if (listed.length < MOST.listed) listed.push({ ...finding, outcome });

@@ -45,11 +45,16 @@ export function createDoctorService({
   return {
     /**
      * @param options.fix mends the findings that can be mended
+     * @param options.issuers runs the checks that must be asked for too
      * @returns a report for each check, in their order
      */
-    examine: async ({ fix }: { fix: boolean }, observer: DoctorObserver = {}): Promise<CheckReport[]> => {
+    examine: async (
+      { fix, issuers = false }: { fix: boolean; issuers?: boolean },
+      observer: DoctorObserver = {},
+    ): Promise<CheckReport[]> => {
       const reports: CheckReport[] = [];
       for (const check of checks) {
+        if (check.isAskedFor && !issuers) continue;
         const report = await run(check, fix, observer);
         observer.onCheck?.(report, check);
         reports.push(report);

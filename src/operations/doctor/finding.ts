@@ -34,6 +34,8 @@ export type Check = {
    * Throws immediately when a service that the check needs is unreachable, so that no query waits for its time limit.
    */
   readonly require?: (() => Promise<void>) | undefined;
+  /** Runs only when `--issuers` asks for it. */
+  readonly isAskedFor?: true | undefined;
   readonly examine: (reporter: Reporter) => Promise<void>;
 };
 

@@ -21,6 +21,7 @@ import { createDoctorService } from './doctor.service.ts';
 import { createEntityWorkflowCheck, type ListExpected } from './entity-workflows.check.ts';
 import type { Check } from './finding.ts';
 import { createFoundationCheck } from './foundation.check.ts';
+import { createIssuerKeysCheck } from './issuer-keys.check.ts';
 import { createSealedSecretsCheck } from './sealed-secrets.check.ts';
 import { createStuckWorkCheck } from './stuck-work.check.ts';
 import { createTransactionIdsCheck } from './transaction-ids.check.ts';
@@ -43,6 +44,7 @@ export function wireDoctor(
     sealedSecrets,
     challengeExpiry,
     readStanding,
+    issuerKeys,
   }: {
     connection: ReturnType<typeof createLazyConnection>;
     client: Client;
@@ -51,6 +53,7 @@ export function wireDoctor(
     relay: ReturnType<typeof wireRelayInspection>;
     sealedSecrets: Parameters<typeof createSealedSecretsCheck>[0];
     challengeExpiry: Parameters<typeof createChallengeExpiryCheck>[0];
+    issuerKeys: Parameters<typeof createIssuerKeysCheck>[0];
     readStanding: (kept: { keptDays: number }) => Promise<Standing>;
   },
 ) {
@@ -98,6 +101,7 @@ export function wireDoctor(
         }),
       ),
     ].map(needing),
+    createIssuerKeysCheck(issuerKeys),
   ];
   return createDoctorService({ checks, reasonOf });
 }
