@@ -28,8 +28,16 @@ process.exitCode = results.some(({ failed }) => failed > 0) ? 1 : 0;
 /** Runs one judge in a temporary folder of its own. A judge that throws has failed, and its error is a warning. */
 async function hear(name) {
   const { judge } = await import(pathToFileURL(join(place, name, 'judge.mjs')).href);
-  const result = { name: judge.name, version: judge.version, passed: 0, failed: 0, warnings: [], seconds: 0 };
-  const absent = judge.needs.filter((program) => !isOnPath(program));
+  const result = {
+    name: judge.name,
+    version: judge.version,
+    what: judge.what,
+    passed: 0,
+    failed: 0,
+    warnings: [],
+    seconds: 0,
+  };
+  const absent = judge.needs.filter((need) => !isThere(need));
   if (absent.length > 0) return { ...result, notRun: `not run: no ${absent.join(', ')}` };
   const folder = mkdtempSync(join(tmpdir(), `judge-${name}-`));
   const say = (line) => process.stdout.write(`${name}: ${line}\n`);
@@ -49,10 +57,12 @@ async function hear(name) {
   return result;
 }
 
-function isOnPath(program) {
+/** A need is a program on the PATH or, with `$` before its name, a variable of the environment. */
+function isThere(need) {
+  if (need.startsWith('$')) return Boolean(process.env[need.slice(1)]);
   return (process.env.PATH ?? '').split(delimiter).some((folder) => {
     try {
-      accessSync(join(folder, program), constants.X_OK);
+      accessSync(join(folder, need), constants.X_OK);
       return true;
     } catch {
       return false;
@@ -61,11 +71,12 @@ function isOnPath(program) {
 }
 
 function tableOf(rows) {
-  const heads = ['judge', 'version', 'passed', 'failed', 'warnings', 'seconds'];
-  const lines = rows.map(({ name, version, passed, failed, warnings, seconds, notRun }) => [
+  const heads = ['judge', 'version', 'what ran', 'passed', 'failed', 'warnings', 'seconds'];
+  const lines = rows.map(({ name, version, what, passed, failed, warnings, seconds, notRun }) => [
     name,
     version,
-    ...(notRun === undefined ? [passed, failed, warnings.length, seconds.toFixed(1)] : [notRun]),
+    what,
+    ...(notRun === undefined ? [passed, failed, warnings.length, seconds.toFixed(1)] : [notRun, '', '', '']),
   ]);
   return [heads, heads.map(() => '---'), ...lines].map((line) => `| ${line.join(' | ')} |`).join('\n');
 }

@@ -25,11 +25,6 @@ export async function freePort() {
   return port;
 }
 
-/** Whether a program is on the PATH. */
-export function has(program) {
-  return spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
-}
-
 /** Accepts TLS on a free port, with a certificate of its own, and passes everything on. */
 async function startTls(folder, target) {
   const [key, cert] = [join(folder, 'tls.key'), join(folder, 'tls.crt')];

@@ -1,5 +1,5 @@
-// Real deliveries of one local stack, over a rotation of their secret under load, for the judges of Standard Webhooks
-// and of the JWT.
+// Real deliveries of one local stack under load, over a rotation of their secret, and a rotation and a revocation of the
+// tenant's issuer key, for the judges of Standard Webhooks and of the JWT.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -7,19 +7,22 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createRemoteJWKSet, jwtVerify } from 'jose';
+import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
+import pg from 'pg';
 import { openDeliveryStack } from '../../bench/delivery-stack.mjs';
 
 const OVERLAP_SECONDS = 4;
 const PAUSE = 25;
+/** Milliseconds after which all processes know of a change of keys. */
+const LEARNT = 4_000;
 /** Milliseconds: every library refuses what is older than 5 minutes. */
 const FRESH = 120_000;
 
 let captured;
 
 /**
- * @returns `lines` for programs (see `writeLines`), `keys` (the JWK set for v1a) and `tokens` (what jose said of each
- *   JWT as it came)
+ * @returns `lines` for programs (see `writeLines`), `asymmetric` (what v1a may be expected to be verified by, for each
+ *   delivery) and `tokens` (what jose said of each JWT)
  */
 export async function captureDeliveries(say) {
   if (captured === undefined || Date.now() - captured.at > FRESH) captured = await capture(say);
@@ -32,6 +35,8 @@ async function capture(say) {
   const deliveries = [];
   const tokens = { passed: 0, failed: 0, warnings: [] };
   const keys = createRemoteJWKSet(new URL(`${stack.origin}/.well-known/jwks.json`));
+  const readDeliveryKeys = async () =>
+    (await (await fetch(`${stack.origin}/.well-known/webhook-jwks.json`)).json()).keys.map(({ x }) => x);
   const receiver = createServer(async (request, response) => {
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
@@ -42,9 +47,19 @@ async function capture(say) {
   await once(receiver, 'listening');
   const url = `http://127.0.0.1:${receiver.address().port}`;
   try {
+    const granted = await fetch(`${stack.origin}/oauth/token`, {
+      method: 'POST',
+      headers: { authorization: stack.tenant.basic },
+      body: new URLSearchParams({ grant_type: 'client_credentials' }),
+    });
+    const authorization = `Bearer ${(await granted.json()).access_token}`;
     const send = async (method, path, body) => {
-      const headers = { authorization: stack.tenant.authorization, 'content-type': 'application/json' };
-      const answer = await fetch(stack.origin + path, { method, headers, body: JSON.stringify(body) });
+      const headers = { authorization, 'content-type': 'application/json' };
+      const answer = await fetch(stack.origin + path, {
+        method,
+        headers,
+        ...(body && { body: JSON.stringify(body) }),
+      });
       if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`);
       return answer.json();
     };
@@ -71,6 +86,26 @@ async function capture(say) {
     });
     Object.assign(times, { answered: Date.now(), over: Date.parse(rotated.overlap_ends_at) });
     await sleep(OVERLAP_SECONDS * 1_000 + 3_000);
+    say('rotates the issuer key, and revokes it');
+    await publishLongAgo(stack.databaseUrl);
+    await keys.reload();
+    const rotation = { keys: await readDeliveryKeys(), asked: Date.now() };
+    await send('POST', '/api/v1/tenant/issuer-keys/rotate', {});
+    await sleep(LEARNT);
+    Object.assign(rotation, { learnt: Date.now() });
+    await keys.reload();
+    const revocation = { keys: await readDeliveryKeys(), asked: Date.now() };
+    const { data } = await send('GET', '/api/v1/tenant/issuer-keys');
+    await send(
+      'POST',
+      `/api/v1/tenant/issuer-keys/${data.find(({ state }) => state === 'active').kid}/revoke`,
+      {
+        reason: 'judged',
+      },
+    );
+    await sleep(LEARNT);
+    Object.assign(revocation, { learnt: Date.now(), left: await readDeliveryKeys() });
+    await sleep(2_000);
     ended = true;
     await load;
     for (let n = 0; n < 100 && deliveries.length < published; n += 1) await sleep(100);
@@ -78,9 +113,9 @@ async function capture(say) {
     const metadata = await fetch(`${stack.origin}/.well-known/oauth-authorization-server`);
     const { issuer } = await metadata.json();
     await judgeTokens(deliveries, { keys, tokens, issuer, audience: url });
-    const set = await (await fetch(`${stack.origin}/.well-known/webhook-jwks.json`)).json();
     const lines = deliveries.flatMap((delivery) => casesOf(delivery, { old, next: rotated.secret, times }));
-    return { at: Date.now(), lines, keys: set.keys, tokens, deliveries };
+    const asymmetric = deliveries.flatMap((delivery) => keyCasesOf(delivery, { rotation, revocation }));
+    return { at: Date.now(), lines, asymmetric, tokens };
   } finally {
     receiver.close();
     await stack.close();
@@ -98,6 +133,7 @@ async function judgeTokens(deliveries, { keys, tokens, issuer, audience }) {
       () => false,
       () => true,
     );
+  const signers = new Set();
   for (const { headers, body } of deliveries) {
     const token = (headers.authorization ?? '').replace(/^Bearer /, '');
     const digest = Buffer.from(await crypto.subtle.digest('SHA-256', body)).toString('base64url');
@@ -110,7 +146,18 @@ async function judgeTokens(deliveries, { keys, tokens, issuer, audience }) {
       await refuses(token, { audience: 'https://other.example' }),
     ];
     for (const ok of results) tokens[ok ? 'passed' : 'failed'] += 1;
+    signers.add(decodeProtectedHeader(token).kid);
   }
+  // The first key, its successor by the rotation, and the successor's by the revocation.
+  if (signers.size !== 3) throw new Error(`${signers.size} keys have signed tokens`);
+}
+
+/** As if the next issuer key had been published for long enough that it may sign (11 minutes). */
+async function publishLongAgo(connectionString) {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  await client.query("UPDATE issuer_keys SET created_at = created_at - interval '11 minutes'");
+  await client.end();
 }
 
 /** What a receiver may expect of a delivery, by when it came: of which secrets each, or any, verifies it. */
@@ -134,6 +181,28 @@ function casesOf({ at, headers, body }, { old, next, times }) {
     { secrets: gone, mode: 'none', headers, body },
     { secrets: [old, next], mode: 'none', headers, body: changed },
   ];
+}
+
+/**
+ * What a receiver may expect that fetched the keys before each change and not since: one of them verifies each delivery.
+ * When all processes know of a rotation each of the two keys does; of a revocation, the revoked one does no more.
+ */
+function keyCasesOf({ at, headers, body }, { rotation, revocation }) {
+  const known = at < revocation.asked ? rotation.keys : revocation.keys;
+  const changed = Buffer.from(body);
+  changed[changed.length - 1] ^= 1;
+  const cases = [
+    { secrets: known, mode: 'any', headers, body },
+    { secrets: known, mode: 'none', headers, body: changed },
+  ];
+  if (at > rotation.learnt && at < revocation.asked)
+    cases.push({ secrets: rotation.keys, mode: 'each', headers, body });
+  if (at > revocation.learnt) {
+    const revoked = revocation.keys.filter((key) => !revocation.left.includes(key));
+    if (revoked.length !== 1) throw new Error(`${revoked.length} keys of deliveries were revoked`);
+    cases.push({ secrets: revoked, mode: 'none', headers, body });
+  }
+  return cases;
 }
 
 /** One case a line: mode, secrets, id, timestamp, signatures, body in base64; with tabs between. */

@@ -16,6 +16,7 @@ const UNDECODED = 'Go: the header of an id is not decoded';
 export const judge = {
   name: 'cloudevents',
   version: `Python ${PYTHON}, Go ${GO}`,
+  what: 'each event of the catalogue as a delivery, structured and binary, read by the SDKs',
   needs: ['python3', 'go'],
 
   /** @param {{ say: (line: string) => void, folder: string }} context */

@@ -10,6 +10,7 @@ const PACKAGES = ['countersign-receiver', 'countersign-agent'];
 export const judge = {
   name: 'mypy',
   version: `mypy ${VERSION}, --strict`,
+  what: 'packages/python, strict',
   needs: ['python3'],
   run: async ({ say, folder }) => {
     await run('python3', ['-m', 'venv', folder]);

@@ -25,6 +25,7 @@ for name, example in json.load(open(sys.argv[1])):
 export const judge = {
   name: 'openapi-python-client',
   version: GENERATOR,
+  what: "a client of openapi.json: each operation, types, each event's example",
   needs: ['python3'],
 
   /** @param {{ say: (line: string) => void, folder: string }} context */

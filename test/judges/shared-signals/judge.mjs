@@ -1,5 +1,5 @@
 // The transmitter plans of the OpenID conformance suite for Shared Signals, push and poll, and those of the CAEP
-// interoperability profile. CONFORMANCE_SUITE_URL is a running suite in development mode, CONFORMANCE_SUITE_CA the file
+// interoperability profile. OPENID_SUITE is a running suite in development mode, OPENID_SUITE_CA the file
 // of its certificate (docs/contract-testing.md says how it is started). The service itself is started here, behind TLS,
 // as the suite wants it.
 import { execFile, spawn } from 'node:child_process';
@@ -12,13 +12,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer } from 'node:tls';
 import { promisify } from 'node:util';
 
-const { CONFORMANCE_SUITE_URL: SUITE, CONFORMANCE_SUITE_CA: SUITE_CA } = process.env;
+const { OPENID_SUITE: SUITE, OPENID_SUITE_CA: SUITE_CA } = process.env;
 const PLANS = ['openid-ssf-transmitter-test-plan', 'openid-ssf-transmitter-caep-test-plan'];
 
 export const judge = {
-  name: 'openid-conformance-suite (Shared Signals)',
+  name: 'openid-shared-signals',
   version: '5.2.4',
-  needs: [...(SUITE && SUITE_CA ? [] : ['CONFORMANCE_SUITE_URL and CONFORMANCE_SUITE_CA']), 'openssl'],
+  what: 'Shared Signals transmitter and CAEP interoperability, push and poll',
+  needs: ['openssl', '$OPENID_SUITE', '$OPENID_SUITE_CA'],
 
   /** @param {{ say: (line: string) => void, folder: string }} context */
   async run({ say, folder }) {

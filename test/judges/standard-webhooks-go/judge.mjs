@@ -9,6 +9,7 @@ const VERSION = 'v0.0.1';
 export const judge = {
   name: 'Standard Webhooks, Go',
   version: VERSION,
+  what: 'v1 of each delivery, over a rotation of the secret under load',
   needs: ['go'],
   run: async ({ say, folder }) => {
     copyFileSync(join(import.meta.dirname, 'main.go'), join(folder, 'main.go'));

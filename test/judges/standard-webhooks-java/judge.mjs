@@ -7,6 +7,7 @@ const VERSION = '1.2.0';
 export const judge = {
   name: 'Standard Webhooks, Java',
   version: `standardwebhooks ${VERSION}`,
+  what: 'v1 of each delivery, over a rotation of the secret under load',
   needs: ['java', 'mvn'],
   run: async ({ say, folder }) => {
     const artifact = `-Dartifact=com.standardwebhooks:standardwebhooks:${VERSION}`;

@@ -6,18 +6,13 @@ import { captureDeliveries, judgeHere } from '../standard-webhooks.mjs';
 export const judge = {
   name: 'Standard Webhooks, JavaScript',
   version: 'standardwebhooks 1.1.1',
+  what: 'v1 as the others; v1a over a rotation and a revocation of the issuer key under load',
   needs: [],
   run: async ({ say }) => {
-    const { lines, keys } = await captureDeliveries(say);
+    const { lines, asymmetric } = await captureDeliveries(say);
     const bySecret = judgeHere(lines, (secret, { headers, body }) =>
       new Webhook(secret).verify(body, headers, { jsonParse: false }),
     );
-    const publicKeys = keys.map(({ x }) => x);
-    // Another secret changes nothing here; another body does.
-    const asymmetric = lines
-      .filter(({ mode, secrets }) => mode !== 'none' || secrets.length === 2)
-      .map((line) => ({ ...line, mode: line.mode === 'none' ? 'none' : 'any', secrets: publicKeys }))
-      .filter(({ mode, body }) => mode !== 'none' || !isJson(body));
     const byKey = judgeHere(asymmetric, (x, { headers, body }) => {
       const head = Buffer.from(`${headers['webhook-id']}.${headers['webhook-timestamp']}.`);
       const entries = headers['webhook-signature'].split(' ').filter((entry) => entry.startsWith('v1a,'));
@@ -33,12 +28,3 @@ export const judge = {
     };
   },
 };
-
-function isJson(body) {
-  try {
-    JSON.parse(body);
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -7,6 +7,7 @@ const VERSION = '1.1.0';
 export const judge = {
   name: 'Standard Webhooks, Python',
   version: `standardwebhooks ${VERSION}`,
+  what: 'v1 of each delivery, over a rotation of the secret under load',
   needs: ['python3'],
   run: async ({ say, folder }) => {
     await run('python3', ['-m', 'venv', folder]);

@@ -19,6 +19,7 @@ http = "1"
 export const judge = {
   name: 'Standard Webhooks, Rust',
   version: `standardwebhooks ${VERSION}`,
+  what: 'v1 of each delivery, over a rotation of the secret under load',
   needs: ['cargo'],
   run: async ({ say, folder }) => {
     mkdirSync(join(folder, 'src'));
