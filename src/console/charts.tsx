@@ -100,15 +100,17 @@ export function firstDay(): string {
   return new Date(Date.now() - (DAYS - 1) * DAY_MS).toISOString().slice(0, 10);
 }
 
-function fillDays(accounts: readonly DeliveryAccount[]): DeliveryAccount[] {
+type Day = Pick<DeliveryAccount, 'day' | 'accepted' | (typeof OUTCOMES)[number]>;
+
+function fillDays(accounts: readonly DeliveryAccount[]): Day[] {
   const first = Date.parse(firstDay());
   return Array.from({ length: DAYS }, (_, index) => {
     const day = new Date(first + index * DAY_MS).toISOString().slice(0, 10);
-    const none = { accepted: 0, delivered: 0, waiting: 0, held: 0, failed: 0, canceled: 0, counted_at: '' };
+    const none = { accepted: 0, delivered: 0, waiting: 0, held: 0, failed: 0, canceled: 0 };
     return accounts.find((account) => account.day === day) ?? { day, ...none };
   });
 }
 
-function describeDay(day: DeliveryAccount): string {
+function describeDay(day: Day): string {
   return `${day.day}: ${OUTCOMES.map((outcome) => `${outcome} ${day[outcome]}`).join(', ')}`;
 }

@@ -1,14 +1,7 @@
 // The session of the page: its access token is in memory only, and is renewed ahead of its end.
-import type { Problem } from './types.ts';
+import type { Problem, Session } from './types.ts';
 
-export interface Session {
-  readonly access_token: string;
-  readonly expires_in: number;
-  readonly scope: string;
-  readonly client_id: string;
-  readonly application: string;
-  readonly tenant: { readonly id: string; readonly name: string; readonly slug: string };
-}
+export type { Session };
 
 /** The path of the tenant, which the service writes into the page. */
 export const base = document.documentElement.dataset.base ?? '';

@@ -1,16 +1,15 @@
 // The keys that sign the tenant's tokens, and when the next one takes over.
 import { get } from '../api.ts';
 import { useLoaded } from '../hooks.ts';
-import type { IssuerKey } from '../types.ts';
+import type { IssuerKeySchedule } from '../types.ts';
 import { Ago, Empty, Head, Id, Status, Table } from '../ui.tsx';
 
-interface Schedule {
-  readonly data: readonly IssuerKey[];
-  readonly next_rotation_at: string;
-}
-
 export function IssuerKeys() {
-  const { data, error } = useLoaded('issuer-keys', () => get<Schedule>('tenant/issuer-keys'), 30_000);
+  const { data, error } = useLoaded(
+    'issuer-keys',
+    () => get<IssuerKeySchedule>('tenant/issuer-keys'),
+    30_000,
+  );
   return (
     <>
       <Head

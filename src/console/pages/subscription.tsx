@@ -6,7 +6,7 @@ import { count, formatClock, formatDuration } from '../format.ts';
 import { useAction, useList, useLoaded } from '../hooks.ts';
 import { open } from '../router.ts';
 import { Secret } from '../secret.tsx';
-import type { Delivery, Subscription } from '../types.ts';
+import type { Delivery, RotatedSecret, Subscription, TestDelivery } from '../types.ts';
 import { Ago, Empty, Facts, Failure, Head, Id, Part, To, Waiting, Words } from '../ui.tsx';
 import { DeliveryTable } from './deliveries.tsx';
 import { Health } from './subscriptions.tsx';
@@ -16,7 +16,7 @@ export function SubscriptionPage({ id }: { id: string }) {
   const loaded = useLoaded(path, () => get<Subscription>(path), 4_000);
   const list = useList<Delivery>('deliveries', { subscription_id: id, limit: 20 }, 4_000);
   const [asked, setAsked] = useState<'rotate' | 'pause'>();
-  const [rotated, setRotated] = useState<{ secret?: string; overlap_ends_at: string }>();
+  const [rotated, setRotated] = useState<RotatedSecret>();
   const doing = useAction();
   const subscription = loaded.data;
   if (subscription === undefined)
@@ -24,16 +24,12 @@ export function SubscriptionPage({ id }: { id: string }) {
   const close = (): void => setAsked(undefined);
   const set = (active: boolean): Promise<void> => send('PUT', path, { active }).then(loaded.reload);
   const test = (): Promise<void> =>
-    send<{ delivery_id: string }>('POST', `${path}/test`, {}).then(({ body }) =>
-      open(`deliveries/${body.delivery_id}`),
-    );
+    send<TestDelivery>('POST', `${path}/test`, {}).then(({ body }) => open(`deliveries/${body.delivery_id}`));
   const rotate = (): Promise<void> =>
-    send<{ secret?: string; overlap_ends_at: string }>('POST', `${path}/secret/rotate`, {}).then(
-      ({ body }) => {
-        setRotated(body);
-        loaded.reload();
-      },
-    );
+    send<RotatedSecret>('POST', `${path}/secret/rotate`, {}).then(({ body }) => {
+      setRotated(body);
+      loaded.reload();
+    });
   return (
     <>
       <Head

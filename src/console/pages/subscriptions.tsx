@@ -6,7 +6,7 @@ import { count } from '../format.ts';
 import { useList } from '../hooks.ts';
 import { open } from '../router.ts';
 import { Secret } from '../secret.tsx';
-import type { Subscription } from '../types.ts';
+import type { CreatedSubscription, Subscription } from '../types.ts';
 import { Ago, Empty, Head, Id, Status, Table, To, Words } from '../ui.tsx';
 
 export function Subscriptions() {
@@ -96,7 +96,7 @@ function Create({
   const [types, setTypes] = useState('');
   const words = types.split(/[\s,]+/).filter(Boolean);
   const run = async (): Promise<void> => {
-    const { body } = await send<Subscription & { secret?: string }>('POST', 'webhooks', {
+    const { body } = await send<CreatedSubscription>('POST', 'webhooks', {
       url: url.trim(),
       event_types: words,
     });

@@ -13,7 +13,7 @@ const accountsQuery = z.object({
   until: day.optional().meta({ description: 'Days before this one.' }),
 });
 
-const accountSchema = z
+export const accountSchema = z
   .object({
     day: day.meta({ description: 'The UTC day on which the deliveries were accepted.' }),
     accepted: count.meta({ description: 'Told by the events, not counted from the deliveries.' }),

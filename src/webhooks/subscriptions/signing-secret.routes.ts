@@ -19,7 +19,7 @@ const rotateSecretBody = z
   })
   .meta({ id: 'WebhookSecretRotation' });
 
-const rotatedSecretSchema = z
+export const rotatedSecretSchema = z
   .strictObject({
     secret: generatedSecret.optional(),
     overlap_ends_at: z.iso.datetime().meta({
