@@ -19,6 +19,9 @@ import { readPrivateFile, writePrivateFile } from './private-file.ts';
 type Credentials = Awaited<ReturnType<ProvisionService['provision']>>;
 type Client = Pick<Credentials, 'client_id' | 'client_secret'>;
 
+/** In the data folder. */
+const CREDENTIALS = 'demo-tenant.json';
+
 const clientSchema = z.object({ client_id: z.string(), client_secret: z.string() });
 
 /** `lines` are for the operator. `consoleLink` signs in to the console of the default tenant, once. */
@@ -39,21 +42,26 @@ export async function prepareDemoTenant(
     const { dataDir, defaultTenant: slug } = config;
     if (slug === undefined) return { lines: [], consoleLink: null };
     const lines = await ensureDemoTenant({ dataDir, slug, ...services });
-    return { lines, consoleLink: await makeConsoleLink(services, slug) };
+    const kept = readClient((await readPrivateFile(join(dataDir, CREDENTIALS))) ?? '');
+    return { lines, consoleLink: await makeConsoleLink(services, slug, kept?.client_id) };
   } finally {
     await services.close();
   }
 }
 
-/** @returns null where the tenant is suspended, or no application of it is for the console */
+/**
+ * @param clientId the application of the credentials file: what the link can do is what that file can do
+ * @returns null where the tenant is suspended, or no application of it is for the console
+ */
 async function makeConsoleLink(
   { tenants, consoleCodes }: Pick<ReturnType<typeof wireManagement>, 'tenants' | 'consoleCodes'>,
   slug: string,
+  clientId: string | undefined,
 ): Promise<string | null> {
   const tenant = await tenants.bySlug(slug);
   if (tenant === undefined || tenant.suspended) return null;
   try {
-    return (await consoleCodes.makeLink(operatorContext(tenant, newId()))).url;
+    return (await consoleCodes.makeLink(operatorContext(tenant, newId()), clientId)).url;
   } catch (error) {
     if (error instanceof ServiceError) return null;
     throw error;
@@ -78,7 +86,7 @@ export async function ensureDemoTenant({
   applications: Pick<ApplicationService, 'create' | 'findClient'>;
   provisioning: ProvisionService;
 }): Promise<string[]> {
-  const file = join(dataDir, 'demo-tenant.json');
+  const file = join(dataDir, CREDENTIALS);
   const lines = (await tenants.moveAll()).map(
     (moved) =>
       `The tenant ${moved.slug} moved from ${moved.storedUrl} to ${moved.configuredUrl}; tokens of before are refused.`,

@@ -10,7 +10,12 @@ import type { Database } from '../../platform/database/database.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import * as store from './session.store.ts';
 
-export type ConsoleLink = { readonly url: string; readonly application: ApplicationWithSecrets };
+export type ConsoleLink = {
+  readonly url: string;
+  readonly application: ApplicationWithSecrets;
+  /** The others that a link could be for. */
+  readonly others: readonly ApplicationWithSecrets[];
+};
 
 export function createConsoleCodeService({
   database,
@@ -24,13 +29,15 @@ export function createConsoleCodeService({
   return {
     /**
      * Makes a link that signs in once, within ten minutes.
-     * @param applicationId by default the application that can do most
-     * @throws ServiceError `not_found` when the tenant has no such application, or none for the console
+     * @param wanted id or name; by default the oldest application for the console, with which the tenant began
+     * @throws ServiceError `not_found` when the tenant has no such application, or none for the console;
+     * `invalid_request` when several have this name
      */
-    makeLink: (context: RequestContext, applicationId?: string): Promise<ConsoleLink> =>
+    makeLink: (context: RequestContext, wanted?: string): Promise<ConsoleLink> =>
       database.transaction(context, async (unit) => {
         const { tenant } = context;
-        const application = choose(tenant, await applications.list(context), applicationId);
+        const all = await applications.list(context);
+        const application = choose(tenant, all, wanted);
         const code = newSecret();
         await store.insertCode(unit, {
           hash: hashSecret(code),
@@ -47,7 +54,8 @@ export function createConsoleCodeService({
           ],
         });
         // Browsers send no fragment to servers, so the code is in no log of requests.
-        return { url: `${tenant.baseUrl}/console#code=${code}`, application };
+        const others = all.filter((other) => other !== application && isFit(tenant, other));
+        return { url: `${tenant.baseUrl}/console#code=${code}`, application, others };
       }),
   };
 }
@@ -60,18 +68,21 @@ function choose(
   all: readonly ApplicationWithSecrets[],
   wanted: string | undefined,
 ): ApplicationWithSecrets {
-  const [found] =
+  const fitting =
     wanted === undefined
-      ? all
-          .filter((application) => isFit(tenant, application))
-          .toSorted((one, other) => other.scopes.length - one.scopes.length)
-      : all.filter(({ id }) => id === wanted);
+      ? all.filter((application) => isFit(tenant, application)).slice(-1)
+      : all.filter(({ id, name }) => id === wanted || name === wanted);
+  const [found, ...more] = fitting;
+  if (more.length > 0)
+    throw new ServiceError('invalid_request', {
+      detail: `Several applications have this name: ${fitting.map(({ id }) => id).join(', ')}.`,
+    });
   if (found !== undefined) return found;
   throw new ServiceError('not_found', {
     detail:
       wanted === undefined
         ? 'No application of this tenant can use the console: make one by `countersign application create`.'
-        : 'The tenant has no such application.',
+        : 'The tenant has no application with this client id or name.',
   });
 }
 

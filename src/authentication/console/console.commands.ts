@@ -22,13 +22,16 @@ export function registerConsoleCommand(
 ): void {
   command
     .option('--tenant <slug>', "the tenant's slug; by default the tenant of the service's own address")
-    .option('--application <client_id>', 'sign in as this application; by default the one that can do most')
+    .option(
+      '--application <client_id or name>',
+      "sign in as this application; by default the tenant's oldest, with which it began",
+    )
     .option('--json', 'print the answer as JSON only')
     .action(async (options: { tenant?: string; application?: string; json?: true }) => {
       const services = await open();
       try {
         const tenant = await findTenant(services, options.tenant);
-        const { url, application } = await services.consoleCodes.makeLink(
+        const { url, application, others } = await services.consoleCodes.makeLink(
           operatorContext(tenant, newId()),
           options.application,
         );
@@ -40,6 +43,8 @@ export function registerConsoleCommand(
         print(
           `Signs in once to the tenant ${tenant.slug} as the application ${application.name}, for ten minutes.`,
         );
+        if (options.application === undefined)
+          for (const { id, name } of others) print(`Or: --application ${id}  ${name}`);
       } finally {
         await services.close();
       }

@@ -2,6 +2,7 @@
 // gets.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operatorContext } from '../../../src/audit/audit.ts';
+import type { ConsoleLink } from '../../../src/authentication/console/code.service.ts';
 import { wireConsoleCodes } from '../../../src/authentication/console/wire.ts';
 import { wireRecords } from '../../../src/events/wire.ts';
 import { wireApplications } from '../../../src/identity/applications/wire.ts';
@@ -39,7 +40,13 @@ async function begin(body: unknown, party = owner): Promise<string> {
 }
 
 /** A code as the command line makes one. */
-async function makeCode({ credentials }: Party, applicationId?: string): Promise<string> {
+async function makeCode(party: Party, wanted?: string): Promise<string> {
+  const { url } = await makeLink(party, wanted);
+  expect(url.startsWith(`${party.credentials.base_url}/console#code=`)).toBe(true);
+  return url.split('#code=')[1] ?? '';
+}
+
+async function makeLink({ credentials }: Party, wanted?: string): Promise<ConsoleLink> {
   const { tenant_id: id, slug, base_url: baseUrl, issuer_url: issuerUrl } = credentials;
   const platform = createTestPlatform(tenants.database);
   const records = wireRecords(platform);
@@ -55,9 +62,7 @@ async function makeCode({ credentials }: Party, applicationId?: string): Promise
     baseUrl,
     issuerUrl,
   } as const;
-  const { url } = await consoleCodes.makeLink(operatorContext(tenant, newId()), applicationId);
-  expect(url.startsWith(`${baseUrl}/console#code=`)).toBe(true);
-  return url.split('#code=')[1] ?? '';
+  return consoleCodes.makeLink(operatorContext(tenant, newId()), wanted);
 }
 
 async function makeApplication(body: object = {}): Promise<{ client_id: string; client_secret: string }> {
@@ -134,6 +139,27 @@ describe('a session', () => {
       [hashOf(cookie)],
     );
     expect(rows[0]?.number).toBe(50);
+  });
+});
+
+describe('a link', () => {
+  it('is for the application with which the tenant began, however much others can do', async () => {
+    const { client_id: newer } = await makeApplication();
+    await makeApplication({ audience: 'https://orders.example' });
+    const { application, others } = await makeLink(owner);
+    expect(application.id).toBe(owner.credentials.client_id);
+    expect(others.map(({ id }) => id)).toContain(newer);
+    expect(others.filter(({ audience }) => audience === 'https://orders.example')).toEqual([]);
+    const { application: chosen } = await makeLink(owner, newer);
+    expect(chosen.id).toBe(newer);
+  });
+
+  it('takes a name, unless several have it', async () => {
+    const { client_id: id } = await makeApplication({ name: 'Desk of the night' });
+    expect((await makeLink(owner, 'Desk of the night')).application.id).toBe(id);
+    await makeApplication({ name: 'Desk of the night' });
+    await expect(makeLink(owner, 'Desk of the night')).rejects.toMatchObject({ code: 'invalid_request' });
+    await expect(makeLink(owner, 'Nobody')).rejects.toMatchObject({ code: 'not_found' });
   });
 });
 
