@@ -6,6 +6,9 @@ export type { Session };
 /** The path of the tenant, which the service writes into the page. */
 export const base = document.documentElement.dataset.base ?? '';
 
+/** Says that this browser has begun a session: without it the page asks for no token, which would be refused. */
+const BEGUN = `countersign-console-session ${base}`;
+
 /** How long before its end a token is renewed. */
 const AHEAD_MS = 30_000;
 
@@ -45,6 +48,7 @@ export async function signIn(
     body: JSON.stringify(credentials),
   });
   if (!answer.ok) throw await readError(answer);
+  localStorage.setItem(BEGUN, 'yes');
   forgetToken();
   return ensureSession();
 }
@@ -52,6 +56,7 @@ export async function signIn(
 /** Ends the session in the browser and at the service. */
 export async function signOut(): Promise<void> {
   forgetToken();
+  localStorage.removeItem(BEGUN);
   await fetch(`${base}/console/session`, { method: 'DELETE' });
 }
 
@@ -81,8 +86,10 @@ export async function readError(answer: Response): Promise<ApiError> {
 }
 
 async function askToken(): Promise<Session | undefined> {
+  if (localStorage.getItem(BEGUN) === null) return undefined;
   const answer = await fetch(`${base}/console/token`, { method: 'POST' });
   if (answer.status === 401) {
+    localStorage.removeItem(BEGUN);
     current = undefined;
     return undefined;
   }

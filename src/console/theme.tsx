@@ -32,7 +32,7 @@ export function ThemePicker() {
     >
       {THEMES.map((name) => (
         <option key={name} value={name}>
-          {name}
+          {name} theme
         </option>
       ))}
     </select>

@@ -1,4 +1,4 @@
-// The answers of the management API that the console reads, by the service's own schemas: what they lack, no page reads.
+// The answers of the management API that the console reads, by the service's own schemas: no page reads what they lack.
 import type { z } from 'zod';
 import type { auditLogSchema, inclusionProofSchema } from '../audit/audit.schemas.ts';
 import type { consoleTokenSchema } from '../authentication/console/session.schemas.ts';

@@ -175,6 +175,23 @@ export function Waiting({ rows = 6 }: { rows?: number }) {
   );
 }
 
+/** A page whose subject is loading, or could not be loaded; `list` is where the others are. */
+export function Pending({ title, error, list }: { title: string; error: unknown; list: string }) {
+  return (
+    <>
+      <Head title={title} />
+      {error === undefined ? (
+        <Waiting rows={9} />
+      ) : (
+        <>
+          <Failure error={error} />
+          <To page={list}>All {list}</To>
+        </>
+      )}
+    </>
+  );
+}
+
 /** A table that scrolls sideways on a small screen, with its three other states. */
 export function Table<T>({
   label,

@@ -1,15 +1,9 @@
 // The console in a real browser: its pages in both themes, its keys, its session, and what it says when it is refused.
-import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { judge, launch, noteFaults, PROGRAM } from './chromium.ts';
 import { SECRET, type ServedConsole, serveConsole } from './served-console.ts';
 
-const PROGRAM = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
-  .map((name) => spawnSync('which', [name], { encoding: 'utf8' }).stdout.trim())
-  .find((path) => path !== '');
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const PAGES = [
   '',
   '/deliveries',
@@ -19,6 +13,7 @@ const PAGES = [
   '/agents/agent-1/receipts/receipt-1',
   '/subscriptions',
   '/subscriptions/subscription-1',
+  '/deliveries/no-such-delivery',
   '/events',
   '/audit',
   '/no-such-page',
@@ -38,7 +33,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
   const faults: string[] = [];
 
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: PROGRAM ?? '', args: ['--no-sandbox'] });
+    browser = await launch();
   });
   afterAll(() => browser.close());
   afterEach(async () => {
@@ -50,31 +45,15 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
     served = await serveConsole();
     faults.length = 0;
     page = await (await browser.newContext({ colorScheme })).newPage();
-    page.on('pageerror', ({ message }) => faults.push(message));
-    page.on('console', (line) => {
-      // The browser itself writes a line about each refusal of the server.
-      if (line.type() === 'error' && !line.text().startsWith('Failed to load resource'))
-        faults.push(line.text());
-    });
+    // The browser itself writes a line about each refusal of the server.
+    noteFaults(page, faults, (text) => text.startsWith('Failed to load resource'));
     await page.goto(`${served.url}${path}`);
-  }
-
-  async function judge(): Promise<string[]> {
-    // By the debugger: the page's policy refuses inline scripts, as it should.
-    const debuggerOfPage = await page.context().newCDPSession(page);
-    await debuggerOfPage.send('Runtime.evaluate', { expression: AXE });
-    const { result } = await debuggerOfPage.send('Runtime.evaluate', {
-      expression: `axe.run().then(({ violations }) => JSON.stringify(
-        violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' '))))`,
-      awaitPromise: true,
-    });
-    return JSON.parse(result.value);
   }
 
   it.each(['light', 'dark'] as const)('has no fault on any page in the %s theme', async (theme) => {
     await begin(theme, '');
     await page.getByLabel('Client id').waitFor();
-    const found = { 'sign-in': await judge() } as Record<string, string[]>;
+    const found = { 'sign-in': await judge(page) } as Record<string, string[]>;
     await page.goto(`${served.url}#code=good`);
     await page.reload();
     await page.getByRole('navigation').waitFor();
@@ -82,7 +61,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
       await page.goto(`${served.url}${path}`);
       await page.locator('main h1').waitFor();
       await page.getByLabel('Loading').first().waitFor({ state: 'detached' });
-      found[path] = await judge();
+      found[path] = await judge(page);
     }
     expect(Object.entries(found).filter(([, violations]) => violations.length > 0)).toEqual([]);
     expect(faults).toEqual([]);
@@ -124,6 +103,36 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
     await page.getByText('0 of 1 receivers have acknowledged').waitFor();
     expect(page.url()).toBe(`${served.url}/agents/agent-1/receipts/receipt-1`);
     expect(faults).toEqual([]);
+  });
+
+  it('answers who an agent is for, and by whose word it acts', async () => {
+    await begin();
+    await page.getByRole('navigation').waitFor();
+    await page.keyboard.type('ga');
+    const row = page.getByRole('row', { name: 'invoice-bot' });
+    expect(await row.textContent()).toContain('finance@example.comReconciles invoices');
+    await page.keyboard.type('j');
+    await page.keyboard.press('Enter');
+    const grants = page.getByRole('group', { name: 'Grants' });
+    await grants.waitFor();
+    const rows = await grants.locator('tbody tr').allTextContents();
+    expect(rows).toEqual([
+      expect.stringContaining('usermia of https://people.example'),
+      expect.stringContaining('applicationBack office'),
+      expect.stringContaining('workloadhttps://ci.examplesub=repo:acme/*'),
+    ]);
+    await page.getByRole('button', { name: 'Edit…' }).click();
+    await page.getByRole('textbox', { name: 'Owner' }).fill('');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(served.asked.filter((line) => line.startsWith('PATCH'))).toHaveLength(1);
+    expect(faults).toEqual([]);
+  });
+
+  it('asks for no token before somebody has signed in: a refusal would be an error of the page', async () => {
+    await begin('light', '');
+    await page.getByLabel('Client id').waitFor();
+    expect(served.tokensAsked()).toBe(0);
   });
 
   it('names the missing scope, and renews a token that was refused', async () => {

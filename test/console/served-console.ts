@@ -141,7 +141,23 @@ const ANSWERS: Readonly<Record<string, object>> = {
   'agents/agent-1/anchors': listOf(),
   'agents/agent-1/receipts': listOf(RECEIPT),
   'agents/agent-1/receipts/receipt-1': RECEIPT,
-  delegations: listOf(),
+  delegations: listOf({
+    id: 'delegation-1',
+    subject: { issuer: 'https://people.example', sub: 'mia', id: 'user-1' },
+    scopes: ['openid'],
+    audience: null,
+    status: 'active',
+    expires_at: TIME,
+  }),
+  applications: listOf({ id: 'client-2', name: 'Back office', scopes: ['openid'] }),
+  'workload-issuers': listOf({
+    id: 'issuer-1',
+    issuer: 'https://ci.example',
+    rules: [
+      { agent_id: AGENT.id, claims: { sub: 'repo:acme/*' } },
+      { agent_id: 'agent-2', claims: { sub: 'repo:other/*' } },
+    ],
+  }),
   'audit-logs': listOf(ENTRY),
   events: { data: [], next_cursor: 'next', has_more: false },
 };
@@ -151,6 +167,8 @@ export interface ServedConsole {
   readonly scriptBytes: number;
   /** What was asked of the API: method, path and token. */
   readonly asked: string[];
+  /** How often a token was asked for. */
+  tokensAsked(): number;
   /** Lets the tokens given so far end. */
   endTokens(): void;
   close(): void;
@@ -165,6 +183,7 @@ export async function serveConsole(): Promise<ServedConsole> {
   const asked: string[] = [];
   let hasSession = false;
   let generation = 1;
+  let tokensAsked = 0;
   const server = createServer(async (request, response) => {
     const answer = (status: number, body?: object, headers = {}): void => {
       response.writeHead(status, { 'content-type': 'application/json', ...headers });
@@ -181,6 +200,7 @@ export async function serveConsole(): Promise<ServedConsole> {
       return isDone ? answer(204) : answer(401, refusal);
     }
     if (path === 'console/token') {
+      tokensAsked += 1;
       if (!hasSession) return answer(401, {});
       const tenant = { id: 'tenant-1', name: 'Demo', slug: 'demo' };
       const token = { access_token: `token-${generation}`, expires_in: 300, scope: 'agents:read' };
@@ -198,6 +218,7 @@ export async function serveConsole(): Promise<ServedConsole> {
     const name = path.replace('api/v1/', '');
     asked.push(`${request.method} ${name} ${request.headers.authorization}`);
     if (request.headers.authorization !== `Bearer token-${generation}`) return answer(401, {});
+    if (request.method === 'PATCH' && name === 'agents/agent-1') return answer(200, AGENT);
     if (name === 'agents/agent-1/suspend')
       return answer(200, AGENT, {
         link: '</t/demo/api/v1/agents/agent-1/receipts/receipt-1>; rel="receipt"',
@@ -216,6 +237,7 @@ export async function serveConsole(): Promise<ServedConsole> {
     url: `http://127.0.0.1:${port}/t/demo/console`,
     scriptBytes: readFileSync(join(folder, 'assets', script)).length,
     asked,
+    tokensAsked: () => tokensAsked,
     endTokens: () => {
       generation += 1;
     },

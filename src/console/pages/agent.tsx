@@ -1,25 +1,26 @@
-// One agent: who it is, what it can do and why, what it has done, and how to stop it.
+// One agent: who answers for it, what it can do and why, what it has done, and how to stop it.
 import { useState } from 'preact/hooks';
 import { get, send } from '../api.ts';
 import { Confirm } from '../confirm.tsx';
 import { useList, useLoaded } from '../hooks.ts';
 import { open } from '../router.ts';
-import type { Agent, AuditEntry, Delegation, ReceiptEntry } from '../types.ts';
-import { Ago, Empty, Facts, Failure, Head, Id, Part, Status, Table, To, Waiting, Words } from '../ui.tsx';
+import type { Agent, AuditEntry, ReceiptEntry } from '../types.ts';
+import { Ago, Empty, Facts, Failure, Head, Id, Part, Pending, Status, Table, To, Words } from '../ui.tsx';
+import { Grants } from './agent-grants.tsx';
 import { Anchors, Keys } from './agent-proofs.tsx';
-import { readOwner } from './agents.tsx';
 import { AuditTable } from './audit.tsx';
 
 const EVERY_MS = 5_000;
 
+type Asked = 'status' | 'people';
+
 export function AgentPage({ id }: { id: string }) {
   const path = `agents/${encodeURIComponent(id)}`;
   const loaded = useLoaded(path, () => get<Agent>(path), EVERY_MS);
-  const [isAsking, setAsking] = useState(false);
+  const [asked, setAsked] = useState<Asked>();
   const agent = loaded.data;
-  if (agent === undefined)
-    return loaded.error === undefined ? <Waiting rows={9} /> : <Failure error={loaded.error} />;
-  const isActive = agent.status === 'active';
+  if (agent === undefined) return <Pending title="Agent" error={loaded.error} list="agents" />;
+  const close = (): void => setAsked(undefined);
   return (
     <>
       <Head
@@ -31,17 +32,19 @@ export function AgentPage({ id }: { id: string }) {
           </span>
         }
       >
-        <button type="button" class={isActive ? 'danger' : 'primary'} onClick={() => setAsking(true)}>
-          {isActive ? 'Suspend…' : 'Reactivate…'}
+        <button type="button" onClick={() => setAsked('people')}>
+          Edit…
         </button>
+        <StopButton agent={agent} onClick={() => setAsked('status')} />
       </Head>
       <Failure error={loaded.error} />
       <Facts
         of={[
+          ['Owner', agent.owner ?? <span class="faint">nobody is named</span>],
+          ['Purpose', agent.purpose ?? <span class="faint">not written down</span>],
           ['Agent', <Id key="id" value={agent.id} whole />],
-          ['Owner', readOwner(agent) ?? <span class="faint">not noted (metadata.owner)</span>],
-          ['Registered', <Ago key="created" time={agent.created_at} />],
-          ['Registration', agent.registration.complete ? 'complete' : 'not complete'],
+          ['Created', <Ago key="created" time={agent.created_at} />],
+          ['Registration', <Registration key="registration" of={agent.registration} />],
         ]}
       />
       <Part title="What it can do">
@@ -52,34 +55,83 @@ export function AgentPage({ id }: { id: string }) {
               'Audiences',
               <Words key="audiences" of={[...new Set([agent.audience, ...agent.audiences])]} none="none" />,
             ],
-            ['Capabilities', <Words key="capabilities" of={agent.capabilities} none="none" />],
+            ['Capabilities', <Words key="capabilities" of={agent.capabilities} none="none declared" />],
             ['Tokens', agent.dpop_bound_access_tokens ? 'bound to its key (DPoP)' : 'bearer tokens'],
           ]}
         />
       </Part>
+      <Grants id={id} />
       <Keys path={path} />
       <Anchors path={path} />
-      <Delegations id={id} />
       <Done id={id} />
-      <Receipts id={id} path={path} />
-      {isAsking && (
-        <AskStatus agent={agent} path={path} onDone={loaded.reload} onClose={() => setAsking(false)} />
-      )}
+      <Part title="How to stop it" note="and who has acknowledged that it was stopped">
+        <p class="about">
+          Suspending ends all that it holds. Revoking a key or a delegation, above, ends what came by that
+          one.
+        </p>
+        <Receipts id={id} path={path} />
+      </Part>
+      {asked === 'status' && <AskStatus agent={agent} path={path} onDone={loaded.reload} onClose={close} />}
+      {asked === 'people' && <EditPeople agent={agent} path={path} onDone={loaded.reload} onClose={close} />}
     </>
   );
 }
 
-function AskStatus({
-  agent,
-  path,
-  onDone,
-  onClose,
-}: {
-  agent: Agent;
-  path: string;
-  onDone: () => void;
-  onClose: () => void;
-}) {
+function StopButton({ agent, onClick }: { agent: Agent; onClick: () => void }) {
+  const isActive = agent.status === 'active';
+  return (
+    <button type="button" class={isActive ? 'danger' : 'primary'} onClick={onClick}>
+      {isActive ? 'Suspend…' : 'Reactivate…'}
+    </button>
+  );
+}
+
+/** Whether it is correctly registered, or which parts are missing. */
+function Registration({ of: { complete, ...parts } }: { of: Agent['registration'] }) {
+  if (complete) return <>complete</>;
+  const missing = Object.entries(parts).filter(([, isDone]) => !isDone);
+  return <>not complete: not {missing.map(([part]) => part).join(', not ')}</>;
+}
+
+interface Asking {
+  readonly agent: Agent;
+  readonly path: string;
+  readonly onDone: () => void;
+  readonly onClose: () => void;
+}
+
+function EditPeople({ agent, path, onDone, onClose }: Asking) {
+  const [owner, setOwner] = useState(agent.owner ?? '');
+  const [purpose, setPurpose] = useState(agent.purpose ?? '');
+  const run = (): Promise<void> =>
+    send('PATCH', path, { owner: owner.trim() || null, purpose: purpose.trim() || null }).then(onDone);
+  return (
+    <Confirm title={`Owner and purpose of ${agent.name}`} action="Save" run={run} onClose={onClose}>
+      <label>
+        Owner
+        <input
+          value={owner}
+          maxLength={200}
+          placeholder="purchasing@example.com"
+          onInput={(event) => setOwner(event.currentTarget.value)}
+        />
+      </label>
+      <label>
+        Purpose
+        <textarea
+          rows={4}
+          value={purpose}
+          maxLength={2_000}
+          class="prose"
+          onInput={(event) => setPurpose(event.currentTarget.value)}
+        />
+      </label>
+      <p class="faint">For people: nothing is decided by them, and no token contains them.</p>
+    </Confirm>
+  );
+}
+
+function AskStatus({ agent, path, onDone, onClose }: Asking) {
   const isActive = agent.status === 'active';
   const run = async (): Promise<void> => {
     const { link } = await send('PATCH', `${path}/${isActive ? 'suspend' : 'reactivate'}`, {});
@@ -112,39 +164,6 @@ function readReceipt(link: string | null): string | undefined {
   return link?.match(/\/receipts\/([^>/?]+)>;[^,]*rel="?receipt"?/)?.[1];
 }
 
-function Delegations({ id }: { id: string }) {
-  const list = useList<Delegation>('delegations', { agent_id: id });
-  return (
-    <Part title="Why" note="delegations: for whom it may act">
-      <Table
-        label="Delegations"
-        heads={['Status', 'User', 'Issuer', 'Scopes', 'Audience', 'Ends']}
-        rows={list.data}
-        error={list.error}
-        more={list.more}
-        empty={<Empty title="It acts for no user, only as itself." />}
-      >
-        {(delegation) => (
-          <tr key={delegation.id}>
-            <td>
-              <Status of={delegation.status} />
-            </td>
-            <td>{delegation.subject.sub}</td>
-            <td class="clip">{delegation.subject.issuer}</td>
-            <td>
-              <Words of={delegation.scopes} none="none" />
-            </td>
-            <td>{delegation.audience ?? 'any of its own'}</td>
-            <td>
-              <Ago time={delegation.expires_at} />
-            </td>
-          </tr>
-        )}
-      </Table>
-    </Part>
-  );
-}
-
 function Done({ id }: { id: string }) {
   const [by, setBy] = useState<'actor_id' | 'target_id'>('actor_id');
   const list = useList<AuditEntry>('audit-logs', { [by]: id, limit: 20 });
@@ -168,31 +187,29 @@ function Done({ id }: { id: string }) {
 function Receipts({ id, path }: { id: string; path: string }) {
   const list = useList<ReceiptEntry>(`${path}/receipts`, {}, EVERY_MS);
   return (
-    <Part title="How it was stopped" note="receipts: who has acknowledged it">
-      <Table
-        label="Receipts"
-        heads={['Cause', 'When', 'Complete']}
-        rows={list.data}
-        error={list.error}
-        more={list.more}
-        empty={<Empty title="Nothing of it was suspended or revoked yet." />}
-      >
-        {(receipt) => (
-          <tr key={receipt.id}>
-            <td>
-              <To page={`agents/${id}/receipts/${receipt.id}`} row>
-                {receipt.cause}
-              </To>
-            </td>
-            <td>
-              <Ago time={receipt.created_at} />
-            </td>
-            <td>
-              <Ago time={receipt.completed_at} none="not yet" />
-            </td>
-          </tr>
-        )}
-      </Table>
-    </Part>
+    <Table
+      label="Receipts"
+      heads={['Cause', 'When', 'Complete']}
+      rows={list.data}
+      error={list.error}
+      more={list.more}
+      empty={<Empty title="Nothing of it was suspended or revoked yet." />}
+    >
+      {(receipt) => (
+        <tr key={receipt.id}>
+          <td>
+            <To page={`agents/${id}/receipts/${receipt.id}`} row>
+              {receipt.cause}
+            </To>
+          </td>
+          <td>
+            <Ago time={receipt.created_at} />
+          </td>
+          <td>
+            <Ago time={receipt.completed_at} none="not yet" />
+          </td>
+        </tr>
+      )}
+    </Table>
   );
 }

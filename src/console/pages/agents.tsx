@@ -9,20 +9,21 @@ export function Agents({ query }: Route) {
   const read = (name: string): string | undefined => query.get(name) ?? undefined;
   const list = useList<Agent>(
     'agents',
-    { status: read('status'), name: read('name'), scope: read('scope') },
+    { status: read('status'), name: read('name'), scope: read('scope'), capability: read('capability') },
     15_000,
   );
   return (
     <>
-      <Head title="Agents" about="Who may ask for tokens, with their own keys." />
+      <Head title="Agents" about="Which there are, who answers for them, and what for." />
       <Filters>
         <Pick name="status" label="Status" options={['active', 'suspended']} query={query} />
         <Field name="name" label="Name" query={query} first />
         <Field name="scope" label="Scope" query={query} />
+        <Field name="capability" label="Capability" query={query} />
       </Filters>
       <Table
         label="Agents"
-        heads={['Status', 'Name', 'Owner', 'Scopes', 'Capabilities', 'Created', 'Id']}
+        heads={['Status', 'Name', 'Owner', 'Purpose', 'Scopes', 'Created', 'Id']}
         rows={list.data}
         error={list.error}
         more={list.more}
@@ -46,12 +47,12 @@ export function Agents({ query }: Route) {
                 {agent.name}
               </To>
             </td>
-            <td>{readOwner(agent) ?? <span class="faint">–</span>}</td>
-            <td>
-              <Words of={agent.scopes} none="none" />
+            <td class="clip">{agent.owner ?? <span class="faint">–</span>}</td>
+            <td class="clip" title={agent.purpose ?? ''}>
+              {agent.purpose ?? <span class="faint">–</span>}
             </td>
             <td>
-              <Words of={agent.capabilities} none="none" />
+              <Words of={agent.scopes} none="none" />
             </td>
             <td>
               <Ago time={agent.created_at} />
@@ -64,10 +65,4 @@ export function Agents({ query }: Route) {
       </Table>
     </>
   );
-}
-
-/** @returns the owner that the tenant has noted in the agent's metadata */
-export function readOwner(agent: Agent): string | undefined {
-  const { owner } = agent.metadata;
-  return typeof owner === 'string' ? owner : undefined;
 }

@@ -101,10 +101,8 @@ export function AuditTable({
 
 const PAGES: Readonly<Record<string, string>> = {
   agent: 'agents',
-  webhook: 'subscriptions',
-  webhook_subscription: 'subscriptions',
+  subscription: 'subscriptions',
   delivery: 'deliveries',
-  webhook_delivery: 'deliveries',
 };
 
 function Party({ kind, id }: { kind: string; id: string | null }) {

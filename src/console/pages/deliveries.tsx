@@ -1,5 +1,5 @@
 // The deliveries of the tenant, read again every few seconds.
-
+import type { ComponentChildren } from 'preact';
 import { Field, Filters, Pick } from '../filters.tsx';
 import { count, describeError, shorten } from '../format.ts';
 import { useList } from '../hooks.ts';
@@ -47,7 +47,7 @@ export function Deliveries({ query }: Route) {
         <Field name="event_type" label="Event type" query={query} first />
         <Field name="event_id" label="Event id" query={query} />
       </Filters>
-      <DeliveryTable list={list} subscriptions={subscriptions.data}>
+      <DeliveryTable list={list} subscriptions={subscriptions}>
         {isFiltered ? (
           <Empty title="No delivery is like this.">Change or clear a filter.</Empty>
         ) : (
@@ -60,20 +60,23 @@ export function Deliveries({ query }: Route) {
   );
 }
 
-/** Deliveries as a table; its child is shown when there is none. */
+/**
+ * Deliveries as a table; its child is shown when there is none.
+ * @param subscriptions for their addresses; absent where all deliveries are of one
+ */
 export function DeliveryTable({
   list,
   subscriptions,
   children,
 }: {
   list: ReturnType<typeof useList<Delivery>>;
-  subscriptions: readonly Subscription[] | undefined;
-  children: preact.ComponentChildren;
+  subscriptions?: ReturnType<typeof useList<Subscription>>;
+  children: ComponentChildren;
 }) {
   return (
     <Table
       label="Deliveries"
-      heads={HEADS}
+      heads={subscriptions === undefined ? HEADS.filter((head) => head !== 'Subscription') : HEADS}
       rows={list.data}
       error={list.error}
       empty={children}
@@ -89,13 +92,12 @@ export function DeliveryTable({
               {delivery.event_type}
             </To>
           </td>
-          <td class="clip">
-            <To page={`subscriptions/${delivery.subscription_id}`}>
-              {subscriptions?.find(({ id }) => id === delivery.subscription_id)?.url ??
-                shorten(delivery.subscription_id)}
-            </To>
-          </td>
-          <td class="number">{delivery.attempt_count}</td>
+          {subscriptions !== undefined && (
+            <td class="clip">
+              <Target id={delivery.subscription_id} list={subscriptions} />
+            </td>
+          )}
+          <td>{delivery.attempt_count}</td>
           <td>{describeAnswer(delivery)}</td>
           <td>
             <Ago time={delivery.next_attempt_at} />
@@ -109,6 +111,22 @@ export function DeliveryTable({
         </tr>
       )}
     </Table>
+  );
+}
+
+/** A subscription by its address; one that is gone has none, and no page. */
+function Target({ id, list }: { id: string; list: ReturnType<typeof useList<Subscription>> }) {
+  const found = list.data?.find((subscription) => subscription.id === id);
+  if (found === undefined && list.data !== undefined && list.more === undefined)
+    return (
+      <span class="faint" title={id}>
+        deleted <code>{shorten(id)}</code>
+      </span>
+    );
+  return (
+    <span title={found?.url ?? id}>
+      <To page={`subscriptions/${id}`}>{found?.url ?? <code>{shorten(id)}</code>}</To>
+    </span>
   );
 }
 

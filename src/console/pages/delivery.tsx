@@ -6,7 +6,7 @@ import { Confirm } from '../confirm.tsx';
 import { count, describeError, formatClock, formatDuration } from '../format.ts';
 import { useAction, useLoaded } from '../hooks.ts';
 import type { Attempt, DeliveryDetails, Subscription } from '../types.ts';
-import { Ago, Empty, Facts, Failure, Head, Id, Json, Part, Status, To, Waiting } from '../ui.tsx';
+import { Ago, Empty, Facts, Failure, Head, Id, Json, Part, Pending, Status, To } from '../ui.tsx';
 
 const EVERY_MS = 2_000;
 const NO_WORKFLOW = {
@@ -25,8 +25,7 @@ export function DeliveryPage({ id }: { id: string }) {
   );
   const [isCanceling, setCanceling] = useState(false);
   const retry = useAction();
-  if (delivery === undefined)
-    return loaded.error === undefined ? <Waiting rows={9} /> : <Failure error={loaded.error} />;
+  if (delivery === undefined) return <Pending title="Delivery" error={loaded.error} list="deliveries" />;
   const hasEnded = delivery.completed_at !== null;
   return (
     <>

@@ -7,7 +7,7 @@ import { count } from '../format.ts';
 import { useLoaded } from '../hooks.ts';
 import type { Route } from '../router.ts';
 import type { EventFeed, EventType, FeedEvent, Page } from '../types.ts';
-import { Ago, Empty, Head, Id, Json, Table, To } from '../ui.tsx';
+import { Ago, Dialog, Empty, Facts, Head, Id, Json, Table, To } from '../ui.tsx';
 
 const PERIODS = { hour: 3_600_000, day: 86_400_000, week: 604_800_000 } as const;
 /** The feed begins with the oldest: of a long period the page reads so many pages. */
@@ -53,14 +53,18 @@ export function Events({ query }: Route) {
       </Filters>
       <Table
         label="Events"
-        heads={['Type', 'Occurred', 'Event id', 'Deliveries', 'Data']}
+        heads={['Type', 'Occurred', 'Event id', 'Data']}
         rows={data?.events}
         error={error}
         empty={<Empty title="No event in this period.">Publish one, or choose a longer period.</Empty>}
       >
         {(event) => (
           <tr key={event.event_id}>
-            <td>{event.type}</td>
+            <td>
+              <To page={`deliveries?event_id=${encodeURIComponent(event.event_id)}`} row>
+                {event.type}
+              </To>
+            </td>
             <td>
               <Ago time={event.occurred_at} />
             </td>
@@ -68,26 +72,42 @@ export function Events({ query }: Route) {
               <Id value={event.event_id} />
             </td>
             <td>
-              <To page={`deliveries?event_id=${encodeURIComponent(event.event_id)}`} row>
-                deliveries
-              </To>
-            </td>
-            <td>
               <button
                 type="button"
                 class="small"
-                aria-expanded={shown === event}
-                onClick={() => setShown(shown === event ? undefined : event)}
+                aria-label={`Show… ${event.type}`}
+                onClick={() => setShown(event)}
               >
-                {shown?.event_id === event.event_id ? 'Hide' : 'Show'}
+                Show…
               </button>
-              {shown?.event_id === event.event_id && <Json of={event.data} label="the data" />}
             </td>
           </tr>
         )}
       </Table>
+      {shown !== undefined && <Details of={shown} onClose={() => setShown(undefined)} />}
       {isPublishing && <Publish onClose={() => setPublishing(false)} onDone={reload} />}
     </>
+  );
+}
+
+function Details({ of: event, onClose }: { of: FeedEvent; onClose: () => void }) {
+  return (
+    <Dialog title={event.type} onClose={onClose}>
+      <Facts
+        of={[
+          ['Event', <Id key="id" value={event.event_id} whole />],
+          ['Occurred', event.occurred_at],
+          ['Accepted', event.created_at],
+        ]}
+      />
+      <Json of={event.data} label="the data" />
+      <div class="buttons">
+        <To page={`deliveries?event_id=${encodeURIComponent(event.event_id)}`}>Its deliveries</To>
+        <button type="button" class="primary" onClick={onClose}>
+          Close
+        </button>
+      </div>
+    </Dialog>
   );
 }
 

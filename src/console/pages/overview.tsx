@@ -31,7 +31,12 @@ export function Overview({ tenant }: { tenant: string }) {
         <Tile page="subscriptions" name="Subscriptions" value={subscriptions.data?.length} />
       </div>
       <Part title="Deliveries" note="by the UTC day of acceptance; today is counted every 15 minutes">
-        {accounts.data !== undefined ? (
+        {accounts.data?.data.length === 0 ? (
+          <Empty title="Nothing is counted yet.">
+            The first deliveries of a day are counted within 15 minutes; <To page="deliveries">the list</To>{' '}
+            has them now.
+          </Empty>
+        ) : accounts.data !== undefined ? (
           <OutcomeChart accounts={accounts.data.data} />
         ) : accounts.error === undefined ? (
           <Waiting rows={4} />
@@ -50,7 +55,7 @@ export function Overview({ tenant }: { tenant: string }) {
           {(subscription) => (
             <tr key={subscription.id}>
               <EndpointCells of={subscription} />
-              <td class="number">{subscription.lane.waiting}</td>
+              <td>{subscription.lane.waiting}</td>
               <td>
                 <Ago time={subscription.lane.failing_since} />
               </td>
@@ -59,7 +64,7 @@ export function Overview({ tenant }: { tenant: string }) {
         </Table>
       </Part>
       <Part title="Failed deliveries" note={<To page="deliveries?status=failed">all</To>}>
-        <DeliveryTable list={{ ...failed, more: undefined }} subscriptions={subscriptions.data}>
+        <DeliveryTable list={{ ...failed, more: undefined }} subscriptions={subscriptions}>
           <Empty title="No delivery has failed." />
         </DeliveryTable>
       </Part>

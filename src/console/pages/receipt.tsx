@@ -3,14 +3,14 @@ import { get } from '../api.ts';
 import { formatClock } from '../format.ts';
 import { useLoaded } from '../hooks.ts';
 import type { Receipt } from '../types.ts';
-import { Ago, Empty, Facts, Failure, Head, Id, Part, Status, Table, To, Waiting } from '../ui.tsx';
+import { Ago, Empty, Facts, Head, Id, Part, Pending, Status, Table, To } from '../ui.tsx';
 
 const EVERY_MS = 1_500;
 
 export function ReceiptPage({ agentId, id }: { agentId: string; id: string }) {
   const path = `agents/${encodeURIComponent(agentId)}/receipts/${encodeURIComponent(id)}`;
   const { data: receipt, error } = useLoaded(path, () => get<Receipt>(path), EVERY_MS);
-  if (receipt === undefined) return error === undefined ? <Waiting /> : <Failure error={error} />;
+  if (receipt === undefined) return <Pending title="Receipt" error={error} list="agents" />;
   const all = receipt.receivers.length;
   return (
     <>
@@ -55,7 +55,7 @@ export function ReceiptPage({ agentId, id }: { agentId: string; id: string }) {
               </td>
               <td>{receiver.kind}</td>
               <td>{receiver.acknowledged_at === null ? '–' : formatClock(receiver.acknowledged_at)}</td>
-              <td class="number">{receiver.attempts}</td>
+              <td>{receiver.attempts}</td>
               <td>{receiver.last_error ?? <span class="faint">–</span>}</td>
             </tr>
           )}

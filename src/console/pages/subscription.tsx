@@ -7,7 +7,7 @@ import { useAction, useList, useLoaded } from '../hooks.ts';
 import { open } from '../router.ts';
 import { Secret } from '../secret.tsx';
 import type { Delivery, RotatedSecret, Subscription, TestDelivery } from '../types.ts';
-import { Ago, Empty, Facts, Failure, Head, Id, Part, To, Waiting, Words } from '../ui.tsx';
+import { Ago, Empty, Facts, Failure, Head, Id, Part, Pending, To, Words } from '../ui.tsx';
 import { DeliveryTable } from './deliveries.tsx';
 import { Health } from './subscriptions.tsx';
 
@@ -20,7 +20,7 @@ export function SubscriptionPage({ id }: { id: string }) {
   const doing = useAction();
   const subscription = loaded.data;
   if (subscription === undefined)
-    return loaded.error === undefined ? <Waiting rows={9} /> : <Failure error={loaded.error} />;
+    return <Pending title="Subscription" error={loaded.error} list="subscriptions" />;
   const close = (): void => setAsked(undefined);
   const set = (active: boolean): Promise<void> => send('PUT', path, { active }).then(loaded.reload);
   const test = (): Promise<void> =>
@@ -81,7 +81,7 @@ export function SubscriptionPage({ id }: { id: string }) {
         ]}
       />
       <Part title="Deliveries" note={<To page={`deliveries?subscription_id=${id}`}>all</To>}>
-        <DeliveryTable list={list} subscriptions={[subscription]}>
+        <DeliveryTable list={list}>
           <Empty title="Nothing was sent here yet.">Send a test to see what arrives.</Empty>
         </DeliveryTable>
       </Part>

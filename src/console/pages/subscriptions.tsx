@@ -39,7 +39,7 @@ export function Subscriptions() {
                 <span class="faint"> +{subscription.event_types.length - 3}</span>
               )}
             </td>
-            <td class="number">{subscription.lane.waiting}</td>
+            <td>{subscription.lane.waiting}</td>
             <td>
               <Ago time={subscription.lane.failing_since} />
             </td>

@@ -1,0 +1,51 @@
+// Chromium for the tests of pages: where it is, what goes wrong in a page, and what axe finds.
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { chromium, type Page } from 'playwright-core';
+
+/** Undefined on a machine without one. */
+export const PROGRAM = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+  .map((name) => spawnSync('which', [name], { encoding: 'utf8' }).stdout.trim())
+  .find((path) => path !== '');
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+export const launch = () =>
+  chromium.launch({ executablePath: PROGRAM ?? '', args: ['--no-sandbox'], timeout: 60_000 });
+
+/** Notes exceptions and errors of the browser's console. @param isExpected leaves a text out */
+export function noteFaults(
+  page: Page,
+  faults: string[],
+  isExpected: (text: string) => boolean = () => false,
+): void {
+  page.on('pageerror', ({ message }) => faults.push(message));
+  page.on('console', (line) => {
+    if (line.type() === 'error' && !isExpected(line.text())) faults.push(`${page.url()} ${line.text()}`);
+  });
+}
+
+/** @returns the violations that axe finds in the page as it is */
+export async function judge(page: Page): Promise<string[]> {
+  // By the debugger: the page's policy refuses inline scripts, as it should.
+  const debuggerOfPage = await page.context().newCDPSession(page);
+  await debuggerOfPage.send('Runtime.evaluate', { expression: AXE });
+  const { result } = await debuggerOfPage.send('Runtime.evaluate', {
+    expression: `axe.run().then(({ violations }) => JSON.stringify(
+        violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' '))))`,
+    awaitPromise: true,
+  });
+  await debuggerOfPage.detach();
+  return JSON.parse(result.value);
+}
+
+/** @returns what axe finds in both themes */
+export async function judgeThemes(page: Page): Promise<string[]> {
+  const found: string[] = [];
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    found.push(...(await judge(page)).map((violation) => `${colorScheme} ${page.url()} ${violation}`));
+  }
+  return found;
+}
