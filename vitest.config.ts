@@ -29,7 +29,8 @@ const long = [
   'test/documentation/readme.test.ts',
   'test/documentation/operations-pages.test.ts',
   'test/interleavings/planted-defects.test.ts',
-  'test/console/console.test.ts',
+  'test/console/*.test.ts',
+  'test/app/pages/docs-browser.test.ts',
 ];
 
 // Tests wait more than they compute, for timers and servers: two cores would otherwise have one file at a time.

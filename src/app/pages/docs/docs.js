@@ -1,8 +1,10 @@
-// Searches within the names on a page of the reference. Without this script all of it can be read.
+// Finds names: on a page that lists them within that page, on others on the page of all operations. Without this script
+// all of it can be read.
 const field = document.querySelector('.search');
-const input = field?.querySelector('input');
+const input = field.querySelector('input');
 const found = document.querySelector('.found');
 const names = [...document.querySelectorAll('.name')];
+const ASKED = '#find=';
 
 /** Shows the names that have all words. */
 function search() {
@@ -18,13 +20,23 @@ function search() {
   found.textContent = words.length === 0 ? '' : `${count} of ${names.length} found`;
 }
 
-if (input && found && names.length > 0) {
-  field.hidden = false;
-  input.addEventListener('input', search);
-  document.addEventListener('keydown', (event) => {
-    if (event.key === '/' && document.activeElement !== input) {
-      event.preventDefault();
-      input.focus();
-    }
+field.hidden = false;
+document.addEventListener('keydown', (event) => {
+  if (event.key !== '/' || document.activeElement === input) return;
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  input.focus();
+});
+if (found === null)
+  input.addEventListener('keydown', ({ key }) => {
+    if (key === 'Enter')
+      location.href = `${document.querySelector('.brand').href}${ASKED}${encodeURIComponent(input.value)}`;
   });
+else {
+  input.addEventListener('input', search);
+  if (location.hash.startsWith(ASKED)) {
+    input.value = decodeURIComponent(location.hash.slice(ASKED.length));
+    input.focus();
+    search();
+  }
 }

@@ -73,7 +73,7 @@ function layOut(
 <body>
 <a class="skip" href="#main">Skip to the content</a>
 <header><a class="brand" href="%BASE%/docs">Countersign</a>
-<label class="search" hidden>Find <input type="search" autocomplete="off" placeholder="an operation, path or code"></label>
+<label class="search" hidden>Find <input type="search" autocomplete="off" placeholder="an operation, path or code" aria-keyshortcuts="/"></label>
 <a href="%BASE%/console">Console</a></header>
 <div class="columns">
 <nav aria-label="Reference"><ul>${link('/docs', 'All operations')}${link('/docs/errors', 'Errors')}</ul>

@@ -1,0 +1,65 @@
+// The API reference in a real browser: both themes, a narrow window, and its keys.
+import { readFileSync } from 'node:fs';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findDocsPages } from '../../../src/app/pages/docs-pages.ts';
+import { judgeThemes, launch, noteFaults, PROGRAM } from '../../console/chromium.ts';
+import { startTestServer, type TestServer, tenantNamed } from '../../platform/http/test-server.ts';
+
+const PAGES = ['/', '/docs', '/docs/errors', '/docs/webhooks'];
+
+describe.skipIf(PROGRAM === undefined)('the API reference in Chromium', () => {
+  let server: TestServer;
+  let browser: Browser;
+  let page: Page;
+  let url: string;
+  const faults: string[] = [];
+
+  beforeAll(async () => {
+    const document = JSON.parse(readFileSync('openapi.json', 'utf8'));
+    server = await startTestServer([], {
+      pages: [findDocsPages(() => document)],
+      tenants: { bySlug: async (slug) => ({ ...tenantNamed(slug), baseUrl: 'http://127.0.0.1' }) },
+    });
+    url = `http://127.0.0.1:${server.port}`;
+    browser = await launch();
+    page = await (await browser.newContext()).newPage();
+    noteFaults(page, faults);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.drain(0);
+  });
+
+  it.each([1_280, 400])('has no fault on a page of %i pixels, in both themes', async (width) => {
+    await page.setViewportSize({ width, height: 800 });
+    const found: string[] = [];
+    for (const path of PAGES) {
+      await page.goto(`${url}${path}`);
+      found.push(...(await judgeThemes(page)));
+      if (await page.evaluate('document.documentElement.scrollWidth > innerWidth'))
+        found.push(`${path} is wider than its window`);
+    }
+    expect(found).toEqual([]);
+    expect(faults).toEqual([]);
+  });
+
+  it('finds an operation by keys, from any page', async () => {
+    await page.goto(`${url}/docs/agents`);
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content');
+    await page.keyboard.press('/');
+    await page.keyboard.type('rotate secret');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/[/]docs#find=/);
+    const links = page.locator('tr.name:not([hidden]) a');
+    expect(await links.count()).toBe(1);
+    expect(await page.getByRole('status').textContent()).toMatch(/^1 of \d+ found$/);
+    await page.keyboard.press('Tab');
+    while ((await page.evaluate('document.activeElement.closest("tr") === null')) === true)
+      await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/[/]docs[/]webhooks#rotateWebhookSecret/);
+    expect(faults).toEqual([]);
+  });
+});
