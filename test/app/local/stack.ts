@@ -35,6 +35,10 @@ const sources: {
   filesOf(path: string): string[];
 } = await import(join(ROOT, 'scripts/sources.mjs'));
 
+const { buildConsole }: { buildConsole(source: string, outDir: string): Promise<void> } = await import(
+  join(ROOT, 'scripts/console.mjs')
+);
+
 /** @returns the folder of a build with its workflow bundle, which all test processes share */
 export async function buildStack(): Promise<string> {
   const build = join(BUILDS, sources.hashSources(ROOT).slice(0, 16));
@@ -65,6 +69,7 @@ async function compile(outDir: string): Promise<void> {
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
   const args = [tsc, '-p', 'tsconfig.build.json', '--noCheck', '--outDir', outDir];
   await promisify(execFile)(process.execPath, args);
+  await buildConsole(join(ROOT, 'src/console'), join(outDir, 'console'));
   const rest = sources.filesOf(join(ROOT, 'src')).filter((file) => !/\.tsx?$/.test(file));
   for (const file of rest) cpSync(file, join(outDir, relative(ROOT, file)), { recursive: true });
 }

@@ -10,8 +10,11 @@ import { temporaryFolder } from '../local/temporary-folder.ts';
 const KEY = Buffer.alloc(32, 1).toString('base64');
 export const OTHER_KEY = Buffer.alloc(32, 2).toString('base64');
 
-/** @returns `run`, which runs `countersign`; what it is given; and `close` */
-export async function prepareRuns() {
+/**
+ * @param settings of all runs
+ * @returns `run`, which runs `countersign`; what it is given; and `close`
+ */
+export async function prepareRuns(settings: Readonly<Record<string, string>> = {}) {
   const main = join(await buildStack(), 'src/main.js');
   const test = await createTestDatabase();
   const base: Readonly<Record<string, string>> = {
@@ -22,6 +25,7 @@ export async function prepareRuns() {
     METRICS_PORT: '0',
     PUBLIC_URL: 'http://localhost:8080',
     MASTER_KEY: KEY,
+    ...settings,
   };
 
   /** Runs `countersign` with these arguments; it is ended with the test at the latest. */

@@ -1,0 +1,160 @@
+// The console in a browser against the real service: api, worker, Postgres, Temporal, a receiver that fails.
+import type { Locator, Page } from 'playwright-core';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startReceiver } from '../webhooks/receiver/local-receiver.ts';
+import { judgeThemes, launch, noteFaults, PROGRAM } from './chromium.ts';
+import { type LiveTenant, startLiveTenant } from './live-service.ts';
+
+const PATIENCE = 30_000;
+const PAGES = ['', 'deliveries', 'agents', 'subscriptions', 'events', 'audit', 'issuer-keys'];
+
+async function openPage(faults: string[]): Promise<Page> {
+  const browser = await launch();
+  onTestFinished(() => browser.close());
+  const page = await (await browser.newContext()).newPage();
+  page.setDefaultTimeout(PATIENCE);
+  noteFaults(page, faults);
+  return page;
+}
+
+/** A receiver that answers with `status`. */
+async function startFickleReceiver() {
+  const state = { status: 200 };
+  const { port, close } = await startReceiver((request, response) => {
+    request.resume();
+    response.writeHead(state.status).end('an answer');
+  });
+  onTestFinished(close);
+  return { url: `http://127.0.0.1:${port}/hooks`, state };
+}
+
+/** An agent, made as a tenant's own program makes it. */
+async function createAgent({ base_url, client_id, client_secret }: LiveTenant, name: string): Promise<void> {
+  const body = new URLSearchParams({ grant_type: 'client_credentials' });
+  const authorization = `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString('base64')}`;
+  const answer = await fetch(`${base_url}/oauth/token`, { method: 'POST', body, headers: { authorization } });
+  const { access_token: token } = (await answer.json()) as { access_token: string };
+  const made = await fetch(`${base_url}/api/v1/agents`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name, scopes: ['openid'] }),
+  });
+  expect(made.status).toBe(201);
+}
+
+const press = (place: Page | Locator, name: string) =>
+  place.getByRole('button', { name, exact: true }).click();
+const statusOf = (page: Page, word: string) => page.locator('header .status', { hasText: word }).waitFor();
+
+describe.skipIf(PROGRAM === undefined)('the console of the real service', () => {
+  it('is walked from a sign-in link to the proof of what was done', async () => {
+    const faults: string[] = [];
+    const [tenant, receiver, page] = await Promise.all([
+      startLiveTenant(),
+      startFickleReceiver(),
+      openPage(faults),
+    ]);
+    const console = `${tenant.base_url}/console`;
+    const dialog = page.getByRole('dialog');
+
+    // Signed in by a link, and by credentials.
+    await page.goto((await tenant.read<{ url: string }>(['console', '--tenant', 'walker'])).url);
+    await press(page, 'Sign out');
+    await page.getByLabel('Client id').fill(tenant.client_id);
+    await page.getByLabel('Client secret').fill(tenant.client_secret);
+    await press(page, 'Sign in');
+
+    // A subscription: made, tested, paused, resumed, its secret rotated.
+    await page.getByRole('link', { name: 'Subscriptions' }).first().click();
+    await press(page, 'New subscription…');
+    await dialog.getByLabel('Address').fill(receiver.url);
+    await dialog.getByLabel('Event types').fill('commerce.* admin.agent.*');
+    await press(dialog, 'Create');
+    const first = await dialog.locator('.secret code').textContent();
+    await press(dialog, 'I have kept it');
+    await press(page, 'Send test');
+    await statusOf(page, 'delivered');
+    await page.getByRole('link', { name: receiver.url }).click();
+    await press(page, 'Pause…');
+    await press(dialog, 'Pause');
+    await statusOf(page, 'paused');
+    await press(page, 'Resume');
+    await statusOf(page, 'open');
+    await press(page, 'Rotate secret…');
+    await press(dialog, 'Rotate secret');
+    expect(await dialog.locator('.secret code').textContent()).not.toBe(first);
+    await press(dialog, 'I have kept it');
+    const subscription = page.url();
+
+    // An agent: who answers for it, and how it is stopped.
+    await createAgent(tenant, 'invoice-bot');
+    await page.goto(`${console}/agents`);
+    await page.getByRole('link', { name: 'invoice-bot' }).click();
+    await press(page, 'Edit…');
+    await dialog.getByLabel('Owner').fill('finance@example.com');
+    await dialog.getByLabel('Purpose').fill('Reconciles invoices');
+    await press(dialog, 'Save');
+    await page.getByText('finance@example.com').waitFor();
+    await page.getByText('It acts as itself only').waitFor();
+    const agent = page.url();
+    await press(page, 'Suspend…');
+    await press(dialog, 'Suspend agent');
+    await page.getByText('1 of 1 receiver has acknowledged').waitFor();
+    const receipt = page.url();
+    await page.goto(`${console}/agents?status=suspended`);
+    await page.getByRole('cell', { name: 'Reconciles invoices' }).waitFor();
+
+    // An event by the example of its type, to a receiver that is broken: one delivery retried, one canceled.
+    receiver.state.status = 500;
+    const publish = async (type: string): Promise<void> => {
+      await page.goto(`${console}/events`);
+      await press(page, 'Publish…');
+      await dialog.getByLabel('Example of the catalogue').selectOption(type);
+      await press(dialog, 'Publish');
+      await page.getByRole('link', { name: type }).first().click();
+      await page.getByRole('cell', { name: 'HTTP 500' }).waitFor();
+      await page.getByRole('link', { name: type }).click();
+    };
+    await publish('commerce.payment.succeeded');
+    receiver.state.status = 200;
+    await press(page, 'Retry now');
+    await statusOf(page, 'delivered');
+    receiver.state.status = 500;
+    await publish('commerce.payment.failed');
+    await press(page, 'Cancel');
+    await press(dialog, 'Cancel delivery');
+    await statusOf(page, 'canceled');
+    receiver.state.status = 200;
+    const delivery = page.url();
+
+    // The entry of the suspension, with its proof once it is sealed.
+    await expect
+      .poll(
+        async () => {
+          await page.goto(`${console}/audit?action=agent.suspended`);
+          await press(page, 'Show… agent.suspended');
+          await press(dialog, 'Proof of inclusion');
+          await dialog.getByText('"leaf_hash"').or(dialog.getByRole('alert')).waitFor();
+          return dialog.getByText('newest signed checkpoint').count();
+        },
+        { timeout: PATIENCE, interval: 1_000 },
+      )
+      .toBe(1);
+    const found: string[] = [];
+    for (const address of [
+      ...PAGES.map((path) => `${console}/${path}`),
+      subscription,
+      delivery,
+      agent,
+      receipt,
+    ]) {
+      await page.goto(address);
+      await page.locator('main h1').waitFor();
+      await page.getByLabel('Loading').first().waitFor({ state: 'detached' });
+      found.push(...(await judgeThemes(page)));
+    }
+    expect(found).toEqual([]);
+    // A proof that is asked for before the entry is sealed is refused.
+    expect(faults.filter((fault) => !fault.includes('audit?action='))).toEqual([]);
+  }, 180_000);
+});
