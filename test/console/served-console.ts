@@ -148,6 +148,7 @@ const ANSWERS: Readonly<Record<string, object>> = {
     audience: null,
     status: 'active',
     expires_at: TIME,
+    revoked_at: null,
   }),
   applications: listOf({ id: 'client-2', name: 'Back office', scopes: ['openid'] }),
   'workload-issuers': listOf({

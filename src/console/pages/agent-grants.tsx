@@ -90,7 +90,7 @@ export function Grants({ id }: { id: string }) {
 }
 
 function showDelegation(delegation: Delegation): Grant {
-  const { id, subject, scopes, audience, status, expires_at: ends } = delegation;
+  const { id, subject, scopes, audience, status, expires_at, revoked_at } = delegation;
   const gives = (
     <>
       <Words of={scopes} none="no scope" />
@@ -103,7 +103,7 @@ function showDelegation(delegation: Delegation): Grant {
     by: 'user',
     name: `${subject.sub} of ${subject.issuer}`,
     gives,
-    ends,
+    ends: revoked_at ?? expires_at,
     delegation,
   };
 }

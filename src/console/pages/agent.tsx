@@ -193,7 +193,7 @@ function Receipts({ id, path }: { id: string; path: string }) {
       rows={list.data}
       error={list.error}
       more={list.more}
-      empty={<Empty title="Nothing of it was suspended or revoked yet." />}
+      empty={<Empty title="There is no receipt: neither it nor a key of it was ever stopped." />}
     >
       {(receipt) => (
         <tr key={receipt.id}>
