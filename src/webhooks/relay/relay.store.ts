@@ -5,6 +5,7 @@ import type { Queryable } from '../../platform/database/transaction.ts';
 import { LOADED_COLUMNS, type LoadedDelivery } from '../deliveries/attempt.store.ts';
 import type { LastAttempt, Step } from '../deliveries/attempt.ts';
 import type { StoredStatus } from '../deliveries/delivery.ts';
+import { free } from './freed-claims.store.ts';
 
 /** A relay whose last beat is older is dead, and other relays take over its claims. */
 const RELAY_LIFETIME = "interval '5 seconds'";
@@ -62,12 +63,20 @@ const REGISTER = `
 INSERT INTO relays (instance, role, epoch, seen_at) VALUES ($1, $2, 1, now())
 ON CONFLICT (instance) DO UPDATE SET epoch = relays.epoch + 1, seen_at = now() RETURNING epoch`;
 
-// Frees claims whose relay is not alive in the epoch of the claim.
-const TAKE_OVER = `
-UPDATE outbox SET claimed_by = NULL, claim_epoch = NULL WHERE id IN (
-  SELECT o.id FROM outbox o WHERE o.claimed_by IS NOT NULL AND (o.claimed_by, o.claim_epoch) NOT IN (
+// The claims whose relay is not alive in the epoch of the claim.
+const TAKE_OVER = free(`
+  SELECT o.id, false AS tried FROM outbox o WHERE o.claimed_by IS NOT NULL AND (o.claimed_by, o.claim_epoch) NOT IN (
     SELECT r.instance, r.epoch FROM relays r WHERE r.seen_at > now() - ${RELAY_LIFETIME})
-  FOR UPDATE OF o SKIP LOCKED)`;
+  FOR UPDATE OF o SKIP LOCKED`);
+
+const LEAVE = free('SELECT id, false AS tried FROM outbox WHERE claimed_by = $1 FOR UPDATE');
+
+const FORSAKE = free(`
+  SELECT id, false AS tried FROM outbox WHERE id = ANY($3::uuid[]) AND claimed_by = $1 AND claim_epoch = $2 FOR UPDATE`);
+
+const RELEASE = free(`
+  SELECT o.id, w.tried FROM unnest($3::uuid[], $4::boolean[]) AS w (id, tried) JOIN outbox o ON o.id = w.id
+  WHERE o.id = ANY($3::uuid[]) AND o.claimed_by = $1 AND o.claim_epoch = $2 FOR UPDATE OF o`);
 
 // A skip scan: one index probe for each endpoint, independent of the number of its rows.
 const READY_ENDPOINTS = `
@@ -236,9 +245,7 @@ export async function takeOver(queryable: Queryable): Promise<number> {
 
 export async function leave(queryable: Queryable, { instance }: RelayIdentity): Promise<void> {
   await queryable.query('DELETE FROM relays WHERE instance = $1', [instance]);
-  await queryable.query('UPDATE outbox SET claimed_by = NULL, claim_epoch = NULL WHERE claimed_by = $1', [
-    instance,
-  ]);
+  await queryable.query(LEAVE, [instance]);
 }
 
 /** Reads endpoints with unclaimed work in order, after `after`, at most `limit`. */
@@ -329,14 +336,8 @@ export async function release(
   { instance, epoch }: RelayIdentity,
   work: readonly Work[],
 ): Promise<void> {
-  await queryable.query(
-    `UPDATE outbox o SET claimed_by = NULL, claim_epoch = NULL,
-           kind = CASE WHEN o.kind = 'first' AND w.tried THEN 'start' ELSE o.kind END,
-           rank = CASE WHEN o.kind = 'first' AND w.tried THEN 1 ELSE o.rank END
-         FROM unnest($1::uuid[], $4::boolean[]) AS w (id, tried)
-         WHERE o.id = ANY($1::uuid[]) AND o.id = w.id AND o.claimed_by = $2 AND o.claim_epoch = $3`,
-    [work.map(({ id }) => id), instance, epoch, work.map((row) => row.attemptCount > 0)],
-  );
+  const tried = work.map((row) => row.attemptCount > 0);
+  await queryable.query(RELEASE, [instance, epoch, work.map(({ id }) => id), tried]);
 }
 
 /** The rows that this relay holds by its claims. */
@@ -354,12 +355,7 @@ export async function forsake(
   { instance, epoch }: RelayIdentity,
   ids: readonly string[],
 ): Promise<number> {
-  const { rowCount } = await queryable.query(
-    `UPDATE outbox SET claimed_by = NULL, claim_epoch = NULL
-     WHERE id = ANY($3::uuid[]) AND claimed_by = $1 AND claim_epoch = $2`,
-    [instance, epoch, ids],
-  );
-  return rowCount;
+  return (await queryable.query(FORSAKE, [instance, epoch, ids])).rowCount;
 }
 
 /** Returns the permits of claims that began no attempt, unless the endpoint has closed since. */

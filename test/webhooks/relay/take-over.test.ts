@@ -86,6 +86,36 @@ describe('a relay that comes back late', () => {
     expect(await engine.delivery(delivery)).toMatchObject({ started_generation: 0 });
   });
 
+  it.each<[how: string, free: (late: Awaited<ReturnType<typeof claim>>) => Promise<unknown>]>([
+    ['dies', ({ identity }) => kill(identity)],
+    ['stops', ({ identity }) => engine.relayStore.leave(engine.database, identity)],
+    [
+      'gives its work back',
+      ({ identity, work }) => engine.relayStore.release(engine.database, identity, work),
+    ],
+    [
+      'forgets its work',
+      ({ identity, work }) => {
+        const ids = work.map(({ id }) => id);
+        return engine.relayStore.forsake(engine.database, identity, ids);
+      },
+    ],
+  ])(
+    'leaves nothing of a delivery that was canceled with its endpoint closed, when it %s',
+    async (_, free) => {
+      const { id } = await engine.subscribe();
+      const [delivery = ''] = await engine.publish(id);
+      const late = await claim(id);
+      await activate(id, false);
+      await engine.deliveries.cancel(engine.context, delivery);
+      expect(await engine.outbox()).toMatchObject([{ kind: 'first', claimed_by: late.identity.instance }]);
+      await free(late);
+      await engine.startProcess();
+      await eventually(async () => (await engine.outbox()).length === 0, 'an empty outbox');
+      expect(await engine.delivery(delivery)).toMatchObject({ status: 'canceled', attempt_count: 0 });
+    },
+  );
+
   it('is made good by the sweep, when a workflow waits although its time has come', async () => {
     const { path, delivery } = await parked();
     await engine.startProcess();
