@@ -42,7 +42,7 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
   ],
   ['docs/contract-testing.md', 'scripts/contract.mjs', 'minutes of a fuzzer that PyPI has'],
   ['docs/contract-testing.md', 'schemathesis run', 'minutes of a fuzzer that PyPI has'],
-  ['docs/contract-testing.md', 'java -jar', 'a suite in Java beside MongoDB: npm run judges'],
+  ['docs/contract-testing.md', 'fapi-test-suite.jar', 'a suite in Java beside MongoDB: npm run judges'],
   [
     'docs/deployment.md',
     'docker compose',
