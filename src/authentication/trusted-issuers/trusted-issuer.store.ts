@@ -1,4 +1,4 @@
-// SQL of trusted issuers. Each statement is bound to one tenant.
+// SQL of trusted issuers. Each statement is bound to one tenant, but for the list of operators.
 import { violatedUnique } from '../../platform/database/errors.ts';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';

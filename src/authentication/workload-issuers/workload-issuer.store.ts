@@ -1,4 +1,4 @@
-// SQL of workload issuers and of used assertions. Each statement is bound to one tenant.
+// SQL of workload issuers and of used assertions. All but the purge and the list of operators is bound to one tenant.
 import { Op } from 'sequelize';
 import { violatedUnique } from '../../platform/database/errors.ts';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';

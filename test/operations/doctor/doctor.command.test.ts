@@ -119,6 +119,15 @@ describe('countersign doctor', () => {
       expect.arrayContaining(['foundation', 'stuckWork', 'webhookDelivery', 'accounts']),
     );
 
+    expect(report.checks.map(({ check }) => check)).not.toContain('issuerKeys');
+    await test.database.query(
+      `INSERT INTO workload_issuers (id, tenant_id, issuer, jwks_uri, audiences, rules)
+       SELECT gen_random_uuid(), id, 'https://cluster.example', 'https://127.0.0.1/keys', '{a}', '[]' FROM tenants`,
+    );
+    const asked = await examine('--issuers');
+    expect(asked.code).toBe(1);
+    expect(codesOf(asked.report)).toEqual(['issuer_keys_unreachable']);
+
     const { exited, output } = start(['doctor']);
     expect(await exited).toBe(0);
     expect(output.stdout).toMatch(/^✓ work that nobody takes.*\nAll is well\.\n$/s);
