@@ -4,9 +4,12 @@ import { moment, pageParameters } from '../platform/http/field-schemas.ts';
 import { present } from '../platform/http/present.ts';
 import type { FeedService, ShownEvent } from './feed.service.ts';
 import { FEED_CURSOR } from './feed-cursor.ts';
-import { FILTER_PATTERN, isFilter, MAX_EVENT_TYPE_LENGTH } from './filter.ts';
+import { isFilter, MAX_EVENT_TYPE_LENGTH } from './filter.ts';
 
 const timestamp = z.iso.datetime();
+
+/** The most types and patterns in one request. */
+const MAX_TYPES = 20;
 
 export const feedQuery = z.object({
   after: z.string().regex(FEED_CURSOR, 'is not a cursor that the feed gave').optional().meta({
@@ -16,10 +19,18 @@ export const feedQuery = z.object({
   limit: pageParameters.limit,
   type: z
     .string()
-    .max(MAX_EVENT_TYPE_LENGTH)
-    .refine(isFilter, 'must be an event type, or a pattern such as auth.*')
+    .max(MAX_TYPES * (MAX_EVENT_TYPE_LENGTH + 1))
+    .transform((text) => text.split(','))
+    .refine((types) => types.length <= MAX_TYPES, `has at most ${MAX_TYPES} types and patterns`)
+    .refine(
+      (types) => types.every(isFilter),
+      'must be an event type, a pattern such as auth.*, or several of them separated by commas',
+    )
     .optional()
-    .meta({ pattern: FILTER_PATTERN, description: 'An event type, or a pattern such as `auth.*`.' }),
+    .meta({
+      description: `An event type, a pattern such as \`auth.*\`, or up to ${MAX_TYPES} of them separated by commas: an event of any of them is in the answer.`,
+      example: 'orders.*,auth.token.revoked',
+    }),
   since: moment.optional().meta({ description: 'Accepted at this time or later.' }),
 });
 

@@ -5,7 +5,7 @@ import type { Database } from '../platform/database/database.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../platform/errors/service-error.ts';
 import type { JsonObject } from './event.ts';
-import type { StoredEvent } from './feed.store.ts';
+import type { StoredEvent, TypeFilter } from './feed.store.ts';
 import * as store from './feed.store.ts';
 import {
   decodePlace,
@@ -17,18 +17,19 @@ import {
   placeBefore,
   placeOf,
 } from './feed-cursor.ts';
+import { isPattern, normalizeFilter } from './filter.ts';
 
 /** An event for people. `body` is parsed from the delivered bytes. */
 export type ShownEvent = { readonly body: JsonObject; readonly createdAt: Date; readonly test: boolean };
 
 export type EventDelivery = { readonly id: string; readonly subscriptionId: string; readonly status: string };
 
-/** `type` is an event type, or a pattern such as `auth.*`. */
+/** `type` has event types, and patterns such as `auth.*`; absent, all events are read. */
 export type FeedQuery = {
   readonly limit: number;
   readonly after?: string | undefined;
   readonly since?: Date | undefined;
-  readonly type?: string | undefined;
+  readonly type?: readonly string[] | undefined;
 };
 
 /**
@@ -74,7 +75,7 @@ export function createFeedService({
         after: place,
         floor: new Date(Math.max(0, Math.max(place.at, since?.getTime() ?? 0) - FEED_SLACK_MS)),
         since,
-        ...readType(type),
+        types: type === undefined ? undefined : readTypes(type),
         limit,
       });
       if (place.xid >= page.newest)
@@ -104,11 +105,13 @@ export function createFeedService({
 
 export type FeedService = ReturnType<typeof createFeedService>;
 
-function readType(type: string | undefined) {
-  const isPattern = type?.endsWith('.*') === true;
+/** @returns undefined when one of them is the pattern of all events */
+function readTypes(filters: readonly string[]): TypeFilter | undefined {
+  const types = filters.map(normalizeFilter);
+  if (types.includes('*')) return undefined;
   return {
-    exact: isPattern || type === '*' ? undefined : type,
-    prefix: isPattern ? type?.slice(0, -1) : undefined,
+    exact: types.filter((type) => !isPattern(type)),
+    prefixes: types.filter(isPattern).map((pattern) => pattern.slice(0, -1)),
   };
 }
 

@@ -10,16 +10,15 @@ export type StoredEvent = {
   readonly createdAt: Date;
 };
 
-/**
- * A request of the feed. `exact` is an event type; `prefix` is the beginning of event types and ends with a dot. Events
- * before the time `floor` are not read; their ids begin with their time.
- */
+/** Event types, and beginnings of event types that end with a dot. */
+export type TypeFilter = { readonly exact: readonly string[]; readonly prefixes: readonly string[] };
+
+/** A request of the feed. Events before the time `floor` are not read; their ids begin with their time. */
 export type FeedRequest = {
   readonly after: FeedPlace;
   readonly floor: Date;
   readonly since: Date | undefined;
-  readonly exact: string | undefined;
-  readonly prefix: string | undefined;
+  readonly types: TypeFilter | undefined;
   readonly limit: number;
 };
 
@@ -64,7 +63,8 @@ WITH moment AS (
   SELECT * FROM event_feed($1, $2::xid8, $3::uuid, uuid_of_time($4::timestamptz), $5::timestamptz, $8)
 ), matched AS (
   SELECT xid, id, row_number() OVER place AS n, sum(size) OVER place - size AS before
-  FROM scanned WHERE ($6::text IS NULL OR type = $6) AND ($7::text IS NULL OR starts_with(type, $7))
+  FROM scanned
+  WHERE $6::text[] IS NULL OR type = ANY($6) OR EXISTS (SELECT FROM unnest($7::text[]) AS p (prefix) WHERE starts_with(type, prefix))
   WINDOW place AS (ORDER BY xid, id)
 ), page AS (
   SELECT * FROM matched WHERE n <= $9 AND before < ${MAX_PAGE_BYTES}
@@ -85,18 +85,17 @@ SELECT id, xid::text, test, body, created_at AS "createdAt" FROM events WHERE te
 export async function read(
   queryable: Queryable,
   tenantId: string,
-  { after, floor, since, exact, prefix, limit }: FeedRequest,
+  { after, floor, since, types, limit }: FeedRequest,
 ): Promise<FeedPage> {
-  const isFiltered = exact !== undefined || prefix !== undefined;
-  const scan = isFiltered ? MAX_SCANNED : limit + 1;
+  const scan = types === undefined ? limit + 1 : MAX_SCANNED;
   const { rows } = await queryable.query<Row>(PAGE, [
     tenantId,
     after.xid.toString(),
     after.id,
     floor,
     since ?? null,
-    exact ?? null,
-    prefix ?? null,
+    types?.exact ?? null,
+    types?.prefixes ?? null,
     scan,
     limit,
   ]);

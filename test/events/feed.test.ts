@@ -131,18 +131,21 @@ describe('the feed', () => {
     expect(seen).toHaveLength(72);
   });
 
-  it('takes a type, a pattern and a time, and looks at so many events at once', async () => {
+  it('takes types, patterns and a time, and looks at so many events at once', async () => {
     const { publish, follow, feed, context, idsOf } = await createFeed();
     await publish(['m1', 'm2'], 'org.member.added');
     await publish(['v1'], 'vault.grant.revoked');
     await publish(['c1'], 'org.created');
     await follow(undefined, 4);
     const read = async (type?: string, since?: Date) =>
-      idsOf(await feed.read(context, { limit: 10, type, since }));
+      idsOf(await feed.read(context, { limit: 10, type: type?.split(','), since }));
     expect(await read('org.member.added')).toEqual(['m1', 'm2']);
     expect(await read('org.*')).toEqual(['m1', 'm2', 'c1']);
     expect(await read('org.member.*')).toEqual(['m1', 'm2']);
-    expect(await read('*')).toHaveLength(4);
+    expect(await read('org.created,org.member.added')).toEqual(['m1', 'm2', 'c1']);
+    expect(await read('vault.*,org.created')).toEqual(['v1', 'c1']);
+    expect(await read('vault.*,wallet.*')).toEqual(['v1']);
+    for (const all of ['*', '**', 'org.created,*']) expect(await read(all)).toHaveLength(4);
     expect(await read('wallet.*')).toEqual([]);
     expect(await read(undefined, new Date(Date.now() + 60_000))).toEqual([]);
     expect(await read(undefined, new Date(Date.now() - 600_000))).toHaveLength(4);
@@ -154,9 +157,13 @@ describe('the feed', () => {
     );
     await publish(['rare'], 'wallet.tx.signed');
     await follow(undefined, 5_105);
-    const first = await feed.read(context, { limit: 10, type: 'wallet.tx.signed' });
+    const first = await feed.read(context, { limit: 10, type: ['wallet.tx.signed'] });
     expect([first.data, first.hasMore]).toEqual([[], true]);
-    const second = await feed.read(context, { limit: 10, type: 'wallet.tx.signed', after: first.nextCursor });
+    const second = await feed.read(context, {
+      limit: 10,
+      type: ['wallet.tx.signed'],
+      after: first.nextCursor,
+    });
     expect([idsOf(second), second.hasMore]).toEqual([['rare'], false]);
   });
 
@@ -274,6 +281,8 @@ describe('GET /api/v1/events', () => {
     [`after=${'_'.repeat(40)}x`, 'query.after'],
     ['type=Not.A.Type', 'query.type'],
     ['type=org.*.created', 'query.type'],
+    ['type=org.created,', 'query.type'],
+    [`type=${Array(21).fill('org.created').join()}`, 'query.type'],
     ['since=yesterday', 'query.since'],
     ['limit=0', 'query.limit'],
     ['limit=201', 'query.limit'],

@@ -43,10 +43,8 @@ const EFFECTS: Readonly<Record<string, (event: FeedEvent) => Effect>> = {
   'admin.issuer.key.revoked': ({ data }) => ({ kind: 'end', id: data.kid }),
 };
 
-/** @returns whether an event of this type is one that the book must know */
-export function endsSomething(type: string): boolean {
-  return Object.hasOwn(EFFECTS, type);
-}
+/** The types of the events that the book must know. */
+export const ENDING_TYPES: readonly string[] = Object.keys(EFFECTS);
 
 export type RevocationBook = ReturnType<typeof createRevocationBook>;
 

@@ -2,7 +2,7 @@
 // processes can follow it, and one that starts reads back what living tokens may have lost before.
 import { isObject, isText, type SignedToken } from './claims.ts';
 import { type ClientCredentials, createTokenSource, requestJson, UnexpectedAnswer } from './client.ts';
-import { createRevocationBook, endsSomething, type FeedEvent } from './revocation-book.ts';
+import { createRevocationBook, ENDING_TYPES, type FeedEvent } from './revocation-book.ts';
 
 export type RevocationsOptions = {
   readonly issuer: string;
@@ -37,9 +37,6 @@ export type RevocationsOptions = {
 /** What is known of a token. `unknown`: the feed cannot say it now. */
 export type RevocationVerdict = 'live' | 'ended' | 'unknown';
 
-/** Each is followed by its own cursor, because the feed takes one type or pattern. */
-const TYPES = ['auth.token.revoked', 'admin.*'] as const;
-
 const PAGE = 200;
 const SLOWEST_RETRY_MS = 5_000;
 
@@ -67,7 +64,7 @@ export function followRevocations(options: RevocationsOptions) {
     typeof credentials === 'function'
       ? { get: credentials, forget: () => undefined }
       : createTokenSource({ issuer, credentials, fetch, now });
-  const cursors = new Map<string, string>();
+  let cursor: string | undefined;
   const keyRevoked = new Set<() => void>();
   let resolveFirst: () => void = () => undefined;
   const first = new Promise<void>((resolve) => {
@@ -80,20 +77,19 @@ export function followRevocations(options: RevocationsOptions) {
   let isClosed = false;
   let reading: Promise<void> = Promise.resolve();
 
-  async function readPage(type: string): Promise<boolean> {
-    const after = cursors.get(type);
+  async function readPage(): Promise<boolean> {
     const since = new Date(now() - longestTokenSeconds * 1000 - CLOCK_SKEW_MS).toISOString();
     const query = new URLSearchParams({
-      type,
+      type: ENDING_TYPES.join(','),
       limit: String(PAGE),
-      ...(after === undefined ? { since } : { after }),
+      ...(cursor === undefined ? { since } : { after: cursor }),
     });
     const page = await requestJson(fetch, `${baseUrl}/api/v1/events?${query}`, {
       headers: { authorization: `Bearer ${await tokens.get()}` },
     });
     if (!Array.isArray(page.data) || !isText(page.next_cursor)) throw new Error('The feed cannot be read.');
     for (const event of page.data.flatMap((item) => readEvent(item) ?? [])) take(event);
-    cursors.set(type, page.next_cursor);
+    cursor = page.next_cursor;
     return page.has_more === true;
   }
 
@@ -102,14 +98,10 @@ export function followRevocations(options: RevocationsOptions) {
     if (event.type === 'admin.issuer.key.revoked') for (const tell of keyRevoked) tell();
   }
 
-  async function readAll(type: string): Promise<void> {
-    while (!isClosed && (await readPage(type)));
-  }
-
   async function poll(): Promise<void> {
     const startedAt = now();
     try {
-      await Promise.all(TYPES.map(readAll));
+      while (!isClosed && (await readPage()));
       readAt = startedAt;
       failures = 0;
       book.forget(startedAt);
@@ -124,7 +116,7 @@ export function followRevocations(options: RevocationsOptions) {
     const status = error instanceof UnexpectedAnswer ? error.status : undefined;
     if (status === 401) tokens.forget();
     // The cursor is older than the events that are kept, or of another database: what it missed is read back.
-    if (status === 410) cursors.clear();
+    if (status === 410) cursor = undefined;
     failures += 1;
     if (failures === 1) onError(error);
   }
@@ -182,7 +174,7 @@ export function followRevocations(options: RevocationsOptions) {
 
 /** @returns undefined for an event that ends nothing, whatever is in it: other systems publish some of them */
 function readEvent(item: unknown): FeedEvent | undefined {
-  if (!isObject(item) || !isText(item.type) || !endsSomething(item.type)) return undefined;
+  if (!isObject(item) || !isText(item.type) || !ENDING_TYPES.includes(item.type)) return undefined;
   const occurredAt = Date.parse(String(item.occurred_at));
   if (!Number.isFinite(occurredAt) || !isObject(item.data))
     throw new Error(`An event of the type ${item.type} cannot be read.`);

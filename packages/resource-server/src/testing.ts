@@ -130,12 +130,14 @@ export async function createTestIssuer(options: TestIssuerOptions = {}) {
   }
 
   function readFeed(query: URLSearchParams): Record<string, unknown> {
-    const type = query.get('type') ?? '*';
+    const types = (query.get('type') ?? '*').split(',');
     const after = Number(query.get('after') ?? 0);
     const data = events
       .slice(after)
       .filter((event) =>
-        type.endsWith('*') ? event.type.startsWith(type.slice(0, -1)) : event.type === type,
+        types.some((type) =>
+          type.endsWith('*') ? event.type.startsWith(type.slice(0, -1)) : event.type === type,
+        ),
       )
       .filter((event) => event.occurred_at >= (query.get('since') ?? ''));
     return { data, next_cursor: String(events.length), has_more: false };
