@@ -87,7 +87,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   'dpop-nonce': 'The nonce that the next DPoP proof needs (RFC 9449 §8)',
   'idempotency-replayed': '`true` when this is the kept answer of an earlier request',
   location: 'Address of what was made',
-  link: 'Address of the receipt, with `rel="receipt"`',
+  link: 'Address of the receipt, with `rel="receipt"`; of an error, what to do about it, with `rel="help"`',
   etag: 'Version of the document, for If-None-Match',
   signature: 'Signatures of the answer (RFC 9421)',
   'signature-input': 'What each signature of the answer covers (RFC 9421)',

@@ -64,6 +64,7 @@ function describeProblem(status: number, codes: readonly ErrorCode[]): JsonSchem
     description: codes.map((code) => `\`${code}\``).join(', '),
     headers: headersOf([
       ...EVERY_ANSWER,
+      'link',
       ...(HEADERS[status] ?? []),
       ...(codes.includes('use_dpop_nonce') ? ['dpop-nonce'] : []),
     ]),

@@ -7,6 +7,9 @@ import { chooseProblemType } from './negotiate.ts';
 import { setHeaders } from './rate-limit-headers.ts';
 import type { Context, Middleware } from './request-state.ts';
 
+/** The page of a tenant that says of each error code what to do; the code is the anchor. */
+export const ERRORS_PAGE = '/docs/errors';
+
 /**
  * @param options.errorTypeBase base address of error type URIs
  * @param options.logger receives every failure of this service, with its cause
@@ -28,6 +31,9 @@ export function answerProblems({
       report(logger, ctx, error, status);
       const { res } = ctx;
       setHeaders(res, headers);
+      const { context } = ctx.state;
+      if (context !== undefined)
+        res.setHeader('link', `<${context.tenant.baseUrl}${ERRORS_PAGE}#${error.code}>; rel="help"`);
       // A client that may try again gets a Retry-After even if the error has none (RFC 9110 §10.2.3).
       if ((status === 429 || status === 503) && headers['retry-after'] === undefined)
         res.setHeader('retry-after', '1');

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { fromInline, fromMarkdown, html } from '../../../src/app/pages/docs/html.ts';
 import { findDocsPages } from '../../../src/app/pages/docs-pages.ts';
 import { CONTENT_SECURITY_POLICY } from '../../../src/app/pages/page-headers.ts';
-import { ERRORS } from '../../../src/platform/errors/catalogue.ts';
+import { ADVICE } from '../../../src/platform/errors/advice.ts';
+import { ERRORS, publishErrors } from '../../../src/platform/errors/catalogue.ts';
 import { startTestServer, type TestServer, tenantNamed } from '../../platform/http/test-server.ts';
 
 const document = JSON.parse(readFileSync('openapi.json', 'utf8'));
@@ -74,6 +75,35 @@ it('has an anchor for each error code and each status of an answer', async () =>
     [...(await read('/docs/agents')).matchAll(/errors#(\d+)"/g)].map(([, status]) => status),
   );
   for (const status of asked) if (status !== '405') expect(text).toContain(`id="${status}"`);
+});
+
+it('says of each error code its title, its statuses and what to do', async () => {
+  const text = await read('/docs/errors');
+  for (const { code, title, statuses, reserved } of publishErrors()) {
+    const [row = ''] = text.slice(text.indexOf(`<tr id="${code}"`)).split('</tr>');
+    expect(row).toContain(`<br>${title}</td><td>${statuses.join(', ')}</td>`);
+    expect(row).toContain(reserved ? 'Not used yet.' : fromInline(ADVICE[code] ?? '-').html);
+  }
+});
+
+it('is where each problem leads, to the line of its code, below the address of its tenant', async () => {
+  for (const [base, address] of [
+    ['', TENANTS.demo],
+    ['/t/acme', TENANTS.acme],
+  ]) {
+    const answer = await server.fetch(`${base}/api/v1/nothing`);
+    const { error, type } = (await answer.json()) as { error: string; type: string };
+    expect(type).toMatch(/\/not-found$/);
+    const target = `${address}/docs/errors#${error}`;
+    expect(answer.headers.get('link')).toBe(`<${target}>; rel="help"`);
+    const page = await read(`${base}/docs/errors`);
+    for (const anchor of [error, type.split('/').at(-1)]) expect(page).toContain(` id="${anchor}"`);
+  }
+});
+
+it('is in no answer that is no problem, and in none without a tenant', async () => {
+  for (const path of ['/docs', '/', '/healthz', '/t/nobody/docs'])
+    expect([path, (await server.fetch(path)).headers.get('link')]).toEqual([path, null]);
 });
 
 it('answers / with links, as HTML or JSON', async () => {

@@ -2,6 +2,7 @@
 // nowhere.
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { ADVICE } from '../../../src/platform/errors/advice.ts';
 import { ERRORS, type ErrorCode, publishErrors } from '../../../src/platform/errors/catalogue.ts';
 import { errorsOf } from '../../../src/platform/http/contract.ts';
 import { loadAllRoutes } from '../http/route-table.ts';
@@ -83,6 +84,11 @@ describe('docs/errors.md', () => {
     const headings = [...advice.matchAll(/^### (\S+)\n\S/gm)].map(([, heading]) => heading);
     const caused = published.filter(({ reserved }) => !reserved);
     expect(headings).toEqual(caused.map(({ code }) => code.replaceAll('_', '-')));
+    expect(Object.keys(ADVICE)).toEqual(caused.map(({ code }) => code));
+    // As the rendered page has it; only a link to a page of this folder may follow.
+    const sections = advice.split(/^### .+\n/m).slice(1);
+    const texts = sections.map((section) => section.trim().replace(/\s+/g, ' '));
+    expect(texts.map((text) => text.replace(/ See \[\S+\]\(\S+\)\.$/, ''))).toEqual(Object.values(ADVICE));
   });
 
   it('keeps the reserved codes in a table of their own', () => {

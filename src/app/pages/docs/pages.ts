@@ -1,6 +1,8 @@
 // Lays out the pages of the API reference: one for each group of operations, one of errors, and the first with all
 // names. Pure.
+import { ADVICE } from '../../../platform/errors/advice.ts';
 import { publishErrors } from '../../../platform/errors/catalogue.ts';
+import { ERRORS_PAGE } from '../../../platform/http/problem-handler.ts';
 import { fromInline, fromMarkdown, type Html, html, slugOf } from './html.ts';
 import { type Operation, type Place, showOperation } from './operation.ts';
 import type { Find } from './schema.ts';
@@ -33,7 +35,7 @@ export function renderPages(document: ApiDocument, assets: Assets): ReadonlyMap<
   return new Map([
     lay('Countersign', '/', showHome()),
     lay('API reference', '/docs', showFirst(document, groups)),
-    lay('Errors', '/docs/errors', showErrorCodes()),
+    lay('Errors', ERRORS_PAGE, showErrorCodes()),
     ...groups.map((group) => lay(group.name, pathOf(group), showGroup(group, find))),
   ]);
 }
@@ -76,7 +78,7 @@ function layOut(
 <label class="search" hidden>Find <input type="search" autocomplete="off" placeholder="an operation, path or code" aria-keyshortcuts="/"></label>
 <a href="%BASE%/console">Console</a></header>
 <div class="columns">
-<nav aria-label="Reference"><ul>${link('/docs', 'All operations')}${link('/docs/errors', 'Errors')}</ul>
+<nav aria-label="Reference"><ul>${link('/docs', 'All operations')}${link(ERRORS_PAGE, 'Errors')}</ul>
 <p class="title">Groups</p><ul>${groups.map((group) => link(pathOf(group), group.name))}</ul></nav>
 <main id="main" tabindex="-1">${main}</main>
 </div>
@@ -124,21 +126,24 @@ function showGroup({ name, description, operations }: Group, find: Find): Html {
 ${operations.map(({ operation, ...place }) => showOperation(operation, place, find))}`;
 }
 
-/** Each code has an anchor, and each status has one at its first code. */
+/** Each code has an anchor, also as the end of `type` has it, and each status has one at its first code. */
 function showErrorCodes(): Html {
   const seen = new Set<number>();
-  const rows = publishErrors().map(({ code, statuses, meaning, retryable, reserved }) => {
-    const anchors = statuses.filter((status) => !seen.has(status));
-    for (const status of anchors) seen.add(status);
-    return html`<tr id="${code}" class="name"><td>${anchors.map((status) => html`<span id="${String(status)}"></span>`)}<a href="#${code}"><code>${code}</code></a></td>
-<td>${statuses.join(', ')}</td><td>${retryable ? 'yes' : 'no'}</td>
-<td>${fromInline(meaning)}${reserved ? ' Not used yet.' : ''}</td></tr>`;
+  const rows = publishErrors().map(({ code, statuses, title, meaning, retryable, reserved }) => {
+    const first = statuses.filter((status) => !seen.has(status));
+    for (const status of first) seen.add(status);
+    const inType = code.replaceAll('_', '-');
+    const anchors = [...first.map(String), ...(inType === code ? [] : [inType])];
+    const advice = reserved ? 'Not used yet.' : (ADVICE[code] ?? '');
+    return html`<tr id="${code}" class="name"><td>${anchors.map((anchor) => html`<span id="${anchor}"></span>`)}<a href="#${code}"><code>${code}</code></a>
+<br>${title}</td><td>${statuses.join(', ')}</td><td>${retryable ? 'yes' : 'no'}</td>
+<td>${fromInline(meaning)}</td><td>${fromInline(advice)}</td></tr>`;
   });
   return html`<h1>Errors</h1>
 <p>Every error is a problem (RFC 7807) with the members <code>error</code>, <code>detail</code> and <code>request_id</code>. Act on
-<code>error</code>; <code>detail</code> is for people. A code that may be repeated can succeed when the same request is sent again, after the
-time in <code>Retry-After</code>.</p>
+<code>error</code>; <code>detail</code> is for people. The header <code>link</code> leads to the code's line on this page. A code that may be
+repeated can succeed when the same request is sent again, after the time in <code>Retry-After</code>.</p>
 <p class="found" role="status"></p>
 <div class="wide"><table><thead><tr><th scope="col">Code</th><th scope="col">Status</th><th scope="col">May be repeated</th>
-<th scope="col">Meaning</th></tr></thead><tbody>${rows}</tbody></table></div>`;
+<th scope="col">Meaning</th><th scope="col">What to do</th></tr></thead><tbody>${rows}</tbody></table></div>`;
 }
