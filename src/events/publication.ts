@@ -32,7 +32,7 @@ export function checkPublication(input: PublishedInput, path: string): Publicati
   if (!isEventType(input.type)) {
     throw invalidField(
       `${path}.type`,
-      'must be 2 to 5 segments of [a-z][a-z0-9_]* joined by dots, at most 128 characters',
+      'must be 2 to 5 segments of [a-z][a-z0-9_]* joined by dots, such as orders.order.placed, at most 128 characters',
     );
   }
   if (isReserved(input.type)) {

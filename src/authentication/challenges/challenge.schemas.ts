@@ -9,12 +9,15 @@ import { hashScopes } from '../../platform/scope-hash.ts';
 import { AGENT_SCOPES } from '../../platform/scopes.ts';
 import type { Challenge } from './challenge.ts';
 
-const hex32 = z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lowercase hex digits');
+const HEX32 = /^[0-9a-f]{64}$/;
+const hex32 = z.string().regex(HEX32, 'must be 64 lowercase hex digits');
+const FINGERPRINT_FORM =
+  'must be 64 lowercase hex digits: `fingerprint` in the answer that registered the key';
 
 /** Source: Specification, "Agent authentication routes". */
 export const challengeBody = z
   .strictObject({
-    key_fingerprint: hex32.meta({
+    key_fingerprint: z.string().regex(HEX32, FINGERPRINT_FORM).meta({
       description: 'SHA-256 of the raw public key; that of its SPKI DER or compressed point is found too.',
     }),
     scope: z.string().meta({

@@ -46,6 +46,11 @@ function offered(tenant: Tenant, hasProofs: boolean): string {
   return hasProofs ? `${bearer}, ${dpop}` : bearer;
 }
 
+function describeMissingToken(header: string | undefined, issuerUrl: string): string {
+  const form = header === undefined ? '' : ', in the form "Bearer <token>", and this one has another form';
+  return `A bearer token is required in the Authorization header${form}; POST ${issuerUrl}/oauth/token with client credentials gives one.`;
+}
+
 /**
  * Accepts a request whose token is valid for this tenant and has the scope and the kind of subject that the route
  * requires. A token that is bound to a key needs a proof by that key for this request.
@@ -71,7 +76,7 @@ export function authorize(
       throw refused('invalid_request', REPEATED, challenge());
     if (token === undefined)
       throw new ServiceError('invalid_token', {
-        detail: `A bearer token is required in the Authorization header; POST ${context.tenant.issuerUrl}/oauth/token with client credentials gives one.`,
+        detail: describeMissingToken(header, context.tenant.issuerUrl),
         headers: { 'www-authenticate': offered(context.tenant, proofs !== undefined) },
       });
     if (token.length > LONGEST_TOKEN || !TOKEN.test(token))

@@ -48,7 +48,8 @@ export function checkReceiverUrl(text: string, admitted: readonly Network[]): Ur
   if (hasForbiddenCharacter(text))
     return refuse('malformed', 'must not contain spaces, control characters or backslashes');
   const url = parseUrl(text);
-  if (url === undefined) return refuse('malformed', 'must be an absolute URL');
+  if (url === undefined)
+    return refuse('malformed', 'must be an absolute URL, such as https://example.com/hooks');
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
     return refuse('scheme', 'must begin with https://');
   if (url.username !== '' || url.password !== '') {

@@ -2,7 +2,7 @@
 import { Router } from '@koa/router';
 import { ServiceError } from '../errors/service-error.ts';
 import { isReadableAnywhere, setPreflight } from './cors.ts';
-import type { Middleware, RequestState } from './request-state.ts';
+import { contextOf, type Middleware, type RequestState } from './request-state.ts';
 import type { Route } from './route.ts';
 
 /** Set by the router: the routes of any method with a matching path. */
@@ -66,7 +66,9 @@ function createSuggestion(routes: readonly Route[]) {
   };
   return (path: string): string | undefined => {
     const bare = path.replace(/\/$/, '');
-    const asked = [bare, `/api/v1${bare}`].map((address) => address.split('/'));
+    const asked = [bare, `/api/v1${bare}`, bare.replace(/^\/api\/v1/, '')].map((address) =>
+      address.split('/'),
+    );
     const meant = routes.find((route) => asked.some((parts) => isLike(route.path, parts)));
     return meant?.path.replace(/:([^/]+)/g, '{$1}');
   };
@@ -77,7 +79,8 @@ function refuseUnknown(open: ReadonlySet<string>, suggest: (path: string) => str
     const { matched = [] } = ctx as Matched;
     if (matched.length === 0) {
       const meant = suggest(ctx.state.path);
-      const hint = meant === undefined ? 'openapi.json lists all' : `did you mean ${meant}?`;
+      const hint =
+        meant === undefined ? `${contextOf(ctx).tenant.baseUrl}/docs shows all` : `did you mean ${meant}?`;
       throw new ServiceError('not_found', { detail: `No such address; ${hint}` });
     }
     const methods = [...new Set(matched.flatMap((layer) => layer.methods)), 'OPTIONS'];

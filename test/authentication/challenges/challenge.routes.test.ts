@@ -143,6 +143,13 @@ describe('the failures of both routes', () => {
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
+  it('says where a fingerprint is found', async () => {
+    const { body } = await post('/auth/agent/challenge', { key_fingerprint: 'SHA256:abc', scope: 'openid' });
+    expect(body.detail).toContain(
+      '64 lowercase hex digits: `fingerprint` in the answer that registered the key',
+    );
+  });
+
   const input = { challenge_id: newId(), signature: 'AAAA', algorithm: 'ed25519' };
   it.each([
     ['no body', undefined, 400, 'invalid_request'],

@@ -55,6 +55,19 @@ const post = (authorization: string | undefined, path = PATH, body: unknown = { 
   server.send('POST', path, body, authorization === undefined ? {} : { authorization });
 
 describe('a bearer token', () => {
+  it.each([
+    [undefined, 'required in the Authorization header; POST https://demo.example/oauth/token'],
+    [
+      tokenFor('app', 'agents:write'),
+      'in the form "Bearer <token>", and this one has another form; POST https',
+    ],
+    ['Basic YTpi', 'in the form "Bearer <token>", and this one has another form; POST https'],
+  ])('that is missing is asked for, with its form (%#)', async (authorization, detail) => {
+    const { status, body } = await post(authorization);
+    expect([status, body.error]).toEqual([401, 'invalid_token']);
+    expect(body.detail).toContain(detail);
+  });
+
   it.each(['Bearer', 'bearer', 'BEARER'])('is taken by the scheme %s', async (scheme) => {
     const { status, body } = await post(`${scheme} ${tokenFor('app', 'agents:read', 'agents:write')}`);
     expect(status).toBe(200);

@@ -84,6 +84,11 @@ describe('checkReceiverUrl', () => {
     expect(verdict.ok || verdict.message.length > 0).toBe(true);
   });
 
+  it('shows the form of an address where a text is none', () => {
+    const verdict = checkReceiverUrl('127.0.0.1:9000/hooks', []);
+    expect(verdict).toMatchObject({ message: 'must be an absolute URL, such as https://example.com/hooks' });
+  });
+
   it.each(ACCEPTED)('accepts %s', (url) => {
     expect(checkReceiverUrl(url, []).ok).toBe(true);
   });

@@ -29,6 +29,17 @@ const routes = [
     },
     handler: () => ({ status: 200, body: {} }),
   }),
+  defineRoute({
+    summary: 'Answer',
+    tag: 'Test',
+    scope: null,
+    responses: { 204: { description: 'ok' } },
+    errors: [],
+    method: 'GET',
+    path: '/auth/plain',
+    operationId: 'getPlain',
+    handler: () => ({ status: 204 }),
+  }),
 ];
 const PATH = '/api/v1/things/1';
 const ALL = 'name, event_types, status, owner, count, max_age';
@@ -109,7 +120,8 @@ describe('text that is no JSON', () => {
 it.each([
   ['/things/1', 'No such address; did you mean /api/v1/things/{id}?'],
   ['/api/v1/things/1/', 'No such address; did you mean /api/v1/things/{id}?'],
-  ['/other', 'No such address; openapi.json lists all'],
+  ['/api/v1/auth/plain', 'No such address; did you mean /auth/plain?'],
+  ['/other', 'No such address; https://demo.example/docs shows all'],
 ])('%s is answered: %s', async (path, detail) => {
   expect(await send({}, path)).toMatchObject({ error: 'not_found', detail });
 });
