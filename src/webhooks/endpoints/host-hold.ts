@@ -4,6 +4,8 @@ import { mayBePlain, receiverHost } from '../../platform/egress/url-rules.ts';
 /** The length of a hold: until a time, for some seconds by the database's clock, or until it is released. */
 export type HoldLength = { readonly until: Date } | { readonly seconds: number } | 'released';
 
+const NO_HOST = /[\s/\\?#@*]/;
+
 /**
  * Parses a host that an operator types. The result has the form of a URL's host, in lower case. A name alone means all
  * its ports, a name with a port only that port. A sub-domain is another host. Default ports cannot be named: 443, and
@@ -11,11 +13,12 @@ export type HoldLength = { readonly until: Date } | { readonly seconds: number }
  * @returns undefined for a text that is no host: a URL, a path, a pattern, credentials
  */
 export function readHost(text: string): string | undefined {
-  if (!/^[^\s/\\?#@*]+$/.test(text)) return undefined;
+  if (NO_HOST.test(text)) return undefined;
   try {
     const url = new URL(`https://${text}/`);
     if (url.port === '80' && mayBePlain(url.hostname)) url.port = '';
-    return url.hostname === '' ? undefined : receiverHost(url);
+    // A parser of URLs decodes %2a, and other forms of the asterisk.
+    return url.hostname === '' || NO_HOST.test(url.hostname) ? undefined : receiverHost(url);
   } catch {
     return undefined;
   }

@@ -38,6 +38,8 @@ it.each([
   ['https://api.acme.com', undefined],
   ['api.acme.com/path', undefined],
   ['*.acme.com', undefined],
+  ['%2a.acme.com', undefined],
+  ['＊.acme.com', undefined],
   ['user@acme.com', undefined],
   ['acme.com:99999', undefined],
   ['a b', undefined],
