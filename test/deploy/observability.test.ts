@@ -125,6 +125,13 @@ describe('the rules', () => {
     expect([...new Set(headings)].sort()).toEqual(alerts.map(({ alert }) => alert).sort());
   });
 
+  it('lead, on their page, to what to check and what to do', () => {
+    const sections = readFileSync('docs/operations/alerts.md', 'utf8').split(/^### /m).slice(1);
+    const incomplete = sections.filter((text) => !/^- \*\*Check\*\*/m.test(text) || !/\*\*Do\*\*/.test(text));
+    expect(incomplete.map((text) => text.split('\n')[0])).toEqual([]);
+    expect(sections).toHaveLength(alerts.length);
+  });
+
   it('tell in their texts only labels that what they ask for has', () => {
     for (const { alert, expr, annotations } of alerts) {
       const used = [
