@@ -99,7 +99,9 @@ describe('a look', () => {
   it('does not verify what has run out meanwhile, and that fails once', async () => {
     const one = await begin();
     const end = await createSlowLooks().start(one.name);
-    await database.query('UPDATE anchors SET expires_at = now() WHERE id = $1', [one.id]);
+    await database.query("UPDATE anchors SET expires_at = now() - interval '1 second' WHERE id = $1", [
+      one.id,
+    ]);
     expect(await end('found')).toMatchObject({ status: 'pending', step: { kind: 'fail' } });
     await Promise.all(Array.from({ length: 3 }, () => rooms.checks.fail(one.name)));
     expect(await one.countChanges('failed')).toEqual({ audited: 1, emitted: 1 });

@@ -63,7 +63,9 @@ describe('a set', () => {
     await rooms.keys.deprecate(context, agent.id, old.id, { sunsetAfterSeconds: 60 });
     const both = [next.jwkThumbprint, old.jwkThumbprint];
     expect(await startProcess().kids(agent.id)).toEqual(both);
-    await database.query(`UPDATE agent_keys SET sunset_at = now() WHERE id = $1`, [old.id]);
+    await database.query("UPDATE agent_keys SET sunset_at = now() - interval '1 second' WHERE id = $1", [
+      old.id,
+    ]);
     expect(await startProcess().kids(agent.id)).toEqual([next.jwkThumbprint]);
     await rooms.keys.revoke(context, agent.id, next.id);
     expect(await startProcess().kids(agent.id)).toEqual([]);

@@ -52,7 +52,9 @@ it('agentKeyRotation: keys that are deprecated or that an open rotation is about
     await keys.deprecate(context, agent.id, key.id, { sunsetAfterSeconds: 900 });
   await keys.revoke(context, revoked.agent.id, revoked.key.id);
   // Past its sunset it stays with its deleted agent, and nobody has anything to do about it.
-  await database.query('UPDATE agent_keys SET sunset_at = now() WHERE id = $1', [ended.key.id]);
+  await database.query("UPDATE agent_keys SET sunset_at = now() - interval '1 second' WHERE id = $1", [
+    ended.key.id,
+  ]);
   await agents.remove(context, ended.agent.id);
   const expected = [waiting?.oldKey.id, switched?.oldKey.id, deprecated.key.id];
   expect(await listAll(rotationStore.listExpectedWorkflows)).toEqual(expected.sort());
@@ -74,7 +76,9 @@ it('anchorVerification: anchors that are pending or verified', async () => {
   await database.query("UPDATE anchors SET status = 'verified', verified_at = now() WHERE id = $1", [
     verified,
   ]);
-  await database.query('UPDATE anchors SET expires_at = now() WHERE id = $1', [overdue]);
+  await database.query("UPDATE anchors SET expires_at = now() - interval '1 second' WHERE id = $1", [
+    overdue,
+  ]);
   await database.query("UPDATE anchors SET status = 'failed' WHERE id = $1", [failed]);
   await anchors.revoke(context, kept.id, revoked ?? '');
   // What is overdue is still to be told as failed.
@@ -142,7 +146,8 @@ it('delegationExpiry: delegations whose end has neither come nor been written do
     await begin(),
     await begin(),
   ];
-  const end = (id: string) => database.query('UPDATE delegations SET expires_at = now() WHERE id = $1', [id]);
+  const end = (id: string) =>
+    database.query("UPDATE delegations SET expires_at = now() - interval '1 second' WHERE id = $1", [id]);
   for (const { id } of [overdue, expired]) await end(id);
   await delegated.delegationExpiry.expire({ tenantId: context.tenant.id, id: expired.id });
   await delegated.delegations.revoke(context, revoked.id);
