@@ -41,7 +41,8 @@ export function normalizeDomain(text: string): { readonly domain: string } | { r
   // Other ASCII characters are refused first, because the URL parser decodes or drops some of them.
   if (!/^[a-z0-9.\-\u0080-\uffff]+$/i.test(text)) return { problem: 'is not a domain name' };
   const domain = hostOf(text)?.replace(/\.$/, '');
-  if (domain === undefined) return { problem: 'is not a domain name' };
+  // Newer parsers of URLs look into A-labels only where the host has a letter outside ASCII.
+  if (domain === undefined || hostOf(`${domain}.ü`) === undefined) return { problem: 'is not a domain name' };
   const labels = domain.split('.');
   const last = labels.at(-1) ?? '';
   if (/^\d+$/.test(last)) return { problem: 'must not be an IP address' };
