@@ -39,7 +39,12 @@ export async function startPythonReceiver(secrets: readonly string[]) {
   const file = join(folder, 'secrets');
   const setSecrets = (all: readonly string[]) => writeFile(file, all.join('\n'));
   await setSecrets(secrets);
-  const child = spawn('python3', [script, file], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn('python3', [script, file], { stdio: ['ignore', 'pipe', 'pipe'] });
+  // Lost secrets are a traceback each, which belongs to the test; it is said only where Python ends by itself.
+  let complaints = '';
+  child.stderr.on('data', (text: Buffer) => {
+    complaints = `${complaints}${text}`.slice(-4_000);
+  });
   const records: PythonRecord[] = [];
   const refusals: PythonRefusal[] = [];
   const port = await new Promise<number>((resolve, reject) => {
@@ -50,7 +55,7 @@ export async function startPythonReceiver(secrets: readonly string[]) {
       else records.push(said);
     });
     child.once('error', reject);
-    child.once('exit', (code) => reject(new Error(`receiver.py ended with ${code}`)));
+    child.once('exit', (code) => reject(new Error(`receiver.py ended with ${code}: ${complaints}`)));
   });
   return {
     port,
