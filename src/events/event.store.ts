@@ -269,10 +269,11 @@ export async function publish(
   values.push(...CLAIM_MEMBERS.map((name) => claim[name]));
   const { rows } = await unit.query<AcceptedRow>(claiming, values);
   const byId = new Map(events.map((event) => [event.id, event]));
-  const claimed = rows.flatMap(({ claimed: deliveryId, ...row }) => {
+  const claimed: ClaimedDelivery[] = [];
+  for (const row of rows) {
     const event = byId.get(row.id);
-    return deliveryId === null || event === undefined ? [] : [{ ...row, deliveryId, event }];
-  });
+    if (row.claimed !== null && event !== undefined) claimed.push({ ...row, deliveryId: row.claimed, event });
+  }
   return { accepted: [...new Map(rows.map((row) => [row.id, row])).values()], claimed };
 }
 

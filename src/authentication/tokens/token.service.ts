@@ -1,7 +1,7 @@
 // Issues access and refresh tokens, revokes them, and authenticates access tokens. The text of a refresh token is never
 // stored.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { Principal, Tenant } from '../../platform/context.ts';
 import { verifyJws } from '../../platform/crypto/jws.node.ts';
@@ -80,9 +80,11 @@ export function createTokenService({
   refreshTokenLifetime: number;
   now?: (() => number) | undefined;
 }) {
-  // The cache stores only that a text has a correct signature, which cannot change. All other checks are made for each
-  // request.
-  const verified = createBoundedCache<SignedClaims>({ limit: VERIFIED_KEPT });
+  // The cache stores only that a text has a correct signature and what it says, which cannot change. All other checks
+  // are made for each request.
+  const verified = createBoundedCache<{ readonly kid: string; readonly claims: SignedClaims }>({
+    limit: VERIFIED_KEPT,
+  });
 
   /**
    * Creates the first refresh token of a new family. @returns its text (256 bits, base64url), which only the client may
@@ -120,17 +122,25 @@ export function createTokenService({
 
   /** Reads the claims of an access token after verifying its signature by the tenant's issuer. */
   async function readSigned(tenant: Tenant, token: string): Promise<SignedClaims> {
+    const digest = hash('sha256', token, 'base64');
+    const known = verified.peek(digest);
+    if (known !== undefined) {
+      const key = await issuer.verificationKey(tenant, known.kid);
+      if (key?.id !== known.claims.signedBy) throw invalidToken();
+      verified.set(digest, known);
+      return known.claims;
+    }
     const jws = parseCompactJws(token);
     if (jws === null) throw invalidToken();
     const { alg, typ, kid, crit } = jws.header;
     if (typ !== ACCESS_TOKEN_TYPE || crit !== undefined || typeof kid !== 'string') throw invalidToken();
     const key = await issuer.verificationKey(tenant, kid);
     if (key === undefined || key.algorithm !== alg) throw invalidToken();
-    return verified.get(createHash('sha256').update(token).digest('base64'), () => {
-      const read = verifyJws(key, jws.signed, jws.signature) ? readAccessTokenClaims(jws.payload) : undefined;
-      if (read === undefined) throw invalidToken();
-      return { ...read, signedBy: key.id };
-    });
+    const read = verifyJws(key, jws.signed, jws.signature) ? readAccessTokenClaims(jws.payload) : undefined;
+    if (read === undefined) throw invalidToken();
+    const claims = { ...read, signedBy: key.id };
+    verified.set(digest, { kid, claims });
+    return claims;
   }
 
   /**

@@ -20,7 +20,7 @@ type UrlRefusal =
  * `url`: the parsed, normalised URL. `message`: for the client that sent the URL. `block`: the block that refuses its
  * address.
  */
-type UrlVerdict =
+export type UrlVerdict =
   | { ok: true; url: URL }
   | { ok: false; reason: UrlRefusal; message: string; block?: string | undefined };
 

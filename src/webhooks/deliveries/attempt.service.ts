@@ -129,7 +129,7 @@ export function createAttemptService({
       if (delivery.attemptCount > 0) metrics?.begun(delivery.lateMs);
       const attempt =
         delivery.streamAudience === null
-          ? { ...attemptOf(delivery, request, signal), signer }
+          ? attemptOf(delivery, request, signer, signal)
           : await tokenAttemptOf(delivery, request, signal);
       const result = await sender.send(attempt);
       metrics?.made(result);
@@ -222,6 +222,7 @@ export function createAttemptService({
   const attemptOf = (
     delivery: LoadedDelivery,
     request: AttemptRequest,
+    signer: Attempt['signer'],
     signal: AbortSignal | undefined,
   ): Attempt => {
     const id = delivery.subscriptionId;
@@ -236,6 +237,7 @@ export function createAttemptService({
       // After the overlap only the new secret signs, even if the workflow has not removed the old one yet.
       secrets: next === null ? { current } : delivery.overlapEnded ? { current: next } : { current, next },
       signatures: delivery.signatures,
+      signer,
       maxAge: delivery.maxAge,
       deliveryId: request.deliveryId,
       eventType: delivery.eventType,

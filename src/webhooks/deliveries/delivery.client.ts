@@ -1,6 +1,7 @@
 // Makes one attempt: signs the delivery, posts it and returns the outcome. It follows no redirect, and ends at its
 // deadline. Each fault of a receiver becomes an outcome.
 
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import { type GuardedAgent, newConnectionTrace } from '../../platform/egress/guarded-agent.client.ts';
 import {
   type ConnectionTrace,
@@ -19,7 +20,7 @@ import {
   classifyTimeout,
   type Outcome,
 } from '../../platform/egress/outcome.ts';
-import { checkReceiverUrl } from '../../platform/egress/url-rules.ts';
+import { checkReceiverUrl, type UrlVerdict } from '../../platform/egress/url-rules.ts';
 import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
 import { type DeliveryToSign, signedHeaders } from '../signing/signed-headers.node.ts';
 import { refineOutcome } from '../streams/token-refusal.ts';
@@ -35,6 +36,8 @@ const USER_AGENT = 'Countersign-Webhooks/1';
 
 /** The headers of a push (RFC 8935 §2.1). */
 const TOKEN_HEADERS = { 'Content-Type': 'application/secevent+jwt', Accept: 'application/json' };
+
+const VERDICTS_KEPT = 1_000;
 
 const BROKEN_ANSWERS = new Set(['bad response', 'bad upgrade']);
 
@@ -90,12 +93,15 @@ export function createDeliverySender({
   agent: Pick<GuardedAgent, 'dispatcher' | 'admittedNetworks'>;
   tracing?: Tracing | undefined;
 }) {
+  // The verdict is of the URL's text alone. Its addresses are judged when a connection is opened.
+  const verdicts = createBoundedCache<UrlVerdict>({ limit: VERDICTS_KEPT });
+
   const post = async (attempt: Attempt): Promise<AttemptResult> => {
     attempt.signal?.throwIfAborted();
     const startedAt = attempt.now();
     const began = performance.now();
     const trace = newConnectionTrace();
-    const verdict = checkReceiverUrl(attempt.url, agent.admittedNetworks);
+    const verdict = verdicts.get(attempt.url, () => checkReceiverUrl(attempt.url, agent.admittedNetworks));
     const end: Exchange = verdict.ok
       ? await exchange(
           agent.dispatcher,

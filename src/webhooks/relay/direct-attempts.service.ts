@@ -14,10 +14,10 @@ import { createSettlement } from './settlement.service.ts';
 /** Times are in milliseconds. Counts are per process. */
 export const DIRECT_SETTINGS = {
   /** The most first attempts under way. */
-  room: 64,
+  room: 256,
   /** The most rows that one insert claims. */
-  batch: 32,
-  perEndpoint: 16,
+  batch: 64,
+  perEndpoint: 64,
   slowMs: 1_000,
   /** As long as a success after a failure tells relays not to judge an endpoint by its refused first attempts. */
   quietFor: 15_000,
@@ -138,30 +138,36 @@ export function createDirectAttempts({
 }
 
 /** The claimed row as a relay would read it. */
-function workOf({ event, deliveryId, insertedAt, ...row }: ClaimedDelivery): Work {
-  const shared = { deliveryId, generation: 0, attemptCount: 0, status: 'pending' as const };
+function workOf(row: ClaimedDelivery): Work {
+  const { event, deliveryId, insertedAt, subscriptionId, endpointEpoch } = row;
   const { tenantId, type: eventType, test } = event;
+  // Each member is named: V8 builds an object from spreads member by member, which was 6 % of all CPU of the API.
   return {
-    ...shared,
     // The row of a first attempt has its delivery's id.
     id: deliveryId,
     kind: 'first',
     command: null,
+    deliveryId,
+    generation: 0,
     tenantId,
-    endpoint: row.subscriptionId,
+    endpoint: subscriptionId,
+    status: 'pending',
     rowGeneration: 0,
+    attemptCount: 0,
     eventType,
     host: row.host,
     trace: event.trace,
-    epoch: row.endpointEpoch,
+    epoch: endpointEpoch,
     paced: false,
     ageMs: 0,
     delivery: {
-      ...shared,
-      ...row,
       tenantId,
+      subscriptionId,
       eventType,
       test,
+      status: 'pending',
+      generation: 0,
+      attemptCount: 0,
       dueInMs: 0,
       lateMs: 0,
       createdAt: insertedAt,
@@ -176,9 +182,19 @@ function workOf({ event, deliveryId, insertedAt, ...row }: ClaimedDelivery): Wor
       endpointDown: false,
       endpointPaced: false,
       endpointRated: false,
+      endpointCap: row.endpointCap,
+      endpointEpoch,
+      body: Buffer.from(event.body),
+      envelope: row.envelope,
+      url: row.url,
+      maxAge: row.maxAge,
+      secretSealed: row.secretSealed,
+      nextSecretSealed: row.nextSecretSealed,
+      overlapEnded: row.overlapEnded,
       // No stream gets published events.
       streamAudience: null,
-      body: Buffer.from(event.body),
+      headersSealed: row.headersSealed,
+      signatures: row.signatures,
     },
   };
 }

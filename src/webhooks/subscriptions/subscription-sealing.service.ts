@@ -1,4 +1,5 @@
 // Seals and opens a subscription's signing secrets and headers.
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import { type MasterKey, openSecret, sealSecret } from '../../platform/crypto/secret-box.node.ts';
 import type { SealedColumn } from '../../platform/database/sealed-column.ts';
 
@@ -19,18 +20,24 @@ export const SEALED_SUBSCRIPTIONS: readonly SealedColumn[] = (
   contextOf: ({ name }) => contextOf(name),
 }));
 
+/** Greatest number of opened values in memory, by context and sealed bytes. Each delivery needs its subscription's. */
+const OPENED_KEPT = 1_000;
+
 /** A sealed value is bound to its subscription, so a copy in another row cannot be opened. */
 export function createSubscriptionSealing({ masterKeys }: { masterKeys: readonly MasterKey[] }) {
+  const opened = createBoundedCache<string>({ limit: OPENED_KEPT });
   const seal = (context: string, text: string) => sealSecret(masterKeys, context, Buffer.from(text, 'utf8'));
-  const open = (context: string, sealed: Uint8Array) =>
-    openSecret(masterKeys, context, sealed).toString('utf8');
+  const open = (context: string, sealed: Buffer) =>
+    opened.get(`${context} ${sealed.toString('latin1')}`, () =>
+      openSecret(masterKeys, context, sealed).toString('utf8'),
+    );
 
   return {
     sealSecret: (subscriptionId: string, secret: string): Buffer =>
       seal(secretContext(subscriptionId), secret),
 
     /** @throws SecretBoxError when it was sealed for another subscription, or with an unknown master key */
-    openSecret: (subscriptionId: string, sealed: Uint8Array): string =>
+    openSecret: (subscriptionId: string, sealed: Buffer): string =>
       open(secretContext(subscriptionId), sealed),
 
     /** Seals the headers that the subscription adds to its deliveries. @returns null for no headers */
@@ -40,7 +47,7 @@ export function createSubscriptionSealing({ masterKeys }: { masterKeys: readonly
         : seal(headersContext(subscriptionId), JSON.stringify(headers)),
 
     /** @throws SecretBoxError as `openSecret` */
-    openHeaders: (subscriptionId: string, sealed: Uint8Array | null): Record<string, string> =>
+    openHeaders: (subscriptionId: string, sealed: Buffer | null): Record<string, string> =>
       sealed === null ? {} : JSON.parse(open(headersContext(subscriptionId), sealed)),
   };
 }
