@@ -12,8 +12,11 @@ import { cpuSeconds, cpuSecondsOfTree } from './processes.mjs';
 /** The process of the floor by DELIVERY_WORKFLOWS. */
 const FLOORS = { retries: './statement-floor.mjs', all: './workflow-floor.mjs' };
 
-/** Milliseconds until code is compiled, statements are planned and the lanes are known to be fast. */
-const WARM_UP = 4_000;
+/**
+ * Deliveries a second, and milliseconds, until code is compiled, statements are planned and the lanes are known to be
+ * fast. A load of 50 a second would need a minute for that.
+ */
+const WARM_UP = { rate: 500, milliseconds: 4_000 };
 
 /**
  * @param options.scenario healthy, or how the receiver fails (flaky, away): the floor, which tries nothing again, has
@@ -79,9 +82,9 @@ export const serviceOf = ({ tenant, pids }) => ({ ...tenant, pids });
 export async function warmUp(target, receiver, options) {
   const { published } = await publish(target, {
     ...options,
-    rate: options.rate || 200,
+    rate: WARM_UP.rate,
     count: undefined,
-    milliseconds: options.isWarm ? WARM_UP / 4 : WARM_UP,
+    milliseconds: options.isWarm ? WARM_UP.milliseconds / 4 : WARM_UP.milliseconds,
   });
   await drain(receiver, published);
   await take(receiver);
