@@ -13,11 +13,13 @@ import { createSettlement } from './settlement.service.ts';
 
 /** Times are in milliseconds. Counts are per process. */
 export const DIRECT_SETTINGS = {
-  /** The most first attempts under way. */
+  /** The most claims in hand: first attempts under way, and those whose record is under way. */
   room: 256,
   /** The most rows that one insert claims. */
   batch: 64,
   perEndpoint: 64,
+  /** Claims in hand for each place of an endpoint: an attempt whose record is under way holds no place. */
+  perPlace: 2,
   slowMs: 1_000,
   /** As long as a success after a failure tells relays not to judge an endpoint by its refused first attempts. */
   quietFor: 15_000,
@@ -50,7 +52,7 @@ export function createDirectAttempts({
 }): DirectAttempts & { start(): { stop(): Promise<void> } } {
   const lease = createRelayLease({ database, store, instance, role: 'api', audit: settings.audit });
   const { inHand, identity } = lease;
-  const running = new Map<string, { readonly endpoint: string; readonly attempt: Promise<void> }>();
+  const running = new Map<string, { readonly delivery: ClaimedDelivery; readonly attempt: Promise<void> }>();
   const ending = new AbortController();
   let offered = 0;
   let isOpen = false;
@@ -83,13 +85,17 @@ export function createDirectAttempts({
     const work = workOf(delivery);
     inHand.add(work.id);
     const made = attempt(work).finally(() => running.delete(work.id));
-    running.set(work.id, { endpoint: work.endpoint, attempt: made });
+    running.set(work.id, { delivery, attempt: made });
   };
 
   const fullEndpoints = (): string[] => {
-    const counts = new Map<string, number>();
-    for (const { endpoint } of running.values()) counts.set(endpoint, (counts.get(endpoint) ?? 0) + 1);
-    return [...counts].filter(([, count]) => count >= settings.perEndpoint).map(([endpoint]) => endpoint);
+    const left = new Map<string, number>();
+    for (const { delivery } of running.values()) {
+      const { subscriptionId, endpointCap } = delivery;
+      const most = Math.min(settings.perEndpoint, endpointCap * settings.perPlace);
+      left.set(subscriptionId, (left.get(subscriptionId) ?? most) - 1);
+    }
+    return [...left].filter(([, count]) => count <= 0).map(([endpoint]) => endpoint);
   };
 
   const beats = createLoop({

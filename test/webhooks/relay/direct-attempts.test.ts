@@ -169,6 +169,17 @@ describe('an API process', () => {
     expect(others).toHaveLength(4);
   });
 
+  it('holds two claims for each place of an endpoint, and leaves the others to the relays', async () => {
+    const { id } = await engine.subscribe();
+    await engine.database.query('UPDATE endpoints SET in_flight_cap = 2 WHERE subscription_id = $1', [id]);
+    const api = await startApi({ firstAttempts: stuck });
+    const claimed = async () => (await engine.outbox()).filter((row) => row.claimed_by !== null).length;
+    for (const expected of [2, 4, 4]) {
+      await api.publish(10);
+      expect(await claimed()).toBe(expected);
+    }
+  });
+
   it('that has died leaves its claims to the relays', async () => {
     const { id, path } = await engine.subscribe();
     const api = await startApi({ settings: { beat: 3_600_000 }, firstAttempts: stuck });
