@@ -64,16 +64,16 @@ SELECT count(*)::int AS count, max(seconds) AS seconds FROM (
   SELECT extract(epoch FROM now() - next_attempt_at)::float8 AS seconds FROM deliveries
   WHERE status IN ('pending', 'retrying') AND started_generation IS NOT NULL AND started_generation = generation
     AND next_attempt_at < now() - interval '60 seconds'
-  ORDER BY next_attempt_at LIMIT ${MOST_LATE}) AS overdue`;
+  ORDER BY next_attempt_at LIMIT $1) AS overdue`;
 
 // Deliveries that no relay has handed over, and deliveries with a workflow whose next attempt is late.
 const WAITING = `
-SELECT (SELECT count(*) FROM (SELECT 1 FROM outbox WHERE kind <> 'command' LIMIT ${MOST_LATE}) AS rows)
+SELECT (SELECT count(*) FROM (SELECT 1 FROM outbox WHERE kind <> 'command' LIMIT $1) AS rows)
   + (SELECT count(*) FROM (
     SELECT 1 FROM deliveries
     WHERE status IN ('pending', 'retrying') AND started_generation IS NOT NULL AND started_generation = generation
       AND next_attempt_at < now()
-    LIMIT ${MOST_LATE}) AS late) AS count`;
+    LIMIT $1) AS late) AS count`;
 
 const RELAYS =
   "SELECT count(*)::int AS count FROM relays WHERE role = 'worker' AND seen_at > now() - interval '5 seconds'";
@@ -96,11 +96,11 @@ export function createBacklogStore({
       (await queryable.query<RelayLag>(LAG, [mostEndpoints])).rows[0],
 
     readOverdue: async (queryable: Queryable): Promise<Overdue | undefined> =>
-      (await queryable.query<Overdue>(LATE)).rows[0],
+      (await queryable.query<Overdue>(LATE, [MOST_LATE])).rows[0],
 
     /** Counts deliveries that wait to be handed over or are due, at most 100,000 of each. */
     countWaiting: async (queryable: Queryable): Promise<number> =>
-      (await queryable.query<{ count: number }>(WAITING)).rows[0]?.count ?? 0,
+      (await queryable.query<{ count: number }>(WAITING, [MOST_LATE])).rows[0]?.count ?? 0,
 
     countRelays: async (queryable: Queryable): Promise<number | undefined> =>
       (await queryable.query<{ count: number }>(RELAYS)).rows[0]?.count,

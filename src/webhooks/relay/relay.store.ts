@@ -64,10 +64,14 @@ INSERT INTO relays (instance, role, epoch, seen_at) VALUES ($1, $2, 1, now())
 ON CONFLICT (instance) DO UPDATE SET epoch = relays.epoch + 1, seen_at = now() RETURNING epoch`;
 
 // The claims whose relay is not alive in the epoch of the claim.
-const TAKE_OVER = free(`
-  SELECT o.id, false AS tried FROM outbox o WHERE o.claimed_by IS NOT NULL AND (o.claimed_by, o.claim_epoch) NOT IN (
-    SELECT r.instance, r.epoch FROM relays r WHERE r.seen_at > now() - ${RELAY_LIFETIME})
-  FOR UPDATE OF o SKIP LOCKED`);
+const STRANDED = `
+  outbox o WHERE o.claimed_by IS NOT NULL AND (o.claimed_by, o.claim_epoch) NOT IN (
+    SELECT r.instance, r.epoch FROM relays r WHERE r.seen_at > now() - ${RELAY_LIFETIME})`;
+const TAKE_OVER = free(`SELECT o.id, false AS tried FROM ${STRANDED} FOR UPDATE OF o SKIP LOCKED`);
+
+// These ask once a second whether there is work for a statement that opens every partition of the deliveries.
+const FIND_STRANDED = `SELECT 1 FROM ${STRANDED} LIMIT $1`;
+const FIND_COMMAND = "SELECT 1 FROM outbox WHERE claimed_by IS NULL AND kind = 'command' LIMIT $1";
 
 const LEAVE = free('SELECT id, false AS tried FROM outbox WHERE claimed_by = $1 FOR UPDATE');
 
@@ -238,9 +242,9 @@ export async function beat(queryable: Queryable, { instance, epoch }: RelayIdent
 
 /** Frees the claims of dead relays. @returns the number of freed rows */
 export async function takeOver(queryable: Queryable): Promise<number> {
-  const { rowCount } = await queryable.query(TAKE_OVER);
   await queryable.query(`DELETE FROM relays WHERE seen_at < now() - 2 * ${RELAY_LIFETIME}`);
-  return rowCount;
+  if ((await queryable.query(FIND_STRANDED, [1])).rowCount === 0) return 0;
+  return (await queryable.query(TAKE_OVER)).rowCount;
 }
 
 export async function leave(queryable: Queryable, { instance }: RelayIdentity): Promise<void> {
@@ -305,6 +309,7 @@ export async function claimCommands(
   { instance, epoch }: RelayIdentity,
   limit: number,
 ): Promise<Work[]> {
+  if ((await queryable.query(FIND_COMMAND, [1])).rowCount === 0) return [];
   return (await queryable.query<Work>(CLAIM_COMMANDS, [instance, epoch, limit])).rows;
 }
 
