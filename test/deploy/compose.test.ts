@@ -141,9 +141,13 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  it('starts Prometheus and Grafana only when they are asked for, on loopback', () => {
-    for (const name of ['prometheus', 'grafana']) {
-      expect(compose.services[name]?.profiles).toEqual(['observability']);
+  it('starts Prometheus, Grafana and Alertmanager only when they are asked for, on loopback', () => {
+    for (const [name, profile] of [
+      ['prometheus', 'observability'],
+      ['grafana', 'observability'],
+      ['alertmanager', 'alerting'],
+    ] as const) {
+      expect(compose.services[name]?.profiles).toEqual([profile]);
       for (const port of compose.services[name]?.ports ?? []) expect(port).toMatch(/^127\.0\.0\.1:/);
     }
   });
