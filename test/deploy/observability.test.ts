@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { ENDPOINT_STATES } from '../../src/webhooks/relay/backlog.store.ts';
 import { readQuery } from '../platform/metrics/prometheus-text.ts';
 import { listMetrics, type Metric } from '../platform/metrics/registries.ts';
 
@@ -12,11 +13,20 @@ type Rule = {
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
 };
+type Link = { title: string; url: string };
+type Override = {
+  matcher: { id: string; options: string };
+  properties: { id: string; value: Link[] }[];
+};
 type Panel = {
   title: string;
   type: string;
   gridPos: { x: number; y: number; w: number; h: number };
   targets?: { expr: string; legendFormat: string }[];
+  /** Of the panel's head: the page. */
+  links?: Link[];
+  /** Of a line in it: workflows in the Temporal UI. */
+  fieldConfig?: { defaults: { links?: Link[] }; overrides?: Override[] };
 };
 
 const rules = (
@@ -26,7 +36,12 @@ const alerts = rules.filter((rule) => rule.alert !== undefined);
 const dashboard = JSON.parse(readFileSync('deploy/grafana/countersign.json', 'utf8')) as {
   uid: string;
   panels: Panel[];
+  templating: { list: { name: string; type: string; query: string }[] };
 };
+const linesLinks = ({ fieldConfig }: Panel) => [
+  ...(fieldConfig?.defaults.links ?? []),
+  ...(fieldConfig?.overrides ?? []).flatMap(({ properties }) => properties.flatMap(({ value }) => value)),
+];
 const targets = dashboard.panels.flatMap(({ title, targets: list = [] }) =>
   list.map(({ expr, legendFormat }) => ({ title, expr, legendFormat })),
 );
@@ -174,6 +189,49 @@ describe('the dashboard', () => {
         title,
       ).toEqual([]);
     }
+  });
+
+  it('leads from its panels to headings of the operations pages that exist', () => {
+    const linked = dashboard.panels.filter(({ links = [] }) => links.length > 0);
+    expect(linked.length).toBeGreaterThan(20);
+    for (const { title, links = [] } of linked)
+      for (const { url } of links) {
+        const [, page = '', heading = ''] =
+          /^\$\{docs:raw\}\/(operations\/[\w-]+\.md)#([\w-]+)$/.exec(url) ?? [];
+        expect(existsSync(`docs/${page}`), `${title}: ${url}`).toBe(true);
+        const headings = [...readFileSync(`docs/${page}`, 'utf8').matchAll(/^#{2,3} (.+)$/gm)].map(
+          ([, text = '']) => text.toLowerCase().replaceAll(' ', '-'),
+        );
+        expect(headings, title).toContain(heading);
+      }
+  });
+
+  it('leads from the lines of lanes and failures to what there is in the Temporal UI', () => {
+    const titles = dashboard.panels.filter((panel) => linesLinks(panel).length > 0).map(({ title }) => title);
+    expect(titles).toEqual(expect.arrayContaining(['Lanes', 'Failures by class', 'Attempts by outcome']));
+    for (const panel of dashboard.panels)
+      for (const { url } of linesLinks(panel)) {
+        expect(url, panel.title).toMatch(/^\$\{temporal_ui:raw\}\/workflows\?query=[^"\s]+$/);
+        const told = (panel.targets ?? []).map(({ expr }) => readQuery(expr).grouping);
+        for (const [, label = ''] of url.matchAll(/\$\{__field\.labels\.(\w+)\}/g))
+          for (const labels of told) expect(labels, panel.title).toContain(label);
+      }
+  });
+
+  it('has a link of its own only for states of a lane that there are', () => {
+    const lanes = dashboard.panels.find(({ title }) => title === 'Lanes');
+    for (const { matcher } of lanes?.fieldConfig?.overrides ?? []) {
+      expect(matcher.id).toBe('byName');
+      expect(ENDPOINT_STATES).toContain(matcher.options);
+    }
+    expect(lanes?.fieldConfig?.overrides).toHaveLength(3);
+  });
+
+  it('lets a deployment set where the Temporal UI and the docs are', () => {
+    const used = new Set([...JSON.stringify(dashboard).matchAll(/\$\{(\w+):raw\}/g)].map(([, name]) => name));
+    expect([...used].sort()).toEqual(['docs', 'temporal_ui']);
+    for (const name of used)
+      expect(dashboard.templating.list.find((one) => one.name === name)?.type, name).toBe('textbox');
   });
 
   it('has no panel over another', () => {
