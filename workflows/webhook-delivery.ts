@@ -240,11 +240,11 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
   }
 }
 
-/** The latest attempts as a table in Markdown. */
+/** The latest attempts as a table in Markdown, the newest first: the Temporal UI cuts off what is below. */
 function tableOf(attempts: readonly (LastAttempt & { readonly at?: number })[]): string {
-  const rows = attempts.map(
-    ({ n, outcome, at }) => `| ${n} | ${at === undefined ? '' : wordTime(at)} | ${outcome} |`,
-  );
+  const rows = [...attempts]
+    .reverse()
+    .map(({ n, outcome, at }) => `| ${n} | ${at === undefined ? '' : wordTime(at)} | ${outcome} |`);
   return ['| attempt | ended (UTC) | outcome |', '|---|---|---|', ...rows].join('\n');
 }
 

@@ -28,6 +28,9 @@ export async function findRunningStack(env: Environment): Promise<Record<string,
     ...(masterKey === undefined ? {} : { MASTER_KEY: masterKey.trim() }),
     ...(typeof ports.api === 'number' ? { PORT: String(ports.api) } : {}),
     ...(typeof ports.temporal === 'number' ? { TEMPORAL_ADDRESS: `127.0.0.1:${ports.temporal}` } : {}),
+    ...(typeof ports.temporal_ui === 'number'
+      ? { TEMPORAL_UI_URL: `http://localhost:${ports.temporal_ui}` }
+      : {}),
     ...(publicUrl === undefined ? {} : { PUBLIC_URL: publicUrl }),
   };
 }
