@@ -1,13 +1,19 @@
-// `countersign master-key …`: lists and makes keys, and seals all secrets anew with the first of MASTER_KEY. With
-// --json, stdout has only the answer.
+// `countersign master-key …`: lists and makes keys, seals all secrets anew with the first of MASTER_KEY, and
+// says how far that is. With --json, stdout has only the answer.
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { readIntent, withName } from '../operators/operator.commands.ts';
 import type { OperatorActService } from '../operators/operator-act.service.ts';
-import type { ListedKey, ResealReport, SealedSecretService } from './sealed-secret.service.ts';
+import type {
+  KeyStanding,
+  ListedKey,
+  Remaining,
+  ResealReport,
+  SealedSecretService,
+} from './sealed-secret.service.ts';
 
 type Open = () => Promise<{
-  sealedSecrets: Pick<SealedSecretService, 'list' | 'reseal'>;
+  sealedSecrets: Pick<SealedSecretService, 'list' | 'readStanding' | 'reseal'>;
   acts: Pick<OperatorActService, 'recordAlone'>;
   close: () => Promise<void>;
 }>;
@@ -15,7 +21,7 @@ type Open = () => Promise<{
 const PROGRESS = 5_000;
 
 /**
- * Fills in `master-key list`, `master-key generate` and `master-key reseal`.
+ * Fills in `master-key generate`, `list`, `status` and `reseal`.
  * @param print writes one line to stdout
  * @param tell writes one line of progress to stderr
  * @param fail sets the exit code
@@ -52,6 +58,24 @@ export function registerMasterKeyCommands(
         if (options.json) print(JSON.stringify(keys.map(presentKey)));
         else for (const key of keys) print(describeKey(key));
         if (keys.some(({ missing }) => missing)) fail(1);
+      } finally {
+        await services.close();
+      }
+    });
+
+  masterKey
+    .command('status')
+    .description(
+      'the key that seals new secrets, and how many secrets are left under another; ends with 1 while some are',
+    )
+    .option('--json', 'print the object only')
+    .action(async (options: { json?: true }) => {
+      const services = await open();
+      try {
+        const standing = await services.sealedSecrets.readStanding();
+        if (options.json) print(JSON.stringify(presentStanding(standing)));
+        else for (const line of describeStanding(standing)) print(line);
+        if (standing.remaining.length > 0) fail(1);
       } finally {
         await services.close();
       }
@@ -108,25 +132,50 @@ function describeKey({ keyId, seals, missing, secrets }: ListedKey): string {
   return `${keyId}  ${secrets} secrets  ${standing}`;
 }
 
+const presentStanding = ({ keyId, secrets, remaining, unused }: KeyStanding) => ({
+  master_key: keyId,
+  secrets,
+  remaining: remaining.map(presentRemaining),
+  may_be_left_out: unused,
+});
+
+function describeStanding({ keyId, secrets, remaining, unused }: KeyStanding): string[] {
+  const left = remaining.reduce((sum, column) => sum + column.secrets, 0);
+  const missing = [...new Set(remaining.filter((column) => column.missing).map((column) => column.keyId))];
+  return [
+    `The master key ${keyId} seals new secrets, and has sealed ${secrets}.`,
+    ...(left === 0
+      ? ['Nothing names another master key.']
+      : [`${left} are left under another master key:`, ...remaining.map(describeRemaining)]),
+    ...(remaining.some((column) => !column.missing)
+      ? [`Run countersign master-key reseal, which seals them with ${keyId}.`]
+      : []),
+    ...missing.map((id) => `Put ${id} back into MASTER_KEY, behind the first: without it they do not open.`),
+    ...unused.map((id) => `${id} may be left out of MASTER_KEY.`),
+  ];
+}
+
+const presentRemaining = (left: Remaining) => ({
+  table: left.table,
+  column: left.column,
+  master_key: left.keyId,
+  secrets: left.secrets,
+  missing: left.missing,
+});
+
+const describeRemaining = (left: Remaining) =>
+  `  ${left.table}.${left.column}: ${left.secrets} name the master key ${left.keyId}` +
+  (left.missing ? ', which is not in MASTER_KEY' : '');
+
 const present = ({ keyId, resealed, refused, remaining }: ResealReport) => ({
   master_key: keyId,
   resealed,
   refused,
-  remaining: remaining.map((left) => ({
-    table: left.table,
-    column: left.column,
-    master_key: left.keyId,
-    secrets: left.secrets,
-    missing: left.missing,
-  })),
+  remaining: remaining.map(presentRemaining),
 });
 
 function describe({ keyId, resealed, refused, remaining }: ResealReport): string[] {
-  const left = remaining.map(
-    (column) =>
-      `  ${column.table}.${column.column}: ${column.secrets} name the master key ${column.keyId}` +
-      (column.missing ? ', which is not in MASTER_KEY' : ''),
-  );
+  const left = remaining.map(describeRemaining);
   return [
     `${resealed} secrets were sealed anew with the master key ${keyId}.`,
     ...(refused === 0

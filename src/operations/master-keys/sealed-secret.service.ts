@@ -35,6 +35,17 @@ export type ListedKey = {
   readonly secrets: number;
 };
 
+/**
+ * How far the secrets have moved to the first key. `secrets`: those that it sealed. `unused`: keys of the settings that
+ * no secret names.
+ */
+export type KeyStanding = {
+  readonly keyId: string;
+  readonly secrets: number;
+  readonly remaining: readonly Remaining[];
+  readonly unused: readonly string[];
+};
+
 /** Secrets that one statement reads or writes. */
 const PAGE = 500;
 
@@ -90,14 +101,21 @@ export function createSealedSecretService({
     }
   }
 
-  async function listRemaining(keyId: string): Promise<Remaining[]> {
-    const others = (await store.listKeysInUse(database, columns)).filter((used) => used.keyId !== keyId);
-    const counted = others.map(async (used) => {
+  /** The secrets of each column by the master key that sealed them. */
+  async function countByKey(): Promise<Remaining[]> {
+    const counted = (await store.listKeysInUse(database, columns)).map(async (used) => {
       const column = columns.find(({ table, column }) => table === used.table && column === used.column);
       const secrets = column === undefined ? 0 : await store.count(database, column, [used.keyId]);
       return { ...used, secrets, missing: !isHere(used.keyId) };
     });
     return Promise.all(counted);
+  }
+
+  function requireFirst(): MasterKey {
+    const [first] = masterKeys;
+    if (first === undefined)
+      throw new SecretBoxError('unknown_master_key', 'there is no master key to seal with');
+    return first;
   }
 
   return {
@@ -110,13 +128,9 @@ export function createSealedSecretService({
 
     /** Lists the master keys of the settings, the first one seals, then those that stored secrets name beside them. */
     list: async (): Promise<ListedKey[]> => {
-      const used = await store.listKeysInUse(database, columns);
       const secrets = new Map<string, number>();
-      for (const { table, column: name, keyId } of used) {
-        const column = columns.find((each) => each.table === table && each.column === name);
-        const count = column === undefined ? 0 : await store.count(database, column, [keyId]);
+      for (const { keyId, secrets: count } of await countByKey())
         secrets.set(keyId, (secrets.get(keyId) ?? 0) + count);
-      }
       const ids = new Set([...masterKeys.map(({ id }) => id), ...secrets.keys()]);
       return [...ids].map((keyId) => ({
         keyId,
@@ -127,6 +141,22 @@ export function createSealedSecretService({
     },
 
     /**
+     * Says how many secrets the first key of the settings has sealed, and which are left under another one.
+     * @throws SecretBoxError without a master key
+     */
+    readStanding: async (): Promise<KeyStanding> => {
+      const { id } = requireFirst();
+      const counted = await countByKey();
+      const used = new Set(counted.map(({ keyId }) => keyId));
+      return {
+        keyId: id,
+        secrets: counted.reduce((sum, { keyId, secrets }) => sum + (keyId === id ? secrets : 0), 0),
+        remaining: counted.filter(({ keyId }) => keyId !== id),
+        unused: masterKeys.map((key) => key.id).filter((other) => other !== id && !used.has(other)),
+      };
+    },
+
+    /**
      * Seals all secrets anew that are not sealed with the first master key. It can be repeated, and runs safely under
      * traffic: a secret that another transaction changes is skipped.
      * @param onProgress receives, after each page, the number of secrets sealed so far
@@ -134,9 +164,7 @@ export function createSealedSecretService({
      * @throws SecretBoxError without a master key
      */
     reseal: async (onProgress: (resealed: number) => void = () => undefined): Promise<ResealReport> => {
-      const [first] = masterKeys;
-      if (first === undefined)
-        throw new SecretBoxError('unknown_master_key', 'there is no master key to seal with');
+      const first = requireFirst();
       let resealed = 0;
       let refused = 0;
       const onPage = (count: number) => {
@@ -154,7 +182,12 @@ export function createSealedSecretService({
           refused += done.refused;
         }
       }
-      return { keyId: first.id, resealed, refused, remaining: await listRemaining(first.id) };
+      return {
+        keyId: first.id,
+        resealed,
+        refused,
+        remaining: (await countByKey()).filter(({ keyId }) => keyId !== first.id),
+      };
     },
   };
 }

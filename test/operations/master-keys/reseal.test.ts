@@ -179,27 +179,29 @@ describe('a master key that was left out too early', () => {
   });
 });
 
+/** Runs the command line with these master keys. */
+async function run(MASTER_KEY: string, ...words: string[]) {
+  const lines: string[] = [];
+  let code = 0;
+  const env = {
+    DATABASE_URL: test.url,
+    DATA_DIR: '/none',
+    MASTER_KEY,
+    PUBLIC_URL: 'http://localhost:8080',
+  };
+  const fail = (failed: number) => {
+    code = failed;
+  };
+  await createProgram({ env, print: (line) => lines.push(line), fail }).parseAsync([
+    'node',
+    'countersign',
+    ...words,
+  ]);
+  return { code, text: lines.join('\n') };
+}
+
 it('countersign master-key reseal seals everything with the first key, and says when it is done', async () => {
   await prepare();
-  const run = async (MASTER_KEY: string, ...words: string[]) => {
-    const lines: string[] = [];
-    let code = 0;
-    const env = {
-      DATABASE_URL: test.url,
-      DATA_DIR: '/none',
-      MASTER_KEY,
-      PUBLIC_URL: 'http://localhost:8080',
-    };
-    const fail = (failed: number) => {
-      code = failed;
-    };
-    await createProgram({ env, print: (line) => lines.push(line), fail }).parseAsync([
-      'node',
-      'countersign',
-      ...words,
-    ]);
-    return { code, text: lines.join('\n') };
-  };
   const blind = await run(NEW, 'master-key', 'reseal');
   expect(blind).toMatchObject({
     code: 1,
@@ -219,4 +221,47 @@ it('countersign master-key reseal seals everything with the first key, and says 
     code: 0,
     text: expect.stringContaining('Nothing names another master key.'),
   });
+});
+
+it('countersign master-key status says what is left under another key, and ends with 1 while something is', async () => {
+  await prepare();
+  const places = [
+    ['issuer_keys', 'private_sealed', 2],
+    ['issuer_keys', 'delivery_sealed', 2],
+    ['subscriptions', 'secret_sealed', 2],
+    ['subscriptions', 'next_secret_sealed', 2],
+    ['subscriptions', 'headers_sealed', 2],
+  ] as const;
+  const left = (missing: boolean) =>
+    places.map(([table, column, secrets]) => ({ table, column, master_key: older.id, secrets, missing }));
+  const before = await run(`${NEW},${OLD}`, 'master-key', 'status', '--json');
+  expect(before.code).toBe(1);
+  const standing = JSON.parse(before.text) as { remaining: unknown[] };
+  expect(standing).toMatchObject({ master_key: newer.id, secrets: 0, may_be_left_out: [] });
+  expect(standing.remaining).toHaveLength(places.length);
+  expect(standing.remaining).toEqual(expect.arrayContaining(left(false)));
+  const told = await run(`${NEW},${OLD}`, 'master-key', 'status');
+  expect(told.text).toContain('10 are left under another master key:');
+  expect(told.text).toContain(`Run countersign master-key reseal, which seals them with ${newer.id}.`);
+
+  const blind = await run(NEW, 'master-key', 'status');
+  expect(blind.code).toBe(1);
+  expect(blind.text).toContain(`Put ${older.id} back into MASTER_KEY`);
+  expect(blind.text).not.toContain('Run countersign master-key reseal');
+
+  await run(`${NEW},${OLD}`, 'master-key', 'reseal');
+  const after = await run(`${NEW},${OLD}`, 'master-key', 'status');
+  expect(after).toEqual({
+    code: 0,
+    text: [
+      `The master key ${newer.id} seals new secrets, and has sealed 10.`,
+      'Nothing names another master key.',
+      `${older.id} may be left out of MASTER_KEY.`,
+    ].join('\n'),
+  });
+  const alone = await run(NEW, 'master-key', 'status', '--json');
+  expect([alone.code, JSON.parse(alone.text)]).toEqual([
+    0,
+    { master_key: newer.id, secrets: 10, remaining: [], may_be_left_out: [] },
+  ]);
 });

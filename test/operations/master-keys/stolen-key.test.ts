@@ -66,7 +66,10 @@ const age = (tenant: Tenant) =>
 
 async function leaveOldKeyOut(tenant: Tenant) {
   const lines = readCommands(PAGE).filter(({ heading }) => heading === HEADING);
-  expect(lines.map(({ line }) => line)).toEqual(['countersign master-key reseal']);
+  expect(lines.map(({ line }) => line)).toEqual([
+    'countersign master-key reseal',
+    'countersign master-key status',
+  ]);
   for (const { line } of lines) expect(await run(line, `${NEW},${OLD}`)).toBe(0);
   expect(await run(`countersign application list --tenant ${tenant.slug}`, NEW)).toBe(0);
   return issue(startWith(NEW), tenant);
