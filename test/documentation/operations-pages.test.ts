@@ -9,7 +9,7 @@ import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { obtainTemporal } from '../../src/app/local/temporal-program.ts';
 import { ensureNamespace } from '../../src/platform/temporal/namespace.ts';
 import { readCommands } from '../operations/operators/incident-page.ts';
-import { listPages } from './pages.ts';
+import { listPages, readBlocks } from './pages.ts';
 import { isOperationsPage } from './walked-pages.ts';
 
 const ALIASES = [
@@ -53,7 +53,29 @@ const complaintOf = (line: string) =>
     });
   });
 
+/** What a block uses and neither it nor a block before it on the page defines. */
+function undefinedIn(blocks: readonly string[]): string[] {
+  return blocks.flatMap((block, index) => {
+    const before = blocks.slice(0, index + 1).join('\n');
+    const programs = [...block.matchAll(/^ *(t|countersign) /gm)].map(([, name]) => name ?? '');
+    const variables = [...block.matchAll(/(?<!\\)\$\{?([A-Z][A-Z_]+)/g)].map(([, name]) => name ?? '');
+    return [
+      ...programs.filter((name) => !new RegExp(`^alias .*\\b${name}='`, 'm').test(before)),
+      ...variables.filter((name) => !new RegExp(`(?:^| )${name}=`, 'm').test(before)),
+    ];
+  });
+}
+
 describe('the operators’ pages', () => {
+  it('define what their blocks use, on the same page, before it is used', () => {
+    expect(undefinedIn(['t workflow list', 'alias t=\'x\'\ncountersign doctor\ncp "$PGDATA" x'])).toEqual([
+      't',
+      'countersign',
+      'PGDATA',
+    ]);
+    for (const page of pages) expect(undefinedIn(readBlocks(page)), page).toEqual([]);
+  });
+
   it('have commands that Temporal’s command line takes', async () => {
     expect(commands.length).toBeGreaterThan(40);
     const wrong = [];

@@ -65,7 +65,8 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
     'npm run bench',
     'minutes; test/app/local/bench.test.ts runs the bench, .ci/run its guard',
   ],
-  ['docs/operations/backup.md', '$PGDATA', 'test/operations/backup.test.ts'],
+  ['docs/operations/backup.md', 'export PGDATA', 'test/operations/backup.test.ts'],
+  ['docs/operations/backup.md', '"$PGDATA"', 'test/operations/backup.test.ts'],
   ['docs/operations/doctor.md', 'countersign doctor', 'test/operations/doctor/doctor.command.test.ts'],
   ['docs/operations/incidents.md', 'countersign operator', 'test/operations/operators/incidents.test.ts'],
   [
@@ -79,6 +80,6 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
     'test/operations/master-keys/stolen-key.test.ts',
   ],
   ['docs/operations/traces.md', 'jaegertracing', 'needs Docker'],
-  ['docs/operations/upgrade.md', 'docker compose', 'needs Docker'],
+  ['docs/operations/upgrade.md', 'docker compose up', 'needs Docker'],
   ['docs/operations/upgrade.md', 'WORKER_BUILD_ID', 'test/app/roles starts workers of two builds'],
 ];

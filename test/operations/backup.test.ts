@@ -20,7 +20,7 @@ const commandsIn = (language: string) =>
     ([, text = '']) => text,
   );
 const [startBackup = '', stopBackup = ''] = commandsIn('sql');
-const [copy = '', complete = '', restore = ''] = commandsIn('sh');
+const [define = '', copy = '', complete = '', restore = ''] = commandsIn('sh');
 
 /** A server that has its folder, and that a test may end and start again. */
 async function createServer() {
@@ -39,7 +39,7 @@ async function createServer() {
     },
     /** Runs commands of the page. */
     shell: (commands: string, LABEL = '') =>
-      execFileSync('sh', ['-euc', commands], {
+      execFileSync('sh', ['-euc', `${define}${commands}`], {
         env: { PATH: process.env.PATH ?? '', PGDATA: cluster, BACKUP: backup, LABEL },
       }),
   };
