@@ -190,8 +190,14 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
 
   const finish = (status: FinalStatus): DeliveryResult => {
     doing = 'ended';
-    const result = `**Ended**: ${status}; last outcome: ${last?.outcome ?? 'none'}.`;
-    setCurrentDetails(tried.length === 0 ? result : `${result}\n\n${tableOf(tried)}`);
+    const parts = [
+      `**Ended**: ${status}; last outcome: ${last?.outcome ?? 'none'}.`,
+      ...(status === 'delivered'
+        ? []
+        : [`It is sent once more by \`countersign operator delivery retry ${deliveryId}\`.`]),
+      ...(tried.length === 0 ? [] : [tableOf(tried)]),
+    ];
+    setCurrentDetails(parts.join('\n\n'));
     show(status, last?.outcome ?? '');
     return { status, attempts: last?.n ?? 0, outcome: last?.outcome ?? null };
   };

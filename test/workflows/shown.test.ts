@@ -49,4 +49,5 @@ it('says of a wait which attempt comes when and after what, and of each attempt 
   const ended = await detailsOf(delivery);
   expect(ended).toMatch(/^\*\*Ended\*\*: canceled/);
   expect(ended).not.toContain('Update');
+  expect(ended.split('\n\n')[1]).toContain(`countersign operator delivery retry ${delivery}`);
 });
