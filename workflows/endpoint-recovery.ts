@@ -141,6 +141,11 @@ function refuseUnlessClosed(standing: EndpointStanding | undefined): void {
     throw new Error('Only an endpoint that is held or down can be opened.');
 }
 
+const HOLDERS = {
+  operator: ' An operator holds its host, for all tenants.',
+  endpoint: ' It has asked for a pause (`Retry-After`), or the update `hold` closed it.',
+} as const;
+
 function detailsOf({
   state,
   failingSince,
@@ -154,7 +159,7 @@ function detailsOf({
     return `Ended: the endpoint is ${state}.`;
   const since = failingSince === null ? '' : ` Nothing but failures since ${wordTime(failingSince)}`;
   const why = lastError === null ? '' : ` (last: ${lastError})`;
-  const who = heldBy === 'operator' ? ' An operator holds its host, for all tenants.' : '';
+  const who = heldBy ? HOLDERS[heldBy] : '';
   const next = opensAt === null ? '' : ` The next delivery may go out at ${wordTime(opensAt)}.`;
   const end =
     deactivatesAt === null

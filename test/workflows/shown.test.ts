@@ -51,3 +51,20 @@ it('says of a wait which attempt comes when and after what, and of each attempt 
   expect(ended).not.toContain('Update');
   expect(ended.split('\n\n')[1]).toContain(`countersign operator delivery retry ${delivery}`);
 });
+
+it('says of an endpoint that is held by whom it is, since a pause and an operator need different acts', async () => {
+  engine.startRunner();
+  const { id, path } = await engine.subscribe();
+  engine.receiver.answer(path, () => ({ status: 429, headers: { 'retry-after': '900' } }));
+  await engine.publish(id);
+  const details = await eventually(async () => {
+    // The workflow begins a moment after the answer.
+    const found = await engine
+      .entity('endpointRecovery', id)
+      .query<{ currentDetails: string }>('__temporal_workflow_metadata')
+      .catch(() => undefined);
+    return found?.currentDetails.includes('**held**') && found.currentDetails;
+  }, 'the details of the endpoint');
+  expect(details).toContain('It has asked for a pause (`Retry-After`)');
+  expect(details).not.toContain('An operator');
+});
