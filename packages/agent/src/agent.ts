@@ -53,9 +53,12 @@ export type Agent = Awaited<ReturnType<typeof createAgent>>;
 /**
  * Creates the client of one agent. No request is sent before a token is needed.
  * @throws {AgentError} `invalid_key`
+ * @throws {TypeError} when the issuer is no address
  */
 export async function createAgent(options: AgentOptions) {
   const { fetch = globalThis.fetch, now = Date.now, maxWaitSeconds = 30, dpop = false } = options;
+  if (!URL.canParse(options.issuer))
+    throw new TypeError('issuer: the issuer_url of the tenant, such as https://id.example.com/t/acme.');
   const issuer = options.issuer.endsWith('/') ? options.issuer.slice(0, -1) : options.issuer;
   let key = await describeSigner(await importSigner(options.key));
   const prover = await proverOf(dpop, now);

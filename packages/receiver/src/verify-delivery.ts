@@ -123,9 +123,10 @@ export async function verifyDelivery({
 
 /** @returns the secrets as a list @throws {TypeError} without a secret, or with an empty one that anyone could know */
 export function checkSecrets(secrets: string | readonly string[]): readonly string[] {
-  const keys = typeof secrets === 'string' ? [secrets] : secrets;
+  // Undefined is what a missing variable of the environment gives to a caller without types.
+  const keys = typeof secrets === 'string' ? [secrets] : (secrets ?? []);
   if (keys.length === 0 || !keys.every((key) => typeof key === 'string' && key !== '')) {
-    throw new TypeError('a secret is missing');
+    throw new TypeError('secrets: the secret of the subscription is missing');
   }
   return keys;
 }

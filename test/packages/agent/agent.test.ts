@@ -70,6 +70,11 @@ describe('a key', () => {
   });
 });
 
+it('needs the address of its issuer, and says so', async () => {
+  for (const wrong of [undefined as unknown as string, '', 'localhost'])
+    await expect(createAgent({ issuer: wrong, key: newPem() })).rejects.toThrow('issuer: the issuer_url');
+});
+
 describe('a token', () => {
   it('is got once for each scope and resource, however many ask, in whatever order of scopes', async () => {
     const recorder = createRecorder();

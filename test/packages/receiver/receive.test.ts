@@ -327,8 +327,8 @@ describe('a refusal', () => {
   });
 
   it('cannot be had for want of a secret', async () => {
-    for (const secrets of ['', [], ['a', '']]) {
-      await expect(startReceiver({ secrets }).take(genuine())).rejects.toThrow(TypeError);
+    for (const secrets of ['', [], ['a', ''], undefined as unknown as string]) {
+      await expect(startReceiver({ secrets }).take(genuine())).rejects.toThrow('secret of the subscription');
     }
   });
 });
