@@ -111,7 +111,9 @@ function bareSchemaOf(data: z.ZodType): JsonSchema {
   const { $schema: _dialect, ...schema } = z.toJSONSchema(data, {
     io: 'input',
     // States explicitly that further members are allowed.
-    override: ({ jsonSchema }) => {
+    override: ({ zodSchema, jsonSchema }) => {
+      // The format implies zod's pattern, which is a page long.
+      if (zodSchema._zod.def.type === 'string' && jsonSchema.format !== undefined) delete jsonSchema.pattern;
       if (typeof jsonSchema.additionalProperties === 'object') jsonSchema.additionalProperties = true;
     },
   });

@@ -7,6 +7,7 @@ import { buildPayloadOfResponse } from '../../packages/agent/src/payloads.ts';
 import { CATALOGUE } from '../../src/events/catalogue.ts';
 import { makeAgent, newKeyPair } from '../isolation/rows.ts';
 import { startTenants, type Tenants } from '../isolation/tenants-server.ts';
+import { FORMATS } from './fixture.ts';
 
 type Shown = { type: string; data: Record<string, unknown> };
 
@@ -162,7 +163,7 @@ describe('every type that the service reserves', () => {
   });
 
   it('carries what its published schema says', async () => {
-    const ajv = new Ajv2020({ strict: true, validateFormats: false });
+    const ajv = new Ajv2020({ strict: true, formats: FORMATS });
     const { data: types } = await call('GET', '/api/v1/event-types');
     const schemas = new Map(
       types.map(({ type, schema }: { type: string; schema: object }) => [type, ajv.compile(schema)]),

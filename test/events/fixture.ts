@@ -59,3 +59,9 @@ export async function countRows(database: Queryable, tenantId: string) {
   );
   return rows[0];
 }
+
+/** What the published schemas of events mean by their formats; a validator refuses a format that is not here. */
+export const FORMATS = {
+  uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+  'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/,
+};
