@@ -70,7 +70,15 @@ function wordUnknown(names: readonly string[], known: readonly string[]): string
   return lines.join('\n');
 }
 
-/** @returns the known name that differs in a few characters, or that begins like it; undefined when none does */
+/** What other services call our fields. */
+const ELSEWHERE: ReadonlyMap<string, string> = new Map([
+  ...['page', 'offset', 'startingafter', 'pagetoken'].map((name) => [name, 'cursor'] as const),
+  ...['perpage', 'pagesize', 'count'].map((name) => [name, 'limit'] as const),
+  ...['webhook', 'webhookid', 'endpointid'].map((name) => [name, 'subscription_id'] as const),
+  ...['callback', 'target', 'endpoint'].map((name) => [name, 'url'] as const),
+]);
+
+/** @returns the known name that differs in a few characters, begins like it, or means the same; undefined for none */
 export function findNearest(name: string, known: readonly string[]): string | undefined {
   const asked = fold(name);
   if (asked.length < 2 || asked.length > 64) return undefined;
@@ -81,7 +89,11 @@ export function findNearest(name: string, known: readonly string[]): string | un
     .map((candidate) => ({ candidate, distance: leven(asked, fold(candidate), { maxDistance: far + 2 }) }))
     .filter(({ candidate, distance }) => distance <= mostOf(fold(candidate)))
     .sort((a, b) => a.distance - b.distance)[0];
-  return near?.candidate ?? known.find((candidate) => beginsLike(fold(candidate), asked.replace(/s$/, '')));
+  return (
+    near?.candidate ??
+    known.find((candidate) => beginsLike(fold(candidate), asked.replace(/s$/, ''))) ??
+    known.find((candidate) => candidate === ELSEWHERE.get(asked))
+  );
 }
 
 /** `eventTypes` and `event-types` are `event_types`. */

@@ -96,7 +96,9 @@ describe('a field', () => {
 
 it.each([
   ['subscriptionId', 'subscription_id'],
-  ['webhook', undefined],
+  ['webhook', 'subscription_id'],
+  ['webhook_id', 'subscription_id'],
+  ['page', undefined],
   ['x', undefined],
   ['id', 'id'],
   ['delivery', 'delivery_id'],
