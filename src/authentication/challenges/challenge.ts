@@ -110,7 +110,7 @@ const CHALLENGE_CHECKS: readonly Check<Attempt>[] = [
   },
   {
     code: 'invalid_grant',
-    detail: "The algorithm is not the challenge's.",
+    detail: "The algorithm is not the challenge's: send the `algorithm` of the challenge.",
     fails: ({ challenge, algorithm }) => challenge.algorithm !== algorithm,
   },
 ];

@@ -52,7 +52,8 @@ function faultOfForm(algorithm: KeyAlgorithm, signature: string): string | undef
   if (bytes === null) return 'The signature is not in base64.';
   const forms =
     algorithm === 'es256' || algorithm === 'es256k' ? '64 bytes (r, s) or strict DER' : '64 bytes';
-  return `The signature has ${bytes.length} bytes that are no signature of ${algorithm}, which has ${forms}.`;
+  if (bytes.length === 64) return `The 64 bytes of the signature cannot be a signature of ${algorithm}.`;
+  return `The signature has ${bytes.length} bytes, and a signature of ${algorithm} has ${forms}.`;
 }
 
 const withLineEnds = (payload: Uint8Array, end: string) =>

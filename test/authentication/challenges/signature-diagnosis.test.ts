@@ -96,6 +96,10 @@ describe.each(KEY_ALGORITHMS)('a wrong signature by a key of %s', (algorithm) =>
       Buffer.from(right, 'base64').subarray(0, 63).toString('base64'),
     );
     expect(short.detail).toContain('The signature has 63 bytes');
+    if (algorithm === 'ed25519') {
+      const zeros = await refuse(() => Buffer.alloc(64).toString('base64'));
+      expect(zeros.detail).toContain('The 64 bytes of the signature cannot be a signature of ed25519.');
+    }
   });
 
   it('by another key says what was to be signed', async () => {
