@@ -7,6 +7,7 @@ export const WALKED = [
   'docs/audit-log.md',
   'docs/events.md',
   'docs/key-rotation.md',
+  'docs/resource-servers.md',
   'docs/shared-signals.md',
   'docs/token-exchange.md',
   'docs/workloads.md',
@@ -32,7 +33,6 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
   ],
   ['docs/console.md', 'application create', 'test/identity/applications makes such an application'],
   ['docs/command-line.md', 'source <(', 'needs a shell of a person; names: test/documentation/pages.test.ts'],
-  ['docs/resource-servers.md', '"name": "buyer"', 'test/packages/resource-server makes such an agent'],
   ['docs/resource-servers.md', 'server.mjs', 'test/packages/resource-server/mcp-server.test.ts starts it'],
   ['docs/contract-testing.md', 'pip install schemathesis', 'installs from PyPI: npm run judges'],
   [

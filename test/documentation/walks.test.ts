@@ -1,11 +1,14 @@
 // Runs the shell blocks of the pages for those who use the service, as they stand there, in their order, against the
 // real service.
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findFreePort } from '../../src/app/local/ports.ts';
 import { claimsOf } from '../authentication/tokens/refresh-fixture.ts';
 import { startTenants, type Tenants } from '../isolation/tenants-server.ts';
+import { installPackage } from '../packages/packed-package.ts';
+import { readBlocks } from './pages.ts';
 import { canRun, runScript, scriptOf } from './walk.ts';
 
 let tenants: Tenants;
@@ -66,6 +69,26 @@ describe.skipIf(!canRun)('the commands of', () => {
       state: 'waiting_for_switch',
     });
   });
+
+  it('docs/resource-servers.md let an agent with the capability in', async () => {
+    const options = { packed: ['jose', '@countersign/agent'], linked: ['express'] };
+    const consumer = await installPackage('resource-server', options);
+    try {
+      const port = String(await findFreePort());
+      const [express = ''] = readBlocks('docs/resource-servers.md', 'js');
+      await writeFile(join(consumer.folder, 'express.mjs'), express);
+      await cp(join(folder, '.data'), join(consumer.folder, '.data'), { recursive: true });
+      // In the place of `sleep`: waits for what it waits for, however slow the machine is.
+      const script = `sleep() { until curl -s -o /dev/null http://127.0.0.1:${port}/; do command sleep 0.1; done; }
+        ${scriptOf('docs/agents.md')}
+        cp "${consumer.folder}/express.mjs" .
+        ${scriptOf('docs/resource-servers.md').replaceAll('9100', port)}`;
+      const lines = await runScript(script, { cwd: consumer.folder, env: {} });
+      expect(lines.at(-1)).toMatch(/^\{ agent: '[0-9a-f-]{36}', orders: \[\] \}$/);
+    } finally {
+      await consumer.close();
+    }
+  }, 120_000);
 
   it('docs/events.md look a type up, publish, and follow the feed', async () => {
     const lines = await walk(scriptOf('docs/events.md'));

@@ -2,7 +2,7 @@
 // service.
 
 import { readFileSync } from 'node:fs';
-import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -28,19 +28,23 @@ it('is one package: the build, its types, and a page', () => {
   expect(Object.keys(lock.packages)).toEqual(['', 'node_modules/@countersign/agent']);
 });
 
-it('takes an agent from an enrollment to an answer by the lines of docs/agents.md', async () => {
-  const page = readFileSync('docs/agents.md', 'utf8');
-  const [, program = ''] = /^```js agent\.mjs\n([\s\S]*?)^```$/m.exec(page) ?? [];
-  await writeFile(join(consumer.folder, 'agent.mjs'), program);
-  const { owner } = service;
-  const enrollment = await newEnrollment(owner, await newAgent(owner, { name: 'of the guide' }));
-  const start = (variables: Record<string, string>) => {
-    const env = { ...process.env, ISSUER_URL: owner.credentials.issuer_url, ...variables };
-    return run(process.execPath, ['agent.mjs'], consumer.folder, env);
-  };
-  expect(await start({ ENROLLMENT: JSON.stringify(enrollment) })).toBe('200 of the guide\n');
-  expect(await start({})).toBe('200 of the guide\n');
-});
+it.each(['docs/agents.md', 'packages/agent/README.md'])(
+  'takes an agent from an enrollment to an answer by the lines of %s',
+  async (file) => {
+    const page = readFileSync(file, 'utf8');
+    const [, program = ''] = /^```js agent\.mjs\n([\s\S]*?)^```$/m.exec(page) ?? [];
+    await writeFile(join(consumer.folder, 'agent.mjs'), program);
+    await rm(join(consumer.folder, 'agent.json'), { force: true });
+    const { owner } = service;
+    const enrollment = await newEnrollment(owner, await newAgent(owner, { name: 'of the guide' }));
+    const start = (variables: Record<string, string>) => {
+      const env = { ...process.env, ISSUER: owner.credentials.issuer_url, ...variables };
+      return run(process.execPath, ['agent.mjs'], consumer.folder, env);
+    };
+    expect(await start({ HANDED: JSON.stringify(enrollment) })).toBe('200 of the guide\n');
+    expect(await start({})).toBe('200 of the guide\n');
+  },
+);
 
 it('needs @noble/curves for keys on secp256k1 only', async () => {
   const program = `

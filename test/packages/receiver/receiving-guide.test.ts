@@ -13,6 +13,7 @@ import type { DeliveryLog } from '../../../packages/receiver/src/index.ts';
 import { findFreePort } from '../../../src/app/local/ports.ts';
 import { newSigningSecret } from '../../../src/platform/crypto/opaque-secret.node.ts';
 import type { TenantSigner } from '../../../src/webhooks/signing/tenant-signer.node.ts';
+import { readBlocks } from '../../documentation/pages.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { attemptTo, startLocalSender } from '../../webhooks/deliveries/attempt.ts';
 import { installPackage, run } from '../packed-package.ts';
@@ -157,6 +158,21 @@ it('has a receiver with a library of Standard Webhooks', async () => {
   }
 });
 
+it('has a package whose README has a program that takes deliveries', async () => {
+  const [readme = ''] = readBlocks('packages/receiver/README.md', 'js');
+  await writeFile(join(consumer.folder, 'readme.mjs'), readme.replace('9000', 'process.env.PORT'));
+  const program = await start('readme.mjs');
+  try {
+    const { statusCode } = await local.sender.send(
+      attemptTo(program.url, { secrets: { current: GENERATED } }),
+    );
+    expect(statusCode).toBe(200);
+    expect(program.said()).toMatch(/\narrived: auth\.login\.success \{ text: .*\}\n$/);
+  } finally {
+    await program.close();
+  }
+});
+
 describe('the program without a shared secret', () => {
   const delivery = generateKeyPairSync('ed25519');
   const issuing = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -165,16 +181,16 @@ describe('the program without a shared secret', () => {
     '/.well-known/jwks.json': [{ ...issuing.publicKey.export({ format: 'jwk' }), alg: 'ES256' }],
   };
   let issuer: Server;
-  let variables: { ISSUER_URL: string };
+  let variables: { ISSUER: string };
   beforeAll(async () => {
     issuer = createServer(({ url = '' }, response) => response.end(JSON.stringify({ keys: sets[url] })));
     await new Promise<void>((resolve) => issuer.listen(0, '127.0.0.1', resolve));
-    variables = { ISSUER_URL: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}` };
+    variables = { ISSUER: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}` };
   });
   afterAll(() => issuer?.close());
 
   const signerOf = (keys: readonly KeyObject[], signing = issuing.privateKey): TenantSigner => ({
-    issuer: variables.ISSUER_URL,
+    issuer: variables.ISSUER,
     keys,
     sign: (claims, { typ }) => {
       const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url');

@@ -34,7 +34,8 @@ beforeAll(async () => {
   for (const name of ['express', 'koa'])
     await symlink(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name));
   const guide = await readFile('docs/resource-servers.md', 'utf8');
-  for (const [, name = '', text = ''] of guide.matchAll(/^```js (\S+)\n([\s\S]*?)^```$/gm))
+  const readme = await readFile('packages/resource-server/README.md', 'utf8');
+  for (const [, name = '', text = ''] of `${guide}${readme}`.matchAll(/^```js (\S+)\n([\s\S]*?)^```$/gm))
     await writeFile(join(folder, name), text);
   await new Promise<void>((done) => servers.listen(0, '127.0.0.1', done));
   const address = `http://127.0.0.1:${(servers.address() as AddressInfo).port}`;
@@ -134,6 +135,12 @@ describe('the installed package', () => {
     const flags = [...options, '--target', 'es2022', '--types', '', '--lib', 'es2022,dom'];
     await run(process.execPath, [compiler, ...flags, 'types.mts'], folder);
   });
+});
+
+it('has a README whose program lets an agent with the capability in', async () => {
+  const call = await start('orders.mjs');
+  expect(await call({ ...BUYER, sub: 'a' })).toEqual({ status: 200, body: { for: 'a' } });
+  expect((await call({})).status).toBe(403);
 });
 
 describe('the guide', () => {
