@@ -49,8 +49,8 @@ export function formatNumber(value: number): string {
 }
 
 /** @returns `1 attempt`, `2 attempts` */
-export function count(value: number, noun: string): string {
-  return `${formatNumber(value)} ${noun}${value === 1 ? '' : 's'}`;
+export function count(value: number, noun: string, nouns = `${noun}s`): string {
+  return `${formatNumber(value)} ${value === 1 ? noun : nouns}`;
 }
 
 /** @returns the end of an id: those that begin with a time differ there */
@@ -62,3 +62,22 @@ export function shorten(id: string): string {
 export function describeError(code: string): string {
   return code.startsWith('http:') ? `HTTP ${code.slice(5)}` : code.replaceAll('_', ' ');
 }
+
+/** @returns why a delivery ended without success, and what follows; empty when there is nothing to say */
+export function describeEnd({
+  status,
+  last_status_code: code,
+}: {
+  readonly status: string;
+  readonly last_status_code: number | null;
+}): string {
+  if (status === 'canceled') return 'No further attempt is made.';
+  if (status !== 'failed') return '';
+  if (code === 410) return 'HTTP 410 says that the receiver is gone: the subscription was disabled.';
+  if (code !== null && FINAL.has(code))
+    return `HTTP ${code} refuses this delivery for good, so it is not tried again by itself.`;
+  return 'The last attempt of the schedule has failed.';
+}
+
+/** What a receiver answers when a repetition would be refused again. */
+const FINAL: ReadonlySet<number> = new Set([400, 413, 415, 422]);

@@ -8,6 +8,7 @@ const PAGES = [
   '',
   '/deliveries',
   '/deliveries/delivery-1',
+  '/deliveries/delivery-2',
   '/agents',
   '/agents/agent-1',
   '/agents/agent-1/receipts/receipt-1',
@@ -79,6 +80,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
     await page.getByLabel('Client secret').fill('wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
     expect(await page.getByRole('alert').textContent()).toContain('request-1');
+    await page.getByText('The id or the secret is wrong').waitFor();
     await page.getByLabel('Client secret').fill(SECRET);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('navigation').waitFor();
@@ -126,6 +128,24 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect(served.asked.filter((line) => line.startsWith('PATCH'))).toHaveLength(1);
+    expect(faults).toEqual([]);
+  });
+
+  it('says why a delivery ended, what a pause means, and deletes a subscription after asking', async () => {
+    await begin();
+    await page.getByRole('navigation').waitFor();
+    await page.goto(`${served.url}/deliveries/delivery-2`);
+    await page.getByText('HTTP 422 refuses this delivery for good').waitFor();
+    await page.goto(`${served.url}/subscriptions/subscription-1`);
+    await page.getByRole('button', { name: 'Pause…' }).click();
+    await page.getByText('New events wait too').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Delete…' }).click();
+    await page.getByText('Its 3 waiting deliveries are canceled').waitFor();
+    expect(served.asked.filter((line) => line.startsWith('DELETE'))).toEqual([]);
+    await page.getByRole('button', { name: 'Delete subscription' }).click();
+    await page.getByRole('heading', { name: 'Subscriptions' }).waitFor();
+    expect(served.asked.filter((line) => line.startsWith('DELETE'))).toHaveLength(1);
     expect(faults).toEqual([]);
   });
 

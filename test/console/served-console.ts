@@ -134,6 +134,10 @@ const ANSWERS: Readonly<Record<string, object>> = {
   'webhooks/subscription-1': SUBSCRIPTION,
   deliveries: listOf(DELIVERY),
   'deliveries/delivery-1': { ...DELIVERY, payload: { type: 'org.created' }, attempts: [ATTEMPT] },
+  'deliveries/delivery-2': {
+    ...{ ...DELIVERY, id: 'delivery-2', status: 'failed', next_attempt_at: null, completed_at: TIME },
+    ...{ last_status_code: 422, last_error: 'http:422', payload: null, attempts: [] },
+  },
   'delivery-accounts': { data: [] },
   agents: listOf(AGENT),
   'agents/agent-1': AGENT,
@@ -219,6 +223,7 @@ export async function serveConsole(): Promise<ServedConsole> {
     const name = path.replace('api/v1/', '');
     asked.push(`${request.method} ${name} ${request.headers.authorization}`);
     if (request.headers.authorization !== `Bearer token-${generation}`) return answer(401, {});
+    if (request.method === 'DELETE') return answer(204);
     if (request.method === 'PATCH' && name === 'agents/agent-1') return answer(200, AGENT);
     if (name === 'agents/agent-1/suspend')
       return answer(200, AGENT, {

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { get, send } from '../api.ts';
 import { Phases } from '../charts.tsx';
 import { Confirm } from '../confirm.tsx';
-import { count, describeError, formatClock, formatDuration } from '../format.ts';
+import { count, describeEnd, describeError, formatClock, formatDuration } from '../format.ts';
 import { useAction, useLoaded } from '../hooks.ts';
 import type { Attempt, DeliveryDetails, Subscription } from '../types.ts';
 import { Ago, Empty, Facts, Failure, Head, Id, Json, Part, Pending, Status, To } from '../ui.tsx';
@@ -156,6 +156,7 @@ function Next({
           <span class="faint">
             <time dateTime={delivery.completed_at}>{formatClock(delivery.completed_at)}</time>
           </span>
+          <span class="faint">{describeEnd(delivery)}</span>
         </div>
       </li>
     );

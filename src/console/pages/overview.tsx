@@ -50,7 +50,15 @@ export function Overview({ tenant }: { tenant: string }) {
           heads={['Endpoint', 'Address', 'Waiting', 'Failing since']}
           rows={troubled}
           error={subscriptions.error}
-          empty={<Empty title="All endpoints take deliveries." />}
+          empty={
+            subscriptions.data?.length === 0 ? (
+              <Empty title="No subscription yet.">
+                Create a <To page="subscriptions">subscription</To> and send it a test event.
+              </Empty>
+            ) : (
+              <Empty title="All endpoints take deliveries." />
+            )
+          }
         >
           {(subscription) => (
             <tr key={subscription.id}>

@@ -1,7 +1,7 @@
 // Signing in by an application's credentials. They go to the service and are not kept in the browser.
 import { useRef } from 'preact/hooks';
 import { useAction } from '../hooks.ts';
-import { type Session, signIn } from '../session.ts';
+import { ApiError, type Session, signIn } from '../session.ts';
 import { Failure } from '../ui.tsx';
 
 export function SignIn({ error, onDone }: { error: unknown; onDone: (session: Session) => void }) {
@@ -38,6 +38,9 @@ export function SignIn({ error, onDone }: { error: unknown; onDone: (session: Se
           <input ref={secret} required type="password" autocomplete="current-password" />
         </label>
         <Failure error={doing.error ?? (doing.busy ? undefined : error)} />
+        {doing.error instanceof ApiError && doing.error.problem.error === 'invalid_client' && (
+          <p>The id or the secret is wrong, or the application belongs to another tenant.</p>
+        )}
         <button type="submit" class="primary" disabled={doing.busy}>
           Sign in
         </button>

@@ -11,11 +11,17 @@ import { Ago, Empty, Facts, Failure, Head, Id, Part, Pending, To, Words } from '
 import { DeliveryTable } from './deliveries.tsx';
 import { Health } from './subscriptions.tsx';
 
+const BODIES = {
+  plain: 'JSON',
+  'cloudevents-structured': 'CloudEvents, structured',
+  'cloudevents-binary': 'CloudEvents, binary',
+} as const;
+
 export function SubscriptionPage({ id }: { id: string }) {
   const path = `webhooks/${encodeURIComponent(id)}`;
   const loaded = useLoaded(path, () => get<Subscription>(path), 4_000);
   const list = useList<Delivery>('deliveries', { subscription_id: id, limit: 20 }, 4_000);
-  const [asked, setAsked] = useState<'rotate' | 'pause'>();
+  const [asked, setAsked] = useState<'rotate' | 'pause' | 'delete'>();
   const [rotated, setRotated] = useState<RotatedSecret>();
   const doing = useAction();
   const subscription = loaded.data;
@@ -56,13 +62,16 @@ export function SubscriptionPage({ id }: { id: string }) {
             Resume
           </button>
         )}
+        <button type="button" class="danger" onClick={() => setAsked('delete')}>
+          Delete…
+        </button>
       </Head>
       <Failure error={doing.error ?? loaded.error} />
       <Facts
         of={[
           ['Subscription', <Id key="id" value={id} whole />],
           ['Endpoint', <Gate key="gate" of={subscription} />],
-          ['Waiting', count(subscription.lane.waiting, 'delivery').replace('deliverys', 'deliveries')],
+          ['Waiting', count(subscription.lane.waiting, 'delivery', 'deliveries')],
           ['Event types', <Words key="types" of={subscription.event_types} none="none" />],
           ['Signatures', <Words key="signatures" of={subscription.signatures} none="none" />],
           [
@@ -71,7 +80,7 @@ export function SubscriptionPage({ id }: { id: string }) {
               .map((seconds) => formatDuration(seconds * 1_000))
               .join(', '),
           ],
-          ['Form', `${subscription.envelope}, sink ${subscription.sink}`],
+          ['Body', BODIES[subscription.envelope]],
           [
             'Secret',
             subscription.secret_overlap_ends_at === null
@@ -93,7 +102,25 @@ export function SubscriptionPage({ id }: { id: string }) {
           onClose={close}
           run={() => set(false)}
         >
-          <p>It takes no new events until it is resumed, and what is under way is held.</p>
+          <p>
+            No attempt begins until it is resumed. New events wait too, and then go out, the oldest first.
+          </p>
+        </Confirm>
+      )}
+      {asked === 'delete' && (
+        <Confirm
+          title="Delete this subscription?"
+          action="Delete subscription"
+          danger
+          onClose={close}
+          run={() => send('DELETE', path).then(() => open('subscriptions'))}
+        >
+          <p>
+            {subscription.lane.waiting === 0
+              ? 'Nothing more is sent to it, and its secret ends.'
+              : `Its ${count(subscription.lane.waiting, 'waiting delivery', 'waiting deliveries')} are canceled, and its secret ends.`}{' '}
+            To hold deliveries, pause it instead.
+          </p>
         </Confirm>
       )}
       {asked === 'rotate' && (

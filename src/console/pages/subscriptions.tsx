@@ -128,7 +128,7 @@ function Create({
       <p class="faint">
         {words.length === 0
           ? 'Whole types, or patterns such as admin.agent.*, with spaces between.'
-          : count(words.length, 'type or pattern')}
+          : count(words.length, 'type or pattern', 'types or patterns')}
       </p>
     </Confirm>
   );
