@@ -92,6 +92,7 @@ function showHome(): Html {
 <ul class="links">
 <li><a href="%BASE%/console">Console</a>: agents, deliveries, events and the audit log of this tenant</li>
 <li><a href="%BASE%/docs">API reference</a>: every operation, with examples</li>
+<li><a href="%BASE%/docs/errors">Errors</a>: each code, and what to do</li>
 <li><a href="/openapi.json">openapi.json</a>: the same for programs</li>
 <li><a href="%BASE%/.well-known/oauth-authorization-server">Metadata of the issuer</a></li>
 </ul>`;
@@ -101,7 +102,8 @@ function showFirst({ info }: ApiDocument, groups: readonly Group[]): Html {
   return html`<h1>API reference</h1>
 <p class="address"><b>Base URL</b> <code>%URL%</code></p>
 ${fromMarkdown(info.description ?? '')}
-<p>For programs: <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1). In examples, <code>$TOKEN</code> is an access token;
+<p>For programs: <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1). In examples, <code>$TOKEN</code> is an access token,
+which <code>POST %URL%/oauth/token</code> gives for client credentials, and <code>countersign token</code> prints;
 other words after a <code>$</code> are ids that you put there.</p>
 <p class="found" role="status"></p>
 ${groups.map(showNames)}`;
