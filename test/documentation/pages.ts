@@ -2,11 +2,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** README, CONTRIBUTING, CHANGELOG and everything below docs. */
+/** README, CONTRIBUTING, CHANGELOG, the example and everything below docs. */
 export function listPages(): string[] {
   const below = readdirSync('docs', { recursive: true }) as string[];
   const pages = below.filter((name) => name.endsWith('.md')).map((name) => join('docs', name));
-  return ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...pages.sort()];
+  return ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'examples/mcp-server/README.md', ...pages.sort()];
 }
 
 /** The texts of a page's blocks in a language, in order; a file name behind the language does not matter. */

@@ -1,8 +1,12 @@
 // Which test runs the shell blocks of which page, and which blocks no test can run, each with its reason.
 
-/** Pages whose blocks are run from the first to the last: README.md by readme.test.ts, the others by walks.test.ts. */
+/**
+ * Pages whose blocks are run from the first to the last: README.md by readme.test.ts, the example by
+ * mcp-server.test.ts, the others by walks.test.ts.
+ */
 export const WALKED = [
   'README.md',
+  'examples/mcp-server/README.md',
   'docs/agents.md',
   'docs/audit-log.md',
   'docs/events.md',
@@ -33,7 +37,6 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
   ],
   ['docs/console.md', 'application create', 'test/identity/applications makes such an application'],
   ['docs/command-line.md', 'source <(', 'needs a shell of a person; names: test/documentation/pages.test.ts'],
-  ['docs/resource-servers.md', 'server.mjs', 'test/packages/resource-server/mcp-server.test.ts starts it'],
   ['docs/contract-testing.md', 'pip install schemathesis', 'installs from PyPI: npm run judges'],
   [
     'docs/contract-testing.md',

@@ -99,11 +99,11 @@ describe.skipIf(python === undefined)('for Python', () => {
   it('the agent of the README enrols, gets a token and uses it', async () => {
     const [program = ''] = readBlocks(join(packageOf('countersign-agent'), 'README.md'), 'python');
     await writeFile(join(folder, 'agent.py'), program);
-    await writeFile(join(folder, 'handed.json'), JSON.stringify(await handOver()));
     const env = { ISSUER: tenants.owner.credentials.issuer_url };
-    expect((await runPython(found, ['agent.py'], { cwd: folder, env })).stdout).toBe(
-      '200 an agent in Python\n',
-    );
+    for (const once of [{ HANDED: JSON.stringify(await handOver()) }, {}])
+      expect((await runPython(found, ['agent.py'], { cwd: folder, env: { ...env, ...once } })).stdout).toBe(
+        '200 an agent in Python\n',
+      );
   });
 
   it.each([

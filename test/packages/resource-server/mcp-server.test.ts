@@ -1,5 +1,8 @@
 // examples/mcp-server as a client of the Model Context Protocol meets it, beside the whole service.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import {
   discoverOAuthProtectedResourceMetadata,
   extractWWWAuthenticateParams,
@@ -10,6 +13,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { findFreePort } from '../../../src/app/local/ports.ts';
+import { canRun, runScript, scriptOf } from '../../documentation/walk.ts';
 import { startTenants, type Tenants } from '../../isolation/tenants-server.ts';
 import { createApplication, enrollAgent, manage } from './live-service.ts';
 
@@ -91,6 +95,29 @@ describe('the example of an MCP server', () => {
     ]);
     await client.close();
   });
+
+  it.skipIf(!canRun)(
+    'is called by an agent that knows nothing of tokens, by the lines of its README',
+    async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'countersign-example-'));
+      try {
+        const demo = join(folder, 'demo.json');
+        await writeFile(demo, JSON.stringify(tenants.owner.credentials));
+        const port = String(await findFreePort());
+        // In the place of `sleep`: waits for what it waits for, however slow the machine is.
+        const script = `sleep() { until curl -s -o /dev/null http://localhost:${port}/; do command sleep 0.1; done; }
+        ${scriptOf('examples/mcp-server/README.md').replaceAll('8000', port)}`;
+        const lines = await runScript(script, { cwd: process.cwd(), env: { DEMO: demo, HOME: folder } });
+        expect(lines).toEqual([
+          `listening at http://localhost:${port}/mcp`,
+          expect.stringMatching(/^\{"agent":"[0-9a-f-]{36}","orders":\["o-1001"\]\}$/),
+          expect.stringContaining('insufficient_scope'),
+        ]);
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
+    },
+  );
 
   it('names its metadata to a client without a token, and serves it', async () => {
     const answer = await fetch(resource, { method: 'POST' });
