@@ -44,6 +44,16 @@ describe.skipIf(PROGRAM === undefined)('the API reference in Chromium', () => {
     expect(faults).toEqual([]);
   });
 
+  it('breaks no code of an error in a narrow window', async () => {
+    await page.setViewportSize({ width: 390, height: 800 });
+    await page.goto(`${url}/docs/errors`);
+    const lines = `[...document.querySelectorAll('tr.name td:first-child code')]
+      .map((code) => code.getClientRects().length)`;
+    const found = (await page.evaluate(lines)) as number[];
+    expect(found.length).toBeGreaterThan(30);
+    expect(new Set(found)).toEqual(new Set([1]));
+  });
+
   it('finds an operation by keys, from any page', async () => {
     await page.goto(`${url}/docs/agents`);
     await page.keyboard.press('Tab');

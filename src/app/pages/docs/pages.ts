@@ -146,6 +146,6 @@ function showErrorCodes(): Html {
 <code>error</code>; <code>detail</code> is for people. The header <code>link</code> leads to the code's line on this page. A code that may be
 repeated can succeed when the same request is sent again, after the time in <code>Retry-After</code>.</p>
 <p class="found" role="status"></p>
-<div class="wide"><table><thead><tr><th scope="col">Code</th><th scope="col">Status</th><th scope="col">May be repeated</th>
+<div class="wide"><table class="errors"><thead><tr><th scope="col">Code</th><th scope="col">Status</th><th scope="col">May be repeated</th>
 <th scope="col">Meaning</th><th scope="col">What to do</th></tr></thead><tbody>${rows}</tbody></table></div>`;
 }
