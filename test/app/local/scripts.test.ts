@@ -1,6 +1,7 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -30,7 +31,10 @@ describe('the version of Node.js', () => {
 
 describe('ports that collide', () => {
   const withPorts = (env: Record<string, string>) =>
-    spawnSync(process.execPath, [join(SCRIPTS, 'require-ports.mjs')], { env, encoding: 'utf8' });
+    spawnSync(process.execPath, [join(SCRIPTS, 'require-ports.mjs')], {
+      env: { DATA_DIR: SCRIPTS, ...env },
+      encoding: 'utf8',
+    });
 
   it.each([
     [{ PORT: '9000', TEMPORAL_UI_PORT: '9000' }, 'TEMPORAL_UI_PORT: is needed for PORT too'],
@@ -46,6 +50,25 @@ describe('ports that collide', () => {
       expect(withPorts(env)).toMatchObject({ status: 0, stderr: '' });
     },
   );
+
+  it('with another program are refused at the first start, before anything is built', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    try {
+      const env = { PORT: String(port), METRICS_PORT: '0', TEMPORAL_ADDRESS: 'elsewhere:7233' };
+      const first = withPorts({ ...env, DATA_DIR: join(SCRIPTS, 'no-such-folder') });
+      expect(first.stderr).toMatch(
+        new RegExp(
+          `^countersign: Port ${port} is in use, and the API needs it: .* set PORT to a free port\\.\n$`,
+        ),
+      );
+      expect(first.status).toBe(1);
+      expect(withPorts(env)).toMatchObject({ status: 0, stderr: '' });
+    } finally {
+      server.close();
+    }
+  });
 });
 
 describe('the last line of .ci/run', () => {
