@@ -9,6 +9,7 @@ const PARTS = {
   TEMPORAL_PORT: 'Temporal',
   TEMPORAL_UI_PORT: 'Temporal',
 };
+const HOSTS = { PORT: process.env.HOST, METRICS_PORT: process.env.METRICS_HOST };
 const DEFAULTS = { PORT: '8080', METRICS_PORT: '9464', TEMPORAL_PORT: '7233', TEMPORAL_UI_PORT: '8233' };
 
 const chosen = Object.entries(DEFAULTS)
@@ -25,7 +26,7 @@ for (const [index, { name, port }] of chosen.entries()) {
 // Later starts find ports of their own leftovers, and end those.
 if (!existsSync(process.env.DATA_DIR || '.data')) {
   for (const { name, port } of chosen) {
-    if (!(await isTaken(Number(port)))) continue;
+    if (!(await isTaken(HOSTS[name] || '127.0.0.1', Number(port)))) continue;
     process.stderr.write(
       `countersign: Port ${port} is in use, and ${PARTS[name]} needs it: stop the other program, or set ${name} to a free port.\n`,
     );
@@ -34,11 +35,11 @@ if (!existsSync(process.env.DATA_DIR || '.data')) {
 }
 
 /** Whether another program listens there; what else is wrong with a port is said by the settings. */
-function isTaken(port) {
+function isTaken(host, port) {
   return new Promise((resolve) => {
     if (!(port > 0 && port < 65_536)) return resolve(false);
     const server = createServer();
     server.once('error', ({ code }) => resolve(code === 'EADDRINUSE'));
-    server.listen({ host: '127.0.0.1', port, exclusive: true }, () => server.close(() => resolve(false)));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(false)));
   });
 }
