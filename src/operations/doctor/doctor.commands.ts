@@ -1,5 +1,6 @@
 // `countersign doctor`: examines the service and prints the findings. With --json, stdout has only the report.
 import type { Command } from 'commander';
+import { createProgress } from '../../platform/command-progress.ts';
 import { readIntent, withName } from '../operators/operator.commands.ts';
 import type { OperatorActService } from '../operators/operator-act.service.ts';
 import type { DoctorService } from './doctor.service.ts';
@@ -15,8 +16,6 @@ type Options = { fix?: true; issuers?: true; json?: true; as?: string; reason?: 
 
 /** The most findings in the JSON answer, and the most that are printed for one check; all are counted. */
 const MOST = { listed: 1_000, shown: 20 } as const;
-
-const PROGRESS = 5_000;
 
 /**
  * Fills in `doctor`.
@@ -49,7 +48,7 @@ export function registerDoctorCommand(
         const fix = options.fix === true;
         const listed: (Finding & { outcome: Outcome })[] = [];
         const shown = new Map<string, number>();
-        let told = performance.now();
+        const progress = createProgress(tell);
         const reports = await services.doctor.examine(
           { fix, issuers: options.issuers === true },
           {
@@ -59,11 +58,7 @@ export function registerDoctorCommand(
               shown.set(finding.check, count);
               if (options.json === undefined && count <= MOST.shown) print(describeFinding(finding, outcome));
             },
-            onProgress: ({ check, looked }) => {
-              if (performance.now() - told < PROGRESS) return;
-              told = performance.now();
-              tell(`${check.name}: ${looked} looked at`);
-            },
+            onProgress: ({ check, looked }) => progress(() => `${check.name}: ${looked} looked at`),
             onCheck: (report, { title }) => {
               if (options.json === undefined) for (const line of describeReport(report, title)) print(line);
             },

@@ -2,6 +2,7 @@
 // says how far that is. With --json, stdout has only the answer.
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
+import { createProgress } from '../../platform/command-progress.ts';
 import { readIntent, withName } from '../operators/operator.commands.ts';
 import type { OperatorActService } from '../operators/operator-act.service.ts';
 import type {
@@ -17,8 +18,6 @@ type Open = () => Promise<{
   acts: Pick<OperatorActService, 'recordAlone'>;
   close: () => Promise<void>;
 }>;
-
-const PROGRESS = 5_000;
 
 /**
  * Fills in `master-key generate`, `list`, `status` and `reseal`.
@@ -93,12 +92,10 @@ export function registerMasterKeyCommands(
       const intent = readIntent({ reason: 'countersign master-key reseal', ...options });
       const services = await open();
       try {
-        let told = performance.now();
-        const report = await services.sealedSecrets.reseal((resealed) => {
-          if (performance.now() - told < PROGRESS) return;
-          told = performance.now();
-          tell(`${resealed} sealed anew`);
-        });
+        const progress = createProgress(tell);
+        const report = await services.sealedSecrets.reseal((resealed) =>
+          progress(() => `${resealed} sealed anew`),
+        );
         if (report.resealed > 0)
           await services.acts.recordAlone(intent, {
             action: 'master_key.resealed',
