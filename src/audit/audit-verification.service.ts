@@ -24,7 +24,7 @@ import {
 } from './checkpoint-signature.node.ts';
 import { createTenantVerifier } from './tenant-verifier.ts';
 import type { VerificationStore } from './verification.store.ts';
-import type { Anchor, Finding, VerificationReport } from './verification.ts';
+import type { Anchor, Finding, VerificationProgress, VerificationReport } from './verification.ts';
 
 const SEALS_AT_ONCE = 200;
 
@@ -52,15 +52,18 @@ export function createAuditVerificationService({
      * @param options.anchors checkpoints that were stored outside the service. Only they can show that the whole log
      * was reset to an earlier state.
      * @param options.onFinding receives each finding immediately
+     * @param options.onProgress is called page after page
      */
     async verifyAuditLog({
       tenantId,
       anchors = [],
       onFinding,
+      onProgress = () => undefined,
     }: {
       tenantId?: string | undefined;
       anchors?: readonly Anchor[] | undefined;
       onFinding: (finding: Finding) => void;
+      onProgress?: ((progress: VerificationProgress) => void) | undefined;
     }): Promise<VerificationReport> {
       let findings = 0;
       const report = (finding: Finding) => {
@@ -77,7 +80,14 @@ export function createAuditVerificationService({
       if (faultAtStart !== undefined) report({ kind: 'beginning_changed', detail: faultAtStart });
       const beginning = stored?.signed?.beginning;
       const start = startOf(beginning);
-      const { seals, incomplete } = await verifySeals({ start, head: reach, keys, tenantId, report });
+      const { seals, sealedRows, incomplete } = await verifySeals({
+        start,
+        head: reach,
+        keys,
+        tenantId,
+        report,
+        onProgress,
+      });
       const verifier = createTenantVerifier({
         digest: sha256,
         verifySignature: (text, signature) => signer.verify(text, signature, keys),
@@ -85,11 +95,18 @@ export function createAuditVerificationService({
         report,
       });
       const total = { tenants: 0, checkpoints: 0, rows: 0, sealedLate: 0 };
+      // The seals count the rows of all tenants together.
+      const of = tenantId === undefined ? sealedRows : undefined;
+      let read = 0;
+      const onPage = (rows: number) => {
+        read += rows;
+        onProgress({ part: 'rows', looked: read, of });
+      };
       for await (const id of tenantId === undefined ? tenantsOf(store, anchors) : [tenantId]) {
         const counts = await verifier.verify({
           tenantId: id,
           checkpoints: store.checkpoints(id, reach),
-          rows: store.rows(id, reach.last),
+          rows: store.rows(id, reach.last, onPage),
           isIncomplete: incomplete.has(id),
           anchors: anchors.filter((anchor) => anchor.tenantId === id),
         });
@@ -101,22 +118,25 @@ export function createAuditVerificationService({
     },
   };
 
-  /** Verifies the seals up to the head. @returns the number of seals, and the tenants that lack a checkpoint */
+  /** Verifies the seals up to the head. @returns their numbers, and the tenants that lack a checkpoint */
   async function verifySeals({
     start,
     head,
     keys,
     tenantId,
     report,
+    onProgress,
   }: {
     start: Head;
     head: Head;
     keys: ReadonlyMap<string, Uint8Array>;
     tenantId: string | undefined;
     report: (finding: Finding) => void;
-  }): Promise<{ seals: number; incomplete: Set<string> }> {
+    onProgress: (progress: VerificationProgress) => void;
+  }): Promise<{ seals: number; sealedRows: number; incomplete: Set<string> }> {
     let previous = start;
     let count = 0;
+    let sealedRows = 0;
     let looked = 0;
     const incomplete = new Set<string>();
     for await (const seal of store.seals(head)) {
@@ -128,6 +148,8 @@ export function createAuditVerificationService({
       if (reasons.length > 0) report({ kind: 'seal_changed', seal: n, detail: reasons.join('; ') });
       previous = { n, hash: hashText(statement), last: seal.last };
       count += 1;
+      sealedRows += seal.count;
+      onProgress({ part: 'seals', looked: count, of: head.n });
       if (n - looked >= SEALS_AT_ONCE) {
         await reportMissing(looked + 1, n);
         looked = n;
@@ -138,7 +160,7 @@ export function createAuditVerificationService({
       report({ kind: 'seal_missing', seal: previous.n + 1, detail: `gone, up to the head's ${head.n}` });
     else if (!isSameHash(previous.hash, head.hash))
       report({ kind: 'seal_changed', seal: previous.n, detail: 'the head holds another hash' });
-    return { seals: count, incomplete };
+    return { seals: count, sealedRows, incomplete };
 
     async function reportMissing(from: number, to: number): Promise<void> {
       for (const { tenantId: id, n, seal } of await store.listMissing(from, to, tenantId)) {

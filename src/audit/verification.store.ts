@@ -65,12 +65,18 @@ type SealRow = Omit<StoredSeal, 'checkpoints'> & {
 /** Creates the reader for a verification. @param database any pool; each page is one statement */
 export function createVerificationStore({ database }: { database: Queryable }) {
   return {
-    async *rows(tenantId: string, until: Position): AsyncGenerator<AuditRow> {
+    /** Yields a tenant's rows up to a position. @param onPage called with the number of rows of each page */
+    async *rows(
+      tenantId: string,
+      until: Position,
+      onPage: (rows: number) => void = () => undefined,
+    ): AsyncGenerator<AuditRow> {
       let after = BEGINNING;
       for (;;) {
         const values = [tenantId, after.xid, after.id, until.xid, until.id];
         const { rows: selected } = await database.query<SelectedRow>(ROWS, values);
         const rows = selected.map(({ fields }) => toAuditRow(fields));
+        onPage(rows.length);
         yield* rows;
         const last = rows.at(-1);
         if (last === undefined || rows.length < PAGE.rows) return;

@@ -47,6 +47,13 @@ export type VerificationReport = {
   readonly beginning: Beginning | null;
 };
 
+/** How far a verification is. `of`: how many there are, where that is known. Seals are verified before rows. */
+export type VerificationProgress = {
+  readonly part: 'seals' | 'rows';
+  readonly looked: number;
+  readonly of: number | undefined;
+};
+
 /** A checkpoint that was stored outside the service. `number` is that of an earlier version's, else null. */
 export type Anchor = {
   readonly tenantId: string;

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { presentCheckpoints } from '../../src/audit/audit.schemas.ts';
 import { registerAuditCommands } from '../../src/operations/operators/audit.commands.ts';
 import { createAccounts, requestTo } from '../authentication/tokens/accounts.ts';
@@ -31,6 +31,7 @@ afterAll(async () => {
 
 async function run(...options: string[]) {
   const lines: string[] = [];
+  const progress: string[] = [];
   let code = 0;
   let closed = 0;
   const program = new Command().exitOverride();
@@ -43,6 +44,7 @@ async function run(...options: string[]) {
       },
     }),
     print: (line) => lines.push(line),
+    tell: (line) => progress.push(line),
     fail: (exitCode) => {
       code = exitCode;
     },
@@ -51,7 +53,17 @@ async function run(...options: string[]) {
     () => undefined,
     (thrown: Error) => thrown,
   );
-  return { lines, code, closed, error };
+  return { lines, progress, code, closed, error };
+}
+
+/** Runs with a clock that goes forward by so many milliseconds whenever it is read. */
+async function withSlowClock<Result>(step: number, work: () => Promise<Result>): Promise<Result> {
+  let now = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => {
+    now += step;
+    return now;
+  });
+  return work().finally(() => clock.mockRestore());
 }
 
 const contextOf = async (slug: string) => {
@@ -75,6 +87,26 @@ describe('audit verify', () => {
       closed: 1,
       error: { message: 'There is no tenant "nobody".' },
     });
+  });
+
+  it('says on stderr how far it is, every five seconds', async () => {
+    const context = await contextOf('acme');
+    const entry = { action: 'agent.created', outcome: 'success', data: {} } as const;
+    await sealing.records.write(test.database, context, {
+      audit: Array.from({ length: 3_500 }, () => entry),
+    });
+    await sealing.sealAll();
+    const quick = await run();
+    expect(quick).toMatchObject({ code: 0, progress: [] });
+    const slow = await withSlowClock(2_000, () => run('--json'));
+    const { rows, seals } = JSON.parse(slow.lines.join('')) as { rows: number; seals: number };
+    expect(slow.lines).toHaveLength(1);
+    expect(slow.progress.length).toBeGreaterThan(1);
+    for (const line of slow.progress)
+      expect(line).toMatch(new RegExp(`^(?:seals: \\d+ of ${seals}|rows: \\d+ of ${rows}) looked at$`));
+    expect(slow.progress.at(-1)).toMatch(/^rows: \d{4} /);
+    const one = await withSlowClock(6_000, () => run('--tenant', 'acme'));
+    expect(one.progress.at(-1)).toMatch(/^rows: 3\d{3} looked at$/);
   });
 
   it('says in one line what it found, by name, and ends with 1', async () => {

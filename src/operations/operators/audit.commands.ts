@@ -5,8 +5,15 @@ import { z } from 'zod';
 import type { AuditVerificationService } from '../../audit/audit-verification.service.ts';
 import type { Beginning } from '../../audit/beginning.ts';
 import { textOfNote } from '../../audit/note.node.ts';
-import { type Anchor, type Finding, parseAnchor, type VerificationReport } from '../../audit/verification.ts';
+import {
+  type Anchor,
+  type Finding,
+  parseAnchor,
+  type VerificationProgress,
+  type VerificationReport,
+} from '../../audit/verification.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
+import { createProgress } from '../../platform/command-progress.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 
 type Open = () => Promise<{
@@ -26,11 +33,22 @@ const anchorFile = z.object({ data: z.array(z.object({ statement: z.string() }))
 /**
  * Fills in `audit verify`.
  * @param print writes one line to stdout
+ * @param tell writes one line of progress to stderr
  * @param fail sets the exit code
  */
 export function registerAuditCommands(
   audit: Command,
-  { open, print, fail }: { open: Open; print: (line: string) => void; fail: (code: number) => void },
+  {
+    open,
+    print,
+    tell,
+    fail,
+  }: {
+    open: Open;
+    print: (line: string) => void;
+    tell: (line: string) => void;
+    fail: (code: number) => void;
+  },
 ): void {
   audit
     .command('verify')
@@ -49,6 +67,7 @@ export function registerAuditCommands(
         const tenantId = options.tenant === undefined ? undefined : await idOf(tenants, options.tenant);
         const slugs = new Map((await tenants.list()).map(({ id, slug }) => [id, slug]));
         const listed: Finding[] = [];
+        const progress = createProgress(tell);
         const report = await auditVerification.verifyAuditLog({
           tenantId,
           anchors: anchors.filter((anchor) => tenantId === undefined || anchor.tenantId === tenantId),
@@ -56,6 +75,7 @@ export function registerAuditCommands(
             if (!options.json) print(describeFinding(finding, slugs));
             else if (listed.length < MOST_LISTED) listed.push(finding);
           },
+          onProgress: (reached) => progress(() => describeProgress(reached)),
         });
         if (options.json) print(JSON.stringify(present(report, listed, slugs)));
         else for (const line of describeReport(report)) print(line);
@@ -108,6 +128,11 @@ function describeFinding(
   ].filter((part) => part !== undefined);
   const whole = kind === 'beginning_changed' ? 'the beginning' : 'the head';
   return `${kind}: ${about.length === 0 ? whole : about.join(', ')}: ${detail}`;
+}
+
+/** `of` may be less than what was looked at, when seals or rows were added by hand. */
+function describeProgress({ part, looked, of }: VerificationProgress): string {
+  return `${part}: ${looked}${of === undefined ? '' : ` of ${Math.max(of, looked)}`} looked at`;
 }
 
 function describeReport(report: VerificationReport): string[] {
