@@ -12,8 +12,8 @@ import { createLazyConnection, probeWithoutHooks } from '../../platform/temporal
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { VERSION } from '../../platform/version.ts';
 import { measureAccounts, wireAccounts } from '../../webhooks/accounts/wire.ts';
+import { measureBacklog } from '../../webhooks/backlog/wire.ts';
 import { wireEndpoints } from '../../webhooks/endpoints/wire.ts';
-import { measureBacklog } from '../../webhooks/relay/wire.ts';
 
 export function wireStanding(config: Config, logger: Logger) {
   const platform = openPlatform(config, { logger, name: 'status' });

@@ -30,10 +30,11 @@ import { TASK_QUEUES } from '../../platform/temporal/names.ts';
 import { measureWorkflowCommands, wireWorkflowCommands } from '../../platform/temporal/wire.ts';
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { measureAccounts } from '../../webhooks/accounts/wire.ts';
+import { measureBacklog, wireWaitingCount } from '../../webhooks/backlog/wire.ts';
 import { wireAttempts, wireDeliveries } from '../../webhooks/deliveries/wire.ts';
 import { wireEndpointRecovery, wireEndpoints } from '../../webhooks/endpoints/wire.ts';
 import { wireReceiptOpening, wireReceipts } from '../../webhooks/receipts/wire.ts';
-import { measureBacklog, wireRelay } from '../../webhooks/relay/wire.ts';
+import { wireRelay } from '../../webhooks/relay/wire.ts';
 import { wireReplays } from '../../webhooks/replays/wire.ts';
 import { wireSecurityEvents } from '../../webhooks/streams/wire.ts';
 import { countOverdueSecrets, wireSubscriptions } from '../../webhooks/subscriptions/wire.ts';
@@ -139,7 +140,13 @@ export function wireWorkerLoops(platform: Platform, rooms: WorkerRooms, client: 
   return {
     sealer: wireAuditSealer(platform),
     ...wireWorkflowCommands(platform, { client, describe, presenter }),
-    ...wireRelay(platform, { ...attempts, endpoints, client, presenter }),
+    ...wireRelay(platform, {
+      ...attempts,
+      endpoints,
+      client,
+      presenter,
+      countWaiting: wireWaitingCount(platform),
+    }),
     expiryKeeper: wireExpiryKeeper(platform, { client, expiry: challengeExpiry }),
   };
 }

@@ -2,12 +2,9 @@
 import type { Client } from '@temporalio/client';
 import { newId } from '../../platform/database/ids.ts';
 import { reasonOf } from '../../platform/logging.ts';
-import type { Readings } from '../../platform/metrics/reading.ts';
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { probeTemporal } from '../../platform/temporal/client.ts';
 import { TASK_QUEUES } from '../../platform/temporal/names.ts';
-import { registerBacklogMetrics } from './backlog.metrics.ts';
-import { createBacklogStore } from './backlog.store.ts';
 import * as inspectionStore from './delivery-inspection.store.ts';
 import { createDeliveryStarter } from './delivery-workflow.client.ts';
 import { createDirectAttempts } from './direct-attempts.service.ts';
@@ -23,10 +20,11 @@ export function wireRelay(
   {
     client,
     presenter,
+    countWaiting,
     ...rooms
   }: Pick<Parameters<typeof createDeliveryStarter>[0], 'presenter'> &
     Pick<Parameters<typeof createRelayService>[0], 'monitor' | 'occupancy' | 'endpoints'> &
-    Parameters<typeof createFirstAttemptService>[0] & { client: Client },
+    Parameters<typeof createFirstAttemptService>[0] & { client: Client; countWaiting: () => Promise<number> },
 ) {
   const onFailure = (error: unknown) =>
     log.warn({ event: 'relay.failed', reason: reasonOf(error) }, 'the relay waits and tries again');
@@ -46,7 +44,7 @@ export function wireRelay(
     }),
     silence: createTemporalSilence({
       probe: () => probeTemporal(client.connection, client.options),
-      countWaiting: () => createBacklogStore().countWaiting(database),
+      countWaiting,
       onSilence: ({ since, deliveries }) =>
         log.warn(
           { event: 'temporal.silent', since, deliveries },
@@ -75,27 +73,6 @@ export function wireDirectAttempts(
     firstAttempts: createFirstAttemptService({ ...rooms, tracing }),
     onFailure: (error) =>
       log.warn({ event: 'relay.failed', reason: reasonOf(error) }, 'relays make the first attempts'),
-  });
-}
-
-export function measureBacklog({ database, registry }: Platform, createReading: Readings): void {
-  const backlog = createBacklogStore();
-  const read = createReading({
-    rows: () => backlog.countRows(database),
-    endpoints: () => backlog.countEndpoints(database),
-    lag: () => backlog.readLag(database),
-    overdue: () => backlog.readOverdue(database),
-    relays: () => backlog.countRelays(database),
-  });
-  registerBacklogMetrics({
-    registry,
-    read: {
-      rows: () => read('rows'),
-      endpoints: () => read('endpoints'),
-      lag: () => read('lag'),
-      overdue: () => read('overdue'),
-      relays: () => read('relays'),
-    },
   });
 }
 

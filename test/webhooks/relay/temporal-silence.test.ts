@@ -1,7 +1,7 @@
 // A worker whose Temporal does not answer says since when, and how many deliveries wait: once a minute, and once more
 // when it is back.
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { createBacklogStore } from '../../../src/webhooks/relay/backlog.store.ts';
+import { createBacklogStore } from '../../../src/webhooks/backlog/backlog.store.ts';
 import { createTemporalSilence, type Silence } from '../../../src/webhooks/relay/temporal-silence.service.ts';
 import { createWebhookRooms } from '../webhook-rooms.ts';
 

@@ -3,7 +3,7 @@
 import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose';
 import { wireWorkerRooms } from '../../../src/app/wiring/worker.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
-import { createLogger } from '../../../src/platform/logging.ts';
+import { createLogger } from '../../../src/platform/logger.ts';
 import { openPlatform } from '../../../src/platform/platform.ts';
 import { createFirstAttemptService } from '../../../src/webhooks/relay/first-attempt.service.ts';
 import { createRelayService, RELAY_SETTINGS } from '../../../src/webhooks/relay/relay.service.ts';

@@ -1,7 +1,7 @@
 // What the relay's lag costs, and whether it sees what it is to see, behind many endpoints that are closed.
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createBacklogStore } from '../../../src/webhooks/relay/backlog.store.ts';
+import { createBacklogStore } from '../../../src/webhooks/backlog/backlog.store.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 
 const CLOSED = 6_000;

@@ -1,0 +1,31 @@
+// Wires the backlog: what waits for the relay, counted.
+import type { Readings } from '../../platform/metrics/reading.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { registerBacklogMetrics } from './backlog.metrics.ts';
+import { createBacklogStore } from './backlog.store.ts';
+
+/** @returns a function that counts the deliveries that wait */
+export function wireWaitingCount({ database }: Platform) {
+  return () => createBacklogStore().countWaiting(database);
+}
+
+export function measureBacklog({ database, registry }: Platform, createReading: Readings): void {
+  const backlog = createBacklogStore();
+  const read = createReading({
+    rows: () => backlog.countRows(database),
+    endpoints: () => backlog.countEndpoints(database),
+    lag: () => backlog.readLag(database),
+    overdue: () => backlog.readOverdue(database),
+    relays: () => backlog.countRelays(database),
+  });
+  registerBacklogMetrics({
+    registry,
+    read: {
+      rows: () => read('rows'),
+      endpoints: () => read('endpoints'),
+      lag: () => read('lag'),
+      overdue: () => read('overdue'),
+      relays: () => read('relays'),
+    },
+  });
+}
