@@ -4,7 +4,8 @@ import { pendingMigrations, refuseUnreleasedDatabase } from '../platform/databas
 import { createApp } from '../platform/http/app.ts';
 import { createHealth } from '../platform/http/health.ts';
 import { createHttpServer } from '../platform/http/server.ts';
-import { createLogger, reasonOf } from '../platform/logging.ts';
+import { createLogger } from '../platform/logger.ts';
+import { reasonOf } from '../platform/logging.ts';
 import { openPlatform } from '../platform/platform.ts';
 import { type Listener, listen } from '../platform/process/part-listener.ts';
 import { announceReady, onStop } from '../platform/process/part-protocol.ts';

@@ -1,8 +1,6 @@
 // Opens the services of a command that works on the database, with settings from the environment or from the stack that
 // runs in this folder.
-import type { Logger } from 'pino';
 import { type Config, loadConfig } from '../platform/config.ts';
-import { createLogger } from '../platform/logging.ts';
 import { withMasterKey } from './local/master-key.ts';
 import { findRunningStack } from './local/running-stack.ts';
 import { refuseForeignMasterKey } from './start-checks.ts';
@@ -12,7 +10,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** @throws ConfigError when a setting is wrong, or the master key does not fit the database */
 export async function openServices<
   Services extends Parameters<typeof refuseForeignMasterKey>[0] & { close: () => Promise<void> },
->(env: Environment, compose: (config: Config, logger: Logger) => Services): Promise<Services> {
+>(env: Environment, compose: (config: Config) => Services): Promise<Services> {
   const services = await openUnchecked(env, compose);
   try {
     await refuseForeignMasterKey(services);
@@ -26,9 +24,8 @@ export async function openServices<
 /** Like `openServices`, for commands that seal and open no secret, or check the master keys themselves. */
 export async function openUnchecked<Services>(
   env: Environment,
-  compose: (config: Config, logger: Logger) => Services,
+  compose: (config: Config) => Services,
 ): Promise<Services> {
   const settings = await withMasterKey({ ...(await findRunningStack(env)), ...env });
-  const config = loadConfig(settings, { role: 'command' });
-  return compose(config, createLogger({ ...config, logLevel: 'silent' }));
+  return compose(loadConfig(settings, { role: 'command' }));
 }

@@ -2,7 +2,7 @@
 import { type Config, databaseMissing } from '../platform/config.ts';
 import { migrate } from '../platform/database/migrate.ts';
 import { grantServiceRole } from '../platform/database/service-role.ts';
-import { createLogger } from '../platform/logging.ts';
+import { createLogger } from '../platform/logger.ts';
 import { createLazyConnection, createTemporalClient } from '../platform/temporal/client.ts';
 import { ensureNamespace } from '../platform/temporal/namespace.ts';
 import { ensureSchedules } from '../platform/temporal/schedules.ts';

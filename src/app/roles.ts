@@ -1,7 +1,7 @@
 // Runs a role of the service: reads its settings, loads its module, reports a failed start.
 
 import { type Config, loadConfig, type Role } from '../platform/config.ts';
-import { createLogger } from '../platform/logging.ts';
+import { createLogger } from '../platform/logger.ts';
 import { announceFailure } from '../platform/process/part-protocol.ts';
 import { exitWhenUncaught } from '../platform/process/uncaught.ts';
 import { withMasterKey } from './local/master-key.ts';

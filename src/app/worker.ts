@@ -2,7 +2,8 @@
 import type { Config } from '../platform/config.ts';
 import { refuseUnreleasedDatabase } from '../platform/database/migrate.ts';
 import { answerInTime } from '../platform/http/health.ts';
-import { createLogger, reasonOf } from '../platform/logging.ts';
+import { createLogger } from '../platform/logger.ts';
+import { reasonOf } from '../platform/logging.ts';
 import { openPlatform } from '../platform/platform.ts';
 import { announceReady, onStop } from '../platform/process/part-protocol.ts';
 import { releaseStartupMemory } from '../platform/process/startup-memory.ts';

@@ -1,11 +1,11 @@
 // Opens the shared services of a process, which every room uses: settings, log, database, notifications, metrics,
 // traces.
 import { Registry } from 'prom-client';
-import { type Config, databaseMissing } from './config.ts';
-import { createDatabase } from './database/database.ts';
+import type { Config } from './config.ts';
 import { createOutboxListener } from './database/listener.client.ts';
 import { createOutboxNotifier, OUTBOX_CHANNEL } from './database/notifier.client.ts';
-import { type Log, reasonOf } from './logging.ts';
+import type { Log } from './logging.ts';
+import { openDatabase } from './open-database.ts';
 import { countRepeatedLines } from './repeated-lines.ts';
 import { NO_TRACING, type Tracing } from './tracing/tracing.ts';
 
@@ -34,19 +34,7 @@ export function openPlatform(
   { logger, name, tracing = NO_TRACING }: { logger: Log; name: string; tracing?: Tracing | undefined },
 ) {
   const { log, flush } = countRepeatedLines(logger);
-  const url = config.databaseUrl;
-  if (url === undefined) throw databaseMissing();
-  const onError = (error: unknown) =>
-    log.warn(
-      { event: 'database.connection_broken', reason: reasonOf(error) },
-      'a database connection broke; another will replace it',
-    );
-  const database = createDatabase({
-    url,
-    pool: config.databasePool,
-    applicationName: `countersign ${name}`,
-    onError,
-  });
+  const { database, url, onError } = openDatabase(config, { log, name });
   const notifiers: { close(): Promise<void> }[] = [];
   const openChannel = (channel: string): Channel => {
     const notifier = createOutboxNotifier({ url, channel, onError });

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { createAccessRecordService } from '../../src/audit/access-record.service.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import { newId } from '../../src/platform/database/ids.ts';
-import { createLogger } from '../../src/platform/logging.ts';
+import { createLogger } from '../../src/platform/logger.ts';
 import { readAudit } from '../identity/agents/agent-rooms.ts';
 import { startTenants, type Tenants } from '../isolation/tenants-server.ts';
 

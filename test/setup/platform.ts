@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { type Config, loadConfig } from '../../src/platform/config.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { createLogger } from '../../src/platform/logging.ts';
+import { createLogger } from '../../src/platform/logger.ts';
 import type { Channel, Platform } from '../../src/platform/platform.ts';
 import { NO_TRACING } from '../../src/platform/tracing/tracing.ts';
 

@@ -10,7 +10,7 @@ import type { Tenant } from '../../platform/context.ts';
 import { hashesEqual, hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { createLogger } from '../../platform/logging.ts';
+import { createLogger } from '../../platform/logger.ts';
 import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
 import { refuseForeignMasterKey } from '../start-checks.ts';
 import { wireManagement } from '../wiring/commands.ts';

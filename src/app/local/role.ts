@@ -4,7 +4,7 @@ import type { Config } from '../../platform/config.ts';
 import { masterKeys } from '../../platform/config-values.ts';
 import { migrate } from '../../platform/database/migrate.ts';
 import { grantServiceRole } from '../../platform/database/service-role.ts';
-import { createLogger } from '../../platform/logging.ts';
+import { createLogger } from '../../platform/logger.ts';
 import type { Environment, Output } from '../roles.ts';
 import { beginAuditLog } from '../wiring/begin-audit-log.ts';
 import { prepareDemoTenant } from './demo-tenant.ts';

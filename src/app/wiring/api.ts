@@ -32,7 +32,7 @@ import { createOpenApi } from '../../platform/http/openapi.ts';
 import { measureRequests } from '../../platform/http/request.metrics.ts';
 import type { Route } from '../../platform/http/route.ts';
 import { wireLimits } from '../../platform/http/wire.ts';
-import { createLogger } from '../../platform/logging.ts';
+import { createLogger } from '../../platform/logger.ts';
 import { openPlatform, type Platform } from '../../platform/platform.ts';
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { wireAccounts } from '../../webhooks/accounts/wire.ts';

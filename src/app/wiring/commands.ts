@@ -1,5 +1,4 @@
 // Wires the rooms of the commands of management, in the order of the wings.
-import type { Logger } from 'pino';
 import { wireAuditVerification } from '../../audit/wire.ts';
 import { wireConsoleCodes } from '../../authentication/console/wire.ts';
 import { wireIssuer } from '../../authentication/issuer/wire.ts';
@@ -10,6 +9,7 @@ import { wireProvisioning, wireTenants } from '../../identity/tenants/wire.ts';
 import { wireSealedSecrets } from '../../operations/master-keys/wire.ts';
 import { wireOperatedDeliveries, wireOperatorActs, wireOperators } from '../../operations/operators/wire.ts';
 import type { Config } from '../../platform/config.ts';
+import { type Log, SILENT } from '../../platform/logging.ts';
 import { openPlatform } from '../../platform/platform.ts';
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { wireDeliveries } from '../../webhooks/deliveries/wire.ts';
@@ -18,7 +18,7 @@ import { wireReceiptOpening } from '../../webhooks/receipts/wire.ts';
 import { SEALED_COLUMNS } from './sealed-columns.ts';
 
 /** Wires the commands for tenants, applications, secrets and the audit log. */
-export function wireManagement(config: Config, logger: Logger) {
+export function wireManagement(config: Config, logger: Log = SILENT) {
   const platform = openPlatform(config, { logger, name: 'command' });
   const commands = createWorkflowCommandService();
   const records = wireRecords(platform, { receipts: wireReceiptOpening({ commands }) });

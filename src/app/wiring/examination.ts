@@ -1,5 +1,4 @@
 // Wires the rooms of `countersign doctor`, in the order of the wings.
-import type { Logger } from 'pino';
 import { wireChallengeExpiry } from '../../authentication/challenges/wire.ts';
 import { listDelegations } from '../../authentication/delegations/wire.ts';
 import { listIssuerKeys } from '../../authentication/issuer/wire.ts';
@@ -12,6 +11,7 @@ import { wireDoctor } from '../../operations/doctor/wire.ts';
 import { wireSealedSecrets } from '../../operations/master-keys/wire.ts';
 import { wireOperatorActs } from '../../operations/operators/wire.ts';
 import type { Config } from '../../platform/config.ts';
+import { SILENT } from '../../platform/logging.ts';
 import { openPlatform } from '../../platform/platform.ts';
 import { createLazyConnection, createTemporalClient } from '../../platform/temporal/client.ts';
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
@@ -24,8 +24,8 @@ import { listSecretRotations } from '../../webhooks/subscriptions/wire.ts';
 import { SEALED_COLUMNS } from './sealed-columns.ts';
 
 /** Wires `countersign doctor`; it sends no query before `examine`. */
-export function wireExamination(config: Config, logger: Logger) {
-  const platform = openPlatform(config, { logger, name: 'doctor' });
+export function wireExamination(config: Config) {
+  const platform = openPlatform(config, { logger: SILENT, name: 'doctor' });
   const connection = createLazyConnection(config.temporal);
   const client = createTemporalClient(connection, config.temporal);
   const records = wireRecords(platform);

@@ -1,11 +1,11 @@
 // Wires `countersign status`: the gauges that each worker reports of the whole service, read once.
-import type { Logger } from 'pino';
 import { measureSealer } from '../../audit/wire.ts';
 import { wireRecords } from '../../events/wire.ts';
 import { wireOperatorActs } from '../../operations/operators/wire.ts';
 import { KEPT_DAYS } from '../../operations/retention/retention.ts';
 import { wireStatus } from '../../operations/status/wire.ts';
 import type { Config } from '../../platform/config.ts';
+import { SILENT } from '../../platform/logging.ts';
 import { createReadings } from '../../platform/metrics/reading.ts';
 import { openPlatform } from '../../platform/platform.ts';
 import { createLazyConnection, probeWithoutHooks } from '../../platform/temporal/client.ts';
@@ -15,8 +15,8 @@ import { measureAccounts, wireAccounts } from '../../webhooks/accounts/wire.ts';
 import { measureBacklog } from '../../webhooks/backlog/wire.ts';
 import { wireEndpoints } from '../../webhooks/endpoints/wire.ts';
 
-export function wireStanding(config: Config, logger: Logger) {
-  const platform = openPlatform(config, { logger, name: 'status' });
+export function wireStanding(config: Config) {
+  const platform = openPlatform(config, { logger: SILENT, name: 'status' });
   const temporal = createLazyConnection(config.temporal);
   const readings = createReadings();
   const { readStanding } = wireAccounts(platform);

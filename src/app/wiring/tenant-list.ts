@@ -1,10 +1,10 @@
 // Wires `countersign tenant list`: it reads one table, and loads no other room.
-import type { Logger } from 'pino';
 import { wireTenantList } from '../../identity/tenants/wire.ts';
 import type { Config } from '../../platform/config.ts';
-import { openPlatform } from '../../platform/platform.ts';
+import { SILENT } from '../../platform/logging.ts';
+import { openDatabase } from '../../platform/open-database.ts';
 
-export function wireTenantListing(config: Config, logger: Logger) {
-  const platform = openPlatform(config, { logger, name: 'command' });
-  return { tenants: wireTenantList(platform), close: () => platform.close() };
+export function wireTenantListing(config: Config) {
+  const { database } = openDatabase(config, { log: SILENT, name: 'command' });
+  return { tenants: wireTenantList({ database }), close: () => database.close() };
 }

@@ -2,7 +2,7 @@
 import { wireRecords } from '../../events/wire.ts';
 import { wireOperatorActs } from '../../operations/operators/wire.ts';
 import type { Config } from '../../platform/config.ts';
-import { createLogger } from '../../platform/logging.ts';
+import { SILENT } from '../../platform/logging.ts';
 import { openPlatform, type Platform } from '../../platform/platform.ts';
 import { createLazyConnection } from '../../platform/temporal/client.ts';
 import { createWorkerVersions } from '../../platform/temporal/worker-version.ts';
@@ -16,8 +16,7 @@ export function wireWorkerVersions(config: Config) {
     versions: createWorkerVersions({ connection, namespace }),
     /** Opens the log of operator acts. @throws ConfigError without a database */
     openActs: () => {
-      const logger = createLogger({ ...config, logLevel: 'silent' });
-      platform = openPlatform(config, { logger, name: 'command' });
+      platform = openPlatform(config, { logger: SILENT, name: 'command' });
       return wireOperatorActs(platform, { records: wireRecords(platform) });
     },
     close: async () => {

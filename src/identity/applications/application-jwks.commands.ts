@@ -1,10 +1,6 @@
-// Reads the option `--jwks` of commands that create an application.
-import { parseInput } from '../../platform/command-input.ts';
+// Reads the option `--jwks` of commands that create an application. What judges keys is loaded when it is given.
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { createApplicationBody } from './application.schemas.ts';
-import { type ApplicationJwks, readApplicationJwks } from './application-jwks.ts';
-
-const jwksInput = createApplicationBody.pick({ jwks: true });
+import type { ApplicationJwks } from './application-jwks.ts';
 
 /** The option and its description. */
 export const JWKS_OPTION = [
@@ -13,8 +9,12 @@ export const JWKS_OPTION = [
 ] as const;
 
 /** @param text JSON @throws ServiceError `invalid_request` that names the option */
-export function parseJwks(text: string | undefined): ApplicationJwks | undefined {
+export async function parseJwks(text: string | undefined): Promise<ApplicationJwks | undefined> {
   if (text === undefined) return undefined;
+  const { parseInput } = await import('../../platform/command-input.ts');
+  const { createApplicationBody } = await import('./application.schemas.ts');
+  const { readApplicationJwks } = await import('./application-jwks.ts');
+  const jwksInput = createApplicationBody.pick({ jwks: true });
   const { jwks } = parseInput(jwksInput, { jwks: parseJson(text) }, { jwks: '--jwks' });
   return jwks === undefined ? undefined : readApplicationJwks(jwks);
 }

@@ -93,7 +93,7 @@ export function registerApplicationCommands(
           },
           { name: '<name>', scopes: '--scope', audience: '--audience', agent_id: '--agent' },
         );
-        const jwks = parseJwks(options.jwks);
+        const jwks = await parseJwks(options.jwks);
         const created = await within(options.tenant, async ({ applications }, context) =>
           presentCreatedApplication(
             await applications.create(context, { ...input, agentId, jwks, dpopBoundAccessTokens }),

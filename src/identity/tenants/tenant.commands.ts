@@ -1,13 +1,9 @@
 // The commands `countersign tenant …`. With --json, stdout contains only the answer.
 import { Argument, type Command, Option } from 'commander';
-import { operatorContext } from '../../audit/audit.ts';
-import { parseInput } from '../../platform/command-input.ts';
 import type { SecurityProfile } from '../../platform/context.ts';
-import { newId } from '../../platform/database/ids.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { JWKS_OPTION, parseJwks } from '../applications/application-jwks.commands.ts';
 import type { ProvisionService } from './provision.service.ts';
-import { tenantPatchSchema } from './tenant.schemas.ts';
 import type { TenantRecord, TenantService } from './tenant.service.ts';
 import { SECURITY_PROFILES } from './tenant.ts';
 
@@ -60,8 +56,10 @@ export function registerTenantCommands(
         slug: string,
         options: { name?: string; securityProfile?: Profile; jwks?: string; json?: true },
       ) => {
+        const { parseInput } = await import('../../platform/command-input.ts');
+        const { tenantPatchSchema } = await import('./tenant.schemas.ts');
         const { name } = parseInput(tenantPatchSchema, { name: options.name }, { name: '--name' });
-        const jwks = parseJwks(options.jwks);
+        const jwks = await parseJwks(options.jwks);
         const services = await open();
         try {
           const created = await services.provisioning.provision({
@@ -110,6 +108,8 @@ export function registerTenantCommands(
         const found = await services.tenants.bySlug(slug);
         if (found === undefined)
           throw new ServiceError('not_found', { detail: `There is no tenant "${slug}".` });
+        const { operatorContext } = await import('../../audit/audit.ts');
+        const { newId } = await import('../../platform/database/ids.ts');
         const context = operatorContext(found, newId());
         const changed = describe(await services.tenants.update(context, { securityProfile }));
         print(

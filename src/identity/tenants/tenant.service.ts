@@ -65,7 +65,7 @@ export function createTenantService({
   records,
   addresses,
 }: {
-  database: Pick<Database, 'transaction' | 'model'>;
+  database: Pick<Database, 'transaction' | 'model' | 'query'>;
   issuerKeys: Pick<IssuerKeyService, 'createFirstKey' | 'changeAlgorithm'>;
   records: Pick<RecordService, 'write'>;
   addresses: AddressRules;

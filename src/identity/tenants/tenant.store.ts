@@ -1,6 +1,7 @@
 // SQL of tenants. No statement deletes a tenant, so a slug is never used twice.
 import { violatedUnique } from '../../platform/database/errors.ts';
 import { type Models, NOW } from '../../platform/database/model.ts';
+import { columnNames, selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { type NewTenantRow, TENANT } from './tenant.model.ts';
@@ -25,6 +26,9 @@ const SUSPEND = `
 UPDATE tenants SET suspended_at = now(), updated_at = now() WHERE id = $1 AND suspended_at IS NULL RETURNING id`;
 const RESUME = `
 UPDATE tenants SET suspended_at = NULL, resumed_at = now(), updated_at = now() WHERE id = $1 AND suspended_at IS NOT NULL RETURNING id`;
+
+// A statement and no model, because the command that lists tenants then needs no Sequelize.
+const LIST = `SELECT ${selectList(TENANT, columnNames(TENANT))} FROM tenants ORDER BY id`;
 
 /** @throws ServiceError `conflict` when another tenant has the slug or the address */
 export function insert(transaction: Transaction, tenant: NewTenantRow): Promise<TenantRecord> {
@@ -71,8 +75,8 @@ export function find(models: Models, by: TenantName): Promise<TenantRecord | und
 }
 
 /** Lists all tenants, oldest first. */
-export function list(models: Models): Promise<TenantRecord[]> {
-  return models.model(TENANT).list({ order: [['id', 'ASC']] });
+export async function list(unit: Queryable): Promise<TenantRecord[]> {
+  return (await unit.query<TenantRecord>(LIST)).rows;
 }
 
 function refuse(error: unknown): never {

@@ -14,7 +14,7 @@ export function wireTenants(
 }
 
 /** Wires the list of all tenants alone, for a command that changes nothing. */
-export function wireTenantList({ database }: Platform) {
+export function wireTenantList({ database }: Pick<Platform, 'database'>) {
   return { list: () => store.list(database) };
 }
 

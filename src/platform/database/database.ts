@@ -1,9 +1,10 @@
 // Opens the pool of connections, which handwritten statements and Sequelize's models share. All connections have the
 // same time limits.
 import pg, { type Pool, type PoolClient } from 'pg';
-import { Sequelize } from 'sequelize';
+import type { Sequelize } from 'sequelize';
 import { endConnections, newPool } from './client.ts';
 import { createModels, type Model } from './model.ts';
+import { loadSequelize } from './sequelize.ts';
 import { createStatementNames } from './statement-names.ts';
 import type { Table } from './table.ts';
 import {
@@ -80,19 +81,23 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
     },
     onError,
   );
-  const sequelize = openSequelize(pool);
-  const models = createModels(sequelize);
+  let opened: Sequelize | undefined;
+  const openSequelize = () => {
+    opened ??= openSequelizeOn(pool);
+    return opened;
+  };
+  const models = createModels(openSequelize);
   const names = createStatementNames({ limit: NAMED_STATEMENTS });
   // A transaction may wait for locks or for a slow request, so half of the pool is reserved for single statements.
   const limit = Math.max(1, Math.floor(size / 2));
   // One turn is left to the other tenants.
   const turns = createTurns({ limit, share: () => Math.max(1, limit - 1), patience: turn });
-  const connections = { pool, sequelize, models, names, turns };
+  const connections = { pool, openSequelize, models, names, turns };
   const transaction = <T>(context: TransactionContext, work: (transaction: Transaction) => Promise<T>) =>
     runTransaction(connections, context, work);
   return {
     pool,
-    sequelize,
+    openSequelize,
     /** The current use of the pool; `waiting` by kind. */
     poolUse: () => ({
       max: size,
@@ -110,7 +115,8 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
 
 export type Database = ReturnType<typeof createDatabase>;
 
-function openSequelize(pool: Pool): Sequelize {
+function openSequelizeOn(pool: Pool): Sequelize {
+  const { Sequelize } = loadSequelize();
   const sequelize = new Sequelize({
     dialect: 'postgres',
     logging: false,

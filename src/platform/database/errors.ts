@@ -1,6 +1,5 @@
 // Recognizes errors of which the database is the cause, and turns them into 503. The stores handle constraint
 // violations.
-import { BaseError, ConnectionError, DatabaseError } from 'sequelize';
 import { ServiceError } from '../errors/service-error.ts';
 
 /**
@@ -23,12 +22,13 @@ const NOT_NOW_NETWORK = new Set([
 const NOT_NOW_TEXT =
   /Connection terminated|^timeout expired$|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout|pool after calling end|not queryable/i;
 
+/** The names of Sequelize's ConnectionError and of what is derived from it. */
+const CONNECTION = /^Sequelize(Connection|HostNot|InvalidConnection|AccessDenied)/;
+
 /** @returns the SQLSTATE of an error of the driver or of Sequelize, if it has one */
 export function sqlState(error: unknown): string | undefined {
-  const source =
-    error instanceof DatabaseError || error instanceof BaseError
-      ? ((error as { original?: unknown }).original ?? error)
-      : error;
+  // Sequelize stores the error of the driver in `original`.
+  const source = (error as { original?: unknown } | null)?.original ?? error;
   const code = (source as { code?: unknown } | null)?.code;
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }
@@ -96,7 +96,7 @@ export function translateDatabaseError(error: unknown): unknown {
   const code = (original as { code?: unknown } | null)?.code;
   const message = original instanceof Error ? original.message : '';
   const unavailable =
-    error instanceof ConnectionError ||
+    CONNECTION.test(error instanceof Error ? error.name : '') ||
     NOT_NOW.test(sqlState(error) ?? '') ||
     isOutdatedPlan(error) ||
     (typeof code === 'string' && NOT_NOW_NETWORK.has(code)) ||

@@ -1,26 +1,26 @@
 // The functions of Sequelize's models that the store files call. A call on a transaction runs in it. All return plain
 // rows.
-import {
-  type FindOptions,
+import type {
+  FindOptions,
   fn,
-  type LOCK,
-  type literal,
-  type ModelStatic,
-  Op,
-  type Sequelize,
-  type Model as SequelizeModel,
-  type Transaction as SequelizeTransaction,
-  type WhereOptions,
+  LOCK,
+  literal,
+  ModelStatic,
+  Sequelize,
+  Model as SequelizeModel,
+  Transaction as SequelizeTransaction,
+  WhereOptions,
 } from 'sequelize';
 import { translateDatabaseError } from './errors.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from './page.ts';
+import { loadSequelize } from './sequelize.ts';
 import type { NewRowOf, RowOf, Table } from './table.ts';
 
 /** The time of the database at the beginning of the transaction. */
-export const NOW = fn('now');
+export const NOW = Object.freeze({ function: 'now' } as const);
 
 export type Changes<T extends Table> = {
-  readonly [Name in keyof RowOf<T>]?: RowOf<T>[Name] | ReturnType<typeof fn | typeof literal>;
+  readonly [Name in keyof RowOf<T>]?: RowOf<T>[Name] | ReturnType<typeof fn | typeof literal> | typeof NOW;
 };
 
 export type Where<T extends Table> = WhereOptions<RowOf<T>>;
@@ -58,12 +58,12 @@ export type Model<T extends Table> = {
 };
 
 /** Makes Sequelize's models of tables, each at its first use. */
-export function createModels(sequelize: Sequelize) {
+export function createModels(open: () => Sequelize) {
   const defined = new Map<Table, ModelStatic<SequelizeModel>>();
   return <T extends Table>(table: T, transaction: SequelizeTransaction | null): Model<T> => {
     let model = defined.get(table);
     if (model === undefined) {
-      model = define(sequelize, table);
+      model = define(open(), table);
       defined.set(table, model);
     }
     return bind<T>(model, transaction);
@@ -73,10 +73,11 @@ export function createModels(sequelize: Sequelize) {
 export type ModelsOf = ReturnType<typeof createModels>;
 
 function define(sequelize: Sequelize, { name, columns }: Table): ModelStatic<SequelizeModel> {
-  const attributes = Object.entries(columns).map(([attribute, { type, isNullable, isGiven, isKey }]) => [
+  const { DataTypes } = loadSequelize();
+  const attributes = Object.entries(columns).map(([attribute, { typeOf, isNullable, isGiven, isKey }]) => [
     attribute,
     // A column that the database fills in counts as nullable, because Sequelize would otherwise require its value.
-    { type, allowNull: isNullable || isGiven, primaryKey: isKey },
+    { type: typeOf(DataTypes), allowNull: isNullable || isGiven, primaryKey: isKey },
   ]);
   return sequelize.define(name, Object.fromEntries(attributes));
 }
@@ -86,12 +87,14 @@ function bind<T extends Table>(
   transaction: SequelizeTransaction | null,
 ): Model<T> {
   type Row = RowOf<T>;
+  const { fn, Op } = loadSequelize();
   const rowOf = (instance: SequelizeModel) => instance.get({ plain: true }) as Row;
   const read = async (options: FindOptions) =>
     (await model.findAll({ ...options, transaction, raw: true }).catch(refuse)) as unknown as Row[];
   const update = async (where: WhereOptions, changes: Changes<T>) => {
+    const values = Object.entries(changes).map(([name, value]) => [name, value === NOW ? fn('now') : value]);
     const [, rows] = await model
-      .update({ ...changes }, { where, transaction, returning: true })
+      .update(Object.fromEntries(values), { where, transaction, returning: true })
       .catch(refuse);
     return rows.map(rowOf);
   };

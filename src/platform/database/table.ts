@@ -1,13 +1,18 @@
 // Descriptions of tables. Sequelize's models and the types of rows are derived from them.
-import { type DataType, DataTypes } from 'sequelize';
+import type { DataType, DataTypes } from 'sequelize';
 
 declare const VALUE: unique symbol;
 declare const OPTIONAL: unique symbol;
 
-/** `sql`: the type in Postgres. `isGiven`: the column has a default, so an insert may omit it. */
+type TypeOf = (types: typeof DataTypes) => DataType;
+
+/**
+ * `sql`: the type in Postgres. `typeOf`: the type in Sequelize. `isGiven`: the column has a default, so an insert may
+ * omit it.
+ */
 export type Column<Value = unknown, Optional extends boolean = boolean> = {
   readonly sql: string;
-  readonly type: DataType;
+  readonly typeOf: TypeOf;
   readonly isNullable: boolean;
   readonly isGiven: boolean;
   readonly isKey: boolean;
@@ -35,33 +40,39 @@ export function defineTable<C extends Columns>(name: string, columns: C): Table<
 
 const column = <Value, Optional extends boolean = false>(
   sql: string,
-  type: DataType,
+  typeOf: TypeOf,
   traits: Partial<Pick<Column, 'isNullable' | 'isGiven' | 'isKey'>> = {},
-): Column<Value, Optional> => ({ sql, type, isNullable: false, isGiven: false, isKey: false, ...traits });
+): Column<Value, Optional> => ({ sql, typeOf, isNullable: false, isGiven: false, isKey: false, ...traits });
 
-export const uuid = () => column<string>('uuid', DataTypes.UUID);
-export const text = <Value extends string = string>() => column<Value>('text', DataTypes.TEXT);
+export const uuid = () => column<string>('uuid', (types) => types.UUID);
+export const text = <Value extends string = string>() => column<Value>('text', (types) => types.TEXT);
 export const texts = <Text extends string = string>() =>
-  column<readonly Text[]>('text[]', DataTypes.ARRAY(DataTypes.TEXT));
-export const bytes = <Value extends Uint8Array = Uint8Array>() => column<Value>('bytea', DataTypes.BLOB);
-export const json = <Value>() => column<Value>('jsonb', DataTypes.JSONB);
-export const boolean = () => column<boolean>('boolean', DataTypes.BOOLEAN);
-export const integer = () => column<number>('integer', DataTypes.INTEGER);
-export const bigint = () => column<number>('bigint', DataTypes.BIGINT);
-export const time = () => column<Date>('timestamp(3) with time zone', DataTypes.DATE(3));
-export const timeOrInfinity = () => column<Date | number>('timestamp with time zone', DataTypes.DATE);
+  column<readonly Text[]>('text[]', (types) => types.ARRAY(types.TEXT));
+export const bytes = <Value extends Uint8Array = Uint8Array>() =>
+  column<Value>('bytea', (types) => types.BLOB);
+export const json = <Value>() => column<Value>('jsonb', (types) => types.JSONB);
+export const boolean = () => column<boolean>('boolean', (types) => types.BOOLEAN);
+export const integer = () => column<number>('integer', (types) => types.INTEGER);
+export const bigint = () => column<number>('bigint', (types) => types.BIGINT);
+export const time = () => column<Date>('timestamp(3) with time zone', (types) => types.DATE(3));
+export const timeOrInfinity = () => column<Date | number>('timestamp with time zone', (types) => types.DATE);
 
 export const primaryKey = <C extends Column>(of: C): C => ({ ...of, isKey: true });
 
-export const nullable = <Value>({ sql, type }: Column<Value, false>) =>
-  column<Value | null, true>(sql, type, { isNullable: true });
+export const nullable = <Value>({ sql, typeOf }: Column<Value, false>) =>
+  column<Value | null, true>(sql, typeOf, { isNullable: true });
 
-export const given = <Value>({ sql, type }: Column<Value, false>) =>
-  column<Value, true>(sql, type, { isGiven: true });
+export const given = <Value>({ sql, typeOf }: Column<Value, false>) =>
+  column<Value, true>(sql, typeOf, { isGiven: true });
 
 /** Turns an attribute into the name of its column. */
 export function columnOf(attribute: string): string {
   return attribute.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** All attributes of a table, for a SELECT of whole rows. */
+export function columnNames<T extends Table>(table: T): (keyof T['columns'] & string)[] {
+  return Object.keys(table.columns);
 }
 
 /**

@@ -1,8 +1,9 @@
 // Transactions in which handwritten statements and Sequelize's models run on the same client of the pool.
 import type { Pool, PoolClient } from 'pg';
-import { type Sequelize, Transaction as SequelizeTransaction } from 'sequelize';
+import type { Sequelize, Transaction as SequelizeTransaction } from 'sequelize';
 import { isOutdatedPlan, isUnanswered, translateDatabaseError } from './errors.ts';
 import type { Model, Models, ModelsOf } from './model.ts';
+import { loadSequelize } from './sequelize.ts';
 import type { StatementNames } from './statement-names.ts';
 import type { Table } from './table.ts';
 import type { Turns } from './turns.ts';
@@ -19,7 +20,7 @@ export type Transaction = Queryable & Models & { afterCommit(action: () => void)
 /** The parts that transactions need: the pool, the names of statements, and the limit of concurrent transactions. */
 export type Connections = {
   readonly pool: Pool;
-  readonly sequelize: Sequelize;
+  readonly openSequelize: () => Sequelize;
   readonly models: ModelsOf;
   readonly names: StatementNames;
   readonly turns: Turns;
@@ -93,7 +94,7 @@ async function begin<T>(
 
 function transactionOn(
   client: PoolClient,
-  { sequelize, models, names }: Omit<Connections, 'pool' | 'turns'>,
+  { openSequelize, models, names }: Omit<Connections, 'pool' | 'turns'>,
   actions: (() => void)[],
 ): Transaction {
   let joinable: SequelizeTransaction | undefined;
@@ -103,10 +104,15 @@ function transactionOn(
     afterCommit: (action) => void actions.push(action),
     model: <T extends Table>(table: T): Model<T> => {
       // Sequelize runs a model's statements on the `connection` of this object, and never ends its transaction.
-      joinable ??= Object.assign(new SequelizeTransaction(sequelize, {}), { connection: client });
+      joinable ??= joinableOn(client, openSequelize());
       return models(table, joinable);
     },
   };
+}
+
+function joinableOn(connection: PoolClient, sequelize: Sequelize): SequelizeTransaction {
+  const { Transaction } = loadSequelize();
+  return Object.assign(new Transaction(sequelize, {}), { connection });
 }
 
 /** A text without values is sent unprepared, because it may contain several statements. */

@@ -6,7 +6,7 @@ import { createDoctorService } from '../../../src/operations/doctor/doctor.servi
 import type { Finding } from '../../../src/operations/doctor/finding.ts';
 import { createIssuerKeysCheck } from '../../../src/operations/doctor/issuer-keys.check.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
-import { createLogger } from '../../../src/platform/logging.ts';
+import { createLogger } from '../../../src/platform/logger.ts';
 import { openPlatform } from '../../../src/platform/platform.ts';
 import {
   answerKeys,

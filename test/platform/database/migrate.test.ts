@@ -98,7 +98,7 @@ describe('a migration', () => {
     const busy = await connect();
     await busy.query('BEGIN');
     await busy.query('SELECT 1 FROM challenges');
-    const altering = takeSteps(database.sequelize, 'altering', [
+    const altering = takeSteps(database.openSequelize(), 'altering', [
       'ALTER TABLE challenges ADD COLUMN more text',
     ]);
     const client = await connect();

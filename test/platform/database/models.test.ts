@@ -203,10 +203,10 @@ describe('the calls of a model', () => {
   });
 
   it('define each model once for a database', () => {
-    const define = createModels(test.database.sequelize);
+    const define = createModels(test.database.openSequelize);
     expect(define(NOTE, null)).toBeDefined();
-    const known = test.database.sequelize.model('notes');
+    const known = test.database.openSequelize().model('notes');
     expect(define(NOTE, null)).toBeDefined();
-    expect(test.database.sequelize.model('notes')).toBe(known);
+    expect(test.database.openSequelize().model('notes')).toBe(known);
   });
 });

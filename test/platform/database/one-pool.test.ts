@@ -77,7 +77,9 @@ describe('the pool', () => {
 
   it('replaces a connection that broke under a model', async () => {
     const [before] = await modelPid();
-    await expect(database.sequelize.query('SELECT pg_terminate_backend(pg_backend_pid())')).rejects.toThrow();
+    await expect(
+      database.openSequelize().query('SELECT pg_terminate_backend(pg_backend_pid())'),
+    ).rejects.toThrow();
     await vi.waitFor(async () => expect((await modelPid())[0]?.pid).not.toBe(before?.pid), 10_000);
     expect(database.poolUse().size).toBe(1);
   });

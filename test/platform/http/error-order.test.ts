@@ -6,7 +6,7 @@ import type { Agent } from '../../../src/identity/agents/agent.service.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import type { Route } from '../../../src/platform/http/route.ts';
-import { createLogger } from '../../../src/platform/logging.ts';
+import { createLogger } from '../../../src/platform/logger.ts';
 import { openPlatform } from '../../../src/platform/platform.ts';
 import { createTenantContext } from '../../events/fixture.ts';
 import { createTestDatabase } from '../../setup/database.ts';

@@ -2,7 +2,7 @@
 import { Writable } from 'node:stream';
 import { DatabaseError } from 'sequelize';
 import { describe, expect, it } from 'vitest';
-import { createLogger } from '../../../src/platform/logging.ts';
+import { createLogger } from '../../../src/platform/logger.ts';
 
 function capture(logFormat: 'json' | 'pretty', logLevel: 'debug' | 'warn' = 'debug') {
   const chunks: string[] = [];
