@@ -1,14 +1,13 @@
 // Wires `countersign status`: the gauges that each worker reports of the whole service, read once.
 import { measureSealer } from '../../audit/wire.ts';
-import { wireRecords } from '../../events/wire.ts';
-import { wireOperatorActs } from '../../operations/operators/wire.ts';
+import { wireActList } from '../../operations/operators/wire.ts';
 import { KEPT_DAYS } from '../../operations/retention/retention.ts';
 import { wireStatus } from '../../operations/status/wire.ts';
 import type { Config } from '../../platform/config.ts';
 import { SILENT } from '../../platform/logging.ts';
 import { createReadings } from '../../platform/metrics/reading.ts';
 import { openPlatform } from '../../platform/platform.ts';
-import { createLazyConnection, probeWithoutHooks } from '../../platform/temporal/client.ts';
+import { isPlain, probePlainly } from '../../platform/temporal/plain-probe.client.ts';
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { VERSION } from '../../platform/version.ts';
 import { measureAccounts, wireAccounts } from '../../webhooks/accounts/wire.ts';
@@ -17,25 +16,24 @@ import { wireEndpoints } from '../../webhooks/endpoints/wire.ts';
 
 export function wireStanding(config: Config) {
   const platform = openPlatform(config, { logger: SILENT, name: 'status' });
-  const temporal = createLazyConnection(config.temporal);
   const readings = createReadings();
   const { readStanding } = wireAccounts(platform);
   measureBacklog(platform, readings);
   measureSealer(platform, readings);
   measureAccounts(platform, readings, () => readStanding({ keptDays: KEPT_DAYS }));
-  const records = wireRecords(platform);
   const { hostHolds } = wireEndpoints(platform, { commands: createWorkflowCommandService() });
   const status = wireStatus(platform, {
     hosts: hostHolds,
-    acts: wireOperatorActs(platform, { records }),
-    probeTemporal: () => probeWithoutHooks(temporal, config.temporal),
+    acts: wireActList(platform),
+    probeTemporal: () => probe(config.temporal),
     version: VERSION,
   });
-  return {
-    status,
-    close: async () => {
-      await temporal.close();
-      await platform.close();
-    },
-  };
+  return { status, close: () => platform.close() };
+}
+
+async function probe(settings: Config['temporal']): Promise<boolean> {
+  if (isPlain(settings)) return probePlainly(settings);
+  const { createLazyConnection, probeTemporal } = await import('../../platform/temporal/client.ts');
+  const connection = createLazyConnection(settings);
+  return probeTemporal(connection, settings).finally(() => connection.close());
 }

@@ -3,6 +3,7 @@ import type { Needs, Platform } from '../../platform/platform.ts';
 import { createHostService } from './host.service.ts';
 import { createOperatedDeliveryService } from './operated-delivery.service.ts';
 import { createOperatorActService } from './operator-act.service.ts';
+import * as actStore from './operator-act.store.ts';
 import { createSuspensionService } from './suspension.service.ts';
 
 /** Wires the log of operator acts. */
@@ -11,6 +12,11 @@ export function wireOperatorActs(
   rooms: Needs<typeof createOperatorActService, 'database'>,
 ) {
   return createOperatorActService({ ...rooms, database });
+}
+
+/** Wires the list of the newest acts alone, for a command that changes nothing. */
+export function wireActList({ database }: Pick<Platform, 'database'>) {
+  return { list: (limit: number) => actStore.list(database, limit) };
 }
 
 /** Wires the acts on one delivery. */

@@ -2,7 +2,7 @@
 import type { Registry } from 'prom-client';
 import type { Database } from '../../platform/database/database.ts';
 import type { HostHoldService } from '../../webhooks/endpoints/host-hold.service.ts';
-import type { OperatorActService } from '../operators/operator-act.service.ts';
+import type { OperatorAct } from '../operators/operator-act.ts';
 import * as store from './status.store.ts';
 import type { Gauges, Standing } from './status.ts';
 
@@ -21,13 +21,13 @@ export function createStatusService({
   database: Pick<Database, 'query' | 'transaction'>;
   registry: Pick<Registry, 'getMetricsAsJSON'>;
   hosts: Pick<HostHoldService, 'listFailing'>;
-  acts: Pick<OperatorActService, 'list'>;
+  acts: { list(limit: number): Promise<readonly OperatorAct[]> };
   probeTemporal: () => Promise<boolean>;
   version: string;
 }) {
   return {
     read: async (): Promise<Standing> => {
-      const [processes, failingHosts, log, isReachable, gauges] = await Promise.all([
+      const [processes, failingHosts, newestActs, isReachable, gauges] = await Promise.all([
         store.listProcesses(database).catch(() => null),
         hosts.listFailing(database, { errorClass: undefined, limit: MOST_HOSTS }).catch(() => null),
         acts.list(MOST_ACTS).catch(() => null),
@@ -40,7 +40,7 @@ export function createStatusService({
         temporal: isReachable ? 'reachable' : 'unreachable',
         gauges,
         failingHosts,
-        lastMended: log?.acts.find(({ target }) => target.id === 'doctor')?.at ?? null,
+        lastMended: newestActs?.find(({ target }) => target.id === 'doctor')?.at ?? null,
       };
     },
   };

@@ -1,19 +1,25 @@
 // The permanent names in Temporal: workflow ids, task queues, search attributes. Names are never encrypted, so they
 // contain no personal data and no secret. Pure, also inside workflows.
-import { defineSearchAttributeKey } from '@temporalio/common';
+import type { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
+
+/** As the SDK's function of this name, which loads all of the SDK. */
+const key = <Type extends SearchAttributeType>(
+  name: string,
+  type: Type,
+): ReturnType<typeof defineSearchAttributeKey<Type>> => ({ name, type });
 
 /** Search attributes. The namespace must have them before a workflow starts with them. */
 export const SEARCH_ATTRIBUTES = {
-  tenantId: defineSearchAttributeKey('TenantId', 'KEYWORD'),
-  tenantSlug: defineSearchAttributeKey('TenantSlug', 'KEYWORD'),
-  subscriptionId: defineSearchAttributeKey('SubscriptionId', 'KEYWORD'),
-  eventType: defineSearchAttributeKey('EventType', 'KEYWORD'),
-  deliveryStatus: defineSearchAttributeKey('DeliveryStatus', 'KEYWORD'),
-  endpointHost: defineSearchAttributeKey('EndpointHost', 'KEYWORD'),
-  lastOutcome: defineSearchAttributeKey('LastOutcome', 'KEYWORD'),
-  attemptCount: defineSearchAttributeKey('AttemptCount', 'INT'),
-  agentId: defineSearchAttributeKey('AgentId', 'KEYWORD'),
-  entityState: defineSearchAttributeKey('EntityState', 'KEYWORD'),
+  tenantId: key('TenantId', 'KEYWORD'),
+  tenantSlug: key('TenantSlug', 'KEYWORD'),
+  subscriptionId: key('SubscriptionId', 'KEYWORD'),
+  eventType: key('EventType', 'KEYWORD'),
+  deliveryStatus: key('DeliveryStatus', 'KEYWORD'),
+  endpointHost: key('EndpointHost', 'KEYWORD'),
+  lastOutcome: key('LastOutcome', 'KEYWORD'),
+  attemptCount: key('AttemptCount', 'INT'),
+  agentId: key('AgentId', 'KEYWORD'),
+  entityState: key('EntityState', 'KEYWORD'),
 } as const;
 
 /**

@@ -46,6 +46,11 @@ const TENANT_LIST = [
   'src/app/command-services.ts',
   'src/app/wiring/tenant-list.ts',
 ];
+const STATUS = [
+  'src/operations/status/status.commands.ts',
+  'src/app/command-services.ts',
+  'src/app/wiring/status.ts',
+];
 const MANAGEMENT = ['src/app/command-services.ts', 'src/app/wiring/commands.ts'];
 
 describe('a command loads', () => {
@@ -58,12 +63,18 @@ describe('a command loads', () => {
     expect(packagesOf(files).filter((name) => heavy.test(name))).toEqual([]);
   });
 
-  it('one table for tenant list: no Temporal, no HTTP, no keys of issuers', () => {
-    const heavy = /^(?:koa|@koa\/|@temporalio\/|jose|undici|@opentelemetry\/(?!api))/;
+  it('one table for tenant list: no models, no log, no metrics, no Temporal, no HTTP, no keys of issuers', () => {
+    const heavy = /^(?:sequelize|pino|prom-client|koa|@koa\/|@temporalio\/|jose|undici|@opentelemetry\/)/;
     expect(packagesOf(TENANT_LIST).filter((name) => heavy.test(name))).toEqual([]);
     expect(loadedBy(TENANT_LIST).filter((file) => /^src\/(?:webhooks|authentication)\//.test(file))).toEqual(
       [],
     );
+  });
+
+  it('the gauges for status: no models, no log, no Temporal', () => {
+    const heavy = /^(?:sequelize|pino|koa|@koa\/|@temporalio\/|jose|undici|@noble\/curves)/;
+    expect(packagesOf(STATUS).filter((name) => heavy.test(name))).toEqual([]);
+    expect(loadedBy(STATUS).filter((file) => /^src\/(?:events|authentication)\//.test(file))).toEqual([]);
   });
 
   it('no worker, no client of Temporal and no HTTP server for the commands of management', () => {
@@ -75,7 +86,7 @@ describe('a command loads', () => {
     const imported = [...readFileSync('src/app/commands.ts', 'utf8').matchAll(DYNAMIC)].map(
       ([, target = '']) => normalize(join('src/app', target)),
     );
-    for (const file of [...Object.values(COMMANDS).flat(), ...TENANT_LIST, ...MANAGEMENT])
+    for (const file of [...Object.values(COMMANDS).flat(), ...TENANT_LIST, ...STATUS, ...MANAGEMENT])
       expect(imported).toContain(file);
   });
 });
