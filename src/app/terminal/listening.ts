@@ -103,8 +103,9 @@ export async function listenToFeed(
     skip = new Set(),
   }: { secret: string; since?: Date | undefined; follow: boolean; skip?: ReadonlySet<string> },
 ): Promise<void> {
-  for await (const { created_at: _, ...event } of readFeed(api, { since, follow, signal })) {
+  for await (const { created_at: _, ...event } of readFeed(api, { eventTypes, since, follow, signal })) {
     if (signal.aborted) return;
+    // More types than a request takes were not sent.
     if (skip.has(event.event_id) || !matches(eventTypes, event.type)) continue;
     const body = Buffer.from(JSON.stringify(event));
     const answer = await forward?.({ headers: signAnew(event.type, body, secret), body });
