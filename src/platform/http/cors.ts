@@ -18,19 +18,39 @@ export function allowAnyOrigin(route: Route): Middleware {
   };
 }
 
+/** The headers of answers that clients act on. A page of another origin reads none that is not named here. */
+export const EXPOSED: readonly string[] = [
+  'x-request-id',
+  'ratelimit',
+  'ratelimit-policy',
+  'retry-after',
+  'www-authenticate',
+  'allow',
+  'dpop-nonce',
+  'idempotency-replayed',
+  'location',
+  'link',
+  'etag',
+  'signature',
+  'signature-input',
+  'warning',
+  'deprecation',
+  'sunset',
+];
+
 /** Allows scripts of any origin to read an answer and the headers that clients need. */
 export function setAnyOrigin(response: ServerResponse): void {
   response.setHeader('access-control-allow-origin', '*');
-  response.setHeader(
-    'access-control-expose-headers',
-    'x-request-id, etag, retry-after, www-authenticate, dpop-nonce',
-  );
+  response.setHeader('access-control-expose-headers', EXPOSED.join(', '));
 }
 
 /** Answers a preflight request: any header and these methods are allowed for a day. */
 export function setPreflight(response: ServerResponse, methods: readonly string[]): void {
   setAnyOrigin(response);
   response.setHeader('access-control-allow-methods', methods.join(', '));
-  response.setHeader('access-control-allow-headers', 'authorization, content-type, dpop, x-request-id');
+  response.setHeader(
+    'access-control-allow-headers',
+    'authorization, content-type, dpop, if-none-match, x-request-id',
+  );
   response.setHeader('access-control-max-age', '86400');
 }

@@ -7,6 +7,7 @@ import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
+import { EXPOSED } from '../../../src/platform/http/cors.ts';
 import { createRateLimiter } from '../../../src/platform/http/rate-limit.ts';
 import { defineRoute } from '../../../src/platform/http/route.ts';
 import { countAlone } from './counts.ts';
@@ -275,6 +276,7 @@ describe('headers', () => {
   it('let pages of any origin read public documents, and nothing else', async () => {
     const keys = await server.fetch('/.well-known/jwks.json');
     expect(keys.headers.get('access-control-allow-origin')).toBe('*');
+    expect(keys.headers.get('access-control-expose-headers')?.split(', ')).toEqual(EXPOSED);
     const preflight = await server.fetch('/.well-known/jwks.json', { method: 'OPTIONS' });
     expect(preflight.headers.get('access-control-allow-methods')).toContain('GET');
     expect((await server.fetch('/thing')).headers.get('access-control-allow-origin')).toBeNull();
