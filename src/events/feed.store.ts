@@ -81,13 +81,25 @@ ORDER BY page.n`;
 const FIND = `
 SELECT id, xid::text, test, body, created_at AS "createdAt" FROM events WHERE tenant_id = $1 AND event_id = $2 ORDER BY id DESC LIMIT 1`;
 
+/** A request with a type first reads so many rows for each event that it may give: most types are not rare. */
+const FIRST_SCANNED = 5;
+
 /** Reads the events after a place, the oldest first, up to 4 MiB of bodies. */
-export async function read(
+export async function read(queryable: Queryable, tenantId: string, request: FeedRequest): Promise<FeedPage> {
+  const { types, limit } = request;
+  if (types === undefined) return (await scan(queryable, tenantId, request, limit + 1)).page;
+  const first = await scan(queryable, tenantId, request, Math.min(FIRST_SCANNED * limit, MAX_SCANNED));
+  if (first.matched >= limit || !first.page.hasMore) return first.page;
+  return (await scan(queryable, tenantId, request, MAX_SCANNED)).page;
+}
+
+/** @param most rows that are read. @returns the page, and how many of the rows have a type that is asked for */
+async function scan(
   queryable: Queryable,
   tenantId: string,
   { after, floor, since, types, limit }: FeedRequest,
-): Promise<FeedPage> {
-  const scan = types === undefined ? limit + 1 : MAX_SCANNED;
+  most: number,
+): Promise<{ page: FeedPage; matched: number }> {
   const { rows } = await queryable.query<Row>(PAGE, [
     tenantId,
     after.xid.toString(),
@@ -96,7 +108,7 @@ export async function read(
     since ?? null,
     types?.exact ?? null,
     types?.prefixes ?? null,
-    scan,
+    most,
     limit,
   ]);
   const [first] = rows;
@@ -105,14 +117,15 @@ export async function read(
   const isCut = events.length < first.matched;
   const { lastXid: xid, lastId: id } = first;
   const lastRead = xid === null || id === null ? undefined : { xid: BigInt(xid), id };
-  return {
+  const page = {
     events,
     horizon: BigInt(first.horizon),
     newest: BigInt(first.newest),
     readAt: first.readAt,
-    hasMore: isCut || first.scanned >= scan,
+    hasMore: isCut || first.scanned >= most,
     last: isCut ? events.at(-1) : lastRead,
   };
+  return { page, matched: first.matched };
 }
 
 /** Reads one event; a test event too. */
