@@ -2,6 +2,7 @@
 // signature.
 import { sha256 } from '@noble/hashes/sha2.js';
 import type { Tenant } from '../../platform/context.ts';
+import { decodeBase64, encodeBase64Url } from '../../platform/crypto/base64.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { isTrustDomain, trustDomainOf, type WorkloadIssuer } from './workload-issuer.ts';
 
@@ -31,10 +32,10 @@ export type WorkloadAssertion = {
 };
 
 type Verified = {
-  readonly header: { readonly typ?: unknown };
+  readonly header: { readonly typ?: unknown; readonly alg?: unknown };
   readonly claims: Readonly<Record<string, unknown>>;
-  /** The first two parts of the text, which the signature covers. */
-  readonly signed: string;
+  /** In three parts. */
+  readonly text: string;
 };
 
 /**
@@ -44,12 +45,12 @@ type Verified = {
  * @throws ServiceError `invalid_grant` naming the fault
  */
 export function readAssertion(
-  { header, claims, signed }: Verified,
+  { header, claims, text }: Verified,
   { issuer, audiences }: Pick<WorkloadIssuer, 'issuer' | 'audiences'>,
   { resumedAt }: Pick<Tenant, 'resumedAt'>,
   now: number,
 ): WorkloadAssertion {
-  const { typ } = header;
+  const { typ, alg } = header;
   const type = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : typ;
   if (!TYPES.includes(type)) throw refused('is of another type');
   const { sub, aud, exp, nbf, iat, jti } = claims;
@@ -66,7 +67,7 @@ export function readAssertion(
   if (claims.cnf !== undefined) throw refused('is bound to a key of its holder');
   if (jti !== undefined && (typeof jti !== 'string' || jti === '' || jti.length > LONGEST.jti))
     throw refused('has a malformed jti');
-  return { sub, jti, hash: nameOf(issuer, jti, signed), expiresAt: Number(exp), claims };
+  return { sub, jti, hash: nameOf(issuer, jti, { text, alg }), expiresAt: Number(exp), claims };
 }
 
 function checkTimes({ exp, nbf, iat }: Readonly<Record<'exp' | 'nbf' | 'iat', unknown>>, now: number): void {
@@ -82,12 +83,30 @@ function checkTimes({ exp, nbf, iat }: Readonly<Record<'exp' | 'nbf' | 'iat', un
 }
 
 /**
- * Returns the name of an assertion: of its issuer and `jti`, or of what is signed. The signature is left out, because
- * an ECDSA signature can be turned into another one that is as good.
+ * Returns the name of an assertion: of its issuer and `jti`, or of what is signed and the signature's nonce. That of
+ * ECDSA is random, so two assertions that were made in one second with the same claims have two names. The rest of the
+ * signature is left out, because (r, s) can be turned into (r, -s), which is as good.
  */
-function nameOf(issuer: string, jti: string | undefined, signed: string): Uint8Array {
-  const name = jti === undefined ? { issuer, signed } : { issuer, jti };
+function nameOf(
+  issuer: string,
+  jti: string | undefined,
+  { text, alg }: { text: string; alg: unknown },
+): Uint8Array {
+  const dot = text.lastIndexOf('.');
+  const name =
+    jti === undefined
+      ? { issuer, signed: text.slice(0, dot), nonce: nonceOf(text.slice(dot + 1), alg) }
+      : { issuer, jti };
   return sha256(new TextEncoder().encode(JSON.stringify(name)));
+}
+
+/** The r of an ECDSA signature; undefined for an algorithm that signs the same claims in the same way each time. */
+function nonceOf(signature: string, alg: unknown): string | undefined {
+  const bytes = decodeBase64(signature);
+  // A verifier that repairs text would take one signature under several texts.
+  if (bytes === null) throw refused('has a malformed signature');
+  const isRandom = typeof alg === 'string' && alg.startsWith('ES');
+  return isRandom ? encodeBase64Url(bytes.subarray(0, bytes.length / 2)) : undefined;
 }
 
 /** Creates `invalid_grant` (RFC 7523 §3.1). @param fault continues "The assertion" and repeats no part of it */

@@ -34,6 +34,11 @@ const LONGEST_ASSERTION = 16_384;
 /** Errors that are not recorded as failures, because the workload should repeat the request. */
 const UNRECORDED: readonly ErrorCode[] = ['use_dpop_nonce', 'temporarily_unavailable'];
 
+const USED = 'was used before: ask its issuer for a new one each time';
+/** RSA and EdDSA sign the same claims in the same way, so nothing tells two such assertions apart. */
+const USED_WITHOUT_JTI =
+  'was used before, or is the same as one that was made in the same second: it has no jti. Ask its issuer for another one a second later';
+
 const UNTRUSTED = 'is of an issuer that this tenant does not trust';
 
 /** An assertion with a right signature, and the issuer as it was read. */
@@ -88,8 +93,7 @@ export function createWorkloadTokenService({
         { algorithms: [...SUBJECT_TOKEN_ALGORITHMS] },
       );
       const claims: Readonly<Record<string, unknown>> = JSON.parse(new TextDecoder().decode(payload));
-      const signed = text.slice(0, text.lastIndexOf('.'));
-      return readAssertion({ header, claims, signed }, issuer, tenant, now());
+      return readAssertion({ header, claims, text }, issuer, tenant, now());
     } catch (error) {
       throw error instanceof errors.JOSEError ? refused(faultOf(error), error) : error;
     }
@@ -144,7 +148,8 @@ export function createWorkloadTokenService({
       const grant = await decide(unit, context, asked);
       const { hash, expiresAt } = asked.assertion;
       const use = { tenantId: context.tenant.id, hash, expiresAt };
-      if (!(await store.insertUse(unit, use))) throw refused('was used before');
+      if (!(await store.insertUse(unit, use)))
+        throw refused(asked.assertion.jti === undefined ? USED_WITHOUT_JTI : USED);
       const { claims: _, ...issued } = issue(grant);
       await records.write(unit, context, describe(context, asked, { grant, issued }));
       return { grant, issued };

@@ -349,7 +349,10 @@ describe('the records', () => {
     const login = { method, workload_issuer_id: issuer.id, subject: SUBJECT, assertion_id: jti };
     const scope = 'openid vault:read';
     const issued = { method, client_id: issuer.id, scope, audience: tenant.audience };
-    const refused = { method, detail: 'The assertion was used before.' };
+    const refused = {
+      method,
+      detail: 'The assertion was used before: ask its issuer for a new one each time.',
+    };
     const target = { target_type: 'workload_issuer', target_id: issuer.id };
     expect(rows).toEqual([
       { ...success, action: 'auth.login.success', data: login },

@@ -157,7 +157,7 @@ const claims: Target = {
       if (foreign === undefined) deepEqual(readAct(act), act, 'what was read is read again');
     }
     const trusted = { issuer: 'https://i.example', audiences: ['a'] };
-    const parts = { header: { typ: value.typ }, claims: value, signed: 'x' };
+    const parts = { header: { typ: value.typ }, claims: value, text: 'x.y.AA' };
     const workload = attempt(() => readAssertion(parts, trusted, {}, NOW), refusal('invalid_grant'));
     if (workload !== undefined) ok(workload.expiresAt * 1000 > NOW && isWellFormed(workload.sub));
     for (const [name, claim] of Object.entries(value)) {
