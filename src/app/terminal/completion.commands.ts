@@ -16,7 +16,7 @@ export function registerCompletionCommand(
     .addArgument(new Argument('<shell>').choices(SHELLS))
     .addHelpText(
       'after',
-      '\nbash: source <(countersign completion bash)\nfish: countersign completion fish | source',
+      '\nbash: source <(countersign completion bash)\nzsh:  source <(countersign completion zsh)\nfish: countersign completion fish | source',
     )
     .action(async (shell: Shell) => {
       const program = command.parent;

@@ -1,5 +1,5 @@
 // `verify-receiver` and `sign` against receivers that are right and wrong, and the scripts of `completion`.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -126,6 +126,27 @@ describe('completion', () => {
   ])('of bash knows %j', async (words, expected) => {
     const { lines } = await run(['completion', 'bash']);
     expect(complete(lines.join('\n'), ...words)).toBe(expected);
+  });
+
+  const hasZsh = spawnSync('zsh', ['--version']).status === 0;
+  const completeInZsh = (script: string, words: readonly string[]) =>
+    execFileSync('zsh', [
+      '-f',
+      '-c',
+      `compdef() { :; }\ncompadd() { print -r -- $candidates; }\n${script}\nwords=(${words.join(' ')}); CURRENT=${words.length}; _countersign`,
+    ])
+      .toString()
+      .trim()
+      .split(' ');
+
+  it.skipIf(!hasZsh).each([
+    [['countersign', 'lis'], 'listen'],
+    [['countersign', '--json', 'webhook', 'rot'], 'rotate-secret'],
+    [['countersign', 'operator', 'delivery', 're'], 'retry'],
+    [['countersign', 'delivery', 'list', '--st'], '--status'],
+  ])('of zsh knows %j', async (words, expected) => {
+    const { lines } = await run(['completion', 'zsh']);
+    expect(completeInZsh(lines.join('\n'), words)).toContain(expected);
   });
 
   it.each(['zsh', 'fish'])('has a script for %s', async (shell) => {
