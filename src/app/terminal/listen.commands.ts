@@ -24,6 +24,12 @@ type Options = AccountOptions & {
   readonly secret?: string;
 };
 
+const EXAMPLES = `
+Examples:
+  countersign listen --event-types 'orders.*' auth.token.revoked
+  countersign listen --forward-to localhost:3000/hooks
+  countersign listen --feed --since 10m --json`;
+
 /** Fills in `listen`. @param runtime with `feedOnly` it always follows the feed */
 export function registerListenCommand(
   listen: Command,
@@ -36,7 +42,8 @@ export function registerListenCommand(
       .option('--since <duration>', 'first what was accepted in the last 90s, 10m, 12h or 7d')
       .option('--feed', 'follow the feed of events: needs no address that the service can reach')
       .option('--port <number>', 'loopback port of the receiver; a free one unless given', '0')
-      .option('--secret <text>', 'the secret to sign with, at least 32 bytes; a new one unless given'),
+      .option('--secret <text>', 'the secret to sign with, at least 32 bytes; a new one unless given')
+      .addHelpText('after', EXAMPLES),
   ).action(async (options: Options) => {
     const since = readSince(options.since);
     const eventTypes = options.eventTypes?.flatMap((types) => types.split(',')).filter((type) => type !== '');

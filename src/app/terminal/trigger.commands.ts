@@ -20,6 +20,12 @@ type CatalogueType = {
   readonly example: { readonly data: Json };
 };
 
+const EXAMPLES = `
+Examples:
+  countersign trigger orders.order.placed --data '{"order": 1}'
+  countersign trigger orders.order.placed --data @order.json
+  countersign trigger wallet.tx.signed`;
+
 /** Fills in `trigger`. */
 export function registerTriggerCommand(trigger: Command, runtime: TerminalRuntime): void {
   withAccount(
@@ -27,7 +33,8 @@ export function registerTriggerCommand(trigger: Command, runtime: TerminalRuntim
       .argument('<type>', 'an event type of the catalogue, or of your own such as orders.order.placed')
       .option('--data <json>', 'the data: JSON, @file, or - for stdin; the example of the type unless given')
       .option('--event-id <text>', 'the id of the event; a repeated one is published once')
-      .option('--webhook <id>', 'send the example to this subscription only, as a test'),
+      .option('--webhook <id>', 'send the example to this subscription only, as a test')
+      .addHelpText('after', EXAMPLES),
   ).action(async (type: string, options: Options) => {
     const { print } = runtime;
     const data = options.data === undefined ? undefined : await readData(options.data, runtime);

@@ -158,3 +158,8 @@ it('master-key generate prints a key of 32 bytes', async () => {
   const { lines } = await run(['master-key', 'generate']);
   expect(Buffer.from(lines[0] ?? '', 'base64')).toHaveLength(32);
 });
+
+it.each(['listen', 'trigger'])('%s --help ends with examples of it', async (name) => {
+  const { lines } = await run([name, '--help']);
+  expect(lines.join('\n')).toMatch(new RegExp(`Examples:\\n(?:  countersign ${name} .*\\n){3}`));
+});
