@@ -99,8 +99,13 @@ describe('an access token', () => {
     clock = start;
   });
 
-  it('is refused by another tenant', async () => {
-    expect(await refusal(await issue(), other)).toBe('invalid_token');
+  it('is refused by another tenant, also when its own has accepted it', async () => {
+    const token = await issue();
+    expect(await refusal(token, other)).toBe('invalid_token');
+    expect(await refusal(token)).toBe('accepted');
+    // Another tenant at the same address: the key alone tells whose token it is.
+    for (const name of [other, { ...tenant, id: other.id }])
+      expect(await refusal(token, name)).toBe('invalid_token');
     expect(await refusal(await issue({}, other))).toBe('invalid_token');
   });
 
