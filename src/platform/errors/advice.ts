@@ -34,7 +34,7 @@ export const ADVICE: Readonly<Partial<Record<ErrorCode, string>>> = {
     'Check the id and the address of the tenant: what belongs to another tenant does not exist here.',
   method_not_allowed: 'Use a method that `Allow` names.',
   conflict: 'Read the resource, and decide by its present state; `detail` names the reason.',
-  event_id_conflict: 'The first event with this id is published. Give the second one another `id`.',
+  event_id_conflict: 'The first event with this id is published. Give the second one another `event_id`.',
   subscription_inactive: 'Activate the subscription (`active: true`) first.',
   cursor_expired: 'Begin again without the cursor, with `since` if events were read up to a time.',
   idempotency_in_progress: 'Wait for `Retry-After` and send the same request with the same key.',
