@@ -26,6 +26,8 @@ export async function runApi(config: Config): Promise<void> {
   const tracing = await openTracing(config, { role: 'api', logger });
   const platform = openPlatform(config, { logger, name: 'api', tracing });
   const { database, registry } = platform;
+  // Otherwise the first request that uses a model would wait until Sequelize is loaded.
+  database.openSequelize();
   const api = wireApi(platform);
   const checks = createStartChecks({
     check: async () => {

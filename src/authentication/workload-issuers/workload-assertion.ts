@@ -83,9 +83,9 @@ function checkTimes({ exp, nbf, iat }: Readonly<Record<'exp' | 'nbf' | 'iat', un
 }
 
 /**
- * Returns the name of an assertion: of its issuer and `jti`, or of what is signed and the signature's nonce. That of
- * ECDSA is random, so two assertions that were made in one second with the same claims have two names. The rest of the
- * signature is left out, because (r, s) can be turned into (r, -s), which is as good.
+ * Returns the hash that identifies an assertion: of issuer and `jti`. Without a `jti` it covers the header, the claims
+ * and the value r of an ECDSA signature. The value r is random, so two assertions of one second with the same claims
+ * have two hashes. The value s is left out, because anybody can turn (r, s) into (r, -s), which is also valid.
  */
 function nameOf(
   issuer: string,

@@ -1,5 +1,6 @@
 // `countersign doctor`: examines the service and prints the findings. With --json, stdout has only the report.
 import type { Command } from 'commander';
+import type { CommandOutput } from '../../platform/command-output.ts';
 import { createProgress } from '../../platform/command-progress.ts';
 import { readIntent, withName } from '../operators/operator.commands.ts';
 import type { OperatorActService } from '../operators/operator-act.service.ts';
@@ -17,25 +18,10 @@ type Options = { fix?: true; issuers?: true; json?: true; as?: string; reason?: 
 /** The most findings in the JSON answer, and the most that are printed for one check; all are counted. */
 const MOST = { listed: 1_000, shown: 20 } as const;
 
-/**
- * Fills in `doctor`.
- * @param print writes one line to stdout
- * @param tell writes one line of progress to stderr
- * @param fail sets the exit code
- */
+/** Fills in `doctor`. */
 export function registerDoctorCommand(
   doctor: Command,
-  {
-    open,
-    print,
-    tell,
-    fail,
-  }: {
-    open: Open;
-    print: (line: string) => void;
-    tell: (line: string) => void;
-    fail: (code: number) => void;
-  },
+  { open, print, tell, fail }: CommandOutput<Open>,
 ): void {
   withName(doctor)
     .option('--fix', 'mend what can be mended')

@@ -2,6 +2,7 @@
 // says how far that is. With --json, stdout has only the answer.
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
+import type { CommandOutput } from '../../platform/command-output.ts';
 import { createProgress } from '../../platform/command-progress.ts';
 import { readIntent, withName } from '../operators/operator.commands.ts';
 import type { OperatorActService } from '../operators/operator-act.service.ts';
@@ -19,25 +20,10 @@ type Open = () => Promise<{
   close: () => Promise<void>;
 }>;
 
-/**
- * Fills in `master-key generate`, `list`, `status` and `reseal`.
- * @param print writes one line to stdout
- * @param tell writes one line of progress to stderr
- * @param fail sets the exit code
- */
+/** Fills in `master-key generate`, `list`, `status` and `reseal`. */
 export function registerMasterKeyCommands(
   masterKey: Command,
-  {
-    open,
-    print,
-    tell,
-    fail,
-  }: {
-    open: Open;
-    print: (line: string) => void;
-    tell: (line: string) => void;
-    fail: (code: number) => void;
-  },
+  { open, print, tell, fail }: CommandOutput<Open>,
 ): void {
   masterKey
     .command('generate')

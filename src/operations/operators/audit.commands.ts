@@ -13,6 +13,7 @@ import {
   type VerificationReport,
 } from '../../audit/verification.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
+import type { CommandOutput } from '../../platform/command-output.ts';
 import { createProgress } from '../../platform/command-progress.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 
@@ -30,25 +31,10 @@ const MOST_LISTED = 1_000;
 /** Only the statement is read, because the other members repeat its content. */
 const anchorFile = z.object({ data: z.array(z.object({ statement: z.string() })) });
 
-/**
- * Fills in `audit verify`.
- * @param print writes one line to stdout
- * @param tell writes one line of progress to stderr
- * @param fail sets the exit code
- */
+/** Fills in `audit verify`. */
 export function registerAuditCommands(
   audit: Command,
-  {
-    open,
-    print,
-    tell,
-    fail,
-  }: {
-    open: Open;
-    print: (line: string) => void;
-    tell: (line: string) => void;
-    fail: (code: number) => void;
-  },
+  { open, print, tell, fail }: CommandOutput<Open>,
 ): void {
   audit
     .command('verify')

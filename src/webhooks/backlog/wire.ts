@@ -1,4 +1,4 @@
-// Wires the backlog: what waits for the relay, counted.
+// Wires the metrics of the backlog: rows of the outbox and overdue deliveries.
 import type { Readings } from '../../platform/metrics/reading.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { registerBacklogMetrics } from './backlog.metrics.ts';
