@@ -23,9 +23,11 @@ afterAll(() => rooms?.close());
 
 const read = (token: string) => rooms.read(token);
 
+const deliveryOf = async ({ jti }: Claims) =>
+  (await rooms.owner.send('GET', `/api/v1/deliveries/${jti}`)).body;
+
 /** The type of the event that a token tells. */
-const eventOf = async ({ jti }: Claims) =>
-  (await rooms.owner.send('GET', `/api/v1/deliveries/${jti}`)).body.event_type;
+const eventOf = async (claims: Claims) => (await deliveryOf(claims)).event_type;
 
 const received = (path: string) => rooms.receiver.of(path).map(({ body }) => body.toString());
 const arrived = (path: string, count: number) =>
@@ -206,7 +208,11 @@ describe('a pushed stream', () => {
         },
       },
     });
-    expect((await owner.send('GET', `/api/v1/deliveries/${claims.jti}`)).body.status).toBe('delivered');
+    // The record of an attempt follows the answer.
+    await eventually(
+      async () => (await deliveryOf(claims)).status === 'delivered',
+      'the end of the delivery',
+    );
 
     const delegation = await owner.send('POST', '/api/v1/delegations', {
       subject: { issuer: 'https://idp.example', sub: 'user' },
