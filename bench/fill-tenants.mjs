@@ -95,7 +95,7 @@ async function insertSubscriptions(database, owners) {
         'event_types', jsonb_build_array('size.thing' || o.n || '.happened'), 'filters', jsonb_build_array('size.thing' || o.n || '.happened')))).*
       FROM subscriptions p, (${owners}) AS o WHERE p.id = (SELECT id FROM subscriptions LIMIT 1) RETURNING id, tenant_id
     ) INSERT INTO endpoints (subscription_id, tenant_id) SELECT id, tenant_id FROM made`);
-  await analyze(database, ['subscriptions', 'endpoints']);
+  await analyze(database, ['subscriptions', 'subscription_filters', 'endpoints']);
 }
 
 /** What autovacuum does in time. */

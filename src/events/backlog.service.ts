@@ -12,16 +12,21 @@ type Reading = {
   counting: boolean;
 };
 
-const LEAST_AGE_MS = 1_000;
-const GREATEST_AGE_MS = 10_000;
+/** Milliseconds since a count, and the share of the free room that must be used meanwhile before the next one. */
+const RECOUNTS = [
+  { age: 1_000, share: 1 / 10 },
+  { age: 10_000, share: 1 / 100 },
+  { age: 300_000, share: 0 },
+] as const;
+const LEAST_AGE_MS = RECOUNTS[0].age;
 const MAX_TENANTS = 10_000;
 /** The wait after a count, as a multiple of its duration, so that counting uses little of a connection's time. */
 const REST = 20;
 
 /**
  * Estimates each tenant's backlog: the unfinished deliveries at the last count, plus the deliveries that this process
- * has accepted since. The count is repeated after 10 s, or when a tenth of the free room is used, but not within a
- * second.
+ * has accepted since. A count reads each subscription and day, so it is repeated only when this process has used much
+ * of the free room: a tenth after a second, a hundredth after 10 s, nothing after 5 minutes.
  * @param options.count counts a tenant's unfinished deliveries, up to `atMost`
  * @param options.limit the most unfinished deliveries of a tenant
  * @param options.clock milliseconds of a clock that never goes back
@@ -48,8 +53,9 @@ export function createBacklogGauge({
 
   const isStale = (reading: Reading): boolean => {
     const age = clock() - reading.at;
-    if (age < Math.max(LEAST_AGE_MS, reading.took * REST)) return false;
-    return age >= GREATEST_AGE_MS || reading.since * 10 >= limit - reading.counted;
+    if (age < reading.took * REST) return false;
+    const free = limit - reading.counted;
+    return RECOUNTS.some((recount) => age >= recount.age && reading.since >= free * recount.share);
   };
 
   const recount = async (tenantId: string, reading: Reading): Promise<void> => {

@@ -1,10 +1,10 @@
 // SQL of events. One statement inserts events with their deliveries and rows of the outbox; the caller notifies the
-// relays after the commit. The statement of a verified challenge inserts events in the same way
-// (authentication/challenges/redemption.store.ts); a test compares the two statements.
+// relays after the commit.
 import { type AuditRecord, auditColumns } from '../audit/audit.ts';
 import { type AnswerKey, keyColumns } from '../platform/answer-key.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
-import { ACCESS_TYPES, type EventRecord, eventColumns } from './event.ts';
+import { type EventRecord, eventColumns } from './event.ts';
+import { EMIT_INPUT, insertWork, MATCHED } from './fan-out.ts';
 
 /** The number of deliveries of an accepted event. `deliveryId` is set only for an event to one subscription. */
 export type FanOut = {
@@ -74,54 +74,7 @@ input AS (
     AS event (id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription, test, trace)
 )`;
 
-// OFFSET 0 makes the join one index lookup per event. Without it the planner, which does not know the number of
-// events, reads all subscriptions.
-const MATCHED = `
-matched AS (
-  SELECT i.id, s.id AS subscription_id, delivery_id_of(i.id, s.id) AS delivery_id
-  FROM input i CROSS JOIN LATERAL (
-    SELECT id FROM subscriptions
-    WHERE tenant_id = i.tenant_id AND deleted_at IS NULL
-      AND CASE WHEN i.only_subscription IS NOT NULL THEN id = i.only_subscription
-          ELSE filters && i.candidates AND id IS DISTINCT FROM i.except_subscription
-            AND (stream_audience IS NULL OR stream_takes(id, i.body)) END
-    OFFSET 0
-  ) s
-), counted AS (
-  SELECT i.id, count(m.id)::int AS deliveries,
-    CASE WHEN i.only_subscription IS NOT NULL THEN min(m.delivery_id::text) END AS delivery_id
-  FROM input i LEFT JOIN matched m ON m.id = i.id
-  GROUP BY i.id, i.only_subscription
-)`;
-
-// An event is inserted with all of its deliveries, or not at all. A repetition with the same ids conflicts with the
-// first insert and changes nothing. `deliveries` keeps the number, which the accounts later compare with the rows.
-const NEW_WORK = `
-new_work AS (
-  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, kind)
-  SELECT id, tenant_id, subscription_id, id, 'first' FROM new_deliveries
-  ON CONFLICT DO NOTHING
-)`;
-
-const fanOut = (kept: string, newWork = NEW_WORK) => `
-new_events AS (
-  INSERT INTO events (id, tenant_id, event_id, type, occurred_at, body, test, deliveries)
-  SELECT i.id, i.tenant_id, i.event_id, i.type, i.occurred_at, convert_to(i.body, 'UTF8'), i.test, a.deliveries
-  FROM input i JOIN accepted a ON a.id = i.id WHERE ${kept}
-  ON CONFLICT DO NOTHING
-  RETURNING id
-), new_deliveries AS (
-  INSERT INTO deliveries (id, tenant_id, subscription_id, event_row, event_id, event_type, test, trace, next_attempt_at)
-  SELECT m.delivery_id, i.tenant_id, m.subscription_id, i.id, i.event_id, i.type, i.test, i.trace, now()
-  FROM matched m JOIN new_events n ON n.id = m.id JOIN input i ON i.id = m.id
-  ON CONFLICT DO NOTHING
-  RETURNING id, tenant_id, subscription_id
-), ${newWork}`;
-
 const ANSWER = 'SELECT id, deliveries, delivery_id AS "deliveryId" FROM accepted';
-
-/** Which emitted events are kept: those that somebody gets, and those that end access. */
-const EMITTED = `a.deliveries > 0 OR (NOT i.test AND i.type = ANY ('{${ACCESS_TYPES.join()}}'))`;
 
 const EMIT = `
 WITH new_audit_entries AS (
@@ -130,9 +83,7 @@ WITH new_audit_entries AS (
   SELECT * FROM unnest($12::uuid[], $13::uuid[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[],
     $20::text[], $21::uuid[], $22::text[], $23::jsonb[], $24::text[], $25::text[])
   ON CONFLICT DO NOTHING
-), ${INPUT}, ${MATCHED}, accepted AS (
-  SELECT id, deliveries, delivery_id FROM counted
-), ${fanOut(EMITTED)} ${ANSWER} WHERE deliveries > 0`;
+), ${INPUT}, ${EMIT_INPUT} ${ANSWER} WHERE deliveries > 0`;
 
 // Rows are inserted in the order of the unique key, so that two publications with the same ids cannot deadlock.
 const accepted = (condition: string) => `
@@ -207,8 +158,8 @@ const publication = (rows: string, first: number) => {
   const parameters = CLAIM_MEMBERS.map((name, index) => [name, `$${first + index}`]);
   const work = claimedWork(Object.fromEntries(parameters) as ClaimParameters);
   return {
-    plain: `WITH ${INPUT}, ${MATCHED}, ${rows}, ${fanOut('true')} ${ANSWER}`,
-    claiming: `WITH ${INPUT}, ${MATCHED}, ${rows}, ${fanOut('true', work)} ${ANSWER_WITH_CLAIMS}`,
+    plain: `WITH ${INPUT}, ${MATCHED}, ${rows}, ${insertWork('true')} ${ANSWER}`,
+    claiming: `WITH ${INPUT}, ${MATCHED}, ${rows}, ${insertWork('true', work)} ${ANSWER_WITH_CLAIMS}`,
   };
 };
 const PUBLISH = publication(ACCEPTED, 13);

@@ -1,4 +1,4 @@
-// The statements that write audit entries and events name every column of those tables, and share one fan-out.
+// The statements that write audit entries and events name every column of those tables.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as auditStore from '../../src/audit/audit.store.ts';
 import * as redemptionStore from '../../src/authentication/challenges/redemption.store.ts';
@@ -69,16 +69,5 @@ describe('a column of', () => {
     ['events', 'the redemption that waits', redeem(true)],
   ] as const)('%s is not forgotten in %s', async (table, _, statement) => {
     expect(insertedInto(table, await statement())).toEqual(await columnsOf(table));
-  });
-});
-
-describe('the fan-out of a redemption', () => {
-  it('is that of every emitted event', async () => {
-    const fanOut = (text: string) =>
-      /matched AS .*new_work AS \(.*? DO NOTHING\s*\)/s.exec(text)?.[0].replace(/\s+/g, ' ');
-    const emitted = fanOut(await emit());
-    expect(emitted).toMatch(/INSERT INTO deliveries .* INSERT INTO outbox /);
-    expect(fanOut(await redeem(false)())).toBe(emitted);
-    expect(fanOut(await redeem(true)())).toBe(emitted);
   });
 });

@@ -1,7 +1,8 @@
 // SQL of successful verifications. One statement consumes challenges and writes all other rows for the consumed ones.
 import { AUDIT_COLUMNS as AUDIT, type AuditRecord, auditColumns } from '../../audit/audit.ts';
 import { AUTHENTICATION_FILTERS, isHeard } from '../../events/catalogue.ts';
-import { ACCESS_TYPES, type EventRecord, eventColumns } from '../../events/event.ts';
+import { type EventRecord, eventColumns } from '../../events/event.ts';
+import { EMIT_INPUT } from '../../events/fan-out.ts';
 import type { PreparedRecords } from '../../events/record.service.ts';
 import type { SwitchedKey } from '../../identity/keys/rotation.service.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
@@ -32,8 +33,7 @@ export type Redeemed = {
 // end of a challenge is compared by a difference: by its index the planner would begin with all open challenges.
 // `decided` compares the time after the wait for the locks, because a challenge or a key may have ended meanwhile; a
 // sunset is set under a lock that excludes these. The `condition` of a row is the id of a challenge that must be
-// consumed, or `first:` and the id of the challenge that verified its key. From `input` on, the statement creates
-// deliveries like events/event.store.ts.
+// consumed, or `first:` and the id of the challenge that verified its key.
 const redeemStatement = (locking: '' | 'SKIP LOCKED') => `
 WITH asked AS (
   SELECT *
@@ -99,41 +99,7 @@ WITH asked AS (
       $38::boolean[], $39::text[], $40::text[])
     AS event (id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription, test, trace, condition)
   WHERE condition IN (SELECT condition FROM fulfilled)
-), matched AS (
-  SELECT i.id, s.id AS subscription_id, delivery_id_of(i.id, s.id) AS delivery_id
-  FROM input i CROSS JOIN LATERAL (
-    SELECT id FROM subscriptions
-    WHERE tenant_id = i.tenant_id AND deleted_at IS NULL
-      AND CASE WHEN i.only_subscription IS NOT NULL THEN id = i.only_subscription
-          ELSE filters && i.candidates AND id IS DISTINCT FROM i.except_subscription
-            AND (stream_audience IS NULL OR stream_takes(id, i.body)) END
-    OFFSET 0
-  ) s
-), counted AS (
-  SELECT i.id, count(m.id)::int AS deliveries,
-    CASE WHEN i.only_subscription IS NOT NULL THEN min(m.delivery_id::text) END AS delivery_id
-  FROM input i LEFT JOIN matched m ON m.id = i.id
-  GROUP BY i.id, i.only_subscription
-), accepted AS (
-  SELECT id, deliveries, delivery_id FROM counted
-), new_events AS (
-  INSERT INTO events (id, tenant_id, event_id, type, occurred_at, body, test, deliveries)
-  SELECT i.id, i.tenant_id, i.event_id, i.type, i.occurred_at, convert_to(i.body, 'UTF8'), i.test, a.deliveries
-  FROM input i JOIN accepted a ON a.id = i.id
-  WHERE a.deliveries > 0 OR (NOT i.test AND i.type = ANY ('{${ACCESS_TYPES.join()}}'))
-  ON CONFLICT DO NOTHING
-  RETURNING id
-), new_deliveries AS (
-  INSERT INTO deliveries (id, tenant_id, subscription_id, event_row, event_id, event_type, test, trace, next_attempt_at)
-  SELECT m.delivery_id, i.tenant_id, m.subscription_id, i.id, i.event_id, i.type, i.test, i.trace, now()
-  FROM matched m JOIN new_events n ON n.id = m.id JOIN input i ON i.id = m.id
-  ON CONFLICT DO NOTHING
-  RETURNING id, tenant_id, subscription_id
-), new_work AS (
-  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, kind)
-  SELECT id, tenant_id, subscription_id, id, 'first' FROM new_deliveries
-  ON CONFLICT DO NOTHING
-)
+), ${EMIT_INPUT}
 SELECT ARRAY(SELECT id::text FROM consumed) AS consumed, (SELECT coalesce(sum(deliveries), 0)::int FROM accepted) AS deliveries,
   (SELECT json_agg(json_build_object('tenantId', tenant_id, 'keyId', entity_id)) FROM switched) AS switched`;
 

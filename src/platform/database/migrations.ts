@@ -21,6 +21,7 @@ import { workloadIssuers } from './migrations/0018-workload-issuers.ts';
 import { receipts } from './migrations/0019-receipts.ts';
 import { agentOwners } from './migrations/0020-agent-owners.ts';
 import { consoleSessions } from './migrations/0021-console.ts';
+import { subscriptionFilters } from './migrations/0022-subscription-filters.ts';
 
 /** `name` is that of the file. The database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
@@ -51,4 +52,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0019-receipts', steps: [receipts] },
   { name: '0020-agent-owners', steps: [agentOwners] },
   { name: '0021-console', steps: [consoleSessions] },
+  { name: '0022-subscription-filters', steps: [subscriptionFilters] },
 ];
