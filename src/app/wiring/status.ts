@@ -7,7 +7,7 @@ import type { Config } from '../../platform/config.ts';
 import { SILENT } from '../../platform/logging.ts';
 import { createReadings } from '../../platform/metrics/reading.ts';
 import { openPlatform } from '../../platform/platform.ts';
-import { isPlain, probePlainly } from '../../platform/temporal/plain-probe.client.ts';
+import { createLazyConnection, probeTemporal } from '../../platform/temporal/client.ts';
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { VERSION } from '../../platform/version.ts';
 import { measureAccounts, wireAccounts } from '../../webhooks/accounts/wire.ts';
@@ -31,9 +31,7 @@ export function wireStanding(config: Config) {
   return { status, close: () => platform.close() };
 }
 
-async function probe(settings: Config['temporal']): Promise<boolean> {
-  if (isPlain(settings)) return probePlainly(settings);
-  const { createLazyConnection, probeTemporal } = await import('../../platform/temporal/client.ts');
+function probe(settings: Config['temporal']): Promise<boolean> {
   const connection = createLazyConnection(settings);
   return probeTemporal(connection, settings).finally(() => connection.close());
 }
