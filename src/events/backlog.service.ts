@@ -25,8 +25,8 @@ const REST = 20;
 
 /**
  * Estimates each tenant's backlog: the unfinished deliveries at the last count, plus the deliveries that this process
- * has accepted since. A count reads each subscription and day, so it is repeated only when this process has used much
- * of the free room: a tenth after a second, a hundredth after 10 s, nothing after 5 minutes.
+ * has accepted since. A count reads each subscription and day, so it is repeated by need: when this process has used a
+ * tenth of the free room and a second has passed, a hundredth and 10 s, or else after 5 minutes.
  * @param options.count counts a tenant's unfinished deliveries, up to `atMost`
  * @param options.limit the most unfinished deliveries of a tenant
  * @param options.clock milliseconds of a clock that never goes back

@@ -19,7 +19,7 @@ FROM pg_roles r WHERE r.rolname = $1`;
 
 /** `refused`: bits of pg_trigger.tgtype for what a trigger refuses; 8 is DELETE, 16 UPDATE. */
 const TABLES = `
-SELECT quote_ident(c.relname) AS name, c.relkind = 'v' OR c.relname = 'schema_migrations' AS "isForReading",
+SELECT quote_ident(c.relname) AS name, c.relkind = 'v' OR c.relname IN ('schema_migrations', 'subscription_filters') AS "isForReading",
   coalesce(bit_or(t.tgtype::int) FILTER (WHERE t.tgfoid = to_regproc('refuse_change')), 0) AS refused
 FROM pg_class c LEFT JOIN pg_trigger t ON t.tgrelid = c.oid
 WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p', 'v') AND (NOT c.relispartition OR pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT')

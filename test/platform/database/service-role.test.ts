@@ -11,6 +11,7 @@ import {
   listOldPartitions,
 } from '../../../src/platform/database/partitions.ts';
 import { grantServiceRole } from '../../../src/platform/database/service-role.ts';
+import { createTenantContext, insertSubscription } from '../../events/fixture.ts';
 import { createEmptyDatabase, SERVICE_ROLE, useTestDatabase } from '../../setup/database.ts';
 
 const { database: owner, url, serviceUrl } = await useTestDatabase();
@@ -78,6 +79,7 @@ describe('the role of api and worker', () => {
     'CREATE TRIGGER own BEFORE INSERT ON agents FOR EACH ROW EXECUTE FUNCTION refuse_change()',
     "INSERT INTO schema_migrations (name) VALUES ('x')",
     'DELETE FROM schema_migrations',
+    'DELETE FROM subscription_filters',
     "SET session_replication_role = 'replica'",
     'GRANT SELECT ON agents TO PUBLIC',
     'TRUNCATE agents',
@@ -95,6 +97,18 @@ describe('the role of api and worker', () => {
       );
       expect(granted.rows).toEqual([{ has: false }]);
     } else await expect(service.query(statement)).rejects.toMatchObject(DENIED);
+  });
+
+  it('keeps the filters of subscriptions, even before a migration has granted it the table of filters', async () => {
+    await owner.query(`REVOKE ALL ON subscription_filters FROM ${SERVICE_ROLE.name}`);
+    const id = await insertSubscription(service, await createTenantContext(service), { filters: ['org.*'] });
+    await service.query("UPDATE subscriptions SET filters = '{org.created,*}' WHERE id = $1", [id]);
+    const { rows } = await owner.query(
+      'SELECT filter FROM subscription_filters WHERE subscription_id = $1 ORDER BY filter',
+      [id],
+    );
+    expect(rows).toEqual([{ filter: '*' }, { filter: 'org.created' }]);
+    await grantServiceRole(url, SERVICE_ROLE);
   });
 
   it('makes and drops days of events, deliveries and attempts, and of no other table', async () => {

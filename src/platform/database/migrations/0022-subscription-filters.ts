@@ -11,7 +11,9 @@ CREATE TABLE subscription_filters (
   PRIMARY KEY (tenant_id, filter, subscription_id)
 );
 
-CREATE FUNCTION keep_subscription_filters() RETURNS trigger LANGUAGE plpgsql AS $function$
+-- Runs with the rights of the tables' owner: processes of an earlier version write subscriptions before their role gets rights on this
+-- table, and no process needs to write it. Temporary tables come last, so that none is taken for it.
+CREATE FUNCTION keep_subscription_filters() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $function$
 BEGIN
   IF TG_OP <> 'INSERT' THEN
     DELETE FROM subscription_filters
@@ -24,6 +26,11 @@ BEGIN
   RETURN NULL;
 END
 $function$;
+DO $do$
+BEGIN
+  EXECUTE format('ALTER FUNCTION keep_subscription_filters SET search_path = %I, pg_temp', current_schema());
+END
+$do$;
 CREATE TRIGGER subscription_filters_kept AFTER INSERT OR DELETE OR UPDATE OF filters, deleted_at ON subscriptions
   FOR EACH ROW EXECUTE FUNCTION keep_subscription_filters();
 
