@@ -8,6 +8,7 @@ rotated. It is read for each delivery, so a rotation needs no restart. Listens o
 import dataclasses
 import json
 import sys
+import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -15,12 +16,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "packages/python/co
 
 from countersign_receiver import MemoryDeliveryLog, Receiver, Refused  # noqa: E402
 
+printing = threading.Lock()
+
+
+def say(value):
+    # Each request has a thread, and print writes the end of a line by itself.
+    with printing:
+        print(json.dumps(value), flush=True)
+
 
 class PrintedLog(MemoryDeliveryLog):
     def accept(self, record, body, replayable_until):
         acceptance = super().accept(record, body, replayable_until)
         if acceptance == "accepted":
-            print(json.dumps(dataclasses.asdict(record)), flush=True)
+            say(dataclasses.asdict(record))
         return acceptance
 
 
@@ -28,7 +37,7 @@ receiver = Receiver(
     secrets=lambda: Path(sys.argv[1]).read_text().split(),
     handler=lambda delivery: None,
     log=PrintedLog(),
-    on_refused=lambda refused: print(json.dumps({"refused": dataclasses.asdict(refused)}), flush=True),
+    on_refused=lambda refused: say({"refused": dataclasses.asdict(refused)}),
 )
 
 
@@ -58,5 +67,5 @@ class Server(BaseHTTPRequestHandler):
 
 
 server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
-print(json.dumps({"port": server.server_port}), flush=True)
+say({"port": server.server_port})
 server.serve_forever()
