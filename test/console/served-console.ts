@@ -1,5 +1,5 @@
 // The console's bundle behind a small server that answers as the service does: for what the pages themselves do.
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -250,6 +250,7 @@ export async function serveConsole(): Promise<ServedConsole> {
     close: () => {
       server.closeAllConnections();
       server.close();
+      rmSync(folder, { recursive: true });
     },
   };
 }
