@@ -3,9 +3,9 @@
 import { ACCESS_TYPES } from './event.ts';
 
 /**
- * The expressions `matched` and `counted`, after an expression `input` with the columns of events. An event reads the
- * filters that match it, of live subscriptions, whatever number the tenant has. With `deleted_at IS NULL` the planner
- * could choose an index of live subscriptions for the search by id.
+ * The expressions `matched` and `counted`, after an expression `input` with the columns of events. An event reads no
+ * other filters than those that match its type. The search by id does not say `deleted_at IS NULL`, because the planner
+ * could then choose an index of all live subscriptions for it.
  */
 export const MATCHED = `
 matched AS (

@@ -96,6 +96,8 @@ describe('an event of a tenant with a thousand subscriptions to other types', ()
         publish(q, [{ record: event(tenantId, type), digest: '00'.repeat(32) }]),
     ],
   ])('%s, reads only the subscription that its type finds', async (_, send) => {
+    // With statistics of the rows the planner may choose a bitmap.
+    await database.query('ANALYZE subscriptions, subscription_filters');
     for (const [type, expected] of [
       ['org.created', 1],
       ['nothing.subscribed', 0],
@@ -107,12 +109,15 @@ describe('an event of a tenant with a thousand subscriptions to other types', ()
         return { rows: [], rowCount: 0 };
       };
       await send({ query }, type);
-      const scans = [...plan.matchAll(/ on (subscription\w*).*?actual time=\S+ rows=([\d.]+)/g)];
+      const scans = [
+        ...plan.matchAll(/ on (subscriptions|subscription_filters)\b.*?actual time=\S+ rows=([\d.]+)/g),
+      ];
       expect(scans.map(([, table, rows]) => [table, Number(rows)]).sort()).toEqual([
         ['subscription_filters', expected],
         ['subscriptions', 0],
       ]);
-      expect(plan).not.toContain('Rows Removed by Filter: 1000');
+      for (const [, removed] of plan.matchAll(/Rows Removed by Filter: (\d+)/g))
+        expect(Number(removed)).toBeLessThan(2);
     }
   });
 });

@@ -7,7 +7,6 @@ import type { Config } from '../../platform/config.ts';
 import { SILENT } from '../../platform/logging.ts';
 import { createReadings } from '../../platform/metrics/reading.ts';
 import { openPlatform } from '../../platform/platform.ts';
-import { createLazyConnection, probeTemporal } from '../../platform/temporal/client.ts';
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { VERSION } from '../../platform/version.ts';
 import { measureAccounts, wireAccounts } from '../../webhooks/accounts/wire.ts';
@@ -31,7 +30,9 @@ export function wireStanding(config: Config) {
   return { status, close: () => platform.close() };
 }
 
-function probe(settings: Config['temporal']): Promise<boolean> {
+async function probe(settings: Config['temporal']): Promise<boolean> {
+  // The SDK, half of the CPU of this command, is loaded while the database answers.
+  const { createLazyConnection, probeTemporal } = await import('../../platform/temporal/client.ts');
   const connection = createLazyConnection(settings);
   return probeTemporal(connection, settings).finally(() => connection.close());
 }

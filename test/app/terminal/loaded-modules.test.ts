@@ -71,8 +71,8 @@ describe('a command loads', () => {
     );
   });
 
-  it('the gauges for status: no models, no log, no worker of Temporal', () => {
-    const heavy = /^(?:sequelize|pino|koa|@koa\/|@temporalio\/worker|jose|undici|@noble\/curves)/;
+  it('the gauges for status: no models, no log, no Temporal', () => {
+    const heavy = /^(?:sequelize|pino|koa|@koa\/|@temporalio\/|jose|undici|@noble\/curves)/;
     expect(packagesOf(STATUS).filter((name) => heavy.test(name))).toEqual([]);
     expect(loadedBy(STATUS).filter((file) => /^src\/(?:events|authentication)\//.test(file))).toEqual([]);
   });

@@ -17,7 +17,7 @@ let engine: DeliveryEngine;
 let python: Awaited<ReturnType<typeof startPythonReceiver>>;
 let ours: { port: number; close(): void };
 
-/** What the receiver has told that fits, once it is `count`: its lines come beside the answers. */
+/** Waits for the lines of the receiver that fit, exactly `count`: a line may come after the answer to its request. */
 async function told<Line>(count: number, lines: readonly Line[], fits: (line: Line) => boolean) {
   await eventually(() => lines.filter(fits).length >= count, `${count} lines of receiver.py`);
   const found = lines.filter(fits);

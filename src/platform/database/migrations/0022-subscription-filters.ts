@@ -1,7 +1,7 @@
 // The filters of live subscriptions, a row each, so that the subscriptions of an event are found by its type.
 
 export const subscriptionFilters = `
--- Kept by a trigger, like an index: subscriptions.filters is what was asked for.
+-- A trigger keeps the rows equal to subscriptions.filters of the subscriptions that are not deleted.
 CREATE TABLE subscription_filters (
   tenant_id uuid NOT NULL,
   filter text NOT NULL,
