@@ -37,8 +37,8 @@ async function measure() {
   );
 }
 
-function hasFailed({ testResults = [] }) {
-  return testResults.some(({ status }) => status === 'failed');
+function hasFailed({ failed = [] }) {
+  return failed.length > 0;
 }
 
 /** Figures for programs go to the file, or alone to the terminal. */

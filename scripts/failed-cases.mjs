@@ -1,10 +1,13 @@
-// The end of a log: the failed cases in few lines, and "N passed, N failed"; as Vitest's last reporter, that of `npm
-// test`.
+// The end of a log: the failed cases in few lines, and "N passed, N failed". As Vitest's last reporter it ends `npm
+// test`, and writes the cases to the file that CASES_FILE names.
+import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 
 const LISTED = 50;
 const LINES = 3;
 const WIDTH = 300;
+/** Places of an uncaught error: its message alone seldom says where it began. */
+const PLACES = 6;
 
 /** @returns lines with the name of each failed case and the first lines of each of its errors, then the numbers */
 export function conclude(passed, failed) {
@@ -16,9 +19,8 @@ export function conclude(passed, failed) {
   return `${[...list, `${passed} passed, ${failed.length} failed`].join('\n')}\n`;
 }
 
-/** @returns `file > title > title`, the file as seen from the clone */
-export const nameCase = (file, ...titles) =>
-  [relative(process.cwd(), file), ...titles].filter(Boolean).join(' > ');
+/** `file > title > title`, the file as seen from the clone. */
+const nameCase = (file, ...titles) => [relative(process.cwd(), file), ...titles].filter(Boolean).join(' > ');
 
 function firstLines(error) {
   const lines = String(error)
@@ -32,25 +34,44 @@ function firstLines(error) {
 
 export default class FailedCases {
   onTestRunEnd(modules, uncaught) {
-    const messages = (errors) =>
-      errors.flatMap(({ stack, message, cause }) => [
-        stack || message,
-        ...(cause === undefined ? [] : [`caused by ${cause.stack || cause.message}`]),
-      ]);
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
-    const failed = tests
-      .filter((test) => test.result().state === 'failed')
-      .map((test) => ({
-        name: `${nameCase(test.module.moduleId)} > ${test.fullName}`,
-        errors: messages(test.result().errors),
-      }));
-    for (const module of modules) {
-      const errors = [module, ...module.children.allSuites()].flatMap((suite) => suite.errors());
-      if (errors.length > 0) failed.push({ name: nameCase(module.moduleId), errors: messages(errors) });
-    }
-    if (uncaught.length > 0) failed.push({ name: 'outside of the tests', errors: messages(uncaught) });
-    process.stdout.write(
-      `\n${conclude(tests.filter((test) => test.result().state === 'passed').length, failed)}`,
-    );
+    const passed = tests.filter((test) => test.result().state === 'passed').length;
+    const failed = [
+      ...tests.filter((test) => test.result().state === 'failed').map(describeTest),
+      ...modules.flatMap(describeModule),
+      ...uncaught.map(describeUncaught),
+    ];
+    const { CASES_FILE } = process.env;
+    if (CASES_FILE) writeFileSync(CASES_FILE, JSON.stringify({ passed, failed }));
+    process.stdout.write(`\n${conclude(passed, failed)}`);
   }
 }
+
+const describeTest = (test) => ({
+  name: nameCase(test.module.moduleId, test.fullName),
+  errors: messages(test.result().errors),
+});
+
+function describeModule(module) {
+  const errors = [module, ...module.children.allSuites()].flatMap((suite) => suite.errors());
+  return errors.length > 0 ? [{ name: nameCase(module.moduleId), errors: messages(errors) }] : [];
+}
+
+/** An error that no test caught; Vitest adds the file and the test that ran meanwhile. */
+function describeUncaught(error) {
+  const { VITEST_TEST_PATH: file = '', VITEST_TEST_NAME: title, type = 'Error', stack = '' } = error;
+  const places = stack.split('\n').filter((line) => line.trim().startsWith('at '));
+  return {
+    name: `${nameCase(file, title)} (or outside of the tests): ${type}`,
+    errors: [
+      ...messages([error]),
+      ...places.slice(0, PLACES).map((line) => line.replace(/^\s*at /, 'from ')),
+    ],
+  };
+}
+
+const messages = (errors) =>
+  errors.flatMap(({ stack, message, cause }) => [
+    stack || message,
+    ...(cause === undefined ? [] : [`caused by ${cause.stack || cause.message}`]),
+  ]);

@@ -1,6 +1,6 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -72,109 +72,99 @@ describe('ports that collide', () => {
 });
 
 describe('the last line of .ci/run', () => {
-  const suite = (status: string, ...tests: string[]) => ({
-    status,
-    name: resolve('test/a.test.ts'),
-    message: '',
-    assertionResults: tests.map((result) => ({
-      status: result,
-      ancestorTitles: [],
-      title: 'a case',
-      failureMessages: ['Error'],
-    })),
-  });
+  const count = (checked: number, ...runs: (string | number)[]) =>
+    spawnSync(process.execPath, [join(SCRIPTS, 'count.mjs'), String(checked), ...runs.map(String)], {
+      encoding: 'utf8',
+    });
+  const report = (passed: number, ...failed: { name: string; errors: string[] }[]): string => {
+    const file = join(temporaryFolder(), 'test');
+    writeFileSync(file, JSON.stringify({ passed, failed }));
+    return file;
+  };
+  const bad = { name: 'test/a.test.ts > a case', errors: ['Error'] };
 
   it.each([
-    [
-      'all holds',
-      { testResults: [suite('passed', 'passed', 'passed', 'skipped')] },
-      0,
-      0,
-      '3 passed, 0 failed',
-      0,
-    ],
-    ['a test fails', { testResults: [suite('failed', 'passed', 'failed')] }, 0, 1, '2 passed, 1 failed', 1],
-    ['the check fails', { testResults: [suite('passed', 'passed')] }, 1, 0, '1 passed, 1 failed', 1],
-    [
-      'a file does not load',
-      { testResults: [suite('failed'), suite('passed', 'passed')] },
-      0,
-      1,
-      '2 passed, 1 failed',
-      1,
-    ],
-    ['no test could run', null, 0, 1, '1 passed, 1 failed', 1],
-    [
-      'an error that no test caught',
-      { testResults: [suite('passed', 'passed')] },
-      0,
-      1,
-      '2 passed, 1 failed',
-      1,
-    ],
-  ])('counts when %s', (_, report, checked, tested, line, code) => {
-    const file = join(temporaryFolder(), 'report.json');
-    if (report !== null) writeFileSync(file, JSON.stringify(report));
-    const args = [join(SCRIPTS, 'count.mjs'), String(checked), file, String(tested)];
-    const { stdout, status } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    ['all holds', () => report(2), 0, 0, '3 passed, 0 failed', 0],
+    ['a test fails', () => report(1, bad), 0, 1, '2 passed, 1 failed', 1],
+    ['the check fails', () => report(1), 1, 0, '1 passed, 1 failed', 1],
+    ['no test could run', () => join(SCRIPTS, 'none'), 0, 1, '1 passed, 1 failed', 1],
+    ['a run ends badly without a failed case', () => report(1), 0, 1, '2 passed, 1 failed', 1],
+  ])('counts when %s', (_, file, checked, tested, line, code) => {
+    const { stdout, status } = count(checked, file(), tested);
     expect([stdout.split('\n').slice(code === 0 ? 0 : -2), status]).toEqual([[line, ''], code]);
   });
 
   it('comes after the failed cases, each with the first line of its errors', () => {
-    const file = join(temporaryFolder(), 'test');
-    const failed = (...failureMessages: string[]) => ({
-      status: 'failed',
-      ancestorTitles: ['a relay', 'of many'],
-      title: 'takes over',
-      failureMessages,
+    const file = report(0, {
+      name: 'test/a.test.ts > a relay of many takes over',
+      errors: [
+        '\u001b[31mAssertionError\u001b[39m: 1 is not 2\n    at a.test.ts',
+        '\nError: away\n    at b.ts',
+      ],
     });
-    const testResults = [
-      {
-        status: 'failed',
-        name: resolve('test/a.test.ts'),
-        assertionResults: [
-          { ...failed(), status: 'passed' },
-          failed(
-            '\u001b[31mAssertionError\u001b[39m: 1 is not 2\n    at a.test.ts',
-            '\nError: away\n    at b.ts',
-          ),
-        ],
-      },
-      {
-        status: 'failed',
-        name: resolve('test/b.test.ts'),
-        message: 'Cannot find module\nx.ts',
-        assertionResults: [],
-      },
-    ];
-    writeFileSync(file, JSON.stringify({ testResults }));
-    const args = [join(SCRIPTS, 'count.mjs'), '1', file, '1', `${file}:long`, '137'];
-    expect(spawnSync(process.execPath, args, { encoding: 'utf8' }).stdout).toBe(
+    expect(count(1, file, 1, `${file}:long`, 137).stdout).toBe(
       [
         'Failed:',
         '  npm run check',
         '      ended with exit code 1; its output is above',
-        '  test/a.test.ts > a relay > of many > takes over',
+        '  test/a.test.ts > a relay of many takes over',
         '      AssertionError: 1 is not 2',
         '      Error: away',
-        '  test/b.test.ts',
-        '      Cannot find module',
-        '      x.ts',
         '  npm run test:long',
         '      ended with exit code 137; its output is above',
-        '1 passed, 4 failed',
+        '0 passed, 3 failed',
         '',
       ].join('\n'),
     );
   });
 
   it('adds up two runs, one of which fails without a report', () => {
-    const file = join(temporaryFolder(), 'report.json');
-    writeFileSync(file, JSON.stringify({ testResults: [suite('passed', 'passed')] }));
-    const args = [join(SCRIPTS, 'count.mjs'), '0', file, '0', `${file}.none`, '1'];
-    const { stdout, status } = spawnSync(process.execPath, args, { encoding: 'utf8' });
-    expect(stdout).toMatch(/^Failed:\n {2}npm run report\.json\.none\n.*\n2 passed, 1 failed\n$/);
+    const { stdout, status } = count(0, report(1), 0, join(SCRIPTS, 'none'), 1);
+    expect(stdout).toMatch(/^Failed:\n {2}npm run none\n.*\n2 passed, 1 failed\n$/);
     expect(status).toBe(1);
+  });
+});
+
+describe('the cases of a run', () => {
+  it('name failed tests, files that do not load, and errors that no test caught, with their places', () => {
+    const folder = temporaryFolder();
+    const [config, file] = [join(folder, 'vitest.config.mjs'), join(folder, 'cases.json')];
+    const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
+    write('vitest.config.mjs', "export default { test: { globals: true, include: ['*.test.mjs'] } };");
+    write('good.test.mjs', "test('holds', () => undefined); test.skip('waits', () => undefined);");
+    write(
+      'bad.test.mjs',
+      "describe('a relay', () => { test('ends', () => { throw new Error('away'); }); });",
+    );
+    write('unread.test.mjs', "import './none.mjs';");
+    write(
+      'late.test.mjs',
+      `test('is quiet', async () => {
+         Promise.reject(new Error('nobody waits'));
+         await new Promise((resolve) => setTimeout(resolve, 50));
+       });`,
+    );
+    const reporter = join(SCRIPTS, 'failed-cases.mjs');
+    const args = [resolve('node_modules/vitest/vitest.mjs'), 'run', '--root', folder, '--config', config];
+    const { stdout, status } = spawnSync(process.execPath, [...args, `--reporter=${reporter}`], {
+      encoding: 'utf8',
+      cwd: folder,
+      env: { ...process.env, CASES_FILE: file },
+    });
+    expect(status).toBe(1);
+    const { passed, failed } = JSON.parse(readFileSync(file, 'utf8')) as {
+      passed: number;
+      failed: { name: string; errors: string[] }[];
+    };
+    expect(passed).toBe(2);
+    expect(failed.map(({ name }) => name).sort()).toEqual([
+      'bad.test.mjs > a relay > ends',
+      'late.test.mjs > is quiet (or outside of the tests): Unhandled Rejection',
+      'unread.test.mjs',
+    ]);
+    // What no test caught comes last.
+    expect(failed.at(-1)?.errors.join('\n')).toMatch(/nobody waits[\s\S]*\nfrom .*late\.test\.mjs/);
+    expect(stdout).toMatch(/\n2 passed, 3 failed\n$/);
   });
 });
 
