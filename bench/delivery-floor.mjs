@@ -10,6 +10,8 @@ import pg from 'pg';
  */
 export async function openDeliveryFloor({ url, receiverPort, deliver }) {
   const pool = new pg.Pool({ connectionString: url, max: 10 });
+  // Postgres ends its connections when the stack closes.
+  pool.on('error', () => undefined);
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
   const secret = randomBytes(32);
   await pool.query(`

@@ -8,6 +8,8 @@ import { buildPayloadOfResponse, openVerifier } from './keys.mjs';
 
 const [url, port, algorithm] = process.argv.slice(2);
 const pool = new pg.Pool({ connectionString: url, max: 10 });
+// Postgres ends its connections when the stack closes.
+pool.on('error', () => undefined);
 const issuer = `http://localhost:${port}`;
 const { privateKey, publicKey } = await generateKeyPair('ES256');
 const secret = 'floor-secret';

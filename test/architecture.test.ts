@@ -269,6 +269,14 @@ describe('the house', () => {
     );
   });
 
+  it('opens connections to Postgres where their errors have a listener', () => {
+    const holding = (places: readonly string[], opening: RegExp) =>
+      places.filter((file) => opening.test(readFileSync(file, 'utf8')));
+    expect(holding(files, /new pg\.(Client|Pool)\(/)).toEqual(['src/platform/database/client.ts']);
+    // A pool ends before its connections do, and dropping a test's database ends those with an error.
+    expect(holding(listFiles('test'), /new pg\.Pool\(\{/)).toEqual([]);
+  });
+
   it('gives each wing one rank', () => {
     expect(readdirSync('src').sort()).toEqual(RANKS.flat().sort());
   });

@@ -1,7 +1,8 @@
 // Lets the statements of concurrent units pass one after the other, in an order that a seed decides. A statement that
 // waits for a lock of another unit is left waiting; a connection may be lost before or after any statement.
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
-import pg, { type PoolClient } from 'pg';
+import type { Pool, PoolClient } from 'pg';
+import { newPool } from '../../src/platform/database/client.ts';
 import { createDatabase, type Database } from '../../src/platform/database/database.ts';
 import { gatePool, type Sending } from './gated-pool.ts';
 import type { SeededRandom } from './seeded-random.ts';
@@ -76,7 +77,7 @@ export async function createScheduler({
   processes: number;
   alter?: ((text: string) => string) | undefined;
 }) {
-  const monitor = new pg.Pool({ connectionString: url, max: 2 });
+  const monitor = newPool({ connectionString: url, max: 2 });
   // A cycle of waits is found by `run`: whom Postgres would choose to end depends on the machine.
   await monitor.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET deadlock_timeout = '10min'`);
   let active: ReturnType<typeof createRun> | undefined;
@@ -113,7 +114,7 @@ export async function createScheduler({
 export type Scheduler = Awaited<ReturnType<typeof createScheduler>>;
 
 function createRun(
-  monitor: pg.Pool,
+  monitor: Pool,
   databases: readonly Database[],
   units: readonly Unit[],
   random: SeededRandom,

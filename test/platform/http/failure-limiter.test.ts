@@ -1,6 +1,7 @@
 // Failure counters, shared through Postgres.
-import pg from 'pg';
+
 import { describe, expect, it, vi } from 'vitest';
+import { newPool } from '../../../src/platform/database/client.ts';
 import { createFailureLimiter } from '../../../src/platform/http/failure-limiter.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 
@@ -61,7 +62,7 @@ describe('a failure limiter', () => {
   });
 
   it('counts alone, and says so once, while the database is down', async () => {
-    const pool = new pg.Pool({ host: '127.0.0.1', port: 1, connectionTimeoutMillis: 500 });
+    const pool = newPool({ host: '127.0.0.1', port: 1, connectionTimeoutMillis: 500 });
     const warn = vi.fn();
     const limiter = createFailureLimiter({
       pool,
