@@ -17,7 +17,7 @@ export type RecoverySettings = {
 export const RECOVERY_SETTINGS: RecoverySettings = {
   failures: 10,
   deliveries: 3,
-  failingMs: 5_000,
+  failingMs: 500,
   probeDelaysMs: [1, 2, 4, 8, 16, 30, 60, 120, 300, 600, 1_800, 3_600].map((seconds) => seconds * 1_000),
 };
 
