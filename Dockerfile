@@ -23,5 +23,5 @@ COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 USER node
 EXPOSE 8080 9464
-ENTRYPOINT ["node", "--enable-source-maps", "/app/dist/src/main.js"]
+ENTRYPOINT ["node", "--enable-source-maps", "--v8-pool-size=1", "/app/dist/src/main.js"]
 CMD ["api"]

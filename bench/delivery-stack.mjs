@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { findFreePort } from '../dist/src/app/local/ports.js';
 import { startPostgres } from '../dist/src/app/local/postgres.js';
+import { NODE_FLAGS } from '../dist/src/app/local/role-part.js';
 import { startTemporal } from '../dist/src/app/local/temporal.js';
 import { obtainTemporal } from '../dist/src/app/local/temporal-program.js';
 import { call, end, kill, output, ready } from './service.mjs';
@@ -66,7 +67,7 @@ export async function openDeliveryStack({ mode, workers, profile, settings = {} 
   async function startRoles() {
     const flags = profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profile];
     const start = (name) =>
-      spawn(process.execPath, [...flags, MAIN, name], {
+      spawn(process.execPath, [...NODE_FLAGS, ...flags, MAIN, name], {
         env: environment,
         stdio: ['ignore', 'ignore', 'inherit'],
       });

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { findFreePort } from '../dist/src/app/local/ports.js';
 import { startPostgres } from '../dist/src/app/local/postgres.js';
+import { NODE_FLAGS } from '../dist/src/app/local/role-part.js';
 import { inputsOf, startFloor } from './floor-process.mjs';
 import { makeKey } from './keys.mjs';
 import { prepareDatabase } from './prepare-database.mjs';
@@ -47,7 +48,7 @@ export async function openStack({ scenario, algorithm, subscriptions, profile })
     const credentials = [created.client_id, created.client_secret];
     if (subscriptions > 0) await subscribe(postgres.url, created.tenant_id, subscriptions);
     const flags = profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profile];
-    const child = spawn(process.execPath, [...flags, MAIN, 'api'], {
+    const child = spawn(process.execPath, [...NODE_FLAGS, ...flags, MAIN, 'api'], {
       env: environment,
       stdio: ['ignore', 'ignore', 'inherit'],
     });

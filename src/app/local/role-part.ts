@@ -20,6 +20,12 @@ export const ROLE_ENDS: Readonly<Record<RoleName, PartEnd>> = {
   worker: { order: 2, grace: 35_000, signals: ['SIGTERM', 'SIGKILL'] },
 };
 
+/**
+ * Arguments of Node.js. One thread helps V8 to collect and to compile: three more cost both roles together 13 to 22 MB
+ * of resident memory, and made nothing faster (docs/performance.md).
+ */
+export const NODE_FLAGS = ['--v8-pool-size=1'] as const;
+
 /** Milliseconds within which a role must report that it is up. */
 const LIMIT = 60_000;
 
@@ -40,7 +46,7 @@ export async function startRole(options: {
   signal: AbortSignal;
 }): Promise<RunningPart> {
   const { role, keeper, distributor } = options;
-  const child = spawn(process.execPath, [options.main, role], {
+  const child = spawn(process.execPath, [...NODE_FLAGS, options.main, role], {
     detached: true,
     env: options.environment,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
