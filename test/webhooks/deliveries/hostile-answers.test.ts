@@ -116,13 +116,11 @@ async function lookup(name: string): Promise<string[]> {
   return [name.endsWith('.test') ? '127.0.0.1' : name];
 }
 
-const sockets = watchClientSockets();
-afterAll(() => sockets.stop());
-
 describe.each(['all', 'retries'] as const)('a hostile receiver, with DELIVERY_WORKFLOWS=%s', (mode) => {
   let engine: DeliveryEngine;
   let api: TestServer;
   let inside: LocalReceiver;
+  let sockets: ReturnType<typeof watchClientSockets>;
   const cases: Case[] = [];
   const deliveries = new Map<string, string>();
   const healthy: string[] = [];
@@ -143,6 +141,8 @@ describe.each(['all', 'retries'] as const)('a hostile receiver, with DELIVERY_WO
       tenants: { bySlug: async () => engine.context.tenant },
     });
     inside = await startReceiver((_request, response) => response.end('a secret of the inside'));
+    // From here on no port is used a second time: a receiver of the other mode may have had that of `inside`.
+    sockets = watchClientSockets();
     for (const hostile of hostileAnswers(`http://127.0.0.1:${inside.port}/secret`)) {
       const receiver = await startHostile(hostile);
       const url = `http://127.0.0.1:${receiver.port}/hook`;
@@ -169,6 +169,7 @@ describe.each(['all', 'retries'] as const)('a hostile receiver, with DELIVERY_WO
   });
 
   afterAll(async () => {
+    sockets?.stop();
     await engine.close();
     await api.drain();
     await inside.close();
