@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { NODE_FLAGS } from '../dist/src/app/local/role-part.js';
 import { buildPayloadOfResponse } from './keys.mjs';
 
 const SELF = fileURLToPath(import.meta.url);
@@ -173,7 +174,7 @@ async function startService(databaseUrl, children) {
   const created = [];
   for (const slug of ['quiet', 'loud'])
     created.push(JSON.parse(await output([MAIN, 'tenant', 'create', slug, '--json'], environment)));
-  const child = spawn(process.execPath, [MAIN, 'api'], {
+  const child = spawn(process.execPath, [...NODE_FLAGS, MAIN, 'api'], {
     env: environment,
     stdio: ['ignore', 'ignore', 'inherit'],
   });

@@ -2,16 +2,14 @@
 // attempt with another. Nothing is kept in order, tried again, limited or audited.
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { Agent, createServer, request } from 'node:http';
-import pg from 'pg';
+import { newPool } from '../dist/src/platform/database/client.js';
 
 /**
  * @param options.deliver what follows the acceptance of an event: `post`, or what calls it
  * @returns `post` sends and records; `listen` takes events on a free port, which it tells the parent process
  */
 export async function openDeliveryFloor({ url, receiverPort, deliver }) {
-  const pool = new pg.Pool({ connectionString: url, max: 10 });
-  // Postgres ends its connections when the stack closes.
-  pool.on('error', () => undefined);
+  const pool = newPool({ connectionString: url, max: 10 });
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
   const secret = randomBytes(32);
   await pool.query(`

@@ -3,13 +3,11 @@
 import { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import Koa from 'koa';
-import pg from 'pg';
+import { newPool } from '../dist/src/platform/database/client.js';
 import { buildPayloadOfResponse, openVerifier } from './keys.mjs';
 
 const [url, port, algorithm] = process.argv.slice(2);
-const pool = new pg.Pool({ connectionString: url, max: 10 });
-// Postgres ends its connections when the stack closes.
-pool.on('error', () => undefined);
+const pool = newPool({ connectionString: url, max: 10 });
 const issuer = `http://localhost:${port}`;
 const { privateKey, publicKey } = await generateKeyPair('ES256');
 const secret = 'floor-secret';

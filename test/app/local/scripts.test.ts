@@ -131,7 +131,12 @@ describe('the cases of a run', () => {
     const [config, file] = [join(folder, 'vitest.config.mjs'), join(folder, 'cases.json')];
     const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
     write('vitest.config.mjs', "export default { test: { globals: true, include: ['*.test.mjs'] } };");
-    write('good.test.mjs', "test('holds', () => undefined); test.skip('waits', () => undefined);");
+    write('good.test.mjs', "test('holds', () => undefined);");
+    // A case that the machine cannot run has neither passed nor failed.
+    write(
+      'left-out.test.mjs',
+      "test.runIf(process.env.NOWHERE === 'set')('cannot run here', () => undefined);",
+    );
     write(
       'bad.test.mjs',
       "describe('a relay', () => { test('ends', () => { throw new Error('away'); }); });",

@@ -1,5 +1,4 @@
 // Failure counters, shared through Postgres.
-
 import { describe, expect, it, vi } from 'vitest';
 import { newPool } from '../../../src/platform/database/client.ts';
 import { createFailureLimiter } from '../../../src/platform/http/failure-limiter.ts';

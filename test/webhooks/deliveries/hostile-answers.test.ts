@@ -141,7 +141,7 @@ describe.each(['all', 'retries'] as const)('a hostile receiver, with DELIVERY_WO
       tenants: { bySlug: async () => engine.context.tenant },
     });
     inside = await startReceiver((_request, response) => response.end('a secret of the inside'));
-    // From here on no port is used a second time: a receiver of the other mode may have had that of `inside`.
+    // Only now: a receiver of the other mode may have had the port of `inside`.
     sockets = watchClientSockets();
     for (const hostile of hostileAnswers(`http://127.0.0.1:${inside.port}/secret`)) {
       const receiver = await startHostile(hostile);
