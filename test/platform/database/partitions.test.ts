@@ -33,6 +33,7 @@ async function makeOldDay(daysAgo: number, status = 'delivered') {
 
 describe('the next days', () => {
   it('are made again and again, without a restart', async () => {
+    await ensurePartitions(test.database);
     const [tomorrow, last] = [await dayOf(test.database, -1), await dayOf(test.database, -7)];
     for (const day of [tomorrow, last])
       for (const parent of ['events', 'deliveries', 'attempts'])

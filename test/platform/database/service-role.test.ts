@@ -116,6 +116,7 @@ describe('the role of api and worker', () => {
     const [old] = await listOldPartitions(service, 30);
     expect(old).toMatchObject({ parent: 'events', day: '2020-01-01' });
     if (old !== undefined) expect(await dropPartition(service, old)).toBe('dropped');
+    await ensurePartitions(service);
     await owner.query(
       `DO $$ BEGIN EXECUTE 'DROP TABLE deliveries_' || to_char((now() AT TIME ZONE 'UTC')::date + 5, 'YYYYMMDD'); END $$`,
     );
