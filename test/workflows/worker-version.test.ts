@@ -104,8 +104,9 @@ describe('two builds of the workers', () => {
     for (const delivery of deliveries)
       expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 1 });
     expect(new Set(made.slice(atStop).map(({ build }) => build))).toEqual(new Set(['b']));
-    // None was lost, and none was made by both.
-    for (const delivery of deliveries) expect(buildsOf(delivery)).toHaveLength(1);
+    // None was lost, and none was posted by both. On a busy machine a send may find no place and is repeated.
+    const posts = engine.receiver.of(steady.path).map(({ deliveryId }) => deliveryId);
+    expect(posts.toSorted()).toEqual([early, ...deliveries].toSorted());
 
     await engine.deliveries.retry(context, retried);
     await engine.subscriptions.update(context, parking.id, { active: true });
