@@ -16,7 +16,7 @@ RUN rm -rf node_modules/@countersign
 RUN cd node_modules/@temporalio/core-bridge/releases && ls | grep -v "^$(uname -m)-unknown-linux-gnu$" | xargs rm -rf
 
 FROM node:24-bookworm-slim
-ENV NODE_ENV=production HOST=0.0.0.0 LOG_FORMAT=json
+ENV NODE_ENV=production HOST=0.0.0.0 LOG_FORMAT=json MALLOC_TRIM_THRESHOLD_=1048576
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules

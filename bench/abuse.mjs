@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { NODE_FLAGS } from '../dist/src/app/local/role-part.js';
+import { MALLOC_SETTINGS, NODE_FLAGS } from '../dist/src/app/local/role-part.js';
 import { buildPayloadOfResponse } from './keys.mjs';
 
 const SELF = fileURLToPath(import.meta.url);
@@ -161,6 +161,7 @@ async function startService(databaseUrl, children) {
   const port = await findFreePort();
   const limits = ['TENANT', 'ADDRESS', 'PUBLISH'].map((name) => [`RATE_LIMIT_${name}`, '100000000']);
   const environment = {
+    ...MALLOC_SETTINGS,
     PATH: process.env.PATH,
     NODE_ENV: 'production',
     DATABASE_URL: databaseUrl,

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { findFreePort } from '../dist/src/app/local/ports.js';
 import { startPostgres } from '../dist/src/app/local/postgres.js';
-import { NODE_FLAGS } from '../dist/src/app/local/role-part.js';
+import { MALLOC_SETTINGS, NODE_FLAGS } from '../dist/src/app/local/role-part.js';
 import { startTemporal } from '../dist/src/app/local/temporal.js';
 import { obtainTemporal } from '../dist/src/app/local/temporal-program.js';
 import { call, end, kill, output, ready } from './service.mjs';
@@ -43,6 +43,7 @@ export async function openDeliveryStack({ mode, workers, profile, settings = {} 
   const port = await findFreePort();
   const origin = `http://127.0.0.1:${port}`;
   const environment = {
+    ...MALLOC_SETTINGS,
     PATH: process.env.PATH,
     NODE_ENV: 'production',
     DATABASE_URL: postgres.url,

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { findFreePort } from '../dist/src/app/local/ports.js';
 import { startPostgres } from '../dist/src/app/local/postgres.js';
-import { NODE_FLAGS } from '../dist/src/app/local/role-part.js';
+import { MALLOC_SETTINGS, NODE_FLAGS } from '../dist/src/app/local/role-part.js';
 import { inputsOf, startFloor } from './floor-process.mjs';
 import { makeKey } from './keys.mjs';
 import { prepareDatabase } from './prepare-database.mjs';
@@ -34,6 +34,7 @@ export async function openStack({ scenario, algorithm, subscriptions, profile })
     await prepareDatabase(postgres.url, masterKey);
     const port = await findFreePort();
     const environment = {
+      ...MALLOC_SETTINGS,
       PATH: process.env.PATH,
       NODE_ENV: 'production',
       DATABASE_URL: postgres.url,

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { createProgram } from '../../src/app/command-line.ts';
-import { NODE_FLAGS } from '../../src/app/local/role-part.ts';
+import { MALLOC_SETTINGS, NODE_FLAGS } from '../../src/app/local/role-part.ts';
 import { loadConfig } from '../../src/platform/config.ts';
 import { CONFIG_VARIABLES } from '../../src/platform/config-variables.ts';
 import { createAddressReader } from '../../src/platform/http/client-address.ts';
@@ -218,6 +218,8 @@ describe('the Dockerfile', () => {
     expect(existsSync(`${entry}.ts`)).toBe(true);
     expect(packages.bin?.countersign).toBe(`dist/${entry}.js`);
     for (const flag of NODE_FLAGS) expect(dockerfile).toContain(`"${flag}"`);
+    for (const [name, value] of Object.entries(MALLOC_SETTINGS))
+      expect(dockerfile).toMatch(new RegExp(`^ENV .* ${name}=${value}$`, 'm'));
   });
 
   it('copies only what exists', () => {

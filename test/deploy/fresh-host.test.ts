@@ -5,7 +5,7 @@ import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { NODE_FLAGS } from '../../src/app/local/role-part.ts';
+import { MALLOC_SETTINGS, NODE_FLAGS } from '../../src/app/local/role-part.ts';
 import { loadConfig } from '../../src/platform/config.ts';
 import { temporaryFolder } from '../app/local/temporary-folder.ts';
 import { readBlocks } from '../documentation/pages.ts';
@@ -118,9 +118,12 @@ describe('deploy/systemd', () => {
       const [, role] = /^countersign-(\w+)\.service$/.exec(unit) ?? [];
       expect(readFileSync(join('deploy/systemd', unit), 'utf8')).toContain(`dist/src/main.js ${role}\n`);
     }
-    for (const role of ['api', 'worker'])
-      for (const flag of NODE_FLAGS)
-        expect(readFileSync(`deploy/systemd/countersign-${role}.service`, 'utf8')).toContain(` ${flag} `);
+    for (const role of ['api', 'worker']) {
+      const unit = readFileSync(`deploy/systemd/countersign-${role}.service`, 'utf8');
+      for (const flag of NODE_FLAGS) expect(unit).toContain(` ${flag} `);
+      for (const [name, value] of Object.entries(MALLOC_SETTINGS))
+        expect(unit).toMatch(new RegExp(`^Environment=.* ${name}=${value}$`, 'm'));
+    }
     const worker = readFileSync('deploy/systemd/countersign-worker.service', 'utf8');
     expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(worker)?.[1])).toBeGreaterThan(15);
   });
