@@ -1,7 +1,7 @@
 // `npm run bench -- abuse`: what a quiet tenant waits while another one abuses each kind of route, as a ratio to what
 // it waits alone. The quiet tenant sends a few requests a second of every kind; the other one as many as its
 // connections carry.
-import { execFileSync, fork, spawn } from 'node:child_process';
+import { execFileSync, fork } from 'node:child_process';
 import { createPrivateKey, generateKeyPairSync, randomBytes, randomUUID, sign } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
@@ -10,11 +10,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { MALLOC_SETTINGS, NODE_FLAGS } from '../dist/src/app/local/role-part.js';
 import { buildPayloadOfResponse } from './keys.mjs';
 
 const SELF = fileURLToPath(import.meta.url);
-const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
 const JSON_TYPE = { 'content-type': 'application/json' };
 const FORM_TYPE = { 'content-type': 'application/x-www-form-urlencoded' };
 
@@ -155,13 +153,12 @@ function quietKinds() {
 async function startService(databaseUrl, children) {
   const { prepareDatabase } = await import('./prepare-database.mjs');
   const { findFreePort } = await import('../dist/src/app/local/ports.js');
-  const { output, ready } = await import('./service.mjs');
+  const { output, ready, startRole } = await import('./service.mjs');
   const masterKey = randomBytes(32).toString('base64');
   await prepareDatabase(databaseUrl, masterKey);
   const port = await findFreePort();
   const limits = ['TENANT', 'ADDRESS', 'PUBLISH'].map((name) => [`RATE_LIMIT_${name}`, '100000000']);
   const environment = {
-    ...MALLOC_SETTINGS,
     PATH: process.env.PATH,
     NODE_ENV: 'production',
     DATABASE_URL: databaseUrl,
@@ -174,11 +171,8 @@ async function startService(databaseUrl, children) {
   };
   const created = [];
   for (const slug of ['quiet', 'loud'])
-    created.push(JSON.parse(await output([MAIN, 'tenant', 'create', slug, '--json'], environment)));
-  const child = spawn(process.execPath, [...NODE_FLAGS, MAIN, 'api'], {
-    env: environment,
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
+    created.push(JSON.parse(await output(['tenant', 'create', slug, '--json'], environment)));
+  const child = startRole('api', environment);
   children.push(child);
   pinToCore(child.pid);
   await ready(`http://127.0.0.1:${port}/healthz`, child);

@@ -1,6 +1,6 @@
 // Everything that a delivery passes, on ports and in a folder of its own: Postgres, Temporal with its file, one API
 // process, workers, receivers.
-import { fork, spawn } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
@@ -10,12 +10,10 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { findFreePort } from '../dist/src/app/local/ports.js';
 import { startPostgres } from '../dist/src/app/local/postgres.js';
-import { MALLOC_SETTINGS, NODE_FLAGS } from '../dist/src/app/local/role-part.js';
 import { startTemporal } from '../dist/src/app/local/temporal.js';
 import { obtainTemporal } from '../dist/src/app/local/temporal-program.js';
-import { call, end, kill, output, ready } from './service.mjs';
+import { call, end, kill, output, ready, startRole } from './service.mjs';
 
-const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
 const RECEIVER = fileURLToPath(new URL('./receiver.mjs', import.meta.url));
 /** Days of partitions as an installation has them after a month: a statement that is planned anew opens them all. */
 const DAYS = 30;
@@ -43,7 +41,6 @@ export async function openDeliveryStack({ mode, workers, profile, settings = {} 
   const port = await findFreePort();
   const origin = `http://127.0.0.1:${port}`;
   const environment = {
-    ...MALLOC_SETTINGS,
     PATH: process.env.PATH,
     NODE_ENV: 'production',
     DATABASE_URL: postgres.url,
@@ -67,13 +64,8 @@ export async function openDeliveryStack({ mode, workers, profile, settings = {} 
 
   async function startRoles() {
     const flags = profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profile];
-    const start = (name) =>
-      spawn(process.execPath, [...NODE_FLAGS, ...flags, MAIN, name], {
-        env: environment,
-        stdio: ['ignore', 'ignore', 'inherit'],
-      });
-    const api = start('api');
-    const working = Array.from({ length: workers }, () => start('worker'));
+    const api = startRole('api', environment, flags);
+    const working = Array.from({ length: workers }, () => startRole('worker', environment, flags));
     roles = [api, ...working];
     pids.api = [api.pid];
     pids.worker = working.map(({ pid }) => pid);
@@ -81,7 +73,7 @@ export async function openDeliveryStack({ mode, workers, profile, settings = {} 
   }
 
   async function makeTenant(slug) {
-    const made = JSON.parse(await output([MAIN, 'tenant', 'create', slug, '--json'], environment));
+    const made = JSON.parse(await output(['tenant', 'create', slug, '--json'], environment));
     const basic = `Basic ${Buffer.from(`${made.client_id}:${made.client_secret}`).toString('base64')}`;
     return { id: made.tenant_id, port, path: slug === environment.DEFAULT_TENANT ? '' : `/t/${slug}`, basic };
   }
@@ -94,7 +86,7 @@ export async function openDeliveryStack({ mode, workers, profile, settings = {} 
     return { ...tenant, authorization: `Bearer ${access_token}` };
   }
 
-  await output([MAIN, 'migrate'], environment);
+  await output(['migrate'], environment);
   await makePartitions(postgres.url);
   const tenant = await makeTenant(environment.DEFAULT_TENANT);
   await startRoles();

@@ -2,6 +2,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { MALLOC_SETTINGS, NODE_FLAGS } from '../dist/src/app/local/role-part.js';
+
+const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
 
 /** POSTs and parses. @throws with the answer's text when it is no success */
 export async function call(url, options) {
@@ -11,13 +15,21 @@ export async function call(url, options) {
   return JSON.parse(text);
 }
 
-/** Runs a command to its end. @returns what it wrote to stdout */
-export async function output(args, env) {
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+/** Starts a role with the arguments and variables that `npm start` gives it. @param flags more arguments of Node.js */
+export function startRole(role, env, flags = []) {
+  return spawn(process.execPath, [...NODE_FLAGS, ...flags, MAIN, role], {
+    env: { ...MALLOC_SETTINGS, ...env },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+}
+
+/** Runs a command of the service to its end. @returns what it wrote to stdout */
+export async function output(words, env) {
+  const child = spawn(process.execPath, [MAIN, ...words], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
   child.stdout.on('data', (chunk) => (text += chunk));
   const [code] = await once(child, 'close');
-  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}`);
+  if (code !== 0) throw new Error(`${words.join(' ')} ended with ${code}`);
   return text;
 }
 

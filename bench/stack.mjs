@@ -1,22 +1,18 @@
 // What is measured, on one Postgres of its own in a folder that goes away: the floor's process and the service's API
 // process.
-import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { findFreePort } from '../dist/src/app/local/ports.js';
 import { startPostgres } from '../dist/src/app/local/postgres.js';
-import { MALLOC_SETTINGS, NODE_FLAGS } from '../dist/src/app/local/role-part.js';
 import { inputsOf, startFloor } from './floor-process.mjs';
 import { makeKey } from './keys.mjs';
 import { prepareDatabase } from './prepare-database.mjs';
 import { pinToCore } from './processes.mjs';
-import { call, end, output, ready } from './service.mjs';
+import { call, end, output, ready, startRole } from './service.mjs';
 
-const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
 const AGENTS = 64;
 /** Scenarios whose load has keys. */
 const AUTHENTICATING = ['challenges', 'refresh'];
@@ -34,7 +30,6 @@ export async function openStack({ scenario, algorithm, subscriptions, profile })
     await prepareDatabase(postgres.url, masterKey);
     const port = await findFreePort();
     const environment = {
-      ...MALLOC_SETTINGS,
       PATH: process.env.PATH,
       NODE_ENV: 'production',
       DATABASE_URL: postgres.url,
@@ -45,14 +40,11 @@ export async function openStack({ scenario, algorithm, subscriptions, profile })
       RATE_LIMIT_ADDRESS: '100000000',
       LOG_FORMAT: 'json',
     };
-    const created = JSON.parse(await output([MAIN, 'tenant', 'create', 'bench', '--json'], environment));
+    const created = JSON.parse(await output(['tenant', 'create', 'bench', '--json'], environment));
     const credentials = [created.client_id, created.client_secret];
     if (subscriptions > 0) await subscribe(postgres.url, created.tenant_id, subscriptions);
     const flags = profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profile];
-    const child = spawn(process.execPath, [...NODE_FLAGS, ...flags, MAIN, 'api'], {
-      env: environment,
-      stdio: ['ignore', 'ignore', 'inherit'],
-    });
+    const child = startRole('api', environment, flags);
     children.push(child);
     pinToCore(child.pid);
     const origin = `http://127.0.0.1:${port}`;

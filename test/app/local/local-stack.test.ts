@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { MALLOC_SETTINGS, NODE_FLAGS } from '../../../src/app/local/role-part.ts';
 import { query } from './query.ts';
 import { cloneWithStub, createStack } from './stack.ts';
 
@@ -18,9 +19,10 @@ describe('a local stack', () => {
       temporal: stack.ports.temporal,
       temporal_ui: stack.ports.ui,
     });
+    const role = await fetch(`http://127.0.0.1:${stack.ports.api}/process`);
     // A token outlives the reading of a page.
-    const lifetime = await fetch(`http://127.0.0.1:${stack.ports.api}/lifetime`);
-    expect(await lifetime.text()).toBe('3600');
+    const env = { ...MALLOC_SETTINGS, ACCESS_TOKEN_LIFETIME: '3600' };
+    expect(await role.json()).toMatchObject({ env, execArgv: [...NODE_FLAGS] });
     await query(url, 'CREATE TABLE kept AS SELECT 42 AS answer');
     const slow = fetch(`http://127.0.0.1:${stack.ports.api}/slow`);
     await new Promise((resolve) => setTimeout(resolve, 200));

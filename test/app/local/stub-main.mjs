@@ -47,8 +47,9 @@ if (role === 'start') {
   const { listen } = await load('src/platform/process/part-listener.js');
   const server = createServer((request, response) => {
     const wait = request.url === '/slow' ? 1_500 : 0;
-    const said = request.url === '/lifetime' ? process.env.ACCESS_TOKEN_LIFETIME : process.pid;
-    setTimeout(() => response.end(String(said)), wait);
+    const { env, execArgv, pid } = process;
+    const said = request.url === '/process' ? JSON.stringify({ env, execArgv }) : String(pid);
+    setTimeout(() => response.end(said), wait);
   });
   const port = role === 'api' ? process.env.PORT : process.env.METRICS_PORT;
   try {
