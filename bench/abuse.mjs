@@ -190,13 +190,7 @@ async function openParty(port, { slug, client_id: clientId, client_secret: secre
     return response.json();
   };
   const form = (text, headers = {}) => ask('/oauth/token', { ...FORM_TYPE, ...headers }, text);
-  const scope = 'agents:read agents:write events:write';
-  const { access_token: token } = await form(
-    `grant_type=client_credentials&scope=${encodeURIComponent(scope)}`,
-    {
-      authorization,
-    },
-  );
+  const { access_token: token } = await form('grant_type=client_credentials', { authorization });
   const bearer = { authorization: `Bearer ${token}` };
   const json = (path, body, headers = {}) => ask(path, { ...JSON_TYPE, ...headers }, JSON.stringify(body));
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
