@@ -5,8 +5,16 @@ import { defineConfig } from 'vitest/config';
 import { countBranches } from './test/fuzz/branches.ts';
 import { LongestFirst } from './test/setup/longest-first.ts';
 
-/** What judges the sources: `npm run check` runs it. */
-const sources = ['test/architecture.test.ts', 'test/regular-expressions.test.ts'];
+/** What judges the sources and the pages, and starts no server: `npm run check` runs it. */
+const sources = [
+  'test/architecture.test.ts',
+  'test/regular-expressions.test.ts',
+  'test/documentation/pages.test.ts',
+  'test/platform/config/settings-page.test.ts',
+  'test/platform/errors/catalogue.test.ts',
+  'test/platform/metrics/documentation.test.ts',
+  'test/platform/log-events.test.ts',
+];
 
 /**
  * Whole processes of the service that are started, stopped, killed, cut off and raced, each start seconds of a processor,

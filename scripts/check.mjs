@@ -1,5 +1,4 @@
-// `npm run check`: format and lint, types, the rules about imports, and slow regular expressions; each, also when one
-// fails.
+// `npm run check`: format and lint, types, and the tests that judge sources and pages; each, also when one fails.
 import './require-node.mjs';
 
 const { prepare, run } = await import('./prepare.mjs');
@@ -9,7 +8,7 @@ const checks = [
   ['types', 'node_modules/typescript/bin/tsc', []],
   ['types of the console', 'node_modules/typescript/bin/tsc', ['-p', 'src/console']],
   [
-    'imports and regular expressions',
+    'sources and pages',
     'node_modules/vitest/vitest.mjs',
     ['run', '--project', 'architecture', '--reporter', 'dot'],
   ],
