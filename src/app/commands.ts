@@ -154,26 +154,6 @@ export const COMMANDS: readonly CommandEntry[] = [
       }),
   },
   {
-    name: 'worker-version',
-    description: 'builds of the workers (WORKER_BUILD_ID), and which of them gets the work',
-    group: OPERATOR,
-    fill: async (command, { env, print }) =>
-      (await import('../operations/operators/worker-version.commands.ts')).registerWorkerVersionCommands(
-        command,
-        {
-          print,
-          open: async () => {
-            const { wireWorkerVersions } = await import('./wiring/worker-versions.ts');
-            const { loadConfig } = await import('../platform/config.ts');
-            const { findRunningStack } = await import('./local/running-stack.ts');
-            return wireWorkerVersions(
-              loadConfig({ ...(await findRunningStack(env)), ...env }, { role: 'migrate' }),
-            );
-          },
-        },
-      ),
-  },
-  {
     name: 'console',
     description: 'print a link that signs in to the console of a tenant, once and within ten minutes',
     group: OPERATOR,

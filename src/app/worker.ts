@@ -17,11 +17,7 @@ import { createMergedMetrics, installWithMetrics } from '../platform/temporal/co
 import { TASK_QUEUES, WORKFLOW_TYPES } from '../platform/temporal/names.ts';
 import { keepSchedules } from '../platform/temporal/schedules.ts';
 import { installTemporalRuntime, type LogEntry, openDeliveryWorker } from '../platform/temporal/worker.ts';
-import {
-  createWorkerVersions,
-  warnUnlessCurrent,
-  workerVersionOf,
-} from '../platform/temporal/worker-version.ts';
+import { readCurrentBuild, warnUnlessCurrent, workerVersionOf } from '../platform/temporal/worker-version.ts';
 import { createWorkflowMetrics } from '../platform/temporal/workflow.metrics.ts';
 import { openTracing } from '../platform/tracing/open-tracing.ts';
 import { findFreePort } from './local/ports.ts';
@@ -115,7 +111,7 @@ export async function runWorker(config: Config): Promise<void> {
 
   const running = worker.run();
   if (config.workerBuildId !== undefined)
-    warnUnlessCurrent(createWorkerVersions({ connection, namespace }), config.workerBuildId, logger);
+    warnUnlessCurrent(readCurrentBuild({ connection, namespace }), config.workerBuildId, logger);
   // Also when no port serves readiness.
   checks.keepTrying();
   const relaying = await loops.relay.start();

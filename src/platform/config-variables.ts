@@ -110,7 +110,7 @@ export const VARIABLES = {
     }),
     WORKER_BUILD_ID: buildId.optional().meta({
       description:
-        'the release of a worker. With it Temporal gives the work to one release until `countersign worker-version current` names another ([operations/upgrade.md](operations/upgrade.md))',
+        'the release of a worker. With it Temporal gives the work to one release until an operator names another ([operations/upgrade.md](operations/upgrade.md))',
     }),
   },
   Secrets: {

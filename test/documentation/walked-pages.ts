@@ -84,5 +84,9 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
   ],
   ['docs/operations/traces.md', 'jaegertracing', 'needs Docker'],
   ['docs/operations/upgrade.md', 'docker compose up', 'needs Docker'],
-  ['docs/operations/upgrade.md', 'WORKER_BUILD_ID', 'test/app/roles starts workers of two builds'],
+  [
+    'docs/operations/upgrade.md',
+    'WORKER_BUILD_ID',
+    'test/workflows/worker-version.test.ts hands over by its line',
+  ],
 ];

@@ -1,14 +1,9 @@
 // Two builds of the workers: the work goes over from one to the other, and nothing of it is lost.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
-import { createProgram } from '../../src/app/command-line.ts';
-import { TASK_QUEUES, WORKER_DEPLOYMENT } from '../../src/platform/temporal/names.ts';
-import { ensureNamespace } from '../../src/platform/temporal/namespace.ts';
-import { createDeliveryWorker } from '../../src/platform/temporal/worker.ts';
-import { createWorkerVersions } from '../../src/platform/temporal/worker-version.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SecretRotationState } from '../../workflows/webhook-secret-rotation.ts';
-import { workflowBundle } from '../setup/workflow-bundle.ts';
+import { makeCurrent } from './current-build.ts';
 import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
 
 let engine: DeliveryEngine;
@@ -50,8 +45,7 @@ describe('two builds of the workers', () => {
   it('hand deliveries and entities over, while events go on being published', {
     timeout: 120_000,
   }, async () => {
-    const { connection, namespace, taskQueues, context } = engine;
-    const versions = createWorkerVersions({ connection, namespace, deploymentName, taskQueues });
+    const { namespace, context } = engine;
     engine.startRunner();
     const a = await startBuild('a');
     const steady = await subscribeFast();
@@ -62,7 +56,7 @@ describe('two builds of the workers', () => {
       'the start of the workflow',
     );
     expect(made).toEqual([]);
-    await versions.makeCurrent('a');
+    await makeCurrent(namespace, 'a', deploymentName);
     expect(await engine.ended(early)).toMatchObject({ status: 'delivered' });
 
     // In flight: one between two attempts, one at a closed endpoint, an entity that waits.
@@ -92,8 +86,7 @@ describe('two builds of the workers', () => {
       eventually(() => made.filter((attempt) => attempt.build === build).length >= count, `build ${build}`);
     await has('a', 20);
     await startBuild('b');
-    expect(await versions.list()).toMatchObject({ current: 'a' });
-    await versions.makeCurrent('b');
+    await makeCurrent(namespace, 'b', deploymentName);
     await has('b', 20);
     await a.stop();
     const atStop = made.length;
@@ -121,94 +114,5 @@ describe('two builds of the workers', () => {
     ]);
     await rotation.signal('changed');
     expect(await rotation.result()).toEqual({ secrets: 'one' });
-    expect((await versions.list()).current).toBe('b');
-  });
-
-  it('are not made current before their workers run', async () => {
-    const { connection, namespace, taskQueues } = engine;
-    const versions = createWorkerVersions({ connection, namespace, deploymentName, taskQueues });
-    await expect(versions.makeCurrent('c', { patience: 500 })).rejects.toThrow('WORKER_BUILD_ID=c');
-    expect((await versions.list()).current).not.toBe('c');
-  });
-});
-
-async function actsOf(database: DeliveryEngine['database']) {
-  const { rows } = await database.query(
-    'SELECT action, operator, target_id, reason FROM operator_acts ORDER BY n',
-  );
-  return rows;
-}
-
-describe('countersign worker-version', () => {
-  const namespace = `versions-${randomUUID()}`;
-
-  async function startWorker(version?: { deploymentName: string; buildId: string }) {
-    const worker = await createDeliveryWorker({
-      connection: engine.connection,
-      namespace,
-      taskQueues: TASK_QUEUES,
-      activities: { purge: () => Promise.reject(new Error('nothing is asked of it')) },
-      workflows: await workflowBundle(),
-      version,
-    });
-    const running = worker.run();
-    return async () => {
-      worker.shutdown();
-      await running;
-    };
-  }
-
-  async function run(...words: string[]): Promise<unknown> {
-    const lines: string[] = [];
-    const env = {
-      TEMPORAL_ADDRESS: inject('temporalAddress'),
-      TEMPORAL_NAMESPACE: namespace,
-      DATABASE_URL: engine.url,
-      DATA_DIR: '/none',
-    };
-    const program = createProgram({ env, print: (line) => lines.push(line), fail: () => undefined });
-    await program.parseAsync(['node', 'countersign', 'worker-version', ...words]);
-    return words.includes('--json') ? JSON.parse(lines.join('\n')) : lines;
-  }
-
-  it('lists the builds and gives the work to one, or to workers without a build id', async () => {
-    const { connection } = engine;
-    await ensureNamespace(connection, { namespace });
-    expect(await run('list', '--json')).toEqual({ current: null, versions: [] });
-    expect(await run('list')).toEqual(['workers without WORKER_BUILD_ID get the work']);
-    const stop = await startWorker({ deploymentName: WORKER_DEPLOYMENT, buildId: '2026-11-21.1' });
-    const current = { current: '2026-11-21.1', versions: [{ build_id: '2026-11-21.1', status: 'current' }] };
-    expect(await run('current', '2026-11-21.1', '--json', '--as', 'jo', '--reason', 'drill')).toEqual(
-      current,
-    );
-    expect(await run('current', '2026-11-21.1', '--json')).toEqual(current);
-    expect(await run('list')).toEqual(['2026-11-21.1  current']);
-    const recorded = {
-      action: 'worker_version.current',
-      operator: 'jo',
-      target_id: '2026-11-21.1',
-      reason: 'drill',
-    };
-    expect(await actsOf(engine.database)).toEqual([recorded]);
-    const stopUnversioned = await startWorker();
-    expect(await run('current', '--unversioned', '--json')).toMatchObject({ current: null });
-    await Promise.all([stop(), stopUnversioned()]);
-  });
-
-  it('gives the work to nobody whose workers are gone', async () => {
-    await ensureNamespace(engine.connection, { namespace });
-    const versions = createWorkerVersions({ connection: engine.connection, namespace });
-    for (const buildId of ['one', 'two']) {
-      const stop = await startWorker({ deploymentName: WORKER_DEPLOYMENT, buildId });
-      await versions.makeCurrent(buildId);
-      await stop();
-    }
-    // As if they had not asked for 80 seconds.
-    const now = Date.now.bind(Date);
-    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + 80_000);
-    onTestFinished(() => clock.mockRestore());
-    for (const gone of ['one', ''])
-      await expect(versions.makeCurrent(gone, { patience: 0 })).rejects.toThrow('WORKER_BUILD_ID');
-    expect(await versions.list()).toMatchObject({ current: 'two' });
   });
 });

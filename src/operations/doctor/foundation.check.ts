@@ -81,7 +81,7 @@ export function createFoundationCheck({
         continue;
       }
       const seen = [...builds].map(nameBuild).sort().join(', ');
-      const detail = `its ${kind} tasks go to ${nameBuild(current)}, and who asks for them are ${seen}: countersign worker-version current`;
+      const detail = `its ${kind} tasks go to ${nameBuild(current)}, and who asks for them are ${seen}`;
       await found({ code: 'version_not_current', subject, detail });
     }
   }

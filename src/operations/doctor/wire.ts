@@ -7,7 +7,7 @@ import type { createLazyConnection } from '../../platform/temporal/client.ts';
 import { type EntityWorkflow, TASK_QUEUES } from '../../platform/temporal/names.ts';
 import { ensureNamespace, readNamespace } from '../../platform/temporal/namespace.ts';
 import { ensureSchedules, findSchedule } from '../../platform/temporal/schedules.ts';
-import { createWorkerVersions } from '../../platform/temporal/worker-version.ts';
+import { readCurrentBuild } from '../../platform/temporal/worker-version.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { createWorkflowInspector } from '../../platform/temporal/workflow-inspection.client.ts';
 import type { wireRelayInspection } from '../../webhooks/relay/wire.ts';
@@ -60,7 +60,6 @@ export function wireDoctor(
   const { namespace } = config.temporal;
   const { store, sweep, restart } = relay;
   const inspector = createWorkflowInspector({ client });
-  const versions = createWorkerVersions({ connection, namespace });
 
   let reached: Promise<void> | undefined;
   const needing = (check: Check): Check => ({
@@ -86,7 +85,7 @@ export function wireDoctor(
         findSchedule: () => findSchedule(client),
         ensureSchedules: () => ensureSchedules(client),
         inspector,
-        readCurrentBuild: async () => (await versions.list()).current,
+        readCurrentBuild: () => readCurrentBuild({ connection, namespace }),
         taskQueues: TASK_QUEUES,
         keptDays: KEPT_DAYS,
       }),

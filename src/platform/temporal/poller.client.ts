@@ -31,12 +31,7 @@ export const neededPolls = ({
  */
 export async function readPollingBuilds(
   service: (Connection | NativeConnection)['workflowService'],
-  {
-    namespace,
-    taskQueue,
-    kind,
-    deploymentName = WORKER_DEPLOYMENT,
-  }: { namespace: string; taskQueue: string; kind: TaskKind; deploymentName?: string | undefined },
+  { namespace, taskQueue, kind }: { namespace: string; taskQueue: string; kind: TaskKind },
 ): Promise<Set<string>> {
   const { pollers } = await service.describeTaskQueue({
     namespace,
@@ -44,11 +39,14 @@ export async function readPollingBuilds(
     taskQueueType: kind === 'workflow' ? 1 : 2,
   });
   const builds = pollers.filter(isLive).map(buildOf);
-  return new Set(builds.flatMap((build) => (build.deploymentName === deploymentName ? build.buildId : [])));
+  return new Set(
+    builds.flatMap((build) => (build.deploymentName === WORKER_DEPLOYMENT ? build.buildId : [])),
+  );
 
   function buildOf({ deploymentOptions: options }: temporal.api.taskqueue.v1.IPollerInfo) {
     const { WORKER_VERSIONING_MODE_VERSIONED: versioned } = proto.temporal.api.enums.v1.WorkerVersioningMode;
-    if (options?.workerVersioningMode !== versioned) return { deploymentName, buildId: '' };
+    if (options?.workerVersioningMode !== versioned)
+      return { deploymentName: WORKER_DEPLOYMENT, buildId: '' };
     return { deploymentName: options.deploymentName ?? '', buildId: options.buildId ?? '' };
   }
 }

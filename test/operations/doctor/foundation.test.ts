@@ -9,9 +9,10 @@ import { createTemporalClient } from '../../../src/platform/temporal/client.ts';
 import { TASK_QUEUES, WORKER_DEPLOYMENT } from '../../../src/platform/temporal/names.ts';
 import { ensureNamespace } from '../../../src/platform/temporal/namespace.ts';
 import { createDeliveryWorker } from '../../../src/platform/temporal/worker.ts';
-import { createWorkerVersions } from '../../../src/platform/temporal/worker-version.ts';
+import { readCurrentBuild } from '../../../src/platform/temporal/worker-version.ts';
 import { createWorkflowInspector } from '../../../src/platform/temporal/workflow-inspection.client.ts';
 import { workflowBundle } from '../../setup/workflow-bundle.ts';
+import { makeCurrent } from '../../workflows/current-build.ts';
 import { eventually } from '../../workflows/delivery-engine.ts';
 
 let connection: NativeConnection;
@@ -37,7 +38,6 @@ async function prepare(buildId: string) {
     worker.shutdown();
     await running;
   });
-  const versions = createWorkerVersions({ connection, namespace });
   const check = createFoundationCheck({
     pendingMigrations: async () => [],
     readNamespace: async () => ({ retentionDays: 30, attributes: true }),
@@ -45,7 +45,7 @@ async function prepare(buildId: string) {
     findSchedule: async () => 'running',
     ensureSchedules: async () => undefined,
     inspector: createWorkflowInspector({ client: createTemporalClient(connection, { namespace }) }),
-    readCurrentBuild: async () => (await versions.list()).current,
+    readCurrentBuild: () => readCurrentBuild({ connection, namespace }),
     taskQueues: TASK_QUEUES,
     keptDays: 30,
   });
@@ -58,12 +58,12 @@ async function prepare(buildId: string) {
   const codes = async () => [...new Set((await examine()).map(({ code }) => code))];
   const areSeen = async () => !(await codes()).includes('no_worker');
   await eventually(areSeen, 'the workers to have asked each queue');
-  return { versions, examine, codes };
+  return { namespace, examine, codes };
 }
 
 describe('workers of a build', () => {
   it('that is not current are no workers for the work there is, until it is', async () => {
-    const { versions, examine, codes } = await prepare('new');
+    const { namespace, examine, codes } = await prepare('new');
     const findings = await examine();
     expect(findings.map(({ code, subject }) => `${code} ${subject}`)).toEqual([
       'version_not_current task queue countersign',
@@ -71,8 +71,8 @@ describe('workers of a build', () => {
       'version_not_current task queue attempts',
       'version_not_current task queue attempts-slow',
     ]);
-    expect(findings[0]?.detail).toMatch(/go to workers without a build id, .* are the build new: /);
-    await versions.makeCurrent('new');
+    expect(findings[0]?.detail).toMatch(/go to workers without a build id, .* are the build new$/);
+    await makeCurrent(namespace, 'new');
     expect(await codes()).toEqual([]);
   });
 
