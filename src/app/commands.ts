@@ -71,22 +71,6 @@ export const COMMANDS: readonly CommandEntry[] = [
     },
   },
   {
-    name: 'completion',
-    description: 'print the script by which a shell completes these commands: bash, zsh or fish',
-    group: DAILY,
-    fill: async (command, runtime) =>
-      (await import('./terminal/completion.commands.ts')).registerCompletionCommand(
-        command,
-        runtime,
-        async (program) => {
-          for (const { name, fill } of COMMANDS) {
-            const other = program.commands.find((each) => each.name() === name);
-            if (other !== undefined && other !== command) await fill(other, runtime);
-          }
-        },
-      ),
-  },
-  {
     name: 'status',
     description: 'how the service stands, on one screen; ends with 1 when something needs a person',
     group: OPERATOR,

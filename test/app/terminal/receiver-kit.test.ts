@@ -1,5 +1,4 @@
-// `verify-receiver` and `sign` against receivers that are right and wrong, and the scripts of `completion`.
-import { execFileSync, spawnSync } from 'node:child_process';
+// `verify-receiver` and `sign` against receivers that are right and wrong.
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -105,52 +104,6 @@ describe('sign', () => {
   it('needs a type', async () => {
     const { told, code } = await run(['sign', '--secret', SECRET], { input: '{}' });
     expect([code, told[0]]).toEqual([1, expect.stringContaining('--type is needed')]);
-  });
-});
-
-describe('completion', () => {
-  const complete = (script: string, ...words: string[]) =>
-    execFileSync('bash', [
-      '--norc',
-      '-c',
-      `${script}\nCOMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _countersign; echo "\${COMPREPLY[*]}"`,
-    ])
-      .toString()
-      .trim();
-
-  it.each([
-    [['countersign', 'lis'], 'listen'],
-    [['countersign', 'webhook', 'rot'], 'rotate-secret'],
-    [['countersign', 'operator', 'delivery', 're'], 'retry'],
-    [['countersign', 'delivery', 'list', '--st'], '--status'],
-  ])('of bash knows %j', async (words, expected) => {
-    const { lines } = await run(['completion', 'bash']);
-    expect(complete(lines.join('\n'), ...words)).toBe(expected);
-  });
-
-  const hasZsh = spawnSync('zsh', ['--version']).status === 0;
-  const completeInZsh = (script: string, words: readonly string[]) =>
-    execFileSync('zsh', [
-      '-f',
-      '-c',
-      `compdef() { :; }\ncompadd() { print -r -- $candidates; }\n${script}\nwords=(${words.join(' ')}); CURRENT=${words.length}; _countersign`,
-    ])
-      .toString()
-      .trim()
-      .split(' ');
-
-  it.skipIf(!hasZsh).each([
-    [['countersign', 'lis'], 'listen'],
-    [['countersign', '--json', 'webhook', 'rot'], 'rotate-secret'],
-    [['countersign', 'operator', 'delivery', 're'], 'retry'],
-    [['countersign', 'delivery', 'list', '--st'], '--status'],
-  ])('of zsh knows %j', async (words, expected) => {
-    const { lines } = await run(['completion', 'zsh']);
-    expect(completeInZsh(lines.join('\n'), words)).toContain(expected);
-  });
-
-  it.each(['zsh', 'fish'])('has a script for %s', async (shell) => {
-    expect((await run(['completion', shell])).lines.join('\n')).toContain('verify-receiver');
   });
 });
 
