@@ -6,11 +6,8 @@ import { beginningStatement } from '../../src/audit/beginning.ts';
 import { BEGINNING, type Head, headStatement } from '../../src/audit/checkpoint.ts';
 import { createCheckpointSigner, hashText } from '../../src/audit/checkpoint-signature.node.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { migrate } from '../../src/platform/database/migrate.ts';
-import { BASELINE } from '../../src/platform/database/migrations.ts';
 import { createTenantContext } from '../events/fixture.ts';
-import { createEmptyDatabase, createTestDatabase, MASTER_KEYS } from '../setup/database.ts';
-import { sealEarlier } from './earlier-sealer.ts';
+import { createTestDatabase, MASTER_KEYS } from '../setup/database.ts';
 import { createSealing, tamper } from './sealing.ts';
 
 type Test = Awaited<ReturnType<typeof createTestDatabase>>;
@@ -138,56 +135,5 @@ describe('a log that somebody begins anew without the master key', () => {
       { kind: 'beginning_changed', detail: 'its signature is wrong' },
       { kind: 'seal_changed', seal: 1, detail: 'it does not continue the one before' },
     ]);
-  });
-});
-
-describe('the log of an earlier version', () => {
-  /** A database that the version before the beginning has made. */
-  async function makeEarlier() {
-    const empty = await createEmptyDatabase();
-    opened.push(empty);
-    await migrate(empty.url, undefined, BASELINE);
-    const context = await createTenantContext(empty.database);
-    return { ...empty, context, sealing: createSealing(empty.database) };
-  }
-
-  it('that was never sealed is taken over with its rows, once, and its rows may be old', async () => {
-    const { database, url, sealing, context } = await makeEarlier();
-    await sealing.write(context, 3);
-    await tamper(database, ["UPDATE audit_log SET occurred_at = occurred_at - interval '1 day'"]);
-    expect(await migrate(url)).toContain('0010-audit-beginning');
-    await expect(sealing.sealer.runOnce()).rejects.toThrow('it is not signed');
-    expect(await begin(database)).toEqual({ result: 'adopted', seals: 0 });
-    expect(await begin(database)).toEqual({ result: 'unchanged' });
-    await sealing.write(context, 2);
-    await sealing.sealAll();
-    expect(await sealing.verify()).toMatchObject({
-      findings: [],
-      report: { rows: 5, beginning: { adopted: { seals: 0, last: expect.anything() } } },
-    });
-  });
-
-  it('that was sealed goes on where it was', async () => {
-    const { database, url, sealing, context } = await makeEarlier();
-    await sealing.write(context, 3);
-    await tamper(database, ["UPDATE audit_log SET occurred_at = occurred_at - interval '1 day'"]);
-    await sealEarlier(database);
-    await migrate(url);
-    expect(await begin(database)).toEqual({ result: 'adopted', seals: 1 });
-    await sealing.write(context, 2);
-    await sealing.sealAll();
-    expect(await sealing.verify()).toMatchObject({
-      findings: [],
-      report: { rows: 5, seals: 2, beginning: { adopted: { seals: 1 } } },
-    });
-  });
-
-  it('is not taken over where other master keys have signed its head', async () => {
-    const { database, url, sealing, context } = await makeEarlier();
-    await sealing.write(context, 3);
-    await sealEarlier(database);
-    await migrate(url);
-    const masterKeys = [{ id: 'other', key: new Uint8Array(32).fill(9) }];
-    expect(await createAuditBeginning({ database, masterKeys }).begin()).toMatchObject({ result: 'refused' });
   });
 });

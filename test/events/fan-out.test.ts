@@ -5,10 +5,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { emit, publish } from '../../src/events/event.store.ts';
 import { prepareEvent } from '../../src/events/event.ts';
 import { newId } from '../../src/platform/database/ids.ts';
-import { migrate } from '../../src/platform/database/migrate.ts';
-import { MIGRATIONS } from '../../src/platform/database/migrations.ts';
 import type { Queryable } from '../../src/platform/database/transaction.ts';
-import { createEmptyDatabase, useTestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/database.ts';
 import { createTenantContext, insertSubscription } from './fixture.ts';
 
 const { database } = await useTestDatabase();
@@ -57,18 +55,6 @@ describe('the filters of live subscriptions', () => {
       }),
       { numRuns: 25 },
     );
-  });
-
-  it('are taken from the rows that a database has before the migration', async () => {
-    const empty = await createEmptyDatabase();
-    const at = MIGRATIONS.findIndex(({ name }) => name === '0022-subscription-filters');
-    await migrate(empty.url, undefined, MIGRATIONS.slice(0, at));
-    const context = await createTenantContext(empty.database);
-    await insertSubscription(empty.database, context, { filters: ['*', 'org.*', '*'] });
-    await insertSubscription(empty.database, context, { filters: ['org.created'], deleted: true });
-    await migrate(empty.url);
-    expect(await expectKept(empty.database)).toBe(2);
-    await empty.drop();
   });
 });
 

@@ -13,8 +13,8 @@ import type { Queryable } from './transaction.ts';
 /** An arbitrary constant: the key of the advisory lock, so that one migration runs at a time. */
 const LOCK = 7_263_511;
 
-/** The first migration of every database from before the first release. */
-const UNRELEASED = '0001-identity';
+/** Every database of a release begins with it. */
+const FIRST = MIGRATIONS[0]?.name ?? '';
 
 /**
  * @param url connection string of the database
@@ -53,9 +53,9 @@ export async function migrate(
  * @throws ConfigError for a database from before the first release
  */
 export async function pendingMigrations(queryable: Queryable, list = MIGRATIONS): Promise<string[]> {
-  const applied = new Set(await readMigrations(queryable));
+  const applied = await readMigrations(queryable);
   refuseUnreleased(applied);
-  return list.map(({ name }) => name).filter((name) => !applied.has(name));
+  return list.map(({ name }) => name).filter((name) => !applied.includes(name));
 }
 
 /**
@@ -66,11 +66,12 @@ export async function refuseUnreleasedDatabase(queryable: Queryable): Promise<vo
   refuseUnreleased(await readMigrations(queryable));
 }
 
-function refuseUnreleased(applied: Iterable<string>): void {
-  if ([...applied].some((name) => name.startsWith(UNRELEASED)))
+/** @param applied in the order of the names: the first one made the database */
+function refuseUnreleased([first]: readonly string[]): void {
+  if (first !== undefined && !first.startsWith(FIRST))
     throw new ConfigError(
       'DATABASE_URL',
-      `a version from before the first release made this database (migration ${UNRELEASED}), and this version cannot upgrade it; ` +
+      `a version from before the first release made this database (migration ${first}), and this version cannot upgrade it; ` +
         'nothing was changed: give the service a new, empty database, or, where npm start runs Postgres, move the folder DATA_DIR away',
     );
 }

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabase, type Database } from '../../../src/platform/database/database.ts';
 import { migrate } from '../../../src/platform/database/migrate.ts';
-import { BASELINE } from '../../../src/platform/database/migrations.ts';
+import { MIGRATIONS } from '../../../src/platform/database/migrations.ts';
 import {
   dropPartition,
   ensurePartitions,
@@ -12,7 +12,7 @@ import {
 } from '../../../src/platform/database/partitions.ts';
 import { grantServiceRole } from '../../../src/platform/database/service-role.ts';
 import { createTenantContext, insertSubscription } from '../../events/fixture.ts';
-import { createEmptyDatabase, SERVICE_ROLE, useTestDatabase } from '../../setup/database.ts';
+import { SERVICE_ROLE, useTestDatabase } from '../../setup/database.ts';
 
 const { database: owner, url, serviceUrl } = await useTestDatabase();
 let service: Database;
@@ -155,14 +155,15 @@ describe('granting', () => {
     await expect(service.query("UPDATE audit_log SET action = 'x'")).rejects.toMatchObject(DENIED);
   });
 
-  it('reaches a database of before, once it is migrated', async () => {
-    const old = await createEmptyDatabase();
-    await migrate(old.url, undefined, BASELINE);
-    await expect(rightsOf(old.database)).resolves.toEqual([]);
-    await migrate(old.url);
-    await grantServiceRole(old.url, SERVICE_ROLE);
-    expect(await rightsOf(old.database)).toEqual(await rightsOf(owner));
-    await old.drop();
+  it('reaches a table that a later migration adds, once it is repeated', async () => {
+    const later = [...MIGRATIONS, { name: '9001-later', steps: ['CREATE TABLE later_rows (n int)'] }];
+    expect(await migrate(url, undefined, later)).toEqual(['9001-later']);
+    const before = await rightsOf(owner);
+    await grantServiceRole(url, SERVICE_ROLE);
+    const added = { table: 'later_rows', rights: 'DELETE INSERT SELECT UPDATE' };
+    expect(await rightsOf(owner)).toEqual(expect.arrayContaining([...before, added]));
+    expect(before).not.toContainEqual(added);
+    await owner.query('DROP TABLE later_rows');
   });
 
   it('refuses a role that is missing, that is a superuser, or that owns the tables', async () => {

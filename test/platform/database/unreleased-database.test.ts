@@ -42,7 +42,7 @@ describe('a database from before the first release', () => {
   it('is known by its first step, where nothing more was done', async () => {
     const { url: other, drop: forget } = await createEmptyDatabase();
     try {
-      await makeUnreleased(other, ['0001-identity#1']);
+      await makeUnreleased(other, ['0001-platform#1']);
       await expect(migrate(other)).rejects.toMatchObject(REFUSAL);
     } finally {
       await forget();
@@ -53,7 +53,7 @@ describe('a database from before the first release', () => {
 it('an empty database lacks all migrations, and asking for them changes nothing', async () => {
   const empty = await createEmptyDatabase();
   try {
-    expect(await pendingMigrations(empty.database)).toContain('0001-platform');
+    expect(await pendingMigrations(empty.database)).toContain('0001-general');
     const { rows } = await empty.database.query("SELECT to_regclass('schema_migrations') AS there");
     expect(rows).toEqual([{ there: null }]);
   } finally {

@@ -2,15 +2,7 @@
 // migrations.
 import pg from 'pg';
 
-const NAMES = [
-  ...['0001-identity', '0002-accounts', '0003-events', '0004-audit-checkpoints', '0005-dpop'],
-  ...['0006-delegations', '0007-tokens', '0008-enrollments', '0009-key-rotations', '0010-anchors'],
-  ...['0011-key-aliases', '0012-lane-recovery', '0013-event-feed', '0014-endpoint-recovery'],
-  ...['0015-webhook-control', '0016-retention', '0017-expected-workflows', '0018-anchor-checks'],
-  ...['0019-challenge-expiry', '0020-tenant-suspension', '0021-issuer-keys', '0022-traces'],
-  ...['0023-host-holds', '0024-delegation-expiry', '0025-anchor-turns', '0026-sealing-keys'],
-  '0027-operator-act-chain',
-];
+const NAMES = ['0001-platform', '0022-subscription-filters'];
 
 /** Makes an empty database such a one. */
 export async function makeUnreleased(url: string, names: readonly string[] = NAMES): Promise<void> {

@@ -1,4 +1,5 @@
-// Tenants, agents with their keys, rotations, enrollment tokens and anchors, and applications with their secrets.
+// Tenants, agents with their keys, rotations, directory signatures, enrollment tokens and anchors, and applications with
+// their secrets.
 
 export const identity = `
 CREATE TABLE tenants (
@@ -8,6 +9,8 @@ CREATE TABLE tenants (
   -- Default audience of the tenant's tokens; null: base_url.
   audience text,
   signing_algorithm text NOT NULL DEFAULT 'ES256' CHECK (signing_algorithm IN ('ES256', 'EdDSA')),
+  -- fapi2: every token is bound to a key, and clients authenticate with private_key_jwt.
+  security_profile text NOT NULL DEFAULT 'none' CHECK (security_profile IN ('none', 'fapi2')),
   base_url text NOT NULL CONSTRAINT tenants_base_url_unique UNIQUE,
   issuer_url text NOT NULL CONSTRAINT tenants_issuer_url_unique UNIQUE,
   -- Since when the tenant is suspended; null while it is not.
@@ -23,6 +26,10 @@ CREATE TABLE agents (
   tenant_id uuid NOT NULL REFERENCES tenants,
   name text NOT NULL,
   description text,
+  -- Who answers for the agent: a person or team in the tenant's own words; nothing refers to it.
+  owner text,
+  -- Why the agent exists.
+  purpose text,
   capabilities text[] NOT NULL DEFAULT '{}',
   status text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended')),
   -- Default audience of the agent's tokens; null: the tenant's.
@@ -30,6 +37,8 @@ CREATE TABLE agents (
   -- Further audiences that the agent may ask for.
   audiences text[] NOT NULL DEFAULT '{}',
   scopes text[] NOT NULL,
+  -- Whether a token is issued only with a proof of a key (RFC 9449 §5.2).
+  dpop_bound_access_tokens boolean NOT NULL DEFAULT false,
   metadata jsonb NOT NULL DEFAULT '{}',
   created_at timestamptz(3) NOT NULL DEFAULT now(),
   updated_at timestamptz(3) NOT NULL DEFAULT now(),
@@ -71,6 +80,18 @@ CREATE INDEX agent_keys_by_odd_spki ON agent_keys (tenant_id, (aliases[3])) WHER
 CREATE INDEX agent_keys_by_odd_point ON agent_keys (tenant_id, (aliases[4])) WHERE aliases[4] IS NOT NULL;
 -- Keys that have a workflow.
 CREATE INDEX agent_keys_deprecated ON agent_keys (id) WHERE state = 'deprecated';
+
+-- A signature with which a key stands in the tenant's directory of Web Bot Auth. It goes with its key.
+CREATE TABLE directory_signatures (
+  key_id uuid PRIMARY KEY REFERENCES agent_keys ON DELETE CASCADE,
+  tenant_id uuid NOT NULL REFERENCES tenants,
+  -- The covered components and the parameters as they were signed (RFC 9421, section 2.3).
+  input text NOT NULL,
+  signature bytea NOT NULL,
+  expires_at timestamptz(3) NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT now()
+);
+CREATE INDEX directory_signatures_by_tenant ON directory_signatures (tenant_id, key_id);
 
 -- A rotation is decided by this row, whether or not its workflow runs. The sunset is the old key's, in agent_keys.
 CREATE TABLE key_rotations (
@@ -177,6 +198,8 @@ CREATE TABLE applications (
   audience text,
   scopes text[] NOT NULL,
   grant_types text[] NOT NULL,
+  -- As in agents.
+  dpop_bound_access_tokens boolean NOT NULL DEFAULT false,
   -- Public keys with which the application may authenticate (RFC 7523), as {"keys": […]}.
   jwks jsonb,
   agent_id uuid REFERENCES agents,

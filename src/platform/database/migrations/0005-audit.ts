@@ -76,7 +76,7 @@ CREATE TABLE audit_seals (
 CREATE TRIGGER audit_seals_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_seals
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
--- A tenant's rows in one seal.
+-- A tenant's rows in one seal: the part that they add to the tenant's growing Merkle tree.
 CREATE TABLE audit_checkpoints (
   tenant_id uuid NOT NULL,
   n bigint NOT NULL,
@@ -98,12 +98,31 @@ CREATE TABLE audit_checkpoints (
   -- With leaves (32 bytes each) they tell which row was changed.
   row_ids uuid[] NOT NULL,
   leaves bytea NOT NULL,
+  -- Null in the checkpoints of earlier versions, which had a tree each: their rows are in no growing tree.
+  -- Leaves of the tenant's tree up to and with this checkpoint; root is its root then.
+  tree_size bigint,
+  -- Roots of the tree's complete subtrees, with which the next checkpoint goes on: at most one for each bit of tree_size.
+  peaks bytea,
+  -- Roots of subtrees of at least 8 leaves that this checkpoint's rows completed, for proofs.
+  nodes bytea,
   PRIMARY KEY (tenant_id, n)
 );
 -- Hashes do not compress.
-ALTER TABLE audit_checkpoints ALTER COLUMN leaves SET STORAGE EXTERNAL;
+ALTER TABLE audit_checkpoints ALTER COLUMN leaves SET STORAGE EXTERNAL, ALTER COLUMN peaks SET STORAGE EXTERNAL,
+  ALTER COLUMN nodes SET STORAGE EXTERNAL;
+ALTER TABLE audit_checkpoints ADD CONSTRAINT audit_checkpoints_grow
+  CHECK (tree_size IS NOT NULL AND peaks IS NOT NULL AND nodes IS NOT NULL) NOT VALID;
+-- Finds the checkpoint of a leaf.
+CREATE INDEX audit_checkpoints_by_tree ON audit_checkpoints (tenant_id, tree_size);
+-- Finds the checkpoint of a row.
+CREATE INDEX audit_checkpoints_by_position ON audit_checkpoints (tenant_id, last_xid, last_id);
 CREATE TRIGGER audit_checkpoints_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_checkpoints
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+-- How many nodes the first leaves of a tree complete.
+CREATE FUNCTION audit_tree_nodes(leaves bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $function$
+  SELECT coalesce(sum(leaves >> level), 0)::bigint FROM generate_series(3, 62) AS level
+$function$;
 
 -- One row: the last seal. It only moves on, so that seals cannot be cut off at the end without a trace.
 CREATE TABLE audit_head (
@@ -120,13 +139,44 @@ INSERT INTO audit_head (n, hash, last_xid, last_id)
 VALUES (0, decode(repeat('00', 32), 'hex'), '0', '00000000-0000-0000-0000-000000000000');
 CREATE TRIGGER audit_head_stays BEFORE DELETE OR TRUNCATE ON audit_head
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+-- The head keeps its number only when its first signature is made, or one by another key for the same seal.
 CREATE FUNCTION refuse_going_back() RETURNS trigger LANGUAGE plpgsql AS $function$
 BEGIN
-  IF NEW.n <= OLD.n THEN RAISE EXCEPTION '% only moves on', TG_TABLE_NAME USING ERRCODE = '42501'; END IF;
-  RETURN NEW;
+  IF NEW.n > OLD.n THEN RETURN NEW; END IF;
+  IF NEW.n = OLD.n AND NEW.key_id IS DISTINCT FROM OLD.key_id AND (
+    OLD.signature IS NULL OR (NEW.hash, NEW.last_xid, NEW.last_id) IS NOT DISTINCT FROM (OLD.hash, OLD.last_xid, OLD.last_id)
+  ) THEN RETURN NEW; END IF;
+  RAISE EXCEPTION '% only moves on', TG_TABLE_NAME USING ERRCODE = '42501';
 END
 $function$;
 CREATE TRIGGER audit_head_moves_on BEFORE UPDATE ON audit_head FOR EACH ROW EXECUTE FUNCTION refuse_going_back();
+
+-- One row, which migrate signs once, so that nobody else can begin the log anew. The first seal names the hash of its signed text.
+CREATE TABLE audit_beginning (
+  only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+  -- So that no two beginnings have the same text.
+  id uuid NOT NULL DEFAULT gen_random_uuid(),
+  -- Number of seals of an earlier version, and its last row; null where the log began with the installation.
+  adopted_seals bigint,
+  adopted_xid xid8,
+  adopted_id uuid,
+  -- Null until it is signed.
+  began_at timestamptz(3),
+  key_id text,
+  signature bytea
+);
+INSERT INTO audit_beginning DEFAULT VALUES;
+
+CREATE FUNCTION refuse_second_beginning() RETURNS trigger LANGUAGE plpgsql AS $function$
+BEGIN
+  IF OLD.signature IS NOT NULL THEN RAISE EXCEPTION '% is signed once', TG_TABLE_NAME USING ERRCODE = '42501'; END IF;
+  RETURN NEW;
+END
+$function$;
+CREATE TRIGGER audit_beginning_stays BEFORE DELETE OR TRUNCATE ON audit_beginning
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER audit_beginning_once BEFORE UPDATE ON audit_beginning
+  FOR EACH ROW EXECUTE FUNCTION refuse_second_beginning();
 
 -- One act of an operator of the service. The audit log of each tenant that the act concerned has an entry which names n.
 CREATE TABLE operator_acts (

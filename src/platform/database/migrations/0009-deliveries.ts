@@ -1,5 +1,5 @@
-// Deliveries and their attempts, both partitioned by day; the outbox and the relays that hand it over; and the accounts
-// of each day.
+// Deliveries and their attempts, both partitioned by day; the outbox and the relays that hand it over; replays of many
+// deliveries, receipts, and the accounts of each day.
 
 export const deliveries = `
 -- The id of the delivery of one event to one subscription: the event's time, then a digest. Publishing again makes the same ids.
@@ -123,6 +123,45 @@ CREATE TABLE relays (
   started_at timestamptz(3) NOT NULL DEFAULT now(),
   seen_at timestamptz(3) NOT NULL DEFAULT now()
 ) WITH (fillfactor = 50);
+
+-- A replay of many deliveries of one subscription: those that had ended with delivery_status before created_at.
+CREATE TABLE recoveries (
+  id uuid PRIMARY KEY,
+  tenant_id uuid NOT NULL REFERENCES tenants,
+  subscription_id uuid NOT NULL REFERENCES subscriptions,
+  delivery_status text NOT NULL CHECK (delivery_status IN ('failed', 'canceled', 'delivered')),
+  -- When the deliveries were accepted: since is included, until is not.
+  since timestamptz(3) NOT NULL,
+  until timestamptz(3) NOT NULL,
+  status text NOT NULL DEFAULT 'running' CHECK (status IN ('running', 'completed', 'canceled')),
+  end_reason text,
+  -- Number of such deliveries at created_at.
+  matched integer NOT NULL,
+  replayed integer NOT NULL DEFAULT 0,
+  -- All deliveries up to this one are done.
+  next_after uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  completed_at timestamptz(3)
+);
+CREATE INDEX recoveries_by_subscription ON recoveries (tenant_id, subscription_id, id);
+CREATE UNIQUE INDEX recoveries_running ON recoveries (subscription_id) WHERE status = 'running';
+
+-- Who has acknowledged that an agent's access ended: one for each such event; its deliveries are the receivers.
+CREATE TABLE receipts (
+  -- events.id.
+  id uuid PRIMARY KEY,
+  tenant_id uuid NOT NULL REFERENCES tenants,
+  agent_id uuid NOT NULL,
+  -- The type of the event.
+  cause text NOT NULL,
+  receivers integer NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  -- When the last delivery ended, as the receipt's workflow saw it first; a replay does not change it.
+  completed_at timestamptz(3)
+);
+CREATE INDEX receipts_by_agent ON receipts (tenant_id, agent_id, id);
+CREATE INDEX receipts_open ON receipts (id) WHERE completed_at IS NULL;
+CREATE INDEX receipts_by_age ON receipts (created_at);
 
 -- A tenant's deliveries by the UTC day of acceptance, as they were counted last.
 CREATE TABLE delivery_accounts (

@@ -1,29 +1,6 @@
-// Issuer keys, challenges, refresh tokens, revocations, used proofs and assertions, trusted issuers and delegations.
+// Challenges, refresh tokens, revocations, used proofs and assertions, delegations, and sessions of the console.
 
 export const authentication = `
--- A key with which a tenant's tokens are signed. It is published from created_at to remove_at.
-CREATE TABLE issuer_keys (
-  -- The name that the revocation feed gives the key.
-  id uuid NOT NULL UNIQUE,
-  kid text PRIMARY KEY,
-  tenant_id uuid NOT NULL REFERENCES tenants,
-  algorithm text NOT NULL CHECK (algorithm IN ('ES256', 'EdDSA')),
-  public_jwk jsonb NOT NULL,
-  -- PKCS #8 DER, sealed with a master key; null once the key signs no more.
-  private_sealed bytea,
-  created_at timestamptz(3) NOT NULL DEFAULT now(),
-  -- When the key begins to sign.
-  activate_at timestamptz(3) NOT NULL,
-  -- When the next key begins to sign; null while there is none: the last key signs as long as it is the last.
-  retire_at timestamptz(3),
-  -- When no token that the key has signed is valid any more.
-  remove_at timestamptz(3),
-  -- From then on the key is not published, and its tokens are refused.
-  revoked_at timestamptz(3)
-);
-CREATE INDEX issuer_keys_by_tenant ON issuer_keys (tenant_id, activate_at);
-CREATE INDEX issuer_keys_by_sealing_key ON issuer_keys (sealing_key(private_sealed), id) WHERE private_sealed IS NOT NULL;
-
 -- No index is on a column that changes: using or expiring a challenge writes to none.
 CREATE TABLE challenges (
   id uuid PRIMARY KEY,
@@ -138,22 +115,6 @@ CREATE TABLE dpop_proofs (
 );
 CREATE INDEX dpop_proofs_by_end ON dpop_proofs (expires_at);
 
--- An issuer whose users' tokens a tenant accepts.
-CREATE TABLE trusted_issuers (
-  id uuid PRIMARY KEY,
-  tenant_id uuid NOT NULL REFERENCES tenants,
-  issuer text NOT NULL,
-  -- Exactly one of these two gives the issuer's keys; jwks holds public keys only.
-  jwks_uri text,
-  jwks jsonb,
-  audiences text[] NOT NULL,
-  created_at timestamptz(3) NOT NULL DEFAULT now(),
-  updated_at timestamptz(3) NOT NULL DEFAULT now(),
-  CONSTRAINT trusted_issuers_issuer_unique UNIQUE (tenant_id, issuer),
-  CONSTRAINT trusted_issuers_one_source CHECK ((jwks_uri IS NULL) <> (jwks IS NULL))
-);
-CREATE INDEX trusted_issuers_by_tenant ON trusted_issuers (tenant_id, id);
-
 -- What a user has delegated to an agent.
 CREATE TABLE delegations (
   id uuid PRIMARY KEY,
@@ -190,4 +151,29 @@ SELECT delegation.id, delegation.tenant_id, delegation.agent_id, delegation.subj
             ELSE 'active' END AS status
 FROM delegations delegation
 JOIN agents agent ON agent.id = delegation.agent_id;
+
+-- A person who is signed in with the credentials of an application, or with a code. The cookie is known only as its hash.
+CREATE TABLE console_sessions (
+  -- Its time is compared with revocations, as that of a token.
+  id uuid PRIMARY KEY,
+  hash bytea NOT NULL UNIQUE CHECK (octet_length(hash) = 32),
+  tenant_id uuid NOT NULL REFERENCES tenants,
+  application_id uuid NOT NULL REFERENCES applications,
+  -- The secret that signed in, and whose end is that of the session; null: a code did.
+  secret_id uuid,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  used_at timestamptz(3) NOT NULL DEFAULT now(),
+  -- The youngest tokens that it got, which end when the person signs out.
+  token_ids uuid[] NOT NULL DEFAULT '{}'
+);
+CREATE INDEX console_sessions_by_age ON console_sessions (created_at);
+
+-- The code of a link, for one use.
+CREATE TABLE console_codes (
+  hash bytea PRIMARY KEY CHECK (octet_length(hash) = 32),
+  tenant_id uuid NOT NULL REFERENCES tenants,
+  application_id uuid NOT NULL REFERENCES applications,
+  expires_at timestamptz(3) NOT NULL
+);
+CREATE INDEX console_codes_by_end ON console_codes (expires_at);
 `;

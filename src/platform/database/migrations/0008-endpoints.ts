@@ -1,48 +1,6 @@
-// Subscriptions, their endpoints with all that opens and closes them, holds of hosts, and replays of many deliveries.
+// Endpoints of subscriptions, with all that opens and closes them, and holds of hosts.
 
-export const webhooks = `
--- The name of a host without its port.
-CREATE FUNCTION host_name(host text) RETURNS text LANGUAGE sql IMMUTABLE AS $function$
-  SELECT regexp_replace(host, ':[0-9]+$', '')
-$function$;
-
-CREATE TABLE subscriptions (
-  id uuid PRIMARY KEY,
-  tenant_id uuid NOT NULL REFERENCES tenants,
-  url text NOT NULL,
-  -- The URL's host, with the port where the scheme has another. An IPv4-mapped address stands as the IPv4 address: [::ffff:5db8:d822] is 93.184.216.34.
-  host text NOT NULL,
-  event_types text[] NOT NULL,
-  -- event_types with ** written as *.
-  filters text[] NOT NULL,
-  description text,
-  sink text NOT NULL CHECK (sink IN ('standard', 'security', 'audit')),
-  -- The secrets and the headers are sealed with a master key.
-  secret_sealed bytea NOT NULL,
-  -- During a rotation both secrets sign, until the overlap ends.
-  next_secret_sealed bytea,
-  secret_overlap_ends_at timestamptz(3),
-  headers_sealed bytea,
-  -- Seconds for which a receiver takes a signature as fresh.
-  max_age integer NOT NULL DEFAULT 300 CHECK (max_age BETWEEN 60 AND 3600),
-  -- Attempts a second at most; null: no limit.
-  rate_limit integer,
-  -- Null: the default schedule.
-  retry_policy jsonb,
-  disable_after_days integer NOT NULL DEFAULT 14,
-  disabled_reason text,
-  created_at timestamptz(3) NOT NULL DEFAULT now(),
-  updated_at timestamptz(3) NOT NULL DEFAULT now(),
-  deleted_at timestamptz(3)
-);
-CREATE INDEX subscriptions_by_tenant ON subscriptions (tenant_id, id) WHERE deleted_at IS NULL;
-CREATE INDEX subscriptions_by_host ON subscriptions (host_name(host), id) WHERE deleted_at IS NULL;
--- Subscriptions whose rotation of secrets has a workflow.
-CREATE INDEX subscriptions_overlapping ON subscriptions (id) WHERE secret_overlap_ends_at IS NOT NULL;
-CREATE INDEX subscriptions_by_sealing_key ON subscriptions (sealing_key(secret_sealed), id) WHERE secret_sealed IS NOT NULL;
-CREATE INDEX subscriptions_by_next_sealing_key ON subscriptions (sealing_key(next_secret_sealed), id) WHERE next_secret_sealed IS NOT NULL;
-CREATE INDEX subscriptions_by_headers_sealing_key ON subscriptions (sealing_key(headers_sealed), id) WHERE headers_sealed IS NOT NULL;
-
+export const endpoints = `
 -- The delivery state of a subscription: whether attempts may begin, and how many.
 CREATE TABLE endpoints (
   subscription_id uuid PRIMARY KEY REFERENCES subscriptions,
@@ -133,26 +91,4 @@ CREATE TABLE host_holds (
 CREATE FUNCTION host_hold_end(of_host text) RETURNS timestamptz LANGUAGE sql STABLE AS $function$
   SELECT max(until) FROM host_holds WHERE host IN (of_host, host_name(of_host))
 $function$;
-
--- A replay of many deliveries of one subscription: those that had ended with delivery_status before created_at.
-CREATE TABLE recoveries (
-  id uuid PRIMARY KEY,
-  tenant_id uuid NOT NULL REFERENCES tenants,
-  subscription_id uuid NOT NULL REFERENCES subscriptions,
-  delivery_status text NOT NULL CHECK (delivery_status IN ('failed', 'canceled', 'delivered')),
-  -- When the deliveries were accepted: since is included, until is not.
-  since timestamptz(3) NOT NULL,
-  until timestamptz(3) NOT NULL,
-  status text NOT NULL DEFAULT 'running' CHECK (status IN ('running', 'completed', 'canceled')),
-  end_reason text,
-  -- Number of such deliveries at created_at.
-  matched integer NOT NULL,
-  replayed integer NOT NULL DEFAULT 0,
-  -- All deliveries up to this one are done.
-  next_after uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
-  created_at timestamptz(3) NOT NULL DEFAULT now(),
-  completed_at timestamptz(3)
-);
-CREATE INDEX recoveries_by_subscription ON recoveries (tenant_id, subscription_id, id);
-CREATE UNIQUE INDEX recoveries_running ON recoveries (subscription_id) WHERE status = 'running';
 `;

@@ -1,6 +1,6 @@
 // General tables: answers that are kept for repeated requests, counters of requests, and commands for workflows.
 
-export const platform = `
+export const general = `
 -- One answered request. It is written in the transaction of the work itself; only 2xx answers, without secrets.
 CREATE TABLE idempotency_keys (
   tenant_id uuid NOT NULL,
