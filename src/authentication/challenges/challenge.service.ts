@@ -12,6 +12,7 @@ import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { TokenService } from '../tokens/token.service.ts';
 import type { AuthenticationFailureService } from './authentication-failure.service.ts';
 import type { ChallengeName, FoundHolder, HolderName, NewChallenge } from './challenge.store.ts';
@@ -75,21 +76,7 @@ type Judged = {
   readonly audience: string;
 };
 
-/**
- * Source: Specification, "Challenge-response procedure".
- * @param challengeLifetime seconds
- * @param now milliseconds since 1970, for the times of signed requests
- */
-export function createChallengeService({
-  database,
-  verifier,
-  keys,
-  tokens,
-  redemptions,
-  failures,
-  challengeLifetime,
-  now = Date.now,
-}: {
+export type ChallengeNeeds = {
   database: Pick<Database, 'query'>;
   verifier: Pick<SignatureVerifier, 'verifySignature'>;
   keys: Pick<KeyService, 'recordUse'>;
@@ -98,7 +85,23 @@ export function createChallengeService({
   failures: AuthenticationFailureService;
   challengeLifetime: number;
   now?: (() => number) | undefined;
-}) {
+};
+
+/**
+ * Source: Specification, "Challenge-response procedure".
+ * @param challengeLifetime seconds
+ * @param now milliseconds since 1970, for the times of signed requests
+ */
+export function createChallengeService(needs: ChallengeNeeds) {
+  const tools = prepareChallenge(needs);
+  return bindUseCases(tools, { issue, verify });
+}
+
+export type ChallengeService = ReturnType<typeof createChallengeService>;
+
+type ChallengeTools = ReturnType<typeof prepareChallenge>;
+
+function prepareChallenge({ database, challengeLifetime, now = Date.now, ...needs }: ChallengeNeeds) {
   const inserts = createCoalescer({
     run: (batch: readonly NewChallenge[]) => store.insert(database, batch, challengeLifetime),
     limits: { batches: 1 },
@@ -111,7 +114,6 @@ export function createChallengeService({
     run: (batch: readonly ChallengeName[]) => store.load(database, batch),
     limits: { batches: 1 },
   });
-
   /**
    * Challenges that this process has issued, with key and agent as they were, where no subscription gets the events.
    */
@@ -120,189 +122,214 @@ export function createChallengeService({
   >({
     limit: REMEMBERED,
   });
-
-  /** Makes all checks of a verification except that of the signature. */
-  function judgeInput(found: Found, { algorithm, message, jkt }: VerifyInput, { tenant }: RequestContext) {
-    const { challenge } = found;
-    const judgement = judgeAttempt({ ...found, algorithm: algorithm ?? challenge.algorithm, jkt, tenant });
-    if ('refusal' in judgement || message === undefined) return judgement;
-    const { key } = judgement.holder;
-    const refusal = judgeSignedRequest(message, { challenge, key, now: now() });
-    return refusal === undefined ? judgement : { refusal };
-  }
-
-  /**
-   * Judges by what this process remembers of the challenge, once. The redemption proves it by the version.
-   * @returns undefined when `judge` has to decide
-   */
-  function recall(context: RequestContext, input: VerifyInput): Judged | undefined {
-    const name = `${context.tenant.id}:${input.challengeId.toLowerCase()}`;
-    const found = issued.peek(name);
-    if (found === undefined) return undefined;
-    issued.forget(name);
-    const judgement = judgeInput(found, input, context);
-    if ('refusal' in judgement) return undefined;
-    return { challenge: found.challenge, version: found.version, isHeard: false, ...judgement };
-  }
-
-  const isSigned = (
-    { challenge, holder }: Judged,
-    { signature, message }: VerifyInput,
-    payload = message?.base ?? payloadOf(challenge),
-  ): Promise<boolean> =>
-    verifier.verifySignature({
-      algorithm: challenge.algorithm,
-      publicKey: holder.key.publicKey,
-      payload,
-      signature,
-    });
-
-  async function load(context: RequestContext, id: string) {
-    const found = await loads.add({ tenantId: context.tenant.id, id });
-    if (found === null) throw new ServiceError('invalid_grant', { detail: 'The challenge is unknown.' });
-    return found;
-  }
-
-  /** Loads the challenge and makes all checks except that of the signature. @throws the recorded refusal */
-  async function judge(context: RequestContext, input: VerifyInput): Promise<Judged> {
-    const found = await load(context, input.challengeId);
-    const judgement = judgeInput(found, input, context);
-    if ('refusal' in judgement) throw await refuse(context, found.holder, judgement.refusal);
-    return { challenge: found.challenge, isHeard: found.isHeard, ...judgement };
-  }
-
-  /** Returns the error for a failed verification. Records the failure when the key is known. */
-  function refuse(context: RequestContext, holder: Holder | null, refusal: Refusal) {
-    if (holder === null) return new ServiceError(refusal.code, { detail: refusal.detail });
-    return failures.report(context, { stage: 'verify', holder, refusal });
-  }
-
-  /** Describes the mistake only below the limit of failures, because that costs verifications. */
-  async function refuseSignature(context: RequestContext, judged: Judged, input: VerifyInput) {
-    const error = await refuse(context, judged.holder, WRONG_SIGNATURE);
-    if (error.code !== WRONG_SIGNATURE.code || input.message !== undefined) return error;
-    const detail = await diagnoseSignature({
-      ...{ algorithm: judged.challenge.algorithm, signature: input.signature },
-      ...{ payload: payloadOf(judged.challenge), nonce: judged.challenge.nonce },
-      isOver: (bytes) => isSigned(judged, input, bytes),
-    });
-    return new ServiceError(WRONG_SIGNATURE.code, { detail });
-  }
-
-  /** The agent gets both tokens only after the challenge is consumed. */
-  async function sign(context: RequestContext, { challenge, holder, audience }: Judged, jkt?: string) {
-    const { agent, key } = holder;
-    const common = { audience, scopes: challenge.scopes, clientId: AGENT_CLIENT_ID, jkt };
-    const access = await tokens.issueAccessToken(context.tenant, {
-      ...common,
-      sub: agent.id,
-      agent: { name: agent.name, capabilities: agent.capabilities },
-    });
-    const refresh = tokens.prepareRefreshToken({
-      ...common,
-      tenantId: context.tenant.id,
-      agentId: agent.id,
-      keyId: key.id,
-      accessTokenId: access.tokenId,
-    });
-    return { access, refresh };
-  }
-
-  /** Signs the tokens and consumes the challenge. @returns undefined when nothing was consumed */
-  async function redeem(
-    context: RequestContext,
-    { jkt }: VerifyInput,
-    judged: Judged,
-  ): Promise<AgentTokens | undefined> {
-    const { challenge, holder, isHeard, version } = judged;
-    const { access, refresh } = await sign(context, judged, jkt);
-    const success = { ...judged, token: access, address: context.address, jkt };
-    const options = { refreshToken: refresh.record, isHeard, version };
-    if (!(await redemptions.redeem(context, success, options))) return undefined;
-    // Written in the background. If the write is lost, `last_used_at` is only a minute older.
-    if (!holder.key.isUseNoted) keys.recordUse(holder.key.id).catch(() => undefined);
-    return {
-      accessToken: access.accessToken,
-      refreshToken: refresh.text,
-      expiresIn: access.expiresIn,
-      scopes: challenge.scopes,
-      warnings: buildSunsetHeaders(holder.key),
-    };
-  }
-
-  return {
-    /**
-     * Issues a challenge. Two round trips, shared by concurrent requests. One more when the request contains an alias
-     * of the key.
-     * @param input.keyFingerprint 64 hex digits, returned in the challenge @param input.scope as requested
-     * @param input.resource audience of the requested token (RFC 8707); the agent's default audience when absent
-     * @returns the challenge, and headers that warn of a deprecated key
-     * @throws ServiceError `key_not_found`, `key_revoked`, `policy_denied`, `invalid_scope`, `invalid_target`,
-     * `rate_limited`
-     */
-    issue: async (
-      context: RequestContext,
-      input: {
-        readonly keyFingerprint: string;
-        readonly scope: string;
-        readonly resource?: string | undefined;
-      },
-    ): Promise<{ challenge: Challenge; warnings: Readonly<Record<string, string>> }> => {
-      const { tenant } = context;
-      const name = { tenantId: tenant.id, fingerprint: input.keyFingerprint };
-      const found = await holders.add(name);
-      const aliased = found ?? (await store.findHolderByAlias(database, name));
-      const holder = aliased?.holder ?? null;
-      const { scope, resource } = input;
-      const judgement = judgeRequest({ holder, scope, resource, tenant, now: aliased?.now ?? new Date(0) });
-      if ('refusal' in judgement) {
-        const { refusal } = judgement;
-        if (holder === null) throw new ServiceError(refusal.code, { detail: refusal.detail });
-        throw await failures.report(context, { stage: 'challenge', holder, refusal });
-      }
-      const { key, agent } = judgement.holder;
-      const challenge = await inserts.add({
-        id: newId(),
-        tenantId: tenant.id,
-        agentId: agent.id,
-        keyId: key.id,
-        keyFingerprint: input.keyFingerprint,
-        algorithm: key.algorithm,
-        nonce: randomBytes(NONCE_LENGTH).toString('hex'),
-        audience: tenant.issuerUrl,
-        scopes: judgement.scopes,
-        resource: resource ?? null,
-      });
-      if (found !== null && !found.isHeard)
-        issued.set(`${tenant.id}:${challenge.id}`, { ...found, challenge });
-      return { challenge, warnings: buildSunsetHeaders(key) };
-    },
-
-    /**
-     * Verifies the signature, consumes the challenge and issues tokens. The access token is signed before the challenge
-     * is consumed, so the challenge stays usable when signing fails. Two round trips, shared by concurrent requests:
-     * the first loads the challenge, the second consumes it and writes the records. A challenge that this process has
-     * issued needs no load.
-     * @throws ServiceError `invalid_grant`, `challenge_used`, `challenge_expired`, `key_not_found`, `key_revoked`,
-     * `policy_denied`, `invalid_scope`, `invalid_target`, `invalid_dpop_proof`, `invalid_signature`, `rate_limited`
-     */
-    verify: async (context: RequestContext, input: VerifyInput): Promise<AgentTokens> => {
-      const recalled = recall(context, input);
-      const isRight = recalled === undefined ? undefined : await isSigned(recalled, input);
-      const got = recalled !== undefined && isRight ? await redeem(context, input, recalled) : undefined;
-      if (got !== undefined) return got;
-      let judged = await judge(context, input);
-      // Challenge and key never change, so a signature is verified once.
-      if (!(isRight ?? (await isSigned(judged, input)))) throw await refuseSignature(context, judged, input);
-      for (let tries = 0; tries < MOST_TRIES; tries += 1) {
-        const tokens = await redeem(context, input, judged);
-        if (tokens !== undefined) return tokens;
-        // Without a reason to refuse, what prevented the redemption has ended since, for example a suspension.
-        judged = await judge(context, input);
-      }
-      throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
-    },
-  };
+  return { ...needs, database, challengeLifetime, now, inserts, holders, loads, issued };
 }
 
-export type ChallengeService = ReturnType<typeof createChallengeService>;
+/**
+ * Issues a challenge. Two round trips, shared by concurrent requests. One more when the request contains an alias
+ * of the key.
+ * @param input.keyFingerprint 64 hex digits, returned in the challenge @param input.scope as requested
+ * @param input.resource audience of the requested token (RFC 8707); the agent's default audience when absent
+ * @returns the challenge, and headers that warn of a deprecated key
+ * @throws ServiceError `key_not_found`, `key_revoked`, `policy_denied`, `invalid_scope`, `invalid_target`,
+ * `rate_limited`
+ */
+async function issue(
+  { holders, database, failures, inserts, issued }: ChallengeTools,
+  context: RequestContext,
+  input: {
+    readonly keyFingerprint: string;
+    readonly scope: string;
+    readonly resource?: string | undefined;
+  },
+): Promise<{ challenge: Challenge; warnings: Readonly<Record<string, string>> }> {
+  const { tenant } = context;
+  const name = { tenantId: tenant.id, fingerprint: input.keyFingerprint };
+  const found = await holders.add(name);
+  const aliased = found ?? (await store.findHolderByAlias(database, name));
+  const holder = aliased?.holder ?? null;
+  const { scope, resource } = input;
+  const judgement = judgeRequest({ holder, scope, resource, tenant, now: aliased?.now ?? new Date(0) });
+  if ('refusal' in judgement) {
+    const { refusal } = judgement;
+    if (holder === null) throw new ServiceError(refusal.code, { detail: refusal.detail });
+    throw await failures.report(context, { stage: 'challenge', holder, refusal });
+  }
+  const { key, agent } = judgement.holder;
+  const challenge = await inserts.add({
+    id: newId(),
+    tenantId: tenant.id,
+    agentId: agent.id,
+    keyId: key.id,
+    keyFingerprint: input.keyFingerprint,
+    algorithm: key.algorithm,
+    nonce: randomBytes(NONCE_LENGTH).toString('hex'),
+    audience: tenant.issuerUrl,
+    scopes: judgement.scopes,
+    resource: resource ?? null,
+  });
+  if (found !== null && !found.isHeard) issued.set(`${tenant.id}:${challenge.id}`, { ...found, challenge });
+  return { challenge, warnings: buildSunsetHeaders(key) };
+}
+
+/**
+ * Verifies the signature, consumes the challenge and issues tokens. The access token is signed before the challenge
+ * is consumed, so the challenge stays usable when signing fails. Two round trips, shared by concurrent requests:
+ * the first loads the challenge, the second consumes it and writes the records. A challenge that this process has
+ * issued needs no load.
+ * @throws ServiceError `invalid_grant`, `challenge_used`, `challenge_expired`, `key_not_found`, `key_revoked`,
+ * `policy_denied`, `invalid_scope`, `invalid_target`, `invalid_dpop_proof`, `invalid_signature`, `rate_limited`
+ */
+async function verify(
+  needs: ChallengeTools,
+  context: RequestContext,
+  input: VerifyInput,
+): Promise<AgentTokens> {
+  const recalled = recall(needs, context, input);
+  const isRight = recalled === undefined ? undefined : await isSigned(needs, recalled, input);
+  const got = recalled !== undefined && isRight ? await redeem(needs, context, input, recalled) : undefined;
+  if (got !== undefined) return got;
+  let judged = await judge(needs, context, input);
+  // Challenge and key never change, so a signature is verified once.
+  if (!(isRight ?? (await isSigned(needs, judged, input))))
+    throw await refuseSignature(needs, context, judged, input);
+  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    const tokens = await redeem(needs, context, input, judged);
+    if (tokens !== undefined) return tokens;
+    // Without a reason to refuse, what prevented the redemption has ended since, for example a suspension.
+    judged = await judge(needs, context, input);
+  }
+  throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
+}
+
+/** Makes all checks of a verification except that of the signature. */
+function judgeInput(
+  { now }: ChallengeTools,
+  found: Found,
+  { algorithm, message, jkt }: VerifyInput,
+  { tenant }: RequestContext,
+) {
+  const { challenge } = found;
+  const judgement = judgeAttempt({ ...found, algorithm: algorithm ?? challenge.algorithm, jkt, tenant });
+  if ('refusal' in judgement || message === undefined) return judgement;
+  const { key } = judgement.holder;
+  const refusal = judgeSignedRequest(message, { challenge, key, now: now() });
+  return refusal === undefined ? judgement : { refusal };
+}
+
+/**
+ * Judges by what this process remembers of the challenge, once. The redemption proves it by the version.
+ * @returns undefined when `judge` has to decide
+ */
+function recall(needs: ChallengeTools, context: RequestContext, input: VerifyInput): Judged | undefined {
+  const name = `${context.tenant.id}:${input.challengeId.toLowerCase()}`;
+  const found = needs.issued.peek(name);
+  if (found === undefined) return undefined;
+  needs.issued.forget(name);
+  const judgement = judgeInput(needs, found, input, context);
+  if ('refusal' in judgement) return undefined;
+  return { challenge: found.challenge, version: found.version, isHeard: false, ...judgement };
+}
+
+function isSigned(
+  { verifier }: ChallengeTools,
+  { challenge, holder }: Judged,
+  { signature, message }: VerifyInput,
+  payload = message?.base ?? payloadOf(challenge),
+): Promise<boolean> {
+  return verifier.verifySignature({
+    algorithm: challenge.algorithm,
+    publicKey: holder.key.publicKey,
+    payload,
+    signature,
+  });
+}
+
+async function load({ loads }: ChallengeTools, context: RequestContext, id: string) {
+  const found = await loads.add({ tenantId: context.tenant.id, id });
+  if (found === null) throw new ServiceError('invalid_grant', { detail: 'The challenge is unknown.' });
+  return found;
+}
+
+/** Loads the challenge and makes all checks except that of the signature. @throws the recorded refusal */
+async function judge(needs: ChallengeTools, context: RequestContext, input: VerifyInput): Promise<Judged> {
+  const found = await load(needs, context, input.challengeId);
+  const judgement = judgeInput(needs, found, input, context);
+  if ('refusal' in judgement) throw await refuse(needs, context, found.holder, judgement.refusal);
+  return { challenge: found.challenge, isHeard: found.isHeard, ...judgement };
+}
+
+/** Returns the error for a failed verification. Records the failure when the key is known. */
+function refuse(
+  { failures }: ChallengeTools,
+  context: RequestContext,
+  holder: Holder | null,
+  refusal: Refusal,
+) {
+  if (holder === null) return new ServiceError(refusal.code, { detail: refusal.detail });
+  return failures.report(context, { stage: 'verify', holder, refusal });
+}
+
+/** Describes the mistake only below the limit of failures, because that costs verifications. */
+async function refuseSignature(
+  needs: ChallengeTools,
+  context: RequestContext,
+  judged: Judged,
+  input: VerifyInput,
+) {
+  const error = await refuse(needs, context, judged.holder, WRONG_SIGNATURE);
+  if (error.code !== WRONG_SIGNATURE.code || input.message !== undefined) return error;
+  const detail = await diagnoseSignature({
+    ...{ algorithm: judged.challenge.algorithm, signature: input.signature },
+    ...{ payload: payloadOf(judged.challenge), nonce: judged.challenge.nonce },
+    isOver: (bytes) => isSigned(needs, judged, input, bytes),
+  });
+  return new ServiceError(WRONG_SIGNATURE.code, { detail });
+}
+
+/** The agent gets both tokens only after the challenge is consumed. */
+async function sign(
+  { tokens }: ChallengeTools,
+  context: RequestContext,
+  { challenge, holder, audience }: Judged,
+  jkt?: string,
+) {
+  const { agent, key } = holder;
+  const common = { audience, scopes: challenge.scopes, clientId: AGENT_CLIENT_ID, jkt };
+  const access = await tokens.issueAccessToken(context.tenant, {
+    ...common,
+    sub: agent.id,
+    agent: { name: agent.name, capabilities: agent.capabilities },
+  });
+  const refresh = tokens.prepareRefreshToken({
+    ...common,
+    tenantId: context.tenant.id,
+    agentId: agent.id,
+    keyId: key.id,
+    accessTokenId: access.tokenId,
+  });
+  return { access, refresh };
+}
+
+/** Signs the tokens and consumes the challenge. @returns undefined when nothing was consumed */
+async function redeem(
+  needs: ChallengeTools,
+  context: RequestContext,
+  { jkt }: VerifyInput,
+  judged: Judged,
+): Promise<AgentTokens | undefined> {
+  const { challenge, holder, isHeard, version } = judged;
+  const { access, refresh } = await sign(needs, context, judged, jkt);
+  const success = { ...judged, token: access, address: context.address, jkt };
+  const options = { refreshToken: refresh.record, isHeard, version };
+  if (!(await needs.redemptions.redeem(context, success, options))) return undefined;
+  // Written in the background. If the write is lost, `last_used_at` is only a minute older.
+  if (!holder.key.isUseNoted) needs.keys.recordUse(holder.key.id).catch(() => undefined);
+  return {
+    accessToken: access.accessToken,
+    refreshToken: refresh.text,
+    expiresIn: access.expiresIn,
+    scopes: challenge.scopes,
+    warnings: buildSunsetHeaders(holder.key),
+  };
+}

@@ -1,4 +1,5 @@
 // Signs people in to the console, and gives their browser short-lived tokens of the application they signed in as.
+
 import type { RecordService } from '../../events/record.service.ts';
 import type { ApplicationService, Client } from '../../identity/applications/application.service.ts';
 import { addressGroup } from '../../platform/address-group.ts';
@@ -8,6 +9,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import { findNeedOfProof } from '../dpop/required-proof.ts';
 import type { AccessTokenGrant } from '../tokens/access-token.ts';
 import type { ClientAuthenticationService, FailureCounter } from '../tokens/client-authentication.service.ts';
@@ -25,20 +27,7 @@ export type ConsoleToken = {
   readonly client: Client;
 };
 
-/**
- * @param failures counts wrong codes by address
- * @param clientRecords records the tokens of sessions, as those of the token endpoint
- */
-export function createConsoleSessionService({
-  database,
-  records,
-  applications,
-  clients,
-  clientRecords,
-  tokens,
-  revocations,
-  failures,
-}: {
+export type ConsoleSessionNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   records: Pick<RecordService, 'write'>;
   applications: Pick<ApplicationService, 'findClient'>;
@@ -47,157 +36,180 @@ export function createConsoleSessionService({
   tokens: Pick<TokenService, 'issueAccessToken'>;
   revocations: Pick<RevocationService, 'isRevoked' | 'endTokens'>;
   failures: FailureCounter;
-}) {
-  /** Writes a session. @returns the secret of its cookie, which is stored nowhere */
-  async function begin(
-    unit: Transaction,
-    context: RequestContext,
-    { id: applicationId }: Client,
-    secretId: string | null,
-  ): Promise<string> {
-    const text = newSecret();
-    const id = newId();
-    await store.insert(unit, {
-      id,
-      hash: hashSecret(text),
-      tenantId: context.tenant.id,
-      applicationId,
-      secretId,
-    });
-    await write(unit, context, 'console.sign_in', applicationId, {
-      session_id: id,
-      method: secretId === null ? 'code' : 'client_secret',
-      ...(secretId === null ? {} : { secret_id: secretId }),
-    });
-    return text;
-  }
+};
 
-  const write = (
-    unit: Transaction,
-    context: RequestContext,
-    action: string,
-    applicationId: string,
-    data: Readonly<Record<string, unknown>>,
-  ) =>
-    records.write(unit, context, {
-      audit: [
-        {
-          action,
-          outcome: 'success',
-          actor: { kind: 'application', id: applicationId },
-          target: { type: 'application', id: applicationId },
-          data,
-        },
-      ],
-    });
-
-  /** Counts a wrong code and records it, until the limit is reached. @returns the error for the answer */
-  async function refuseCode(context: RequestContext): Promise<ServiceError> {
-    const { blocked } = await failures.failed(`${context.tenant.id}:${addressGroup(context.address)}`);
-    if (blocked !== undefined)
-      return new ServiceError('rate_limited', {
-        detail: 'Too many wrong codes from this address.',
-        ...blocked,
-      });
-    await database.transaction(context, (unit) =>
-      records.write(unit, context, {
-        audit: [
-          {
-            action: 'console.sign_in',
-            outcome: 'failure',
-            reason: 'invalid_grant',
-            data: { method: 'code' },
-          },
-        ],
-      }),
-    );
-    return new ServiceError('invalid_grant', {
-      detail:
-        'The link was used, has expired, or is of another tenant: make another by `countersign console`.',
-    });
-  }
-
-  /** @throws ServiceError `policy_denied` when a token of the application would be of no use to the console */
-  function decide(tenant: Tenant, client: Client): AccessTokenGrant {
-    const need = findNeedOfProof(tenant, client, client.agent);
-    if (need !== undefined) throw refuse(`${need} A console in the browser can give none.`);
-    const grant = decideGrant(client, {}, tenant.baseUrl);
-    if (grant.audience !== tenant.audience && grant.audience !== tenant.baseUrl)
-      throw refuse("The application's tokens are for another audience than the management API.");
-    return grant;
-  }
-
-  return {
-    /**
-     * Signs in with the credentials of an application. @returns the secret of the session's cookie
-     * @throws ServiceError as the token endpoint for wrong credentials; `policy_denied`, `unauthorized_client`
-     */
-    signIn: async (context: RequestContext, { clientId, clientSecret }: Credentials): Promise<string> => {
-      refuseProfile(context.tenant);
-      const pair = [clientId, clientSecret].map(encodeURIComponent).join(':');
-      const authorization = `Basic ${Buffer.from(pair).toString('base64')}`;
-      const client = await clients.authenticate(context, { authorization, parameters: {} });
-      decide(context.tenant, client);
-      return database.transaction(context, (unit) =>
-        begin(unit, context, client, client.proof.credential ?? null),
-      );
-    },
-
-    /**
-     * Signs in with the code of a link, which is used up. @returns the secret of the session's cookie
-     * @throws ServiceError `invalid_grant`, `rate_limited`, `policy_denied`, `unauthorized_client`
-     */
-    redeem: async (context: RequestContext, code: string): Promise<string> => {
-      refuseProfile(context.tenant);
-      const tenantId = context.tenant.id;
-      const place = { tenantId, hash: hashSecret(code) };
-      const applicationId = await store.findCode(database, place);
-      const client = applicationId && (await applications.findClient(tenantId, applicationId));
-      if (!client) throw await refuseCode(context);
-      decide(context.tenant, client);
-      const secret = await database.transaction(context, async (unit) =>
-        (await store.takeCode(unit, place)) ? begin(unit, context, client, null) : undefined,
-      );
-      if (secret === undefined) throw await refuseCode(context);
-      return secret;
-    },
-
-    /**
-     * Issues a token of the session's application for the management API, and records its use.
-     * @param secret that of the cookie
-     * @throws ServiceError `invalid_token` without a live session; `policy_denied`, `unauthorized_client`
-     */
-    issueToken: async (context: RequestContext, secret: string | undefined): Promise<ConsoleToken> => {
-      const { tenant } = context;
-      const place = { tenantId: tenant.id, hash: hashSecret(secret ?? '') };
-      const session = secret === undefined ? undefined : await store.find(database, place);
-      if (session === undefined || isOfBefore(tenant, session)) throw noSession();
-      const client = await applications.findClient(tenant.id, session.applicationId);
-      if (client === undefined || !holdsSecret(client, session.secretId)) throw noSession();
-      const grant = decide(tenant, client);
-      if (await revocations.isRevoked(asToken(tenant, session, grant))) throw noSession();
-      const issued = await tokens.issueAccessToken(tenant, grant);
-      if (!(await store.use(database, place, issued.tokenId))) throw noSession();
-      const proof = { method: 'console_session', credential: session.id } as const;
-      await clientRecords.success(context, { grant, issued }, { isHeard: client.isHeard, proof });
-      return { ...issued, grant, client };
-    },
-
-    /** Ends a session and its tokens. Without one it does nothing. */
-    signOut: async (context: RequestContext, secret: string | undefined): Promise<void> => {
-      if (secret === undefined) return;
-      const { id: tenantId } = context.tenant;
-      await database.transaction(context, async (unit) => {
-        const ended = await store.remove(unit, { tenantId, hash: hashSecret(secret) });
-        if (ended === undefined) return;
-        await revocations.endTokens(unit, tenantId, ended.tokenIds);
-        await write(unit, context, 'console.sign_out', ended.applicationId, { session_id: ended.id });
-      });
-    },
-  };
+/**
+ * @param failures counts wrong codes by address
+ * @param clientRecords records the tokens of sessions, as those of the token endpoint
+ */
+export function createConsoleSessionService(needs: ConsoleSessionNeeds) {
+  return bindUseCases(needs, { signIn, redeem, issueToken, signOut });
 }
 
 export type ConsoleSessionService = ReturnType<typeof createConsoleSessionService>;
+
+/**
+ * Signs in with the credentials of an application. @returns the secret of the session's cookie
+ * @throws ServiceError as the token endpoint for wrong credentials; `policy_denied`, `unauthorized_client`
+ */
+async function signIn(
+  needs: ConsoleSessionNeeds,
+  context: RequestContext,
+  { clientId, clientSecret }: Credentials,
+): Promise<string> {
+  refuseProfile(context.tenant);
+  const pair = [clientId, clientSecret].map(encodeURIComponent).join(':');
+  const authorization = `Basic ${Buffer.from(pair).toString('base64')}`;
+  const client = await needs.clients.authenticate(context, { authorization, parameters: {} });
+  decide(context.tenant, client);
+  return needs.database.transaction(context, (unit) =>
+    begin(needs, unit, context, client, client.proof.credential ?? null),
+  );
+}
+
+/**
+ * Signs in with the code of a link, which is used up. @returns the secret of the session's cookie
+ * @throws ServiceError `invalid_grant`, `rate_limited`, `policy_denied`, `unauthorized_client`
+ */
+async function redeem(needs: ConsoleSessionNeeds, context: RequestContext, code: string): Promise<string> {
+  refuseProfile(context.tenant);
+  const tenantId = context.tenant.id;
+  const place = { tenantId, hash: hashSecret(code) };
+  const applicationId = await store.findCode(needs.database, place);
+  const client = applicationId && (await needs.applications.findClient(tenantId, applicationId));
+  if (!client) throw await refuseCode(needs, context);
+  decide(context.tenant, client);
+  const secret = await needs.database.transaction(context, async (unit) =>
+    (await store.takeCode(unit, place)) ? begin(needs, unit, context, client, null) : undefined,
+  );
+  if (secret === undefined) throw await refuseCode(needs, context);
+  return secret;
+}
+
+/**
+ * Issues a token of the session's application for the management API, and records its use.
+ * @param secret that of the cookie
+ * @throws ServiceError `invalid_token` without a live session; `policy_denied`, `unauthorized_client`
+ */
+async function issueToken(
+  { database, applications, revocations, tokens, clientRecords }: ConsoleSessionNeeds,
+  context: RequestContext,
+  secret: string | undefined,
+): Promise<ConsoleToken> {
+  const { tenant } = context;
+  const place = { tenantId: tenant.id, hash: hashSecret(secret ?? '') };
+  const session = secret === undefined ? undefined : await store.find(database, place);
+  if (session === undefined || isOfBefore(tenant, session)) throw noSession();
+  const client = await applications.findClient(tenant.id, session.applicationId);
+  if (client === undefined || !holdsSecret(client, session.secretId)) throw noSession();
+  const grant = decide(tenant, client);
+  if (await revocations.isRevoked(asToken(tenant, session, grant))) throw noSession();
+  const issued = await tokens.issueAccessToken(tenant, grant);
+  if (!(await store.use(database, place, issued.tokenId))) throw noSession();
+  const proof = { method: 'console_session', credential: session.id } as const;
+  await clientRecords.success(context, { grant, issued }, { isHeard: client.isHeard, proof });
+  return { ...issued, grant, client };
+}
+
+/** Ends a session and its tokens. Without one it does nothing. */
+async function signOut(
+  needs: ConsoleSessionNeeds,
+  context: RequestContext,
+  secret: string | undefined,
+): Promise<void> {
+  if (secret === undefined) return;
+  const { id: tenantId } = context.tenant;
+  await needs.database.transaction(context, async (unit) => {
+    const ended = await store.remove(unit, { tenantId, hash: hashSecret(secret) });
+    if (ended === undefined) return;
+    await needs.revocations.endTokens(unit, tenantId, ended.tokenIds);
+    await write(needs, unit, context, 'console.sign_out', ended.applicationId, { session_id: ended.id });
+  });
+}
+
+/** Writes a session. @returns the secret of its cookie, which is stored nowhere */
+async function begin(
+  needs: ConsoleSessionNeeds,
+  unit: Transaction,
+  context: RequestContext,
+  { id: applicationId }: Client,
+  secretId: string | null,
+): Promise<string> {
+  const text = newSecret();
+  const id = newId();
+  await store.insert(unit, {
+    id,
+    hash: hashSecret(text),
+    tenantId: context.tenant.id,
+    applicationId,
+    secretId,
+  });
+  await write(needs, unit, context, 'console.sign_in', applicationId, {
+    session_id: id,
+    method: secretId === null ? 'code' : 'client_secret',
+    ...(secretId === null ? {} : { secret_id: secretId }),
+  });
+  return text;
+}
+
+function write(
+  { records }: ConsoleSessionNeeds,
+  unit: Transaction,
+  context: RequestContext,
+  action: string,
+  applicationId: string,
+  data: Readonly<Record<string, unknown>>,
+) {
+  return records.write(unit, context, {
+    audit: [
+      {
+        action,
+        outcome: 'success',
+        actor: { kind: 'application', id: applicationId },
+        target: { type: 'application', id: applicationId },
+        data,
+      },
+    ],
+  });
+}
+
+/** Counts a wrong code and records it, until the limit is reached. @returns the error for the answer */
+async function refuseCode(
+  { failures, database, records }: ConsoleSessionNeeds,
+  context: RequestContext,
+): Promise<ServiceError> {
+  const { blocked } = await failures.failed(`${context.tenant.id}:${addressGroup(context.address)}`);
+  if (blocked !== undefined)
+    return new ServiceError('rate_limited', {
+      detail: 'Too many wrong codes from this address.',
+      ...blocked,
+    });
+  await database.transaction(context, (unit) =>
+    records.write(unit, context, {
+      audit: [
+        {
+          action: 'console.sign_in',
+          outcome: 'failure',
+          reason: 'invalid_grant',
+          data: { method: 'code' },
+        },
+      ],
+    }),
+  );
+  return new ServiceError('invalid_grant', {
+    detail: 'The link was used, has expired, or is of another tenant: make another by `countersign console`.',
+  });
+}
+
+/** @throws ServiceError `policy_denied` when a token of the application would be of no use to the console */
+function decide(tenant: Tenant, client: Client): AccessTokenGrant {
+  const need = findNeedOfProof(tenant, client, client.agent);
+  if (need !== undefined) throw refuse(`${need} A console in the browser can give none.`);
+  const grant = decideGrant(client, {}, tenant.baseUrl);
+  if (grant.audience !== tenant.audience && grant.audience !== tenant.baseUrl)
+    throw refuse("The application's tokens are for another audience than the management API.");
+  return grant;
+}
 
 type Credentials = { readonly clientId: string; readonly clientSecret: string };
 

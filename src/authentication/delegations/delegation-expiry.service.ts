@@ -7,6 +7,7 @@ import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { DelegationService } from './delegation.service.ts';
 import * as delegationStore from './delegation.store.ts';
 import type { DelegationStatus } from './delegation.ts';
@@ -31,74 +32,77 @@ export type DelegationStanding = {
 /** Longest summary in characters, because Temporal accepts 400 bytes. */
 const LONGEST_SUMMARY = 150;
 
-/** Source: Specification, "Anchor and delegation". */
-export function createDelegationExpiryService({
-  database,
-  tenants,
-  delegations,
-  records,
-}: {
+export type DelegationExpiryNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;
   delegations: Pick<DelegationService, 'revokeActive'>;
   records: Pick<RecordService, 'write'>;
-}) {
-  const look = async (name: DelegationName): Promise<DelegationStanding> =>
-    standingOf(await store.read(database, name));
+};
 
-  return {
-    look,
-
-    /** Describes a delegation for an operator: its scopes, its end and its agent, but not the user. */
-    describe: async (name: DelegationName): Promise<{ summary: string; agentId: string } | undefined> => {
-      const found = await store.read(database, name);
-      if (found === undefined) return undefined;
-      const until = found.expiresAt.toISOString().slice(0, 16);
-      const scopes = found.scopes.join(' ').slice(0, LONGEST_SUMMARY);
-      return { summary: `${scopes} · until ${until}Z`, agentId: found.agentId };
-    },
-
-    /** Records that a delegation has expired, with an audit entry, if it has. @returns the state afterwards */
-    expire: async (name: DelegationName): Promise<DelegationStanding> => {
-      const tenant = await tenants.byId(name.tenantId);
-      if (tenant === undefined) return standingOf(undefined);
-      return database.transaction({}, async (transaction) => {
-        await delegationStore.lock(transaction, name.tenantId, name.id);
-        const found = await store.read(transaction, name);
-        if (found === undefined || decideDelegationStep(found).kind !== 'expire') return standingOf(found);
-        await store.markExpired(transaction, name.id);
-        await records.write(transaction, serviceContext(tenant, newId()), {
-          audit: [
-            {
-              action: 'delegation.expired',
-              outcome: 'success',
-              target: { type: 'delegation', id: name.id },
-              data: { agent_id: found.agentId, expires_at: found.expiresAt.toISOString() },
-            },
-          ],
-        });
-        return standingOf(await store.read(transaction, name));
-      });
-    },
-
-    /**
-     * Revokes a delegation for an operator, who requested it through the delegation's workflow.
-     * @param reason stored with the delegation and in the audit log
-     * @throws ServiceError `not_found`, `conflict` for a delegation that is not active
-     */
-    revokeByOperator: async (
-      name: DelegationName,
-      reason?: string | undefined,
-    ): Promise<DelegationStanding> => {
-      const tenant = await tenants.byId(name.tenantId);
-      if (tenant === undefined) throw new ServiceError('not_found', { detail: 'There is no such tenant.' });
-      await delegations.revokeActive(operatorContext(tenant, newId()), name.id, reason || undefined);
-      return look(name);
-    },
-  };
+/** Source: Specification, "Anchor and delegation". */
+export function createDelegationExpiryService(needs: DelegationExpiryNeeds) {
+  return bindUseCases(needs, { look, describe, expire, revokeByOperator });
 }
 
 export type DelegationExpiryService = ReturnType<typeof createDelegationExpiryService>;
+
+async function look({ database }: DelegationExpiryNeeds, name: DelegationName): Promise<DelegationStanding> {
+  return standingOf(await store.read(database, name));
+}
+
+/** Describes a delegation for an operator: its scopes, its end and its agent, but not the user. */
+async function describe(
+  { database }: DelegationExpiryNeeds,
+  name: DelegationName,
+): Promise<{ summary: string; agentId: string } | undefined> {
+  const found = await store.read(database, name);
+  if (found === undefined) return undefined;
+  const until = found.expiresAt.toISOString().slice(0, 16);
+  const scopes = found.scopes.join(' ').slice(0, LONGEST_SUMMARY);
+  return { summary: `${scopes} · until ${until}Z`, agentId: found.agentId };
+}
+
+/** Records that a delegation has expired, with an audit entry, if it has. @returns the state afterwards */
+async function expire(
+  { tenants, database, records }: DelegationExpiryNeeds,
+  name: DelegationName,
+): Promise<DelegationStanding> {
+  const tenant = await tenants.byId(name.tenantId);
+  if (tenant === undefined) return standingOf(undefined);
+  return database.transaction({}, async (transaction) => {
+    await delegationStore.lock(transaction, name.tenantId, name.id);
+    const found = await store.read(transaction, name);
+    if (found === undefined || decideDelegationStep(found).kind !== 'expire') return standingOf(found);
+    await store.markExpired(transaction, name.id);
+    await records.write(transaction, serviceContext(tenant, newId()), {
+      audit: [
+        {
+          action: 'delegation.expired',
+          outcome: 'success',
+          target: { type: 'delegation', id: name.id },
+          data: { agent_id: found.agentId, expires_at: found.expiresAt.toISOString() },
+        },
+      ],
+    });
+    return standingOf(await store.read(transaction, name));
+  });
+}
+
+/**
+ * Revokes a delegation for an operator, who requested it through the delegation's workflow.
+ * @param reason stored with the delegation and in the audit log
+ * @throws ServiceError `not_found`, `conflict` for a delegation that is not active
+ */
+async function revokeByOperator(
+  needs: DelegationExpiryNeeds,
+  name: DelegationName,
+  reason?: string | undefined,
+): Promise<DelegationStanding> {
+  const tenant = await needs.tenants.byId(name.tenantId);
+  if (tenant === undefined) throw new ServiceError('not_found', { detail: 'There is no such tenant.' });
+  await needs.delegations.revokeActive(operatorContext(tenant, newId()), name.id, reason || undefined);
+  return look(needs, name);
+}
 
 function standingOf(found: DelegationCase | undefined): DelegationStanding {
   if (found === undefined) return { step: { kind: 'end' }, status: 'gone', expiresAt: null };

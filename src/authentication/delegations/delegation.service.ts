@@ -11,6 +11,7 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { canonicalizeScopes } from '../../platform/scope-hash.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
 import type { DelegationFilters } from './delegation.store.ts';
 import * as store from './delegation.store.ts';
@@ -37,177 +38,196 @@ export type NewDelegation = {
 
 type Joined = RequestContext & { readonly transaction: Transaction };
 
-/** Manages the delegations of a tenant. Source: Specification, "Anchor and delegation", "Token exchange"; RFC 8693. */
-export function createDelegationService({
-  database,
-  agents,
-  records,
-  tokens,
-  commands,
-}: {
+export type DelegationNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   agents: Pick<AgentService, 'hold'>;
   records: Pick<RecordService, 'write'>;
   tokens: Pick<RevocationService, 'endPrincipal'>;
   commands: Pick<WorkflowCommandService, 'add'>;
-}) {
-  async function checkAgent(
-    transaction: Transaction,
-    context: RequestContext,
-    { agentId, scopes }: NewDelegation,
-  ): Promise<void> {
-    const agent = await agents.hold(transaction, context, agentId).catch((error: unknown) => {
-      if (error instanceof ServiceError && error.code === 'not_found')
-        throw invalidField('body.agent_id', 'is no agent of this tenant');
-      throw error;
-    });
-    const beyond = scopes.findIndex((scope) => !agent.scopes.includes(scope));
-    if (beyond !== -1) throw invalidField(`body.scopes.${beyond}`, 'is beyond the scopes of the agent');
-  }
+};
 
-  async function read(context: RequestContext, id: string): Promise<Delegation> {
-    const delegation = await store.find(context.transaction ?? database, context.tenant.id, id);
-    if (delegation === undefined)
-      throw new ServiceError('not_found', { detail: 'There is no delegation with this id.' });
-    return delegation;
-  }
-
-  const tellWorkflow = (transaction: Transaction, tenantId: string, id: string): Promise<void> =>
-    commands.add(transaction, [{ tenantId, workflow: 'delegationExpiry', entityId: id }]);
-
-  const withLock = <T>(
-    context: RequestContext,
-    id: string,
-    work: (joined: Joined, found: Delegation, lock: { isOpen: boolean }) => Promise<T>,
-  ): Promise<T> =>
-    database.transaction(context, async (transaction) => {
-      const joined = { ...context, transaction };
-      const lock = await store.lock(transaction, context.tenant.id, id);
-      return work(joined, await read(joined, id), { isOpen: lock?.isOpen ?? false });
-    });
-
-  async function revoke(
-    context: Joined,
-    found: Delegation,
-    reason: string | undefined,
-  ): Promise<string | undefined> {
-    const { tenant, transaction } = context;
-    const { id, agentId, subject, scopes } = found;
-    await store.markRevoked(transaction, id, reason ?? null);
-    await tokens.endPrincipal(transaction, tenant.id, id);
-    const data = { agent_id: agentId, subject_id: subjectId(tenant.id, subject) };
-    const [emitted] = await records.write(transaction, context, {
-      audit: [
-        {
-          action: 'delegation.revoked',
-          outcome: 'success',
-          target: { type: 'delegation', id },
-          data: reason === undefined ? data : { ...data, reason },
-        },
-      ],
-      events: [
-        {
-          type: 'admin.delegation.revoked',
-          data: {
-            delegation_id: id,
-            ...data,
-            subject: { ...subject },
-            scopes: [...scopes],
-            reason: reason ?? null,
-          },
-        },
-      ],
-    });
-    return emitted?.eventId;
-  }
-
+/** Manages the delegations of a tenant. Source: Specification, "Anchor and delegation", "Token exchange"; RFC 8693. */
+export function createDelegationService(needs: DelegationNeeds) {
   return {
-    /**
-     * Stores that a user permits an agent to act for the user.
-     * @throws ServiceError `invalid_request` naming the field: an issuer that is neither an https URL nor the tenant's
-     * own, an agent that does not exist, a scope that the agent does not have, an end in the past or more than a year
-     * away
-     */
-    create: (context: RequestContext, input: NewDelegation): Promise<Delegation> =>
-      database.transaction(context, async (transaction) => {
-        const { tenant } = context;
-        const { subject, agentId } = input;
-        if (subject.issuer !== tenant.issuerUrl && !isIssuer(subject.issuer))
-          throw invalidField('body.subject.issuer', 'must be an https URL without query and fragment');
-        await checkAgent(transaction, context, input);
-        const id = newId();
-        const scopes = canonicalizeScopes(input.scopes);
-        const { audience = null, expiresAt } = input;
-        const row = { id, tenantId: tenant.id, agentId, subject, scopes, audience, expiresAt };
-        if (!(await store.insert(transaction, row)))
-          throw invalidField('body.expires_at', 'must be in the future, and at most a year from now');
-        await records.write(transaction, context, {
-          audit: [
-            {
-              action: 'delegation.created',
-              outcome: 'success',
-              target: { type: 'delegation', id },
-              data: { agent_id: agentId, subject_id: subjectId(tenant.id, subject), scopes, audience },
-            },
-          ],
-        });
-        await tellWorkflow(transaction, tenant.id, id);
-        return read({ ...context, transaction }, id);
-      }),
-
-    /** @throws ServiceError `not_found` */
-    get: read,
-
+    ...bindUseCases(needs, { create, get: read, revoke: revokeDelegation, revokeActive }),
+    findForExchange,
     exists: (context: RequestContext, id: string): Promise<boolean> =>
-      store.exists(context.transaction ?? database, context.tenant.id, id),
-
+      store.exists(context.transaction ?? needs.database, context.tenant.id, id),
     /** Returns a page, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
     list: (context: RequestContext, request: PageRequest & DelegationFilters): Promise<Page<Delegation>> =>
-      store.list(context.transaction ?? database, context.tenant.id, request),
-
-    /**
-     * Revokes an active or expired delegation. An exchange that begins after the commit is refused. All tokens that
-     * were issued on the delegation end, with all tokens derived from them. A repeated call changes nothing. Emits
-     * `admin.delegation.revoked`.
-     * @param reason for people
-     * @returns the delegation, and the id of the receipt when it was not revoked before
-     * @throws ServiceError `not_found`
-     */
-    revoke: (context: RequestContext, id: string, reason?: string | undefined): Promise<EndedDelegation> =>
-      withLock<EndedDelegation>(context, id, async (joined, found, { isOpen }) => {
-        if (found.status === 'revoked') return found;
-        const receiptId = await revoke(joined, found, reason);
-        // When the end is already recorded, the workflow has ended and needs no signal.
-        if (isOpen) await tellWorkflow(joined.transaction, found.tenantId, id);
-        return { ...(await read(joined, id)), receiptId };
-      }),
-
-    /**
-     * Revokes an active delegation. Called by the delegation's workflow, which therefore gets no signal.
-     * @throws ServiceError `not_found`, `conflict` for a delegation that is not active
-     */
-    revokeActive: (context: RequestContext, id: string, reason?: string | undefined): Promise<Delegation> =>
-      withLock(context, id, async (joined, found) => {
-        if (found.status !== 'active')
-          throw new ServiceError('conflict', { detail: `The delegation is ${found.status}.` });
-        await revoke(joined, found, reason);
-        return read(joined, id);
-      }),
-
-    /**
-     * Returns the delegation on which an agent may act for a user now, and the agent. One round trip. The delegation is
-     * locked until the caller's transaction ends. A revocation waits for this lock, so no token is issued after a
-     * revocation is committed.
-     * @param unit the transaction that records the token
-     * @throws ServiceError `invalid_grant`, `delegation_expired`, `policy_denied`, `invalid_scope`, `invalid_target`
-     */
-    findForExchange: async (
-      unit: Transaction,
-      tenant: Pick<Tenant, 'id'>,
-      request: DelegationRequest,
-    ): Promise<UsableDelegation> =>
-      judgeDelegation(await store.findForExchange(unit, tenant.id, request), request),
+      store.list(context.transaction ?? needs.database, context.tenant.id, request),
   };
 }
 
 export type DelegationService = ReturnType<typeof createDelegationService>;
+
+/**
+ * Stores that a user permits an agent to act for the user.
+ * @throws ServiceError `invalid_request` naming the field: an issuer that is neither an https URL nor the tenant's
+ * own, an agent that does not exist, a scope that the agent does not have, an end in the past or more than a year
+ * away
+ */
+function create(needs: DelegationNeeds, context: RequestContext, input: NewDelegation): Promise<Delegation> {
+  return needs.database.transaction(context, async (transaction) => {
+    const { tenant } = context;
+    const { subject, agentId } = input;
+    if (subject.issuer !== tenant.issuerUrl && !isIssuer(subject.issuer))
+      throw invalidField('body.subject.issuer', 'must be an https URL without query and fragment');
+    await checkAgent(needs, transaction, context, input);
+    const id = newId();
+    const scopes = canonicalizeScopes(input.scopes);
+    const { audience = null, expiresAt } = input;
+    const row = { id, tenantId: tenant.id, agentId, subject, scopes, audience, expiresAt };
+    if (!(await store.insert(transaction, row)))
+      throw invalidField('body.expires_at', 'must be in the future, and at most a year from now');
+    await needs.records.write(transaction, context, {
+      audit: [
+        {
+          action: 'delegation.created',
+          outcome: 'success',
+          target: { type: 'delegation', id },
+          data: { agent_id: agentId, subject_id: subjectId(tenant.id, subject), scopes, audience },
+        },
+      ],
+    });
+    await tellWorkflow(needs, transaction, tenant.id, id);
+    return read(needs, { ...context, transaction }, id);
+  });
+}
+
+/** @throws ServiceError `not_found` */
+async function read({ database }: DelegationNeeds, context: RequestContext, id: string): Promise<Delegation> {
+  const delegation = await store.find(context.transaction ?? database, context.tenant.id, id);
+  if (delegation === undefined)
+    throw new ServiceError('not_found', { detail: 'There is no delegation with this id.' });
+  return delegation;
+}
+
+/**
+ * Revokes an active or expired delegation. An exchange that begins after the commit is refused. All tokens that
+ * were issued on the delegation end, with all tokens derived from them. A repeated call changes nothing. Emits
+ * `admin.delegation.revoked`.
+ * @param reason for people
+ * @returns the delegation, and the id of the receipt when it was not revoked before
+ * @throws ServiceError `not_found`
+ */
+function revokeDelegation(
+  needs: DelegationNeeds,
+  context: RequestContext,
+  id: string,
+  reason?: string | undefined,
+): Promise<EndedDelegation> {
+  return withLock<EndedDelegation>(needs, context, id, async (joined, found, { isOpen }) => {
+    if (found.status === 'revoked') return found;
+    const receiptId = await revoke(needs, joined, found, reason);
+    // When the end is already recorded, the workflow has ended and needs no signal.
+    if (isOpen) await tellWorkflow(needs, joined.transaction, found.tenantId, id);
+    return { ...(await read(needs, joined, id)), receiptId };
+  });
+}
+
+/**
+ * Revokes an active delegation. Called by the delegation's workflow, which therefore gets no signal.
+ * @throws ServiceError `not_found`, `conflict` for a delegation that is not active
+ */
+function revokeActive(
+  needs: DelegationNeeds,
+  context: RequestContext,
+  id: string,
+  reason?: string | undefined,
+): Promise<Delegation> {
+  return withLock(needs, context, id, async (joined, found) => {
+    if (found.status !== 'active')
+      throw new ServiceError('conflict', { detail: `The delegation is ${found.status}.` });
+    await revoke(needs, joined, found, reason);
+    return read(needs, joined, id);
+  });
+}
+
+/**
+ * Returns the delegation on which an agent may act for a user now, and the agent. One round trip. The delegation is
+ * locked until the caller's transaction ends. A revocation waits for this lock, so no token is issued after a
+ * revocation is committed.
+ * @param unit the transaction that records the token
+ * @throws ServiceError `invalid_grant`, `delegation_expired`, `policy_denied`, `invalid_scope`, `invalid_target`
+ */
+async function findForExchange(
+  unit: Transaction,
+  tenant: Pick<Tenant, 'id'>,
+  request: DelegationRequest,
+): Promise<UsableDelegation> {
+  return judgeDelegation(await store.findForExchange(unit, tenant.id, request), request);
+}
+
+async function checkAgent(
+  { agents }: DelegationNeeds,
+  transaction: Transaction,
+  context: RequestContext,
+  { agentId, scopes }: NewDelegation,
+): Promise<void> {
+  const agent = await agents.hold(transaction, context, agentId).catch((error: unknown) => {
+    if (error instanceof ServiceError && error.code === 'not_found')
+      throw invalidField('body.agent_id', 'is no agent of this tenant');
+    throw error;
+  });
+  const beyond = scopes.findIndex((scope) => !agent.scopes.includes(scope));
+  if (beyond !== -1) throw invalidField(`body.scopes.${beyond}`, 'is beyond the scopes of the agent');
+}
+
+function tellWorkflow(
+  { commands }: DelegationNeeds,
+  transaction: Transaction,
+  tenantId: string,
+  id: string,
+): Promise<void> {
+  return commands.add(transaction, [{ tenantId, workflow: 'delegationExpiry', entityId: id }]);
+}
+
+function withLock<T>(
+  needs: DelegationNeeds,
+  context: RequestContext,
+  id: string,
+  work: (joined: Joined, found: Delegation, lock: { isOpen: boolean }) => Promise<T>,
+): Promise<T> {
+  return needs.database.transaction(context, async (transaction) => {
+    const joined = { ...context, transaction };
+    const lock = await store.lock(transaction, context.tenant.id, id);
+    return work(joined, await read(needs, joined, id), { isOpen: lock?.isOpen ?? false });
+  });
+}
+
+async function revoke(
+  { tokens, records }: DelegationNeeds,
+  context: Joined,
+  found: Delegation,
+  reason: string | undefined,
+): Promise<string | undefined> {
+  const { tenant, transaction } = context;
+  const { id, agentId, subject, scopes } = found;
+  await store.markRevoked(transaction, id, reason ?? null);
+  await tokens.endPrincipal(transaction, tenant.id, id);
+  const data = { agent_id: agentId, subject_id: subjectId(tenant.id, subject) };
+  const [emitted] = await records.write(transaction, context, {
+    audit: [
+      {
+        action: 'delegation.revoked',
+        outcome: 'success',
+        target: { type: 'delegation', id },
+        data: reason === undefined ? data : { ...data, reason },
+      },
+    ],
+    events: [
+      {
+        type: 'admin.delegation.revoked',
+        data: {
+          delegation_id: id,
+          ...data,
+          subject: { ...subject },
+          scopes: [...scopes],
+          reason: reason ?? null,
+        },
+      },
+    ],
+  });
+  return emitted?.eventId;
+}

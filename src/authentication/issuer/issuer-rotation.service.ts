@@ -8,6 +8,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { IssuerKeyService } from './issuer-key.service.ts';
 import { eventKeyStore, issuerKeyStore, listExpectedWorkflows } from './key-schedule.store.ts';
 import {
@@ -37,88 +38,99 @@ export type IssuerStanding = {
   readonly revoked: readonly string[];
 };
 
-export function createIssuerRotationService({
-  database,
-  tenants,
-  issuerKeys,
-  eventKeys,
-}: {
+export type IssuerRotationNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;
   issuerKeys: Pick<IssuerKeyService, KeySteps | 'rotate' | 'revoke' | 'exists'>;
   eventKeys: Pick<IssuerKeyService, KeySteps | 'revoke'>;
-}) {
-  async function look(queryable: Queryable, { tenantId }: IssuerName): Promise<IssuerStanding> {
-    const schedule = await issuerKeyStore.read(queryable, tenantId);
-    if (schedule === undefined) return GONE;
-    const events = await eventKeyStore.read(queryable, tenantId);
-    const steps = [schedule, ...(events !== undefined && hasKeys(events) ? [events] : [])].map(decideStep);
-    return standingOf(schedule, soonestOf(steps) ?? decideStep(schedule));
-  }
+};
 
-  /** Performs a step of the keys of one purpose if it is due. */
-  async function performOf(
-    keys: Pick<IssuerKeyService, KeySteps>,
-    due: DueStep,
-    { tenant, transaction }: { tenant: Tenant; transaction: Transaction },
-  ): Promise<void> {
-    const schedule = await keys.lock(transaction, tenant);
-    if (keys === eventKeys && !hasKeys(schedule)) return;
-    if (decideStep(schedule).kind !== due) return;
-    const steps = { publish: keys.publishNext, retire: keys.retire, remove: keys.remove };
-    await steps[due](transaction, { ...serviceContext(tenant, newId()), tenant }, schedule);
-  }
-
-  async function contextOf({ tenantId }: IssuerName) {
-    const tenant = await tenants.byId(tenantId);
-    if (tenant === undefined) throw new ServiceError('not_found', { detail: 'There is no such tenant.' });
-    return operatorContext(tenant, newId());
-  }
-
+export function createIssuerRotationService(needs: IssuerRotationNeeds) {
   return {
-    /** Reads the state of a tenant's keys and the next step in one round trip. Changes nothing. */
-    look: (name: IssuerName): Promise<IssuerStanding> => look(database, name),
-
-    /** Describes the keys for an operator by the tenant's slug. */
-    describe: async ({ tenantId }: IssuerName): Promise<{ summary: string } | undefined> => {
-      const tenant = await tenants.byId(tenantId);
-      return tenant && { summary: `issuer keys of ${tenant.slug}` };
-    },
-
-    /**
-     * Performs a step if it is due, in one transaction. `publish` creates the next key. `retire` destroys the private
-     * halves of keys that no longer sign, and emits `admin.issuer.key.rotated`. `remove` deletes keys whose tokens have
-     * all expired.
-     * @returns the state afterwards
-     */
-    perform: async (name: IssuerName, due: DueStep): Promise<IssuerStanding> => {
-      const tenant = await tenants.byId(name.tenantId);
-      if (tenant === undefined) return GONE;
-      return database.transaction({}, async (transaction) => {
-        for (const keys of [issuerKeys, eventKeys]) await performOf(keys, due, { tenant, transaction });
-        return look(transaction, name);
-      });
-    },
-
-    /** Rotates the keys for an operator, through the tenant's workflow. @throws ServiceError `not_found` (tenant) */
-    rotateByOperator: async (name: IssuerName, reason: string | undefined): Promise<IssuerStanding> => {
-      await issuerKeys.rotate(await contextOf(name), { reason, by: 'workflow' });
-      return look(database, name);
-    },
-
-    /** Revokes a key for an operator, through the tenant's workflow. @throws ServiceError `not_found` (tenant, key) */
-    revokeByOperator: async (name: IssuerName, kid: string, reason: string): Promise<IssuerStanding> => {
-      const context = await contextOf(name);
-      const keys = (await issuerKeys.exists(context, kid)) ? issuerKeys : eventKeys;
-      await keys.revoke(context, kid, { reason, by: 'workflow' });
-      return look(database, name);
-    },
-
+    ...bindUseCases(needs, { describe, perform, rotateByOperator, revokeByOperator }),
     listExpectedWorkflows,
+    /** Reads the state of a tenant's keys and the next step in one round trip. Changes nothing. */
+    look: (name: IssuerName): Promise<IssuerStanding> => look(needs.database, name),
   };
 }
 
 export type IssuerRotationService = ReturnType<typeof createIssuerRotationService>;
+
+/** Describes the keys for an operator by the tenant's slug. */
+async function describe(
+  { tenants }: IssuerRotationNeeds,
+  { tenantId }: IssuerName,
+): Promise<{ summary: string } | undefined> {
+  const tenant = await tenants.byId(tenantId);
+  return tenant && { summary: `issuer keys of ${tenant.slug}` };
+}
+
+/**
+ * Performs a step if it is due, in one transaction. `publish` creates the next key. `retire` destroys the private
+ * halves of keys that no longer sign, and emits `admin.issuer.key.rotated`. `remove` deletes keys whose tokens have
+ * all expired.
+ * @returns the state afterwards
+ */
+async function perform(needs: IssuerRotationNeeds, name: IssuerName, due: DueStep): Promise<IssuerStanding> {
+  const tenant = await needs.tenants.byId(name.tenantId);
+  if (tenant === undefined) return GONE;
+  return needs.database.transaction({}, async (transaction) => {
+    for (const keys of [needs.issuerKeys, needs.eventKeys])
+      await performOf(needs, keys, due, { tenant, transaction });
+    return look(transaction, name);
+  });
+}
+
+/** Rotates the keys for an operator, through the tenant's workflow. @throws ServiceError `not_found` (tenant) */
+async function rotateByOperator(
+  needs: IssuerRotationNeeds,
+  name: IssuerName,
+  reason: string | undefined,
+): Promise<IssuerStanding> {
+  await needs.issuerKeys.rotate(await contextOf(needs, name), { reason, by: 'workflow' });
+  return look(needs.database, name);
+}
+
+/** Revokes a key for an operator, through the tenant's workflow. @throws ServiceError `not_found` (tenant, key) */
+async function revokeByOperator(
+  needs: IssuerRotationNeeds,
+  name: IssuerName,
+  kid: string,
+  reason: string,
+): Promise<IssuerStanding> {
+  const context = await contextOf(needs, name);
+  const keys = (await needs.issuerKeys.exists(context, kid)) ? needs.issuerKeys : needs.eventKeys;
+  await keys.revoke(context, kid, { reason, by: 'workflow' });
+  return look(needs.database, name);
+}
+
+async function look(queryable: Queryable, { tenantId }: IssuerName): Promise<IssuerStanding> {
+  const schedule = await issuerKeyStore.read(queryable, tenantId);
+  if (schedule === undefined) return GONE;
+  const events = await eventKeyStore.read(queryable, tenantId);
+  const steps = [schedule, ...(events !== undefined && hasKeys(events) ? [events] : [])].map(decideStep);
+  return standingOf(schedule, soonestOf(steps) ?? decideStep(schedule));
+}
+
+/** Performs a step of the keys of one purpose if it is due. */
+async function performOf(
+  { eventKeys }: IssuerRotationNeeds,
+  keys: Pick<IssuerKeyService, KeySteps>,
+  due: DueStep,
+  { tenant, transaction }: { tenant: Tenant; transaction: Transaction },
+): Promise<void> {
+  const schedule = await keys.lock(transaction, tenant);
+  if (keys === eventKeys && !hasKeys(schedule)) return;
+  if (decideStep(schedule).kind !== due) return;
+  const steps = { publish: keys.publishNext, retire: keys.retire, remove: keys.remove };
+  await steps[due](transaction, { ...serviceContext(tenant, newId()), tenant }, schedule);
+}
+
+async function contextOf({ tenants }: IssuerRotationNeeds, { tenantId }: IssuerName) {
+  const tenant = await tenants.byId(tenantId);
+  if (tenant === undefined) throw new ServiceError('not_found', { detail: 'There is no such tenant.' });
+  return operatorContext(tenant, newId());
+}
 
 const GONE: IssuerStanding = {
   step: { kind: 'end' },

@@ -1,4 +1,5 @@
 // Publishes a tenant's issuer keys, and signs and verifies with them. Only the signer receives an unsealed private key.
+
 import type { KeyObject } from 'node:crypto';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { Tenant } from '../../platform/context.ts';
@@ -6,6 +7,7 @@ import { importJwk, type JwsKey } from '../../platform/crypto/jws.node.ts';
 import { type MasterKey, openSecret, SecretBoxError } from '../../platform/crypto/secret-box.node.ts';
 import { createShortLivedCache } from '../../platform/database/short-lived-cache.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
 import type { KeyTable } from './issuer.store.ts';
 import * as store from './issuer.store.ts';
@@ -36,25 +38,48 @@ export type SignClaims = (claims: object, options: { typ: string }) => string;
 /** A key that verifies tokens. `id` is its id in the revocation feed. */
 export type VerificationKey = JwsKey<IssuerAlgorithm> & { readonly id: string };
 
+export type IssuerNeeds = {
+  database: Queryable;
+  table?: KeyTable | undefined;
+  masterKeys: readonly MasterKey[];
+  revocations: Pick<RevocationService, 'hasEnded'>;
+  now?: (() => number) | undefined;
+};
+
 /**
  * Gives requests access to the issuer keys of tenants. Source: RFC 7517, RFC 7638, RFC 9068.
  * @param table of the keys
  * @param revocations contains the keys that were revoked after a list was read
  * @param now a monotonic clock in milliseconds, for the age of a list
  */
-export function createIssuerService({
-  database,
-  table = 'issuer_keys',
-  masterKeys,
-  revocations,
-  now,
-}: {
-  database: Queryable;
-  table?: KeyTable | undefined;
-  masterKeys: readonly MasterKey[];
-  revocations: Pick<RevocationService, 'hasEnded'>;
-  now?: (() => number) | undefined;
-}) {
+export function createIssuerService(needs: IssuerNeeds) {
+  const tools = prepareIssuer(needs);
+  return {
+    ...bindUseCases(tools, { prepareSigning, findSealingFault, listKeys, listPublished, verificationKey }),
+    /**
+     * Signs claims with the tenant's current key. At most one query every 2 s.
+     * @param options.typ media type of the token without `application/`: `at+jwt`
+     * @returns a compact JWS
+     */
+    sign: async (tenant: TenantId, claims: object, options: { typ: string }): Promise<string> =>
+      (await prepareSigning(tools, tenant))(claims, options),
+    /** Drops the cached list of a tenant's keys. Called after the commit of a change. */
+    forget: (tenantId: string): void => tools.lists.forget(tenantId),
+    /**
+     * Returns the JWK set: each unrevoked key that signs, will sign, or has signed a token that may be live. While the
+     * database does not answer, it is the last set that this process has read, without keys whose revocation it knows.
+     */
+    jwks: async (tenant: TenantId): Promise<{ keys: IssuerJwk[] }> => ({
+      keys: (await listPublished(tools, tenant)).map(({ publicJwk }) => publicJwk),
+    }),
+  };
+}
+
+export type IssuerService = ReturnType<typeof createIssuerService>;
+
+type IssuerTools = ReturnType<typeof prepareIssuer>;
+
+function prepareIssuer({ database, table = 'issuer_keys', now, ...needs }: IssuerNeeds) {
   // A `kid` is the hash of its key, so a cached key stays correct. The list decides whether the key may be used.
   const privateKeys = createBoundedCache<SigningKey>({ limit: KEPT });
   const publicKeys = createBoundedCache<KeyObject>({ limit: KEPT });
@@ -70,94 +95,75 @@ export function createIssuerService({
     // A tenant has no event keys before its first stream; another process may make them at any time.
     keep: (keys) => table === 'event_keys' || selectSigningKey(keys) !== undefined,
   });
-
-  /** Returns a list that is at most 2 s old and newer than each revocation of its keys in the feed. */
-  async function listKeys(tenant: TenantId): Promise<IssuerKey[]> {
-    const keys = await lists.get(tenant.id);
-    if (!keys.some(({ id, isRevoked }) => !isRevoked && revocations.hasEnded(id))) return keys;
-    lists.forget(tenant.id);
-    return lists.get(tenant.id);
-  }
-
-  async function listPublished(tenant: TenantId): Promise<IssuerKey[]> {
-    const isLive = ({ id, isRevoked }: IssuerKey) => !isRevoked && !revocations.hasEnded(id);
-    const keys = await lists.getOrOld(tenant.id);
-    // A list that names a revoked key is read again, because another key may have taken its place.
-    const stale = keys.some(({ id, isRevoked }) => !isRevoked && revocations.hasEnded(id));
-    return (stale ? await listKeys(tenant).catch(() => keys) : keys).filter(isLive);
-  }
-
-  function openKey(tenant: TenantId, { kid, algorithm, privateSealed }: IssuerKey): SigningKey {
-    return privateKeys.get(kid, () => {
-      if (privateSealed === null) throw new Error(`the private half of the issuer key ${kid} is destroyed`);
-      return loadSigningKey(
-        kid,
-        algorithm,
-        openSecret(masterKeys, sealingContext(tenant.id, kid), privateSealed),
-      );
-    });
-  }
-
-  async function prepareSigning(tenant: TenantId): Promise<SignClaims> {
-    const key = selectSigningKey(await listKeys(tenant)) ?? selectSigningKey(await lists.get(tenant.id, 0));
-    if (key === undefined) throw new Error(`the tenant ${tenant.id} has no issuer key that signs`);
-    return (claims, { typ }) => signClaims(openKey(tenant, key), claims, typ);
-  }
-
-  return {
-    /**
-     * Signs claims with the tenant's current key. At most one query every 2 s.
-     * @param options.typ media type of the token without `application/`: `at+jwt`
-     * @returns a compact JWS
-     */
-    sign: async (tenant: TenantId, claims: object, options: { typ: string }): Promise<string> =>
-      (await prepareSigning(tenant))(claims, options),
-
-    /** Prepares a signature. The returned function needs no connection, and the caller calls it immediately. */
-    prepareSigning,
-
-    /**
-     * Checks that the master keys belong to this database by opening the issuer key that was sealed last.
-     * @returns the reason when it cannot be opened; undefined when it can, or when there is no issuer key
-     */
-    findSealingFault: async (): Promise<string | undefined> => {
-      const newest = await store.findNewest(database);
-      if (newest === undefined) return undefined;
-      try {
-        openSecret(masterKeys, sealingContext(newest.tenantId, newest.kid), newest.privateSealed);
-        return undefined;
-      } catch (error) {
-        if (error instanceof SecretBoxError) return error.message;
-        throw error;
-      }
-    },
-
-    /** Returns a list that is at most 2 s old, latest activation first. It names revoked keys too. */
-    listKeys,
-
-    /** Returns the unrevoked keys; while the database does not answer, those of the last list that was read. */
-    listPublished,
-
-    /** Drops the cached list of a tenant's keys. Called after the commit of a change. */
-    forget: (tenantId: string): void => lists.forget(tenantId),
-
-    /**
-     * Returns the JWK set: each unrevoked key that signs, will sign, or has signed a token that may be live. While the
-     * database does not answer, it is the last set that this process has read, without keys whose revocation it knows.
-     */
-    jwks: async (tenant: TenantId): Promise<{ keys: IssuerJwk[] }> => ({
-      keys: (await listPublished(tenant)).map(({ publicJwk }) => publicJwk),
-    }),
-
-    /** Returns the key with this id, or undefined. Revoked keys are found too, so the caller must check revocations. */
-    verificationKey: async (tenant: TenantId, kid: string): Promise<VerificationKey | undefined> => {
-      const find = (keys: readonly IssuerKey[]) => keys.find((key) => key.kid === kid);
-      const found = find(await listKeys(tenant)) ?? find(await lists.get(tenant.id, UNKNOWN_KEY_PAUSE));
-      if (found === undefined) return undefined;
-      const key = publicKeys.get(kid, () => importJwk(found.publicJwk));
-      return { id: found.id, algorithm: found.algorithm, key };
-    },
-  };
+  return { ...needs, database, table, now, privateKeys, publicKeys, lists };
 }
 
-export type IssuerService = ReturnType<typeof createIssuerService>;
+/** Prepares a signature. The returned function needs no connection, and the caller calls it immediately. */
+async function prepareSigning(needs: IssuerTools, tenant: TenantId): Promise<SignClaims> {
+  const key =
+    selectSigningKey(await listKeys(needs, tenant)) ?? selectSigningKey(await needs.lists.get(tenant.id, 0));
+  if (key === undefined) throw new Error(`the tenant ${tenant.id} has no issuer key that signs`);
+  return (claims, { typ }) => signClaims(openKey(needs, tenant, key), claims, typ);
+}
+
+/**
+ * Checks that the master keys belong to this database by opening the issuer key that was sealed last.
+ * @returns the reason when it cannot be opened; undefined when it can, or when there is no issuer key
+ */
+async function findSealingFault({ database, masterKeys }: IssuerTools): Promise<string | undefined> {
+  const newest = await store.findNewest(database);
+  if (newest === undefined) return undefined;
+  try {
+    openSecret(masterKeys, sealingContext(newest.tenantId, newest.kid), newest.privateSealed);
+    return undefined;
+  } catch (error) {
+    if (error instanceof SecretBoxError) return error.message;
+    throw error;
+  }
+}
+
+/** Returns a list that is at most 2 s old, latest activation first. It names revoked keys too. */
+async function listKeys({ lists, revocations }: IssuerTools, tenant: TenantId): Promise<IssuerKey[]> {
+  const keys = await lists.get(tenant.id);
+  if (!keys.some(({ id, isRevoked }) => !isRevoked && revocations.hasEnded(id))) return keys;
+  lists.forget(tenant.id);
+  return lists.get(tenant.id);
+}
+
+/** Returns the unrevoked keys; while the database does not answer, those of the last list that was read. */
+async function listPublished(needs: IssuerTools, tenant: TenantId): Promise<IssuerKey[]> {
+  const isLive = ({ id, isRevoked }: IssuerKey) => !isRevoked && !needs.revocations.hasEnded(id);
+  const keys = await needs.lists.getOrOld(tenant.id);
+  // A list that names a revoked key is read again, because another key may have taken its place.
+  const stale = keys.some(({ id, isRevoked }) => !isRevoked && needs.revocations.hasEnded(id));
+  return (stale ? await listKeys(needs, tenant).catch(() => keys) : keys).filter(isLive);
+}
+
+/** Returns the key with this id, or undefined. Revoked keys are found too, so the caller must check revocations. */
+async function verificationKey(
+  needs: IssuerTools,
+  tenant: TenantId,
+  kid: string,
+): Promise<VerificationKey | undefined> {
+  const find = (keys: readonly IssuerKey[]) => keys.find((key) => key.kid === kid);
+  const found =
+    find(await listKeys(needs, tenant)) ?? find(await needs.lists.get(tenant.id, UNKNOWN_KEY_PAUSE));
+  if (found === undefined) return undefined;
+  const key = needs.publicKeys.get(kid, () => importJwk(found.publicJwk));
+  return { id: found.id, algorithm: found.algorithm, key };
+}
+
+function openKey(
+  { privateKeys, masterKeys }: IssuerTools,
+  tenant: TenantId,
+  { kid, algorithm, privateSealed }: IssuerKey,
+): SigningKey {
+  return privateKeys.get(kid, () => {
+    if (privateSealed === null) throw new Error(`the private half of the issuer key ${kid} is destroyed`);
+    return loadSigningKey(
+      kid,
+      algorithm,
+      openSecret(masterKeys, sealingContext(tenant.id, kid), privateSealed),
+    );
+  });
+}

@@ -6,6 +6,7 @@ import { addressGroup } from '../../platform/address-group.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { hashesEqual, hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import { invalidField, type LimitReached, ServiceError } from '../../platform/errors/service-error.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import { type ClientCredentials, parseBasicCredentials } from './basic-credentials.ts';
 import type { ClientAssertionService } from './client-assertion.service.ts';
 import { clientRefused } from './client-credentials.ts';
@@ -26,133 +27,134 @@ const NO_SECRET = { id: '', hash: Buffer.alloc(32) };
 const BUCKETS = 256;
 const UNKNOWN = 16;
 
-/**
- * Authenticates clients by HTTP Basic (RFC 6749 §2.3.1) or a signed assertion (RFC 7523). A request uses one of them.
- * @param failures counts wrong credentials by client and address
- * @param bruteForce counts wrong credentials by client, so that those from many addresses are one attack
- */
-export function createClientAuthenticationService({
-  applications,
-  assertions,
-  clientRecords,
-  failures,
-  bruteForce,
-}: {
+export type ClientAuthenticationNeeds = {
   applications: Pick<ApplicationService, 'findClient' | 'recallClient'>;
   assertions: Pick<ClientAssertionService, 'read' | 'verify'>;
   clientRecords: Pick<ClientRecordService, 'failure' | 'bruteForce'>;
   failures: FailureCounter;
   bruteForce: Pick<BruteForceService, 'failed' | 'goesOn'>;
-}) {
-  async function authenticateBySecret(
-    context: RequestContext,
-    credentials: ClientCredentials,
-  ): Promise<AuthenticatedClient> {
-    const { clientId, clientSecret } = credentials;
-    const client = await applications.findClient(context.tenant.id, clientId);
-    const proven = proveSecret(client, clientSecret);
-    if (proven !== undefined) return proven;
-    throw await refuse(context, { clientId, client, method: 'client_secret_basic' });
-  }
+};
 
-  async function authenticateByAssertion(
-    context: RequestContext,
-    text: string,
-  ): Promise<AuthenticatedClient> {
-    const assertion = assertions.read(text);
-    const { clientId } = assertion;
-    const client = await applications.findClient(context.tenant.id, clientId);
-    const method = 'private_key_jwt';
-    try {
-      const credential = await assertions.verify(context, client, assertion);
-      if (client === undefined) throw clientRefused();
-      return { ...client, proof: { method, credential } };
-    } catch (error) {
-      if (!(error instanceof ServiceError) || error.code !== 'invalid_client') throw error;
-      throw await refuse(context, { clientId, client, method }, error);
-    }
-  }
-
-  /** Counts a failure. @returns the error for the answer; `rate_limited` beyond the limit */
-  async function refuse(
-    context: RequestContext,
-    {
-      clientId,
-      client,
-      method,
-    }: Pick<ClientProof, 'method'> & { clientId: string; client: Client | undefined },
-    error = clientRefused(),
-  ): Promise<ServiceError> {
-    const { blocked } = await failures.failed(failureKey(context, clientId));
-    // Failures of unknown clients are counted too, so that their answer takes as long, and together, so that made-up
-    // ids cannot fill the table. The name contains the tenant, so that failures at another tenant with the same client
-    // id are counted separately.
-    const name = `${context.tenant.id}:${client?.id ?? `unknown-${bucketOf(clientId) % UNKNOWN}`}`;
-    const episode = blocked === undefined ? await bruteForce.failed(name) : undefined;
-    if (blocked !== undefined) await bruteForce.goesOn(name);
-    if (client !== undefined) {
-      const isOnlyCounted = blocked !== undefined;
-      clientRecords.failure(context, client.id, error.code, undefined, { proof: { method }, isOnlyCounted });
-      if (episode !== undefined) clientRecords.bruteForce(context, client.id, episode);
-    }
-    if (blocked === undefined) return error;
-    return new ServiceError('rate_limited', {
-      detail: 'Too many failures of this client from this address.',
-      ...blocked,
-    });
-  }
-
-  /** @throws ServiceError `invalid_request` (malformed header, two methods, another `client_id`), `invalid_client` */
-  function readMethod(
-    { tenant }: RequestContext,
-    { authorization, parameters }: Pick<GrantRequest, 'authorization' | 'parameters'>,
-  ) {
-    const credentials = parseBasicCredentials(authorization);
-    if (credentials === 'malformed') {
-      throw invalidField('header.authorization', 'is malformed');
-    }
-    const method = chooseMethod(parameters, credentials, tenant);
-    if ('credentials' in method) checkClientId(parameters.client_id, method.credentials.clientId);
-    return method;
-  }
-
-  return {
-    /**
-     * Authenticates by its secret a client that this process has read before, without a round trip. The caller proves
-     * by the client's `version` and its credential that both are still stored.
-     * @returns undefined when `authenticate` has to decide
-     * @throws ServiceError as `authenticate` for a malformed request
-     */
-    recall: (
-      context: RequestContext,
-      request: Pick<GrantRequest, 'authorization' | 'parameters'>,
-    ): AuthenticatedClient | undefined => {
-      const method = readMethod(context, request);
-      if ('assertion' in method) return undefined;
-      const { clientId, clientSecret } = method.credentials;
-      return proveSecret(applications.recallClient(context.tenant.id, clientId), clientSecret);
-    },
-
-    /**
-     * Authenticates the client of a request. One round trip reads the client and is shared by concurrent requests. An
-     * assertion needs a second round trip, which records its use.
-     * @throws ServiceError `invalid_request` (malformed header, two methods, another `client_id`), `invalid_client`, or
-     * `rate_limited` instead of it after too many failures. Right credentials are accepted even after many failures.
-     */
-    authenticate: async (
-      context: RequestContext,
-      request: Pick<GrantRequest, 'authorization' | 'parameters'>,
-    ): Promise<AuthenticatedClient> => {
-      const method = readMethod(context, request);
-      if ('credentials' in method) return authenticateBySecret(context, method.credentials);
-      const client = await authenticateByAssertion(context, method.assertion);
-      checkClientId(request.parameters.client_id, client.id);
-      return client;
-    },
-  };
+/**
+ * Authenticates clients by HTTP Basic (RFC 6749 §2.3.1) or a signed assertion (RFC 7523). A request uses one of them.
+ * @param failures counts wrong credentials by client and address
+ * @param bruteForce counts wrong credentials by client, so that those from many addresses are one attack
+ */
+export function createClientAuthenticationService(needs: ClientAuthenticationNeeds) {
+  return bindUseCases(needs, { recall, authenticate });
 }
 
 export type ClientAuthenticationService = ReturnType<typeof createClientAuthenticationService>;
+
+/**
+ * Authenticates by its secret a client that this process has read before, without a round trip. The caller proves
+ * by the client's `version` and its credential that both are still stored.
+ * @returns undefined when `authenticate` has to decide
+ * @throws ServiceError as `authenticate` for a malformed request
+ */
+function recall(
+  { applications }: ClientAuthenticationNeeds,
+  context: RequestContext,
+  request: Pick<GrantRequest, 'authorization' | 'parameters'>,
+): AuthenticatedClient | undefined {
+  const method = readMethod(context, request);
+  if ('assertion' in method) return undefined;
+  const { clientId, clientSecret } = method.credentials;
+  return proveSecret(applications.recallClient(context.tenant.id, clientId), clientSecret);
+}
+
+/**
+ * Authenticates the client of a request. One round trip reads the client and is shared by concurrent requests. An
+ * assertion needs a second round trip, which records its use.
+ * @throws ServiceError `invalid_request` (malformed header, two methods, another `client_id`), `invalid_client`, or
+ * `rate_limited` instead of it after too many failures. Right credentials are accepted even after many failures.
+ */
+async function authenticate(
+  needs: ClientAuthenticationNeeds,
+  context: RequestContext,
+  request: Pick<GrantRequest, 'authorization' | 'parameters'>,
+): Promise<AuthenticatedClient> {
+  const method = readMethod(context, request);
+  if ('credentials' in method) return authenticateBySecret(needs, context, method.credentials);
+  const client = await authenticateByAssertion(needs, context, method.assertion);
+  checkClientId(request.parameters.client_id, client.id);
+  return client;
+}
+
+async function authenticateBySecret(
+  needs: ClientAuthenticationNeeds,
+  context: RequestContext,
+  credentials: ClientCredentials,
+): Promise<AuthenticatedClient> {
+  const { clientId, clientSecret } = credentials;
+  const client = await needs.applications.findClient(context.tenant.id, clientId);
+  const proven = proveSecret(client, clientSecret);
+  if (proven !== undefined) return proven;
+  throw await refuse(needs, context, { clientId, client, method: 'client_secret_basic' });
+}
+
+async function authenticateByAssertion(
+  needs: ClientAuthenticationNeeds,
+  context: RequestContext,
+  text: string,
+): Promise<AuthenticatedClient> {
+  const assertion = needs.assertions.read(text);
+  const { clientId } = assertion;
+  const client = await needs.applications.findClient(context.tenant.id, clientId);
+  const method = 'private_key_jwt';
+  try {
+    const credential = await needs.assertions.verify(context, client, assertion);
+    if (client === undefined) throw clientRefused();
+    return { ...client, proof: { method, credential } };
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.code !== 'invalid_client') throw error;
+    throw await refuse(needs, context, { clientId, client, method }, error);
+  }
+}
+
+/** Counts a failure. @returns the error for the answer; `rate_limited` beyond the limit */
+async function refuse(
+  { failures, bruteForce, clientRecords }: ClientAuthenticationNeeds,
+  context: RequestContext,
+  {
+    clientId,
+    client,
+    method,
+  }: Pick<ClientProof, 'method'> & { clientId: string; client: Client | undefined },
+  error = clientRefused(),
+): Promise<ServiceError> {
+  const { blocked } = await failures.failed(failureKey(context, clientId));
+  // Failures of unknown clients are counted too, so that their answer takes as long, and together, so that made-up
+  // ids cannot fill the table. The name contains the tenant, so that failures at another tenant with the same client
+  // id are counted separately.
+  const name = `${context.tenant.id}:${client?.id ?? `unknown-${bucketOf(clientId) % UNKNOWN}`}`;
+  const episode = blocked === undefined ? await bruteForce.failed(name) : undefined;
+  if (blocked !== undefined) await bruteForce.goesOn(name);
+  if (client !== undefined) {
+    const isOnlyCounted = blocked !== undefined;
+    clientRecords.failure(context, client.id, error.code, undefined, { proof: { method }, isOnlyCounted });
+    if (episode !== undefined) clientRecords.bruteForce(context, client.id, episode);
+  }
+  if (blocked === undefined) return error;
+  return new ServiceError('rate_limited', {
+    detail: 'Too many failures of this client from this address.',
+    ...blocked,
+  });
+}
+
+/** @throws ServiceError `invalid_request` (malformed header, two methods, another `client_id`), `invalid_client` */
+function readMethod(
+  { tenant }: RequestContext,
+  { authorization, parameters }: Pick<GrantRequest, 'authorization' | 'parameters'>,
+) {
+  const credentials = parseBasicCredentials(authorization);
+  if (credentials === 'malformed') {
+    throw invalidField('header.authorization', 'is malformed');
+  }
+  const method = chooseMethod(parameters, credentials, tenant);
+  if ('credentials' in method) checkClientId(parameters.client_id, method.credentials.clientId);
+  return method;
+}
 
 /** Compares the secret with each live secret of the client. For an unknown client it does the same work. */
 function proveSecret(client: Client | undefined, secret: string): AuthenticatedClient | undefined {

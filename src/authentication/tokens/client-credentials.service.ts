@@ -1,7 +1,9 @@
 // The client credentials grant of the token endpoint. client-authentication.service.ts authenticates the client.
+
 import type { RequestContext } from '../../platform/context.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import { checkProofGiven } from '../dpop/required-proof.ts';
 import type { AccessTokenGrant } from './access-token.ts';
 import type { AuthenticatedClient, ClientAuthenticationService } from './client-authentication.service.ts';
@@ -26,77 +28,82 @@ type Issue = {
   readonly issued: IssuedAccessToken;
 };
 
-/** The client credentials grant (RFC 6749 §4.4). Source: Specification, "Client credentials rules". */
-export function createClientCredentialsService({
-  clients,
-  tokens,
-  clientRecords,
-}: {
+export type ClientCredentialsNeeds = {
   clients: Pick<ClientAuthenticationService, 'authenticate' | 'recall'>;
   tokens: Pick<TokenService, 'issueAccessToken'>;
   clientRecords: Pick<ClientRecordService, 'success' | 'successOfRemembered' | 'failure'>;
-}) {
-  /** Records a refusal to an authenticated client. A request for a nonce is not a failure. */
-  async function recorded<T>(
-    context: RequestContext,
-    client: AuthenticatedClient,
-    work: () => Promise<T>,
-  ): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      if (error instanceof ServiceError && REFUSALS.has(error.code)) {
-        const { id, proof } = client;
-        clientRecords.failure(context, id, error.code, CLIENT_CREDENTIALS, { proof, isAuthenticated: true });
-      }
-      throw error;
+};
+
+/** The client credentials grant (RFC 6749 §4.4). Source: Specification, "Client credentials rules". */
+export function createClientCredentialsService(needs: ClientCredentialsNeeds) {
+  return bindUseCases(needs, { grant });
+}
+
+/**
+ * Answers a token request. A client that this process remembers takes one round trip, which proves the memory and
+ * writes the audit entries. Otherwise there are two: 1 reads the client, 1 writes audit entries and events. All are
+ * shared by concurrent requests. A failure costs the read and the counter; its record is written in the background.
+ * @throws ServiceError `invalid_request`, `invalid_client`, `unauthorized_client`, `policy_denied`,
+ * `invalid_scope`, `invalid_target`, `rate_limited` instead of `invalid_client` after too many failures,
+ * `invalid_dpop_proof`, `use_dpop_nonce`
+ */
+async function grant(
+  needs: ClientCredentialsNeeds,
+  context: RequestContext,
+  sent: GrantRequest,
+): Promise<TokenAnswer> {
+  checkTokenRequest(sent.parameters);
+  const request = { ...sent, proveKey: once(sent.proveKey) };
+  const remembered = await issueToRemembered(needs, context, request);
+  if (remembered !== undefined) return answerOf(remembered);
+  const client = await needs.clients.authenticate(context, request);
+  const token = await recorded(needs, context, client, () => issue(needs, context, client, request));
+  await needs.clientRecords.success(context, token, client);
+  return answerOf(token);
+}
+
+/** Records a refusal to an authenticated client. A request for a nonce is not a failure. */
+async function recorded<T>(
+  { clientRecords }: ClientCredentialsNeeds,
+  context: RequestContext,
+  client: AuthenticatedClient,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ServiceError && REFUSALS.has(error.code)) {
+      const { id, proof } = client;
+      clientRecords.failure(context, id, error.code, CLIENT_CREDENTIALS, { proof, isAuthenticated: true });
     }
+    throw error;
   }
+}
 
-  async function issue(
-    context: RequestContext,
-    client: AuthenticatedClient,
-    request: GrantRequest,
-  ): Promise<Issue> {
-    const decided = decideGrant(client, request.parameters, context.tenant.baseUrl);
-    const key = await request.proveKey();
-    checkProofGiven(key, context.tenant, client, client.agent);
-    const grant = { ...decided, jkt: key?.jkt };
-    return { grant, key, issued: await tokens.issueAccessToken(context.tenant, grant) };
-  }
+async function issue(
+  { tokens }: ClientCredentialsNeeds,
+  context: RequestContext,
+  client: AuthenticatedClient,
+  request: GrantRequest,
+): Promise<Issue> {
+  const decided = decideGrant(client, request.parameters, context.tenant.baseUrl);
+  const key = await request.proveKey();
+  checkProofGiven(key, context.tenant, client, client.agent);
+  const grant = { ...decided, jkt: key?.jkt };
+  return { grant, key, issued: await tokens.issueAccessToken(context.tenant, grant) };
+}
 
-  /** Issues a token to a client as this process remembers it. @returns undefined when the client has to be read */
-  async function issueToRemembered(
-    context: RequestContext,
-    request: GrantRequest,
-  ): Promise<Issue | undefined> {
-    const client = clients.recall(context, request);
-    if (client === undefined || client.isHeard) return undefined;
-    const token = await issue(context, client, request).catch(ignoreRefusal);
-    if (token === undefined) return undefined;
-    return (await clientRecords.successOfRemembered(context, token, client)) ? token : undefined;
-  }
-
-  return {
-    /**
-     * Answers a token request. A client that this process remembers takes one round trip, which proves the memory and
-     * writes the audit entries. Otherwise there are two: 1 reads the client, 1 writes audit entries and events. All are
-     * shared by concurrent requests. A failure costs the read and the counter; its record is written in the background.
-     * @throws ServiceError `invalid_request`, `invalid_client`, `unauthorized_client`, `policy_denied`,
-     * `invalid_scope`, `invalid_target`, `rate_limited` instead of `invalid_client` after too many failures,
-     * `invalid_dpop_proof`, `use_dpop_nonce`
-     */
-    grant: async (context: RequestContext, sent: GrantRequest): Promise<TokenAnswer> => {
-      checkTokenRequest(sent.parameters);
-      const request = { ...sent, proveKey: once(sent.proveKey) };
-      const remembered = await issueToRemembered(context, request);
-      if (remembered !== undefined) return answerOf(remembered);
-      const client = await clients.authenticate(context, request);
-      const token = await recorded(context, client, () => issue(context, client, request));
-      await clientRecords.success(context, token, client);
-      return answerOf(token);
-    },
-  };
+/** Issues a token to a client as this process remembers it. @returns undefined when the client has to be read */
+async function issueToRemembered(
+  needs: ClientCredentialsNeeds,
+  context: RequestContext,
+  request: GrantRequest,
+): Promise<Issue | undefined> {
+  const client = needs.clients.recall(context, request);
+  if (client === undefined || client.isHeard) return undefined;
+  const token = await issue(needs, context, client, request).catch(ignoreRefusal);
+  if (token === undefined) return undefined;
+  return (await needs.clientRecords.successOfRemembered(context, token, client)) ? token : undefined;
 }
 
 function answerOf({ grant, key, issued }: Issue): TokenAnswer {

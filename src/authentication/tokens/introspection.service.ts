@@ -11,6 +11,7 @@ import { hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import { principalOf, type SignedClaims } from './access-token.ts';
 import type { ClientAuthenticationService } from './client-authentication.service.ts';
 import { checkAgentOf } from './client-credentials.ts';
@@ -26,14 +27,7 @@ const DEAD: readonly string[] = ['invalid_token', 'token_expired', 'token_revoke
 
 type Request = Pick<GrantRequest, 'authorization' | 'parameters'>;
 
-export function createIntrospectionService({
-  database,
-  clients,
-  tokens,
-  revocations,
-  records,
-  accesses,
-}: {
+export type IntrospectionNeeds = {
   database: Pick<Database, 'query' | 'transaction'>;
   clients: Pick<ClientAuthenticationService, 'authenticate'>;
   tokens: Pick<TokenService, 'verifyAccessToken' | 'endAccessTokensOf'>;
@@ -41,129 +35,153 @@ export function createIntrospectionService({
   revocations: Pick<RevocationService, 'endTokens'>;
   records: Pick<RecordService, 'write'>;
   accesses: Pick<AccessRecordService, 'note'>;
-}) {
-  /**
-   * @throws ServiceError as client authentication; `invalid_client` or `policy_denied` when the client's agent has
-   *   ended
-   */
-  async function authenticate(context: RequestContext, request: Request, operation: string): Promise<Client> {
-    const client = await clients.authenticate(context, request);
-    try {
-      checkAgentOf(client);
-    } catch (error) {
-      const { code: reason } = error as ServiceError;
-      const actor = { kind: 'application', id: client.id } as const;
-      accesses.note(context, { ...ACCESS_REFUSAL, operation, actor, reason });
-      throw error;
-    }
-    return client;
-  }
+};
 
-  async function describe(context: RequestContext, text: string) {
-    if (isJws(text)) {
-      const claims = await findAccessToken(context, text);
-      return claims === undefined ? INACTIVE : describeAccessToken(claims);
-    }
-    const token = await findRefreshToken(context, text);
-    return token !== undefined && isLive(token) ? describeRefreshToken(token, context.tenant) : INACTIVE;
-  }
-
-  /** Returns the claims of an active access token of the tenant; undefined for any other text. */
-  async function findAccessToken(
-    { tenant }: RequestContext,
-    text: string,
-  ): Promise<SignedClaims | undefined> {
-    try {
-      return await tokens.verifyAccessToken(tenant, text);
-    } catch (error) {
-      if (error instanceof ServiceError && DEAD.includes(error.code)) return undefined;
-      throw error;
-    }
-  }
-
-  const findRefreshToken = async ({ tenant }: RequestContext, text: string) =>
-    (await refreshTokens.find(database, [{ tenantId: tenant.id, hash: hashSecret(text) }]))[0];
-
-  async function record(
-    unit: Transaction,
-    context: RequestContext,
-    client: Client,
-    entry: Pick<AuditEntry, 'target' | 'keyId' | 'tokenId'>,
-    facts: JsonObject,
-  ): Promise<void> {
-    const actor = { kind: 'application', id: client.id } as const;
-    await records.write(unit, context, {
-      audit: [{ ...entry, actor, action: 'auth.token.revoked', outcome: 'success', data: facts }],
-      events: [{ type: 'auth.token.revoked', data: { ...facts, revoked_by: client.id } }],
-    });
-  }
-
-  const revokeAccessToken = (context: RequestContext, client: Client, claims: SignedClaims) =>
-    database.transaction({ tenant: context.tenant }, async (unit) => {
-      const { jti, sub, client_id } = claims;
-      await revocations.endTokens(unit, context.tenant.id, [jti]);
-      const { kind, agentId = sub } = principalOf(claims);
-      const target = { type: kind, id: agentId };
-      const facts = { token_type: 'access_token', token_id: jti, sub, client_id };
-      await record(unit, context, client, { target, tokenId: jti }, facts);
-    });
-
-  /** Ends the family, and the access tokens that were issued with its refresh tokens (RFC 7009 §2.1). */
-  const revokeRefreshToken = (context: RequestContext, client: Client, token: StoredRefreshToken) =>
-    database.transaction({ tenant: context.tenant }, async (unit) => {
-      const ended = await refreshTokens.endFamily(unit, token.familyId, 'revoked');
-      if (ended.length === 0) return;
-      await tokens.endAccessTokensOf(unit, ended);
-      const { agent, keyId, clientId, familyId } = token;
-      const facts = { token_type: 'refresh_token', family_id: familyId, sub: agent.id, client_id: clientId };
-      await record(unit, context, client, { target: { type: 'agent', id: agent.id }, keyId }, facts);
-    });
-
-  return {
-    /**
-     * Returns whether a token is active, and its claims. The token type hint is ignored, because access and refresh
-     * tokens have different forms.
-     * The introspections of a client are on record, at most once a minute.
-     * @returns only `{active: false}` for a token that is unknown, expired, spent or revoked, or belongs to another
-     * tenant
-     * @throws ServiceError `invalid_request` without a token; the errors of client authentication
-     */
-    introspect: (context: RequestContext, request: Request) =>
-      withTokenHeaders(context, async () => {
-        const client = await authenticate(context, request, 'introspectToken');
-        const answer = await describe(context, readToken(request.parameters));
-        accesses.note(context, {
-          action: 'auth.token.introspected',
-          outcome: 'success',
-          operation: 'introspectToken',
-          actor: { kind: 'application', id: client.id },
-          tokenId: 'jti' in answer ? answer.jti : undefined,
-          data: { active: answer.active },
-        });
-        return answer;
-      }),
-
-    /**
-     * Revokes an access token, or a refresh token with its family and the family's access tokens. Emits
-     * `auth.token.revoked`. For an inactive token nothing changes, and the answer is the same.
-     * @throws ServiceError `invalid_request` without a token; the errors of client authentication
-     */
-    revoke: (context: RequestContext, request: Request): Promise<void> =>
-      withTokenHeaders(context, async () => {
-        const client = await authenticate(context, request, 'revokeToken');
-        const text = readToken(request.parameters);
-        if (isJws(text)) {
-          const claims = await findAccessToken(context, text);
-          if (claims !== undefined) await revokeAccessToken(context, client, claims);
-          return;
-        }
-        const token = await findRefreshToken(context, text);
-        if (token !== undefined) await revokeRefreshToken(context, client, token);
-      }),
-  };
+export function createIntrospectionService(needs: IntrospectionNeeds) {
+  return bindUseCases(needs, { introspect, revoke });
 }
 
 export type IntrospectionService = ReturnType<typeof createIntrospectionService>;
+
+/**
+ * Returns whether a token is active, and its claims. The token type hint is ignored, because access and refresh
+ * tokens have different forms.
+ * The introspections of a client are on record, at most once a minute.
+ * @returns only `{active: false}` for a token that is unknown, expired, spent or revoked, or belongs to another
+ * tenant
+ * @throws ServiceError `invalid_request` without a token; the errors of client authentication
+ */
+function introspect(needs: IntrospectionNeeds, context: RequestContext, request: Request) {
+  return withTokenHeaders(context, async () => {
+    const client = await authenticate(needs, context, request, 'introspectToken');
+    const answer = await describe(needs, context, readToken(request.parameters));
+    needs.accesses.note(context, {
+      action: 'auth.token.introspected',
+      outcome: 'success',
+      operation: 'introspectToken',
+      actor: { kind: 'application', id: client.id },
+      tokenId: 'jti' in answer ? answer.jti : undefined,
+      data: { active: answer.active },
+    });
+    return answer;
+  });
+}
+
+/**
+ * Revokes an access token, or a refresh token with its family and the family's access tokens. Emits
+ * `auth.token.revoked`. For an inactive token nothing changes, and the answer is the same.
+ * @throws ServiceError `invalid_request` without a token; the errors of client authentication
+ */
+function revoke(needs: IntrospectionNeeds, context: RequestContext, request: Request): Promise<void> {
+  return withTokenHeaders(context, async () => {
+    const client = await authenticate(needs, context, request, 'revokeToken');
+    const text = readToken(request.parameters);
+    if (isJws(text)) {
+      const claims = await findAccessToken(needs, context, text);
+      if (claims !== undefined) await revokeAccessToken(needs, context, client, claims);
+      return;
+    }
+    const token = await findRefreshToken(needs, context, text);
+    if (token !== undefined) await revokeRefreshToken(needs, context, client, token);
+  });
+}
+
+/**
+ * @throws ServiceError as client authentication; `invalid_client` or `policy_denied` when the client's agent has
+ *   ended
+ */
+async function authenticate(
+  { clients, accesses }: IntrospectionNeeds,
+  context: RequestContext,
+  request: Request,
+  operation: string,
+): Promise<Client> {
+  const client = await clients.authenticate(context, request);
+  try {
+    checkAgentOf(client);
+  } catch (error) {
+    const { code: reason } = error as ServiceError;
+    const actor = { kind: 'application', id: client.id } as const;
+    accesses.note(context, { ...ACCESS_REFUSAL, operation, actor, reason });
+    throw error;
+  }
+  return client;
+}
+
+async function describe(needs: IntrospectionNeeds, context: RequestContext, text: string) {
+  if (isJws(text)) {
+    const claims = await findAccessToken(needs, context, text);
+    return claims === undefined ? INACTIVE : describeAccessToken(claims);
+  }
+  const token = await findRefreshToken(needs, context, text);
+  return token !== undefined && isLive(token) ? describeRefreshToken(token, context.tenant) : INACTIVE;
+}
+
+/** Returns the claims of an active access token of the tenant; undefined for any other text. */
+async function findAccessToken(
+  { tokens }: IntrospectionNeeds,
+  { tenant }: RequestContext,
+  text: string,
+): Promise<SignedClaims | undefined> {
+  try {
+    return await tokens.verifyAccessToken(tenant, text);
+  } catch (error) {
+    if (error instanceof ServiceError && DEAD.includes(error.code)) return undefined;
+    throw error;
+  }
+}
+
+async function findRefreshToken({ database }: IntrospectionNeeds, { tenant }: RequestContext, text: string) {
+  return (await refreshTokens.find(database, [{ tenantId: tenant.id, hash: hashSecret(text) }]))[0];
+}
+
+async function record(
+  { records }: IntrospectionNeeds,
+  unit: Transaction,
+  context: RequestContext,
+  client: Client,
+  entry: Pick<AuditEntry, 'target' | 'keyId' | 'tokenId'>,
+  facts: JsonObject,
+): Promise<void> {
+  const actor = { kind: 'application', id: client.id } as const;
+  await records.write(unit, context, {
+    audit: [{ ...entry, actor, action: 'auth.token.revoked', outcome: 'success', data: facts }],
+    events: [{ type: 'auth.token.revoked', data: { ...facts, revoked_by: client.id } }],
+  });
+}
+
+function revokeAccessToken(
+  needs: IntrospectionNeeds,
+  context: RequestContext,
+  client: Client,
+  claims: SignedClaims,
+) {
+  return needs.database.transaction({ tenant: context.tenant }, async (unit) => {
+    const { jti, sub, client_id } = claims;
+    await needs.revocations.endTokens(unit, context.tenant.id, [jti]);
+    const { kind, agentId = sub } = principalOf(claims);
+    const target = { type: kind, id: agentId };
+    const facts = { token_type: 'access_token', token_id: jti, sub, client_id };
+    await record(needs, unit, context, client, { target, tokenId: jti }, facts);
+  });
+}
+
+/** Ends the family, and the access tokens that were issued with its refresh tokens (RFC 7009 §2.1). */
+function revokeRefreshToken(
+  needs: IntrospectionNeeds,
+  context: RequestContext,
+  client: Client,
+  token: StoredRefreshToken,
+) {
+  return needs.database.transaction({ tenant: context.tenant }, async (unit) => {
+    const ended = await refreshTokens.endFamily(unit, token.familyId, 'revoked');
+    if (ended.length === 0) return;
+    await needs.tokens.endAccessTokensOf(unit, ended);
+    const { agent, keyId, clientId, familyId } = token;
+    const facts = { token_type: 'refresh_token', family_id: familyId, sub: agent.id, client_id: clientId };
+    await record(needs, unit, context, client, { target: { type: 'agent', id: agent.id }, keyId }, facts);
+  });
+}
 
 function readToken({ token }: TokenParameters): string {
   if (token === undefined) throw invalidField('body.token', 'is missing');

@@ -10,6 +10,7 @@ import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { IssuerService } from '../issuer/issuer.service.ts';
 import {
   ACCESS_TOKEN_TYPE,
@@ -61,201 +62,235 @@ export type RefreshGrant = {
   readonly accessTokenId?: string | undefined;
 };
 
-/**
- * Issues and verifies the tokens of a tenant. Source: Specification, "Agent access token claims"; RFC 9068.
- * @param accessTokenLifetime seconds @param refreshTokenLifetime seconds, of a whole family
- * @param now milliseconds since 1970
- */
-export function createTokenService({
-  issuer,
-  revocations,
-  accessTokenLifetime,
-  refreshTokenLifetime,
-  now = Date.now,
-}: {
+export type TokenNeeds = {
   issuer: Pick<IssuerService, 'prepareSigning' | 'verificationKey'>;
 
   revocations: Pick<RevocationService, 'endTokens' | 'endPrincipal' | 'admitPrincipal' | 'check'>;
   accessTokenLifetime: number;
   refreshTokenLifetime: number;
   now?: (() => number) | undefined;
-}) {
+};
+
+/**
+ * Issues and verifies the tokens of a tenant. Source: Specification, "Agent access token claims"; RFC 9068.
+ * @param accessTokenLifetime seconds @param refreshTokenLifetime seconds, of a whole family
+ * @param now milliseconds since 1970
+ */
+export function createTokenService(needs: TokenNeeds) {
+  const tools = prepareToken(needs);
+  return {
+    ...bindUseCases(tools, {
+      issueAccessToken,
+      prepareAccessTokens,
+      prepareRefreshToken,
+      createRefreshToken,
+      revokeTokensOfAgent,
+      admitTokensOfAgent,
+      revokeTokensOfKey,
+      verifyAccessToken,
+      endAccessTokensOf,
+      authenticate,
+    }),
+    findKeyOfToken,
+  };
+}
+
+export type TokenService = ReturnType<typeof createTokenService>;
+
+type TokenTools = ReturnType<typeof prepareToken>;
+
+function prepareToken({ now = Date.now, ...needs }: TokenNeeds) {
   // The cache stores only that a text has a correct signature and what it says, which cannot change. All other checks
   // are made for each request.
   const verified = createBoundedCache<{ readonly kid: string; readonly claims: SignedClaims }>({
     limit: VERIFIED_KEPT,
   });
+  return { ...needs, now, verified };
+}
 
-  /**
-   * Creates the first refresh token of a new family. @returns its text (256 bits, base64url), which only the client may
-   * get, and its row
-   */
-  function prepareRefreshToken(grant: RefreshGrant): { text: string; record: NewRefreshToken } {
-    const text = newSecret();
-    const id = newId();
-    return {
-      text,
-      record: {
-        id,
-        familyId: id,
-        hash: hashSecret(text),
-        familyLifetime: refreshTokenLifetime,
-        ...grant,
-      },
-    };
-  }
+/**
+ * Signs an access token with the tenant's issuer key. One read of the issuer keys every 2 s, else no round trip.
+ */
+async function issueAccessToken(
+  needs: TokenTools,
+  tenant: Tenant,
+  grant: AccessTokenGrant,
+): Promise<IssuedAccessToken> {
+  const { claims: _, ...issued } = (await prepareAccessTokens(needs, tenant))(grant);
+  return issued;
+}
 
-  async function prepareAccessTokens(tenant: Tenant): Promise<AccessTokenIssuer> {
-    const sign = await issuer.prepareSigning(tenant);
-    return (grant) => {
-      const tokenId = newId();
-      const issuedAt = Math.floor(now() / 1000);
-      const claims = buildAccessTokenClaims(tenant, grant, {
-        tokenId,
-        issuedAt,
-        lifetime: accessTokenLifetime,
-      });
-      const accessToken = sign(claims, { typ: ACCESS_TOKEN_TYPE });
-      return { accessToken, tokenId, expiresIn: claims.exp - claims.iat, claims };
-    };
-  }
+/** Prepares a signature. The returned function needs no connection, so it can run inside a transaction. */
+async function prepareAccessTokens(
+  { issuer, now, accessTokenLifetime }: TokenTools,
+  tenant: Tenant,
+): Promise<AccessTokenIssuer> {
+  const sign = await issuer.prepareSigning(tenant);
+  return (grant) => {
+    const tokenId = newId();
+    const issuedAt = Math.floor(now() / 1000);
+    const claims = buildAccessTokenClaims(tenant, grant, {
+      tokenId,
+      issuedAt,
+      lifetime: accessTokenLifetime,
+    });
+    const accessToken = sign(claims, { typ: ACCESS_TOKEN_TYPE });
+    return { accessToken, tokenId, expiresIn: claims.exp - claims.iat, claims };
+  };
+}
 
-  /** Reads the claims of an access token after verifying its signature by the tenant's issuer. */
-  async function readSigned(tenant: Tenant, token: string): Promise<SignedClaims> {
-    const digest = hash('sha256', token, 'base64');
-    const known = verified.peek(digest);
-    if (known !== undefined) {
-      const key = await issuer.verificationKey(tenant, known.kid);
-      if (key?.id !== known.claims.signedBy) throw invalidToken();
-      verified.set(digest, known);
-      return known.claims;
-    }
-    const jws = parseCompactJws(token);
-    if (jws === null) throw invalidToken();
-    const { alg, typ, kid, crit } = jws.header;
-    if (typ !== ACCESS_TOKEN_TYPE || crit !== undefined || typeof kid !== 'string') throw invalidToken();
-    const key = await issuer.verificationKey(tenant, kid);
-    if (key === undefined || key.algorithm !== alg) throw invalidToken();
-    const read = verifyJws(key, jws.signed, jws.signature) ? readAccessTokenClaims(jws.payload) : undefined;
-    if (read === undefined) throw invalidToken();
-    const claims = { ...read, signedBy: key.id };
-    verified.set(digest, { kid, claims });
-    return claims;
-  }
-
-  /**
-   * Reads a valid access token of this tenant, for any audience and bound to any key. While a tenant is suspended, none
-   * of its tokens is valid.
-   * @throws ServiceError `invalid_token`, `token_expired`, `token_revoked`
-   */
-  async function verifyAccessToken(tenant: Tenant, token: string): Promise<SignedClaims> {
-    const claims = await readSigned(tenant, token);
-    checkIssued(claims, tenant, now());
-    // Checked here, because the feed keeps a revocation for about a day and a suspension may last longer.
-    if (tenant.suspended) throw new ServiceError('token_revoked', { detail: 'The tenant is suspended.' });
-    await revocations.check(claims);
-    return claims;
-  }
-
-  /** Ends the access tokens that were issued with these refresh tokens of one tenant and may still be live. */
-  async function endAccessTokensOf(unit: Transaction, ended: readonly EndedRefreshToken[]): Promise<void> {
-    const [first] = ended;
-    if (first === undefined) return;
-    const oldest = Date.now() - LONGEST_LIFE;
-    const ids = ended.flatMap(({ accessTokenIds }) => accessTokenIds);
-    await revocations.endTokens(
-      unit,
-      first.tenantId,
-      ids.filter((id) => (madeAt(id) ?? oldest) >= oldest),
-    );
-  }
-
+/**
+ * Creates the first refresh token of a new family. @returns its text (256 bits, base64url), which only the client may
+ * get, and its row
+ */
+function prepareRefreshToken(
+  { refreshTokenLifetime }: TokenTools,
+  grant: RefreshGrant,
+): { text: string; record: NewRefreshToken } {
+  const text = newSecret();
+  const id = newId();
   return {
-    /**
-     * Signs an access token with the tenant's issuer key. One read of the issuer keys every 2 s, else no round trip.
-     */
-    issueAccessToken: async (tenant: Tenant, grant: AccessTokenGrant): Promise<IssuedAccessToken> => {
-      const { claims: _, ...issued } = (await prepareAccessTokens(tenant))(grant);
-      return issued;
-    },
-
-    /** Prepares a signature. The returned function needs no connection, so it can run inside a transaction. */
-    prepareAccessTokens,
-    prepareRefreshToken,
-
-    /**
-     * Stores the first refresh token of a new family in one round trip. @returns its text, which only the client may
-     * get
-     */
-    createRefreshToken: async (unit: Queryable, grant: RefreshGrant): Promise<string> => {
-      const { text, record } = prepareRefreshToken(grant);
-      await refreshTokens.insert(unit, record);
-      return text;
-    },
-
-    /** Ends all tokens of an agent in the caller's transaction. @returns how many refresh tokens were live */
-    revokeTokensOfAgent: async (
-      unit: Transaction,
-      agent: { readonly tenantId: string; readonly id: string },
-      reason: string,
-    ): Promise<number> => {
-      await revocations.endPrincipal(unit, agent.tenantId, agent.id);
-      return (await refreshTokens.revokeOfAgent(unit, agent, reason)).length;
-    },
-
-    /** Accepts tokens that are issued to a reactivated agent from now on. Earlier tokens stay revoked. */
-    admitTokensOfAgent: (
-      unit: Transaction,
-      agent: { readonly tenantId: string; readonly id: string },
-    ): Promise<void> => revocations.admitPrincipal(unit, agent.tenantId, agent.id),
-
-    /**
-     * Ends all tokens that one key of an agent got, in the caller's transaction. @returns how many refresh tokens were
-     * live
-     */
-    revokeTokensOfKey: async (
-      unit: Transaction,
-      key: { readonly tenantId: string; readonly agentId: string; readonly id: string },
-      reason: string,
-    ): Promise<number> => {
-      const ended = await refreshTokens.revokeOfKey(unit, key, reason);
-      await endAccessTokensOf(unit, ended);
-      return ended.length;
-    },
-
-    /** Finds the id of the key with which the agent got this access token; undefined without a key. One round trip. */
-    findKeyOfToken: async (
-      queryable: Queryable,
-      token: { readonly tenantId: string; readonly agentId: string; readonly id: string },
-    ): Promise<string | undefined> => {
-      const time = madeAt(token.id);
-      return time === undefined ? undefined : refreshTokens.findKeyOf(queryable, { ...token, madeAt: time });
-    },
-
-    verifyAccessToken,
-    endAccessTokensOf,
-
-    /**
-     * Authenticates an access token for the service's own routes. No round trip, except one read of the issuer keys
-     * every 2 s.
-     * @throws ServiceError `invalid_token` (malformed, longer than 8 KiB, another `typ`, a `crit`, an unknown key, a
-     * bad signature, another issuer or tenant, bound to a key), `token_expired`, `token_revoked`, `insufficient_scope`
-     * (another audience)
-     */
-    authenticate: async (
-      tenant: Tenant,
-      token: string,
-      presentation?: Presentation | undefined,
-    ): Promise<Principal> => {
-      const claims = await readSigned(tenant, token);
-      checkAccessToken(claims, tenant, now(), presentation);
-      await revocations.check(claims);
-      return principalOf(claims);
+    text,
+    record: {
+      id,
+      familyId: id,
+      hash: hashSecret(text),
+      familyLifetime: refreshTokenLifetime,
+      ...grant,
     },
   };
 }
 
-export type TokenService = ReturnType<typeof createTokenService>;
+/**
+ * Stores the first refresh token of a new family in one round trip. @returns its text, which only the client may
+ * get
+ */
+async function createRefreshToken(needs: TokenTools, unit: Queryable, grant: RefreshGrant): Promise<string> {
+  const { text, record } = prepareRefreshToken(needs, grant);
+  await refreshTokens.insert(unit, record);
+  return text;
+}
+
+/** Ends all tokens of an agent in the caller's transaction. @returns how many refresh tokens were live */
+async function revokeTokensOfAgent(
+  { revocations }: TokenTools,
+  unit: Transaction,
+  agent: { readonly tenantId: string; readonly id: string },
+  reason: string,
+): Promise<number> {
+  await revocations.endPrincipal(unit, agent.tenantId, agent.id);
+  return (await refreshTokens.revokeOfAgent(unit, agent, reason)).length;
+}
+
+/** Accepts tokens that are issued to a reactivated agent from now on. Earlier tokens stay revoked. */
+function admitTokensOfAgent(
+  { revocations }: TokenTools,
+  unit: Transaction,
+  agent: { readonly tenantId: string; readonly id: string },
+): Promise<void> {
+  return revocations.admitPrincipal(unit, agent.tenantId, agent.id);
+}
+
+/**
+ * Ends all tokens that one key of an agent got, in the caller's transaction. @returns how many refresh tokens were
+ * live
+ */
+async function revokeTokensOfKey(
+  needs: TokenTools,
+  unit: Transaction,
+  key: { readonly tenantId: string; readonly agentId: string; readonly id: string },
+  reason: string,
+): Promise<number> {
+  const ended = await refreshTokens.revokeOfKey(unit, key, reason);
+  await endAccessTokensOf(needs, unit, ended);
+  return ended.length;
+}
+
+/** Finds the id of the key with which the agent got this access token; undefined without a key. One round trip. */
+async function findKeyOfToken(
+  queryable: Queryable,
+  token: { readonly tenantId: string; readonly agentId: string; readonly id: string },
+): Promise<string | undefined> {
+  const time = madeAt(token.id);
+  return time === undefined ? undefined : refreshTokens.findKeyOf(queryable, { ...token, madeAt: time });
+}
+
+/**
+ * Reads a valid access token of this tenant, for any audience and bound to any key. While a tenant is suspended, none
+ * of its tokens is valid.
+ * @throws ServiceError `invalid_token`, `token_expired`, `token_revoked`
+ */
+async function verifyAccessToken(needs: TokenTools, tenant: Tenant, token: string): Promise<SignedClaims> {
+  const claims = await readSigned(needs, tenant, token);
+  checkIssued(claims, tenant, needs.now());
+  // Checked here, because the feed keeps a revocation for about a day and a suspension may last longer.
+  if (tenant.suspended) throw new ServiceError('token_revoked', { detail: 'The tenant is suspended.' });
+  await needs.revocations.check(claims);
+  return claims;
+}
+
+/** Ends the access tokens that were issued with these refresh tokens of one tenant and may still be live. */
+async function endAccessTokensOf(
+  { revocations }: TokenTools,
+  unit: Transaction,
+  ended: readonly EndedRefreshToken[],
+): Promise<void> {
+  const [first] = ended;
+  if (first === undefined) return;
+  const oldest = Date.now() - LONGEST_LIFE;
+  const ids = ended.flatMap(({ accessTokenIds }) => accessTokenIds);
+  await revocations.endTokens(
+    unit,
+    first.tenantId,
+    ids.filter((id) => (madeAt(id) ?? oldest) >= oldest),
+  );
+}
+
+/**
+ * Authenticates an access token for the service's own routes. No round trip, except one read of the issuer keys
+ * every 2 s.
+ * @throws ServiceError `invalid_token` (malformed, longer than 8 KiB, another `typ`, a `crit`, an unknown key, a
+ * bad signature, another issuer or tenant, bound to a key), `token_expired`, `token_revoked`, `insufficient_scope`
+ * (another audience)
+ */
+async function authenticate(
+  needs: TokenTools,
+  tenant: Tenant,
+  token: string,
+  presentation?: Presentation | undefined,
+): Promise<Principal> {
+  const claims = await readSigned(needs, tenant, token);
+  checkAccessToken(claims, tenant, needs.now(), presentation);
+  await needs.revocations.check(claims);
+  return principalOf(claims);
+}
+
+/** Reads the claims of an access token after verifying its signature by the tenant's issuer. */
+async function readSigned(
+  { verified, issuer }: TokenTools,
+  tenant: Tenant,
+  token: string,
+): Promise<SignedClaims> {
+  const digest = hash('sha256', token, 'base64');
+  const known = verified.peek(digest);
+  if (known !== undefined) {
+    const key = await issuer.verificationKey(tenant, known.kid);
+    if (key?.id !== known.claims.signedBy) throw invalidToken();
+    verified.set(digest, known);
+    return known.claims;
+  }
+  const jws = parseCompactJws(token);
+  if (jws === null) throw invalidToken();
+  const { alg, typ, kid, crit } = jws.header;
+  if (typ !== ACCESS_TOKEN_TYPE || crit !== undefined || typeof kid !== 'string') throw invalidToken();
+  const key = await issuer.verificationKey(tenant, kid);
+  if (key === undefined || key.algorithm !== alg) throw invalidToken();
+  const read = verifyJws(key, jws.signed, jws.signature) ? readAccessTokenClaims(jws.payload) : undefined;
+  if (read === undefined) throw invalidToken();
+  const claims = { ...read, signedBy: key.id };
+  verified.set(digest, { kid, claims });
+  return claims;
+}
 
 function invalidToken(): ServiceError {
   return new ServiceError('invalid_token', { detail: 'The access token is not valid.' });

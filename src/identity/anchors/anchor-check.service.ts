@@ -6,6 +6,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { AgentService } from '../agents/agent.service.ts';
 import type { TenantService } from '../tenants/tenant.service.ts';
 import type { AnchorStatus } from './anchor.ts';
@@ -39,145 +40,153 @@ export type AnchorStanding = {
 
 type Context = AuditContext & { readonly transaction: Transaction };
 
-/**
- * Creates the steps of anchors.
- * @param looker checks whether a proof is published
- * @param random returns 0 to 1, for the jitter between checks
- */
-export function createAnchorCheckService({
-  database,
-  tenants,
-  agents,
-  progress,
-  looker,
-  random = Math.random,
-}: {
+export type AnchorCheckNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;
   agents: Pick<AgentService, 'hold'>;
   progress: AnchorProgressService;
   looker: ProofLooker;
   random?: (() => number) | undefined;
-}) {
-  const look = async (name: CheckedAnchor): Promise<AnchorStanding> =>
-    standingOf(await store.read(database, name));
+};
 
-  /** Locks the anchor and calls `work` with its current row. Does not call it when the anchor's agent is deleted. */
-  async function change(
-    name: CheckedAnchor,
-    work: (context: Context, found: AnchorCase) => Promise<void>,
-  ): Promise<AnchorStanding> {
-    const tenant = await tenants.byId(name.tenantId);
-    const known = await store.read(database, name);
-    if (tenant === undefined || known === undefined) return GONE;
-    return database.transaction({}, async (transaction) => {
-      const context = { ...serviceContext(tenant, newId()), tenant, transaction };
-      try {
-        await agents.hold(transaction, context, known.agentId);
-      } catch (error) {
-        if (error instanceof ServiceError && error.code === 'not_found') return GONE;
-        throw error;
-      }
-      await store.lock(transaction, name);
-      const found = await store.read(transaction, name);
-      if (found !== undefined) await work(context, found);
-      return standingOf(await store.read(transaction, name));
-    });
-  }
-
-  async function record(
-    context: Context,
-    found: AnchorCase,
-    outcome: string,
-    effect: LookEffect,
-  ): Promise<void> {
-    const { transaction } = context;
-    await store.record(transaction, found.id, outcome, effect);
-    if (effect.change === 'verified') await progress.tell(transaction, context, 'verified', found);
-    if (effect.missingSince === null || effect.change === null) return;
-    const facts = { missing_since: effect.missingSince.toISOString(), last_error: outcome };
-    if (effect.change === 'missing') {
-      const at = revocationTime(effect.missingSince).toISOString();
-      await progress.tell(transaction, context, 'missing', found, { ...facts, revokes_at: at });
-    } else
-      await progress.tell(transaction, context, 'revoked', found, {
-        was: found.status,
-        reason: 'proof_missing',
-        ...facts,
-      });
-  }
-
+/**
+ * Creates the steps of anchors.
+ * @param looker checks whether a proof is published
+ * @param random returns 0 to 1, for the jitter between checks
+ */
+export function createAnchorCheckService(needs: AnchorCheckNeeds) {
+  const tools = prepareAnchorCheck(needs);
   return {
-    /** Reads the state of an anchor and its next step in one round trip. Changes nothing. */
-    look,
-
-    /** Describes an anchor for an operator: its domain, type and agent. */
-    describe: async (
-      name: CheckedAnchor,
-    ): Promise<{ summary: string; agentId: string; host: string } | undefined> => {
-      const found = await store.read(database, name);
-      return (
-        found && { summary: `${found.value} · ${found.type}`, agentId: found.agentId, host: found.value }
-      );
-    },
-
-    /**
-     * Checks the proof if the check is due, and records the outcome. The check is postponed without a record in three
-     * cases: an operator holds the host; the tenant is suspended; the tenant's last check of the same domain was less
-     * than five seconds ago. Of concurrent checks, the first to finish is recorded. Emits
-     * `admin.agent.anchor.verified`, `missing` or `revoked`.
-     * @returns the state of the anchor afterwards
-     */
-    check: async (name: CheckedAnchor): Promise<AnchorStanding> => {
-      const before = await store.read(database, name);
-      if (before === undefined || decideAnchorStep(before).kind !== 'look') return standingOf(before);
-      if (!(await database.transaction({}, (transaction) => turns.take(transaction, name))))
-        return look(name);
-      const outcome = await looker.look(before);
-      return change(name, async (context, found) => {
-        if (found.checks !== before.checks) return;
-        const effect = judgeLook({ ...found, beganAt: before.now }, outcome === FOUND, random());
-        if (effect !== null) await record(context, found, outcome, effect);
-      });
-    },
-
-    /** Marks an overdue pending anchor as failed. Emits `admin.agent.anchor.failed`. @returns the state afterwards */
-    fail: (name: CheckedAnchor): Promise<AnchorStanding> =>
-      change(name, async (context, found) => {
-        if (decideAnchorStep(found).kind !== 'fail') return;
-        await store.fail(context.transaction, found.id);
-        await progress.tell(context.transaction, context, 'failed', found, { last_error: errorOf(found) });
-      }),
-
-    /**
-     * Makes a check due now because an operator requested it, and writes an audit entry.
-     * @param reason for the audit log
-     * @throws ServiceError `not_found`; `conflict` when the anchor has ended
-     */
-    requestByOperator: async (name: CheckedAnchor, reason?: string | undefined): Promise<void> => {
-      const tenant = await tenants.byId(name.tenantId);
-      const found = await store.read(database, name);
-      if (tenant === undefined || found === undefined)
-        throw new ServiceError('not_found', { detail: 'There is no such anchor.' });
-      await database.transaction({}, async (transaction) => {
-        if (!(await store.request(transaction, name, { atOnce: true })))
-          throw new ServiceError('conflict', { detail: 'The anchor has ended.' });
-        const context = operatorContext(tenant, newId());
-        await progress.tell(
-          transaction,
-          context,
-          'check_requested',
-          found,
-          reason === undefined ? {} : { reason },
-        );
-      });
-    },
-
+    ...bindUseCases(tools, { look, describe, check, fail, requestByOperator }),
     listExpectedWorkflows: store.listExpectedWorkflows,
   };
 }
 
 export type AnchorCheckService = ReturnType<typeof createAnchorCheckService>;
+
+type AnchorCheckTools = ReturnType<typeof prepareAnchorCheck>;
+
+function prepareAnchorCheck({ random = Math.random, ...needs }: AnchorCheckNeeds) {
+  return { ...needs, random };
+}
+
+/** Reads the state of an anchor and its next step in one round trip. Changes nothing. */
+async function look({ database }: AnchorCheckTools, name: CheckedAnchor): Promise<AnchorStanding> {
+  return standingOf(await store.read(database, name));
+}
+
+/** Describes an anchor for an operator: its domain, type and agent. */
+async function describe(
+  { database }: AnchorCheckTools,
+  name: CheckedAnchor,
+): Promise<{ summary: string; agentId: string; host: string } | undefined> {
+  const found = await store.read(database, name);
+  return found && { summary: `${found.value} · ${found.type}`, agentId: found.agentId, host: found.value };
+}
+
+/**
+ * Checks the proof if the check is due, and records the outcome. The check is postponed without a record in three
+ * cases: an operator holds the host; the tenant is suspended; the tenant's last check of the same domain was less
+ * than five seconds ago. Of concurrent checks, the first to finish is recorded. Emits
+ * `admin.agent.anchor.verified`, `missing` or `revoked`.
+ * @returns the state of the anchor afterwards
+ */
+async function check(needs: AnchorCheckTools, name: CheckedAnchor): Promise<AnchorStanding> {
+  const before = await store.read(needs.database, name);
+  if (before === undefined || decideAnchorStep(before).kind !== 'look') return standingOf(before);
+  if (!(await needs.database.transaction({}, (transaction) => turns.take(transaction, name))))
+    return look(needs, name);
+  const outcome = await needs.looker.look(before);
+  return change(needs, name, async (context, found) => {
+    if (found.checks !== before.checks) return;
+    const effect = judgeLook({ ...found, beganAt: before.now }, outcome === FOUND, needs.random());
+    if (effect !== null) await record(needs, context, found, outcome, effect);
+  });
+}
+
+/** Marks an overdue pending anchor as failed. Emits `admin.agent.anchor.failed`. @returns the state afterwards */
+function fail(needs: AnchorCheckTools, name: CheckedAnchor): Promise<AnchorStanding> {
+  return change(needs, name, async (context, found) => {
+    if (decideAnchorStep(found).kind !== 'fail') return;
+    await store.fail(context.transaction, found.id);
+    await needs.progress.tell(context.transaction, context, 'failed', found, { last_error: errorOf(found) });
+  });
+}
+
+/**
+ * Makes a check due now because an operator requested it, and writes an audit entry.
+ * @param reason for the audit log
+ * @throws ServiceError `not_found`; `conflict` when the anchor has ended
+ */
+async function requestByOperator(
+  { tenants, database, progress }: AnchorCheckTools,
+  name: CheckedAnchor,
+  reason?: string | undefined,
+): Promise<void> {
+  const tenant = await tenants.byId(name.tenantId);
+  const found = await store.read(database, name);
+  if (tenant === undefined || found === undefined)
+    throw new ServiceError('not_found', { detail: 'There is no such anchor.' });
+  await database.transaction({}, async (transaction) => {
+    if (!(await store.request(transaction, name, { atOnce: true })))
+      throw new ServiceError('conflict', { detail: 'The anchor has ended.' });
+    const context = operatorContext(tenant, newId());
+    await progress.tell(
+      transaction,
+      context,
+      'check_requested',
+      found,
+      reason === undefined ? {} : { reason },
+    );
+  });
+}
+
+/** Locks the anchor and calls `work` with its current row. Does not call it when the anchor's agent is deleted. */
+async function change(
+  { tenants, database, agents }: AnchorCheckTools,
+  name: CheckedAnchor,
+  work: (context: Context, found: AnchorCase) => Promise<void>,
+): Promise<AnchorStanding> {
+  const tenant = await tenants.byId(name.tenantId);
+  const known = await store.read(database, name);
+  if (tenant === undefined || known === undefined) return GONE;
+  return database.transaction({}, async (transaction) => {
+    const context = { ...serviceContext(tenant, newId()), tenant, transaction };
+    try {
+      await agents.hold(transaction, context, known.agentId);
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'not_found') return GONE;
+      throw error;
+    }
+    await store.lock(transaction, name);
+    const found = await store.read(transaction, name);
+    if (found !== undefined) await work(context, found);
+    return standingOf(await store.read(transaction, name));
+  });
+}
+
+async function record(
+  { progress }: AnchorCheckTools,
+  context: Context,
+  found: AnchorCase,
+  outcome: string,
+  effect: LookEffect,
+): Promise<void> {
+  const { transaction } = context;
+  await store.record(transaction, found.id, outcome, effect);
+  if (effect.change === 'verified') await progress.tell(transaction, context, 'verified', found);
+  if (effect.missingSince === null || effect.change === null) return;
+  const facts = { missing_since: effect.missingSince.toISOString(), last_error: outcome };
+  if (effect.change === 'missing') {
+    const at = revocationTime(effect.missingSince).toISOString();
+    await progress.tell(transaction, context, 'missing', found, { ...facts, revokes_at: at });
+  } else
+    await progress.tell(transaction, context, 'revoked', found, {
+      was: found.status,
+      reason: 'proof_missing',
+      ...facts,
+    });
+}
 
 const GONE: AnchorStanding = {
   step: { kind: 'end' },

@@ -19,6 +19,7 @@ import { newId } from '../../platform/database/ids.ts';
 import { PAGE_LIMIT, type Page, type PageRequest } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { AgentService } from '../agents/agent.service.ts';
 import { checkCredentialGrantor } from '../agents/agent.ts';
 import type { KeyName, StoredKey } from './key.store.ts';
@@ -40,250 +41,273 @@ export type EndedKey = AgentKey & { readonly receiptId?: string | undefined };
 
 type Verb = 'registered' | 'verified' | 'deprecated' | 'revoked';
 
-/**
- * Manages the keys of a tenant's agents. Source: Specification, "Agent key", "Key state".
- * @param tokens ends the tokens of a key
- * @param rotations updates the rotations of a changed key
- */
-export function createKeyService({
-  database,
-  agents,
-  verifier,
-  records,
-  tokens,
-  rotations,
-}: {
+export type KeyNeeds = {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;
   agents: Pick<AgentService, 'exists' | 'get' | 'hold'>;
   verifier: Pick<SignatureVerifier, 'verifySignature'>;
   records: Pick<RecordService, 'write'>;
   tokens: Pick<TokenService, 'revokeTokensOfKey'>;
   rotations: Pick<RotationProgressService, 'follow'>;
-}) {
-  const nameOf = (context: RequestContext, agentId: string, id: string): KeyName => ({
-    tenantId: context.tenant.id,
-    agentId,
-    id,
-  });
+};
 
-  async function lock(transaction: Transaction, name: KeyName): Promise<StoredKey> {
-    const key = await store.lock(transaction, name);
-    if (key === undefined) throw unknownKey();
-    return key;
-  }
-
-  async function reread(transaction: Transaction, name: KeyName): Promise<AgentKey> {
-    const key = await store.find(transaction, name);
-    if (key === undefined) throw unknownKey();
-    return present(key);
-  }
-
-  async function record(
-    transaction: Transaction,
-    context: RequestContext,
-    key: Pick<AgentKey, 'id' | 'agentId' | 'fingerprint' | 'algorithm'>,
-    changes: readonly { readonly verb: Verb; readonly data?: JsonObject }[],
-  ): Promise<string | undefined> {
-    const facts = { agent_id: key.agentId, key_fingerprint: key.fingerprint, algorithm: key.algorithm };
-    const entry = ({ verb, data }: { verb: Verb; data?: JsonObject }): AuditEntry => ({
-      action: `agent.key.${verb}`,
-      outcome: 'success',
-      target: { type: 'key', id: key.id },
-      keyId: key.id,
-      data: { ...facts, ...data },
-    });
-    const emitted = await records.write(transaction, context, {
-      audit: changes.map(entry),
-      events: changes.map(({ verb, data }) => ({
-        type: `admin.agent.key.${verb}`,
-        data: { ...facts, key_id: key.id, ...data },
-      })),
-    });
-    return emitted[0]?.eventId;
-  }
-
-  async function checkProof(context: RequestContext, agentId: string, key: PublicKey, proof: string) {
-    const payload = buildKeyProofPayload({
-      tenantId: context.tenant.id,
-      agentId,
-      fingerprint: fingerprint(key.raw),
-    });
-    const { algorithm, raw: publicKey } = key;
-    if (await verifier.verifySignature({ algorithm, publicKey, payload, signature: proof })) return;
-    throw invalidField(
-      'body.proof',
-      "is not this key's signature over the proof text of this tenant and agent",
-    );
-  }
-
-  /**
-   * Adds a key that the caller has parsed. `isVerified`: the caller has checked a proof of the key.
-   * @throws ServiceError `not_found` (agent), `key_exists`; `insufficient_scope` when the principal is not the agent
-   *   and
-   * lacks one of its scopes
-   */
-  const add = (
-    context: RequestContext,
-    agentId: string,
-    key: PublicKey,
-    { label, isVerified }: { readonly label: string | null; readonly isVerified: boolean },
-  ): Promise<AgentKey> =>
-    database.transaction(context, async (transaction) => {
-      const agent = await agents.hold(transaction, context, agentId);
-      checkCredentialGrantor(context.principal, agent);
-      const row = {
-        id: newId(),
-        tenantId: context.tenant.id,
-        agentId: agent.id,
-        algorithm: key.algorithm,
-        publicKey: Buffer.from(key.raw),
-        fingerprint: fingerprint(key.raw),
-        aliases: fingerprintAliases(key),
-        jwkThumbprint: jwkThumbprint(key),
-        label,
-      };
-      await store.insert(transaction, row);
-      if (isVerified) await store.markVerified(transaction, row.id);
-      const verified = { verb: 'verified', data: { method: 'proof' } } as const;
-      await record(transaction, context, row, [
-        { verb: 'registered', data: { label: row.label } },
-        ...(isVerified ? [verified] : []),
-      ]);
-      return reread(transaction, nameOf(context, agent.id, row.id));
-    });
-
+/**
+ * Manages the keys of a tenant's agents. Source: Specification, "Agent key", "Key state".
+ * @param tokens ends the tokens of a key
+ * @param rotations updates the rotations of a changed key
+ */
+export function createKeyService(needs: KeyNeeds) {
   return {
-    /**
-     * Registers an active key for an agent. A key with a valid `proof` is verified immediately. Emits
-     * `admin.agent.key.registered`, then `admin.agent.key.verified`.
-     * @throws ServiceError `invalid_request` naming the field; as `add`
-     */
-    register: async (context: RequestContext, agentId: string, input: NewKey): Promise<AgentKey> => {
-      const key = readPublicKey(input);
-      // Verified before any row is locked, because it can take time.
-      const isVerified = input.proof !== undefined;
-      if (input.proof !== undefined) await checkProof(context, agentId.toLowerCase(), key, input.proof);
-      return add(context, agentId, key, { label: input.label ?? null, isVerified });
-    },
-
-    add,
-
-    /**
-     * Parses a key and checks that its owner holds the private half. Writes nothing.
-     * @throws ServiceError `invalid_request` naming `body.public_key` or `body.proof`
-     */
-    prove: async (
-      context: RequestContext,
-      agentId: string,
-      input: PublicKeyInput & { readonly proof: string },
-    ): Promise<PublicKey> => {
-      const key = readPublicKey(input);
-      await checkProof(context, agentId, key, input.proof);
-      return key;
-    },
-
-    hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
-
+    ...bindUseCases(needs, { register, add, prove, get, list, listUsable, deprecate, revoke }),
+    hasAgent: (context: RequestContext, agentId: string): Promise<boolean> =>
+      needs.agents.exists(context, agentId),
     exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
-      store.exists(context.transaction ?? database, nameOf(context, agentId, id)),
-
-    /** @throws ServiceError `not_found` for a key of another agent, or an agent of another tenant */
-    get: async (context: RequestContext, agentId: string, id: string): Promise<AgentKey> => {
-      await agents.get(context, agentId);
-      const key = await store.find(context.transaction ?? database, nameOf(context, agentId, id));
-      if (key === undefined) throw unknownKey();
-      return present(key);
-    },
-
-    /** Returns a page, newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
-    list: async (
-      context: RequestContext,
-      agentId: string,
-      request: PageRequest & { readonly state?: KeyState | undefined },
-    ): Promise<Page<AgentKey>> => {
-      await agents.get(context, agentId);
-      const owner = { tenantId: context.tenant.id, agentId };
-      const page = await store.list(context.transaction ?? database, owner, request);
-      return { data: page.data.map(present), nextCursor: page.nextCursor };
-    },
-
-    /** Lists the keys with which an agent may authenticate, newest first, at most `PAGE_LIMIT.most`. */
-    listUsable: async (context: RequestContext, agentId: string): Promise<AgentKey[]> => {
-      const owner = { tenantId: context.tenant.id, agentId };
-      return (await store.listUsable(context.transaction ?? database, owner, PAGE_LIMIT.most)).map(present);
-    },
-
-    /**
-     * Deprecates a key: it still authenticates, with a warning, until its sunset. For a deprecated key it changes the
-     * sunset. Emits `admin.agent.key.deprecated`.
-     * @param sunset a time, or seconds from now; 7 days from now when absent. The time may depend on that of the
-     * database, which is read when the key is locked
-     * @throws ServiceError `not_found`, `invalid_request`, `conflict` for a revoked key
-     */
-    deprecate: (
-      context: RequestContext,
-      agentId: string,
-      id: string,
-      {
-        sunsetAt,
-        sunsetAfterSeconds,
-      }: {
-        readonly sunsetAt?: Date | ((now: Date) => Date) | undefined;
-        readonly sunsetAfterSeconds?: number | undefined;
-      },
-      by: ChangedBy = 'hand',
-    ): Promise<AgentKey> =>
-      database.transaction(context, async (transaction) => {
-        await agents.hold(transaction, context, agentId);
-        const name = nameOf(context, agentId, id);
-        const key = await lock(transaction, name);
-        const given = typeof sunsetAt === 'function' ? sunsetAt(key.readAt) : sunsetAt;
-        const resolved = resolveSunset({ sunsetAt: given, sunsetAfterSeconds }, key.readAt);
-        if ('problem' in resolved)
-          throw invalidField(`body.${resolved.problem.field}`, resolved.problem.message);
-        if (!mayDeprecate(stateAt(key, key.readAt))) {
-          throw new ServiceError('conflict', { detail: 'The key is revoked, which is final.' });
-        }
-        await store.deprecate(transaction, id, resolved.sunsetAt);
-        const data = { sunset_at: resolved.sunsetAt.toISOString() };
-        await record(transaction, context, key, [{ verb: 'deprecated', data }]);
-        await rotations.follow(transaction, context, key, { change: 'deprecated', before: key.state, by });
-        return reread(transaction, name);
-      }),
-
-    /**
-     * Revokes a key permanently, and ends its tokens. A revoked key is not changed. Emits `admin.agent.key.revoked`.
-     * @param reason for the audit log
-     * @returns the key, and the id of the receipt when it was not revoked before
-     * @throws ServiceError `not_found`
-     */
-    revoke: (
-      context: RequestContext,
-      agentId: string,
-      id: string,
-      reason?: string,
-      by: ChangedBy = 'hand',
-    ): Promise<EndedKey> =>
-      database.transaction(context, async (transaction) => {
-        await agents.hold(transaction, context, agentId);
-        const name = nameOf(context, agentId, id);
-        const key = await lock(transaction, name);
-        if (key.state === 'revoked') return present(key);
-        await store.revoke(transaction, id, reason ?? null);
-        await tokens.revokeTokensOfKey(transaction, key, 'key_revoked');
-        const data = { reason: reason ?? null };
-        const receiptId = await record(transaction, context, key, [{ verb: 'revoked', data }]);
-        const change = stateAt(key, key.readAt) === 'revoked' ? 'expired' : 'revoked';
-        await rotations.follow(transaction, context, key, { change, before: key.state, by });
-        return { ...(await reread(transaction, name)), receiptId };
-      }),
-
+      store.exists(context.transaction ?? needs.database, nameOf(context, agentId, id)),
     /** Records a use of a key, at most once a minute, in a separate statement. */
-    recordUse: (id: string): Promise<void> => store.recordUse(database, id),
+    recordUse: (id: string): Promise<void> => store.recordUse(needs.database, id),
   };
 }
 
 export type KeyService = ReturnType<typeof createKeyService>;
+
+/**
+ * Registers an active key for an agent. A key with a valid `proof` is verified immediately. Emits
+ * `admin.agent.key.registered`, then `admin.agent.key.verified`.
+ * @throws ServiceError `invalid_request` naming the field; as `add`
+ */
+async function register(
+  needs: KeyNeeds,
+  context: RequestContext,
+  agentId: string,
+  input: NewKey,
+): Promise<AgentKey> {
+  const key = readPublicKey(input);
+  // Verified before any row is locked, because it can take time.
+  const isVerified = input.proof !== undefined;
+  if (input.proof !== undefined) await checkProof(needs, context, agentId.toLowerCase(), key, input.proof);
+  return add(needs, context, agentId, key, { label: input.label ?? null, isVerified });
+}
+
+/**
+ * Adds a key that the caller has parsed. `isVerified`: the caller has checked a proof of the key.
+ * @throws ServiceError `not_found` (agent), `key_exists`; `insufficient_scope` when the principal is not the agent
+ *   and
+ * lacks one of its scopes
+ */
+function add(
+  needs: KeyNeeds,
+  context: RequestContext,
+  agentId: string,
+  key: PublicKey,
+  { label, isVerified }: { readonly label: string | null; readonly isVerified: boolean },
+): Promise<AgentKey> {
+  return needs.database.transaction(context, async (transaction) => {
+    const agent = await needs.agents.hold(transaction, context, agentId);
+    checkCredentialGrantor(context.principal, agent);
+    const row = {
+      id: newId(),
+      tenantId: context.tenant.id,
+      agentId: agent.id,
+      algorithm: key.algorithm,
+      publicKey: Buffer.from(key.raw),
+      fingerprint: fingerprint(key.raw),
+      aliases: fingerprintAliases(key),
+      jwkThumbprint: jwkThumbprint(key),
+      label,
+    };
+    await store.insert(transaction, row);
+    if (isVerified) await store.markVerified(transaction, row.id);
+    const verified = { verb: 'verified', data: { method: 'proof' } } as const;
+    await record(needs, transaction, context, row, [
+      { verb: 'registered', data: { label: row.label } },
+      ...(isVerified ? [verified] : []),
+    ]);
+    return reread(transaction, nameOf(context, agent.id, row.id));
+  });
+}
+
+/**
+ * Parses a key and checks that its owner holds the private half. Writes nothing.
+ * @throws ServiceError `invalid_request` naming `body.public_key` or `body.proof`
+ */
+async function prove(
+  needs: KeyNeeds,
+  context: RequestContext,
+  agentId: string,
+  input: PublicKeyInput & { readonly proof: string },
+): Promise<PublicKey> {
+  const key = readPublicKey(input);
+  await checkProof(needs, context, agentId, key, input.proof);
+  return key;
+}
+
+/** @throws ServiceError `not_found` for a key of another agent, or an agent of another tenant */
+async function get(
+  { agents, database }: KeyNeeds,
+  context: RequestContext,
+  agentId: string,
+  id: string,
+): Promise<AgentKey> {
+  await agents.get(context, agentId);
+  const key = await store.find(context.transaction ?? database, nameOf(context, agentId, id));
+  if (key === undefined) throw unknownKey();
+  return present(key);
+}
+
+/** Returns a page, newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
+async function list(
+  { agents, database }: KeyNeeds,
+  context: RequestContext,
+  agentId: string,
+  request: PageRequest & { readonly state?: KeyState | undefined },
+): Promise<Page<AgentKey>> {
+  await agents.get(context, agentId);
+  const owner = { tenantId: context.tenant.id, agentId };
+  const page = await store.list(context.transaction ?? database, owner, request);
+  return { data: page.data.map(present), nextCursor: page.nextCursor };
+}
+
+/** Lists the keys with which an agent may authenticate, newest first, at most `PAGE_LIMIT.most`. */
+async function listUsable(
+  { database }: KeyNeeds,
+  context: RequestContext,
+  agentId: string,
+): Promise<AgentKey[]> {
+  const owner = { tenantId: context.tenant.id, agentId };
+  return (await store.listUsable(context.transaction ?? database, owner, PAGE_LIMIT.most)).map(present);
+}
+
+/**
+ * Deprecates a key: it still authenticates, with a warning, until its sunset. For a deprecated key it changes the
+ * sunset. Emits `admin.agent.key.deprecated`.
+ * @param sunset a time, or seconds from now; 7 days from now when absent. The time may depend on that of the
+ * database, which is read when the key is locked
+ * @throws ServiceError `not_found`, `invalid_request`, `conflict` for a revoked key
+ */
+function deprecate(
+  needs: KeyNeeds,
+  context: RequestContext,
+  agentId: string,
+  id: string,
+  {
+    sunsetAt,
+    sunsetAfterSeconds,
+  }: {
+    readonly sunsetAt?: Date | ((now: Date) => Date) | undefined;
+    readonly sunsetAfterSeconds?: number | undefined;
+  },
+  by: ChangedBy = 'hand',
+): Promise<AgentKey> {
+  return needs.database.transaction(context, async (transaction) => {
+    await needs.agents.hold(transaction, context, agentId);
+    const name = nameOf(context, agentId, id);
+    const key = await lock(transaction, name);
+    const given = typeof sunsetAt === 'function' ? sunsetAt(key.readAt) : sunsetAt;
+    const resolved = resolveSunset({ sunsetAt: given, sunsetAfterSeconds }, key.readAt);
+    if ('problem' in resolved) throw invalidField(`body.${resolved.problem.field}`, resolved.problem.message);
+    if (!mayDeprecate(stateAt(key, key.readAt))) {
+      throw new ServiceError('conflict', { detail: 'The key is revoked, which is final.' });
+    }
+    await store.deprecate(transaction, id, resolved.sunsetAt);
+    const data = { sunset_at: resolved.sunsetAt.toISOString() };
+    await record(needs, transaction, context, key, [{ verb: 'deprecated', data }]);
+    await needs.rotations.follow(transaction, context, key, { change: 'deprecated', before: key.state, by });
+    return reread(transaction, name);
+  });
+}
+
+/**
+ * Revokes a key permanently, and ends its tokens. A revoked key is not changed. Emits `admin.agent.key.revoked`.
+ * @param reason for the audit log
+ * @returns the key, and the id of the receipt when it was not revoked before
+ * @throws ServiceError `not_found`
+ */
+function revoke(
+  needs: KeyNeeds,
+  context: RequestContext,
+  agentId: string,
+  id: string,
+  reason?: string,
+  by: ChangedBy = 'hand',
+): Promise<EndedKey> {
+  return needs.database.transaction(context, async (transaction) => {
+    await needs.agents.hold(transaction, context, agentId);
+    const name = nameOf(context, agentId, id);
+    const key = await lock(transaction, name);
+    if (key.state === 'revoked') return present(key);
+    await store.revoke(transaction, id, reason ?? null);
+    await needs.tokens.revokeTokensOfKey(transaction, key, 'key_revoked');
+    const data = { reason: reason ?? null };
+    const receiptId = await record(needs, transaction, context, key, [{ verb: 'revoked', data }]);
+    const change = stateAt(key, key.readAt) === 'revoked' ? 'expired' : 'revoked';
+    await needs.rotations.follow(transaction, context, key, { change, before: key.state, by });
+    return { ...(await reread(transaction, name)), receiptId };
+  });
+}
+
+function nameOf(context: RequestContext, agentId: string, id: string): KeyName {
+  return {
+    tenantId: context.tenant.id,
+    agentId,
+    id,
+  };
+}
+
+async function lock(transaction: Transaction, name: KeyName): Promise<StoredKey> {
+  const key = await store.lock(transaction, name);
+  if (key === undefined) throw unknownKey();
+  return key;
+}
+
+async function reread(transaction: Transaction, name: KeyName): Promise<AgentKey> {
+  const key = await store.find(transaction, name);
+  if (key === undefined) throw unknownKey();
+  return present(key);
+}
+
+async function record(
+  { records }: KeyNeeds,
+  transaction: Transaction,
+  context: RequestContext,
+  key: Pick<AgentKey, 'id' | 'agentId' | 'fingerprint' | 'algorithm'>,
+  changes: readonly { readonly verb: Verb; readonly data?: JsonObject }[],
+): Promise<string | undefined> {
+  const facts = { agent_id: key.agentId, key_fingerprint: key.fingerprint, algorithm: key.algorithm };
+  const entry = ({ verb, data }: { verb: Verb; data?: JsonObject }): AuditEntry => ({
+    action: `agent.key.${verb}`,
+    outcome: 'success',
+    target: { type: 'key', id: key.id },
+    keyId: key.id,
+    data: { ...facts, ...data },
+  });
+  const emitted = await records.write(transaction, context, {
+    audit: changes.map(entry),
+    events: changes.map(({ verb, data }) => ({
+      type: `admin.agent.key.${verb}`,
+      data: { ...facts, key_id: key.id, ...data },
+    })),
+  });
+  return emitted[0]?.eventId;
+}
+
+async function checkProof(
+  { verifier }: KeyNeeds,
+  context: RequestContext,
+  agentId: string,
+  key: PublicKey,
+  proof: string,
+) {
+  const payload = buildKeyProofPayload({
+    tenantId: context.tenant.id,
+    agentId,
+    fingerprint: fingerprint(key.raw),
+  });
+  const { algorithm, raw: publicKey } = key;
+  if (await verifier.verifySignature({ algorithm, publicKey, payload, signature: proof })) return;
+  throw invalidField(
+    'body.proof',
+    "is not this key's signature over the proof text of this tenant and agent",
+  );
+}
 
 /** Computes the state at the time of the read: a key past its sunset is revoked. */
 function present(key: StoredKey): AgentKey {

@@ -8,6 +8,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { AgentService } from '../agents/agent.service.ts';
 import type { TenantService } from '../tenants/tenant.service.ts';
 import type { KeyService } from './key.service.ts';
@@ -34,119 +35,117 @@ export type KeyStanding = {
 
 export type DueStep = 'switch' | 'warn' | 'revoke';
 
-/** Creates the steps of rotations and deprecations. */
-export function createRotationStepService({
-  database,
-  tenants,
-  agents,
-  keys,
-  records,
-}: {
+export type RotationStepNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;
   agents: Pick<AgentService, 'hold'>;
   keys: Pick<KeyService, 'deprecate' | 'revoke'>;
   records: Pick<RecordService, 'write'>;
-}) {
-  async function look(queryable: Queryable, name: DepartingKey): Promise<KeyStanding> {
-    const found = await store.readCase(queryable, name);
-    return found === null ? GONE : standingOf(found);
-  }
+};
 
-  async function noticeSwitch(
-    context: RequestContext & { transaction: Transaction },
-    { keyId }: DepartingKey,
-    { agentId, key, rotation }: KeyCase,
-  ): Promise<void> {
-    const firstUsedAt = rotation?.newKeyFirstUsedAt;
-    if (rotation === null || !firstUsedAt) return;
-    await store.markSwitched(context.transaction, rotation.id, firstUsedAt);
-    await records.write(context.transaction, context, { audit: [describeRotation('switched', rotation)] });
-    // A deprecated key already has a sunset, which is kept.
-    if (key.state === 'active') {
-      const sunsetAt = (now: Date) => sunsetAfterSwitch(firstUsedAt, rotation.overlapSeconds, now);
-      await keys.deprecate(context, agentId, keyId, { sunsetAt }, 'workflow');
-    }
-  }
-
-  async function warn(
-    context: RequestContext & { transaction: Transaction },
-    { agentId, rotation }: KeyCase,
-  ): Promise<void> {
-    if (rotation === null) return;
-    await store.markStalled(context.transaction, rotation.id);
-    await records.write(context.transaction, context, {
-      audit: [describeRotation('stalled', rotation)],
-      events: [
-        {
-          type: 'admin.agent.key.rotation_stalled',
-          data: {
-            agent_id: agentId,
-            rotation_id: rotation.id,
-            old_key_id: rotation.oldKeyId,
-            new_key_id: rotation.newKeyId,
-            deadline_at: rotation.deadlineAt.toISOString(),
-          },
-        },
-      ],
-    });
-  }
-
-  async function run(
-    context: RequestContext & { transaction: Transaction },
-    name: DepartingKey,
-    due: DueStep,
-    found: KeyCase,
-  ): Promise<void> {
-    if (due === 'switch') await noticeSwitch(context, name, found);
-    else if (due === 'warn') await warn(context, found);
-    else await keys.revoke(context, found.agentId, name.keyId, 'sunset', 'workflow');
-  }
-
+/** Creates the steps of rotations and deprecations. */
+export function createRotationStepService(needs: RotationStepNeeds) {
   return {
+    ...bindUseCases(needs, { perform }),
+    listExpectedWorkflows: store.listExpectedWorkflows,
     /** Reads the state of a key and its next step in one round trip. Changes nothing. */
-    look: (name: DepartingKey): Promise<KeyStanding> => look(database, name),
-
+    look: (name: DepartingKey): Promise<KeyStanding> => look(needs.database, name),
     /** Describes a key for an operator: its algorithm, the beginning of its fingerprint, and its agent. */
     describe: async (name: DepartingKey): Promise<{ summary: string; agentId: string } | undefined> =>
-      store.describeKey(database, name),
-
-    listExpectedWorkflows: store.listExpectedWorkflows,
-
-    /**
-     * Performs a step if it is due, in one transaction. `switch` records the switch and sets the old key's sunset.
-     * `warn` emits `admin.agent.key.rotation_stalled`. `revoke` revokes the old key at its sunset.
-     * @returns the state of the key afterwards
-     */
-    perform: async (name: DepartingKey, due: DueStep): Promise<KeyStanding> => {
-      const tenant = await tenants.byId(name.tenantId);
-      const first = await store.readCase(database, name);
-      if (tenant === undefined || first === null) return GONE;
-      if (decideStep(first).kind !== due) return standingOf(first);
-      return database.transaction({}, async (transaction) => {
-        const context = { ...serviceContext(tenant, newId()), tenant, transaction };
-        try {
-          await agents.hold(transaction, context, first.agentId);
-        } catch (error) {
-          if (error instanceof ServiceError && error.code === 'not_found') return GONE;
-          throw error;
-        }
-        const owner = { tenantId: name.tenantId, agentId: first.agentId };
-        await keyStore.lock(transaction, { ...owner, id: name.keyId });
-        const held = await store.readCase(transaction, name);
-        // A second change of a rotation in one transaction makes Postgres check its foreign keys, which locks the new
-        // key. A change of the new key locks the key before the rotation.
-        if (held?.rotation) await keyStore.hold(transaction, { ...owner, id: held.rotation.newKeyId });
-        await store.lockOpen(transaction, name.keyId);
-        const found = await store.readCase(transaction, name);
-        if (found !== null && decideStep(found).kind === due) await run(context, name, due, found);
-        return look(transaction, name);
-      });
-    },
+      store.describeKey(needs.database, name),
   };
 }
 
 export type RotationStepService = ReturnType<typeof createRotationStepService>;
+
+/**
+ * Performs a step if it is due, in one transaction. `switch` records the switch and sets the old key's sunset.
+ * `warn` emits `admin.agent.key.rotation_stalled`. `revoke` revokes the old key at its sunset.
+ * @returns the state of the key afterwards
+ */
+async function perform(needs: RotationStepNeeds, name: DepartingKey, due: DueStep): Promise<KeyStanding> {
+  const tenant = await needs.tenants.byId(name.tenantId);
+  const first = await store.readCase(needs.database, name);
+  if (tenant === undefined || first === null) return GONE;
+  if (decideStep(first).kind !== due) return standingOf(first);
+  return needs.database.transaction({}, async (transaction) => {
+    const context = { ...serviceContext(tenant, newId()), tenant, transaction };
+    try {
+      await needs.agents.hold(transaction, context, first.agentId);
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'not_found') return GONE;
+      throw error;
+    }
+    const owner = { tenantId: name.tenantId, agentId: first.agentId };
+    await keyStore.lock(transaction, { ...owner, id: name.keyId });
+    const held = await store.readCase(transaction, name);
+    // A second change of a rotation in one transaction makes Postgres check its foreign keys, which locks the new
+    // key. A change of the new key locks the key before the rotation.
+    if (held?.rotation) await keyStore.hold(transaction, { ...owner, id: held.rotation.newKeyId });
+    await store.lockOpen(transaction, name.keyId);
+    const found = await store.readCase(transaction, name);
+    if (found !== null && decideStep(found).kind === due) await run(needs, context, name, due, found);
+    return look(transaction, name);
+  });
+}
+
+async function look(queryable: Queryable, name: DepartingKey): Promise<KeyStanding> {
+  const found = await store.readCase(queryable, name);
+  return found === null ? GONE : standingOf(found);
+}
+
+async function noticeSwitch(
+  { records, keys }: RotationStepNeeds,
+  context: RequestContext & { transaction: Transaction },
+  { keyId }: DepartingKey,
+  { agentId, key, rotation }: KeyCase,
+): Promise<void> {
+  const firstUsedAt = rotation?.newKeyFirstUsedAt;
+  if (rotation === null || !firstUsedAt) return;
+  await store.markSwitched(context.transaction, rotation.id, firstUsedAt);
+  await records.write(context.transaction, context, { audit: [describeRotation('switched', rotation)] });
+  // A deprecated key already has a sunset, which is kept.
+  if (key.state === 'active') {
+    const sunsetAt = (now: Date) => sunsetAfterSwitch(firstUsedAt, rotation.overlapSeconds, now);
+    await keys.deprecate(context, agentId, keyId, { sunsetAt }, 'workflow');
+  }
+}
+
+async function warn(
+  { records }: RotationStepNeeds,
+  context: RequestContext & { transaction: Transaction },
+  { agentId, rotation }: KeyCase,
+): Promise<void> {
+  if (rotation === null) return;
+  await store.markStalled(context.transaction, rotation.id);
+  await records.write(context.transaction, context, {
+    audit: [describeRotation('stalled', rotation)],
+    events: [
+      {
+        type: 'admin.agent.key.rotation_stalled',
+        data: {
+          agent_id: agentId,
+          rotation_id: rotation.id,
+          old_key_id: rotation.oldKeyId,
+          new_key_id: rotation.newKeyId,
+          deadline_at: rotation.deadlineAt.toISOString(),
+        },
+      },
+    ],
+  });
+}
+
+async function run(
+  needs: RotationStepNeeds,
+  context: RequestContext & { transaction: Transaction },
+  name: DepartingKey,
+  due: DueStep,
+  found: KeyCase,
+): Promise<void> {
+  if (due === 'switch') await noticeSwitch(needs, context, name, found);
+  else if (due === 'warn') await warn(needs, context, found);
+  else await needs.keys.revoke(context, found.agentId, name.keyId, 'sunset', 'workflow');
+}
 
 const GONE: KeyStanding = {
   step: { kind: 'end' },

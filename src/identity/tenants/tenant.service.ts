@@ -10,6 +10,7 @@ import { newId } from '../../platform/database/ids.ts';
 import { createShortLivedCache } from '../../platform/database/short-lived-cache.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { TenantChange } from './tenant.store.ts';
 import * as store from './tenant.store.ts';
 import {
@@ -58,197 +59,206 @@ export type TenantPatch = {
   readonly securityProfile?: SecurityProfile | 'none' | undefined;
 };
 
-/** Manages tenants and their addresses. @param addresses settings that determine the address of each tenant */
-export function createTenantService({
-  database,
-  issuerKeys,
-  records,
-  addresses,
-}: {
+export type TenantNeeds = {
   database: Pick<Database, 'transaction' | 'model' | 'query'>;
   issuerKeys: Pick<IssuerKeyService, 'createFirstKey' | 'changeAlgorithm'>;
   records: Pick<RecordService, 'write'>;
   addresses: AddressRules;
-}) {
+};
+
+/** Manages tenants and their addresses. @param addresses settings that determine the address of each tenant */
+export function createTenantService(needs: TenantNeeds) {
+  const tools = prepareTenant(needs);
+  return {
+    ...bindUseCases(tools, { create, bySlug, byId, update, setSuspended, moveAll }),
+    /** Returns all tenants, oldest first. */
+    list: (): Promise<TenantRecord[]> => store.list(tools.database),
+    get: async ({ tenant }: RequestContext): Promise<TenantRecord> => findExisting(tools, tenant.slug),
+    /**
+     * Returns the tenants whose stored address is not that of the settings. The service answers no request for them.
+     */
+    checkTenantAddresses: async (): Promise<AddressMismatch[]> =>
+      findMismatches(await store.list(tools.database), tools.addresses),
+    /**
+     * Moves a tenant to its address in the settings. Its earlier tokens become invalid, because their issuer no longer
+     * exists.
+     * @throws ServiceError `not_found`; `conflict` when another tenant still has that address
+     */
+    move: async (slug: string): Promise<TenantRecord> => moveTo(tools, await findExisting(tools, slug)),
+  };
+}
+
+export type TenantService = ReturnType<typeof createTenantService>;
+
+type TenantTools = ReturnType<typeof prepareTenant>;
+
+function prepareTenant(needs: TenantNeeds) {
   const bySlug = createShortLivedCache({
-    load: (slug) => store.find(database, { slug }),
+    load: (slug) => store.find(needs.database, { slug }),
     lifetime: TENANT_LIFETIME,
     stale: STALE,
     limit: KEPT,
     keep: (tenant) => tenant !== undefined,
   });
   const byId = createShortLivedCache({
-    load: (id) => store.find(database, { id }),
+    load: (id) => store.find(needs.database, { id }),
     lifetime: TENANT_LIFETIME,
     limit: KEPT,
     keep: (tenant) => tenant !== undefined,
   });
-  const forget = ({ id, slug }: { id: string; slug: string }) => {
-    bySlug.forget(slug);
-    byId.forget(id);
-  };
-
-  async function findExisting(slug: string): Promise<TenantRecord> {
-    const tenant = await store.find(database, { slug });
-    if (tenant === undefined) throw unknownTenant(slug);
-    return tenant;
-  }
-
-  async function moveTo(tenant: TenantRecord): Promise<TenantRecord> {
-    const address = addressOf(tenant.slug, addresses);
-    return database.transaction({}, async (transaction) => {
-      const moved = (await store.update(transaction, tenant.id, address)) ?? tenant;
-      await records.write(transaction, operatorContext(toTenant(moved), newId()), {
-        audit: [
-          {
-            action: 'tenant.moved',
-            outcome: 'success',
-            target: { type: 'tenant', id: tenant.id },
-            data: { from: tenant.baseUrl, to: address.baseUrl },
-          },
-        ],
-      });
-      transaction.afterCommit(() => forget(tenant));
-      return moved;
-    });
-  }
-
-  return {
-    /**
-     * Creates a tenant with its first issuer key, which signs immediately.
-     * @param join the transaction to use; without it the call begins one
-     * @throws ServiceError `invalid_request` when the slug is not a DNS label; `conflict` when the slug was ever used
-     */
-    create: (
-      input: NewTenant,
-      join: { transaction?: Transaction | undefined } = {},
-    ): Promise<TenantRecord> => {
-      if (!isSlug(input.slug)) {
-        throw invalidField('slug', 'must be a DNS label: 1 to 63 of a-z, 0-9 and -, not - at an end');
-      }
-      const record = {
-        id: newId(),
-        slug: input.slug,
-        name: input.name ?? input.slug,
-        audience: input.audience ?? null,
-        signingAlgorithm: input.signingAlgorithm ?? 'ES256',
-        securityProfile: input.securityProfile ?? 'none',
-        ...addressOf(input.slug, addresses),
-      };
-      return database.transaction(join, async (transaction) => {
-        const created = await store.insert(transaction, record);
-        const context = operatorContext(toTenant(created), newId());
-        await records.write(transaction, context, {
-          audit: [
-            {
-              action: 'tenant.created',
-              outcome: 'success',
-              target: { type: 'tenant', id: created.id },
-              data: { slug: created.slug },
-            },
-          ],
-        });
-        await issuerKeys.createFirstKey(transaction, context, created.signingAlgorithm);
-        return created;
-      });
-    },
-
-    /** Returns all tenants, oldest first. */
-    list: (): Promise<TenantRecord[]> => store.list(database),
-
-    /**
-     * Returns the tenant with this slug, at most 1 s old, or 5 s while it cannot be read; undefined when it does not
-     * exist. `evenOld`: of any age while it cannot be read.
-     */
-    bySlug: async (slug: string, { evenOld = false } = {}): Promise<Tenant | undefined> => {
-      if (!isSlug(slug)) return undefined;
-      const record = await (evenOld ? bySlug.getOrOld(slug) : bySlug.get(slug));
-      return record === undefined ? undefined : toTenant(record);
-    },
-
-    /** Returns the tenant with this id, at most 1 s old; undefined when it does not exist. */
-    byId: async (id: string): Promise<Tenant | undefined> => {
-      const record = await byId.get(id);
-      return record === undefined ? undefined : toTenant(record);
-    },
-
-    get: async ({ tenant }: RequestContext): Promise<TenantRecord> => findExisting(tenant.slug),
-
-    /**
-     * Changes the given fields, if they differ. A new algorithm is used after its key has been public for ten minutes.
-     * @throws ServiceError `conflict` for the profile `fapi2` when no application could change the tenant afterwards
-     */
-    update: (context: RequestContext, patch: TenantPatch): Promise<TenantRecord> =>
-      database.transaction(context, async (transaction) => {
-        const { id } = context.tenant;
-        const before = await store.lock(transaction, { id });
-        if (before === undefined) throw new ServiceError('not_found');
-        const change: TenantChange = findChanges(before, followAddress(before, patch));
-        if (Object.keys(change).length === 0) return before;
-        if (change.securityProfile === 'fapi2' && !(await store.hasManagingKey(transaction, id)))
-          throw new ServiceError('conflict', { detail: NO_MANAGING_KEY });
-        const updated = (await store.update(transaction, id, change)) ?? before;
-        if (change.signingAlgorithm !== undefined)
-          await issuerKeys.changeAlgorithm(transaction, context, change.signingAlgorithm);
-        await records.write(transaction, context, {
-          audit: [
-            {
-              action: 'tenant.updated',
-              outcome: 'success',
-              target: { type: 'tenant', id },
-              data: describeChanges(before, change, TOLD),
-            },
-          ],
-        });
-        transaction.afterCommit(() => forget(updated));
-        return updated;
-      }),
-
-    /**
-     * Marks a tenant as suspended or resumed, in the caller's transaction. Other processes apply it within 1 s.
-     * @returns the changed tenant, and whether its state changed
-     * @throws ServiceError `not_found`
-     */
-    setSuspended: async (
-      transaction: Transaction,
-      slug: string,
-      suspended: boolean,
-    ): Promise<{ tenant: TenantRecord; changed: boolean }> => {
-      const before = await store.lock(transaction, { slug });
-      if (before === undefined) throw unknownTenant(slug);
-      const { id } = before;
-      const changed = await store.setSuspended(transaction, id, suspended);
-      transaction.afterCommit(() => forget(before));
-      return { tenant: (await store.lock(transaction, { id })) ?? before, changed };
-    },
-
-    /**
-     * Returns the tenants whose stored address is not that of the settings. The service answers no request for them.
-     */
-    checkTenantAddresses: async (): Promise<AddressMismatch[]> =>
-      findMismatches(await store.list(database), addresses),
-
-    /**
-     * Moves a tenant to its address in the settings. Its earlier tokens become invalid, because their issuer no longer
-     * exists.
-     * @throws ServiceError `not_found`; `conflict` when another tenant still has that address
-     */
-    move: async (slug: string): Promise<TenantRecord> => moveTo(await findExisting(slug)),
-
-    /**
-     * Moves every tenant whose stored address differs from the address in the settings.
-     * @returns the moved tenants in the order of the moves. A tenant that leaves an address is moved before the tenant
-     * that gets it.
-     */
-    moveAll: async (): Promise<AddressMismatch[]> => {
-      const moves = orderMoves(findMismatches(await store.list(database), addresses));
-      for (const { slug } of moves) await moveTo(await findExisting(slug));
-      return moves;
-    },
-  };
+  return { ...needs, bySlug, byId };
 }
 
-export type TenantService = ReturnType<typeof createTenantService>;
+/**
+ * Creates a tenant with its first issuer key, which signs immediately.
+ * @param join the transaction to use; without it the call begins one
+ * @throws ServiceError `invalid_request` when the slug is not a DNS label; `conflict` when the slug was ever used
+ */
+function create(
+  { addresses, database, records, issuerKeys }: TenantTools,
+  input: NewTenant,
+  join: { transaction?: Transaction | undefined } = {},
+): Promise<TenantRecord> {
+  if (!isSlug(input.slug)) {
+    throw invalidField('slug', 'must be a DNS label: 1 to 63 of a-z, 0-9 and -, not - at an end');
+  }
+  const record = {
+    id: newId(),
+    slug: input.slug,
+    name: input.name ?? input.slug,
+    audience: input.audience ?? null,
+    signingAlgorithm: input.signingAlgorithm ?? 'ES256',
+    securityProfile: input.securityProfile ?? 'none',
+    ...addressOf(input.slug, addresses),
+  };
+  return database.transaction(join, async (transaction) => {
+    const created = await store.insert(transaction, record);
+    const context = operatorContext(toTenant(created), newId());
+    await records.write(transaction, context, {
+      audit: [
+        {
+          action: 'tenant.created',
+          outcome: 'success',
+          target: { type: 'tenant', id: created.id },
+          data: { slug: created.slug },
+        },
+      ],
+    });
+    await issuerKeys.createFirstKey(transaction, context, created.signingAlgorithm);
+    return created;
+  });
+}
+
+/**
+ * Returns the tenant with this slug, at most 1 s old, or 5 s while it cannot be read; undefined when it does not
+ * exist. `evenOld`: of any age while it cannot be read.
+ */
+async function bySlug(
+  { bySlug }: TenantTools,
+  slug: string,
+  { evenOld = false } = {},
+): Promise<Tenant | undefined> {
+  if (!isSlug(slug)) return undefined;
+  const record = await (evenOld ? bySlug.getOrOld(slug) : bySlug.get(slug));
+  return record === undefined ? undefined : toTenant(record);
+}
+
+/** Returns the tenant with this id, at most 1 s old; undefined when it does not exist. */
+async function byId({ byId }: TenantTools, id: string): Promise<Tenant | undefined> {
+  const record = await byId.get(id);
+  return record === undefined ? undefined : toTenant(record);
+}
+
+/**
+ * Changes the given fields, if they differ. A new algorithm is used after its key has been public for ten minutes.
+ * @throws ServiceError `conflict` for the profile `fapi2` when no application could change the tenant afterwards
+ */
+function update(needs: TenantTools, context: RequestContext, patch: TenantPatch): Promise<TenantRecord> {
+  return needs.database.transaction(context, async (transaction) => {
+    const { id } = context.tenant;
+    const before = await store.lock(transaction, { id });
+    if (before === undefined) throw new ServiceError('not_found');
+    const change: TenantChange = findChanges(before, followAddress(before, patch));
+    if (Object.keys(change).length === 0) return before;
+    if (change.securityProfile === 'fapi2' && !(await store.hasManagingKey(transaction, id)))
+      throw new ServiceError('conflict', { detail: NO_MANAGING_KEY });
+    const updated = (await store.update(transaction, id, change)) ?? before;
+    if (change.signingAlgorithm !== undefined)
+      await needs.issuerKeys.changeAlgorithm(transaction, context, change.signingAlgorithm);
+    await needs.records.write(transaction, context, {
+      audit: [
+        {
+          action: 'tenant.updated',
+          outcome: 'success',
+          target: { type: 'tenant', id },
+          data: describeChanges(before, change, TOLD),
+        },
+      ],
+    });
+    transaction.afterCommit(() => forget(needs, updated));
+    return updated;
+  });
+}
+
+/**
+ * Marks a tenant as suspended or resumed, in the caller's transaction. Other processes apply it within 1 s.
+ * @returns the changed tenant, and whether its state changed
+ * @throws ServiceError `not_found`
+ */
+async function setSuspended(
+  needs: TenantTools,
+  transaction: Transaction,
+  slug: string,
+  suspended: boolean,
+): Promise<{ tenant: TenantRecord; changed: boolean }> {
+  const before = await store.lock(transaction, { slug });
+  if (before === undefined) throw unknownTenant(slug);
+  const { id } = before;
+  const changed = await store.setSuspended(transaction, id, suspended);
+  transaction.afterCommit(() => forget(needs, before));
+  return { tenant: (await store.lock(transaction, { id })) ?? before, changed };
+}
+
+/**
+ * Moves every tenant whose stored address differs from the address in the settings.
+ * @returns the moved tenants in the order of the moves. A tenant that leaves an address is moved before the tenant
+ * that gets it.
+ */
+async function moveAll(needs: TenantTools): Promise<AddressMismatch[]> {
+  const moves = orderMoves(findMismatches(await store.list(needs.database), needs.addresses));
+  for (const { slug } of moves) await moveTo(needs, await findExisting(needs, slug));
+  return moves;
+}
+
+function forget({ bySlug, byId }: TenantTools, { id, slug }: { id: string; slug: string }) {
+  bySlug.forget(slug);
+  byId.forget(id);
+}
+
+async function findExisting({ database }: TenantTools, slug: string): Promise<TenantRecord> {
+  const tenant = await store.find(database, { slug });
+  if (tenant === undefined) throw unknownTenant(slug);
+  return tenant;
+}
+
+async function moveTo(needs: TenantTools, tenant: TenantRecord): Promise<TenantRecord> {
+  const address = addressOf(tenant.slug, needs.addresses);
+  return needs.database.transaction({}, async (transaction) => {
+    const moved = (await store.update(transaction, tenant.id, address)) ?? tenant;
+    await needs.records.write(transaction, operatorContext(toTenant(moved), newId()), {
+      audit: [
+        {
+          action: 'tenant.moved',
+          outcome: 'success',
+          target: { type: 'tenant', id: tenant.id },
+          data: { from: tenant.baseUrl, to: address.baseUrl },
+        },
+      ],
+    });
+    transaction.afterCommit(() => forget(needs, tenant));
+    return moved;
+  });
+}
 
 /** Ignores an `audience` that equals the address, because a client may send back the value that an answer showed. */
 function followAddress(before: TenantRecord, patch: TenantPatch): TenantPatch {

@@ -1,8 +1,10 @@
 // Operator acts on a host: they concern the endpoints of all tenants there. Each change and its act are committed
 // together.
+
 import type { Database } from '../../platform/database/database.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type {
   EndpointChange,
   FailingHost,
@@ -29,99 +31,107 @@ const CHUNK = 500;
 /** The lowest UUID: the cursor of the first page. */
 const NIL = '00000000-0000-0000-0000-000000000000';
 
-export function createHostService({
-  database,
-  hosts,
-  acts,
-}: {
+export type HostNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   hosts: HostHoldService;
   acts: Pick<OperatorActService, 'record'>;
-}) {
-  const record = async (
-    transaction: Transaction,
-    intent: OperatorIntent,
-    { action, host, data }: { action: string; host: string; data?: Record<string, unknown> },
-    changes: readonly EndpointChange[],
-  ): Promise<HostResult> => {
-    const concerned = byTenant(changes);
-    const target = { type: 'host', id: host } as const;
-    await acts.record(transaction, intent, { action, target, data }, concerned);
-    return { host, changed: true, endpoints: changes.length, tenants: concerned.length };
-  };
+};
 
+export function createHostService(needs: HostNeeds) {
   return {
-    /**
-     * Holds a host: after the commit no attempt to the host begins, also for new subscriptions, and its deliveries
-     * wait. Replaces an earlier hold of the same host.
-     * @throws ServiceError `invalid_request` when the text is no host
-     */
-    hold: (intent: OperatorIntent, text: string, length: HoldLength): Promise<HostResult> => {
-      const host = parseHost(text);
-      return database.transaction({}, async (transaction) => {
-        const changes = await hosts.hold(transaction, host, { ...intent, length });
-        const data =
-          length === 'released'
-            ? {}
-            : 'until' in length
-              ? { until: length.until.toISOString() }
-              : { seconds: length.seconds };
-        return record(transaction, intent, { action: 'webhook.host.held', host, data }, changes);
-      });
-    },
-
-    /**
-     * Releases a host: its waiting deliveries are attempted at a limited rate, the oldest first.
-     * @throws ServiceError `invalid_request` when the text is no host
-     */
-    release: (intent: OperatorIntent, text: string): Promise<HostResult> => {
-      const host = parseHost(text);
-      return database.transaction({}, async (transaction) => {
-        const changes = await hosts.release(transaction, host);
-        if (changes === undefined) return nothing(host);
-        return record(transaction, intent, { action: 'webhook.host.released', host }, changes);
-      });
-    },
-
-    /**
-     * Makes all waiting deliveries to this host due now, at a limited rate. They may wait for their endpoint or for
-     * their next attempt.
-     * @returns also the number of deliveries that waited for their next attempt
-     * @throws ServiceError `invalid_request` when the text is no host, `conflict` while the host is held
-     */
-    retry: async (intent: OperatorIntent, text: string): Promise<HostResult & { deliveries: number }> => {
-      const host = parseHost(text);
-      const { result, endpoints } = await database.transaction({}, async (transaction) => {
-        const changes = await hosts.retry(transaction, host);
-        if (changes === undefined)
-          throw new ServiceError('conflict', { detail: `The host ${host} is held. Release it first.` });
-        const endpoints = changes.map(({ subscriptionId }) => subscriptionId);
-        if (endpoints.length === 0) return { result: nothing(host), endpoints };
-        const act = { action: 'webhook.host.retried', host };
-        return { result: await record(transaction, intent, act, changes), endpoints };
-      });
-      let deliveries = 0;
-      for (let after = NIL; endpoints.length > 0; ) {
-        const ids = await database.transaction({}, (transaction) =>
-          hosts.hasten(transaction, endpoints, { after, limit: CHUNK }),
-        );
-        deliveries += ids.length;
-        const last = ids.at(-1);
-        if (last === undefined || ids.length < CHUNK) break;
-        after = last;
-      }
-      return { ...result, deliveries };
-    },
-
-    list: (): Promise<HostHold[]> => hosts.list(database),
-
+    ...bindUseCases(needs, { hold, release, retry }),
+    list: (): Promise<HostHold[]> => needs.hosts.list(needs.database),
     /** Counts failing endpoints by host and class of errors, the most frequent first. */
     listFailing: (filter: { errorClass: string | undefined; limit: number }): Promise<FailingHost[]> =>
-      hosts.listFailing(database, filter),
+      needs.hosts.listFailing(needs.database, filter),
   };
 }
 
 export type HostService = ReturnType<typeof createHostService>;
+
+/**
+ * Holds a host: after the commit no attempt to the host begins, also for new subscriptions, and its deliveries
+ * wait. Replaces an earlier hold of the same host.
+ * @throws ServiceError `invalid_request` when the text is no host
+ */
+function hold(
+  needs: HostNeeds,
+  intent: OperatorIntent,
+  text: string,
+  length: HoldLength,
+): Promise<HostResult> {
+  const host = parseHost(text);
+  return needs.database.transaction({}, async (transaction) => {
+    const changes = await needs.hosts.hold(transaction, host, { ...intent, length });
+    const data =
+      length === 'released'
+        ? {}
+        : 'until' in length
+          ? { until: length.until.toISOString() }
+          : { seconds: length.seconds };
+    return record(needs, transaction, intent, { action: 'webhook.host.held', host, data }, changes);
+  });
+}
+
+/**
+ * Releases a host: its waiting deliveries are attempted at a limited rate, the oldest first.
+ * @throws ServiceError `invalid_request` when the text is no host
+ */
+function release(needs: HostNeeds, intent: OperatorIntent, text: string): Promise<HostResult> {
+  const host = parseHost(text);
+  return needs.database.transaction({}, async (transaction) => {
+    const changes = await needs.hosts.release(transaction, host);
+    if (changes === undefined) return nothing(host);
+    return record(needs, transaction, intent, { action: 'webhook.host.released', host }, changes);
+  });
+}
+
+/**
+ * Makes all waiting deliveries to this host due now, at a limited rate. They may wait for their endpoint or for
+ * their next attempt.
+ * @returns also the number of deliveries that waited for their next attempt
+ * @throws ServiceError `invalid_request` when the text is no host, `conflict` while the host is held
+ */
+async function retry(
+  needs: HostNeeds,
+  intent: OperatorIntent,
+  text: string,
+): Promise<HostResult & { deliveries: number }> {
+  const host = parseHost(text);
+  const { result, endpoints } = await needs.database.transaction({}, async (transaction) => {
+    const changes = await needs.hosts.retry(transaction, host);
+    if (changes === undefined)
+      throw new ServiceError('conflict', { detail: `The host ${host} is held. Release it first.` });
+    const endpoints = changes.map(({ subscriptionId }) => subscriptionId);
+    if (endpoints.length === 0) return { result: nothing(host), endpoints };
+    const act = { action: 'webhook.host.retried', host };
+    return { result: await record(needs, transaction, intent, act, changes), endpoints };
+  });
+  let deliveries = 0;
+  for (let after = NIL; endpoints.length > 0; ) {
+    const ids = await needs.database.transaction({}, (transaction) =>
+      needs.hosts.hasten(transaction, endpoints, { after, limit: CHUNK }),
+    );
+    deliveries += ids.length;
+    const last = ids.at(-1);
+    if (last === undefined || ids.length < CHUNK) break;
+    after = last;
+  }
+  return { ...result, deliveries };
+}
+
+async function record(
+  { acts }: HostNeeds,
+  transaction: Transaction,
+  intent: OperatorIntent,
+  { action, host, data }: { action: string; host: string; data?: Record<string, unknown> },
+  changes: readonly EndpointChange[],
+): Promise<HostResult> {
+  const concerned = byTenant(changes);
+  const target = { type: 'host', id: host } as const;
+  await acts.record(transaction, intent, { action, target, data }, concerned);
+  return { host, changed: true, endpoints: changes.length, tenants: concerned.length };
+}
 
 const nothing = (host: string): HostResult => ({ host, changed: false, endpoints: 0, tenants: 0 });
 

@@ -1,9 +1,11 @@
 // Deletes data past its retention time, in small chunks with pauses, so that traffic is not slowed. Unfinished
 // deliveries are kept.
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../platform/database/database.ts';
 import { dropPartition, ensurePartitions, listOldPartitions } from '../../platform/database/partitions.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { AccountService } from '../../webhooks/accounts/account.service.ts';
 import type { DeliveryExpiryService } from '../../webhooks/deliveries/delivery-expiry.service.ts';
 import { KEPT_DAYS, type StepResult } from './retention.ts';
@@ -17,83 +19,93 @@ export type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
 /** `chunk`: rows that one statement deletes. `budget`: milliseconds that one call of a step may take. */
 const SETTINGS = { chunk: 1_000, budget: 60_000 } as const;
 
-/** @param options.purges by the name that an operator sees; each deletes in chunks */
-export function createRetentionService({
-  database,
-  expiry,
-  accounts,
-  purges,
-  settings = SETTINGS,
-}: {
+export type RetentionNeeds = {
   database: Pick<Database, 'query'>;
   expiry: Pick<DeliveryExpiryService, 'expire'>;
   accounts: Pick<AccountService, 'countDue' | 'countDay'>;
   purges: Readonly<Record<string, Purge>>;
   settings?: typeof SETTINGS | { readonly chunk: number; readonly budget: number } | undefined;
-}) {
-  const { chunk, budget } = settings;
+};
 
-  /**
-   * Deletes chunk after chunk, and pauses after each for as long as it took, so that at most half of one connection's
-   * time is used.
-   */
-  const inChunks = async (remove: (limit: number) => Promise<number>, pulse: Pulse): Promise<StepResult> => {
-    const began = performance.now();
-    for (let count = 0; ; ) {
-      pulse.signal.throwIfAborted();
-      const start = performance.now();
-      const removed = await remove(chunk);
-      count += removed;
-      pulse.beat();
-      if (removed < chunk) return { count, more: false };
-      if (performance.now() - began > budget) return { count, more: true };
-      await sleep(performance.now() - start, undefined, { signal: pulse.signal });
-    }
-  };
-
+/** @param options.purges by the name that an operator sees; each deletes in chunks */
+export function createRetentionService(needs: RetentionNeeds) {
+  const tools = prepareRetention(needs);
   return {
-    makePartitions: async (): Promise<StepResult> => ({
-      count: await ensurePartitions(database),
-      more: false,
-    }),
-
+    ...bindUseCases(tools, { makePartitions, countAccounts, dropPartitions, purge }),
     /** Ends deliveries that have waited for more than `KEPT_DAYS`. */
     expireDeliveries: (pulse: Pulse): Promise<StepResult> =>
-      inChunks((limit) => expiry.expire(KEPT_DAYS, limit), pulse),
-
-    /** Counts the deliveries of each day whose account is due. */
-    countAccounts: async (pulse: Pulse): Promise<StepResult> => ({
-      count: await accounts.countDue(KEPT_DAYS, pulse),
-      more: false,
-    }),
-
-    /**
-     * Drops the partitions of overdue days, after a last count of the deliveries of the day. A partition with an
-     * unfinished delivery, or one that cannot be locked, stays for the next run.
-     */
-    dropPartitions: async (pulse: Pulse): Promise<StepResult> => {
-      const kept = new Set<string>();
-      let count = 0;
-      for (const { parent, day, attached } of await listOldPartitions(database, KEPT_DAYS)) {
-        pulse.signal.throwIfAborted();
-        pulse.beat();
-        if (kept.has(day)) continue;
-        if (parent === 'deliveries' && attached) await accounts.countDay(day, pulse);
-        const outcome = await dropPartition(database, { parent, day });
-        if (outcome === 'dropped') count += 1;
-        else if (outcome !== 'gone') kept.add(day);
-      }
-      return { count, more: false };
-    },
-
-    purgeNames: (): string[] => Object.keys(purges),
-
-    purge: (name: string, pulse: Pulse): Promise<StepResult> => {
-      const remove = purges[name];
-      if (remove === undefined) return Promise.resolve({ count: 0, more: false });
-      return inChunks((limit) => remove(database, limit), pulse);
-    },
+      inChunks(tools, (limit) => tools.expiry.expire(KEPT_DAYS, limit), pulse),
+    purgeNames: (): string[] => Object.keys(tools.purges),
   };
 }
 
 export type RetentionService = ReturnType<typeof createRetentionService>;
+
+type RetentionTools = ReturnType<typeof prepareRetention>;
+
+function prepareRetention({ settings = SETTINGS, ...needs }: RetentionNeeds) {
+  const { chunk, budget } = settings;
+  return { ...needs, settings, chunk, budget };
+}
+
+async function makePartitions({ database }: RetentionTools): Promise<StepResult> {
+  return {
+    count: await ensurePartitions(database),
+    more: false,
+  };
+}
+
+/** Counts the deliveries of each day whose account is due. */
+async function countAccounts({ accounts }: RetentionTools, pulse: Pulse): Promise<StepResult> {
+  return {
+    count: await accounts.countDue(KEPT_DAYS, pulse),
+    more: false,
+  };
+}
+
+/**
+ * Drops the partitions of overdue days, after a last count of the deliveries of the day. A partition with an
+ * unfinished delivery, or one that cannot be locked, stays for the next run.
+ */
+async function dropPartitions({ database, accounts }: RetentionTools, pulse: Pulse): Promise<StepResult> {
+  const kept = new Set<string>();
+  let count = 0;
+  for (const { parent, day, attached } of await listOldPartitions(database, KEPT_DAYS)) {
+    pulse.signal.throwIfAborted();
+    pulse.beat();
+    if (kept.has(day)) continue;
+    if (parent === 'deliveries' && attached) await accounts.countDay(day, pulse);
+    const outcome = await dropPartition(database, { parent, day });
+    if (outcome === 'dropped') count += 1;
+    else if (outcome !== 'gone') kept.add(day);
+  }
+  return { count, more: false };
+}
+
+function purge(needs: RetentionTools, name: string, pulse: Pulse): Promise<StepResult> {
+  const remove = needs.purges[name];
+  if (remove === undefined) return Promise.resolve({ count: 0, more: false });
+  return inChunks(needs, (limit) => remove(needs.database, limit), pulse);
+}
+
+/**
+ * Deletes chunk after chunk, and pauses after each for as long as it took, so that at most half of one connection's
+ * time is used.
+ */
+async function inChunks(
+  { chunk, budget }: RetentionTools,
+  remove: (limit: number) => Promise<number>,
+  pulse: Pulse,
+): Promise<StepResult> {
+  const began = performance.now();
+  for (let count = 0; ; ) {
+    pulse.signal.throwIfAborted();
+    const start = performance.now();
+    const removed = await remove(chunk);
+    count += removed;
+    pulse.beat();
+    if (removed < chunk) return { count, more: false };
+    if (performance.now() - began > budget) return { count, more: true };
+    await sleep(performance.now() - start, undefined, { signal: pulse.signal });
+  }
+}
