@@ -7,7 +7,6 @@ import { createHttpServer } from '../platform/http/server.ts';
 import { createLogger } from '../platform/logger.ts';
 import { reasonOf } from '../platform/logging.ts';
 import { openPlatform } from '../platform/platform.ts';
-import { type Listener, listen } from '../platform/process/part-listener.ts';
 import { announceReady, onStop } from '../platform/process/part-protocol.ts';
 import { releaseStartupMemory } from '../platform/process/startup-memory.ts';
 import { createLazyConnection, probeWithoutHooks } from '../platform/temporal/client.ts';
@@ -50,13 +49,12 @@ export async function runApi(config: Config): Promise<void> {
   const readiness = async () => ({ ...(await health.ready()) });
   const { clocks } = measureProcess(platform, { role: 'api', readiness });
   const http = createHttpServer(app, config);
-  let listener: Listener | undefined;
   let operations: { close(): void } | undefined;
   let attempting: { stop(): Promise<void> } | undefined;
   let comparing: { stop(): Promise<void> } | undefined;
   onStop(async () => {
     health.beginDrain();
-    await Promise.all([http.drain(DRAIN), listener?.drain(DRAIN)]);
+    await http.drain(DRAIN);
     await Promise.all([attempting?.stop(), comparing?.stop()]);
     operations?.close();
     await Promise.allSettled([api.close(), temporal.close(), tracing.close()]);
@@ -78,12 +76,12 @@ export async function runApi(config: Config): Promise<void> {
   api.revocations.start();
   comparing = clocks.start();
   attempting = api.directAttempts?.start();
-  listener = await listen(http.server, config).catch((error: unknown) => {
+  const { port } = await http.listen(config).catch((error: unknown) => {
     throw explainListen(error, { ...config, variable: 'PORT', part: 'the API' });
   });
   // The checks are repeated also when no port serves readiness.
   checks.keepTrying();
-  logger.info({ event: 'api.ready', port: listener.port }, 'the API is ready');
+  logger.info({ event: 'api.ready', port }, 'the API is ready');
   await releaseStartupMemory();
   announceReady();
 }

@@ -1,6 +1,5 @@
 // Parsers for the kinds of settings, with the message for a wrong value.
 import { createHash } from 'node:crypto';
-import { availableParallelism } from 'node:os';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import type { MasterKey } from './crypto/secret-box.node.ts';
@@ -14,13 +13,6 @@ export const wholeNumber = (least: number, most: number) =>
 
 /** The description of each variable says whether 0 means any free port or no port. */
 export const port = wholeNumber(0, 65_535);
-
-export const processes = z.string().transform((text, issue) => {
-  if (text === 'auto') return availableParallelism();
-  return /^[1-9]\d?$/.test(text)
-    ? Number(text)
-    : reject(issue, 'must be a whole number from 1 to 99, or auto');
-});
 
 export const oneOf = <const Values extends readonly string[]>(values: Values) =>
   z.enum(values, { error: `must be one of ${values.join(', ')}` });

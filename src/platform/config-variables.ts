@@ -12,7 +12,6 @@ import {
   oneOf,
   origin,
   port,
-  processes,
   slug,
   tenantUrl,
   webUrl,
@@ -202,8 +201,6 @@ export const VARIABLES = {
       .transform((folder) => resolve(folder))
       .prefault('.data')
       .meta({ description: 'where `npm start` keeps its data' }),
-    API_PROCESSES: processes.default(1).meta({ description: 'of `npm start`; `auto`: one for each core' }),
-    WORKER_PROCESSES: processes.default(1).meta({ description: 'of `npm start`; `auto`: one for each core' }),
     TEMPORAL_PORT: port.default(7233).meta({ description: 'of the Temporal server of `npm start`' }),
     TEMPORAL_UI_PORT: port.default(8233).meta({ description: 'of the Web UI of that server' }),
   },

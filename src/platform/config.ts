@@ -85,8 +85,6 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
       publish: values.RATE_LIMIT_PUBLISH ?? limits.publish,
     }),
     trustedProxies: values.TRUSTED_PROXIES,
-    apiProcesses: values.API_PROCESSES,
-    workerProcesses: values.WORKER_PROCESSES,
     workerBuildId: values.WORKER_BUILD_ID,
     deliveryWorkflows: values.DELIVERY_WORKFLOWS,
     firstAttempts: values.FIRST_ATTEMPTS,
@@ -171,15 +169,11 @@ function* faultsOfAuthorities(file: string): Generator<Fault> {
   }
 }
 
-/** Checks that the ports of one machine do not overlap. Some are ranges with a port for each process. */
+/** Checks that the ports of one machine do not overlap. The API has the port after METRICS_PORT. */
 function* faultsOfLocalPorts(values: Values): Generator<Fault> {
   const needed = [
     { variable: 'PORT', first: values.PORT, count: 1 },
-    {
-      variable: 'METRICS_PORT',
-      first: values.METRICS_PORT,
-      count: values.WORKER_PROCESSES + values.API_PROCESSES,
-    },
+    { variable: 'METRICS_PORT', first: values.METRICS_PORT, count: 2 },
     ...(values.TEMPORAL_ADDRESS === undefined
       ? [
           { variable: 'TEMPORAL_PORT', first: values.TEMPORAL_PORT, count: 1 },

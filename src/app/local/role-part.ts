@@ -3,12 +3,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FromPart } from '../../platform/process/part-protocol.ts';
-import type { ConnectionDistributor } from './connection-distributor.ts';
 import { type PartExit, stopPart } from './foreign-part.ts';
 import type { Keeper, PartEnd } from './keeper.ts';
 import type { RunningPart } from './kept-part.ts';
 import { LocalStackError } from './local-stack-error.ts';
-import { portBusy } from './ports.ts';
 
 export type RoleName = 'api' | 'worker';
 
@@ -40,7 +38,6 @@ const LIMIT = 60_000;
  * @param options.main file of the command line, run with the role as its argument
  * @param options.environment all variables of the process
  * @param options.signal aborts the wait
- * @param options.distributor passes connections to api processes, when there are several
  * @throws LocalStackError when the role ends, fails or does not report in time
  */
 export async function startRole(options: {
@@ -48,10 +45,9 @@ export async function startRole(options: {
   main: string;
   environment: NodeJS.ProcessEnv;
   keeper: Keeper;
-  distributor?: ConnectionDistributor | undefined;
   signal: AbortSignal;
 }): Promise<RunningPart> {
-  const { role, keeper, distributor } = options;
+  const { role, keeper } = options;
   const child = spawn(process.execPath, [...NODE_FLAGS, options.main, role], {
     detached: true,
     env: { ...MALLOC_SETTINGS, ...options.environment },
@@ -60,14 +56,10 @@ export async function startRole(options: {
   const { pid } = child;
   if (pid !== undefined) keeper.add(role, pid, ROLE_ENDS[role]);
   const exited = watch(child).then((exit) => {
-    distributor?.remove(child);
     if (pid !== undefined) keeper.remove(pid);
     return exit;
   });
-  const stop = async () => {
-    distributor?.remove(child);
-    await stopPart(child, ROLE_ENDS[role]);
-  };
+  const stop = () => stopPart(child, ROLE_ENDS[role]);
   try {
     await ready(child, { ...options, exited });
   } catch (error) {
@@ -75,7 +67,6 @@ export async function startRole(options: {
     throw error;
   }
   if (pid === undefined) throw new LocalStackError(`The ${role} process could not be started.`);
-  distributor?.add(child);
   return { pid, exited, stop };
 }
 
@@ -83,20 +74,16 @@ async function ready(
   child: ChildProcess,
   options: {
     role: RoleName;
-    environment: NodeJS.ProcessEnv;
     exited: Promise<PartExit>;
-    distributor?: ConnectionDistributor | undefined;
     signal: AbortSignal;
   },
 ): Promise<void> {
-  const { role, environment, exited, distributor } = options;
+  const { role, exited } = options;
   const silence = new AbortController();
   const answer = new Promise<void>((resolve, reject) => {
     child.on('message', (message: FromPart) => {
-      if ('ask' in message)
-        child.send({ listen: distributor === undefined ? 'yourself' : 'given' }, () => undefined);
-      else if ('ready' in message) resolve();
-      else reject(failure(role, environment, message));
+      if ('ready' in message) resolve();
+      else reject(failure(role, message.failed));
     });
   });
   const ended = exited.then((exit) => {
@@ -116,17 +103,9 @@ async function ready(
   }
 }
 
-function failure(
-  role: RoleName,
-  environment: NodeJS.ProcessEnv,
-  { failed, code }: { failed: string; code?: string | undefined },
-): LocalStackError {
-  // The role has already named the busy port in its own error.
+function failure(role: RoleName, failed: string): LocalStackError {
+  // A role names a busy port itself.
   if (/^Port \d+ is in use/.test(failed)) return new LocalStackError(failed);
-  const variable = role === 'api' ? 'PORT' : 'METRICS_PORT';
-  const port = Number(environment[variable]);
-  if (code === 'EADDRINUSE')
-    return portBusy({ port, variable, part: role === 'api' ? 'the API' : 'the worker' });
   return new LocalStackError(`The ${role} process did not start: ${failed}`);
 }
 

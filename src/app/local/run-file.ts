@@ -13,7 +13,7 @@ export type RunState = {
     temporal: number | null;
     temporal_ui: number | null;
     postgres: number | null;
-    /** Port of the first worker and of the first api; further processes count up from it. 0: no process listens. */
+    /** Ports of the metrics of worker and api. 0: no process listens. */
     metrics: number;
     metrics_api: number;
   };

@@ -11,12 +11,11 @@ import { createKeeper, endLeftovers, type Keeper } from './keeper.ts';
 import { asDiskFull } from './local-stack-error.ts';
 import { type DataFolderLock, lockDataFolder } from './lock.ts';
 import { obtainMasterKey } from './master-key.ts';
-import { metricsPorts } from './metrics-ports.ts';
 import { requirePort } from './ports.ts';
 import type { LocalDatabase } from './postgres.ts';
 import { createRunFile } from './run-file.ts';
 import { createStateFiles } from './state-file.ts';
-import { createSupervisor, type Supervisor } from './supervisor.ts';
+import { createSupervisor, metricsPorts, type Supervisor } from './supervisor.ts';
 import { useExternalTemporal } from './temporal-external.ts';
 import { obtainTemporal } from './temporal-program.ts';
 
@@ -131,7 +130,7 @@ async function bringUp(
     publicUrl: config.publicUrl,
     temporalUi,
     views: temporalUi === null ? [] : viewsOf(temporalUi, config.defaultTenant ?? 'demo'),
-    metrics: metricsPorts(config).flatMap(({ port }) =>
+    metrics: Object.values(metricsPorts(config)).flatMap((port) =>
       port === 0 ? [] : [`http://${config.metricsHost}:${port}/metrics`],
     ),
     consoleLink,
@@ -158,7 +157,7 @@ function temporalUiOf({ temporal: { address, uiUrl, namespace, variables } }: Co
 async function requirePorts(config: Config): Promise<void> {
   const { host, port, metricsHost, temporal } = config;
   await requirePort({ host, port, variable: 'PORT', part: 'the API' });
-  for (const { role, port: own } of metricsPorts(config))
+  for (const [role, own] of Object.entries(metricsPorts(config)))
     if (own !== 0)
       await requirePort({
         host: metricsHost,

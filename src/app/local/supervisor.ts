@@ -1,11 +1,8 @@
 // Starts all parts of a local stack in order, restarts those that die, keeps run.json current, and stops the parts.
 import type { Config } from '../../platform/config.ts';
 import { connectionBudget } from '../../platform/database/database.ts';
-import type { ConnectionDistributor } from './connection-distributor.ts';
-import { createConnectionDistributor } from './connection-distributor.ts';
 import type { Keeper } from './keeper.ts';
 import { createKeptPart, type KeptPart } from './kept-part.ts';
-import { metricsPorts } from './metrics-ports.ts';
 import { type LocalDatabase, startPostgres } from './postgres.ts';
 import { type RoleName, startRole } from './role-part.ts';
 import type { RunFile, RunState } from './run-file.ts';
@@ -37,17 +34,16 @@ export function createSupervisor(options: {
     temporal: null as number | null,
     postgres: null as number | null,
   };
-  const portOfFirst = (name: RoleName) => metricsPorts(config).find(({ role }) => role === name)?.port ?? 0;
+  const metrics = metricsPorts(config);
   let ports: RunState['ports'] = {
     api: config.port,
     temporal: null,
     temporal_ui: null,
     postgres: null,
-    metrics: portOfFirst('worker'),
-    metrics_api: portOfFirst('api'),
+    metrics: metrics.worker,
+    metrics_api: metrics.api,
   };
   let databaseUrl: string | null = null;
-  let distributor: ConnectionDistributor | undefined;
 
   function changed(): void {
     if (databaseUrl === null) return;
@@ -55,7 +51,7 @@ export function createSupervisor(options: {
     runFile.write({ ...pids, api: up(pids.api), worker: up(pids.worker), ports, database_url: databaseUrl });
   }
 
-  async function runRole(role: RoleName, index: number, environment: NodeJS.ProcessEnv): Promise<void> {
+  async function runRole(role: RoleName, environment: NodeJS.ProcessEnv): Promise<void> {
     const part = createKeptPart({
       name: role === 'api' ? 'the API' : 'the worker',
       start: (signal) =>
@@ -63,12 +59,11 @@ export function createSupervisor(options: {
           signal,
           role,
           main,
-          environment,
+          environment: { ...environment, METRICS_PORT: String(metrics[role]) },
           keeper,
-          distributor: role === 'api' ? distributor : undefined,
         }),
       onChange: (pid) => {
-        pids[role][index] = pid;
+        pids[role][0] = pid;
         changed();
       },
       say,
@@ -82,7 +77,7 @@ export function createSupervisor(options: {
     async runPostgres(): Promise<LocalDatabase> {
       let port: number | undefined;
       const each = connectionBudget(config.databasePool);
-      const maxConnections = each * (config.apiProcesses + config.workerProcesses) + 20;
+      const maxConnections = each * 2 + 20;
       let database: LocalDatabase = { url: '' };
       const part = createKeptPart({
         name: 'Postgres',
@@ -143,25 +138,24 @@ export function createSupervisor(options: {
       changed();
     },
 
-    /** Starts the api and worker processes, each with a separate metrics port. */
+    /** Starts api and worker, each with a separate metrics port. */
     async runRoles(environment: NodeJS.ProcessEnv): Promise<void> {
-      if (config.apiProcesses > 1)
-        distributor = await createConnectionDistributor({ host: config.host, port: config.port });
-      const started = metricsPorts(config).map(({ role, index, port }) =>
-        runRole(role, index, { ...environment, METRICS_PORT: String(port) }),
-      );
-      await Promise.all(started);
+      await Promise.all([runRole('api', environment), runRole('worker', environment)]);
     },
 
-    /** Stops in this order: new connections, api, workers, Temporal, Postgres. */
+    /** Stops in this order: api, worker, Temporal, Postgres. */
     async stop(): Promise<void> {
-      distributor?.close();
       for (const kind of ['api', 'worker', 'temporal', 'postgres'] as const) {
         await Promise.allSettled(parts[kind].map((part) => part.stop()));
       }
       runFile.remove();
     },
   };
+}
+
+/** The ports on which worker and api serve their metrics; 0: none. */
+export function metricsPorts({ metricsPort: worker }: Config): Readonly<Record<RoleName, number>> {
+  return { worker, api: worker === 0 ? 0 : worker + 1 };
 }
 
 export type Supervisor = ReturnType<typeof createSupervisor>;

@@ -1,6 +1,5 @@
 // Serves a Koa application with time limits on every step that a client can delay. A stop waits for answers under way.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Server as NetServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type Koa from 'koa';
 import { answerParserErrors, refuseTunnels } from './parser-errors.ts';
@@ -23,13 +22,10 @@ const LIMITS: ServerLimits = {
   headerBytes: 16_384,
 };
 
-/** An address, or a listening server that a parent process passed on. */
-type ListenTarget = { port: number; host: string } | { handle: NetServer };
-
 /**
  * @param options.errorTypeBase base address of error type URIs, for requests that Node's parser refuses
  * @param options.limits replace the defaults
- * @returns `server`; `listen`, which resolves to the port; `drain`
+ * @returns `server`; `listen`, which resolves to the port, and rejects with the system's error; `drain`
  */
 export function createHttpServer(
   app: Koa<RequestState>,
@@ -75,7 +71,7 @@ export function createHttpServer(
 
   return {
     server,
-    listen: (target: ListenTarget) => listen(server, target),
+    listen: (place: { port: number; host: string }) => listen(server, place),
     /**
      * Stops accepting, closes idle connections, waits for answers under way, and closes their connections.
      * @param deadline milliseconds after which the remaining connections are destroyed
@@ -93,7 +89,7 @@ export function createHttpServer(
   };
 }
 
-function listen(server: Server, target: ListenTarget): Promise<{ port: number }> {
+function listen(server: Server, { port, host }: { port: number; host: string }): Promise<{ port: number }> {
   return new Promise((resolve, reject) => {
     // The listener stays registered, because a connection that fails to be accepted must not end the process.
     server.on('error', reject);
@@ -101,7 +97,6 @@ function listen(server: Server, target: ListenTarget): Promise<{ port: number }>
       const address = server.address();
       resolve({ port: typeof address === 'object' && address !== null ? address.port : 0 });
     });
-    if ('handle' in target) server.listen(target.handle);
-    else server.listen(target.port, target.host);
+    server.listen({ port, host });
   });
 }

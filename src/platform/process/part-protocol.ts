@@ -1,43 +1,22 @@
-// The messages between a role (api, worker) and its supervisor. A role also runs without a supervisor, in a container.
-// The channel does not keep a stopping process alive.
-import type { Socket } from 'node:net';
+// What a role (api, worker) reports to its supervisor. A role also runs without a supervisor, in a container. The
+// channel does not keep a stopping process alive.
 
-export type FromPart =
-  | { readonly ready: true }
-  | { readonly failed: string; readonly code?: string | undefined }
-  | { readonly ask: 'listen' };
-
-/** From the supervisor to a role; a `connection` has its socket attached. */
-type ToPart = { readonly listen: 'yourself' | 'given' } | { readonly connection: true };
-
-/** @returns true when a supervisor has the other end of the channel */
-export function isSupervised(): boolean {
-  return process.connected === true;
-}
+export type FromPart = { readonly ready: true } | { readonly failed: string };
 
 /** Reports to the supervisor that this process is ready. */
 export function announceReady(): void {
   tell({ ready: true });
 }
 
-/**
- * Reports to the supervisor in one line why this process cannot start.
- * @param error its `code` (EADDRINUSE), or that of its cause, is sent too
- */
+/** Reports to the supervisor in one line why this process cannot start. */
 export function announceFailure(error: unknown): void {
-  const { message = String(error), cause, ...own } = error as Error & { code?: string };
-  const code = own.code ?? (cause as { code?: string } | undefined)?.code;
-  tell({ failed: message.split('\n')[0] ?? message, code });
+  const { message = String(error) } = error as Partial<Error>;
+  tell({ failed: message.split('\n')[0] ?? message });
 }
 
-/** Sends a message to the supervisor; does nothing when the supervisor has ended. */
-export function tell(message: FromPart): void {
-  if (isSupervised()) process.send?.(message, undefined, undefined, () => undefined);
-}
-
-/** Calls `handler` for each message of the supervisor. */
-export function hear(handler: (message: ToPart, socket: Socket | undefined) => void): void {
-  process.on('message', (message, socket) => handler(message as ToPart, socket as Socket | undefined));
+/** Sends a message to the supervisor; does nothing when there is none, or when it has ended. */
+function tell(message: FromPart): void {
+  if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
 }
 
 /**
@@ -65,5 +44,5 @@ export function onStop(handler: (reason: string) => Promise<void>): void {
     if (since !== undefined && Date.now() - since > 300) process.exit(130);
     stop('SIGINT');
   });
-  if (isSupervised()) process.once('disconnect', () => stop('the supervisor is gone'));
+  if (process.connected) process.once('disconnect', () => stop('the supervisor is gone'));
 }

@@ -118,8 +118,8 @@ describe('a local stack', () => {
     },
   );
 
-  it('says in one line that the port of a further worker is busy, and starts nothing', async () => {
-    const stack = await createStack({ WORKER_PROCESSES: '2' });
+  it("says in one line that the port of the API's metrics is busy, and starts nothing", async () => {
+    const stack = await createStack();
     const port = stack.ports.metrics + 1;
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(port, '127.0.0.1', resolve));
@@ -127,7 +127,7 @@ describe('a local stack', () => {
     const { exited, output } = stack.start();
     expect(await exited).toBe(1);
     expect(output()).toBe(
-      `Port ${port} is in use, and the worker needs it: stop the other program, or set METRICS_PORT to a free port.\n`,
+      `Port ${port} is in use, and the API needs it: stop the other program, or set METRICS_PORT to a free port.\n`,
     );
     expect(existsSync(join(stack.dataDir, 'postgres'))).toBe(false);
   });
@@ -143,24 +143,6 @@ describe('a local stack', () => {
     expect(output()).toMatch(
       /The data in \S+ are of Postgres 17, and this release brings 18: .*DATA_DIR.*\n$/,
     );
-  });
-
-  it('gives several api processes their connections in turn, on one port', async () => {
-    const stack = await createStack({ API_PROCESSES: '3', WORKER_PROCESSES: '2' });
-    const { child, exited } = await stack.startReady();
-    expect([stack.read().api.length, stack.read().worker.length]).toEqual([3, 2]);
-    const answers = await Promise.all(
-      Array.from({ length: 12 }, async () => {
-        const response = await fetch(`http://127.0.0.1:${stack.ports.api}/`, {
-          headers: { connection: 'close' },
-        });
-        return Number(await response.text());
-      }),
-    );
-    for (const pid of stack.read().api) expect(answers.filter((answer) => answer === pid).length).toBe(4);
-    child.kill('SIGTERM');
-    expect(await exited).toBe(0);
-    await stack.gone();
   });
 });
 

@@ -1,6 +1,5 @@
 // Stands in for the command line: the real supervisor around roles that do nothing but tell what happens to them.
 import { appendFileSync, existsSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
@@ -44,21 +43,22 @@ if (role === 'start') {
   });
 } else {
   const { announceFailure, announceReady, onStop } = await load('src/platform/process/part-protocol.js');
-  const { listen } = await load('src/platform/process/part-listener.js');
-  const server = createServer((request, response) => {
+  const { createHttpServer } = await load('src/platform/http/server.js');
+  const answer = (request, response) => {
     const wait = request.url === '/slow' ? 1_500 : 0;
     const { env, execArgv, pid } = process;
     const said = request.url === '/process' ? JSON.stringify({ env, execArgv }) : String(pid);
     setTimeout(() => response.end(said), wait);
-  });
+  };
+  const http = createHttpServer({ callback: () => answer }, { errorTypeBase: 'about:blank' });
   const port = role === 'api' ? process.env.PORT : process.env.METRICS_PORT;
   try {
-    const listener = await listen(server, { host: '127.0.0.1', port: Number(port) });
+    await http.listen({ host: '127.0.0.1', port: Number(port) });
     onStop(async (reason) => {
       note(`${role} stops: ${reason}`);
       // A test keeps the worker from its end for as long as this file is there.
       while (role === 'worker' && existsSync(`${process.env.STUB_JOURNAL}.hold`)) await sleep(50);
-      await listener.drain(5_000);
+      await http.drain(5_000);
       note(`${role} stopped`);
     });
     announceReady();

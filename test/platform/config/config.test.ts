@@ -28,7 +28,6 @@ describe('a wrong setting', () => {
     ['DATABASE_POOL', '1', 'must be a whole number from 2 to 500'],
     ['CHALLENGE_LIFETIME', '1e2', 'must be a whole number from 10 to 3600'],
     ['RATE_LIMIT_TENANT', 'off', 'must be a whole number from 0 to 1000000000'],
-    ['API_PROCESSES', '0', 'must be a whole number from 1 to 99, or auto'],
     ['NODE_ENV', 'banana', 'must be one of production, development, test'],
     ['LOG_FORMAT', 'xml', 'must be one of pretty, json'],
     ['WORKER_BUILD_ID', 'build 7', 'must be 1 to 128 letters, digits, dots, hyphens and underscores'],
@@ -179,18 +178,12 @@ describe('the ports of one machine', () => {
   it.each([
     [{ PORT: '18181', TEMPORAL_PORT: '18181' }, 'TEMPORAL_PORT: is needed for PORT too: choose another port'],
     [{ TEMPORAL_UI_PORT: '7233' }, 'TEMPORAL_UI_PORT: is needed for TEMPORAL_PORT too: choose another port'],
+    [{ METRICS_PORT: '8079' }, 'METRICS_PORT: is needed for PORT too: choose another port'],
     [
-      { METRICS_PORT: '8078', WORKER_PROCESSES: '3' },
-      'METRICS_PORT: is needed for PORT too: choose another port',
+      { METRICS_PORT: '7232' },
+      'TEMPORAL_PORT: is needed for METRICS_PORT too (which takes 2 ports from 7232): choose another port',
     ],
-    [
-      { METRICS_PORT: '7230', WORKER_PROCESSES: '4' },
-      'TEMPORAL_PORT: is needed for METRICS_PORT too (which takes 5 ports from 7230): choose another port',
-    ],
-    [
-      { METRICS_PORT: '65534', WORKER_PROCESSES: '2' },
-      'METRICS_PORT: leaves no room for 3 ports, one a process',
-    ],
+    [{ METRICS_PORT: '65535' }, 'METRICS_PORT: leaves no room for 2 ports, one a process'],
     [{ PORT: '7233', TEMPORAL_ADDRESS: 'elsewhere:7233' }, 'accepted'],
     [{}, 'accepted'],
   ])('%j: %s', (env, message) => {

@@ -1,5 +1,5 @@
 // What happens on the wire: requests that Node's parser refuses, slow clients, and an orderly end.
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -290,22 +290,6 @@ describe('drain', () => {
 });
 
 describe('listening', () => {
-  it('works on a handle that somebody else has opened', async () => {
-    const handle = createServer();
-    await new Promise<void>((resolve) => handle.listen(0, '127.0.0.1', resolve));
-    const app = await startTestServer(plain);
-    const second = createHttpServer(
-      // A second server of the same application, as a child process would make it.
-      { callback: () => app.server.listeners('request')[0] } as never,
-      { errorTypeBase: ERROR_TYPE_BASE },
-    );
-    const { port } = await second.listen({ handle });
-    expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(200);
-    await second.drain(1_000);
-    await app.drain(1_000);
-    handle.close();
-  });
-
   it('rejects when the port is taken', async () => {
     const other = createHttpServer({ callback: () => () => undefined } as never, {
       errorTypeBase: ERROR_TYPE_BASE,
