@@ -1,11 +1,12 @@
-// The test runner: a few processes serve all test files, against one Postgres and one Temporal server for the whole run.
+// The test runner: projects by what their files need, and a few processes that serve all files of a project.
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { countBranches } from './test/fuzz/branches.ts';
 import { LongestFirst } from './test/setup/longest-first.ts';
+import { sortByNeed } from './test/setup/needs.ts';
 
-/** What judges the sources and the pages, and starts no server: `npm run check` runs it. */
+/** What judges the sources and the pages: `npm run check` runs it. */
 const sources = [
   'test/architecture.test.ts',
   'test/regular-expressions.test.ts',
@@ -15,41 +16,34 @@ const sources = [
   'test/platform/metrics/documentation.test.ts',
   'test/platform/log-events.test.ts',
 ];
-
-/**
- * Whole processes of the service that are started, stopped, killed, cut off and raced, each start seconds of a processor,
- * and ten thousand deliveries that wait. `npm test` leaves them out; `npm run test:long` and `.ci/run` have them, alone
- * on the machine.
- */
-const long = [
-  'test/faults/*.test.ts',
+/** These start no processes, but need as much of the machine. */
+const crowded = [
   'test/webhooks/deliveries/faults.test.ts',
-  'test/operations/operators/incidents.test.ts',
   'test/webhooks/endpoints/waiting-crowd.test.ts',
-  'test/app/local/local-stack*.test.ts',
-  'test/app/local/temporal-external.test.ts',
-  'test/app/roles/*.test.ts',
-  'test/operations/doctor/doctor.command.test.ts',
-  'test/platform/metrics/processes.test.ts',
-  'test/platform/tracing/publish-to-receipt.test.ts',
-  'test/redaction/*.test.ts',
-  'test/operations/backup.test.ts',
-  'test/documentation/readme.test.ts',
-  'test/documentation/operations-pages.test.ts',
   'test/interleavings/planted-defects.test.ts',
-  'test/console/*.test.ts',
-  'test/app/pages/docs-browser.test.ts',
+];
+/** The processes that `npm test` starts, too. */
+const smoke = [
+  'test/app/local/scripts.test.ts',
+  'test/app/roles/roles.test.ts',
+  'test/deploy/executable.test.ts',
+  'test/documentation/walks.test.ts',
+  'test/packages/receiver/package.test.ts',
 ];
 
+const { pure, database, temporal, processes } = sortByNeed(join(import.meta.dirname, 'test'));
+const cores = availableParallelism();
 // Tests wait more than they compute, for timers and servers: two cores would otherwise have one file at a time.
-const maxWorkers = Math.max(5, availableParallelism());
-const globalSetup = ['test/setup/global.ts'];
+const many = Math.max(5, cores);
+const postgres = ['test/setup/postgres.ts'];
+const servers = [...postgres, 'test/setup/temporal.ts'];
+const all = [...servers, 'test/setup/build.mjs'];
 
-const fuzz = {
+type Test = NonNullable<TestProjectInlineConfiguration['test']>;
+const project = (name: string, groupOrder: number, maxWorkers: number, test: Test) => ({
   extends: true as const,
-  plugins: [countBranches(['src', 'packages'].map((folder) => join(import.meta.dirname, folder)))],
-  test: { name: 'fuzz', include: ['test/fuzz/explore.ts'], maxWorkers: 1 },
-};
+  test: { ...test, name, maxWorkers, sequence: { groupOrder } },
+});
 
 export default defineConfig({
   test: {
@@ -58,6 +52,8 @@ export default defineConfig({
     execArgv: ['--max-semi-space-size=64'],
     // A file leaves nothing behind but its modules: loading them anew for each file took a third of a run.
     isolate: false,
+    // What an earlier run has transformed is not transformed again.
+    experimental: { fsModuleCache: true },
     setupFiles: ['test/setup/leave-nothing.ts'],
     testTimeout: 90_000,
     hookTimeout: 120_000,
@@ -67,24 +63,25 @@ export default defineConfig({
     // Temporal's workers run workflows in the thread of the tests: a thread for each worker cost a tenth of the processor
     // time, and gives up a workflow that a busy machine has stopped for five seconds. Real processes have those threads.
     env: { NODE_ENV: 'test', TZ: 'UTC', TEMPORAL_DEBUG: '1' },
+    // A file that asks for a server which its project does not start gets a host that nobody has.
+    provide: { databaseUrl: 'postgres://not-started.invalid/', temporalAddress: 'not-started.invalid:7233' },
     projects: [
-      { extends: true, test: { name: 'architecture', include: sources, maxWorkers } },
-      {
-        extends: true,
-        test: {
-          name: 'service',
-          include: ['test/**/*.test.ts'],
-          exclude: [...sources, ...long],
-          globalSetup,
-          maxWorkers,
-        },
-      },
+      project('sources', 0, cores, { include: sources }),
+      project('pure', 0, cores, { include: pure, exclude: sources }),
+      project('database', 1, many, { include: database, exclude: crowded, globalSetup: postgres }),
+      project('temporal', 1, many, { include: temporal, exclude: crowded, globalSetup: servers }),
+      project('smoke', 2, 2, { include: smoke, globalSetup: all }),
+      project('processes', 2, 2, { include: [...processes, ...crowded], exclude: smoke, globalSetup: all }),
       // `npm run test:fuzz` names the seconds; no other run has it.
-      ...(process.env.FUZZ_SECONDS === undefined ? [] : [fuzz]),
-      {
-        extends: true,
-        test: { name: 'long', include: long, globalSetup, maxWorkers: 2, sequence: { groupOrder: 1 } },
-      },
+      ...(process.env.FUZZ_SECONDS === undefined ? [] : [fuzz()]),
     ],
   },
 });
+
+function fuzz() {
+  const folders = ['src', 'packages'].map((folder) => join(import.meta.dirname, folder));
+  return {
+    ...project('fuzz', 0, 1, { include: ['test/fuzz/explore.ts'] }),
+    plugins: [countBranches(folders)],
+  };
+}

@@ -10,7 +10,7 @@ const checks = [
   [
     'sources and pages',
     'node_modules/vitest/vitest.mjs',
-    ['run', '--project', 'architecture', '--reporter', 'dot'],
+    ['run', '--project', 'sources', '--reporter', 'dot'],
   ],
 ];
 const results = [];

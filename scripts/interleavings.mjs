@@ -23,6 +23,6 @@ else {
   process.env.INTERLEAVING_FIRST = values.first ?? '0';
 }
 const one = values.t === undefined ? [] : ['-t', values.t];
-process.argv.splice(2, process.argv.length, 'run', '--project=service', ...one, ...positionals);
+process.argv.splice(2, process.argv.length, 'run', '--project=database', ...one, ...positionals);
 process.argv.push('test/interleavings/interleavings.test.ts');
 await become('node_modules/vitest/vitest.mjs');
