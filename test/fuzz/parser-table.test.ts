@@ -95,6 +95,7 @@ const OTHERS: Readonly<Record<string, string>> = {
     'what Node and Koa have parsed; test/platform/http/server.test.ts',
   'platform/scope-hash.ts#canonicalizeScopes': 'sorts what parseScope has read',
   'platform/temporal/namespace.ts#readNamespace': 'an answer of Temporal',
+  'platform/temporal/worker-version.ts#readCurrentBuild': 'an answer of Temporal',
   'packages/receiver/src/verify-delivery.ts#readHeader':
     'finds a header by its name, and changes nothing of it',
   'webhooks/deliveries/retry-schedule.ts#readRetryPolicy': 'a stored value that a schema has checked',
