@@ -36,7 +36,6 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
     'test/app/terminal runs the commands; names: test/documentation/pages.test.ts',
   ],
   ['docs/console.md', 'application create', 'test/identity/applications makes such an application'],
-  ['docs/command-line.md', 'source <(', 'needs a shell of a person; names: test/documentation/pages.test.ts'],
   ['docs/contract-testing.md', 'pip install schemathesis', 'installs from PyPI: npm run judges'],
   [
     'docs/contract-testing.md',
