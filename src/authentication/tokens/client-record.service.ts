@@ -72,33 +72,12 @@ export function createClientRecordService({
     // A second batch under way would only make both smaller: Postgres took a third more for a token.
     limits: { batches: 1 },
   });
-  const reporter = createFailureReporter<Failure>({ tell: writeFailure, onError });
-
   const write = (context: RequestContext, happening: Happening): Promise<void> =>
     batches.add(records.prepare(context, happening));
-
-  const describeFailure = (failure: Failure): AuditEntry => {
-    const { clientId, reason, method, proof, isAuthenticated, episode } = failure;
-    return {
-      action: typeOf(failure),
-      outcome: 'failure',
-      reason,
-      ...(isAuthenticated ? { actor: { kind: 'application', id: clientId } as const } : {}),
-      target: { type: 'application', id: clientId },
-      data: { method, ...proofFacts(proof), ...episodeFacts(episode) },
-    };
-  };
-
-  /** Writes one event for `count` failures. For a first failure it also writes the audit entry. */
-  function writeFailure(failure: Failure, count: number, isFirst: boolean): Promise<void> {
-    const { context, clientId, reason, method, episode } = failure;
-    const number = episode === undefined ? { count } : episodeFacts(episode);
-    const data = { method, ...number, address: context.address, client_id: clientId, reason };
-    return write(context, {
-      audit: isFirst ? [describeFailure(failure)] : [],
-      events: [{ type: typeOf(failure), data }],
-    });
-  }
+  const reporter = createFailureReporter<Failure>({
+    tell: (failure, count, isFirst) => write(failure.context, happeningOf(failure, count, isFirst)),
+    onError,
+  });
 
   return {
     /**
@@ -175,6 +154,29 @@ export function createClientRecordService({
 }
 
 export type ClientRecordService = ReturnType<typeof createClientRecordService>;
+
+/** One event for `count` failures, and for a first failure its audit entry. */
+function happeningOf(failure: Failure, count: number, isFirst: boolean): Happening {
+  const { context, clientId, reason, method, episode } = failure;
+  const number = episode === undefined ? { count } : episodeFacts(episode);
+  const data = { method, ...number, address: context.address, client_id: clientId, reason };
+  return {
+    audit: isFirst ? [describeFailure(failure)] : [],
+    events: [{ type: typeOf(failure), data }],
+  };
+}
+
+function describeFailure(failure: Failure): AuditEntry {
+  const { clientId, reason, method, proof, isAuthenticated, episode } = failure;
+  return {
+    action: typeOf(failure),
+    outcome: 'failure',
+    reason,
+    ...(isAuthenticated ? { actor: { kind: 'application', id: clientId } as const } : {}),
+    target: { type: 'application', id: clientId },
+    data: { method, ...proofFacts(proof), ...episodeFacts(episode) },
+  };
+}
 
 /** The audit entries of an issued token. */
 function entriesOf({ grant, issued }: Issued, { proof }: IssuedTo): AuditEntry[] {
