@@ -80,7 +80,7 @@ export function createEventRoutes({
       operationId: 'listEvents',
       summary: 'Follow the events, the oldest first',
       description:
-        'A feed for clients that poll instead of receiving deliveries. Pass `next_cursor` as `after` in the next request: without a pause while `has_more` is true, later otherwise. No event is missed, however late it was committed, and none comes twice. The feed has every published event, and of the events of the service those that a subscription got and those that end access; the audit log has all of them. Test events are not in it. With a rare type a page may be empty although `has_more` is true.',
+        'A feed for clients that poll instead of receiving deliveries. Pass `next_cursor` as `after` in the next request: without a pause while `has_more` is true, later otherwise. No event is missed, however late it was committed, and none comes twice. The feed has every published event, and of the events of the service those that a subscription got and those that end access; the audit log has all of them. Test events are not in it. An event waits until all transactions that were open before it have ended, so a client that relies on what it has *not* seen relies on `complete_until`. With a rare type a page may be empty although `has_more` is true.',
       request: { query: feedQuery },
       responses: {
         200: {
@@ -96,6 +96,8 @@ export function createEventRoutes({
           data: page.data.map(presentEvent),
           next_cursor: page.nextCursor,
           has_more: page.hasMore,
+          read_at: page.readAt.toISOString(),
+          complete_until: page.completeUntil?.toISOString() ?? null,
         });
       },
     },

@@ -51,6 +51,12 @@ export const feedPage = z
     data: z.array(shownEvent),
     next_cursor: z.string().describe('The place after these events, for `after`.'),
     has_more: z.boolean().describe('Whether a further request gives more now.'),
+    read_at: timestamp.describe("When this page was read, by the database's clock."),
+    complete_until: timestamp
+      .nullable()
+      .describe(
+        'By the same clock: all that was committed before it, and that `since` and `type` let through, is in this page or in an earlier one. It stays behind while a transaction is open. Null while `has_more` is true, and where the service began during such a transaction.',
+      ),
   })
   .meta({ id: 'EventFeed' });
 

@@ -7,6 +7,7 @@ import { invalidField, ServiceError } from '../platform/errors/service-error.ts'
 import type { JsonObject } from './event.ts';
 import type { StoredEvent, TypeFilter } from './feed.store.ts';
 import * as store from './feed.store.ts';
+import { createFeedCompleteness, type FeedCompleteness } from './feed-completeness.ts';
 import {
   decodePlace,
   encodePlace,
@@ -22,6 +23,9 @@ import { isPattern, normalizeFilter } from './filter.ts';
 /** An event for people. `body` is parsed from the delivered bytes. */
 export type ShownEvent = { readonly body: JsonObject; readonly createdAt: Date; readonly test: boolean };
 
+/** So far back a page begins while it is unknown since when a transaction is open: its cursor is good for a day. */
+const UNKNOWN_MS = FEED_KEPT_MS - 86_400_000;
+
 export type EventDelivery = { readonly id: string; readonly subscriptionId: string; readonly status: string };
 
 /** `type` has event types, and patterns such as `auth.*`; absent, all events are read. */
@@ -33,19 +37,34 @@ export type FeedQuery = {
 };
 
 /**
+ * Events after a place. All that committed before `completeUntil` is in this page or in an earlier one; null: nobody
+ * knows. Both times are the database's. `nextCursor` is set also after the last event; `hasMore`: there are more now.
+ */
+export type FeedPage = {
+  readonly data: readonly ShownEvent[];
+  readonly nextCursor: string;
+  readonly hasMore: boolean;
+  readonly readAt: Date;
+  readonly completeUntil: Date | null;
+};
+
+/**
  * Makes the event feed. Its order is (transaction, id). An event appears only when all earlier transactions have ended,
  * so an event that commits late never appears before a cursor that was already returned.
  * @param options.deliveries reads the deliveries of an event by its row
+ * @param options.completeness who sees transactions more often than the feed is read adds what it saw
  */
 export function createFeedService({
   database,
   deliveries,
+  completeness = createFeedCompleteness(),
   now = () => Date.now(),
 }: {
   database: Pick<Database, 'query'>;
   deliveries: {
     listOfEvent(queryable: Queryable, tenantId: string, eventRow: string): Promise<EventDelivery[]>;
   };
+  completeness?: FeedCompleteness | undefined;
   now?: (() => number) | undefined;
 }) {
   /** @throws ServiceError `cursor_expired` when later events may be deleted, `invalid_request` for an invalid cursor */
@@ -61,29 +80,33 @@ export function createFeedService({
   };
 
   return {
-    /**
-     * Reads the events after a cursor, the oldest first.
-     * @returns `nextCursor` is set also after the last event; `hasMore` is true when there are more events now
-     * @throws ServiceError `cursor_expired`, `invalid_request`
-     */
-    read: async (
-      context: RequestContext,
-      { limit, after, since, type }: FeedQuery,
-    ): Promise<{ data: ShownEvent[]; nextCursor: string; hasMore: boolean }> => {
+    /** Reads the events after a cursor, the oldest first. @throws ServiceError `cursor_expired`, `invalid_request` */
+    read: async (context: RequestContext, { limit, after, since, type }: FeedQuery): Promise<FeedPage> => {
       const place = placeAfter(after);
+      const earliest = Math.max(place.at, since?.getTime() ?? 0);
       const page = await store.read(context.transaction ?? database, context.tenant.id, {
         after: place,
-        floor: new Date(Math.max(0, Math.max(place.at, since?.getTime() ?? 0) - FEED_SLACK_MS)),
+        floor: new Date(Math.max(0, earliest - FEED_SLACK_MS)),
         since,
         types: type === undefined ? undefined : readTypes(type),
         limit,
       });
-      if (place.xid >= page.newest)
+      const { horizon, newest, readAt, hasMore, last } = page;
+      if (place.xid >= newest)
         throw expired('The cursor is of a database that was replaced: its places mean nothing here.');
-      const end = placeBefore(page.horizon, page.readAt.getTime());
+      completeness.add({ horizon, newest, at: readAt.getTime() });
+      const until = completeness.until(horizon);
+      // What a transaction under way writes has an id of any time since it began: the cursor keeps an earlier time.
+      const end = placeBefore(horizon, Math.max(until ?? readAt.getTime() - UNKNOWN_MS, earliest));
       // A transaction of an earlier read may still keep the horizon below the cursor. The cursor must not move back.
-      const next = page.hasMore && page.last !== undefined ? placeOf(page.last) : later(place, end);
-      return { data: page.events.map(show), nextCursor: encodePlace(next), hasMore: page.hasMore };
+      const next = hasMore && last !== undefined ? placeOf(last) : later(place, end);
+      return {
+        data: page.events.map(show),
+        nextCursor: encodePlace(next),
+        hasMore,
+        readAt,
+        completeUntil: hasMore || until === undefined ? null : new Date(until),
+      };
     },
 
     /** Reads one event, a test event too, with its deliveries. @throws ServiceError `not_found` */

@@ -1,7 +1,7 @@
 // The feed: nothing is missed and nothing comes twice, whoever commits when. Other test files share the cluster, so it
 // may come late.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createFeedService } from '../../src/events/feed.service.ts';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createFeedService, type FeedPage } from '../../src/events/feed.service.ts';
 import {
   decodePlace,
   encodePlace,
@@ -13,6 +13,7 @@ import type { RequestContext } from '../../src/platform/context.ts';
 import { newId } from '../../src/platform/database/ids.ts';
 import { createWebhookRooms, type WebhookRooms } from '../webhooks/webhook-rooms.ts';
 import { createTenantContext } from './fixture.ts';
+import { openForeignTransaction } from './foreign-transaction.ts';
 
 type Shown = { event_id: string; type: string; data: { n?: number } };
 type Page = { data: Shown[]; next_cursor: string; has_more: boolean };
@@ -42,8 +43,7 @@ async function createFeed(now?: () => number) {
       given,
       ids.map((id) => publication(id, type)),
     );
-  const idsOf = (page: { data: { body: Record<string, unknown> }[] }) =>
-    page.data.map(({ body }) => String(body.event_id));
+  const idsOf = (page: Pick<FeedPage, 'data'>) => page.data.map(({ body }) => String(body.event_id));
   /** Reads on until it has so many events more. */
   const follow = async (after: string | undefined, count: number, limit = 200) => {
     const ids: string[] = [];
@@ -231,9 +231,68 @@ describe('the feed', () => {
   it('moves its cursor on while nothing happens, so that it never grows old', async () => {
     const { feed, context } = await createFeed();
     const { nextCursor } = await feed.read(context, { limit: 10 });
-    await pause(5);
-    const later = await feed.read(context, { limit: 10, after: nextCursor });
-    expect(decodePlace(later.nextCursor)?.at).toBeGreaterThan(decodePlace(nextCursor)?.at ?? Infinity);
+    await vi.waitUntil(
+      async () => {
+        const later = await feed.read(context, { limit: 10, after: nextCursor });
+        return Number(decodePlace(later.nextCursor)?.at) > Number(decodePlace(nextCursor)?.at);
+      },
+      { timeout: 60_000, interval: 5 },
+    );
+  });
+});
+
+describe('how far the feed is complete', () => {
+  const time = async () =>
+    Number((await rooms.database.query<{ at: Date }>('SELECT clock_timestamp() AS at')).rows[0]?.at);
+  /** Reads until the feed has everything of before `moment`. */
+  const readUntil = (feed: ReturnType<typeof createFeedService>, context: RequestContext, moment: number) =>
+    vi.waitUntil(
+      async () => {
+        const page = await feed.read(context, { limit: 10 });
+        return Number(page.completeUntil) >= moment ? page : undefined;
+      },
+      { timeout: 60_000, interval: 10 },
+    );
+
+  it('is the present, and all of before is in the page', async () => {
+    const { feed, context, publish, idsOf } = await createFeed();
+    await publish(['before']);
+    const page = await readUntil(feed, context, await time());
+    expect(idsOf(page)).toEqual(['before']);
+    expect(Number(page.completeUntil)).toBeLessThanOrEqual(Number(page.readAt));
+  });
+
+  it('stays behind while a transaction is open in another database, with the cursor, and goes on after it', async () => {
+    const { feed, context, publish, idsOf } = await createFeed();
+    await readUntil(feed, context, await time());
+    const close = await openForeignTransaction();
+    const openedBy = await time();
+    await pause(20);
+    await publish(['unseen']);
+    const page = await feed.read(context, { limit: 10 });
+    const next = await feed.read(context, { limit: 10, after: page.nextCursor });
+    const began = createFeedService({ database: rooms.database, deliveries: rooms.deliveries });
+    const unknown = await began.read(context, { limit: 10 });
+    await close();
+    for (const { data, completeUntil, readAt } of [page, next]) {
+      expect(data).toEqual([]);
+      expect(completeUntil?.getTime()).toBeLessThanOrEqual(openedBy);
+      expect(Number(readAt)).toBeGreaterThan(openedBy);
+    }
+    // What is published now has an earlier time than the end of the transaction, however long that is away.
+    expect(decodePlace(next.nextCursor)?.at).toBeLessThanOrEqual(openedBy);
+    expect(unknown.completeUntil).toBeNull();
+    expect(idsOf(await readUntil(feed, context, await time()))).toEqual(['unseen']);
+    // A cursor that was given meanwhile is good, and misses nothing.
+    const after = await feed.read(context, { limit: 10, after: unknown.nextCursor });
+    expect(idsOf(after)).toEqual(['unseen']);
+  });
+
+  it('is not said of a page that is not the last one', async () => {
+    const { feed, context, publish, follow } = await createFeed();
+    await publish(['a', 'b']);
+    await follow(undefined, 2);
+    expect(await feed.read(context, { limit: 1 })).toMatchObject({ hasMore: true, completeUntil: null });
   });
 });
 

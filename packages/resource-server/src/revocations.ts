@@ -12,11 +12,14 @@ export type RevocationsOptions = {
   readonly credentials: ClientCredentials | (() => Promise<string>);
   /** Milliseconds between two reads; 400 by default. */
   readonly intervalMs?: number | undefined;
-  /** Seconds after the last complete read from which the feed is unreachable; 3, or five intervals, by default. */
+  /**
+   * Seconds since the time until which the feed is known completely, from which it is unreachable; 3, or five
+   * intervals, by default. A transaction that stays open in the service's database keeps that time back, too.
+   */
   readonly staleAfterSeconds?: number | undefined;
   /**
    * While the feed is unreachable: `refuse` every token (503), `introspect` it, or go on to accept tokens by their
-   * signature for `acceptForSeconds` after the last complete read, and refuse then. The default is `introspect` where
+   * signature for `acceptForSeconds` after that time, and refuse then. The default is `introspect` where
    * the guard has introspection, and otherwise `refuse`.
    */
   readonly whileStale?: 'refuse' | 'introspect' | { readonly acceptForSeconds: number } | undefined;
@@ -32,6 +35,8 @@ export type RevocationsOptions = {
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** Milliseconds since 1970. */
   readonly now?: (() => number) | undefined;
+  /** Milliseconds of a clock that nobody sets, from which ages are counted; `performance.now` by default. */
+  readonly elapsed?: (() => number) | undefined;
 };
 
 /** What is known of a token. `unknown`: the feed cannot say it now. */
@@ -58,6 +63,7 @@ export function followRevocations(options: RevocationsOptions) {
     onError = printWarning,
     fetch = globalThis.fetch,
     now = Date.now,
+    elapsed = () => performance.now(),
   } = options;
   const book = createRevocationBook({ longestTokenSeconds, limit });
   const tokens =
@@ -70,7 +76,8 @@ export function followRevocations(options: RevocationsOptions) {
   const first = new Promise<void>((resolve) => {
     resolveFirst = resolve;
   });
-  let readAt = Number.NEGATIVE_INFINITY;
+  let completeAt = Number.NEGATIVE_INFINITY;
+  let completeUntil: string | undefined;
   let failures = 0;
   let lastError: unknown;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -78,6 +85,7 @@ export function followRevocations(options: RevocationsOptions) {
   let reading: Promise<void> = Promise.resolve();
 
   async function readPage(): Promise<boolean> {
+    const askedAt = elapsed();
     const since = new Date(now() - longestTokenSeconds * 1000 - CLOCK_SKEW_MS).toISOString();
     const query = new URLSearchParams({
       type: ENDING_TYPES.join(','),
@@ -90,6 +98,14 @@ export function followRevocations(options: RevocationsOptions) {
     if (!Array.isArray(page.data) || !isText(page.next_cursor)) throw new Error('The feed cannot be read.');
     for (const event of page.data.flatMap((item) => readEvent(item) ?? [])) take(event);
     cursor = page.next_cursor;
+    const { read_at: readAt, complete_until: until } = page;
+    if (isText(until)) {
+      // Both are the service's times, and this server's own time has passed since the request.
+      const behind = Date.parse(String(readAt)) - Date.parse(until);
+      if (!Number.isFinite(behind)) throw new Error('The feed does not say how far it is complete.');
+      completeAt = Math.max(completeAt, askedAt - Math.max(0, behind));
+      completeUntil = until;
+    }
     return page.has_more === true;
   }
 
@@ -99,12 +115,10 @@ export function followRevocations(options: RevocationsOptions) {
   }
 
   async function poll(): Promise<void> {
-    const startedAt = now();
     try {
       while (!isClosed && (await readPage()));
-      readAt = startedAt;
       failures = 0;
-      book.forget(startedAt);
+      book.forget(now());
       resolveFirst();
     } catch (error) {
       recover(error);
@@ -139,7 +153,7 @@ export function followRevocations(options: RevocationsOptions) {
   }
   start();
 
-  const ageSeconds = () => (now() - readAt) / 1000;
+  const ageSeconds = () => (elapsed() - completeAt) / 1000;
 
   return {
     whileStale: options.whileStale,
@@ -152,11 +166,22 @@ export function followRevocations(options: RevocationsOptions) {
       return isRemembered && ageSeconds() <= staleAfterSeconds ? 'live' : 'unknown';
     },
 
-    /** Resolves after the first complete read; a server that waits for it refuses nobody at its start. */
+    /** For the log: why the verdict on a token is `unknown` now. */
+    explainUnknown: (): unknown => {
+      if (failures > 0) return lastError;
+      if (book.isIncomplete(now()))
+        return new Error(`More has ended than the ${limit} entries of \`limit\`.`);
+      if (ageSeconds() <= staleAfterSeconds) return new Error('The token lives for too long.');
+      return new Error(
+        `The feed is complete until ${completeUntil ?? 'no known time'}: a transaction is open beside the service?`,
+      );
+    },
+
+    /** Resolves when the feed was read to its end; a server that waits for it refuses nobody at its start. */
     ready: (): Promise<void> => first,
 
-    /** For health checks: seconds since the last complete read, entries, and the last failure. */
-    status: () => ({ ageSeconds: ageSeconds(), entries: book.size, failures, lastError }),
+    /** For health checks: until when the feed is known completely, and seconds since; entries; the last failure. */
+    status: () => ({ ageSeconds: ageSeconds(), completeUntil, entries: book.size, failures, lastError }),
 
     /** Calls back when the issuer has revoked a key. */
     onIssuerKeyRevoked: (listener: () => void): void => {

@@ -140,7 +140,14 @@ export async function createTestIssuer(options: TestIssuerOptions = {}) {
         ),
       )
       .filter((event) => event.occurred_at >= (query.get('since') ?? ''));
-    return { data, next_cursor: String(events.length), has_more: false };
+    const read_at = new Date(now()).toISOString();
+    return {
+      data,
+      next_cursor: String(events.length),
+      has_more: false,
+      read_at,
+      complete_until: read_at,
+    };
   }
 
   const fetch: typeof globalThis.fetch = (input, init) => answer(new Request(input, init));
@@ -153,7 +160,13 @@ export async function createTestIssuer(options: TestIssuerOptions = {}) {
     /** What `createGuard` needs. */
     guardOptions: { issuer, audience, tenantId, fetch, now },
     /** What `followRevocations` needs. */
-    revocationsOptions: { issuer, fetch, now, credentials: { clientId: 'test', clientSecret: 'test' } },
+    revocationsOptions: {
+      issuer,
+      fetch,
+      now,
+      elapsed: now,
+      credentials: { clientId: 'test', clientSecret: 'test' },
+    },
     /** The paths that were requested. */
     requests,
     createToken,

@@ -18,6 +18,7 @@ import {
 import { wireTrustedIssuers } from '../../authentication/trusted-issuers/wire.ts';
 import { wireWorkloadIssuers } from '../../authentication/workload-issuers/wire.ts';
 import { describeWebhooks } from '../../events/event-contract.ts';
+import { createFeedCompleteness } from '../../events/feed-completeness.ts';
 import { wirePublishing, wireRecords } from '../../events/wire.ts';
 import { wireAgents, wireSelf } from '../../identity/agents/wire.ts';
 import { wireAnchors } from '../../identity/anchors/wire.ts';
@@ -61,7 +62,8 @@ export function wireApi(platform: Platform) {
   const accesses = wireAccessRecords(platform);
 
   // The issuer comes before agents and keys, because the end of an agent or a key ends its tokens.
-  const revocations = wireRevocations(platform);
+  const completeness = createFeedCompleteness();
+  const revocations = wireRevocations(platform, { onRead: completeness.add });
   const issuer = wireIssuer(platform, { ...shared, revocations });
   const tokens = wireTokens(platform, { ...issuer, revocations });
 
@@ -103,7 +105,12 @@ export function wireApi(platform: Platform) {
   const receipts = wireReceipts(platform, shared);
   const accounts = wireAccounts(platform);
   const directAttempts = wireDirectAttempts(platform, attempts);
-  const publishing = wirePublishing(platform, { ...deliveries, limits, directAttempts });
+  const publishing = wirePublishing(platform, {
+    ...deliveries,
+    limits,
+    directAttempts,
+    completeness,
+  });
 
   const dpop = wireDpop(platform);
   const failures = wireAuthenticationFailures(platform, { ...shared, limits });

@@ -26,9 +26,13 @@ import { createUserinfoRoutes } from './userinfo.routes.ts';
 import { createUserinfoService } from './userinfo.service.ts';
 
 /** Wires the revocation feed. A process that accepts tokens calls `start`. */
-export function wireRevocations({ database, log, openChannel }: Platform) {
+export function wireRevocations(
+  { database, log, openChannel }: Platform,
+  rooms: Pick<Parameters<typeof createRevocationService>[0], 'onRead'> = {},
+) {
   const channel = openChannel(REVOCATION_CHANNEL);
   return createRevocationService({
+    ...rooms,
     database,
     notifier: channel,
     listen: channel.listen,

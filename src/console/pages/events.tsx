@@ -12,12 +12,15 @@ import { Ago, Dialog, Empty, Facts, Head, Id, Json, Table, To } from '../ui.tsx'
 const PERIODS = { hour: 3_600_000, day: 86_400_000, week: 604_800_000 } as const;
 /** The feed begins with the oldest: of a long period the page reads so many pages. */
 const MOST_PAGES = 10;
+/** Milliseconds by which the feed may be behind before the page says so. */
+const USUAL_LAG = 5_000;
+
+type Read = { readonly events: FeedEvent[]; readonly isWhole: boolean; readonly isBehind: boolean };
 
 export function Events({ query }: Route) {
   const type = query.get('type') ?? undefined;
   const period = query.get('period') ?? 'day';
-  const load = (): Promise<{ events: FeedEvent[]; isWhole: boolean }> =>
-    readFeed(type, PERIODS[period as keyof typeof PERIODS] ?? PERIODS.day);
+  const load = (): Promise<Read> => readFeed(type, PERIODS[period as keyof typeof PERIODS] ?? PERIODS.day);
   const { data, error, reload } = useLoaded(`events ${type} ${period}`, load, 8_000);
   const [isPublishing, setPublishing] = useState(false);
   const [shown, setShown] = useState<FeedEvent>();
@@ -31,6 +34,7 @@ export function Events({ query }: Route) {
               ? 'What happened in the tenant.'
               : `${count(data.events.length, 'event')} in the period.`}
             {data?.isWhole === false && ' Only its first ones are shown: choose a shorter period.'}
+            {data?.isBehind && ' The newest are not here yet: a transaction is open in the database.'}
           </span>
         }
       >
@@ -111,10 +115,7 @@ function Details({ of: event, onClose }: { of: FeedEvent; onClose: () => void })
   );
 }
 
-async function readFeed(
-  type: string | undefined,
-  period: number,
-): Promise<{ events: FeedEvent[]; isWhole: boolean }> {
+async function readFeed(type: string | undefined, period: number): Promise<Read> {
   const since = new Date(Date.now() - period).toISOString();
   const events: FeedEvent[] = [];
   let after: string | undefined;
@@ -127,9 +128,12 @@ async function readFeed(
     });
     events.push(...feed.data);
     after = feed.next_cursor;
-    if (!feed.has_more) return { events: events.reverse(), isWhole: true };
+    if (feed.has_more) continue;
+    const { read_at: readAt, complete_until: until } = feed;
+    const isBehind = until === null || Date.parse(readAt) - Date.parse(until) > USUAL_LAG;
+    return { events: events.reverse(), isWhole: true, isBehind };
   }
-  return { events: events.reverse(), isWhole: false };
+  return { events: events.reverse(), isWhole: false, isBehind: false };
 }
 
 function Publish({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {

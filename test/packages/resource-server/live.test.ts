@@ -3,6 +3,7 @@ import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { followRevocations, type Revocations } from '../../../packages/resource-server/src/revocations.ts';
 import { newKey } from '../../authentication/trusted-issuers/identity-provider.ts';
+import { openForeignTransaction } from '../../events/foreign-transaction.ts';
 import { startTenants, type Tenants } from '../../isolation/tenants-server.ts';
 import { AUDIENCE, createApplication, enrollAgent, manage, startResourceServer } from './live-service.ts';
 
@@ -112,6 +113,51 @@ describe('the token of an agent', () => {
     expect(await fresh.outcome(token)).toBe('401 token_revoked');
     expect(await fresh.outcome(await agent.authenticate())).toBe('accepted');
     await Promise.all([fresh.close(), later.close()]);
+  });
+});
+
+describe('while a transaction stays open in another database of the cluster', () => {
+  it('a suspended agent is refused by introspection, or as unknown, and by the feed after it', async () => {
+    const { issuer_url: issuer } = tenants.owner.credentials;
+    const asked: string[] = [];
+    const counted: typeof globalThis.fetch = (input, init) => {
+      asked.push(String(input));
+      return fetch(input, init);
+    };
+    const agent = await enrollAgent(tenants.owner);
+    const token = await agent.authenticate();
+    const follows = () =>
+      followRevocations({ issuer, credentials: application, intervalMs: 50, staleAfterSeconds: 1 });
+    const [one, two] = [follows(), follows()];
+    const introspection = { ...application, cacheSeconds: 0 };
+    const options = { issuer, audience: AUDIENCE, fetch: counted };
+    const asking = await startResourceServer({ ...options, revocations: one, introspection });
+    const alone = await startResourceServer({ ...options, revocations: two });
+    const outcomes = async () => Promise.all([asking, alone].map((each) => each.outcome(token)));
+    const become = (...expected: string[]) =>
+      vi.waitFor(async () => expect(await outcomes()).toEqual(expected), { timeout: 60_000, interval: 20 });
+    try {
+      await become('accepted', 'accepted');
+      const close = await openForeignTransaction();
+      try {
+        await manage(tenants.owner, 'PATCH', `/api/v1/agents/${agent.id}/suspend`, {});
+        asked.length = 0;
+        await become('401 token_revoked', '503 temporarily_unavailable');
+        expect(asked.some((url) => url.endsWith('/oauth/introspect'))).toBe(true);
+        for (const { failures, ageSeconds } of [one.status(), two.status()]) {
+          expect(failures).toBe(0);
+          expect(ageSeconds).toBeGreaterThan(1);
+        }
+      } finally {
+        await close();
+      }
+      await become('401 token_revoked', '401 token_revoked');
+      await manage(tenants.owner, 'PATCH', `/api/v1/agents/${agent.id}/reactivate`, {});
+      const again = await agent.authenticate();
+      await vi.waitUntil(async () => (await alone.outcome(again)) === 'accepted', { timeout: 60_000 });
+    } finally {
+      await Promise.all([asking.close(), alone.close(), one.close(), two.close()]);
+    }
   });
 });
 

@@ -239,6 +239,80 @@ describe('while the feed is unreachable', () => {
   });
 });
 
+describe('while the feed is not complete', () => {
+  /** A guard whose feed answers, but has been complete until so many seconds ago for so long. */
+  const strand = async (behindSeconds: number | null, options: Partial<GuardOptions> = {}) => {
+    let behind: number | null = 0;
+    const fetch: typeof globalThis.fetch = async (input, init) => {
+      const answer = await issuer.fetch(input, init);
+      if (!String(input).includes(FEED)) return answer;
+      const page = await answer.json();
+      // The clock of the service is not the one of this server.
+      const at = (ms: number) => new Date(time + 86_400_000 - ms).toISOString();
+      const until = behind === null ? null : at(behind * 1000);
+      return Response.json({ ...page, read_at: at(0), complete_until: until });
+    };
+    const made = await guardWith({ fetch, whileStale: undefined }, options);
+    behind = behindSeconds;
+    await readAgain();
+    return made;
+  };
+  const outcome = async ({ guard }: Awaited<ReturnType<typeof strand>>) =>
+    outcomeOf(guard, bearer(await issuer.createToken()));
+
+  it('goes on for as long as the feed may be away', async () => {
+    const made = await strand(2);
+    time += 2_000;
+    await readAgain();
+    expect(await outcome(made)).toBe('accepted');
+    expect(made.revocations.status().ageSeconds).toBe(2);
+  });
+
+  it.each([4, null])(
+    'refuses what it cannot know when it is behind by %s s, and says why',
+    async (behind) => {
+      const causes: unknown[] = [];
+      const made = await strand(behind, { onRefused: ({ cause }) => causes.push(cause) });
+      time += 4_000;
+      await readAgain();
+      expect(await outcome(made)).toBe('503 temporarily_unavailable');
+      expect(made.revocations.status()).toMatchObject({ ageSeconds: 4, failures: 0 });
+      expect(String(causes[0])).toMatch(/complete until \d{4}-.*transaction/);
+    },
+  );
+
+  it('introspects where it can', async () => {
+    const introspection = { clientId: 'api', clientSecret: 'secret', cacheSeconds: 0 };
+    const made = await strand(4, { introspection });
+    time += 4_000;
+    await readAgain();
+    expect(await outcome(made)).toBe('accepted');
+    expect(issuer.requests).toContain('/oauth/introspect');
+  });
+
+  it('takes no answer for complete that does not say so', async () => {
+    const fetch: typeof globalThis.fetch = async (input, init) => {
+      const page = await (await issuer.fetch(input, init)).json();
+      return Response.json({ ...page, complete_until: undefined });
+    };
+    const revocations = follow({ fetch });
+    const guard = createGuard({ ...issuer.guardOptions, revocations });
+    await revocations.ready();
+    expect(await outcomeOf(guard, bearer(await issuer.createToken()))).toBe('503 temporarily_unavailable');
+  });
+
+  it('counts by a clock that nobody sets', async () => {
+    let elapsed = 0;
+    const { guard, revocations } = await guardWith({ elapsed: () => elapsed, intervalMs: 60_000 });
+    elapsed += 299_000;
+    time -= 120_000;
+    expect(await outcomeOf(guard, bearer(await issuer.createToken()))).toBe('accepted');
+    elapsed += 2_000;
+    expect(revocations.status().ageSeconds).toBe(301);
+    expect(await outcomeOf(guard, bearer(await issuer.createToken()))).toBe('503 temporarily_unavailable');
+  });
+});
+
 describe('the memory', () => {
   const token = (claims: Record<string, unknown>) => ({ header: {}, claims });
   const revoked = (id: string, occurredAt: number) => ({
