@@ -39,32 +39,38 @@ const postgres = ['test/setup/postgres.ts'];
 const servers = [...postgres, 'test/setup/temporal.ts'];
 const all = [...servers, 'test/setup/build.mjs'];
 
-type Test = NonNullable<TestProjectInlineConfiguration['test']>;
-const project = (name: string, groupOrder: number, maxWorkers: number, test: Test) => ({
-  extends: true as const,
-  test: { ...test, name, maxWorkers, sequence: { groupOrder } },
-});
+/** What all projects have. */
+const common: TestProjectInlineConfiguration['test'] = {
+  pool: 'forks',
+  // Room for short-lived objects: collecting them was a tenth of the processor time.
+  execArgv: ['--max-semi-space-size=64'],
+  // A file leaves nothing behind but its modules: loading them anew for each file took a third of a run.
+  isolate: false,
+  // What an earlier run has transformed is not transformed again.
+  experimental: { fsModuleCache: true },
+  setupFiles: ['test/setup/leave-nothing.ts'],
+  testTimeout: 90_000,
+  hookTimeout: 120_000,
+  teardownTimeout: 60_000,
+  // Temporal's workers run workflows in the thread of the tests: a thread for each worker cost a tenth of the processor
+  // time, and gives up a workflow that a busy machine has stopped for five seconds. Real processes have those threads.
+  env: { NODE_ENV: 'test', TZ: 'UTC', TEMPORAL_DEBUG: '1' },
+  // A file that asks for a server which its project does not start gets a host that nobody has.
+  provide: { databaseUrl: 'postgres://not-started.invalid/', temporalAddress: 'not-started.invalid:7233' },
+};
+
+/** Does not extend the settings below: Vitest would read this file again for each project. */
+const project = (
+  name: string,
+  groupOrder: number,
+  maxWorkers: number,
+  test: TestProjectInlineConfiguration['test'],
+) => ({ test: { ...common, ...test, name, maxWorkers, sequence: { groupOrder } } });
 
 export default defineConfig({
   test: {
-    pool: 'forks',
-    // Room for short-lived objects: collecting them was a tenth of the processor time.
-    execArgv: ['--max-semi-space-size=64'],
-    // A file leaves nothing behind but its modules: loading them anew for each file took a third of a run.
-    isolate: false,
-    // What an earlier run has transformed is not transformed again.
-    experimental: { fsModuleCache: true },
-    setupFiles: ['test/setup/leave-nothing.ts'],
-    testTimeout: 90_000,
-    hookTimeout: 120_000,
-    teardownTimeout: 60_000,
     reporters: ['default', './test/setup/slowest-cases.ts', './scripts/failed-cases.mjs'],
     sequence: { sequencer: LongestFirst },
-    // Temporal's workers run workflows in the thread of the tests: a thread for each worker cost a tenth of the processor
-    // time, and gives up a workflow that a busy machine has stopped for five seconds. Real processes have those threads.
-    env: { NODE_ENV: 'test', TZ: 'UTC', TEMPORAL_DEBUG: '1' },
-    // A file that asks for a server which its project does not start gets a host that nobody has.
-    provide: { databaseUrl: 'postgres://not-started.invalid/', temporalAddress: 'not-started.invalid:7233' },
     projects: [
       project('sources', 0, cores, { include: sources }),
       project('pure', 0, cores, { include: pure, exclude: sources }),

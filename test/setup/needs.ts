@@ -7,7 +7,7 @@ const NEEDS = ['pure', 'database', 'temporal', 'processes'] as const;
 export type Need = (typeof NEEDS)[number];
 
 const SIGNS: readonly (readonly [Need, RegExp])[] = [
-  ['processes', /^[^/]*'node:child_process'/m],
+  ['processes', /^[^/\n]*'node:child_process'/m],
   ['temporal', /inject\('temporal/],
   ['database', /inject\('databaseUrl'/],
 ];
