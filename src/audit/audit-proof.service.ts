@@ -69,11 +69,11 @@ export function createAuditProofService({
         throw new ServiceError('not_found', { detail: 'There is no such audit record.' });
       const [{ treeSize }, note] = await readTree(tenantId, size);
       const { index } = entry;
-      if (index === null || treeSize === null || index >= treeSize)
+      if (index === null || index >= treeSize)
         throw new ServiceError('not_found', {
           detail: 'The audit record is not in this tree: it is sealed some seconds after it is written.',
         });
-      const bytes = encodeAuditRow(entry.row, 2);
+      const bytes = encodeAuditRow(entry.row);
       const hashes = await prove(tenantId, inclusionRanges(index, treeSize));
       accesses.note(context, {
         action: 'audit.read',
@@ -95,7 +95,7 @@ export function createAuditProofService({
     ): Promise<ConsistencyProof> => {
       const tenantId = context.tenant.id;
       const [{ treeSize }, note] = await readTree(tenantId, to);
-      if (treeSize === null || from > treeSize)
+      if (from > treeSize)
         throw new ServiceError('not_found', { detail: 'The tree is smaller than the earlier one.' });
       const hashes = await prove(tenantId, consistencyRanges(from, treeSize));
       accesses.note(context, {

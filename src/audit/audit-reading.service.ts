@@ -12,7 +12,7 @@ import * as checkpoints from './checkpoint.store.ts';
 import { type AuditJwk, toAuditJwk } from './checkpoint-signature.node.ts';
 import { noteKeyOf, noteOf } from './note.node.ts';
 
-/** `note`: the checkpoint as a signed note; undefined where an earlier version sealed. */
+/** `note`: the checkpoint as a signed note; undefined where its key is gone. */
 export type NotedCheckpoint = SignedCheckpoint & { readonly note: string | undefined };
 
 /** `noteKeys`: what verifies the notes, in the form of C2SP signed-note. */

@@ -1,5 +1,5 @@
-// Encodes a row of the audit log as canonical bytes, which are hashed. Rows that differ in any field have different
-// bytes. An encoding stays as it is; a different one needs a new version number.
+// Encodes a row of the audit log as canonical bytes, which are hashed. Rows that differ in any of these fields have
+// different bytes. An encoding stays as it is; a different one needs a new version number.
 
 export const ROW_FIELDS = [
   'id',
@@ -29,14 +29,10 @@ type Field = (typeof ROW_FIELDS)[number];
 export type AuditRow = Readonly<Record<Exclude<Field, 'id' | 'tenant_id' | 'xid'>, string | null>> &
   Readonly<Record<'id' | 'tenant_id' | 'xid', string>>;
 
-/** What an encoding holds. Version 2 lacks the transaction id, which would tell a tenant how active the others are. */
-const ENCODINGS = [
-  { version: 1, fields: ROW_FIELDS },
-  { version: 2, fields: ROW_FIELDS.filter((field) => field !== 'xid') },
-] as const;
+/** What the bytes hold: not the transaction id, which would tell a tenant how active the others are. */
+export const ENTRY_FIELDS = ROW_FIELDS.filter((field) => field !== 'xid');
 
-type Encoding = (typeof ENCODINGS)[number];
-
+const VERSION = 1;
 const ABSENT = 0;
 const PRESENT = 1;
 const HEADER = 5;
@@ -58,20 +54,17 @@ export function toAuditRow(fields: readonly (string | null)[]): AuditRow {
 }
 
 /**
- * Returns the canonical bytes: one byte for the version, then the fields of `ROW_FIELDS`, in version 2 without `xid`. A
- * null field is the byte `00`. Any other field is the byte `01`, the length of its UTF-8 (4 bytes, big-endian), and its
- * UTF-8.
- * @param version 1 for the rows in checkpoints of earlier versions, which have no growing tree
+ * Returns the canonical bytes: the byte `01` for the version, then the fields of `ENTRY_FIELDS`. A null field is the
+ * byte `00`. Any other field is the byte `01`, the length of its UTF-8 (4 bytes, big-endian), and its UTF-8.
  */
-export function encodeAuditRow(row: AuditRow, version: 1 | 2): Uint8Array {
-  const encoding = ENCODINGS[version - 1] ?? ENCODINGS[1];
-  return encodeAscii(row, encoding) ?? encodeAny(row, encoding);
+export function encodeAuditRow(row: AuditRow): Uint8Array {
+  return encodeAscii(row) ?? encodeAny(row);
 }
 
 /** Encodes a row of ASCII characters by one call of the encoder. @returns undefined for any other row */
-function encodeAscii(row: AuditRow, { version, fields }: Encoding): Uint8Array | undefined {
+function encodeAscii(row: AuditRow): Uint8Array | undefined {
   let text = '\0';
-  for (const field of fields) {
+  for (const field of ENTRY_FIELDS) {
     const value = row[field];
     text += value === null ? ABSENT_FIELD : HEADER_PLACE + value;
   }
@@ -79,9 +72,9 @@ function encodeAscii(row: AuditRow, { version, fields }: Encoding): Uint8Array |
   // A character that is not ASCII needs more bytes than UTF-16 units, and then the text does not fit.
   if (encoder.encodeInto(text, bytes).read < text.length) return undefined;
   const view = new DataView(bytes.buffer);
-  bytes[0] = version;
+  bytes[0] = VERSION;
   let end = 1;
-  for (const field of fields) {
+  for (const field of ENTRY_FIELDS) {
     const value = row[field];
     if (value === null) {
       end += 1;
@@ -94,14 +87,14 @@ function encodeAscii(row: AuditRow, { version, fields }: Encoding): Uint8Array |
   return bytes;
 }
 
-function encodeAny(row: AuditRow, { version, fields }: Encoding): Uint8Array {
+function encodeAny(row: AuditRow): Uint8Array {
   let most = 1;
-  for (const field of fields) most += HEADER + MOST_BYTES * (row[field]?.length ?? 0);
+  for (const field of ENTRY_FIELDS) most += HEADER + MOST_BYTES * (row[field]?.length ?? 0);
   const bytes = new Uint8Array(most);
   const view = new DataView(bytes.buffer);
-  bytes[0] = version;
+  bytes[0] = VERSION;
   let end = 1;
-  for (const field of fields) {
+  for (const field of ENTRY_FIELDS) {
     const text = row[field];
     bytes[end] = text === null ? ABSENT : PRESENT;
     end += 1;

@@ -161,7 +161,6 @@ export function createAuditSealer({
       n: (previous?.n ?? 0) + 1,
       seal,
       count: rowIds.length,
-      total: (previous?.total ?? 0) + rowIds.length,
       treeSize: tree.size(),
       root: tree.root(),
       previous: previous === undefined ? NOTHING_BEFORE : hashText(checkpointStatement(previous)),
@@ -201,15 +200,15 @@ export function createAuditSealer({
 }
 
 /**
- * Returns the tree that goes on. A tenant's first tree begins empty, also behind checkpoints of an earlier version.
+ * Returns the tree that goes on; undefined for a tenant's first rows.
  * @throws Error when the stored peaks are not those of the tree that was signed
  */
 function treeOf(previous: LastCheckpoint | undefined): TreeState | undefined {
-  if (previous === undefined || previous.treeSize === null) return undefined;
-  const peaks = previous.peaks ?? new Uint8Array();
+  if (previous === undefined) return undefined;
+  const { treeSize: size, peaks } = previous;
   if (!isSameHash(joinRoots(sha256, splitHashes(peaks)), previous.root))
     throw new Error(`the tree of the tenant ${previous.tenantId} was changed: nothing more is sealed`);
-  return { size: previous.treeSize, peaks };
+  return { size, peaks };
 }
 
 /** Returns a check of the rows of the first seal: none is older than the log. */
@@ -217,8 +216,8 @@ async function refuseOlder(unit: Transaction): Promise<(row: AuditRow) => void> 
   const signed = (await readBeginning(unit))?.signed;
   if (signed == null)
     throw new Error('the beginning of the audit log is missing or unsigned: nothing more is sealed');
-  return ({ xid, id, occurred_at }) => {
-    if (isBefore(signed.beginning, Number(occurred_at), { xid, id }))
+  return ({ id, occurred_at }) => {
+    if (isBefore(signed.beginning, Number(occurred_at)))
       throw new Error(`the row ${id} is older than the audit log: nothing more is sealed`);
   };
 }
@@ -231,6 +230,6 @@ function addRow(shares: Map<string, Share>, row: AuditRow): void {
     shares.set(row.tenant_id, share);
   }
   share.rowIds.push(row.id);
-  share.leaves.push(hashLeaf(sha256, encodeAuditRow(row, 2)));
+  share.leaves.push(hashLeaf(sha256, encodeAuditRow(row)));
   share.last = place;
 }

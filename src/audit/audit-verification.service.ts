@@ -4,7 +4,7 @@
 import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { readBeginning, type StoredBeginning } from './beginning.store.ts';
-import { type Beginning, beginningStatement, isAdopted } from './beginning.ts';
+import { type Beginning, beginningStatement } from './beginning.ts';
 import type { StoredSeal } from './checkpoint.store.ts';
 import * as checkpoints from './checkpoint.store.ts';
 import {
@@ -91,7 +91,6 @@ export function createAuditVerificationService({
       const verifier = createTenantVerifier({
         digest: sha256,
         verifySignature: (text, signature) => signer.verify(text, signature, keys),
-        isOfEarlierVersion: (position) => beginning !== undefined && isAdopted(beginning, position),
         report,
       });
       const total = { tenants: 0, checkpoints: 0, rows: 0, sealedLate: 0 };
@@ -206,14 +205,10 @@ function faultOfBeginning(
   return signer.verify(beginningStatement(beginning), signature, keys) ? undefined : 'its signature is wrong';
 }
 
-/** Returns what the first seal continues: the beginning, or nothing where an earlier version made that seal. */
+/** Returns what the first seal continues. */
 function startOf(beginning: Beginning | undefined): Head {
-  const isContinued = beginning !== undefined && (beginning.adopted?.seals ?? 0) === 0;
-  return {
-    n: 0,
-    hash: isContinued ? hashText(beginningStatement(beginning)) : NOTHING_BEFORE,
-    last: BEGINNING,
-  };
+  const hash = beginning === undefined ? NOTHING_BEFORE : hashText(beginningStatement(beginning));
+  return { n: 0, hash, last: BEGINNING };
 }
 
 /** Returns the last seal in the form of a head. Used when the row of the head is missing. */

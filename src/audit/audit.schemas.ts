@@ -67,16 +67,8 @@ const checkpointSchema = z
   .object({
     number: z.int().min(1).meta({ description: "Number in the tenant's chain, from 1, without gaps." }),
     count: z.int().min(1).meta({ description: 'Rows in it.' }),
-    total: z.int().min(1).meta({ description: "Rows in it and in all before it: of the tenant's log." }),
-    tree_size: z
-      .int()
-      .min(1)
-      .nullable()
-      .meta({ description: 'Leaves of the tree; null where an earlier version sealed.' }),
-    root: z.string().meta({
-      description:
-        "Root of the tenant's tree (RFC 6962), hexadecimal; without a tree size, of its rows only.",
-    }),
+    tree_size: z.int().min(1).meta({ description: 'Leaves of the tree: rows in it and in all before it.' }),
+    root: z.string().meta({ description: "Root of the tenant's tree (RFC 6962), hexadecimal." }),
     previous: z
       .string()
       .meta({ description: 'SHA-256 of the statement before, hexadecimal; zeros in the first.' }),
@@ -89,7 +81,9 @@ const checkpointSchema = z
     note: z
       .string()
       .nullable()
-      .meta({ description: 'Statement and signature as a C2SP tlog-checkpoint; null without a tree size.' }),
+      .meta({
+        description: 'Statement and signature as a C2SP tlog-checkpoint; null where its key is gone.',
+      }),
   })
   .meta({ id: 'AuditCheckpoint' });
 

@@ -5,12 +5,11 @@ import * as beginnings from './beginning.store.ts';
 import { type Beginning, beginningStatement } from './beginning.ts';
 import * as store from './checkpoint.store.ts';
 import { BEGINNING, type Head, headStatement } from './checkpoint.ts';
-import { createCheckpointSigner, faultOfHead, hashText } from './checkpoint-signature.node.ts';
+import { createCheckpointSigner, hashText } from './checkpoint-signature.node.ts';
 
-/** `began` and `adopted`: this call signed it. `adopted`: the log of an earlier version was taken over as it was. */
+/** `began`: this call signed it. */
 export type BeginningReport =
   | { readonly result: 'began' | 'unchanged' }
-  | { readonly result: 'adopted'; readonly seals: number }
   | { readonly result: 'refused'; readonly reason: string };
 
 /** @param masterKeys a key that is derived from the first one signs */
@@ -24,10 +23,7 @@ export function createAuditBeginning({
   const signer = createCheckpointSigner({ masterKeys });
 
   return {
-    /**
-     * Signs the beginning, unless it is signed. A log that has rows is signed only when a migration found it as the log
-     * of an earlier version.
-     */
+    /** Signs the beginning, unless it is signed. A log that has rows is refused. */
     begin: (): Promise<BeginningReport> =>
       database.transaction({}, async (unit) => {
         const beganAt = await beginnings.lockBeginning(unit);
@@ -36,29 +32,21 @@ export function createAuditBeginning({
         if (stored === undefined || head === undefined)
           return refused(`the ${stored === undefined ? 'beginning' : 'head'} of the audit log is missing`);
         if (stored.signed !== null) return { result: 'unchanged' };
-        const { id, adopted } = stored;
-        const seals = adopted?.seals ?? 0;
-        const traces = adopted === null ? await beginnings.listTraces(unit) : [];
+        const traces = await beginnings.listTraces(unit);
         if (traces.length > 0)
           return refused(`the audit log is to begin, and the database has ${traces.join(', ')} already`);
-        const fault = seals > 0 ? faultOfHead(head, signer) : faultOfUnsigned(head);
-        if (fault !== undefined) return refused(`the head of the audit log is refused: ${fault}`);
+        if (head.n !== 0 || head.signature !== null)
+          return refused('the head of the audit log is refused: it was signed before the beginning');
         const { keyId } = signer;
-        const beginning: Beginning = { id, beganAt, adopted, keyId };
+        const beginning: Beginning = { id: stored.id, beganAt, keyId };
         const statement = beginningStatement(beginning);
         await store.keepKey(unit, keyId, signer.publicKey);
         await beginnings.signBeginning(unit, beginning, signer.sign(statement));
-        if (seals === 0) {
-          const first: Head = { n: 0, hash: hashText(statement), last: BEGINNING };
-          await store.moveHead(unit, first, { keyId, bytes: signer.sign(headStatement(first, keyId)) });
-        }
-        return adopted === null ? { result: 'began' } : { result: 'adopted', seals };
+        const first: Head = { n: 0, hash: hashText(statement), last: BEGINNING };
+        await store.moveHead(unit, first, { keyId, bytes: signer.sign(headStatement(first, keyId)) });
+        return { result: 'began' };
       }),
   };
 }
 
 const refused = (reason: string): BeginningReport => ({ result: 'refused', reason });
-
-function faultOfUnsigned({ n, signature }: store.StoredHead): string | undefined {
-  return n === 0 && signature === null ? undefined : 'it was signed before the beginning';
-}

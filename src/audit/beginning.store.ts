@@ -1,20 +1,17 @@
 // SQL of the beginning of the audit log.
 import type { Queryable } from '../platform/database/transaction.ts';
-import type { Adoption, Beginning } from './beginning.ts';
+import type { Beginning } from './beginning.ts';
 import { bytes, milliseconds, toTime } from './checkpoint.store.ts';
-import type { Position, Signature } from './checkpoint.ts';
+import type { Signature } from './checkpoint.ts';
 
 /** `signed` is null until `migrate` has signed it. */
 export type StoredBeginning = {
   readonly id: string;
-  readonly adopted: Adoption | null;
   readonly signed: { readonly beginning: Beginning; readonly signature: Signature } | null;
 };
 
 const READ = `
-SELECT id, adopted_seals AS seals, adopted_xid AS xid, adopted_id AS "lastId", ${milliseconds('began_at')} AS "beganAt",
-  key_id AS "keyId", signature
-FROM audit_beginning`;
+SELECT id, ${milliseconds('began_at')} AS "beganAt", key_id AS "keyId", signature FROM audit_beginning`;
 
 /** What a log has that did not begin just now. A tenant is created with a row of the log. */
 const TRACES = `
@@ -25,9 +22,6 @@ SELECT name FROM (VALUES
 
 type Row = {
   id: string;
-  seals: number | null;
-  xid: string | null;
-  lastId: string | null;
   beganAt: string | null;
   keyId: string | null;
   signature: Uint8Array | null;
@@ -37,16 +31,13 @@ type Row = {
 export async function readBeginning(queryable: Queryable): Promise<StoredBeginning | undefined> {
   const row = (await queryable.query<Row>(READ)).rows[0];
   if (row === undefined) return undefined;
-  const { id, seals, xid, lastId, beganAt, keyId, signature } = row;
-  const last: Position | null = xid === null || lastId === null ? null : { xid, id: lastId };
+  const { id, beganAt, keyId, signature } = row;
   const isSigned = beganAt !== null && keyId !== null && signature !== null;
-  const adopted = seals === null ? null : { seals, last };
   return {
     id,
-    adopted,
     signed: isSigned
       ? {
-          beginning: { id, adopted, beganAt: toTime(beganAt), keyId },
+          beginning: { id, beganAt: toTime(beganAt), keyId },
           signature: { keyId, bytes: signature },
         }
       : null,

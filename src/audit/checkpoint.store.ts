@@ -9,15 +9,14 @@ const LOCK = 6_640_093;
 
 /**
  * A checkpoint with the ids of its rows, in order, and the leaf hashes of the rows, 32 bytes each. `peaks`: roots of
- * the tree's complete subtrees. `nodes`: the kept roots that its rows completed. Both are null where an earlier version
- * sealed.
+ * the tree's complete subtrees. `nodes`: the kept roots that its rows completed.
  */
 export type StoredCheckpoint = Checkpoint & {
   readonly signature: Uint8Array;
   readonly rowIds: readonly string[];
   readonly leaves: Uint8Array;
-  readonly peaks: Uint8Array | null;
-  readonly nodes: Uint8Array | null;
+  readonly peaks: Uint8Array;
+  readonly nodes: Uint8Array;
 };
 
 /** The last checkpoint of a tenant, with what the next one needs. */
@@ -64,7 +63,7 @@ const FINISHED_ROWS = `
 SELECT ${ROW} FROM audit_log WHERE (xid, id) > ($1::xid8, $2::uuid) AND ${HORIZON} ORDER BY xid, id LIMIT $3`;
 
 export const CHECKPOINT_COLUMNS = `
-c.tenant_id AS "tenantId", c.n, c.seal, c.count, c.total, c.tree_size AS "treeSize", c.root, c.previous, c.first_xid AS "first.xid", c.first_id AS "first.id",
+c.tenant_id AS "tenantId", c.n, c.seal, c.count, c.tree_size AS "treeSize", c.root, c.previous, c.first_xid AS "first.xid", c.first_id AS "first.id",
 c.last_xid AS "last.xid", c.last_id AS "last.id", ${milliseconds('c.sealed_at')} AS "sealedAt", c.key_id AS "keyId", c.signature`;
 
 const LAST_CHECKPOINTS = `
@@ -74,11 +73,11 @@ CROSS JOIN LATERAL (SELECT * FROM audit_checkpoints WHERE tenant_id = t.tenant_i
 // The rows are sent as JSON, so one statement inserts the checkpoints of all tenants. Bytes are hexadecimal in the
 // JSON.
 const INSERT_CHECKPOINTS = `
-INSERT INTO audit_checkpoints (tenant_id, n, seal, count, total, tree_size, root, previous, first_xid, first_id, last_xid,
+INSERT INTO audit_checkpoints (tenant_id, n, seal, count, tree_size, root, previous, first_xid, first_id, last_xid,
   last_id, sealed_at, key_id, signature, row_ids, leaves, peaks, nodes)
-SELECT tenant_id, n, seal, count, total, tree_size, root, previous, first_xid::xid8, first_id, last_xid::xid8, last_id,
+SELECT tenant_id, n, seal, count, tree_size, root, previous, first_xid::xid8, first_id, last_xid::xid8, last_id,
   sealed_at, key_id, signature, row_ids, leaves, peaks, nodes
-FROM jsonb_to_recordset($1::jsonb) AS c(tenant_id uuid, n bigint, seal bigint, count int, total bigint, tree_size bigint,
+FROM jsonb_to_recordset($1::jsonb) AS c(tenant_id uuid, n bigint, seal bigint, count int, tree_size bigint,
   root bytea, previous bytea, first_xid text, first_id uuid, last_xid text, last_id uuid, sealed_at timestamptz, key_id text,
   signature bytea, row_ids uuid[], leaves bytea, peaks bytea, nodes bytea)`;
 
@@ -219,7 +218,6 @@ const toInsert = (checkpoint: StoredCheckpoint) => ({
   n: checkpoint.n,
   seal: checkpoint.seal,
   count: checkpoint.count,
-  total: checkpoint.total,
   tree_size: checkpoint.treeSize,
   root: hex(checkpoint.root),
   previous: hex(checkpoint.previous),
@@ -232,8 +230,8 @@ const toInsert = (checkpoint: StoredCheckpoint) => ({
   signature: hex(checkpoint.signature),
   row_ids: checkpoint.rowIds,
   leaves: hex(checkpoint.leaves),
-  peaks: checkpoint.peaks === null ? null : hex(checkpoint.peaks),
-  nodes: checkpoint.nodes === null ? null : hex(checkpoint.nodes),
+  peaks: hex(checkpoint.peaks),
+  nodes: hex(checkpoint.nodes),
 });
 
 /** Converts decimal milliseconds to RFC 3339. A value outside the calendar is returned unchanged. */

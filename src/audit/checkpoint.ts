@@ -10,12 +10,11 @@ export type Checkpoint = {
   /** The tenant's checkpoints are numbered from 1 without gaps. */
   readonly n: number;
   readonly seal: number;
-  /** `count`: rows in this checkpoint. `total`: rows in all checkpoints of the tenant up to this one. */
+  /** Rows in this checkpoint. */
   readonly count: number;
-  readonly total: number;
-  /** Leaves of the tenant's tree, the rows of this checkpoint included; null where an earlier version sealed. */
-  readonly treeSize: number | null;
-  /** Root of the tenant's tree; where an earlier version sealed, of a tree of this checkpoint's rows. */
+  /** Leaves of the tenant's tree: the rows in all checkpoints of the tenant up to this one. */
+  readonly treeSize: number;
+  /** Root of the tenant's tree. */
   readonly root: Uint8Array;
   /** SHA-256 of the previous checkpoint's signed text (`checkpointStatement`); zeros for the first checkpoint. */
   readonly previous: Uint8Array;
@@ -67,9 +66,7 @@ export const originOf = (tenantId: string): string => `countersign/audit/${tenan
  * Builds the text that is signed for a tenant: the text of a C2SP tlog-checkpoint. The text reveals nothing about other
  * tenants.
  */
-export function checkpointStatement(checkpoint: Checkpoint): string {
-  const { tenantId, treeSize, root } = checkpoint;
-  if (treeSize === null) return lines('SERVICE-AUDIT-CHECKPOINT-V1', ...describe(checkpoint));
+export function checkpointStatement({ tenantId, treeSize, root }: Checkpoint): string {
   return `${lines(originOf(tenantId), treeSize, encodeBase64(root))}\n`;
 }
 
@@ -79,16 +76,11 @@ export function checkpointStatement(checkpoint: Checkpoint): string {
  * @param list hashes of the ids and of the leaves of its rows
  */
 export function sealedForm(checkpoint: Checkpoint, list: readonly Uint8Array[]): string {
-  const { seal, first, last, treeSize } = checkpoint;
-  const signed = checkpointStatement(checkpoint);
-  if (treeSize === null) return lines(signed, seal, first.xid, last.xid);
-  const parts = [...describe(checkpoint), treeSize, ...list.map(hex), seal, first.xid, last.xid];
-  return lines('SERVICE-AUDIT-CHECKPOINT-V2', ...parts);
-}
-
-function describe(checkpoint: Checkpoint): (string | number)[] {
-  const { tenantId, n, count, total, root, previous, first, last, sealedAt, keyId } = checkpoint;
-  return [tenantId, n, count, total, hex(root), hex(previous), first.id, last.id, sealedAt, keyId];
+  const { tenantId, n, seal, count, treeSize, root, previous, first, last, sealedAt, keyId } = checkpoint;
+  return lines(
+    ...['SERVICE-AUDIT-CHECKPOINT-V1', tenantId, n, seal, count, treeSize, hex(root), hex(previous)],
+    ...[place(first), place(last), sealedAt, keyId, ...list.map(hex)],
+  );
 }
 
 /** Builds the text whose hash is the seal's hash: previous seal, number of rows, last position, and checkpoints. */

@@ -93,10 +93,3 @@ export function splitHashes(bytes: Uint8Array): Uint8Array[] {
     hashes.push(bytes.subarray(start, start + HASH_LENGTH));
   return hashes;
 }
-
-/** Computes the root hash over concatenated leaf hashes of 32 bytes each. */
-export function rootOfLeaves(digest: Digest, leaves: Uint8Array): Uint8Array {
-  const tree = createMerkleTree(digest);
-  for (const leaf of splitHashes(leaves)) tree.add(leaf);
-  return tree.root();
-}

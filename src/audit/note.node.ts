@@ -7,12 +7,9 @@ import { checkpointStatement, originOf } from './checkpoint.ts';
 /** The type of an Ed25519 signature in C2SP signed-note. */
 const ED25519 = Buffer.of(1);
 
-/**
- * @param publicKey of the checkpoint's key.
- * @returns undefined for a checkpoint of an earlier version, which has no tree
- */
+/** @param publicKey of the checkpoint's key. @returns undefined where the key is gone */
 export function noteOf(checkpoint: SignedCheckpoint, publicKey: Uint8Array | undefined): string | undefined {
-  if (checkpoint.treeSize === null || publicKey === undefined) return undefined;
+  if (publicKey === undefined) return undefined;
   const name = originOf(checkpoint.tenantId);
   const signature = Buffer.concat([keyIdOf(name, publicKey), checkpoint.signature]).toString('base64');
   return `${checkpointStatement(checkpoint)}\n\u2014 ${name} ${signature}\n`;

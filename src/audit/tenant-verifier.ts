@@ -9,14 +9,7 @@ import {
   type Position,
   sealedForm,
 } from './checkpoint.ts';
-import {
-  createMerkleTree,
-  type Digest,
-  hashLeaf,
-  rootOfLeaves,
-  splitHashes,
-  type TreeState,
-} from './merkle.ts';
+import { createMerkleTree, type Digest, hashLeaf, splitHashes, type TreeState } from './merkle.ts';
 import {
   type Anchor,
   checkChain,
@@ -34,8 +27,8 @@ type ReadCheckpoint = Checkpoint & {
   readonly signature: Uint8Array;
   readonly rowIds: readonly string[];
   readonly leaves: Uint8Array;
-  readonly peaks: Uint8Array | null;
-  readonly nodes: Uint8Array | null;
+  readonly peaks: Uint8Array;
+  readonly nodes: Uint8Array;
   readonly sealedHash: Uint8Array | null;
 };
 
@@ -54,24 +47,20 @@ const HASH_LENGTH = 32;
 /**
  * @param digest SHA-256
  * @param verifySignature returns whether the service has signed a text
- * @param isOfEarlierVersion returns whether a row was there when the log of an earlier version was taken over
  * @param report receives each finding immediately
  */
 export function createTenantVerifier({
   digest,
   verifySignature,
-  isOfEarlierVersion,
   report,
 }: {
   digest: Digest;
   verifySignature: (text: string, signature: { keyId: string; bytes: Uint8Array }) => boolean;
-  isOfEarlierVersion: (position: Position) => boolean;
   report: (finding: Finding) => void;
 }) {
   const encoder = new TextEncoder();
   const hashText = (text: string) => digest(encoder.encode(text));
-  const hashRow = (row: AuditRow, { treeSize }: ReadCheckpoint) =>
-    hashLeaf(digest, encodeAuditRow(row, treeSize === null ? 1 : 2));
+  const hashRow = (row: AuditRow) => hashLeaf(digest, encodeAuditRow(row));
   const isSealed = (checkpoint: ReadCheckpoint): boolean => {
     const { sealedHash, rowIds, leaves } = checkpoint;
     const list = [hashText(rowIds.join('\n')), digest(leaves)];
@@ -93,20 +82,16 @@ export function createTenantVerifier({
 
   /** Returns whether the list of leaves is the sealed one. Only a sealed list shows which row was changed. */
   function isListSealed(checkpoint: ReadCheckpoint): boolean {
-    const { treeSize, root, count, rowIds, leaves } = checkpoint;
-    if (rowIds.length !== count || leaves.length !== count * HASH_LENGTH) return false;
-    return treeSize === null ? isSameHash(rootOfLeaves(digest, leaves), root) : isSealed(checkpoint);
+    const { count, rowIds, leaves } = checkpoint;
+    return rowIds.length === count && leaves.length === count * HASH_LENGTH && isSealed(checkpoint);
   }
 
   /** Returns whether a checkpoint's part of the tenant's tree follows from the tree before and its leaves. */
-  function isTreeGrown(
-    { leaves, root, peaks, nodes }: ReadCheckpoint,
-    before: TreeState | undefined,
-  ): boolean {
+  function isTreeGrown({ leaves, root, peaks, nodes }: ReadCheckpoint, before: TreeState): boolean {
     const tree = createMerkleTree(digest, before);
     for (const leaf of splitHashes(leaves)) tree.add(leaf);
-    const isSame = (stored: Uint8Array | null, hashes: readonly Uint8Array[]) =>
-      stored !== null && isSameHash(stored, joinBytes(hashes));
+    const isSame = (stored: Uint8Array, hashes: readonly Uint8Array[]) =>
+      isSameHash(stored, joinBytes(hashes));
     return isSameHash(tree.root(), root) && isSame(peaks, tree.peaks()) && isSame(nodes, tree.kept());
   }
 
@@ -150,16 +135,15 @@ export function createTenantVerifier({
             detail: 'its list of rows is not what was sealed',
           });
           const tree = createMerkleTree(digest, before);
-          counts.rows += await take(rows, last, true, (row) => tree.add(hashRow(row, checkpoint)));
+          counts.rows += await take(rows, last, true, (row) => tree.add(hashRow(row)));
           if (before !== undefined && !isSameHash(tree.root(), root))
             report({ ...finding, kind: 'rows_differ', detail: 'its rows are not what was sealed' });
           return;
         }
-        if (checkpoint.treeSize !== null && before !== undefined && !isTreeGrown(checkpoint, before))
+        if (before !== undefined && !isTreeGrown(checkpoint, before))
           report({ ...finding, kind: 'checkpoint_changed', detail: 'its tree is not that of its rows' });
         // A log that was begun anew has its first seal long after its rows.
-        const isSuspect = (row: AuditRow) =>
-          seal === 1 && isLate(row, sealedAt) && !isOfEarlierVersion(positionOf(row));
+        const isSuspect = (row: AuditRow) => seal === 1 && isLate(row, sealedAt);
         let suspects = 0;
         const expected = new Map(rowIds.map((id, index) => [id, index * HASH_LENGTH]));
         const found: { readonly start: number; readonly rowId: string }[] = [];
@@ -171,7 +155,7 @@ export function createTenantVerifier({
           }
           expected.delete(row.id);
           found.push({ start, rowId: row.id });
-          if (!isSameHash(hashRow(row, checkpoint), leaves.subarray(start, start + HASH_LENGTH)))
+          if (!isSameHash(hashRow(row), leaves.subarray(start, start + HASH_LENGTH)))
             return report({
               ...finding,
               kind: 'row_changed',
@@ -239,12 +223,11 @@ export function createTenantVerifier({
         previous = checkpoint;
         reached = n;
       }
-      for (const { number, treeSize } of left)
+      for (const { treeSize } of left)
         report({
           kind: 'anchor_differs',
           tenantId,
-          checkpoint: number ?? undefined,
-          detail: `${treeSize === null ? 'was kept' : `a tree of ${treeSize} rows was kept`}, and is gone`,
+          detail: `a tree of ${treeSize} rows was kept, and is gone`,
         });
       // The head is after the tenant's last checkpoint, so any row between the two was inserted after sealing.
       const end = previous?.last;
@@ -273,14 +256,9 @@ type Rows = Awaited<ReturnType<typeof createLookahead<AuditRow>>>;
  * Returns the tree that a checkpoint goes on with, or undefined when the checkpoint before it is missing. Peaks that do
  * not belong to the signed root are another finding, of the checkpoint before.
  */
-function treeBefore(
-  { n, treeSize }: ReadCheckpoint,
-  previous: ReadCheckpoint | undefined,
-): TreeState | undefined {
-  if (treeSize !== null && n > 1 && previous === undefined) return undefined;
-  if (treeSize === null || previous === undefined || previous.treeSize === null)
-    return { size: 0, peaks: new Uint8Array() };
-  return { size: previous.treeSize, peaks: previous.peaks ?? new Uint8Array() };
+function treeBefore({ n }: ReadCheckpoint, previous: ReadCheckpoint | undefined): TreeState | undefined {
+  if (previous !== undefined) return { size: previous.treeSize, peaks: previous.peaks };
+  return n > 1 ? undefined : { size: 0, peaks: new Uint8Array() };
 }
 
 /** Lists the rows that do not come in the order in which they were sealed. */

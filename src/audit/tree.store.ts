@@ -36,7 +36,7 @@ FROM (SELECT id, xid, ${ROW} FROM audit_log WHERE tenant_id = $1 AND id = $2) AS
 const TREE = `
 SELECT ${CHECKPOINT_COLUMNS} FROM audit_checkpoints c
 WHERE c.tenant_id = $1 AND c.tree_size = coalesce($2::bigint, (
-  SELECT tree_size FROM audit_checkpoints WHERE tenant_id = $1 AND tree_size IS NOT NULL ORDER BY tree_size DESC LIMIT 1
+  SELECT tree_size FROM audit_checkpoints WHERE tenant_id = $1 ORDER BY tree_size DESC LIMIT 1
 ))`;
 
 /** Returns the checkpoint of a tree. @param size its leaves; the newest tree when undefined */

@@ -54,11 +54,10 @@ export type VerificationProgress = {
   readonly of: number | undefined;
 };
 
-/** A checkpoint that was stored outside the service. `number` is that of an earlier version's, else null. */
+/** A checkpoint that was stored outside the service. */
 export type Anchor = {
   readonly tenantId: string;
-  readonly treeSize: number | null;
-  readonly number: number | null;
+  readonly treeSize: number;
   readonly statement: string;
 };
 
@@ -73,36 +72,26 @@ export const isLate = (row: AuditRow, sealedAt: string): boolean =>
 
 /** @returns undefined when the text is not the signed text of a checkpoint */
 export function parseAnchor(statement: string): Anchor | undefined {
-  const [form = '', second, third] = statement.split('\n');
-  const toCount = (text: string | undefined) =>
-    /^[1-9]\d{0,14}$/.test(text ?? '') ? Number(text) : undefined;
-  if (form === 'SERVICE-AUDIT-CHECKPOINT-V1') {
-    const number = toCount(third);
-    if (second === undefined || number === undefined) return undefined;
-    return { tenantId: second, treeSize: null, number, statement };
-  }
-  const tenantId = form.startsWith(originOf('')) ? form.slice(originOf('').length) : '';
-  const treeSize = toCount(second);
-  if (tenantId === '' || treeSize === undefined || third === undefined) return undefined;
-  return { tenantId, treeSize, number: null, statement };
+  const [origin = '', size = '', root] = statement.split('\n');
+  const tenantId = origin.startsWith(originOf('')) ? origin.slice(originOf('').length) : '';
+  if (tenantId === '' || !/^[1-9]\d{0,14}$/.test(size) || root === undefined) return undefined;
+  return { tenantId, treeSize: Number(size), statement };
 }
 
 /** Returns whether an anchor claims to be this checkpoint. */
-export const isAnchorOf = (anchor: Anchor, { n, treeSize }: Pick<Checkpoint, 'n' | 'treeSize'>): boolean =>
-  anchor.treeSize === null ? anchor.number === n && treeSize === null : anchor.treeSize === treeSize;
+export const isAnchorOf = (anchor: Anchor, { treeSize }: Pick<Checkpoint, 'treeSize'>): boolean =>
+  anchor.treeSize === treeSize;
 
 /**
  * Returns how a checkpoint contradicts the previous checkpoint.
  * @param previous the tenant's previous checkpoint; undefined for the first one, or when the previous one is missing
  */
 export function checkChain(checkpoint: Checkpoint, previous: Checkpoint | undefined): string[] {
-  const { n, count, total, treeSize, first, last } = checkpoint;
+  const { n, count, treeSize, first, last } = checkpoint;
   const reasons: string[] = [];
   if (comparePositions(first, last) > 0) reasons.push('its last row comes before its first');
   if (n > 1 && previous === undefined) return reasons;
-  if (total !== (previous?.total ?? 0) + count) reasons.push('its total does not add up');
-  if (treeSize === null ? previous?.treeSize != null : treeSize !== (previous?.treeSize ?? 0) + count)
-    reasons.push('its tree does not grow by its rows');
+  if (treeSize !== (previous?.treeSize ?? 0) + count) reasons.push('its tree does not grow by its rows');
   if (previous !== undefined && comparePositions(previous.last, first) >= 0)
     reasons.push('it begins before the end of the one before');
   return reasons;

@@ -21,7 +21,7 @@ const isRequired = Boolean(process.env.CI);
 
 type Download = {
   keys: string[];
-  checkpoints: { tree_size: number | null; note: string | null }[];
+  checkpoints: { tree_size: number; note: string | null }[];
   inclusion: ReturnType<typeof presentInclusionProof>[];
   consistency: ReturnType<typeof presentConsistencyProof>[];
 };
@@ -106,7 +106,7 @@ async function downloadLog(): Promise<Download> {
     inclusion.push(
       presentInclusionProof(await sealing.proofs.proveInclusion(context, { id, size: undefined })),
     );
-  const sizes = data.map((checkpoint) => checkpoint.tree_size ?? 0);
+  const sizes = data.map((checkpoint) => checkpoint.tree_size);
   const consistency = [];
   for (const from of sizes)
     for (const to of sizes.filter((size) => size >= from))

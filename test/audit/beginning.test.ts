@@ -1,14 +1,10 @@
 // The beginning of the audit log: signed once by `migrate`, and refused when somebody else begins the log anew.
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAuditBeginning } from '../../src/audit/beginning.service.ts';
-import { readBeginning } from '../../src/audit/beginning.store.ts';
-import { beginningStatement } from '../../src/audit/beginning.ts';
-import { BEGINNING, type Head, headStatement } from '../../src/audit/checkpoint.ts';
-import { createCheckpointSigner, hashText } from '../../src/audit/checkpoint-signature.node.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { createTenantContext } from '../events/fixture.ts';
 import { createTestDatabase, MASTER_KEYS } from '../setup/database.ts';
-import { createSealing, tamper } from './sealing.ts';
+import { beginEarlier, createSealing, tamper } from './sealing.ts';
 
 type Test = Awaited<ReturnType<typeof createTestDatabase>>;
 const opened: { drop(): Promise<void> }[] = [];
@@ -26,8 +22,7 @@ const begin = (database: Database = test.database) =>
 /** What the head and the beginning are where nobody has signed them. */
 const UNSIGNED_HEAD = `UPDATE audit_head SET n = 0, hash = decode(repeat('00', 32), 'hex'), last_xid = '0',
   last_id = '00000000-0000-0000-0000-000000000000', key_id = NULL, signature = NULL`;
-const UNSIGNED_BEGINNING = `UPDATE audit_beginning SET began_at = NULL, key_id = NULL, signature = NULL,
-  adopted_seals = NULL, adopted_xid = NULL, adopted_id = NULL`;
+const UNSIGNED_BEGINNING = 'UPDATE audit_beginning SET began_at = NULL, key_id = NULL, signature = NULL';
 const NOTHING_SEALED = ['DELETE FROM audit_checkpoints', 'DELETE FROM audit_seals'] as const;
 
 /** A log of two tenants that was sealed twice. @returns it, and the first head with its signature */
@@ -57,22 +52,6 @@ const setBackTo = (head: Record<string, unknown>): [string, unknown[]] => [
   'UPDATE audit_head SET n = $1, hash = $2, last_xid = $3, last_id = $4, key_id = $5, signature = $6',
   [head.n, head.hash, head.last_xid, head.last_id, head.key_id, head.signature],
 ];
-
-/** Makes the log one that began a day ago. */
-async function beginYesterday(): Promise<void> {
-  const stored = await readBeginning(test.database);
-  if (stored === undefined) throw new Error('no beginning');
-  const signer = createCheckpointSigner({ masterKeys: MASTER_KEYS });
-  const { keyId } = signer;
-  const beganAt = new Date(Date.now() - 86_400_000).toISOString();
-  const statement = beginningStatement({ id: stored.id, adopted: null, beganAt, keyId });
-  const head: Head = { n: 0, hash: hashText(statement), last: BEGINNING };
-  await tamper(
-    test.database,
-    ['UPDATE audit_beginning SET began_at = $1, signature = $2', [beganAt, signer.sign(statement)]],
-    ['UPDATE audit_head SET hash = $1, signature = $2', [head.hash, signer.sign(headStatement(head, keyId))]],
-  );
-}
 
 describe('a log that somebody begins anew without the master key', () => {
   it('is not sealed where its head was set back, and is named', async () => {
@@ -117,7 +96,7 @@ describe('a log that somebody begins anew without the master key', () => {
   });
 
   it('is named by its first seal where somebody kept the first head with its signature', async () => {
-    await beginYesterday();
+    await beginEarlier(test.database, 1);
     const { sealing, firstHead } = await fillLog();
     await forge();
     await tamper(test.database, ["UPDATE audit_log SET occurred_at = now() - interval '11 minutes'"]);

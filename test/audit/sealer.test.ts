@@ -33,8 +33,8 @@ const timesSealed = async () =>
 
 const checkpoints = async () =>
   (
-    await test.database.query<{ tenant_id: string; n: number; count: number; total: number; seal: number }>(
-      'SELECT tenant_id, n, count, total, seal FROM audit_checkpoints ORDER BY tenant_id, n',
+    await test.database.query<{ tenant_id: string; n: number; count: number; size: number; seal: number }>(
+      'SELECT tenant_id, n, count, tree_size AS size, seal FROM audit_checkpoints ORDER BY tenant_id, n',
     )
   ).rows;
 
@@ -50,7 +50,7 @@ describe('the sealer', () => {
     for (const { tenant } of contexts) {
       const own = sealed.filter(({ tenant_id }) => tenant_id === tenant.id);
       expect(own.map(({ n }) => n)).toEqual(own.map((_, index) => index + 1));
-      expect(own.at(-1)?.total).toBe(15);
+      expect(own.at(-1)?.size).toBe(15);
     }
     expect(Math.max(...sealed.map(({ seal }) => seal))).toBeGreaterThanOrEqual(7);
     expect(await sealing.verify()).toMatchObject({

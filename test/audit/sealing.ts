@@ -5,8 +5,11 @@ import { createAuditProofService } from '../../src/audit/audit-proof.service.ts'
 import { createAuditReadingService } from '../../src/audit/audit-reading.service.ts';
 import { createAuditSealer } from '../../src/audit/audit-sealing.service.ts';
 import { createAuditVerificationService } from '../../src/audit/audit-verification.service.ts';
-import { createAuditBeginning } from '../../src/audit/beginning.service.ts';
+import { readBeginning } from '../../src/audit/beginning.store.ts';
+import { beginningStatement } from '../../src/audit/beginning.ts';
 import * as checkpoints from '../../src/audit/checkpoint.store.ts';
+import { BEGINNING, type Head, headStatement } from '../../src/audit/checkpoint.ts';
+import { createCheckpointSigner, hashText } from '../../src/audit/checkpoint-signature.node.ts';
 import { createVerificationStore } from '../../src/audit/verification.store.ts';
 import type { Anchor, Finding } from '../../src/audit/verification.ts';
 import { createRecordService } from '../../src/events/record.service.ts';
@@ -72,21 +75,20 @@ export function createSealing(
   };
 }
 
-/**
- * Makes the log one that an earlier version wrote and never sealed, and takes it over. Its rows may be older than the
- * database.
- */
-export async function adoptLog(database: Database): Promise<void> {
+/** Makes the log one that began some days ago, so that its rows may be older than the database. */
+export async function beginEarlier(database: Database, days: number): Promise<void> {
+  const stored = await readBeginning(database);
+  if (stored === undefined) throw new Error('no beginning');
+  const signer = createCheckpointSigner({ masterKeys: MASTER_KEYS });
+  const { keyId } = signer;
+  const beganAt = new Date(Date.now() - days * 86_400_000).toISOString();
+  const statement = beginningStatement({ id: stored.id, beganAt, keyId });
+  const head: Head = { n: 0, hash: hashText(statement), last: BEGINNING };
   await tamper(
     database,
-    [
-      `UPDATE audit_beginning SET began_at = NULL, key_id = NULL, signature = NULL, adopted_seals = 0,
-         (adopted_xid, adopted_id) = (SELECT xid, id FROM audit_log ORDER BY xid DESC, id DESC LIMIT 1)`,
-    ],
-    [`UPDATE audit_head SET hash = decode(repeat('00', 32), 'hex'), key_id = NULL, signature = NULL`],
+    ['UPDATE audit_beginning SET began_at = $1, signature = $2', [beganAt, signer.sign(statement)]],
+    ['UPDATE audit_head SET hash = $1, signature = $2', [head.hash, signer.sign(headStatement(head, keyId))]],
   );
-  const report = await createAuditBeginning({ database, masterKeys: MASTER_KEYS }).begin();
-  if (report.result !== 'adopted') throw new Error(`the audit log was not taken over: ${report.result}`);
 }
 
 /** Runs statements as a superuser who switches triggers off. */

@@ -194,7 +194,6 @@ describe('a checkpoint', () => {
 
   it.each([
     'count = count + 1',
-    'total = total - 1',
     "sealed_at = sealed_at - interval '1 day'",
     "sealed_at = 'infinity'",
     'last_id = first_id',

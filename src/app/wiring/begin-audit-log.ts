@@ -4,7 +4,7 @@ import { wireAuditBeginning } from '../../audit/wire.ts';
 import type { Config } from '../../platform/config.ts';
 import { openPlatform } from '../../platform/platform.ts';
 
-/** Begins the log of a new installation, or takes over that of an earlier version; later calls change nothing. */
+/** Begins the log of a new installation; later calls change nothing. */
 export async function beginAuditLog(config: Config, logger: Logger): Promise<void> {
   if (config.masterKeys.length === 0) {
     logger.warn(
@@ -20,11 +20,6 @@ export async function beginAuditLog(config: Config, logger: Logger): Promise<voi
       logger.error(
         { event: 'audit.beginning_refused', reason: report.reason },
         'the beginning of the audit log was not signed, so nothing of it is sealed: see docs/audit-log.md',
-      );
-    else if (report.result === 'adopted')
-      logger.warn(
-        { event: 'audit.adopted', seals: report.seals },
-        'the audit log of an earlier version was taken over as it is; this happens once',
       );
     else if (report.result === 'began') logger.info({ event: 'audit.began' }, 'the audit log begins');
   } finally {

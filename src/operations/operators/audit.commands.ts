@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import type { AuditVerificationService } from '../../audit/audit-verification.service.ts';
-import type { Beginning } from '../../audit/beginning.ts';
 import { textOfNote } from '../../audit/note.node.ts';
 import {
   type Anchor,
@@ -127,18 +126,13 @@ function describeReport(report: VerificationReport): string[] {
   return [
     findings === 0 ? `The audit log is as it was sealed: ${read}.` : `${findings} findings in ${read}.`,
     `Not sealed yet, and not verified: ${unsealed.rows} rows${unsealed.oldest === null ? '' : ` (the oldest of ${unsealed.oldest})`}. A row is sealed about 2 seconds after it is written, while a worker runs.`,
-    ...(beginning === null ? [] : [describeBeginning(beginning)]),
+    ...(beginning === null ? [] : [`The log began at ${beginning.beganAt}.`]),
     ...(sealedLate === 0
       ? []
       : [
           `${sealedLate} rows were sealed more than 10 minutes after they say they occurred: no worker ran, or they were written later.`,
         ]),
   ];
-}
-
-function describeBeginning({ beganAt, adopted }: Beginning): string {
-  if (adopted === null) return `The log began at ${beganAt}.`;
-  return `The log was taken over from an earlier version at ${beganAt}, with ${adopted.seals} seals.`;
 }
 
 const present = (
@@ -154,7 +148,6 @@ const present = (
   unsealed: report.unsealed,
   sealed_late: report.sealedLate,
   began_at: report.beginning?.beganAt,
-  adopted_seals: report.beginning?.adopted?.seals,
   findings_count: report.findings,
   findings: listed.map(({ tenantId, rowId, ...finding }) => ({
     ...finding,

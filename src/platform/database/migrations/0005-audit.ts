@@ -82,9 +82,9 @@ CREATE TABLE audit_checkpoints (
   n bigint NOT NULL,
   seal bigint NOT NULL,
   count integer NOT NULL,
-  -- Rows of this and all earlier checkpoints of the tenant.
-  total bigint NOT NULL,
-  -- Root of the Merkle tree over leaves.
+  -- Leaves of the tenant's tree up to and with this checkpoint: rows of this and all earlier checkpoints of the tenant.
+  tree_size bigint NOT NULL,
+  -- Root of the tree.
   root bytea NOT NULL,
   -- Hash of the tenant's checkpoint before.
   previous bytea NOT NULL,
@@ -98,20 +98,15 @@ CREATE TABLE audit_checkpoints (
   -- With leaves (32 bytes each) they tell which row was changed.
   row_ids uuid[] NOT NULL,
   leaves bytea NOT NULL,
-  -- Null in the checkpoints of earlier versions, which had a tree each: their rows are in no growing tree.
-  -- Leaves of the tenant's tree up to and with this checkpoint; root is its root then.
-  tree_size bigint,
   -- Roots of the tree's complete subtrees, with which the next checkpoint goes on: at most one for each bit of tree_size.
-  peaks bytea,
+  peaks bytea NOT NULL,
   -- Roots of subtrees of at least 8 leaves that this checkpoint's rows completed, for proofs.
-  nodes bytea,
+  nodes bytea NOT NULL,
   PRIMARY KEY (tenant_id, n)
 );
 -- Hashes do not compress.
 ALTER TABLE audit_checkpoints ALTER COLUMN leaves SET STORAGE EXTERNAL, ALTER COLUMN peaks SET STORAGE EXTERNAL,
   ALTER COLUMN nodes SET STORAGE EXTERNAL;
-ALTER TABLE audit_checkpoints ADD CONSTRAINT audit_checkpoints_grow
-  CHECK (tree_size IS NOT NULL AND peaks IS NOT NULL AND nodes IS NOT NULL) NOT VALID;
 -- Finds the checkpoint of a leaf.
 CREATE INDEX audit_checkpoints_by_tree ON audit_checkpoints (tenant_id, tree_size);
 -- Finds the checkpoint of a row.
@@ -132,7 +127,7 @@ CREATE TABLE audit_head (
   last_xid xid8 NOT NULL,
   last_id uuid NOT NULL,
   key_id text,
-  -- Null as long as nothing was sealed.
+  -- Null until migrate signs the beginning.
   signature bytea
 ) WITH (fillfactor = 50);
 INSERT INTO audit_head (n, hash, last_xid, last_id)
@@ -156,10 +151,6 @@ CREATE TABLE audit_beginning (
   only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
   -- So that no two beginnings have the same text.
   id uuid NOT NULL DEFAULT gen_random_uuid(),
-  -- Number of seals of an earlier version, and its last row; null where the log began with the installation.
-  adopted_seals bigint,
-  adopted_xid xid8,
-  adopted_id uuid,
   -- Null until it is signed.
   began_at timestamptz(3),
   key_id text,
