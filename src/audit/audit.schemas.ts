@@ -78,12 +78,9 @@ const checkpointSchema = z
     key_id: z.string(),
     statement: z.string().meta({ description: 'The text that is signed.' }),
     signature: z.string().meta({ description: "Ed25519 over the statement's UTF-8, base64url." }),
-    note: z
-      .string()
-      .nullable()
-      .meta({
-        description: 'Statement and signature as a C2SP tlog-checkpoint; null where its key is gone.',
-      }),
+    note: z.string().nullable().meta({
+      description: 'Statement and signature as a C2SP tlog-checkpoint; null where its key is gone.',
+    }),
   })
   .meta({ id: 'AuditCheckpoint' });
 
