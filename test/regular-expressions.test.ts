@@ -21,9 +21,9 @@ const LINEAR: Readonly<Record<string, string>> = {
   '/:\\d+$/': 'each colon begins one try, which ends at the next colon',
   '/"#\\/\\$defs\\/([^"]+)"/g': 'no quotation mark is read twice, and the text is our own document',
   '/(?:`[^`]*`|[^\\s`])+/g': 'a match consumes what it reads, and the text is our own documentation',
-  '/"((?:[\\x20\\x21\\x23-\\x5b\\x5d-\\x7e]|\\\\["\\\\])*)"/y':
-    'it is sticky, so only one place begins a try, and no character fits both branches',
-  '/:([A-Za-z0-9+/]*={0,2}):/y': 'it is sticky, so only one place begins a try',
+  '/"(?:[^"\\\\]|\\\\.)*"/g': 'each string of the text is known to end, and a match consumes what it reads',
+  '/[=( ](?:@|%|-?\\d+\\.)/': 'digits are between its first character and the next one like it',
+  '/[=( ]:([^:]*):/g': 'each colon begins one try, which ends at the next colon',
   '/(?<!\\/)\\/+$/': 'only the first slash of a run begins a try, and the text is a setting of the operator',
 };
 

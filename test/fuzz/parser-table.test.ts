@@ -51,7 +51,7 @@ const PARSERS: Readonly<Record<string, 'properties' | 'examples' | 'through its 
   'platform/crypto/public-key.ts#parsePublicKey': 'properties',
   'platform/crypto/signature.ts#decodeSignature': 'properties',
   'platform/crypto/spki.ts#parseSpki': 'through its callers',
-  'platform/crypto/structured-fields.ts#parseDictionary': 'examples',
+  'platform/crypto/structured-fields.ts#readDictionary': 'examples',
   'platform/database/page.ts#decodeCursor': 'properties',
   'platform/egress/address-rules.ts#canonicalAddress': 'examples',
   'platform/egress/address-rules.ts#judgeAddress': 'examples',

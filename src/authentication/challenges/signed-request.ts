@@ -1,5 +1,6 @@
 // Verification by a signature of the request itself (RFC 9421) instead of the challenge's payload. The checks that need
 // only the request are made first; those that need challenge and key are `judgeSignedRequest`.
+import type { Item } from 'structured-headers';
 import { encodeBase64Url } from '../../platform/crypto/base64.ts';
 import { checkContentDigest } from '../../platform/crypto/content-digest.ts';
 import {
@@ -11,7 +12,7 @@ import {
   type SignatureParameters,
 } from '../../platform/crypto/message-signature.ts';
 import { jwkThumbprint } from '../../platform/crypto/public-key.ts';
-import { type Item, StructuredFieldError } from '../../platform/crypto/structured-fields.ts';
+import { StructuredFieldError } from '../../platform/crypto/structured-fields.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { Challenge, Holder, Refusal } from './challenge.ts';
 
@@ -109,10 +110,7 @@ function wrong(what: string): Refusal {
 }
 
 function findTagged(signatures: readonly MessageSignature[]) {
-  const tagged = signatures.flatMap((signature) => {
-    const tag = signature.input.parameters.get('tag');
-    return tag?.type === 'string' && tag.value === VERIFY_TAG ? [signature] : [];
-  });
+  const tagged = signatures.filter(({ input: [, parameters] }) => parameters.get('tag') === VERIFY_TAG);
   const [signature] = tagged;
   if (tagged.length > 1)
     throw new StructuredFieldError(`has more than one signature with the tag ${VERIFY_TAG}`);
@@ -132,7 +130,7 @@ function checkCoverage({ input }: MessageSignature, { headerValues }: SignableRe
 function componentValue(
   { method, url, headerValues }: SignableRequest,
   name: string,
-  { parameters }: Item,
+  [, parameters]: Item,
 ): string | undefined {
   if (parameters.size > 0) return undefined;
   const { href, host, pathname, protocol } = new URL(url);

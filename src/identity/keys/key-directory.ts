@@ -1,5 +1,6 @@
 // The directory of a tenant's keys for Web Bot Auth (draft-meunier-http-message-signatures-directory): which signature
 // an agent hands in for its key, and how the directory shows it.
+import { serializeInnerList } from 'structured-headers';
 import { encodeBase64, encodeBase64Url } from '../../platform/crypto/base64.ts';
 import {
   buildSignatureBase,
@@ -8,7 +9,7 @@ import {
   readSignatures,
   type SignatureFields,
 } from '../../platform/crypto/message-signature.ts';
-import { StructuredFieldError, serializeInnerList } from '../../platform/crypto/structured-fields.ts';
+import { StructuredFieldError } from '../../platform/crypto/structured-fields.ts';
 
 export const DIRECTORY_PATH = '/.well-known/http-message-signatures-directory';
 export const DIRECTORY_TYPE = 'application/http-message-signatures-directory+json';

@@ -3,11 +3,10 @@ import {
   type InnerList,
   type Item,
   isInnerList,
-  parseDictionary,
-  StructuredFieldError,
   serializeInnerList,
   serializeItem,
-} from './structured-fields.ts';
+} from 'structured-headers';
+import { bytesOf, readDictionary, StructuredFieldError } from './structured-fields.ts';
 
 /** One signature. `input` has the covered components, and the parameters such as `created` and `keyid`. */
 export type MessageSignature = {
@@ -25,8 +24,8 @@ export type SignatureParameters = Readonly<
 >;
 
 const PARAMETER_TYPES = {
-  created: 'integer',
-  expires: 'integer',
+  created: 'number',
+  expires: 'number',
   nonce: 'string',
   alg: 'string',
   keyid: 'string',
@@ -38,14 +37,13 @@ const PARAMETER_TYPES = {
  * @throws StructuredFieldError when a field is malformed, or a label is not in both
  */
 export function readSignatures(fields: SignatureFields): MessageSignature[] {
-  const inputs = parseDictionary(fields.signatureInput);
-  const signatures = parseDictionary(fields.signature);
+  const inputs = readDictionary(fields.signatureInput);
+  const signatures = readDictionary(fields.signature);
   return [...inputs].map(([label, input]) => {
-    const signature = signatures.get(label);
+    const signature = bytesOf(signatures.get(label));
     if (!isInnerList(input)) throw new StructuredFieldError(`has no list of components for ${label}`);
-    if (signature === undefined || isInnerList(signature) || signature.value.type !== 'bytes')
-      throw new StructuredFieldError(`has no signature for ${label}`);
-    return { label, input, signature: signature.value.value };
+    if (signature === undefined) throw new StructuredFieldError(`has no signature for ${label}`);
+    return { label, input, signature };
   });
 }
 
@@ -54,13 +52,14 @@ export function readSignatures(fields: SignatureFields): MessageSignature[] {
  * @throws StructuredFieldError for a parameter of another type, and for one that RFC 9421 does not define: it could
  *   change what the signature means
  */
-export function readParameters({ parameters }: InnerList): SignatureParameters {
+export function readParameters([, parameters]: InnerList): SignatureParameters {
   return Object.fromEntries(
-    [...parameters].map(([name, { type, value }]) => {
+    [...parameters].map(([name, value]) => {
       if (!(name in PARAMETER_TYPES)) throw new StructuredFieldError(`has the unknown parameter ${name}`);
-      if (PARAMETER_TYPES[name as keyof typeof PARAMETER_TYPES] !== type)
+      const type = PARAMETER_TYPES[name as keyof typeof PARAMETER_TYPES];
+      if (typeof value !== type)
         throw new StructuredFieldError(
-          `has a parameter ${name} that is no ${type === 'string' ? 'integer' : 'string'}`,
+          `has a parameter ${name} that is no ${type === 'number' ? 'integer' : 'string'}`,
         );
       return [name, value];
     }),
@@ -68,8 +67,8 @@ export function readParameters({ parameters }: InnerList): SignatureParameters {
 }
 
 /** Returns the names of the covered components with their parameters, such as `"@authority";req`. */
-export function componentsOf({ items }: InnerList): string[] {
-  return items.map(serializeItem);
+export function componentsOf([components]: InnerList): string[] {
+  return components.map((component) => serializeItem(component));
 }
 
 /**
@@ -82,12 +81,12 @@ export function buildSignatureBase(
   componentValue: (name: string, component: Item) => string | undefined,
 ): Uint8Array {
   const lines = new Map<string, string>();
-  for (const component of input.items) {
+  for (const component of input[0]) {
     const identifier = serializeItem(component);
-    if (component.value.type !== 'string')
-      throw new StructuredFieldError(`covers ${identifier}, which is no string`);
+    const [name] = component;
+    if (typeof name !== 'string') throw new StructuredFieldError(`covers ${identifier}, which is no string`);
     if (lines.has(identifier)) throw new StructuredFieldError(`covers ${identifier} twice`);
-    const value = componentValue(component.value.value, component);
+    const value = componentValue(name, component);
     if (value === undefined) throw new StructuredFieldError(`covers ${identifier}, which has no value here`);
     lines.set(identifier, value);
   }
