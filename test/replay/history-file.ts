@@ -8,19 +8,22 @@ const { History } = temporal.api.history.v1;
 export type History = temporal.api.history.v1.IHistory;
 
 /**
- * Writes a history; names of machines and processes, and places in files, are left out: they say nothing about a
- * workflow.
+ * Writes a history, one event a line; names of machines and processes, and places in files, are left out: they say
+ * nothing about a workflow.
  */
 export function writeHistory(file: URL, history: History): void {
-  const plain = History.toObject(History.fromObject(history), {
+  const { events } = History.toObject(History.fromObject(history), {
     longs: String,
     enums: String,
     bytes: String,
-  });
-  const text = JSON.stringify(plain, null, 1)
-    .replaceAll(/\d+@[\w.-]+/g, 'worker')
-    .replaceAll(/("stackTrace": ")[^"]*"/g, '$1"');
-  writeFileSync(file, `${text}\n`);
+  }) as { events: readonly object[] };
+  const lines = events.map((event) => JSON.stringify(event, withoutPlace));
+  writeFileSync(file, `{"events":[\n${lines.join(',\n')}\n]}\n`);
+}
+
+function withoutPlace(key: string, value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  return key === 'stackTrace' ? '' : value.replaceAll(/\d+@[\w.-]+/g, 'worker');
 }
 
 /** @param text a history as `writeHistory` writes it */
