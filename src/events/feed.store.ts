@@ -51,7 +51,7 @@ type Row = {
 };
 
 /** The most bytes of bodies in a page; a page has at least one event. */
-const MAX_PAGE_BYTES = 4 * 1024 * 1024;
+const MAX_PAGE_BYTES = 256 * 1024;
 
 /** The most rows that a request with a type reads, so that a rare type does not cause a read of all events. */
 const MAX_SCANNED = 5_000;
@@ -84,7 +84,7 @@ SELECT id, xid::text, test, body, created_at AS "createdAt" FROM events WHERE te
 /** A request with a type first reads so many rows for each event that it may give: most types are not rare. */
 const FIRST_SCANNED = 5;
 
-/** Reads the events after a place, the oldest first, up to 4 MiB of bodies. */
+/** Reads the events after a place, the oldest first, up to 256 KiB of bodies. */
 export async function read(queryable: Queryable, tenantId: string, request: FeedRequest): Promise<FeedPage> {
   const { types, limit } = request;
   if (types === undefined) return (await scan(queryable, tenantId, request, limit + 1)).page;

@@ -188,7 +188,7 @@ describe('the feed', () => {
     expect(await blocks()).toBeLessThan(400);
   });
 
-  it('gives no more than a few MiB at once, and at least one event', async () => {
+  it('gives no more than 256 KiB and an event at once', async () => {
     const { follow, context } = await createFeed();
     const { database, publishing } = rooms;
     const ids = Array.from({ length: 40 }, (_, n) => `large-${n}`);

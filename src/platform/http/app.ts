@@ -6,6 +6,7 @@ import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
 import { logRequests } from './access-log.ts';
+import { type AnswerRoom, createAnswerRoom } from './answer-room.ts';
 import { createAddressReader } from './client-address.ts';
 import { createContract } from './contract.ts';
 import { allowAnyOrigin } from './cors.ts';
@@ -49,6 +50,8 @@ export type AppDependencies = {
   readonly rateLimits: RateLimits;
   /** Without it, a tenant's concurrent requests are not bounded. */
   readonly turns?: RequestTurns | undefined;
+  /** Replaced in tests. */
+  readonly answerRoom?: AnswerRoom | undefined;
   readonly tracing?: Tracing | undefined;
   /** Pages for browsers, by tenant. */
   readonly pages?: readonly FindPage[] | undefined;
@@ -67,6 +70,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     config,
     logger,
     tracing = NO_TRACING,
+    answerRoom = createAnswerRoom(),
   } = dependencies;
   const perform = createPerform(dependencies);
   const order: Middleware[] = [
@@ -95,7 +99,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
       limitTenant(route, rateLimits), // 429
       findTarget(route), // 404
       guardRequest(route), // 415, 413, 400
-      respond(route, perform(route)), // idempotency: 422, 409; then the handler
+      respond(route, perform(route), answerRoom), // idempotency: 422, 409; the handler; no room: 503
     ]),
   ];
   const app = new Koa<RequestState>({ env: config.nodeEnv });

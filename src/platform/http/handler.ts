@@ -3,6 +3,7 @@
 import type { AnswerKey } from '../answer-key.ts';
 import type { RequestContext } from '../context.ts';
 import { ServiceError } from '../errors/service-error.ts';
+import type { AnswerRoom } from './answer-room.ts';
 import { matchesEtag } from './etag.ts';
 import { setHeaders } from './rate-limit-headers.ts';
 import { type Context, contextOf, headerValues, type Middleware } from './request-state.ts';
@@ -69,15 +70,47 @@ function unanswered(): never {
   throw new ServiceError('server_error', { cause: new Error('A handler without a result') });
 }
 
-/** Sends the result of `perform`. */
-export function respond(route: Route, perform: Perform): Middleware {
-  return async (ctx) => sendResult(ctx, route, await perform(ctx, contextOf(ctx)));
+/** Sends the result of `perform`, where there is room for it. @throws ServiceError `temporarily_unavailable` */
+export function respond(route: Route, perform: Perform, room: AnswerRoom): Middleware {
+  return async (ctx) => {
+    const context = contextOf(ctx);
+    const { body, ...result } = await perform(ctx, context);
+    const content = body === undefined ? undefined : contentOf(body);
+    if (content !== undefined) takeRoom(ctx, route, content, room);
+    sendResult(ctx, route, result, content);
+  };
 }
 
-function sendResult(ctx: Context, route: Route, { status, body, headers }: HandlerResult): void {
+function takeRoom(ctx: Context, { method }: Route, content: string | Buffer, room: AnswerRoom): void {
+  const { tenant, principal, address } = contextOf(ctx);
+  const of = { tenant: tenant.id, client: principal?.subject ?? address, isWork: method !== 'GET' };
+  const giveBack = room.take(of, Buffer.byteLength(content));
+  if (giveBack === undefined)
+    throw new ServiceError('temporarily_unavailable', {
+      detail: 'Too many bytes of earlier answers have not been taken yet.',
+      retryAfterSeconds: 1,
+    });
+  // An answer behind another one of its connection is not told when the connection ends.
+  const { socket } = ctx.req;
+  const release = (): void => {
+    ctx.res.off('close', release);
+    socket.off('close', release);
+    giveBack();
+  };
+  ctx.res.once('close', release);
+  socket.once('close', release);
+  if (socket.destroyed) release();
+}
+
+function sendResult(
+  ctx: Context,
+  route: Route,
+  { status, headers }: Omit<HandlerResult, 'body'>,
+  content: string | Buffer | undefined,
+): void {
   const { res } = ctx;
   if (headers !== undefined) setHeaders(res, headers);
-  if (body === undefined) {
+  if (content === undefined) {
     // Without a body Koa would change the status to 204.
     ctx.body = null;
     ctx.status = status;
@@ -86,15 +119,17 @@ function sendResult(ctx: Context, route: Route, { status, body, headers }: Handl
   ctx.status = status;
   if (!res.hasHeader('content-type'))
     res.setHeader('content-type', route.responses[status]?.contentType ?? 'application/json');
-  ctx.body = typeof body === 'string' || body instanceof Uint8Array ? asBody(body) : serialize(body);
+  ctx.body = content;
   // RFC 9110 §13: a client that already has this version gets 304.
   const etag = res.getHeader('etag');
   if (status === 200 && typeof etag === 'string' && matchesEtag(ctx.req.headers['if-none-match'], etag))
     ctx.status = 304;
 }
 
-function asBody(body: string | Uint8Array): string | Buffer {
-  return typeof body === 'string' ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+function contentOf(body: unknown): string | Buffer {
+  if (typeof body === 'string') return body;
+  if (!(body instanceof Uint8Array)) return serialize(body);
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
 }
 
 function serialize(body: unknown): string {

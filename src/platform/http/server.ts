@@ -9,6 +9,8 @@ import type { RequestState } from './request-state.ts';
 export type ServerLimits = {
   readonly headers: number;
   readonly request: number;
+  /** A connection ends whose client has taken nothing of its answer for so long. */
+  readonly answer: number;
   readonly keepAlive: number;
   readonly checkEvery: number;
   readonly headerBytes: number;
@@ -17,6 +19,7 @@ export type ServerLimits = {
 const LIMITS: ServerLimits = {
   headers: 15_000,
   request: 30_000,
+  answer: 15_000,
   keepAlive: 75_000,
   checkEvery: 2_000,
   headerBytes: 16_384,
@@ -31,7 +34,7 @@ export function createHttpServer(
   app: Koa<RequestState>,
   { errorTypeBase, limits = {} }: { errorTypeBase: string; limits?: Partial<ServerLimits> },
 ) {
-  const { headers, request, keepAlive, checkEvery, headerBytes } = { ...LIMITS, ...limits };
+  const { headers, request, answer, keepAlive, checkEvery, headerBytes } = { ...LIMITS, ...limits };
   const handle = app.callback();
   const open = new Map<IncomingMessage['socket'], ServerResponse>();
   let draining = false;
@@ -43,6 +46,10 @@ export function createHttpServer(
       if (open.get(socket) === response) open.delete(socket);
       // An answer whose headers were sent before the drain leaves its connection open, so it is closed here.
       if (draining) setImmediate(() => server.closeIdleConnections());
+    });
+    // Node takes a write that moves, however slowly, for activity. What is still worked on has no bytes that wait.
+    response.setTimeout(answer, () => {
+      if (socket.writableLength > 0) socket.destroy();
     });
     if (draining) response.setHeader('connection', 'close');
     // Koa answers every failure, so this promise never rejects.

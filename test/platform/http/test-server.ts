@@ -65,7 +65,10 @@ export async function startTestServer(
     limits?: Partial<ServerLimits>;
     logger?: Logger;
   } & Partial<
-    Pick<AppDependencies, 'authorize' | 'database' | 'health' | 'tenants' | 'rateLimits' | 'pages'>
+    Pick<
+      AppDependencies,
+      'authorize' | 'database' | 'health' | 'tenants' | 'rateLimits' | 'pages' | 'answerRoom'
+    >
   > = {},
 ) {
   const app = createApp({

@@ -1,0 +1,157 @@
+// Answers that clients do not take: their connections end, and the bytes that wait are bounded.
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import fc from 'fast-check';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
+import { type AnswerRoom, createAnswerRoom } from '../../../src/platform/http/answer-room.ts';
+import { defineRoute, type Route } from '../../../src/platform/http/route.ts';
+import { startTestServer, type TestServer } from './test-server.ts';
+
+const MIB = 1024 * 1024;
+/** More than the kernel keeps for a connection whose client does not read. */
+const LARGE = 'x'.repeat(24 * MIB);
+
+const route = (path: string, method: 'GET' | 'POST', answer: () => Promise<string>): Route =>
+  defineRoute({
+    method,
+    path,
+    operationId: path.slice(1),
+    summary: 'x',
+    tag: 'Test',
+    scope: null,
+    responses: { 200: { description: 'ok', schema: z.string(), contentType: 'text/plain' } },
+    errors: [],
+    handler: async () => ({ status: 200, body: await answer() }),
+  });
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+async function start(
+  answer: number,
+  routes: Route[],
+  answerRoom: AnswerRoom = createAnswerRoom({ client: 64 * MIB, tenant: 64 * MIB, process: 64 * MIB }),
+) {
+  const server = await startTestServer(routes, { limits: { answer }, answerRoom });
+  closing.push(() => server.drain(0));
+  return server;
+}
+
+/** Sends a request on a connection that is not read. @returns both its ends */
+async function ask(
+  server: TestServer,
+  path: string,
+  method = 'GET',
+): Promise<{ ours: Socket; theirs: Socket }> {
+  const accepted = once(server.server, 'connection');
+  const ours = connect(server.port, '127.0.0.1').pause();
+  closing.push(() => ours.destroy());
+  ours.on('error', () => undefined);
+  const [theirs] = await accepted;
+  ours.write(`${method} ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  return { ours, theirs };
+}
+
+describe('a connection', () => {
+  it('ends when its client takes nothing of the answer', async () => {
+    const server = await start(200, [route('/large', 'GET', async () => LARGE)]);
+    const { theirs } = await ask(server, '/large');
+    await once(theirs, 'close');
+    expect(theirs.bytesRead).toBeGreaterThan(0);
+  });
+
+  it('goes on while its client takes the answer slowly, for much longer than one may take nothing', async () => {
+    const server = await start(1_000, [route('/large', 'GET', async () => LARGE)]);
+    const { ours, theirs } = await ask(server, '/large');
+    const timeouts = vi.fn();
+    theirs.on('timeout', timeouts);
+    let taken = 0;
+    ours.on('data', (data) => {
+      taken += data.length;
+      ours.pause();
+    });
+    const reading = setInterval(() => ours.resume(), 10);
+    closing.push(() => clearInterval(reading));
+    await vi.waitUntil(() => taken > LARGE.length, { timeout: 60_000 });
+    expect(timeouts).not.toHaveBeenCalled();
+  });
+
+  it('stays open while its request is worked on, and idle after its answer', async () => {
+    let finish: (text: string) => void = () => undefined;
+    const work = new Promise<string>((resolve) => {
+      finish = resolve;
+    });
+    const server = await start(50, [route('/slow', 'GET', () => work)]);
+    const { ours, theirs } = await ask(server, '/slow');
+    await once(theirs, 'timeout');
+    finish('done');
+    const [answer] = await once(ours.resume(), 'data');
+    expect(String(answer)).toMatch(/^HTTP\/1.1 200 /);
+    // While it idles, Node keeps it for the time of an idle connection.
+    await vi.waitUntil(() => Number(theirs.timeout) > 10_000, 60_000);
+    expect(theirs.destroyed).toBe(false);
+  });
+});
+
+describe('the bytes that wait', () => {
+  it('are bounded: a GET beyond is 503 until some were taken, and work that was done is answered', async () => {
+    const room = createAnswerRoom({ client: 30 * MIB, tenant: 60 * MIB, process: 60 * MIB });
+    const routes = [
+      route('/large', 'GET', async () => LARGE),
+      route('/small', 'GET', async () => 'small'),
+      route('/work', 'POST', async () => LARGE),
+    ];
+    const server = await start(60_000, routes, room);
+    const { theirs } = await ask(server, '/large');
+    await vi.waitUntil(() => room.waiting() > 0, 60_000);
+    const refused = await server.fetch('/large');
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+    expect((await refused.json()).error).toBe('temporarily_unavailable');
+    expect((await server.fetch('/small')).status).toBe(200);
+    const done = await server.fetch('/work', { method: 'POST' });
+    expect((await done.text()).length).toBe(LARGE.length);
+    theirs.destroy();
+    await vi.waitUntil(() => room.waiting() === 0, 60_000);
+    expect((await (await server.fetch('/large')).text()).length).toBe(LARGE.length);
+    await vi.waitUntil(() => room.waiting() === 0, 60_000);
+  });
+
+  it('are given back by an answer behind another one when the connection ends', async () => {
+    const room = createAnswerRoom({ client: 64 * MIB, tenant: 64 * MIB, process: 64 * MIB });
+    const server = await start(60_000, [route('/large', 'GET', async () => LARGE)], room);
+    const { ours, theirs } = await ask(server, '/large');
+    ours.write('GET /large HTTP/1.1\r\nHost: x\r\n\r\n');
+    await vi.waitUntil(() => room.waiting() >= LARGE.length, 60_000);
+    theirs.destroy();
+    await vi.waitUntil(() => room.waiting() === 0, 60_000);
+  });
+
+  it('are never more than their bounds, of a client, a tenant and the process', () => {
+    const name = fc.constantFrom('a', 'b', 'c');
+    const step = fc.record({ tenant: name, client: name, bytes: fc.nat(40), returned: fc.nat(5) });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const room = createAnswerRoom({ client: 40, tenant: 60, process: 100 });
+        const held: { tenant: string; client: string; bytes: number; giveBack: () => void }[] = [];
+        const sum = (of: Partial<{ tenant: string; client: string }>): number =>
+          held
+            .filter(
+              ({ tenant, client }) => (of.tenant ?? tenant) === tenant && (of.client ?? client) === client,
+            )
+            .reduce((total, { bytes }) => total + bytes, 0);
+        for (const { tenant, client, bytes, returned } of steps) {
+          const fits =
+            sum({}) + bytes <= 100 && sum({ tenant }) + bytes <= 60 && sum({ tenant, client }) + bytes <= 40;
+          const giveBack = room.take({ tenant, client, isWork: false }, bytes);
+          expect(giveBack !== undefined).toBe(fits);
+          if (giveBack !== undefined) held.push({ tenant, client, bytes, giveBack });
+          expect(room.waiting()).toBe(sum({}));
+          for (const { giveBack: back } of held.splice(0, returned)) back();
+        }
+      }),
+    );
+  });
+});
