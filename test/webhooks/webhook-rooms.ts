@@ -101,7 +101,6 @@ export function wireWebhookRooms(database: Database, allowedNetworks: string[] =
   const deliveries = wireDeliveries(platform, { ...shared, ...endpoints });
   const subscriptions = wireSubscriptions(platform, {
     ...{ ...shared, ...endpoints, ...deliveries },
-    deliveryKeys: { ensure: async () => undefined },
   });
   const replays = wireReplays(
     platform,

@@ -37,7 +37,6 @@ export function wireServices({
   const deliveries = wireDeliveries(platform, { ...shared, ...endpoints });
   const subscriptions = wireSubscriptions(platform, {
     ...{ ...shared, ...endpoints, ...deliveries },
-    deliveryKeys: { ensure: async () => undefined },
   });
   const tenants = { byId: async () => tenant };
   const pace = { chunk: 5, waiting: 10 };

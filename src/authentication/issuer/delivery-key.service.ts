@@ -1,16 +1,13 @@
 // The keys with which a tenant signs deliveries. Each belongs to an issuer key and begins and ends with it, so that the
 // workflow that rotates issuer keys rotates them too. No token is ever signed or verified with one.
 import { createPrivateKey, type KeyObject } from 'node:crypto';
-import { serviceContext } from '../../audit/audit.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
-import type { RequestContext, Tenant } from '../../platform/context.ts';
+import type { Tenant } from '../../platform/context.ts';
 import { type MasterKey, openSecret } from '../../platform/crypto/secret-box.node.ts';
-import { newId } from '../../platform/database/ids.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { PrepareSigner } from '../../webhooks/signing/tenant-signer.node.ts';
 import type { IssuerService } from './issuer.service.ts';
-import type { IssuerKeyService } from './issuer-key.service.ts';
 import { deliveryContext, type IssuerJwk, selectDeliveryKeys } from './issuer-key.ts';
 
 const KEPT = 10_000;
@@ -18,12 +15,10 @@ const KEPT = 10_000;
 /** Source: Standard Webhooks 1.0, "Signature scheme" (asymmetric); RFC 7517, RFC 8037. */
 export function createDeliveryKeyService({
   issuer,
-  issuerKeys,
   tenants,
   masterKeys,
 }: {
   issuer: Pick<IssuerService, 'listKeys' | 'listPublished' | 'prepareSigning'>;
-  issuerKeys: Pick<IssuerKeyService, 'addDeliveryKeys'>;
   tenants: Pick<TenantService, 'byId'>;
   masterKeys: readonly MasterKey[];
 }) {
@@ -43,21 +38,13 @@ export function createDeliveryKeyService({
   const prepare: PrepareSigner = async (tenantId) => {
     const tenant = await tenants.byId(tenantId);
     if (tenant === undefined) throw new ServiceError('not_found', { detail: 'There is no such tenant.' });
-    let keys = await listSigning(tenant);
-    if (keys.length === 0) {
-      // A process of an earlier version has made the issuer key meanwhile.
-      await issuerKeys.addDeliveryKeys(serviceContext(tenant, newId()));
-      keys = await listSigning(tenant);
-    }
+    const keys = await listSigning(tenant);
     return { issuer: tenant.issuerUrl, keys, sign: await issuer.prepareSigning(tenant) };
   };
 
   return {
     /** Prepares the signatures of a delivery. At most one query every 2 s. */
     prepare,
-
-    /** Makes the keys that the tenant's issuer keys of earlier versions lack. */
-    ensure: (context: RequestContext): Promise<void> => issuerKeys.addDeliveryKeys(context),
 
     /** Returns the JWK set for receivers: each unrevoked key that signs, will sign, or has signed until lately. */
     jwks: async (tenant: Pick<Tenant, 'id'>): Promise<{ keys: IssuerJwk[] }> => ({

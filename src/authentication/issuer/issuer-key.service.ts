@@ -15,13 +15,7 @@ import type { RevocationService } from '../tokens/revocation.service.ts';
 import type { IssuerService } from './issuer.service.ts';
 import { deliveryContext, type IssuerAlgorithm, sealingContext } from './issuer-key.ts';
 import { generateIssuerKey } from './jws-signing.service.ts';
-import {
-  type DeliveryKey,
-  issuerKeyStore,
-  listWithoutDeliveryKey,
-  lock as lockKeys,
-  setDeliveryKey,
-} from './key-schedule.store.ts';
+import { type DeliveryKey, issuerKeyStore, lock as lockKeys, setDeliveryKey } from './key-schedule.store.ts';
 import {
   after,
   arrange,
@@ -75,7 +69,6 @@ export function createIssuerKeyService(needs: IssuerKeyNeeds) {
       changeAlgorithm,
       rotate,
       revoke,
-      addDeliveryKeys,
       lock,
       publishNext,
       retire,
@@ -194,26 +187,6 @@ function revoke(
     await revokeKey(needs, transaction, context, { schedule, key, reason });
     if (by === 'request') await tell(needs, transaction, context.tenant);
     return settle(needs, transaction, context.tenant);
-  });
-}
-
-/** Adds the keys for deliveries that issuer keys of an earlier version lack. Usually one indexed read. */
-async function addDeliveryKeys(
-  needs: IssuerKeyTools,
-  context: Changing & Pick<RequestContext, 'transaction'>,
-): Promise<void> {
-  const { tenant } = context;
-  const lacking = (unit: Queryable) => listWithoutDeliveryKey(unit, tenant.id);
-  if ((await lacking(context.transaction ?? needs.database)).length === 0) return;
-  await needs.database.transaction(context, async (transaction: Transaction) => {
-    await lockKeys(transaction, tenant.id);
-    const kids = await lacking(transaction);
-    for (const kid of kids)
-      await setDeliveryKey(transaction, tenant.id, kid, await newDeliveryKey(needs, tenant, kid));
-    await needs.records.write(transaction, context, {
-      audit: kids.map((kid) => entry('published', kid, { cause: 'deliveries' })),
-    });
-    transaction.afterCommit(() => needs.issuer.forget(tenant.id));
   });
 }
 

@@ -140,16 +140,6 @@ export async function lock(unit: Queryable, tenantId: string): Promise<void> {
   await unit.query('SELECT 1 FROM tenants WHERE id = $1 FOR NO KEY UPDATE', [tenantId]);
 }
 
-/** Lists the keys that can sign, now or later, and have no key for deliveries. */
-export async function listWithoutDeliveryKey(queryable: Queryable, tenantId: string): Promise<string[]> {
-  const { rows } = await queryable.query<{ kid: string }>(
-    `SELECT kid FROM issuer_keys
-     WHERE tenant_id = $1 AND private_sealed IS NOT NULL AND revoked_at IS NULL AND delivery_jwk IS NULL ORDER BY kid`,
-    [tenantId],
-  );
-  return rows.map(({ kid }) => kid);
-}
-
 export async function setDeliveryKey(
   transaction: Transaction,
   tenantId: string,

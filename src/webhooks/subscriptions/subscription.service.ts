@@ -13,7 +13,7 @@ import type { Envelope } from '../deliveries/envelope.ts';
 import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { HostHoldService } from '../endpoints/host-hold.service.ts';
-import { needsTenantKeys, type SignatureName } from '../signing/signatures.ts';
+import type { SignatureName } from '../signing/signatures.ts';
 import type { SubscriptionChanges } from './subscription.store.ts';
 import * as store from './subscription.store.ts';
 import {
@@ -77,7 +77,6 @@ export function createSubscriptionService({
   endpoints,
   hostHolds,
   sealing,
-  deliveryKeys,
   deliveries,
   records,
   admittedNetworks,
@@ -87,7 +86,6 @@ export function createSubscriptionService({
   hostHolds: Pick<HostHoldService, 'follow'>;
   sealing: SubscriptionSealing;
   /** Makes the keys of the tenant that sign deliveries, where there are none. */
-  deliveryKeys: { ensure(context: RequestContext): Promise<void> };
   deliveries: {
     cancelUntried(
       unit: Transaction,
@@ -234,7 +232,6 @@ export function createSubscriptionService({
       if (input.secret !== undefined) checkSecret(input.secret);
       const generated = input.secret === undefined ? newSigningSecret() : undefined;
       return database.transaction(context, async (transaction) => {
-        if (needsTenantKeys(signatures)) await deliveryKeys.ensure({ ...context, transaction });
         const id = newId();
         const row = await store.insert(transaction, {
           id,
@@ -282,7 +279,6 @@ export function createSubscriptionService({
       if (found === undefined) throw unknownSubscription();
       if (fieldsOf(patch).length === 0) return reader.show(context, found);
       toChanges(found, patch);
-      if (patch.signatures && needsTenantKeys(patch.signatures)) await deliveryKeys.ensure(context);
       if (patch.held !== 'discard') return change(context, id, patch);
       const { active, held, ...others } = patch;
       if (fieldsOf(others).length > 0) await change(context, id, others);

@@ -109,27 +109,6 @@ describe('a key for deliveries', () => {
     );
     expect(rows).toEqual([{ sealed: false }]);
   });
-
-  it.each(['a subscription asks for it', 'a delivery needs it'])(
-    'is made for issuer keys of an earlier version when %s',
-    async (when) => {
-      await work();
-      await test.database.query(
-        'UPDATE issuer_keys SET delivery_jwk = NULL, delivery_sealed = NULL WHERE tenant_id = $1',
-        [context.tenant.id],
-      );
-      accounts.issuer.forget(context.tenant.id);
-      expect(await kidsOf()).toEqual([]);
-      if (when.startsWith('a subscription'))
-        await Promise.all([deliveryKeys.ensure(context), deliveryKeys.ensure(context)]);
-      const headers = await sign(['v1a']);
-      const kids = await kidsOf();
-      expect(kids).toHaveLength(2);
-      expect(await signersOf(headers)).toEqual([kids[1]]);
-      await deliveryKeys.ensure(context);
-      expect(await kidsOf()).toEqual(kids);
-    },
-  );
 });
 
 describe('the token of a delivery', () => {

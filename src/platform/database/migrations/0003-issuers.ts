@@ -11,7 +11,7 @@ CREATE TABLE issuer_keys (
   public_jwk jsonb NOT NULL,
   -- PKCS #8 DER, sealed with a master key; null once the key signs no more.
   private_sealed bytea,
-  -- The key for deliveries that lives and ends with the issuer key; null until it is needed.
+  -- The key for deliveries that lives and ends with the issuer key.
   delivery_jwk jsonb,
   -- PKCS #8 DER, sealed with a master key; kept until the issuer key is removed, and null once it is revoked.
   delivery_sealed bytea,
