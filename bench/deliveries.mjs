@@ -9,8 +9,7 @@ import { drain, now, percentile, publish, take } from './delivery-load.mjs';
 import { openDeliveryStack } from './delivery-stack.mjs';
 import { cpuSeconds, cpuSecondsOfTree } from './processes.mjs';
 
-/** The process of the floor by DELIVERY_WORKFLOWS. */
-const FLOORS = { retries: './statement-floor.mjs', all: './workflow-floor.mjs' };
+const FLOOR = fileURLToPath(new URL('./delivery-floor.mjs', import.meta.url));
 
 /**
  * Deliveries a second, and milliseconds, until code is compiled, statements are planned and the lanes are known to be
@@ -31,7 +30,7 @@ export async function measureDeliveries(options) {
     const receiver = await stack.startReceiver(options.scenario);
     await stack.subscribe(stack.tenant, receiver, options.endpoints, options.signatures);
     if (options.scenario === 'healthy') {
-      const floor = await startDeliveryFloor(stack, receiver, options.mode);
+      const floor = await startDeliveryFloor(stack, receiver);
       return await compareDeliveries(stack, { floor, receiver }, options);
     }
     // A receiver that refuses each first attempt is met cold: a warm endpoint is another case.
@@ -65,15 +64,13 @@ export async function compareDeliveries(stack, { floor, receiver }, options) {
 }
 
 /** @returns the target of a load, with the processes to count */
-export async function startDeliveryFloor(stack, receiver, mode = 'retries') {
-  const program = fileURLToPath(new URL(FLOORS[mode], import.meta.url));
-  const child = fork(program, [stack.databaseUrl, String(receiver.port), stack.temporalAddress], {
+export async function startDeliveryFloor(stack, receiver) {
+  const child = fork(FLOOR, [stack.databaseUrl, String(receiver.port)], {
     env: { ...process.env, NODE_ENV: 'production' },
   });
   stack.children.add(child);
   const [{ port }] = await once(child, 'message');
-  const temporal = mode === 'all' ? { temporal: stack.pids.temporal } : {};
-  return { port, path: '', authorization: 'none', pids: { floor: [child.pid], ...temporal } };
+  return { port, path: '', authorization: 'none', pids: { floor: [child.pid] } };
 }
 
 export const serviceOf = ({ tenant, pids }) => ({ ...tenant, pids });

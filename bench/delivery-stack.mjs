@@ -26,7 +26,7 @@ const say = (line) => process.stderr.write(`${line}\n`);
  *   one), `openTenant`, `startReceiver`, `subscribe`, `children` (they end with the stack), `kill` and `startRoles` (of
  *   API and workers), `close`
  */
-export async function openDeliveryStack({ mode, workers, profile, settings = {} }) {
+export async function openDeliveryStack({ workers, profile, settings = {} }) {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'));
   await chmod(folder, 0o755);
   const children = new Set();
@@ -49,7 +49,6 @@ export async function openDeliveryStack({ mode, workers, profile, settings = {} 
     PORT: String(port),
     METRICS_PORT: '0',
     DEFAULT_TENANT: 'bench',
-    DELIVERY_WORKFLOWS: mode,
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     RATE_LIMIT_TENANT: '0',
     RATE_LIMIT_ADDRESS: '0',

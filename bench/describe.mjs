@@ -17,9 +17,9 @@ export function requests(title, { floor, service, ratio }, { connections, second
   ].join('\n');
 }
 
-export function deliveries({ floor, service, ratio }, { scenario, mode, workers, endpoints, rate }) {
+export function deliveries({ floor, service, ratio }, { scenario, workers, endpoints, rate }) {
   const lines = [
-    `deliveries, ${scenario}, mode ${mode}, ${workers} worker(s), ${endpoints} endpoint(s), ${rate || 'as many as possible'}/s`,
+    `deliveries, ${scenario}, ${workers} worker(s), ${endpoints} endpoint(s), ${rate || 'as many as possible'}/s`,
     ...window('countersign', service),
   ];
   if (service.transactions !== undefined)
@@ -44,20 +44,20 @@ function window(name, { published, received, rate, p50, p99, publish, cpu }) {
   ];
 }
 
-export function noisy({ alone, beside, noisy: other }, { mode, deliveries: count }) {
+export function noisy({ alone, beside, noisy: other }, { deliveries: count }) {
   const line = (name, { published, received, p50, p99 }) =>
     `${name}: ${received} of ${published}, p50 ${p50.toFixed(1)} p99 ${p99.toFixed(1)} ms`;
   return [
-    `deliveries, noisy, mode ${mode}: one a second beside ${count} for an endpoint that takes 5 s`,
+    `deliveries, noisy: one a second beside ${count} for an endpoint that takes 5 s`,
     line('alone', alone),
     line('beside', beside),
     `of the neighbour ${other.received} of ${other.published} ended meanwhile`,
   ].join('\n');
 }
 
-export function crash({ published, open, lost, duplicates, attempts, restarted, last }, { mode }) {
+export function crash({ published, open, lost, duplicates, attempts, restarted, last }) {
   return [
-    `deliveries, crash, mode ${mode}: ${published} accepted, ${open} attempts under way when API and workers were killed`,
+    `deliveries, crash: ${published} accepted, ${open} attempts under way when API and workers were killed`,
     `lost ${lost}, delivered twice ${duplicates}, ${attempts} attempts in all`,
     `the API was ready after ${restarted.toFixed(1)} s, the last delivery arrived after ${last.toFixed(1)} s`,
   ].join('\n');

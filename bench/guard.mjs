@@ -15,7 +15,7 @@ const ROUNDS = 2;
 /** @returns for `token` and `delivery`: `ratios` of the tries, and `most`; nothing where CPU times cannot be read */
 export async function measureGuard() {
   if (process.platform !== 'linux') return {};
-  const stack = await openDeliveryStack({ mode: 'retries', workers: 1 });
+  const stack = await openDeliveryStack({ workers: 1 });
   try {
     const parts = await startParts(stack, LOAD);
     // Tokens come last: their audit rows are sealed afterwards.

@@ -12,7 +12,7 @@ Requests, each beside a bare server that does the same cryptography with the lea
   challenges         challenge and verification; --algorithm ${ALGORITHMS.join('|')} (all four in turn)
 
 Deliveries, from the publish call to the receiver:
-  deliveries         --scenario healthy  beside a floor of two statements a delivery (--mode all: and a bare workflow)
+  deliveries         --scenario healthy  beside a floor of two statements a delivery
                                 flaky    each delivery's first attempt is refused with 503 and Retry-After: 1
                                 away     the receiver answers 503 for 3 s
                                 noisy    a tenant with --deliveries 5000 for a slow endpoint, beside one with one a second
@@ -32,7 +32,6 @@ Options:
   --rounds 2         of floor and service in turn, in one run
   --runs 1           runs; more than one prints median, least and most
   --connections 32   of the load
-  --mode retries     DELIVERY_WORKFLOWS: retries|all
   --rate 0           a second; 0: as many as possible
   --workers 1        worker processes
   --endpoints 1      of the receiver
@@ -67,7 +66,6 @@ const DEFAULTS = {
   connections: '32',
   subscriptions: '0',
   scenario: 'healthy',
-  mode: 'retries',
   rate: '0',
   workers: '1',
   endpoints: '1',
@@ -109,7 +107,6 @@ export function readOptions(name, given) {
     subscriptions: bounded(text.subscriptions, 0, 10),
     algorithm: text.algorithm === undefined ? undefined : oneOf(text.algorithm, ALGORITHMS),
     scenario: oneOf(text.scenario, DELIVERY_SCENARIOS),
-    mode: oneOf(text.mode, ['retries', 'all']),
     rate: bounded(text.rate, 0, 10_000),
     workers: bounded(text.workers, 1, 4),
     endpoints: bounded(text.endpoints, 1, 100),

@@ -99,13 +99,9 @@ export const VARIABLES = {
       description: 'for the links to workflows in answers',
       shown: '`http://localhost:<TEMPORAL_UI_PORT>`',
     }),
-    DELIVERY_WORKFLOWS: oneOf(['retries', 'all']).default('retries').meta({
-      description:
-        'with `retries` a delivery gets a workflow when its first attempt has not settled it; with `all` each delivery is a workflow from its first attempt, unless Temporal is late by more than 2 s. It may be changed under load',
-    }),
     FIRST_ATTEMPTS: oneOf(['api', 'worker']).default('api').meta({
       description:
-        'the process that makes the first attempt of a published event: with `api` the one that has accepted it, without a way through the outbox, and a worker whenever that process is busy; `worker` for an API that must reach no receiver. With `DELIVERY_WORKFLOWS=all` always a worker',
+        'the process that makes the first attempt of a published event: with `api` the one that has accepted it, without a way through the outbox, and a worker whenever that process is busy; `worker` for an API that must reach no receiver',
     }),
     WORKER_BUILD_ID: buildId.optional().meta({
       description:

@@ -86,7 +86,6 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
     }),
     trustedProxies: values.TRUSTED_PROXIES,
     workerBuildId: values.WORKER_BUILD_ID,
-    deliveryWorkflows: values.DELIVERY_WORKFLOWS,
     firstAttempts: values.FIRST_ATTEMPTS,
     metricsHost: values.METRICS_HOST,
     metricsPort: values.METRICS_PORT,

@@ -9,7 +9,6 @@ const HELP = `npm run test:faults -- [options]
   --seed <n>        of the schedule; any when absent, and printed
   --seeds <n>       so many runs, with seeds that follow each other (1)
   --minutes <n>     of load in each run (2)
-  --mode <mode>     DELIVERY_WORKFLOWS: retries, all (retries)
   --faults <kinds>  only these, separated by commas
   --restore         Postgres is taken back to a copy after twice the minutes
   --deployed        with the Temporal server of docker-compose.yml, built by Go, and its store in Postgres
@@ -22,7 +21,6 @@ const { values: given } = parseArgs({
     seed: { type: 'string' },
     seeds: { type: 'string', default: '1' },
     minutes: { type: 'string', default: '2' },
-    mode: { type: 'string', default: 'retries' },
     faults: { type: 'string' },
     restore: { type: 'boolean' },
     deployed: { type: 'boolean' },
@@ -46,14 +44,14 @@ if (given.help) {
 async function runSeeds() {
   const { runSeed } = await import('./driver/run.mjs');
   const { obtainDeployedTemporal } = await import('./driver/deployed-temporal.mjs');
-  const { mode, minutes, restore } = given;
+  const { minutes, restore } = given;
   const deployed = given.deployed ? await obtainDeployedTemporal({ say }) : undefined;
   const flags = `${restore ? ' --restore' : ''}${deployed ? ' --deployed' : ''}`;
   for (let seed = first; seed < first + Number(given.seeds); seed += 1) {
-    const again = `--seed ${seed} --minutes ${minutes} --mode ${mode}${flags}`;
+    const again = `--seed ${seed} --minutes ${minutes}${flags}`;
     say(`seed ${seed}; the same schedule again: npm run test:faults -- ${again}`);
     const { ledger, table } = await runSeed({
-      ...{ seed, mode, restore, deployed, say },
+      ...{ seed, restore, deployed, say },
       seconds: Math.round(Number(minutes) * 60),
       pace: Number(given.pace),
       main: resolve('dist/src/main.js'),
@@ -77,7 +75,6 @@ async function findPlanted() {
     const { ledger } = await withDefect(defect, (main) =>
       runSeed({
         ...{ main, say, seed: first, kinds: defect.faults },
-        mode: 'retries',
         seconds: 20,
         pace: 60,
         patience: 60,

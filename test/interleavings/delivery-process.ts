@@ -78,18 +78,15 @@ export function createDeliveryProcess(database: Database, receivers: ReadonlyMap
     const handOver = createHandOver({
       database,
       starter: { start: async () => 'started', signal: async () => true },
-      monitor,
       slots: createSlots(RELAY_SETTINGS.slots, occupancy),
       settlement: { ...settlement, removed: () => undefined },
       firstAttempts,
-      workflows: 'retries',
-      lateMs: 600_000,
       isAlive: () => true,
       onFailure: (error) => failures.push(error),
     });
     const claimed = await relayStore.claim(database, identity, [{ ...grant, quota: 4 }]);
     await wait();
-    for (const work of claimed) handOver.begin(work, { local: false, slow: false });
+    for (const work of claimed) handOver.begin(work, false);
     while (handOver.pending() > 0) await new Promise((resolve) => setTimeout(resolve, 1));
     await handOver.stop();
     await settlement.drain();

@@ -31,7 +31,7 @@ export async function captureDeliveries(say) {
 
 async function capture(say) {
   say('delivers over a rotation');
-  const stack = await openDeliveryStack({ mode: 'retries', workers: 1 });
+  const stack = await openDeliveryStack({ workers: 1 });
   const deliveries = [];
   const tokens = { passed: 0, failed: 0, warnings: [] };
   const keys = createRemoteJWKSet(new URL(`${stack.origin}/.well-known/jwks.json`));

@@ -90,7 +90,7 @@ describeHistories({
   workflow: 'endpoint-recovery',
   scenarios: SCENARIOS,
   start: async () => {
-    const engine = await createEndpointEngine('retries', { recovery: RECOVERY });
+    const engine = await createEndpointEngine({ recovery: RECOVERY });
     await engine.startProcess();
     engine.startRunner();
     await engine.subscribe({ eventTypes: ['webhook.*'] });

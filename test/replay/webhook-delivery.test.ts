@@ -7,17 +7,6 @@ let refusals = 0;
 
 /** Each makes one delivery, and answers with its id and generation once its workflow is over. */
 const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string, generation: number]>> = {
-  'delivered-in-task': async (engine) => {
-    const { id } = await engine.subscribe();
-    await engine.database.query('UPDATE endpoints SET p90_ms = 5 WHERE subscription_id = $1', [id]);
-    const [delivery = ''] = await engine.publish(id);
-    return [delivery, 0];
-  },
-  'delivered-by-activity': async (engine) => {
-    const { id } = await engine.subscribe();
-    const [delivery = ''] = await engine.publish(id);
-    return [delivery, 0];
-  },
   retried: async (engine) => {
     const { id, path } = await engine.subscribe({ delaysMs: [200, 100] });
     engine.receiver.answer(path, (_, count) => ({ status: count < 3 ? 500 : 200 }));
@@ -89,7 +78,8 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
     return [delivery, 0];
   },
   'recorded-later': async (engine) => {
-    const { id } = await engine.subscribe();
+    const { id, path } = await engine.subscribe({ delaysMs: [50] });
+    engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 200 }));
     refusals = 1;
     const [delivery = ''] = await engine.publish(id);
     return [delivery, 0];

@@ -5,10 +5,10 @@ import { createEngine, type DeliveryEngine, eventually } from './delivery-engine
 
 const since = new Date('2020-01-01T00:00:00Z');
 
-describe.each(['all', 'retries'] as const)('bulkRecovery with DELIVERY_WORKFLOWS=%s', (mode) => {
+describe('bulkRecovery', () => {
   let engine: DeliveryEngine;
   beforeEach(async () => {
-    engine = await createEngine(mode);
+    engine = await createEngine();
   });
   afterEach(() => engine.close());
 

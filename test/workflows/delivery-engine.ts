@@ -85,17 +85,14 @@ export function installRuntimeOnce(): void {
 }
 
 /** @returns a database, a tenant and a receiver of the test's own, and `startProcess` for relay, worker and sweep */
-export async function createEngine(
-  defaultMode: 'all' | 'retries' = 'all',
-  {
-    recovery = RECOVERY_SETTINGS,
-    egress = {},
-    sendTimeoutMs,
-    temporal: server = { address: inject('temporalAddress'), namespace: inject('temporalNamespace') },
-    prepare = async () => undefined,
-    wrap = (same) => same,
-  }: EngineSurroundings = {},
-) {
+export async function createEngine({
+  recovery = RECOVERY_SETTINGS,
+  egress = {},
+  sendTimeoutMs,
+  temporal: server = { address: inject('temporalAddress'), namespace: inject('temporalNamespace') },
+  prepare = async () => undefined,
+  wrap = (same) => same,
+}: EngineSurroundings = {}) {
   installRuntimeOnce();
   const { database, url, drop } = await createTestDatabase();
   await prepare(url);
@@ -153,7 +150,6 @@ export async function createEngine(
     options: EngineOptions & {
       relay?: Partial<RelaySettings> | false;
       worker?: boolean;
-      mode?: 'all' | 'retries';
       /** Instead of the workflows that there are. */
       workflows?: { code: string };
     } = {},
@@ -201,11 +197,9 @@ export async function createEngine(
       occupancy,
       endpoints: services.endpoints,
       firstAttempts: createFirstAttemptService({ attempts, attemptRecords }),
-      workflows: options.mode ?? defaultMode,
       listen: (onWork) => createOutboxListener({ url, onWork }),
       onFailure: (error) => failures.push(error),
-      // On a slow machine too, first attempts stay with workflows where a test asks for workflows.
-      settings: { ...RELAY_SETTINGS, late: 600_000, ...options.relay },
+      settings: { ...RELAY_SETTINGS, ...options.relay },
     });
     const started = options.relay === false ? undefined : await relay.start();
     const stop = async () => {

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => engine?.close());
 
-/** A delivery that failed once and waits for an hour. */
+/** A delivery that failed once, and whose workflow waits for an hour. */
 async function waiting(answer: () => { status: number } = () => ({ status: 500 })) {
   const { id, path } = await engine.subscribe({ delaysMs: [HOUR] });
   let first = true;
@@ -22,8 +22,26 @@ async function waiting(answer: () => { status: number } = () => ({ status: 500 }
     return { status };
   });
   const [delivery = ''] = await engine.publish(id);
-  await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first attempt');
-  return { delivery, path, subscription: id };
+  await begun(delivery);
+  return { delivery, path };
+}
+
+const begun = (deliveryId: string) =>
+  eventually(
+    async () => (await engine.starter.stateOf({ deliveryId, generation: 0 })) !== 'gone',
+    'its workflow',
+  );
+
+/** A delivery that was refused for good and is replayed: its workflow makes the attempt that `answer` meets. */
+async function replayed(answer: (deliveryId: string) => Promise<number>) {
+  const { id, path } = await engine.subscribe({ delaysMs: [HOUR] });
+  engine.receiver.answer(path, async ({ deliveryId }, count) => ({
+    status: count === 1 ? 422 : await answer(deliveryId),
+  }));
+  const [delivery = ''] = await engine.publish(id);
+  await engine.ended(delivery);
+  await engine.deliveries.retry(engine.context, delivery);
+  return { delivery, path, workflow: engine.workflow(delivery, 1) };
 }
 
 const auditOf = async (id: string) =>
@@ -36,6 +54,7 @@ const auditOf = async (id: string) =>
 
 describe("Temporal's cancellation, the button of its UI", () => {
   const cancel = (delivery: string) => engine.workflow(delivery).cancel();
+  const isCancellation = ({ action }: { action: string }) => action === 'webhook.delivery.canceled';
   const nameOf = async (delivery: string) => (await engine.workflow(delivery).describe()).status.name;
 
   it('cancels a waiting delivery, as the update does, and nothing is sent any more', async () => {
@@ -58,7 +77,7 @@ describe("Temporal's cancellation, the button of its UI", () => {
     const { id, path } = await engine.subscribe({ delaysMs: Array.from({ length: 20 }, () => 300) });
     engine.receiver.answer(path, () => ({ status: 500 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count > 0, 'the first attempt');
+    await begun(delivery);
     await engine.subscriptions.update(engine.context, id, { active: false });
     await eventually(async () => (await engine.delivery(delivery)).waiting_epoch !== null, 'its wait');
     await cancel(delivery);
@@ -70,17 +89,15 @@ describe("Temporal's cancellation, the button of its UI", () => {
     [500, 'canceled'],
     [204, 'delivered'],
   ])('lets an attempt under way end, and records it: %i, %s', async (status, end) => {
-    const { id, path } = await engine.subscribe({ delaysMs: [HOUR] });
-    engine.receiver.answer(path, async ({ deliveryId }) => {
-      await cancel(deliveryId);
-      await eventually(async () => (await auditOf(deliveryId)).length > 0, 'the cancellation');
-      return { status };
+    const { delivery, path, workflow } = await replayed(async (deliveryId) => {
+      await engine.workflow(deliveryId, 1).cancel();
+      await eventually(async () => (await auditOf(deliveryId)).some(isCancellation), 'the cancellation');
+      return status;
     });
-    const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the record');
-    expect(await engine.workflow(delivery).result()).toMatchObject({ status: end, attempts: 1 });
-    expect(await engine.delivery(delivery)).toMatchObject({ status: end, attempt_count: 1 });
-    expect(engine.receiver.of(path)).toHaveLength(1);
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 2, 'the record');
+    expect(await workflow.result()).toMatchObject({ status: end, attempts: 2 });
+    expect(await engine.delivery(delivery)).toMatchObject({ status: end, attempt_count: 2 });
+    expect(engine.receiver.of(path)).toHaveLength(2);
   });
 });
 
@@ -151,19 +168,16 @@ describe('an operator', () => {
   });
 
   it('does not send again what arrives at that moment: a batch meets many that have just ended', async () => {
-    const { id, path } = await engine.subscribe({ delaysMs: [HOUR] });
-    let signaled: Promise<unknown> = Promise.resolve();
-    engine.receiver.answer(path, async ({ deliveryId }) => {
-      signaled = engine.workflow(deliveryId).signal('operatorRetry', 'by a batch');
-      await signaled;
-      return { status: 204 };
+    const { delivery, path, workflow } = await replayed(async (deliveryId) => {
+      await engine.workflow(deliveryId, 1).signal('operatorRetry', 'by a batch');
+      return 204;
     });
-    const [delivery = ''] = await engine.publish(id);
-    expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
-    await engine.workflow(delivery).result();
+    await engine.ended(delivery);
+    expect(await workflow.result()).toMatchObject({ status: 'delivered' });
     const row = await engine.delivery(delivery);
-    expect([row.status, row.generation, engine.receiver.of(path).length]).toEqual(['delivered', 0, 1]);
-    expect((await auditOf(delivery)).map(({ action }) => action)).not.toContain('webhook.delivery.replayed');
+    expect([row.status, row.generation, engine.receiver.of(path).length]).toEqual(['delivered', 1, 2]);
+    const replays = (await auditOf(delivery)).filter(({ action }) => action === 'webhook.delivery.replayed');
+    expect(replays).toMatchObject([{ actor_kind: expect.not.stringMatching('operator') }]);
   });
 
   it('is refused the retry of a delivery that has ended, and is told how it is replayed', async () => {

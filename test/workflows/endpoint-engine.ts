@@ -17,8 +17,8 @@ export type EndpointColumns = {
   epoch: number;
 };
 
-export async function createEndpointEngine(mode: 'all' | 'retries', surroundings: EngineSurroundings = {}) {
-  const engine = await createEngine(mode, surroundings);
+export async function createEndpointEngine(surroundings: EngineSurroundings = {}) {
+  const engine = await createEngine(surroundings);
   const { database, context } = engine;
   const actor = (id: string) => engine.entity('endpointRecovery', id);
   const stateOf = (id: string) =>

@@ -9,7 +9,7 @@ const RECOVERY = { failures: 4, deliveries: 3, failingMs: 0, probeDelaysMs: [600
 let engine: EndpointEngine;
 let observer: string;
 beforeAll(async () => {
-  engine = await createEndpointEngine('retries', { recovery: RECOVERY });
+  engine = await createEndpointEngine({ recovery: RECOVERY });
   await engine.startProcess();
   engine.startRunner();
   ({ id: observer } = await engine.subscribe({ eventTypes: ['webhook.*'] }));
@@ -277,7 +277,7 @@ describe('people are told', () => {
 
 describe('with parts away', () => {
   it('recovers without any actor: the row opens by itself', async () => {
-    const lonely = await createEndpointEngine('retries', {
+    const lonely = await createEndpointEngine({
       recovery: { failures: 4, deliveries: 3, failingMs: 0, probeDelaysMs: [300] },
     });
     try {

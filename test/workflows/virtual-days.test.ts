@@ -20,7 +20,7 @@ afterEach(async () => {
 
 describe('in virtual time', () => {
   it('an endpoint that is down for ten days gets everything when it is back, without a person', async () => {
-    const engine = await use(createVirtualEngine('retries', 'endpoints'));
+    const engine = await use(createVirtualEngine('endpoints'));
     await engine.startProcess();
     engine.startRunner();
     await engine.subscribe({ eventTypes: ['webhook.*'] });
@@ -64,7 +64,7 @@ describe('in virtual time', () => {
   }, 480_000);
 
   it('a relay whose row is gone registers at the present time, and goes on', async () => {
-    const engine = await use(createVirtualEngine('retries', 'endpoints'));
+    const engine = await use(createVirtualEngine('endpoints'));
     await advanceClock(engine.database, DAY);
     await engine.startProcess();
     await engine.database.query('DELETE FROM relays');
@@ -78,7 +78,7 @@ describe('in virtual time', () => {
   }, 60_000);
 
   it('a delivery that alone fails goes through all twelve attempts', async () => {
-    const engine = await use(createVirtualEngine('all', 'deliveries'));
+    const engine = await use(createVirtualEngine('deliveries'));
     await engine.startProcess();
     await engine.subscribe({ eventTypes: ['webhook.delivery.failed'] });
     const { id, path } = await engine.subscribe({ delaysMs: [...DEFAULT_RETRY_POLICY.delaysMs] });

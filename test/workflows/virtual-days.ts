@@ -13,10 +13,7 @@ const LONG_WAITS: readonly (string | undefined)[] = ['probe', 'hold'];
  * @param cut whose waits are cut: those of endpoints' actors for a probe or a hold's end, or those of single deliveries
  *   between attempts
  */
-export async function createVirtualEngine(
-  mode: 'all' | 'retries',
-  cut: 'endpoints' | 'deliveries',
-): Promise<EndpointEngine> {
+export async function createVirtualEngine(cut: 'endpoints' | 'deliveries'): Promise<EndpointEngine> {
   const place: { database?: Database } = {};
   const advance = async (delayMs: number): Promise<void> => {
     if (place.database !== undefined) await advanceClock(place.database, delayMs);
@@ -39,7 +36,7 @@ export async function createVirtualEngine(
       return { ...result, step: { ...result.step, delayMs: 0 } };
     },
   });
-  const engine = await createEndpointEngine(mode, { prepare: installVirtualClock, wrap });
+  const engine = await createEndpointEngine({ prepare: installVirtualClock, wrap });
   place.database = engine.database;
   return engine;
 }

@@ -1,48 +1,26 @@
 // What becomes of one delivery, by the answers of its receiver.
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
 
-describe.each(['all', 'retries'] as const)('a delivery, with DELIVERY_WORKFLOWS=%s', (mode) => {
+describe('a delivery', () => {
   let engine: DeliveryEngine;
 
   beforeAll(async () => {
-    engine = await createEngine(mode);
+    engine = await createEngine();
     await engine.startProcess();
   });
   afterAll(() => engine.close());
 
-  it('is delivered at once', async () => {
+  it('is delivered at once, without a workflow', async () => {
     const { id, path } = await engine.subscribe();
     const [delivery = ''] = await engine.publish(id);
     expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 1 });
     expect(engine.receiver.of(path)).toHaveLength(1);
     await eventually(async () => (await engine.outbox()).length === 0, 'an empty outbox');
-    const { started_generation: generation } = await engine.delivery(delivery);
-    const result = await engine
-      .workflow(delivery)
-      .result()
-      .catch((error: Error) => error.name);
-    expect({ generation, result }).toEqual(
-      mode === 'all'
-        ? { generation: 0, result: { status: 'delivered', attempts: 1, outcome: 'http:204' } }
-        : { generation: null, result: 'WorkflowNotFoundError' },
-    );
+    expect(await engine.delivery(delivery)).toMatchObject({ started_generation: null });
+    await expect(engine.workflow(delivery).describe()).rejects.toBeInstanceOf(WorkflowNotFoundError);
   });
-
-  it.runIf(mode === 'all')(
-    'runs inside the workflow task once its receiver is known to be fast',
-    async () => {
-      const { id, path } = await engine.subscribe();
-      await engine.database.query('UPDATE endpoints SET p90_ms = 5 WHERE subscription_id = $1', [id]);
-      const [delivery = ''] = await engine.publish(id);
-      await engine.ended(delivery);
-      await engine.workflow(delivery).result();
-      const types = await engine.historyOf(delivery);
-      expect(types).toContain('MarkerRecorded');
-      expect(types).not.toContain('ActivityTaskScheduled');
-      expect(engine.receiver.of(path)).toHaveLength(1);
-    },
-  );
 
   it('is tried again by the schedule, with the same id, the same body and a fresh signature', async () => {
     const { id, path } = await engine.subscribe({ delaysMs: [1100, 100] });

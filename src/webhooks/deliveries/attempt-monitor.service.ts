@@ -1,5 +1,4 @@
 // Calls listeners when an attempt of this process begins or ends. Attempts of other processes are not reported.
-import type { LoadedDelivery } from './attempt.store.ts';
 
 /** An attempt that ended. `durationMs` is undefined when no POST was made. */
 export type AttemptEnd = {
@@ -8,9 +7,8 @@ export type AttemptEnd = {
   readonly durationMs?: number | undefined;
 };
 
-/** `begun` may return the delivery as it was just read, so that the attempt does not read it again. */
 export type AttemptListener = {
-  begun?(deliveryId: string): LoadedDelivery | undefined;
+  begun?(deliveryId: string): void;
   ended?(end: AttemptEnd): void;
 };
 
@@ -18,10 +16,8 @@ export type AttemptListener = {
 export function createAttemptMonitor() {
   const listeners = new Set<AttemptListener>();
   return {
-    begin: (deliveryId: string): LoadedDelivery | undefined => {
-      let read: LoadedDelivery | undefined;
-      for (const listener of listeners) read = listener.begun?.(deliveryId) ?? read;
-      return read;
+    begin: (deliveryId: string): void => {
+      for (const listener of listeners) listener.begun?.(deliveryId);
     },
     end: (end: AttemptEnd): void => {
       for (const listener of listeners) listener.ended?.(end);

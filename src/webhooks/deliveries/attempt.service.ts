@@ -79,11 +79,10 @@ export function createAttemptService({
   const send = async (request: AttemptRequest, options: AttemptOptions): Promise<SendResult> => {
     const { deliveryId } = request;
     const seen: { delivery?: LoadedDelivery | undefined; result?: AttemptResult | undefined } = {};
-    const read = monitor.begin(deliveryId);
-    const loaded = options.loaded ?? (isAskedFor(read, request) ? read : undefined);
+    monitor.begin(deliveryId);
     try {
       for (let reads = 0; reads < MOST_READS; reads += 1) {
-        const delivery = reads === 0 && loaded ? loaded : await loads.add(request);
+        const delivery = reads === 0 && options.loaded ? options.loaded : await loads.add(request);
         seen.delivery = delivery;
         if (delivery === undefined) return { kind: 'settled', step: ended('canceled') };
         const step = await refuse(delivery, request);
@@ -309,11 +308,6 @@ function mayPass(delivery: LoadedDelivery, request: AttemptRequest): boolean {
   return (
     endpointOpen && (!(endpointPaced || endpointRated) || retryRequested || isGranted(delivery, request))
   );
-}
-
-/** @returns whether a delivery that a relay has read is still untried when its workflow asks for the first attempt */
-function isAskedFor(read: LoadedDelivery | undefined, { n, generation }: AttemptRequest): boolean {
-  return read !== undefined && n === 1 && read.attemptCount === 0 && read.generation === generation;
 }
 
 /** @returns whether the relay let this attempt begin and the endpoint's epoch is still the same */

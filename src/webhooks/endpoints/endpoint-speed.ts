@@ -11,7 +11,7 @@ const MOST_ENDPOINTS = 20_000;
 /** The speed in the endpoint's row. `p90Ms` is null until it was measured. */
 export type StoredSpeed = { readonly p90Ms: number | null; readonly failing: boolean };
 
-/** Receivers with a p90 below this are fast: attempts to them may run inside workflow tasks. */
+/** Receivers with a p90 below this are fast. A retry to them may run inside a workflow task. */
 const FAST_MS = 1_000;
 
 export function isSlow(durationMs: number): boolean {
@@ -63,15 +63,4 @@ export function paceOf(stored: StoredSpeed, seen: number | undefined): 'fast' | 
   const p90Ms = seen ?? stored.p90Ms;
   if (p90Ms !== null && isSlow(p90Ms)) return 'slow';
   return stored.failing || p90Ms === null ? 'unproven' : 'fast';
-}
-
-/**
- * How many attempts of an endpoint may run concurrently inside workflow tasks. A faster receiver gets more; a receiver
- * that is not fast or fails gets none.
- * @param seen the p90 of this process in milliseconds, which replaces the stored one
- */
-export function localAttemptsOf(stored: StoredSpeed, seen: number | undefined): number {
-  const p90Ms = seen ?? stored.p90Ms;
-  if (p90Ms === null || paceOf(stored, seen) !== 'fast') return 0;
-  return p90Ms < 100 ? 16 : p90Ms < 300 ? 8 : 4;
 }

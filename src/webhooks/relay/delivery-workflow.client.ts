@@ -28,8 +28,8 @@ const LONGEST_DELAY = 10_000;
 
 export type StartRequest = Omit<DeliveryInput, 'attemptsQueue' | 'slowQueue' | 'indexed' | 'woken'>;
 
-/** `eager`: the first task runs in this process, without a poll. `exists`: the workflow was started before. */
-export type StartOutcome = 'eager' | 'started' | 'exists';
+/** `exists`: the workflow was started before. */
+export type StartOutcome = 'started' | 'exists';
 
 /**
  * @param options.client on the worker's native connection, because only that connection can start eagerly
@@ -70,7 +70,7 @@ export function createDeliveryStarter({
     const path = `/api/v1/deliveries/${deliveryId}`;
     const staticDetails = detailsOfStart(presenter, { workflow: DELIVERY_WORKFLOW, tenant, path });
     try {
-      const handle = await client.withDeadline(Date.now() + CALL_TIMEOUT, () =>
+      await client.withDeadline(Date.now() + CALL_TIMEOUT, () =>
         client.workflow.start(DELIVERY_WORKFLOW, {
           workflowId: deliveryWorkflowId(deliveryId, generation),
           taskQueue: taskQueues.main,
@@ -87,7 +87,7 @@ export function createDeliveryStarter({
           ...(indexed ? { typedSearchAttributes: attributesOf(request, tenant) } : {}),
         }),
       );
-      return handle.eagerlyStarted ? 'eager' : 'started';
+      return 'started';
     } catch (error) {
       if (error instanceof WorkflowExecutionAlreadyStartedError) return 'exists';
       throw error;

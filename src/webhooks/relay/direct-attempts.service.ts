@@ -165,7 +165,6 @@ function workOf(row: ClaimedDelivery): Work {
     trace: event.trace,
     epoch: endpointEpoch,
     paced: false,
-    ageMs: 0,
     delivery: {
       tenantId,
       subscriptionId,

@@ -5,9 +5,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { DELIVERY_WORKFLOW } from '../../platform/temporal/names.ts';
 import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
-import type { LoadedDelivery } from '../deliveries/attempt.store.ts';
 import type { LastAttempt, Step } from '../deliveries/attempt.ts';
-import type { AttemptMonitor } from '../deliveries/attempt-monitor.service.ts';
 import { isUnfinished } from '../deliveries/delivery.ts';
 import { traceDelivery } from './delivery-span.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
@@ -15,19 +13,11 @@ import type { FirstAttemptService } from './first-attempt.service.ts';
 import { createPause } from './pause.ts';
 import type { Work } from './relay.store.ts';
 import * as store from './relay.store.ts';
-import { BEGIN_TIMEOUT, type Slots } from './slots.ts';
+import type { Slots } from './slots.ts';
 import { createStartWindow } from './start-window.ts';
 
-/**
- * Milliseconds for which a claimed delivery need not be read again: what was changed since counts from the next
- * attempt.
- */
-const FRESH_MS = 250;
-
+/** The most concurrent starts of workflows: each finds a free slot of this worker, and a slow Temporal is spared. */
 const WINDOW = 16;
-
-/** Which deliveries are workflows: all, or those that their first attempt has not settled. */
-export type DeliveryWorkflows = 'all' | 'retries';
 
 /**
  * Receives the result of each claimed row. `done` deletes the row and, with `mark`, marks its delivery as started.
@@ -40,25 +30,16 @@ export type Settlement = {
   release(work: Work): void;
 };
 
-export type Manner = { readonly local: boolean; readonly slow: boolean };
-
 /**
  * @param options.firstAttempts makes first attempts in this process
- * @param options.workflows `retries`: all first attempts are made here. `all`: workflows make them, unless Temporal is
- *   late
- * @param options.lateMs age in milliseconds from which a first attempt no longer waits for Temporal: a late start costs
- *   more, so lateness would grow
  * @param options.isAlive false when another relay may have taken over the claims of this relay
  */
 export function createHandOver({
   database,
   starter,
-  monitor,
   slots,
   settlement,
   firstAttempts,
-  workflows,
-  lateMs,
   isAlive,
   onFailure,
   tracing = NO_TRACING,
@@ -66,35 +47,26 @@ export function createHandOver({
 }: {
   database: Pick<Database, 'query'>;
   starter: Pick<DeliveryStarter, 'start' | 'signal'>;
-  monitor: Pick<AttemptMonitor, 'listen'>;
   slots: Slots;
   settlement: Settlement;
   firstAttempts: FirstAttemptService;
-  workflows: DeliveryWorkflows;
-  lateMs: number;
   isAlive: () => boolean;
   onFailure: (error: unknown) => void;
   tracing?: Pick<Tracing, 'current' | 'span'> | undefined;
   now?: (() => number) | undefined;
 }) {
   const window = createStartWindow(WINDOW);
-  const awaited = new Map<string, () => LoadedDelivery | undefined>();
   const running = new Set<Promise<void>>();
   // Two pauses, because first attempts need the database but not Temporal.
   const pause = createPause(now);
   const temporalPause = createPause(now);
   let stopped = false;
 
-  const stopListening = monitor.listen({ begun: (deliveryId) => awaited.get(deliveryId)?.() });
-
   const isPaused = () => stopped || pause.left() > 0;
   const isTemporalPaused = () => isPaused() || temporalPause.left() > 0;
 
   /** Whether the delivery's first attempt is made here. */
-  const isDirect = ({ kind, attemptCount, ageMs }: Work): boolean =>
-    kind === 'first' &&
-    attemptCount === 0 &&
-    (workflows === 'retries' || ageMs > lateMs || isTemporalPaused());
+  const isDirect = ({ kind, attemptCount }: Work): boolean => kind === 'first' && attemptCount === 0;
 
   /** Calls Temporal. A failure begins a pause before the next call. @throws the error of the call */
   const viaTemporal = async <T>(call: () => Promise<T>): Promise<T> => {
@@ -109,38 +81,16 @@ export function createHandOver({
   };
 
   /**
-   * `promise` resolves when the attempt has begun in this process, after a time-out, or after `cancel`.
-   * @param since the time of the claim
+   * Starts the workflow of a delivery.
+   * @param options.made the attempt that was made, and the wait with which the workflow begins
+   * @param options.slow the endpoint's receiver answers slowly
    */
-  const begun = (
-    { deliveryId, delivery }: Work,
-    since: number,
-  ): { promise: Promise<void>; cancel: () => void } => {
-    let cancel: () => void = () => awaited.delete(deliveryId);
-    const promise = new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, BEGIN_TIMEOUT);
-      cancel = () => {
-        clearTimeout(timer);
-        awaited.delete(deliveryId);
-        resolve();
-      };
-    });
-    awaited.set(deliveryId, () => {
-      cancel();
-      return now() - since < FRESH_MS ? delivery : undefined;
-    });
-    return { promise, cancel };
-  };
-
-  /** @param made the attempt that was made here, and the wait with which the workflow begins */
   const start = async (
     work: Work,
-    { local, slow }: Manner,
-    made?: { last: LastAttempt; waiting: Step },
+    { slow, made }: { slow: boolean; made?: { last: LastAttempt; waiting: Step } | undefined },
   ): Promise<void> => {
     const since = now();
     const permit = await window.acquire();
-    const attempt = begun(work, since);
     try {
       if (isTemporalPaused()) return giveBack(work);
       const request = {
@@ -150,7 +100,7 @@ export function createHandOver({
         subscriptionId: work.endpoint,
         eventType: work.eventType,
         host: work.host,
-        local,
+        local: made !== undefined && !slow,
         slow,
         n: (made?.last.n ?? work.attemptCount) + 1,
         last: made?.last,
@@ -161,17 +111,11 @@ export function createHandOver({
         traceDelivery(tracing, work, `StartWorkflow:${DELIVERY_WORKFLOW}`, (trace) =>
           starter.start({ ...request, trace }),
         ),
-      ).catch((error: unknown) => {
-        window.narrow();
-        throw error;
-      });
-      window.widen();
+      );
       if (work.tried === undefined) settlement.done(work, true);
       else settlement.unused(work, true);
       if (outcome === 'exists') slots.remove(work.deliveryId);
-      if (outcome === 'eager' && local && made === undefined) await attempt.promise;
     } finally {
-      attempt.cancel();
       permit();
     }
   };
@@ -186,7 +130,7 @@ export function createHandOver({
     // attempt in it and starts a workflow.
     const tried = { ...work, attemptCount: first.last.n };
     try {
-      await start(tried, { local: !first.slow, slow: first.slow }, first);
+      await start(tried, { slow: first.slow, made: first });
     } catch (error) {
       giveBack(tried);
       onFailure(error);
@@ -216,8 +160,7 @@ export function createHandOver({
     const { deliveryId, generation, kind } = work;
     if (kind !== 'first' && isTemporalPaused()) return giveBack(work);
     slots.remove(deliveryId);
-    if ((kind !== 'first' || workflows === 'all') && !isTemporalPaused())
-      await viaTemporal(() => starter.signal({ deliveryId, generation }, 'cancel'));
+    if (kind !== 'first') await viaTemporal(() => starter.signal({ deliveryId, generation }, 'cancel'));
     settlement.unused(work, false);
   };
 
@@ -226,7 +169,7 @@ export function createHandOver({
     settlement.release(work);
   };
 
-  const perform = async (work: Work, manner: Manner): Promise<void> => {
+  const perform = async (work: Work, slow: boolean): Promise<void> => {
     try {
       if (work.kind !== 'command' && !isWanted(work)) {
         await dismiss(work);
@@ -235,9 +178,9 @@ export function createHandOver({
       } else if (work.tried !== undefined) {
         // Its workflow begins with a wait, so neither its place nor its permit is needed yet.
         slots.remove(work.deliveryId);
-        await start(work, { local: !manner.slow, slow: manner.slow }, work.tried);
+        await start(work, { slow, made: work.tried });
       } else if (work.kind === 'first' || work.kind === 'start') {
-        await start(work, manner);
+        await start(work, { slow });
       } else {
         await signal(work);
       }
@@ -249,9 +192,9 @@ export function createHandOver({
   };
 
   return {
-    /** Hands a claimed row over in the background. It never throws. */
-    begin: (work: Work, manner: Manner): void => {
-      const run: Promise<void> = perform(work, manner).finally(() => running.delete(run));
+    /** Hands a claimed row over in the background. It never throws. @param slow the receiver answers slowly */
+    begin: (work: Work, slow: boolean): void => {
+      const run: Promise<void> = perform(work, slow).finally(() => running.delete(run));
       running.add(run);
     },
 
@@ -270,7 +213,6 @@ export function createHandOver({
     stop: async (): Promise<void> => {
       stopped = true;
       await Promise.all(running);
-      stopListening();
     },
   };
 }

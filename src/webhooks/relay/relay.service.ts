@@ -8,23 +8,23 @@ import type { Tracing } from '../../platform/tracing/tracing.ts';
 import type { AttemptMonitor } from '../deliveries/attempt-monitor.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { EndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
-import { createEndpointSpeeds, localAttemptsOf, paceOf } from '../endpoints/endpoint-speed.ts';
+import { createEndpointSpeeds, paceOf } from '../endpoints/endpoint-speed.ts';
 import { allocate, type Grant, START_OF_ROTATION } from './allocation.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
 import type { FirstAttemptService } from './first-attempt.service.ts';
-import { createHandOver, type DeliveryWorkflows } from './hand-over.service.ts';
+import { createHandOver } from './hand-over.service.ts';
 import type { ReadyEndpoint, Work } from './relay.store.ts';
 import * as relayStore from './relay.store.ts';
 import { createRelayLease } from './relay-lease.service.ts';
 import { createSettlement } from './settlement.service.ts';
-import { createSlots, type SlotLimits, type SlotRoom } from './slots.ts';
+import type { Pace } from './slot-room.ts';
+import { createSlots, type SlotLimits } from './slots.ts';
 
 /** Times are in milliseconds. Counts are per process. */
 export const RELAY_SETTINGS = {
   slots: {
     total: { fast: 256, unproven: 192, slow: 128 },
     tenant: { fast: 64, unproven: 48, slow: 32 },
-    local: 64,
   } satisfies SlotLimits as SlotLimits,
   quantum: 4,
   endpoints: 1_000,
@@ -35,8 +35,6 @@ export const RELAY_SETTINGS = {
   gap: 5,
   leastWait: 20,
   beat: 1_000,
-  /** The age from which a first attempt no longer waits for Temporal. */
-  late: 2_000,
   /** The least milliseconds between two searches for commands. */
   commandGap: 100,
   /** Milliseconds between two comparisons of the claims with the work in hand. */
@@ -60,8 +58,6 @@ const FIRST_ENDPOINT = {
 /**
  * Makes the relay of a worker process.
  * @param options.firstAttempts makes first attempts in the relay
- * @param options.workflows `retries`: all first attempts are made in the relay. `all`: workflows make them, unless
- *   Temporal is late
  * @param options.listen opens the listener for new work, and returns `close`
  * @param options.onFailure receives failures of Temporal or the database; the relay continues
  */
@@ -73,7 +69,6 @@ export function createRelayService({
   occupancy,
   endpoints,
   firstAttempts,
-  workflows,
   listen,
   onFailure,
   tracing,
@@ -87,7 +82,6 @@ export function createRelayService({
   occupancy?: EndpointOccupancy | undefined;
   endpoints: Pick<EndpointService, 'saveSpeeds'>;
   firstAttempts: FirstAttemptService;
-  workflows: DeliveryWorkflows;
   listen: (onWork: () => void) => { close(): Promise<void> };
   onFailure: (error: unknown) => void;
   tracing?: Pick<Tracing, 'current' | 'span'> | undefined;
@@ -110,12 +104,9 @@ export function createRelayService({
   const handOver = createHandOver({
     database,
     starter,
-    monitor,
     slots,
     settlement: { ...settlement, removed: ({ id }) => void inHand.delete(id) },
     firstAttempts,
-    workflows,
-    lateMs: settings.late,
     isAlive: lease.isAlive,
     onFailure,
     tracing,
@@ -151,13 +142,7 @@ export function createRelayService({
       permits.set(endpoint.endpoint, permitsOf(endpoint));
       const seen = speeds.p90(endpoint.endpoint);
       const { tenantId, endpoint: id, cap } = endpoint;
-      return {
-        tenantId,
-        endpoint: id,
-        pace: paceOf(endpoint, seen),
-        cap,
-        localCap: localAttemptsOf(endpoint, seen),
-      };
+      return { tenantId, endpoint: id, pace: paceOf(endpoint, seen), cap };
     });
     const rooms = slots.rooms(ready, performance.now());
     const endpoints = rooms.endpoints.map((room) => ({
@@ -169,29 +154,26 @@ export function createRelayService({
     workLeft = shared.grants.length < open.length;
     if (shared.grants.length === 0) return 0;
     const work = await store.claim(database, identity(), shared.grants, { kinds });
-    const roomOf = new Map(rooms.endpoints.map((room) => [room.endpoint, room]));
-    for (const row of work) take(row, roomOf.get(row.endpoint));
+    const paces = new Map(rooms.endpoints.map(({ endpoint, pace }) => [endpoint, pace]));
+    for (const row of work) take(row, paces.get(row.endpoint) ?? 'unproven');
     // A paced endpoint whose row another attempt has locked gives nothing, and may have more when that attempt ends.
     const isPaced = ({ endpoint }: Grant) => Number.isFinite(permits.get(endpoint));
     workLeft ||= isAnyUsedUp(shared.grants, work) || shared.grants.some(isPaced);
     return work.length;
   };
 
-  const take = (work: Work, room: SlotRoom | undefined): void => {
-    const pace = room?.pace ?? 'unproven';
-    const local = room?.local === true && work.kind === 'first';
+  const take = (work: Work, pace: Pace): void => {
     slots.add({
       deliveryId: work.deliveryId,
       tenantId: work.tenantId,
       endpoint: work.endpoint,
       pace,
-      local,
       attempts: work.attemptCount,
       since: performance.now(),
       placed: work.kind !== 'wake',
     });
     inHand.add(work.id);
-    handOver.begin(work, { local, slow: pace === 'slow' });
+    handOver.begin(work, pace === 'slow');
   };
 
   /** Claims commands. @returns milliseconds until the next search; 0 while there may be more */
@@ -201,7 +183,7 @@ export function createRelayService({
     const commands = await store.claimCommands(database, identity(), settings.commands);
     for (const command of commands) {
       inHand.add(command.id);
-      handOver.begin(command, { local: false, slow: false });
+      handOver.begin(command, false);
     }
     if (commands.length === settings.commands) return 0;
     // Included in the run, so that new work does not shorten it: most new work is no command.
@@ -271,10 +253,7 @@ export function createRelayService({
     start: async (): Promise<{ stop(): Promise<void> }> => {
       await lease.beat().catch(onFailure);
       const stopListening = monitor.listen({
-        begun: (deliveryId) => {
-          slots.begin(deliveryId, performance.now());
-          return undefined;
-        },
+        begun: (deliveryId) => slots.begin(deliveryId, performance.now()),
         ended: ({ deliveryId, subscriptionId, durationMs }) => {
           if (subscriptionId !== undefined && durationMs !== undefined)
             speeds.note(subscriptionId, durationMs);

@@ -44,8 +44,6 @@ export type Work = {
   readonly trace?: string | null | undefined;
   readonly epoch: number;
   readonly paced: boolean;
-  /** Since the row was written. */
-  readonly ageMs: number;
   /** What a first attempt needs, unless its body is large. */
   readonly delivery?: LoadedDelivery | undefined;
   /** The last attempt of a delivery whose next one is not due yet. */
@@ -109,8 +107,7 @@ const MOST_BODY_BYTES = 32_768;
 const CLAIMED = `
 SELECT c.id, c.kind, c.command, c.delivery_id AS "deliveryId", c.generation, c.tenant_id AS "tenantId", c.endpoint, d.status,
   d.generation AS "rowGeneration", coalesce(d.attempt_count, 0) AS "attemptCount", coalesce(d.event_type, '') AS "eventType", d.trace,
-  s.host, p.epoch, p.permits IS NOT NULL AND c.kind <> 'command' AS paced,
-  extract(epoch FROM now() - c.created_at)::float8 * 1000 AS "ageMs"`;
+  s.host, p.epoch, p.permits IS NOT NULL AND c.kind <> 'command' AS paced`;
 const CLAIMED_ROWS = `
 FROM claimed c
 JOIN subscriptions s ON s.id = c.endpoint JOIN endpoints p ON p.subscription_id = c.endpoint

@@ -14,7 +14,6 @@ export type Flight = {
   readonly tenantId: string;
   readonly endpoint: string;
   readonly pace: Pace;
-  readonly local: boolean;
   readonly attempts: number;
   readonly since: number;
   readonly placed?: boolean | undefined;
@@ -23,29 +22,15 @@ export type Flight = {
 export type SlotLimits = {
   readonly total: Room;
   readonly tenant: Room;
-  readonly local: number;
 };
 
-/**
- * An endpoint with work. `cap` is the most attempts that it may have under way. `localCap` is the most attempts inside
- * workflow tasks, from `localAttemptsOf`.
- */
+/** An endpoint with work. `cap` is the most attempts that it may have under way. */
 export type ReadyEndpoint = {
   readonly tenantId: string;
   readonly endpoint: string;
   readonly pace: Pace;
   readonly cap: number;
-  readonly localCap: number;
 };
-
-/** The room of an endpoint. `local`: its attempts run inside workflow tasks. */
-export type SlotRoom = EndpointRoom & { readonly local: boolean };
-
-/** A local attempt that takes longer, in milliseconds, shows that its receiver is not fast. */
-const STUCK_MS = 250;
-
-/** Milliseconds after its claim in which an attempt that has not begun waits for this process, not for its receiver. */
-export const BEGIN_TIMEOUT = 2_000;
 
 /** A fast endpoint becomes slow when `SLOW_FLIGHTS` attempts exceed `SLOW_MS`; an unproven one after one attempt. */
 const SLOW_MS = 1_000;
@@ -65,7 +50,6 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
   const endpoints = new Map<string, Endpoint>();
   // The time at which an attempt began in this process. The wait before that is not the receiver's fault.
   const begun = new Map<string, number>();
-  let local = 0;
 
   const remove = (deliveryId: string): boolean => {
     const flight = flights.get(deliveryId);
@@ -76,7 +60,6 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
     const endpoint = endpoints.get(flight.endpoint);
     endpoint?.flights.delete(flight);
     if (endpoint?.flights.size === 0) endpoints.delete(flight.endpoint);
-    if (flight.local) local -= 1;
     return true;
   };
 
@@ -87,26 +70,10 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
     return late >= (known === 'fast' ? SLOW_FLIGHTS : 1) ? 'slow' : known;
   };
 
-  /**
-   * A fast endpoint whose local attempts are all under way waits for them. When they take long, its next attempts are
-   * normal activities.
-   */
-  const roomOf = (
-    { endpoint, pace, cap, localCap }: ReadyEndpoint,
-    share: number,
-    now: number,
-  ): { room: number; local: boolean } => {
-    const own = endpoints.get(endpoint)?.flights ?? new Set<Flight>();
+  const roomOf = ({ endpoint, pace, cap }: ReadyEndpoint, share: number): number => {
     const most = Math.min(cap, share, pace === 'unproven' ? UNPROVEN_CAP : cap);
-    const room = Math.max(0, most - Math.max(own.size, occupancy.size(endpoint)));
-    const isStuck = ({ local, deliveryId, since }: Flight) =>
-      local && now - (begun.get(deliveryId) ?? since + BEGIN_TIMEOUT) > STUCK_MS;
-    if (localCap === 0 || count(own, isStuck) > 0) return { room, local: false };
-    const left = limits.local - local;
-    // Most of the local slots are taken by stuck attempts of other endpoints.
-    if (left <= 0 && count(flights.values(), isStuck) * 2 > limits.local) return { room, local: false };
-    const locals = count(own, (flight) => flight.local);
-    return { room: Math.max(0, Math.min(room, localCap - locals, left)), local: true };
+    const taken = Math.max(endpoints.get(endpoint)?.flights.size ?? 0, occupancy.size(endpoint));
+    return Math.max(0, most - taken);
   };
 
   return {
@@ -119,7 +86,6 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
       endpoint.flights.add(flight);
       if (flight.placed !== false) occupancy.add(id, flight.deliveryId);
       endpoints.set(id, endpoint);
-      if (flight.local) local += 1;
     },
 
     begin: (deliveryId: string, now: number): void => {
@@ -139,7 +105,7 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
     rooms: (
       ready: readonly ReadyEndpoint[],
       now: number,
-    ): { endpoints: SlotRoom[]; free: Room; tenantRoom: (tenantId: string) => Room } => {
+    ): { endpoints: EndpointRoom[]; free: Room; tenantRoom: (tenantId: string) => Room } => {
       let free = limits.total;
       const tenants = new Map<string, Room>();
       const contenders = new Map<string, Set<string>>();
@@ -163,7 +129,7 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
       const shareOf = ({ tenantId, pace }: ReadyEndpoint): number =>
         Math.max(1, Math.floor(limits.tenant[pace] / (contenders.get(`${tenantId} ${pace}`)?.size ?? 1)));
       return {
-        endpoints: waiting.map((endpoint) => ({ ...endpoint, ...roomOf(endpoint, shareOf(endpoint), now) })),
+        endpoints: waiting.map((endpoint) => ({ ...endpoint, room: roomOf(endpoint, shareOf(endpoint)) })),
         free,
         tenantRoom: (tenantId) => tenants.get(tenantId) ?? limits.tenant,
       };

@@ -1,21 +1,15 @@
-// Limits concurrent workflow starts, so that each start finds a free slot of this worker and is eager. Pure.
-
-/** Starts that a window always lets through, however often Temporal was late. */
-const LEAST = 2;
+// Limits concurrent workflow starts. Pure.
 
 /**
  * Makes a window: `acquire` resolves in order with a function that returns the permit; a second call has no effect.
- * `narrow` halves the window after a start that Temporal did not answer in time; each `widen` after an answered one
- * lets it grow again, by one permit in as many starts as it is wide.
  * @param size the most permits
  */
 export function createStartWindow(size: number) {
-  let width = size;
   let held = 0;
   const queue: (() => void)[] = [];
 
   const admit = (): void => {
-    while (queue.length > 0 && held < Math.floor(width)) {
+    while (queue.length > 0 && held < size) {
       held += 1;
       queue.shift()?.();
     }
@@ -34,15 +28,6 @@ export function createStartWindow(size: number) {
         held -= 1;
         admit();
       };
-    },
-
-    narrow: (): void => {
-      width = Math.max(Math.min(LEAST, size), width / 2);
-    },
-
-    widen: (): void => {
-      width = Math.min(size, width + 1 / width);
-      admit();
     },
   };
 }

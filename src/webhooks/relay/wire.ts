@@ -37,7 +37,6 @@ export function wireRelay(
       database,
       starter,
       firstAttempts: createFirstAttemptService({ ...rooms, tracing }),
-      workflows: config.deliveryWorkflows,
       listen: notifier.listen,
       onFailure,
       tracing,
@@ -66,7 +65,7 @@ export function wireDirectAttempts(
   { config, database, log, notifier, tracing }: Platform,
   rooms: Needs<typeof createFirstAttemptService, 'tracing'>,
 ) {
-  if (config.firstAttempts !== 'api' || config.deliveryWorkflows !== 'retries') return undefined;
+  if (config.firstAttempts !== 'api') return undefined;
   return createDirectAttempts({
     database,
     notifier,

@@ -4,11 +4,11 @@ import { group, tally } from './check-deliveries.mjs';
 /** Violations of one rule that are shown. */
 const MOST_SHOWN = 5;
 
-export function describeRun({ seed, mode, ledger, deliveries, recovery, linear, seconds }) {
+export function describeRun({ seed, ledger, deliveries, recovery, linear, seconds }) {
   const publications = [...ledger.publications.values()];
   const carried = ledger.faults.filter(({ skipped, failed }) => !skipped && !failed);
   const rows = [
-    ['seed, mode, seconds', `${seed}, ${mode}, ${seconds}`],
+    ['seed, seconds', `${seed}, ${seconds}`],
     ['events', list(tally(publications.map(({ outcome }) => outcome)))],
     ['answers', list(ledger.answers)],
     ['deliveries', list(deliveries.deliveries)],

@@ -23,18 +23,17 @@ const PATIENCE = 240;
 const MOST_REPAIRS = 6;
 
 /**
- * @param options.seed, `mode` (DELIVERY_WORKFLOWS), `seconds` of load, `pace`: milliseconds between two requests of a
- *   client
+ * @param options.seed, `seconds` of load, `pace`: milliseconds between two requests of a client
  * @param options.main the built entry point; `kinds`: of faults; `say`: one line of progress; `patience` in seconds
  * @param options.deployed see `openStack`
  * @param options.restore Postgres is copied after half of the load, and taken back to that copy at its end
  * @returns the ledger and the table
  */
 export async function runSeed({ main, kinds, restore = false, patience = PATIENCE, ...options }) {
-  const { seed, mode, seconds, say } = options;
+  const { seed, seconds, say } = options;
   const ledger = createLedger();
   const onOwnEnd = (name, how) => ledger.ownEnds.push(`${name}: ${how}`);
-  const stack = await openStack({ main, mode, deployed: options.deployed, onOwnEnd });
+  const stack = await openStack({ main, deployed: options.deployed, onOwnEnd });
   const receivers = await openReceivers({ ledger, seed });
   const faults = createFaults({
     ...{ stack, ledger, say },
@@ -63,7 +62,7 @@ export async function runSeed({ main, kinds, restore = false, patience = PATIENC
     await checkRest(run);
     const linear = await checkHistories(ledger.histories);
     for (const one of linear.illegal ?? []) ledger.violate('not linearizable', one);
-    const table = describeRun({ seed, mode, ledger, deliveries, recovery, linear, seconds });
+    const table = describeRun({ seed, ledger, deliveries, recovery, linear, seconds });
     if (ledger.violations.length > 0) await keepTraces(run);
     return { ledger, table };
   } finally {

@@ -25,11 +25,11 @@ const ROLES = { api1: 'api', api2: 'api', worker1: 'worker', worker2: 'worker' }
 const MOST_STARTS = 3;
 
 /**
- * @param options.main the built entry point of the service; `mode`: DELIVERY_WORKFLOWS
+ * @param options.main the built entry point of the service
  * @param options.deployed programs of `obtainDeployedTemporal`; absent: Temporal's development server
  * @param options.onOwnEnd see role.mjs
  */
-export async function openStack({ main, mode, deployed, onOwnEnd }) {
+export async function openStack({ main, deployed, onOwnEnd }) {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-faults-'));
   await chmod(folder, 0o755);
   const keeper = createKeeper({ file: join(folder, 'parts.json'), remove: [folder] });
@@ -65,7 +65,6 @@ export async function openStack({ main, mode, deployed, onOwnEnd }) {
     METRICS_PORT: '0',
     DEFAULT_TENANT: TENANT,
     PUBLIC_URL: 'http://localhost:8080',
-    DELIVERY_WORKFLOWS: mode,
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     RATE_LIMIT_TENANT: '0',
     RATE_LIMIT_ADDRESS: '0',

@@ -28,7 +28,7 @@ beforeAll(async () => {
   const connection = await Connection.connect({ address });
   await ensureNamespace(connection, { namespace });
   await connection.close();
-  engine = await createEngine('all', { temporal: { address, namespace } });
+  engine = await createEngine({ temporal: { address, namespace } });
   await engine.startProcess();
 });
 afterAll(() => engine.close());
@@ -153,7 +153,7 @@ describe('the examination of deliveries', () => {
   });
 
   it('finds a workflow that waits for an endpoint of which an older row knows nothing, and has it read the row', async () => {
-    const { id: subscription, path } = await engine.subscribe({ delaysMs: [50] });
+    const { id: subscription, path } = await engine.subscribe({ delaysMs: [1_000] });
     engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 204 }));
     const [id = ''] = await engine.publish(subscription);
     await eventually(async () => (await engine.delivery(id)).attempt_count >= 1, 'the first attempt');

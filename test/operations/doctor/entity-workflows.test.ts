@@ -26,7 +26,7 @@ beforeAll(async () => {
   const connection = await Connection.connect({ address });
   await ensureNamespace(connection, { namespace });
   await connection.close();
-  engine = await createEngine('all', { temporal: { address, namespace } });
+  engine = await createEngine({ temporal: { address, namespace } });
   await engine.startProcess();
   stopRunner = engine.startRunner();
 });

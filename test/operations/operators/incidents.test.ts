@@ -60,7 +60,7 @@ beforeAll(async () => {
   const connection = await Connection.connect({ address });
   await ensureNamespace(connection, { namespace });
   await connection.close();
-  engine = await createEndpointEngine('all', {
+  engine = await createEndpointEngine({
     temporal: { address, namespace },
     egress: { caFile: AUTHORITY_FILE, lookup: async () => ['127.0.0.1'] },
     recovery: { failures: 4, deliveries: 2, failingMs: 0, probeDelaysMs: [600_000] },

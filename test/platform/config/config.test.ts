@@ -50,7 +50,6 @@ describe('a wrong setting', () => {
       'must be name=value pairs in ASCII, separated by commas and percent-encoded',
     ],
     ['OTEL_TRACES_SAMPLER_ARG', '1.5', 'must be a number from 0 to 1'],
-    ['DELIVERY_WORKFLOWS', 'some', 'must be one of retries, all'],
     ['PUBLIC_URL', 'localhost', 'must be an absolute http or https URL'],
     ['PUBLIC_URL', 'https://a.example/b', 'must be an origin: no path, query, fragment or credentials'],
     ['TENANT_URL', 'https://a.example', 'must be an http or https URL that contains {tenant}'],

@@ -16,8 +16,6 @@ import { partsOf } from './spans.ts';
 
 const SECRET_DATA = 'what-the-event-says';
 
-type Mode = 'all' | 'retries';
-
 let receiver: ScriptedReceiver;
 beforeAll(async () => {
   installRuntimeOnce();
@@ -47,14 +45,13 @@ async function startWorker(environment: Record<string, string>) {
 }
 
 /** Publishes one event whose first attempt fails, by a caller that traces. @returns after both processes have ended */
-async function deliver(mode: Mode, tracing: Record<string, string>) {
+async function deliver(tracing: Record<string, string>) {
   const namespace = `traces-${randomUUID()}`;
   const connection = await NativeConnection.connect({ address: inject('temporalAddress') });
   await ensureNamespace(connection, { namespace });
   await connection.close();
   const variables = {
     TEMPORAL_NAMESPACE: namespace,
-    DELIVERY_WORKFLOWS: mode,
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     ...tracing,
   };
@@ -120,21 +117,16 @@ function lineage(spans: readonly CollectedSpan[], span: CollectedSpan): string[]
   return parent === undefined ? [span.name] : [span.name, ...lineage(spans, parent)];
 }
 
-const LINEAGES: Readonly<Record<Mode, readonly [failed: string[], retried: string[]]>> = {
-  all: [
-    ['POST', 'RunActivity:sendDelivery', 'StartWorkflow:webhookDelivery', 'publish', 'POST /api/v1/events'],
-    ['POST', 'RunActivity:sendDelivery', 'StartWorkflow:webhookDelivery', 'publish', 'POST /api/v1/events'],
-  ],
-  retries: [
-    ['POST', 'first attempt', 'publish', 'POST /api/v1/events'],
-    ['POST', 'RunActivity:sendDelivery', 'StartWorkflow:webhookDelivery', 'publish', 'POST /api/v1/events'],
-  ],
-};
+/** Of the first attempt, which fails, and of the retry. */
+const LINEAGES = [
+  ['POST', 'first attempt', 'publish', 'POST /api/v1/events'],
+  ['POST', 'RunActivity:sendDelivery', 'StartWorkflow:webhookDelivery', 'publish', 'POST /api/v1/events'],
+];
 
-describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) => {
+describe('the trace of a publication', () => {
   it('a publication, its delivery and the retry are one trace', { timeout: 180_000 }, async () => {
     const collector = await startCollector();
-    const { traceId, spanId, delivery, stored, requests, token, path, tenantId } = await deliver(mode, {
+    const { traceId, spanId, delivery, stored, requests, token, path, tenantId } = await deliver({
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_EXPORTER_OTLP_HEADERS: 'x-tenant=a%20b',
       OTEL_SERVICE_NAME: 'countersign-test',
@@ -154,7 +146,7 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
     const posts = spans
       .filter(({ name }) => name === 'POST')
       .sort((a, b) => (a.startTimeUnixNano < b.startTimeUnixNano ? -1 : 1));
-    expect(posts.map((span) => lineage(spans, span))).toEqual(LINEAGES[mode]);
+    expect(posts.map((span) => lineage(spans, span))).toEqual(LINEAGES);
     expect(posts).toMatchObject([
       { kind: 3, failed: true, attributes: { 'http.response.status_code': 500, 'error.type': 'http:500' } },
       { kind: 3, failed: false, attributes: { 'http.response.status_code': 204 } },
@@ -179,7 +171,7 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
 
   it('nothing is traced, stored or told unless it is asked for', { timeout: 180_000 }, async () => {
     const collector = await startCollector();
-    const { stored, requests } = await deliver(mode, {
+    const { stored, requests } = await deliver({
       OTEL_TRACES_EXPORTER: 'none',
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     });

@@ -19,10 +19,10 @@ const missing = (numbers: TenantNumbers | undefined): number => {
   return accepted - delivered - waiting - held - failed - canceled;
 };
 
-describe.each(['all', 'retries'] as const)('with workflows for %s', (mode) => {
+describe('the accounts of deliveries', () => {
   let engine: DeliveryEngine;
   beforeAll(async () => {
-    engine = await createEngine(mode);
+    engine = await createEngine();
   });
   afterAll(() => engine.close());
 

@@ -20,7 +20,7 @@ const SLACK = 5;
 
 type Attempt = { phases: Record<string, number | null>; duration_ms: number; status_code: number | null };
 
-describe.each(['all', 'retries'] as const)('an attempt, with DELIVERY_WORKFLOWS=%s', (mode) => {
+describe('an attempt', () => {
   let engine: DeliveryEngine;
   let api: TestServer;
   const receivers: LocalReceiver[] = [];
@@ -31,7 +31,7 @@ describe.each(['all', 'retries'] as const)('an attempt, with DELIVERY_WORKFLOWS=
       await sleep(PART);
       return ['127.0.0.1'];
     };
-    engine = await createEngine(mode, { egress: { caFile: AUTHORITY_FILE, lookup } });
+    engine = await createEngine({ egress: { caFile: AUTHORITY_FILE, lookup } });
     const workflows = { uiUrl: 'http://localhost:8233', namespace: 'countersign' };
     api = await startTestServer(createDeliveryRoutes({ deliveries: engine.deliveries, workflows }), {
       database: engine.database,

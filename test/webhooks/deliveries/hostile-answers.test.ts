@@ -116,7 +116,7 @@ async function lookup(name: string): Promise<string[]> {
   return [name.endsWith('.test') ? '127.0.0.1' : name];
 }
 
-describe.each(['all', 'retries'] as const)('a hostile receiver, with DELIVERY_WORKFLOWS=%s', (mode) => {
+describe('a hostile receiver', () => {
   let engine: DeliveryEngine;
   let api: TestServer;
   let inside: LocalReceiver;
@@ -131,7 +131,7 @@ describe.each(['all', 'retries'] as const)('a hostile receiver, with DELIVERY_WO
   };
 
   beforeAll(async () => {
-    engine = await createEngine(mode, {
+    engine = await createEngine({
       egress: { caFile: AUTHORITY_FILE, lookup },
       sendTimeoutMs: SEND_TIMEOUT,
     });
@@ -141,7 +141,7 @@ describe.each(['all', 'retries'] as const)('a hostile receiver, with DELIVERY_WO
       tenants: { bySlug: async () => engine.context.tenant },
     });
     inside = await startReceiver((_request, response) => response.end('a secret of the inside'));
-    // Only now: a receiver of the other mode may have had the port of `inside`.
+    // Only now: a receiver of another file may have had the port of `inside`.
     sockets = watchClientSockets();
     for (const hostile of hostileAnswers(`http://127.0.0.1:${inside.port}/secret`)) {
       const receiver = await startHostile(hostile);

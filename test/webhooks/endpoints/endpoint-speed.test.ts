@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createEndpointSpeeds, localAttemptsOf } from '../../../src/webhooks/endpoints/endpoint-speed.ts';
+import { createEndpointSpeeds, paceOf } from '../../../src/webhooks/endpoints/endpoint-speed.ts';
 
 describe('the speed of a lane', () => {
   it('is unknown until there are a few answers, then nine in ten are below it', () => {
@@ -30,19 +30,24 @@ describe('the speed of a lane', () => {
   });
 
   it.each([
-    { known: 'nothing', stored: { p90Ms: null, failing: false }, seen: undefined, local: 0 },
-    { known: 'a fast row', stored: { p90Ms: 20, failing: false }, seen: undefined, local: 16 },
-    { known: 'a fast row that fails', stored: { p90Ms: 20, failing: true }, seen: 20, local: 0 },
-    { known: 'a fast row and slow answers', stored: { p90Ms: 20, failing: false }, seen: 2_000, local: 0 },
+    { known: 'nothing', stored: { p90Ms: null, failing: false }, seen: undefined, pace: 'unproven' },
+    { known: 'a fast row', stored: { p90Ms: 20, failing: false }, seen: undefined, pace: 'fast' },
+    { known: 'a fast row that fails', stored: { p90Ms: 20, failing: true }, seen: 20, pace: 'unproven' },
     {
-      known: 'a slow row and middling answers',
+      known: 'a fast row and slow answers',
+      stored: { p90Ms: 20, failing: false },
+      seen: 2_000,
+      pace: 'slow',
+    },
+    {
+      known: 'a slow row and fast answers',
       stored: { p90Ms: 2_000, failing: false },
       seen: 200,
-      local: 8,
+      pace: 'fast',
     },
-    { known: 'nearly a second', stored: { p90Ms: 999, failing: false }, seen: undefined, local: 4 },
-    { known: 'a second', stored: { p90Ms: 1_000, failing: false }, seen: undefined, local: 0 },
-  ])('allows $local local attempts with $known', ({ stored, seen, local }) => {
-    expect(localAttemptsOf(stored, seen)).toBe(local);
+    { known: 'nearly a second', stored: { p90Ms: 999, failing: false }, seen: undefined, pace: 'fast' },
+    { known: 'a second', stored: { p90Ms: 1_000, failing: false }, seen: undefined, pace: 'slow' },
+  ])('makes a lane $pace with $known', ({ stored, seen, pace }) => {
+    expect(paceOf(stored, seen)).toBe(pace);
   });
 });

@@ -7,7 +7,7 @@ import { createEngine, type DeliveryEngine } from '../../workflows/delivery-engi
 describe('an endpoint with one place', () => {
   let engine: DeliveryEngine;
   beforeAll(async () => {
-    engine = await createEngine('retries');
+    engine = await createEngine();
   });
   afterAll(() => engine?.close());
 

@@ -33,10 +33,10 @@ const STEPS = [
 ] as const;
 type Step = (typeof STEPS)[number];
 
-describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) => {
+describe('changes of an endpoint under load', () => {
   let engine: EndpointEngine;
   beforeAll(async () => {
-    engine = await createEndpointEngine(mode, { recovery: RECOVERY });
+    engine = await createEndpointEngine({ recovery: RECOVERY });
     await Promise.all([engine.startProcess(), engine.startProcess({ worker: false })]);
     engine.startRunner();
   });

@@ -16,11 +16,11 @@ type Endpoint = {
   epoch: number;
 };
 
-describe.each(['all', 'retries'] as const)('an endpoint that is down, with DELIVERY_WORKFLOWS=%s', (mode) => {
+describe('an endpoint that is down', () => {
   let engine: DeliveryEngine;
 
   beforeEach(async () => {
-    engine = await createEngine(mode, { recovery: RECOVERY });
+    engine = await createEngine({ recovery: RECOVERY });
   });
   afterEach(() => engine.close());
 

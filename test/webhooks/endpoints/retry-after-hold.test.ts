@@ -43,10 +43,10 @@ const FORMS: Form[] = [
   date('a date of asctime', asctime),
 ];
 
-describe.each(['all', 'retries'] as const)('Retry-After, with DELIVERY_WORKFLOWS=%s', (mode) => {
+describe('Retry-After', () => {
   let engine: DeliveryEngine;
   beforeAll(async () => {
-    engine = await createEngine(mode);
+    engine = await createEngine();
     await engine.startProcess();
   });
   afterAll(() => engine.close());

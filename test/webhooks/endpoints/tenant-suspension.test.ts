@@ -12,11 +12,11 @@ const CLOSED_BEFORE = 3_000;
 
 const INTENT = { operator: 'jo', reason: 'abuse' };
 
-describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) => {
+describe('deliveries of a suspended tenant', () => {
   let engine: EndpointEngine;
   let rooms: OperatorRooms;
   beforeAll(async () => {
-    engine = await createEndpointEngine(mode);
+    engine = await createEndpointEngine();
     rooms = createOperatorRooms(engine.database, engine.notifier);
     await engine.startProcess();
     engine.startRunner();

@@ -12,7 +12,7 @@ const WATCHED_MS = 4_000;
 
 let engine: EndpointEngine;
 beforeAll(async () => {
-  engine = await createEndpointEngine('retries');
+  engine = await createEndpointEngine();
   await engine.startProcess();
   engine.startRunner();
 });

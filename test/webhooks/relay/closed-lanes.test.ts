@@ -41,10 +41,10 @@ async function startRelay() {
   const failures: unknown[] = [];
   let looks = 0;
   let looksAtStart = 0;
-  const start = async ({ deliveryId }: { deliveryId: string }) => {
+  const make = async ({ deliveryId }: { deliveryId: string }) => {
     started.push(deliveryId);
     looksAtStart = looks;
-    return 'started' as const;
+    return { kind: 'done', removed: true } as const;
   };
   const relay = createRelayService({
     database: rooms.database,
@@ -56,11 +56,10 @@ async function startRelay() {
         return page;
       },
     },
-    starter: { start, signal: async () => true },
+    starter: { start: async () => 'started', signal: async () => true },
     monitor: createAttemptMonitor(),
     endpoints: rooms.endpoints,
-    firstAttempts: { make: () => Promise.reject(new Error('workflows make the first attempts')) },
-    workflows: 'all',
+    firstAttempts: { make },
     listen: () => ({ close: async () => undefined }),
     onFailure: (error) => failures.push(error),
     settings: { ...RELAY_SETTINGS, poll: NEVER, idlePoll: NEVER },

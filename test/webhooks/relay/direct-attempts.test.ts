@@ -15,7 +15,7 @@ import { createEngine, type DeliveryEngine, eventually } from '../../workflows/d
 
 let engine: DeliveryEngine;
 beforeEach(async () => {
-  engine = await createEngine('retries');
+  engine = await createEngine();
 });
 afterEach(() => engine.close());
 

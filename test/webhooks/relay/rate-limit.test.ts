@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
-describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) => {
+describe('an endpoint with a rate or places', () => {
   let engine: DeliveryEngine;
   beforeEach(async () => {
-    engine = await createEngine(mode);
+    engine = await createEngine();
   });
   afterEach(() => engine.close());
 

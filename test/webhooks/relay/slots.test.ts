@@ -5,14 +5,12 @@ import { createStartWindow } from '../../../src/webhooks/relay/start-window.ts';
 const LIMITS = {
   total: { fast: 20, unproven: 15, slow: 10 },
   tenant: { fast: 12, unproven: 9, slow: 6 },
-  local: 4,
 };
 const flight = (deliveryId: string, more: Partial<Flight> = {}): Flight => ({
   deliveryId,
   tenantId: 'tenant',
   endpoint: 'lane',
   pace: 'fast',
-  local: false,
   attempts: 0,
   since: 1_000,
   ...more,
@@ -22,13 +20,12 @@ const ready = (endpoint: string, more: Partial<ReadyEndpoint> = {}): ReadyEndpoi
   endpoint,
   pace: 'fast',
   cap: 32,
-  localCap: 0,
   ...more,
 });
 
 describe('slots', () => {
   const roomsOf = (slots: ReturnType<typeof createSlots>, endpoints: ReadyEndpoint[], now = 1_000) =>
-    slots.rooms(endpoints, now).endpoints.map(({ room, local, pace }) => ({ room, local, pace }));
+    slots.rooms(endpoints, now).endpoints.map(({ room, pace }) => ({ room, pace }));
 
   it('counts in flight by process, tenant and lane, and forgets what has ended', () => {
     const slots = createSlots(LIMITS);
@@ -39,10 +36,10 @@ describe('slots', () => {
     expect(free).toEqual({ fast: 18, unproven: 14, slow: 9 });
     expect(tenantRoom('tenant')).toEqual({ fast: 10, unproven: 8, slow: 5 });
     expect(tenantRoom('another')).toEqual(LIMITS.tenant);
-    expect(roomsOf(slots, [ready('lane', { cap: 3 })])).toEqual([{ room: 2, local: false, pace: 'fast' }]);
+    expect(roomsOf(slots, [ready('lane', { cap: 3 })])).toEqual([{ room: 2, pace: 'fast' }]);
     expect(slots.remove('1')).toBe(true);
     expect(slots.remove('1')).toBe(false);
-    expect(roomsOf(slots, [ready('lane', { cap: 3 })])).toEqual([{ room: 3, local: false, pace: 'fast' }]);
+    expect(roomsOf(slots, [ready('lane', { cap: 3 })])).toEqual([{ room: 3, pace: 'fast' }]);
   });
 
   it('lets a lane have no more than its share of its tenant while others of its pace have work', () => {
@@ -85,35 +82,6 @@ describe('slots', () => {
     expect(slots.rooms([], 2_600).free).toEqual({ fast: 15, unproven: 10, slow: 5 });
   });
 
-  it('lets a fast lane have its share of local attempts, within the limit of the process', () => {
-    const slots = createSlots(LIMITS);
-    const endpoints = [ready('lane', { localCap: 16 })];
-    expect(roomsOf(slots, endpoints)).toMatchObject([{ room: 4, local: true }]);
-    for (const id of ['1', '2', '3']) slots.add(flight(id, { endpoint: 'other', local: true }));
-    expect(roomsOf(slots, endpoints)).toMatchObject([{ room: 1, local: true }]);
-    slots.add(flight('4', { local: true }));
-    expect(roomsOf(slots, endpoints, 1_100)).toMatchObject([{ room: 0, local: true }]);
-  });
-
-  it('goes on with normal attempts when local ones take long: its own, or those that hold all the places', () => {
-    const slots = createSlots(LIMITS);
-    slots.add(flight('1', { local: true }));
-    const endpoints = [ready('lane', { localCap: 16 })];
-    // An attempt that has not begun waits for this process, so it says nothing of its receiver.
-    expect(roomsOf(slots, endpoints, 3_000)).toMatchObject([{ local: true }]);
-    expect(roomsOf(slots, endpoints, 3_300)).toMatchObject([{ local: false }]);
-    slots.begin('1', 1_000);
-    expect(roomsOf(slots, endpoints, 1_200)).toMatchObject([{ local: true }]);
-    expect(roomsOf(slots, endpoints, 1_300)).toMatchObject([{ room: 11, local: false }]);
-    const others = [ready('third', { localCap: 16 })];
-    for (const id of ['2', '3', '4']) {
-      slots.add(flight(id, { endpoint: 'other', local: true }));
-      slots.begin(id, 1_000);
-    }
-    expect(roomsOf(slots, others, 1_200)).toMatchObject([{ room: 0, local: true }]);
-    expect(roomsOf(slots, others, 1_300)).toMatchObject([{ room: 4, local: false }]);
-  });
-
   it('names the flights that nobody has reported for long', () => {
     const slots = createSlots(LIMITS);
     slots.add(flight('old', { since: 100 }));
@@ -140,34 +108,5 @@ describe('the window of starts', () => {
     releases[1]?.();
     await runs[3];
     expect(order).toEqual([0, 1, 2, 3]);
-  });
-
-  it('halves with each start that failed, down to two, and grows again with those that succeed', async () => {
-    const window = createStartWindow(16);
-    let held = 0;
-    const fill = async () => {
-      const releases: (() => void)[] = [];
-      for (let n = 0; n < 40; n += 1)
-        void window.acquire().then((release) => {
-          held += 1;
-          releases.push(release);
-        });
-      await new Promise((resolve) => setImmediate(resolve));
-      const width = held;
-      // Each that is given back admits another, until all 40 had their turn.
-      while (releases.length > 0) {
-        releases.shift()?.();
-        held -= 1;
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-      return width;
-    };
-    expect(await fill()).toBe(16);
-    window.narrow();
-    expect(await fill()).toBe(8);
-    for (let n = 0; n < 5; n += 1) window.narrow();
-    expect(await fill()).toBe(2);
-    for (let n = 0; n < 200; n += 1) window.widen();
-    expect(await fill()).toBe(16);
   });
 });

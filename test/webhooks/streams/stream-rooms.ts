@@ -112,7 +112,6 @@ async function startRelay(url: string, publicUrl: string) {
     } as never,
     endpoints,
     firstAttempts: createFirstAttemptService(attempts),
-    workflows: 'retries',
     listen: platform.notifier.listen,
     onFailure: () => undefined,
     settings: RELAY_SETTINGS,

@@ -6,10 +6,10 @@ import { createFirstAttemptService } from '../../../src/webhooks/relay/first-att
 import type { Work } from '../../../src/webhooks/relay/relay.store.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
-describe('with DELIVERY_WORKFLOWS=retries', () => {
+describe('a first attempt', () => {
   let engine: DeliveryEngine;
   beforeEach(async () => {
-    engine = await createEngine('retries');
+    engine = await createEngine();
   });
   afterEach(() => engine.close());
 
@@ -28,7 +28,6 @@ describe('with DELIVERY_WORKFLOWS=retries', () => {
     host: engine.receiver.host,
     epoch: 0,
     paced: false,
-    ageMs: 0,
   });
 
   it('records a POST for as long as it takes, and does not make it again', async () => {
@@ -197,25 +196,6 @@ describe('with DELIVERY_WORKFLOWS=retries', () => {
     expect(engine.receiver.of(path)).toHaveLength(1);
     answer();
     await eventually(() => engine.receiver.of(path).length === 2, 'the second attempt', 20_000);
-  });
-
-  it('goes on when the setting is changed under load', async () => {
-    const { id, path } = await engine.subscribe({ delaysMs: [100, 100] });
-    // Every fourth event is refused at first.
-    engine.receiver.answer(path, ({ body, deliveryId }) => {
-      const refused = JSON.parse(body.toString()).data.n % 4 === 0;
-      const before = engine.receiver.of(path).filter((request) => request.deliveryId === deliveryId);
-      return { status: refused && before.length === 1 ? 500 : 200 };
-    });
-    await engine.startProcess({ mode: 'all' });
-    const old = await engine.startProcess({ mode: 'retries', worker: false });
-    const ids = await engine.publish(id, 30);
-    await eventually(() => engine.receiver.of(path).length >= 5, 'some attempts');
-    await old.stop();
-    const more = await engine.publish(id, 30);
-    for (const delivery of [...ids, ...more]) {
-      expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
-    }
   });
 
   it('goes on with first attempts while Temporal is away, and with the others when it is back', async () => {
