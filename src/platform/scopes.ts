@@ -68,12 +68,12 @@ export const SCOPE_MEANINGS: Readonly<Record<AgentScope | ManagementScope, strin
   'vault:read': 'for the vault',
   'agents:read': 'read agents, keys, rotations, anchors, enrollment tokens and workload issuers',
   'agents:write':
-    "change, suspend, reactivate and delete agents, end their keys, manage anchors, narrow and delete workload issuers; with all of an agent's scopes also create or widen it, give it a key, a rotation or an enrollment token, and map workloads to it",
+    "rename, suspend, reactivate and delete agents, end their keys, manage anchors, delete workload issuers; with all of an agent's scopes also create it, change its scopes, give it a capability or an audience, a key, a rotation or an enrollment token, and map workloads to it",
   'agents:impersonate':
     'stands for the scopes of any agent that the token lacks, where `agents:write` or `applications:write` needs them',
   'applications:read': 'read applications',
   'applications:write':
-    'rename, narrow and delete applications, end their secrets; with all scopes of an application and of its agent also create it, give it a secret or a key, and give it more or another audience',
+    'rename and delete applications, end their secrets, keys and grants; with all scopes of an application and of its agent also create it, change its scopes, agent or audience, and give it a secret, a key or a grant',
   'webhooks:read':
     'read subscriptions, deliveries and their accounts, event types, and the feed of all events',
   'webhooks:write': 'manage subscriptions and their secrets, send, retry, replay and cancel deliveries',
@@ -104,6 +104,11 @@ export function isAgentScope(scope: string): scope is AgentScope {
 /** True when each of `scopes` is in `allowed`. */
 export function isWithin(scopes: readonly string[], allowed: readonly string[]): boolean {
   return scopes.every((scope) => allowed.includes(scope));
+}
+
+/** True when both lists have the same scopes, in any order. */
+export function areSameScopes(left: readonly string[], right: readonly string[]): boolean {
+  return isWithin(left, right) && isWithin(right, left);
 }
 
 /** @returns the scopes in both lists, unique and sorted */

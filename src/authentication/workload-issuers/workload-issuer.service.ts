@@ -14,7 +14,13 @@ import { checkKeySource } from '../trusted-issuers/key-source.node.ts';
 import { chooseKeySource, type KeySourceInput } from '../trusted-issuers/trusted-issuer.ts';
 import { findPatternFault, type WorkloadRule } from './claim-rules.ts';
 import * as store from './workload-issuer.store.ts';
-import { isTrustDomain, isWorkloadIssuer, narrows, type WorkloadIssuer, widens } from './workload-issuer.ts';
+import {
+  isTrustDomain,
+  isWorkloadIssuer,
+  narrows,
+  needsGrantor,
+  type WorkloadIssuer,
+} from './workload-issuer.ts';
 
 export type { WorkloadIssuer } from './workload-issuer.ts';
 
@@ -41,7 +47,7 @@ export function createWorkloadIssuerService({
 }: {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;
   records: Pick<RecordService, 'write'>;
-  agents: Pick<AgentService, 'hold'>;
+  agents: Pick<AgentService, 'hold' | 'holdAny'>;
   revocations: Pick<RevocationService, 'admitPrincipal' | 'endPrincipal'>;
   admittedNetworks: readonly Network[];
 }) {
@@ -69,11 +75,13 @@ export function createWorkloadIssuerService({
 
   /**
    * Checks that the caller may put a credential behind the agent of each rule, and keeps the agents until the commit.
+   * @param before the rules that are replaced; their agents may be deleted
    */
   async function checkGranted(
     transaction: Transaction,
     context: RequestContext,
     rules: readonly WorkloadRule[],
+    before: readonly WorkloadRule[] = [],
   ): Promise<void> {
     for (const id of [...new Set(rules.map(({ agentId }) => agentId))].sort()) {
       const agent = await agents.hold(transaction, context, id).catch((error: unknown) => {
@@ -82,6 +90,10 @@ export function createWorkloadIssuerService({
         throw invalidField(`body.rules.${index}.agent_id`, 'is no agent of this tenant');
       });
       checkCredentialGrantor(context.principal, agent);
+    }
+    for (const id of [...new Set(before.map(({ agentId }) => agentId))].sort()) {
+      const agent = await agents.holdAny(transaction, context, id);
+      if (agent !== undefined) checkCredentialGrantor(context.principal, agent);
     }
   }
 
@@ -132,8 +144,8 @@ export function createWorkloadIssuerService({
      * Changes keys, audiences or rules. A change that takes something away ends the tokens that the issuer's assertions
      * have got.
      * @throws ServiceError `not_found`; `invalid_request` as `create`, and for another `issuer`; `insufficient_scope`
-     *   when
-     * the change lets more assertions through, and the principal lacks a scope of an agent that a rule names
+     *   when the change needs a grantor, and the principal lacks a scope of an agent that a rule names before or after
+     *   it
      */
     update: (context: RequestContext, id: string, patch: WorkloadIssuerPatch): Promise<WorkloadIssuer> =>
       database.transaction(context, async (transaction) => {
@@ -148,7 +160,7 @@ export function createWorkloadIssuerService({
         };
         checkKeySource(after, admittedNetworks);
         checkRules(found.issuer, after.rules);
-        if (widens(found, after)) await checkGranted(transaction, context, after.rules);
+        if (needsGrantor(found, after)) await checkGranted(transaction, context, after.rules, found.rules);
         const updated = await store.update(transaction, id, after);
         if (narrows(found, after)) await revocations.admitPrincipal(transaction, tenant.id, id);
         await record(transaction, context, 'updated', updated);

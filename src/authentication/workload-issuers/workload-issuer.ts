@@ -29,12 +29,17 @@ export function trustDomainOf(sub: unknown): string | undefined {
   return path.split('/').some((segment) => segment === '.' || segment === '..') ? undefined : domain;
 }
 
-/** Returns whether a change can let an assertion through that was refused before. */
-export function widens(before: Trust, after: Trust): boolean {
+/**
+ * Returns whether a change needs the scopes of all agents that a rule names before or after it: it can let an assertion
+ * through that was refused before, or changes the rules. Taking a rule away needs them too, because it makes the check
+ * of the next change of keys weaker.
+ */
+export function needsGrantor(before: Trust, after: Trust): boolean {
   return (
     hasOtherKeys(before, after) ||
     after.audiences.some((audience) => !before.audiences.includes(audience)) ||
-    !isBeginning(after.rules, before.rules)
+    !isBeginning(after.rules, before.rules) ||
+    !isBeginning(before.rules, after.rules)
   );
 }
 

@@ -19,7 +19,7 @@ import {
   type AgentStatus,
   assessRegistration,
   narrows,
-  widens,
+  needsGrantor,
 } from './agent.ts';
 
 export type { Agent } from './agent.ts';
@@ -213,19 +213,25 @@ export function createAgentService({
     hold: (transaction: Transaction, context: RequestContext, id: string): Promise<AgentRecord> =>
       lock(transaction, context, id, 'reference'),
 
+    /** Like `hold`, but finds a deleted agent too. @returns undefined for an agent that the tenant never had */
+    holdAny: (
+      transaction: Transaction,
+      context: RequestContext,
+      id: string,
+    ): Promise<AgentRecord | undefined> => store.lockAny(transaction, context.tenant.id, id),
+
     /**
      * Changes the given fields, if they differ. A change that takes a scope or an audience away, or asks for proofs of
      * a key, ends the agent's access tokens; its refresh tokens get narrower ones. Emits `admin.agent.updated`.
-     * @throws ServiceError `not_found`; `insufficient_scope` when the change adds a scope or an audience, or waives
-     *   proofs
-     * of a key, and the principal lacks a scope that the agent has before or after it
+     * @throws ServiceError `not_found`; `insufficient_scope` when the change needs a grantor, and the principal lacks a
+     *   scope that the agent has before or after it
      */
     update: (context: RequestContext, id: string, patch: AgentPatch): Promise<Agent> =>
       database.transaction(context, async (transaction) => {
         const found = await lock(transaction, context, id, 'change');
         const changes: AgentChanges = findChanges(found, followTenant(context, found, patch));
         if (Object.keys(changes).length === 0) return assessOne({ ...context, transaction }, found);
-        if (widens(found, changes))
+        if (needsGrantor(found, changes))
           checkGrantor(context.principal, {
             holder: 'agent',
             scopes: [...found.scopes, ...(changes.scopes ?? [])],

@@ -105,6 +105,15 @@ export function lock(
   return transaction.model(AGENT).lock({ id, tenantId, deletedAt: null }, level);
 }
 
+/** Reads an agent, also a deleted one, and excludes changes of it until the transaction ends. */
+export function lockAny(
+  transaction: Transaction,
+  tenantId: string,
+  id: string,
+): Promise<AgentRecord | undefined> {
+  return transaction.model(AGENT).lock({ id, tenantId }, 'KEY SHARE');
+}
+
 /** Lists agents, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
 export function list(
   models: Models,

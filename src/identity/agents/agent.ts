@@ -1,6 +1,6 @@
 // Types of agents, and the rules for registration, audience and grants.
 import type { Principal } from '../../platform/context.ts';
-import { AGENT_SCOPES, checkGrantor, isWithin } from '../../platform/scopes.ts';
+import { AGENT_SCOPES, areSameScopes, checkGrantor, isWithin } from '../../platform/scopes.ts';
 import type { AgentRow } from './agent.model.ts';
 
 /** Source: Specification, "Agent status". */
@@ -13,7 +13,10 @@ export const AGENT_CLIENT_ID = 'service-agent';
 export type AgentRecord = Omit<AgentRow, 'deletedAt'>;
 
 /** What the tokens of an agent may reach. */
-type Reach = Pick<AgentRecord, 'scopes' | 'audience' | 'audiences' | 'dpopBoundAccessTokens'>;
+type Reach = Pick<
+  AgentRecord,
+  'scopes' | 'audience' | 'audiences' | 'capabilities' | 'dpopBoundAccessTokens'
+>;
 
 /** `verified`: a key or anchor is verified. `audited`: the audit log contains the creation and that verification. */
 export type RegistrationEvidence = { readonly verified: boolean; readonly audited: boolean };
@@ -55,13 +58,21 @@ export function checkCredentialGrantor(
   if (!isItself) checkGrantor(principal, { holder: 'agent', scopes });
 }
 
-/** Returns whether a change adds a scope or an audience, replaces the first audience, or waives proofs of a key. */
-export function widens(before: Reach, { scopes, audience, audiences, ...change }: Partial<Reach>): boolean {
+/**
+ * Returns whether a change needs all scopes that the agent has before and after it: it adds a capability or an
+ * audience, replaces the first audience, waives proofs of a key, or changes the scopes. Taking a scope away needs them
+ * too, because it makes the check of the next credential weaker.
+ */
+export function needsGrantor(
+  before: Reach,
+  { scopes, audience, audiences, capabilities, ...change }: Partial<Reach>,
+): boolean {
   return (
     change.dpopBoundAccessTokens === false ||
     audience !== undefined ||
-    !isWithin(scopes ?? [], before.scopes) ||
-    !isWithin(audiences ?? [], before.audiences)
+    !areSameScopes(scopes ?? before.scopes, before.scopes) ||
+    !isWithin(audiences ?? [], before.audiences) ||
+    !isWithin(capabilities ?? [], before.capabilities)
   );
 }
 

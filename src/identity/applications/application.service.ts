@@ -25,7 +25,7 @@ import {
   type GrantType,
   LIVE_SECRETS,
   narrows,
-  widens,
+  needsGrantor,
 } from './application.ts';
 import { type ApplicationJwks, thumbprintsOf } from './application-jwks.ts';
 import * as secrets from './secret.store.ts';
@@ -88,7 +88,8 @@ export function createApplicationService({
 
   /**
    * Checks that the principal may decide what the application can do: it needs all scopes of the application, and all
-   * of the linked agent, because a client of an agent has the agent's `sub`.
+   * of the linked agent, because a client of an agent has the agent's `sub`. Those of a deleted agent count too: a
+   * secret that was added meanwhile would else stand behind the agent that is linked next.
    * @throws ServiceError `insufficient_scope`
    */
   async function checkGranted(
@@ -97,8 +98,8 @@ export function createApplicationService({
     { scopes, agentId }: Pick<Application, 'scopes' | 'agentId'>,
   ): Promise<void> {
     if (agentId === null) return checkGrantor(principal, { holder: 'application', scopes });
-    const agentScopes = (await store.lockAgentScopes(unit, tenant.id, agentId)) ?? [];
-    checkGrantor(principal, { holder: 'agent', scopes: [...agentScopes, ...scopes] });
+    const agent = await store.lockAgent(unit, tenant.id, agentId);
+    checkGrantor(principal, { holder: 'agent', scopes: [...(agent?.scopes ?? []), ...scopes] });
   }
 
   /** Ends the tokens that the application has got. It is not known which secret or key got them. */
@@ -123,9 +124,10 @@ export function createApplicationService({
 
   async function readAgentScopes(unit: Transaction, tenantId: string, agentId: string | null | undefined) {
     if (agentId === null || agentId === undefined) return undefined;
-    const scopes = await store.lockAgentScopes(unit, tenantId, agentId);
-    if (scopes === undefined) throw invalidField('body.agent_id', 'is no agent of this tenant');
-    return scopes;
+    const agent = await store.lockAgent(unit, tenantId, agentId);
+    if (agent === undefined || agent.isDeleted)
+      throw invalidField('body.agent_id', 'is no agent of this tenant');
+    return agent.scopes;
   }
 
   async function find({ tenant }: RequestContext, id: string): Promise<Application> {
@@ -222,8 +224,8 @@ export function createApplicationService({
      * Changes the given fields. When no value differs, nothing is written. `agentId: null` unlinks the agent. A change
      * that takes something away, replaces audience or agent, or asks for proofs of a key ends the application's tokens.
      * @throws ServiceError `not_found`; `invalid_request` when the linked agent lacks a scope or does not exist;
-     * `insufficient_scope` when the change gives the application more, and the principal lacks a scope that the
-     * application and its agent have before or after it
+     * `insufficient_scope` when the change needs a grantor, and the principal lacks a scope that the application and
+     * its agent have before or after it
      */
     update: async (
       context: RequestContext,
@@ -236,7 +238,7 @@ export function createApplicationService({
         if (Object.keys(changes).length === 0) return before;
         const after = { ...before, ...changes };
         const { scopes, agentId } = after;
-        if (widens(before, changes)) {
+        if (needsGrantor(before, changes)) {
           const both = { agentId, scopes: [...before.scopes, ...scopes] };
           const states = agentId === before.agentId ? [both] : [before, after];
           for (const state of states) await checkGranted(transaction, context, state);

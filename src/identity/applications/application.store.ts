@@ -122,21 +122,24 @@ export function list(
   });
 }
 
+type LockedAgent = { readonly scopes: readonly string[]; readonly isDeleted: boolean };
+
 /**
  * Reads the scopes of the agent of an application, and keeps them as they are until the transaction ends.
- * @returns undefined when there is no such agent
+ * @returns undefined when there never was such an agent
  */
-export async function lockAgentScopes(
+export async function lockAgent(
   unit: Transaction,
   tenantId: string,
   agentId: string,
-): Promise<readonly string[] | undefined> {
+): Promise<LockedAgent | undefined> {
   if (!isUuid(agentId)) return undefined;
-  const { rows } = await unit.query<{ scopes: string[] }>(
-    'SELECT scopes FROM agents WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL FOR KEY SHARE',
+  const { rows } = await unit.query<LockedAgent>(
+    `SELECT scopes, deleted_at IS NOT NULL AS "isDeleted" FROM agents
+     WHERE id = $1 AND tenant_id = $2 FOR KEY SHARE`,
     [agentId, tenantId],
   );
-  return rows[0]?.scopes;
+  return rows[0];
 }
 
 /**

@@ -2,7 +2,7 @@
 // secret.
 
 import { invalidField } from '../../platform/errors/service-error.ts';
-import { APPLICATION_SCOPES, isWithin } from '../../platform/scopes.ts';
+import { APPLICATION_SCOPES, areSameScopes, isWithin } from '../../platform/scopes.ts';
 import type { ApplicationRow } from './application.model.ts';
 import { type ApplicationJwk, thumbprintsOf } from './application-jwks.ts';
 import type { ApplicationSecretRow } from './secret.model.ts';
@@ -87,15 +87,19 @@ export function compareKeys(before: Rights['jwks'], after: Rights['jwks'] | unde
 }
 
 /**
- * Returns whether a change gives an application more than it has: a scope, a grant or a key that it lacks, another
- * audience, another agent or none, or tokens without a proof of a key. Taking away is no grant.
+ * Returns whether a change needs all scopes that the application and its agent have before and after it: it adds a
+ * grant or a key, replaces audience or agent, waives proofs of a key, or changes the scopes. Taking a scope away needs
+ * them too, because it makes the check of the next credential weaker.
  */
-export function widens(before: Rights, { scopes, grantTypes, jwks, ...change }: Partial<Rights>): boolean {
+export function needsGrantor(
+  before: Rights,
+  { scopes, grantTypes, jwks, ...change }: Partial<Rights>,
+): boolean {
   return (
     change.dpopBoundAccessTokens === false ||
     change.audience !== undefined ||
     change.agentId !== undefined ||
-    !isWithin(scopes ?? [], before.scopes) ||
+    !areSameScopes(scopes ?? before.scopes, before.scopes) ||
     !isWithin(grantTypes ?? [], before.grantTypes) ||
     compareKeys(before.jwks, jwks).added.length > 0
   );

@@ -8,8 +8,9 @@ import {
 } from '../../../src/authentication/workload-issuers/claim-rules.ts';
 import {
   isWorkloadIssuer,
+  narrows,
+  needsGrantor,
   trustDomainOf,
-  widens,
 } from '../../../src/authentication/workload-issuers/workload-issuer.ts';
 
 describe('a pattern', () => {
@@ -85,17 +86,18 @@ describe('rules', () => {
     expect(agentOf({})).toBeUndefined();
   });
 
-  it('widen when one comes before another, and when the one before another goes', () => {
+  it('need a grantor for each change, and end tokens where one is taken away or comes first', () => {
     const trust = { jwksUri: 'https://a.example', jwks: null, audiences: ['a'] };
     const [one, two] = rules;
     if (one === undefined || two === undefined) throw new Error('no rules');
-    const change = (before: typeof rules, after: typeof rules) =>
-      widens({ ...trust, rules: before }, { ...trust, rules: after });
-    expect(change([one, two], [one])).toBe(false);
-    expect(change([one, two], [])).toBe(false);
-    expect(change([one, two], [two])).toBe(true);
-    expect(change([one], [one, two])).toBe(true);
-    expect(change([one, two], [two, one])).toBe(true);
+    const judge = (before: typeof rules, after: typeof rules) =>
+      [needsGrantor, narrows].map((rule) => rule({ ...trust, rules: before }, { ...trust, rules: after }));
+    expect(judge([one, two], [one, { ...two }])).toEqual([false, false]);
+    expect(judge([one, two], [one])).toEqual([true, true]);
+    expect(judge([one, two], [])).toEqual([true, true]);
+    expect(judge([one, two], [two])).toEqual([true, true]);
+    expect(judge([one], [one, two])).toEqual([true, false]);
+    expect(judge([one, two], [two, one])).toEqual([true, true]);
   });
 });
 

@@ -80,7 +80,7 @@ async function prepare() {
     agent: `${agents}/${agent.id}`,
     agentId: agent.id,
     keyId: key.id,
-    workload: `${workloads}/${(await rooms.workloadIssuers.create(operator(), { ...newWorkload(''), rules: [{ agentId: agent.id, claims: { sub: 'x' } }] })).id}`,
+    workload: `${workloads}/${(await rooms.workloadIssuers.create(operator(), { ...newWorkload(''), audiences: ['https://id.example', 'https://old.example'], rules: [{ agentId: agent.id, claims: { sub: 'x' } }] })).id}`,
     linked: `${applications}/${(await make({ agentId: agent.id, scopes: ['openid'] })).id}`,
     own: `${applications}/${(await make({ jwks: readApplicationJwks(newJwks()) })).id}`,
     weak: `${applications}/${(await make({ scopes: ['openid'] })).id}`,
@@ -89,7 +89,10 @@ async function prepare() {
 type Prepared = Awaited<ReturnType<typeof prepare>>;
 type Request = readonly [method: string, path: string, body?: unknown];
 
-/** Requests that put a credential behind an agent with the scopes `HELD`, or make it stronger. */
+/**
+ * Requests that put a credential behind an agent with the scopes `HELD`, make it stronger, or change what the check of
+ * such requests goes by.
+ */
 const OF_AGENTS: readonly [string, string, (given: Prepared) => Request][] = [
   ['createAgent', 'creates it', () => ['POST', agents, { name: 'R', scopes: HELD }]],
   [
@@ -98,6 +101,8 @@ const OF_AGENTS: readonly [string, string, (given: Prepared) => Request][] = [
     ({ agent }) => ['PATCH', agent, { audiences: ['https://x.example'] }],
   ],
   ['updateAgent', 'changes its audience', ({ agent }) => ['PATCH', agent, { audience: 'https://x.example' }]],
+  ['updateAgent', 'takes a scope from it', ({ agent }) => ['PATCH', agent, { scopes: ['openid'] }]],
+  ['updateAgent', 'gives it a capability', ({ agent }) => ['PATCH', agent, { capabilities: ['pay:all'] }]],
   [
     'updateAgent',
     'waives proofs of a key',
@@ -121,6 +126,7 @@ const OF_AGENTS: readonly [string, string, (given: Prepared) => Request][] = [
     'maps other workloads',
     ({ workload, agentId }) => ['PATCH', workload, { rules: [{ agent_id: agentId, claims: { sub: 'y' } }] }],
   ],
+  ['updateWorkloadIssuer', 'unmaps workloads', ({ workload }) => ['PATCH', workload, { rules: [] }]],
   [
     'updateWorkloadIssuer',
     'changes the keys of its workloads',
@@ -156,6 +162,7 @@ const OF_APPLICATIONS: readonly [string, string, (given: Prepared) => Request][]
   ],
   ['updateApplication', 'adds a client key', ({ own }) => ['PATCH', own, { jwks: newJwks() }]],
   ['updateApplication', 'adds a scope', ({ weak }) => ['PATCH', weak, { scopes: HELD }]],
+  ['updateApplication', 'takes a scope away', ({ own }) => ['PATCH', own, { scopes: ['openid'] }]],
   [
     'updateApplication',
     'changes its audience',
@@ -177,17 +184,13 @@ const HARMLESS: Readonly<Record<string, (given: Prepared) => Request>> = {
   deleteAgent: ({ agent }) => ['DELETE', agent],
   suspendAgent: ({ agent }) => ['PATCH', `${agent}/suspend`],
   reactivateAgent: ({ agent }) => ['PATCH', `${agent}/reactivate`],
-  updateAgent: ({ agent }) => ['PATCH', agent, { name: 'Android', scopes: ['openid'] }],
+  updateAgent: ({ agent }) => ['PATCH', agent, { name: 'Android', scopes: HELD.toReversed() }],
   deprecateAgentKey: ({ agent, keyId }) => ['POST', `${agent}/keys/${keyId}/deprecate`, {}],
   revokeAgentKey: ({ agent, keyId }) => ['POST', `${agent}/keys/${keyId}/revoke`, {}],
   createAnchor: ({ agent }) => ['POST', `${agent}/anchors`, { type: 'domain_https', value: 'a.example' }],
-  updateWorkloadIssuer: ({ workload }) => ['PATCH', workload, { rules: [] }],
+  updateWorkloadIssuer: ({ workload }) => ['PATCH', workload, { audiences: ['https://id.example'] }],
   deleteWorkloadIssuer: ({ workload }) => ['DELETE', workload],
-  updateApplication: ({ own }) => [
-    'PATCH',
-    own,
-    { name: 'New', jwks: null, scopes: ['openid'], grant_types: [] },
-  ],
+  updateApplication: ({ own }) => ['PATCH', own, { name: 'New', jwks: null, grant_types: [] }],
   deleteApplication: ({ own }) => ['DELETE', own],
 };
 
@@ -268,6 +271,31 @@ it.each(Object.entries(HARMLESS))(
     expect((await ask(request, [scopeOf(name)])).status).toBeLessThan(300);
   },
 );
+
+describe('two clients that lack one of its scopes', () => {
+  const all = [...OF_AGENTS, ...OF_APPLICATIONS];
+  const firsts: (readonly [string, (given: Prepared) => Request])[] = [
+    ...all.map(([id, what, request]) => [`${id}, which ${what}`, request] as const),
+    ['updateApplication, which unlinks it', ({ linked }) => ['PATCH', linked, { agent_id: null }]],
+    ...Object.entries(HARMLESS),
+  ];
+  const headers = {
+    authorization: `Bearer ${tokenFor('caller', ...allBut('wallet:sign', 'agents:impersonate'))}`,
+  };
+
+  it.each(firsts)('get no credential after %s', async (first, request) => {
+    const given = await prepare();
+    const send = ([method, path, body]: Request) => server.send(method, path, body, headers);
+    await send(request(given));
+    for (const [id, what, second] of all) {
+      const answer = await send(second(given));
+      const { status, body } = answer;
+      const isEnded = /^(delete|revoke)/.test(first) && [400, 404, 409].includes(status);
+      if (!isEnded) expect([id, what, status, body.error]).toEqual([id, what, 403, 'insufficient_scope']);
+      if (status === 403) expect(body.detail).toContain('lacks wallet:sign of the');
+    }
+  });
+});
 
 describe('an agent', () => {
   it('has all scopes that agents may have unless said, which its maker has to hold', async () => {

@@ -284,12 +284,14 @@ describe('whoever lacks a scope', () => {
     ]);
   });
 
-  it('adds it to no application, but may take another away', async () => {
+  it('changes the scopes of no application that holds it, and of others', async () => {
     const { client_id } = await create({ scopes: ['openid', 'agents:read', 'email'] });
     expect(await as('PATCH', `/${client_id}`, { scopes: ['openid', 'tenant:write'] })).toEqual(DENIED);
     expect((await send('GET', `/${client_id}`)).body.scopes).toEqual(['openid', 'agents:read', 'email']);
-    expect((await as('PATCH', `/${client_id}`, { scopes: ['openid', 'agents:read'] }))[0]).toBe(200);
+    expect(await as('PATCH', `/${client_id}`, { scopes: ['openid'] })).toEqual(DENIED);
     expect((await as('PATCH', `/${client_id}`, { name: 'x' }))[0]).toBe(200);
+    const { client_id: weak } = await create({ scopes: ['openid', 'applications:write'] });
+    expect((await as('PATCH', `/${weak}`, { scopes: ['openid'] }))[0]).toBe(200);
   });
 
   it('gives no application that holds it another agent', async () => {
