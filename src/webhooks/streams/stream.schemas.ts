@@ -19,11 +19,10 @@ const delivery = z.discriminatedUnion('method', [
         description: 'Where tokens are pushed (RFC 8935), over HTTPS.',
         examples: ['https://receiver.example.com/events'],
       }),
-    authorization_header: z
-      .string()
-      .max(2_048)
-      .optional()
-      .meta({ description: 'Sent as `Authorization` with each push; shown as ***, which keeps it.' }),
+    authorization_header: z.string().max(2_048).optional().meta({
+      description:
+        'Sent as `Authorization` with each push; shown as ***, which keeps it for the same origin.',
+    }),
   }),
   z.strictObject({
     method: z.literal(METHOD_URIS.poll),

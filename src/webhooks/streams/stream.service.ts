@@ -110,7 +110,7 @@ export function createStreamService({
     const delivery =
       input.delivery === undefined
         ? { method: row.method, url: row.url, host: row.host, headers: stored }
-        : decideDelivery(input.delivery, admittedNetworks, stored);
+        : decideDelivery(input.delivery, admittedNetworks, { url: row.url, headers: stored });
     const { headers, ...place } = delivery;
     const eventsRequested = input.events_requested ?? row.eventsRequested;
     return {

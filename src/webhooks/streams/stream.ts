@@ -1,7 +1,7 @@
 // Streams of security events: their types, and the rules of what a receiver sends. Pure.
 import type { Network } from '../../platform/egress/address-rules.ts';
 import { invalidField } from '../../platform/errors/service-error.ts';
-import { readHeaders, readReceiverUrl } from '../subscriptions/subscription.ts';
+import { headersFor, readHeaders, readReceiverUrl } from '../subscriptions/subscription.ts';
 
 /** Where the keys of security event tokens are published, below the address of the issuer. */
 export const EVENT_JWKS_PATH = '/.well-known/ssf-jwks.json';
@@ -56,23 +56,24 @@ export type StreamDelivery = {
 
 const POLLED: StreamDelivery = { method: 'poll', url: METHOD_URIS.poll, host: 'poll', headers: {} };
 
+/** The fields of a request that are a subscription's `url` and its one header. */
+const FIELD = { url: 'body.delivery.endpoint_url', header: 'body.delivery.authorization_header' } as const;
+
 /**
- * @param stored the headers of before, of which a masked one keeps its value
+ * @param before where pushes went, with the headers in the clear: a masked one keeps its value for the same origin
  * @throws ServiceError `invalid_request` for a URL or a header that deliveries may not have
  */
 export function decideDelivery(
   input: DeliveryInput | undefined,
   admitted: readonly Network[],
-  stored?: Readonly<Record<string, string>>,
+  before?: { readonly url: string; readonly headers: Readonly<Record<string, string>> },
 ): StreamDelivery {
   if (input === undefined || input.method === METHOD_URIS.poll) return POLLED;
   const { endpoint_url, authorization_header } = input;
   const headers = authorization_header === undefined ? {} : { authorization: authorization_header };
-  return {
-    method: 'push',
-    ...readReceiverUrl(endpoint_url, admitted),
-    headers: readHeaders(headers, stored),
-  };
+  const place = readReceiverUrl(endpoint_url, admitted, FIELD.url);
+  const stored = before && headersFor(place.url, before);
+  return { method: 'push', ...place, headers: readHeaders(headers, stored, () => FIELD.header) };
 }
 
 /** The status of a stream. One that the service has stopped is paused, for the service's reason. */

@@ -73,9 +73,10 @@ const retryPolicy = z
       .max(RETRY_POLICY_BOUNDS.maxDelays),
   })
   .meta({ description: 'Waits after failed attempts; one attempt more than there are waits.' });
-const headers = z
-  .record(z.string().max(64), z.string().max(2_048))
-  .meta({ description: 'Sent with each delivery. Values that look like credentials are shown as ***.' });
+const headers = z.record(z.string().max(64), z.string().max(2_048)).meta({
+  description:
+    'Sent with each delivery. Values that look like credentials are shown as ***, which keeps them; a `url` of another origin drops them unless they are sent again with it.',
+});
 const disableAfterDays = z
   .int()
   .min(BOUNDS.disableAfterDays.least)

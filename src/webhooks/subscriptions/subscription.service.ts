@@ -21,6 +21,7 @@ import {
   checkSecret,
   decideSignatures,
   decideSink,
+  headersFor,
   newsOfStop,
   readFilters,
   readHeaders,
@@ -99,11 +100,7 @@ export function createSubscriptionService({
 }) {
   const reader = createSubscriptionReader({ database, endpoints, sealing });
 
-  async function lock(
-    transaction: Transaction,
-    context: RequestContext,
-    id: string,
-  ): Promise<SubscriptionRecord> {
+  async function lock(transaction: Transaction, context: RequestContext, id: string) {
     const row = await store.lock(transaction, context.tenant.id, id);
     if (row === undefined) throw unknownSubscription();
     return row;
@@ -111,21 +108,24 @@ export function createSubscriptionService({
 
   function toChanges(row: SubscriptionRecord, patch: SubscriptionPatch): SubscriptionChanges {
     const filters = patch.eventTypes === undefined ? undefined : readFilters(patch.eventTypes);
-    const stored = sealing.openHeaders(row.id, row.headersSealed);
-    const headers = patch.headers && readHeaders(patch.headers, stored);
+    const { url, host } = patch.url === undefined ? row : readReceiverUrl(patch.url, admittedNetworks);
+    const before = sealing.openHeaders(row.id, row.headersSealed);
+    const kept = headersFor(url, { url: row.url, headers: before });
+    const headers = patch.headers === undefined ? kept : readHeaders(patch.headers, kept);
     const changes = {
-      ...(patch.url === undefined ? {} : readReceiverUrl(patch.url, admittedNetworks)),
+      url,
+      host,
       eventTypes: patch.eventTypes,
       filters,
       envelope: patch.envelope,
       sink: decideSink(filters ?? row.filters, patch.sink, row.sink),
       description: patch.description,
-      signatures: decideSignatures(patch.signatures, headers ?? stored, row.signatures),
+      signatures: decideSignatures(patch.signatures, headers, row.signatures),
       maxAge: patch.maxAge,
       rateLimit: patch.rateLimit,
       retryPolicy: patch.retryPolicy,
       disableAfterDays: patch.disableAfterDays,
-      headersSealed: headers === undefined ? undefined : sealing.sealHeaders(row.id, headers),
+      headersSealed: headers === before ? undefined : sealing.sealHeaders(row.id, headers),
       disabledReason: patch.active === true ? null : undefined,
     };
     return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
@@ -181,7 +181,8 @@ export function createSubscriptionService({
   const change = (context: RequestContext, id: string, patch: SubscriptionPatch): Promise<Subscription> =>
     database.transaction(context, async (transaction) => {
       const before = await lock(transaction, context, id);
-      const row = await store.update(transaction, id, toChanges(before, patch));
+      const changes = toChanges(before, patch);
+      const row = await store.update(transaction, id, changes);
       // Locks the host's name before the endpoint, in the same order as an operator's hold.
       if (row.host !== before.host)
         await follow(transaction, context, id, { host: row.host, before: before.host });
@@ -194,7 +195,8 @@ export function createSubscriptionService({
       if (row.rateLimit !== before.rateLimit) await endpoints.setRate(transaction, id, row.rateLimit);
       if (row.url !== before.url) await endpoints.endHold(transaction, id);
       const verb = !flag.changed ? 'updated' : patch.active ? 'activated' : 'deactivated';
-      await record(transaction, context, verb, row, { fields: fieldsOf(patch) });
+      const fields = fieldsOf({ ...patch, headers: 'headersSealed' in changes ? {} : undefined });
+      await record(transaction, context, verb, row, { fields });
       return reader.show({ ...context, transaction }, row);
     });
 
@@ -269,6 +271,7 @@ export function createSubscriptionService({
 
     /**
      * Changes the given fields. Deactivating closes the endpoint, activating opens it, and another URL ends a hold.
+     * Another origin drops the stored headers whose values answers mask, unless the change has them.
      * With `held: 'discard'` the deliveries without an attempt are canceled before an inactive subscription is
      * activated. All other changes are made before that, so that none of them can be refused after deliveries were
      * canceled. Emits `webhook.endpoint.activated`, `deactivated` or `updated`; nothing when no field is given.

@@ -34,12 +34,17 @@ const SENSITIVE_HEADER = /auth|cookie|credential|key|password|secret|session|sig
 
 /**
  * @param admitted networks that the operator admits
+ * @param path the field of the request
  * @returns the normalised URL, and its host with the port
  * @throws ServiceError `invalid_request` with the reason
  */
-export function readReceiverUrl(text: string, admitted: readonly Network[]): { url: string; host: string } {
+export function readReceiverUrl(
+  text: string,
+  admitted: readonly Network[],
+  path = 'body.url',
+): { url: string; host: string } {
   const verdict = checkReceiverUrl(text, admitted);
-  if (!verdict.ok) throw invalidField('body.url', verdict.message);
+  if (!verdict.ok) throw invalidField(path, verdict.message);
   return { url: verdict.url.href, host: receiverHost(verdict.url) };
 }
 
@@ -82,28 +87,43 @@ export function checkSecret(secret: string): void {
 }
 
 /**
+ * Chooses which stored headers may go to a URL. A masked value goes to no other origin than the one that it was given
+ * for: who may change a URL may not read the value.
+ * @param before the subscription's URL, and its headers in the clear
+ */
+export function headersFor(
+  url: string,
+  before: { readonly url: string; readonly headers: Readonly<Record<string, string>> },
+): Readonly<Record<string, string>> {
+  if (new URL(url).origin === new URL(before.url).origin) return before.headers;
+  return Object.fromEntries(Object.entries(before.headers).filter(([name]) => !isSensitive(name)));
+}
+
+/**
  * Checks the headers that a subscription adds to its deliveries.
- * @param stored the subscription's headers in the clear; they replace masked values of the request
+ * @param stored headers in the clear that may go to the URL; they replace masked values of the request
+ * @param pathOf the field of the request that has the header
  * @returns the headers with lower-case names
  * @throws ServiceError `invalid_request` naming each wrong header
  */
 export function readHeaders(
   headers: Readonly<Record<string, string>>,
   stored: Readonly<Record<string, string>> = {},
+  pathOf = (name: string): string => (name === '' ? 'body.headers' : `body.headers.${name}`),
 ): Record<string, string> {
   const merged = Object.fromEntries(
     Object.entries(headers).map(([name, value]) => {
       if (value !== MASK || !isSensitive(name)) return [name, value];
       const kept = stored[name.toLowerCase()];
-      if (kept === undefined) throw invalidField(`body.headers.${name}`, 'is masked, and no value is stored');
+      if (kept === undefined)
+        throw invalidField(pathOf(name), 'is masked, and no value is stored for its origin');
       return [name, kept];
     }),
   );
   const verdict = checkCustomHeaders(merged);
   if (verdict.ok) return verdict.headers;
   const [first] = verdict.problems;
-  const path = first === undefined || first.name === '' ? 'body.headers' : `body.headers.${first.name}`;
-  throw invalidField(path, first?.message ?? 'cannot be used');
+  throw invalidField(pathOf(first?.name ?? ''), first?.message ?? 'cannot be used');
 }
 
 /**

@@ -137,7 +137,29 @@ describe('a stream', () => {
 
   it('refuses a receiver that no delivery may go to', async () => {
     const delivery = { method: PUSH, endpoint_url: 'https://10.0.0.1/events' };
-    expect((await rooms.create({ delivery })).status).toBe(400);
+    const answer = await rooms.create({ delivery });
+    expect([answer.status, answer.body.errors[0].path]).toEqual([400, 'body.delivery.endpoint_url']);
+  });
+
+  it('sends its masked header to no other origin', async () => {
+    const { owner, pushTo, create } = rooms;
+    const header = { authorization_header: 'Bearer of-the-receiver' };
+    const { stream_id: id } = (await create({ delivery: pushTo('/masked', header) })).body;
+    const change = (endpoint_url: string, more = {}) => {
+      const delivery = { method: PUSH, endpoint_url, ...more };
+      return owner.send('PATCH', '/api/v1/ssf/streams', { stream_id: id, delivery });
+    };
+    const kept = await change(`${rooms.receiver.url}/other`, { authorization_header: '***' });
+    expect(kept.body.delivery.authorization_header).toBe('***');
+    const thief = 'https://127.0.0.1:9443/steal';
+    const refused = await change(thief, { authorization_header: '***' });
+    expect([refused.status, refused.body.errors[0].path]).toEqual([
+      400,
+      'body.delivery.authorization_header',
+    ]);
+    expect((await change(thief)).body.delivery).toEqual({ method: PUSH, endpoint_url: thief });
+    const back = await change(`${rooms.receiver.url}/masked`, { authorization_header: '***' });
+    expect(back.status).toBe(400);
   });
 
   it('belongs to the client that created it, and is no webhook', async () => {
