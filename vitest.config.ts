@@ -9,6 +9,7 @@ import { sortByNeed } from './test/setup/needs.ts';
 /** What judges the sources and the pages: `npm run check` runs it. */
 const sources = [
   'test/architecture.test.ts',
+  'test/tables.test.ts',
   'test/regular-expressions.test.ts',
   'test/documentation/pages.test.ts',
   'test/platform/config/settings-page.test.ts',
