@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { ServiceError } from '../errors/service-error.ts';
-import { verifyBip340 } from './verify-signature-portable.ts';
+import { verifyBip340 } from './bip340.ts';
 
 /** Verifications that may wait for one thread, about two seconds of work. Further verifications are refused. */
 const LONGEST_QUEUE = 1_000;

@@ -7,7 +7,17 @@ import { importJwk } from './jws.node.ts';
 import { isCanonicalPublicKey, type PublicKey, toJwk, toSpkiDer } from './public-key.ts';
 import { decodeSignature } from './signature.ts';
 import { createVerificationPool } from './verification-pool.node.ts';
-import type { SignatureInput } from './verify-signature-portable.ts';
+
+/**
+ * `publicKey`: canonical raw bytes from `parsePublicKey`. `payload`: the exact signed bytes. `signature`: base64 in any
+ * accepted form.
+ */
+export type SignatureInput = {
+  readonly algorithm: KeyAlgorithm;
+  readonly publicKey: Uint8Array;
+  readonly payload: Uint8Array;
+  readonly signature: string;
+};
 
 type Verify = (signature: Uint8Array, payload: Uint8Array, publicKey: Uint8Array) => Promise<boolean>;
 

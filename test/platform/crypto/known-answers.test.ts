@@ -7,7 +7,7 @@ import type { KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
 import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';
 import { derivePublicKey, signPayload } from '../../../src/platform/crypto/sign.ts';
 import { createSignatureVerifier } from '../../../src/platform/crypto/verify-signature.node.ts';
-import { verifySignaturePortable } from '../../../src/platform/crypto/verify-signature-portable.ts';
+import { verifySignaturePortable } from './verify-signature-portable.ts';
 
 const bytes = (hex: string) => Uint8Array.from(Buffer.from(hex, 'hex'));
 const hex = (data: Uint8Array) => Buffer.from(data).toString('hex');

@@ -8,12 +8,10 @@ import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';
 import { fingerprint, fingerprintAliases, parsePublicKey } from '../../../src/platform/crypto/public-key.ts';
 import {
   createSignatureVerifier,
+  type SignatureInput,
   type SignatureVerifier,
 } from '../../../src/platform/crypto/verify-signature.node.ts';
-import {
-  type SignatureInput,
-  verifySignaturePortable,
-} from '../../../src/platform/crypto/verify-signature-portable.ts';
+import { verifySignaturePortable } from './verify-signature-portable.ts';
 
 type Case = { tcId: number; comment: string; msg: string; sig: string; result: 'valid' | 'invalid' };
 type Key = { raw: string; der: string; jwk?: Record<string, unknown> };

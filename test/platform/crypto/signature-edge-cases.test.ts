@@ -12,11 +12,11 @@ import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';
 import { isCanonicalPublicKey, parsePublicKey } from '../../../src/platform/crypto/public-key.ts';
 import { derivePublicKey, generatePrivateKey } from '../../../src/platform/crypto/sign.ts';
 import { encodeDerSignature } from '../../../src/platform/crypto/signature.ts';
-import { createSignatureVerifier } from '../../../src/platform/crypto/verify-signature.node.ts';
 import {
+  createSignatureVerifier,
   type SignatureInput,
-  verifySignaturePortable,
-} from '../../../src/platform/crypto/verify-signature-portable.ts';
+} from '../../../src/platform/crypto/verify-signature.node.ts';
+import { verifySignaturePortable } from './verify-signature-portable.ts';
 
 const verifier = createSignatureVerifier({ schnorrThreads: 0 });
 afterAll(() => verifier.close());

@@ -12,11 +12,11 @@ import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';
 import { parsePublicKey } from '../../../src/platform/crypto/public-key.ts';
 import { derivePublicKey, generatePrivateKey, signPayload } from '../../../src/platform/crypto/sign.ts';
 import { decodeSignature } from '../../../src/platform/crypto/signature.ts';
-import { createSignatureVerifier } from '../../../src/platform/crypto/verify-signature.node.ts';
 import {
+  createSignatureVerifier,
   type SignatureInput,
-  verifySignaturePortable,
-} from '../../../src/platform/crypto/verify-signature-portable.ts';
+} from '../../../src/platform/crypto/verify-signature.node.ts';
+import { verifySignaturePortable } from './verify-signature-portable.ts';
 
 const verifier = createSignatureVerifier({ keyCacheSize: 50, schnorrThreads: 0 });
 afterAll(() => verifier.close());

@@ -1,24 +1,14 @@
-// Verifies signatures without node:crypto, for browsers and other runtimes. A property test checks that the results
-// equal those of verify-signature.node.ts.
+// Verifies signatures without node:crypto: an independent judge of verify-signature.node.ts.
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { p256 } from '@noble/curves/nist.js';
-import { schnorr, secp256k1 } from '@noble/curves/secp256k1.js';
-import { sha256, sha512 } from '@noble/hashes/sha2.js';
+import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { sha512 } from '@noble/hashes/sha2.js';
 import { bytesToHex, concatBytes } from '@noble/hashes/utils.js';
-import type { KeyAlgorithm } from './algorithm.ts';
-import { isCanonicalPublicKey } from './public-key.ts';
-import { decodeSignature } from './signature.ts';
-
-/**
- * `publicKey`: canonical raw bytes from `parsePublicKey`. `payload`: the exact signed bytes. `signature`: base64 in any
- * accepted form.
- */
-export type SignatureInput = {
-  readonly algorithm: KeyAlgorithm;
-  readonly publicKey: Uint8Array;
-  readonly payload: Uint8Array;
-  readonly signature: string;
-};
+import type { KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
+import { verifyBip340 } from '../../../src/platform/crypto/bip340.ts';
+import { isCanonicalPublicKey } from '../../../src/platform/crypto/public-key.ts';
+import { decodeSignature } from '../../../src/platform/crypto/signature.ts';
+import type { SignatureInput } from '../../../src/platform/crypto/verify-signature.node.ts';
 
 type Verify = (signature: Uint8Array, payload: Uint8Array, publicKey: Uint8Array) => boolean;
 
@@ -42,17 +32,6 @@ export function verifySignaturePortable(input: SignatureInput): boolean {
   const signature = decodeSignature(algorithm, input.signature);
   if (signature === null || !isCanonicalPublicKey(algorithm, publicKey)) return false;
   return VERIFY[algorithm](signature, payload, publicKey);
-}
-
-/**
- * Verifies BIP 340 with the SHA-256 of the payload as the 32-byte message, or else with the payload as the message.
- * @param signature 64 bytes
- * @param publicKey 32 bytes, x-only
- */
-export function verifyBip340(signature: Uint8Array, payload: Uint8Array, publicKey: Uint8Array): boolean {
-  return (
-    schnorr.verify(signature, sha256(payload), publicKey) || schnorr.verify(signature, payload, publicKey)
-  );
 }
 
 /**
