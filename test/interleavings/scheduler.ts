@@ -83,11 +83,7 @@ export async function createScheduler({
   let active: ReturnType<typeof createRun> | undefined;
   const databases = Array.from({ length: processes }, (_, n): Database => {
     const database = createDatabase({ url, pool: 10, applicationName: `process-${n}`, limits: LIMITS });
-    gatePool(
-      database.pool,
-      (sending) => (isTimed(sending) ? undefined : active?.pass(n, sending)) ?? sending.send(),
-      alter,
-    );
+    gatePool(database.pool, (sending) => active?.pass(n, sending) ?? sending.send(), alter);
     database.pool.on('release', () => active?.changed());
     return database;
   });
@@ -317,9 +313,4 @@ function inUse(database: Database | undefined): number {
 
 function pidOf(client: PoolClient): number {
   return (client as PoolClient & { processID: number }).processID;
-}
-
-/** Deletions of old counts by a timer of rate-limiter-flexible: they belong to no unit. */
-function isTimed({ text }: Sending): boolean {
-  return text.startsWith('DELETE FROM rate_limits WHERE expire');
 }

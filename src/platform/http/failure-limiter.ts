@@ -1,8 +1,10 @@
 // Counts failed attempts across all processes, in Postgres. Successful attempts are not counted.
-import type { Pool } from 'pg';
-import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
+import type { Queryable } from '../database/transaction.ts';
 import type { LimitReached } from '../errors/service-error.ts';
 import type { Log } from '../logging.ts';
+import type { SharedCount } from './limit-counts.store.ts';
+import * as limitCountsStore from './limit-counts.store.ts';
+import type { LimitCounts } from './limit-counts.ts';
 import { describeLimit } from './rate-limit-headers.ts';
 
 /** The number of failures of a key. `blocked` describes the limit once it is exceeded. */
@@ -17,6 +19,7 @@ const WINDOW = 60;
 const COMPLAIN_MILLISECONDS = 60_000;
 
 /**
+ * @param options.counts counts in this process alone while the database is away
  * @param options.points failures allowed within `seconds`; 0 turns the limiter off
  * @param options.prefix identifies this limiter in the table rate_limits and in its header fields
  * @param options.onRefused called for each failure beyond the limit
@@ -24,36 +27,34 @@ const COMPLAIN_MILLISECONDS = 60_000;
  *   alone
  */
 export function createFailureLimiter({
-  pool,
+  database,
+  counts,
   points,
   seconds = WINDOW,
   prefix,
   log,
   onRefused,
 }: {
-  pool: Pool;
+  database: Queryable;
+  counts: Pick<LimitCounts, 'open'>;
   points: number;
   seconds?: number | undefined;
   prefix: string;
   log: Log<'warn'>;
   onRefused?: ((limit: string) => void) | undefined;
 }) {
-  const shared = new RateLimiterPostgres({
-    storeClient: pool,
-    storeType: 'pool',
-    tableName: 'rate_limits',
-    tableCreated: true,
-    keyPrefix: prefix,
-    points,
-    duration: seconds,
-  });
-  const alone = new RateLimiterMemory({ keyPrefix: prefix, points, duration: seconds });
+  const window = seconds * 1_000;
+  // A count that is never shared, because no process admits a twentieth of this limit.
+  const alone = counts.open({ name: prefix, points: Number.MAX_SAFE_INTEGER, window });
   const known = createDeadlines();
   let complained = 0;
 
-  const count = async (key: string): Promise<RateLimiterRes> => {
+  const count = async (key: string): Promise<SharedCount> => {
     try {
-      return await consume(shared, key);
+      const failure = { key: `${prefix}:${key}`, count: 1, milliseconds: window };
+      const [total] = await limitCountsStore.add(database, [failure]);
+      if (total !== undefined) return total;
+      throw new Error('counting returned nothing');
     } catch (error) {
       if (Date.now() - complained > COMPLAIN_MILLISECONDS) {
         complained = Date.now();
@@ -62,7 +63,8 @@ export function createFailureLimiter({
           'failures are counted in this process only',
         );
       }
-      return consume(alone, key);
+      const { used, milliseconds } = alone.spend(key, 1);
+      return { count: used, milliseconds };
     }
   };
 
@@ -82,26 +84,11 @@ export function createFailureLimiter({
       if (points === 0) return { failures: 0, blocked: undefined };
       const remaining = known.remaining(key);
       if (remaining > 0) return { failures: points + 1, blocked: blockedFor(remaining) };
-      const { consumedPoints, msBeforeNext } = await count(key);
-      if (consumedPoints >= points) known.set(key, msBeforeNext);
-      return {
-        failures: consumedPoints,
-        blocked: consumedPoints > points ? blockedFor(msBeforeNext) : undefined,
-      };
+      const { count: failures, milliseconds } = await count(key);
+      if (failures >= points) known.set(key, milliseconds);
+      return { failures, blocked: failures > points ? blockedFor(milliseconds) : undefined };
     },
   };
-}
-
-async function consume(
-  limiter: RateLimiterPostgres | RateLimiterMemory,
-  key: string,
-): Promise<RateLimiterRes> {
-  try {
-    return await limiter.consume(key);
-  } catch (refusal) {
-    if (refusal instanceof RateLimiterRes) return refusal;
-    throw refusal;
-  }
 }
 
 /** Keys with the end of their block. The number of keys is limited; the oldest are removed first. */

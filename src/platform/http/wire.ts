@@ -19,7 +19,7 @@ export function wireLimits({ config, database, log, registry }: Platform) {
     limitRate: (name: string, points: number) => createRateLimiter({ name, points, counts, onRefused }),
     /** @param points failures that are allowed in a minute; 0 turns the limit off */
     limitFailures: (prefix: string, points: number) =>
-      createFailureLimiter({ pool: database.pool, points, prefix, log, onRefused }),
+      createFailureLimiter({ database, counts, points, prefix, log, onRefused }),
     close: () => counts.settled(),
   };
 }

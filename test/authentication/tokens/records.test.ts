@@ -325,7 +325,7 @@ describe('failures of a client', () => {
       await ask(basic(id, 'wrong'), '192.0.2.60', counting).catch(() => costs.push(count));
       await counting.clientRecords.settled();
     }
-    expect(costs).toEqual([2, 2]);
+    expect(costs).toEqual([3, 3]);
     await counting.clientRecords.close();
   });
 

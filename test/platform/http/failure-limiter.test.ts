@@ -1,14 +1,14 @@
 // Failure counters, shared through Postgres.
 import { describe, expect, it, vi } from 'vitest';
-import { newPool } from '../../../src/platform/database/client.ts';
 import { createFailureLimiter } from '../../../src/platform/http/failure-limiter.ts';
 import { useTestDatabase } from '../../setup/database.ts';
+import { countAlone } from './counts.ts';
 
 const test = await useTestDatabase();
 
 const log = { warn: () => undefined };
 const create = (prefix: string, points = 3, seconds = 60) =>
-  createFailureLimiter({ pool: test.database.pool, points, seconds, prefix, log });
+  createFailureLimiter({ database: test.database, counts: countAlone(), points, seconds, prefix, log });
 
 describe('a failure limiter', () => {
   it('blocks a key after its failures, and only that key', async () => {
@@ -37,7 +37,7 @@ describe('a failure limiter', () => {
 
   it('asks the database no more once a key is blocked', async () => {
     const limiter = create('c', 1);
-    const query = vi.spyOn(test.database.pool, 'query');
+    const query = vi.spyOn(test.database, 'query');
     await limiter.failed('k');
     expect(query).toHaveBeenCalledTimes(1);
     for (let index = 0; index < 5; index += 1) expect((await limiter.failed('k')).blocked).toBeDefined();
@@ -61,10 +61,10 @@ describe('a failure limiter', () => {
   });
 
   it('counts alone, and says so once, while the database is down', async () => {
-    const pool = newPool({ host: '127.0.0.1', port: 1, connectionTimeoutMillis: 500 });
     const warn = vi.fn();
     const limiter = createFailureLimiter({
-      pool,
+      database: { query: () => Promise.reject(new Error('The database is away.')) },
+      counts: countAlone(),
       points: 2,
       seconds: 60,
       prefix: 'f',
@@ -74,6 +74,5 @@ describe('a failure limiter', () => {
     expect((await limiter.failed('k')).failures).toBe(2);
     expect((await limiter.failed('k')).blocked).toBeDefined();
     expect(warn).toHaveBeenCalledTimes(1);
-    await pool.end();
   });
 });

@@ -18,7 +18,7 @@ CREATE TABLE idempotency_keys (
 );
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
 
--- The columns that rate-limiter-flexible expects. UNLOGGED: counters may be lost in a crash, but must not slow an answer down.
+-- Counts of requests and failures in a window. UNLOGGED: counters may be lost in a crash, but must not slow an answer down.
 CREATE UNLOGGED TABLE rate_limits (
   key text PRIMARY KEY,
   points integer NOT NULL DEFAULT 0,
