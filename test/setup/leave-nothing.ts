@@ -1,8 +1,19 @@
-// Runs with each test file: the next file of the same process finds no spy, no fake clock and no stub of this one.
-import { afterAll, vi } from 'vitest';
+// Runs with each test file: the next file of the same process finds no spy, no fake clock, no stub and no error of this
+// one.
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterAll, afterEach, vi } from 'vitest';
+import { beginFile } from './logged-errors.ts';
 
-afterAll(() => {
+const errors = beginFile();
+
+afterEach(errors.judge);
+
+// Hooks of setup files run last.
+afterAll(async () => {
   vi.restoreAllMocks();
   vi.useRealTimers();
   vi.unstubAllGlobals();
+  // A rejection that nobody handles is reported a turn later, to the file that runs then.
+  await turn();
+  errors.judge();
 });
