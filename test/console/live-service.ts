@@ -1,7 +1,7 @@
 // The service as real processes of api and worker, on a port that its tenant's addresses name, for a browser.
 import { onTestFinished } from 'vitest';
-import { findFreePort } from '../../src/app/local/ports.ts';
 import { prepareRuns } from '../app/roles/role-runs.ts';
+import { takePort } from '../setup/ports.ts';
 import { eventually } from '../workflows/delivery-engine.ts';
 
 export interface LiveTenant {
@@ -14,7 +14,7 @@ export interface LiveTenant {
 
 /** Starts it with a tenant; it ends with the test. */
 export async function startLiveTenant(): Promise<LiveTenant> {
-  const [port, metrics] = [String(await findFreePort()), String(await findFreePort())];
+  const [port, metrics] = [String(await takePort()), String(await takePort())];
   const { run, close } = await prepareRuns({
     PORT: port,
     PUBLIC_URL: `http://localhost:${port}`,

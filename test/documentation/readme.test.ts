@@ -2,9 +2,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { findFreePort } from '../../src/app/local/ports.ts';
 import { prepareRuns } from '../app/roles/role-runs.ts';
 import { installPackage } from '../packages/packed-package.ts';
+import { takePort } from '../setup/ports.ts';
 import { eventually } from '../workflows/delivery-engine.ts';
 import { readBlocks } from './pages.ts';
 import { canRun, runScript, scriptOf } from './walk.ts';
@@ -24,7 +24,7 @@ trap 'command kill $(jobs -p) 2> /dev/null || true' EXIT
 /** The service on a port of its own, with a tenant. */
 async function startService() {
   const { run, close } = await prepareRuns();
-  const [port, metrics] = [String(await findFreePort()), String(await findFreePort())];
+  const [port, metrics] = [String(await takePort()), String(await takePort())];
   const variables = {
     PORT: port,
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
@@ -60,7 +60,7 @@ describe.skipIf(!canRun)('the README', () => {
     try {
       await mkdir(join(consumer.folder, '.data'));
       await writeFile(join(consumer.folder, '.data/demo-tenant.json'), credentials);
-      const port = String(await findFreePort());
+      const port = String(await takePort());
       const at = (text: string) => text.replaceAll('9000', port);
       const [receiver = ''] = readBlocks('README.md', 'js');
       await writeFile(join(consumer.folder, 'receiver.mjs'), at(receiver));

@@ -4,10 +4,10 @@ import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findFreePort } from '../../src/app/local/ports.ts';
 import { claimsOf } from '../authentication/tokens/refresh-fixture.ts';
 import { startTenants, type Tenants } from '../isolation/tenants-server.ts';
 import { installPackage } from '../packages/packed-package.ts';
+import { takePort } from '../setup/ports.ts';
 import { readBlocks } from './pages.ts';
 import { canRun, runScript, scriptOf } from './walk.ts';
 
@@ -74,7 +74,7 @@ describe.skipIf(!canRun)('the commands of', () => {
     const options = { packed: ['jose', '@countersign/agent'], linked: ['express'] };
     const consumer = await installPackage('resource-server', options);
     try {
-      const port = String(await findFreePort());
+      const port = String(await takePort());
       const [express = ''] = readBlocks('docs/resource-servers.md', 'js');
       await writeFile(join(consumer.folder, 'express.mjs'), express);
       await cp(join(folder, '.data'), join(consumer.folder, '.data'), { recursive: true });

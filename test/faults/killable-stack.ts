@@ -8,7 +8,6 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { createKeeper } from '../../src/app/local/keeper.ts';
-import { findFreePort } from '../../src/app/local/ports.ts';
 import { startTemporal } from '../../src/app/local/temporal.ts';
 import { obtainTemporal } from '../../src/app/local/temporal-program.ts';
 import { loadConfig } from '../../src/platform/config.ts';
@@ -17,6 +16,7 @@ import { buildStack } from '../app/local/stack.ts';
 import { createAccounts } from '../authentication/tokens/accounts.ts';
 import { createRooms, createTestTenant } from '../identity/agents/agent-rooms.ts';
 import { createTestDatabase } from '../setup/database.ts';
+import { takePort } from '../setup/ports.ts';
 
 const STEPPING = new URL('./stepping.mjs', import.meta.url).href;
 const NAMESPACE = 'countersign';
@@ -41,7 +41,7 @@ export async function createKillableStack() {
     path: process.env.PATH ?? '',
     say: () => undefined,
   });
-  const port = await findFreePort();
+  const port = await takePort();
   const start = () =>
     startTemporal({ program, dataDir, port, uiPort: null, namespace: NAMESPACE, inMemory: false, keeper });
   let temporal = await start();

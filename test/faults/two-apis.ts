@@ -4,12 +4,12 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { inject } from 'vitest';
 import { buildPayloadOfResponse, type ChallengeResponse } from '../../packages/agent/src/payloads.ts';
-import { findFreePort } from '../../src/app/local/ports.ts';
 import { encodeBase64 } from '../../src/platform/crypto/base64.ts';
 import { fingerprint } from '../../src/platform/crypto/public-key.ts';
 import { derivePublicKey, generatePrivateKey, signPayload } from '../../src/platform/crypto/sign.ts';
 import { buildStack } from '../app/local/stack.ts';
 import { createTestDatabase } from '../setup/database.ts';
+import { takePort } from '../setup/ports.ts';
 
 /** The address that the tenant's tokens and proofs name, whichever process is asked. */
 export const BASE_URL = 'http://localhost:8080';
@@ -75,7 +75,7 @@ async function output(main: string, args: readonly string[], env: Record<string,
 }
 
 async function startApi(main: string, environment: Record<string, string>) {
-  const port = await findFreePort();
+  const port = await takePort();
   const child = spawn(process.execPath, [main, 'api'], {
     env: { ...environment, PORT: String(port) },
     stdio: ['ignore', 'inherit', 'inherit'],

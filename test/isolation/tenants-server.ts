@@ -1,7 +1,6 @@
 // The whole service on a free port, wired as the api process wires it, with two tenants whose applications hold every
 // scope.
 
-import { findFreePort } from '../../src/app/local/ports.ts';
 import { wireApi } from '../../src/app/wiring/api.ts';
 import { wireManagement } from '../../src/app/wiring/commands.ts';
 import type { Provisioned } from '../../src/identity/tenants/provision.service.ts';
@@ -16,6 +15,7 @@ import { openPlatform } from '../../src/platform/platform.ts';
 import { createSealing } from '../audit/sealing.ts';
 import { basic } from '../authentication/tokens/accounts.ts';
 import { createTestDatabase } from '../setup/database.ts';
+import { openSocket } from '../setup/ports.ts';
 
 export type Answer = {
   readonly status: number;
@@ -63,7 +63,7 @@ export async function startTenants(
 ) {
   const { database, url: ownerUrl, serviceUrl: direct, drop } = await createTestDatabase();
   const url = await place(direct, ownerUrl);
-  const port = await findFreePort();
+  const { port, handle } = await openSocket();
   const config = loadConfig(
     {
       DATABASE_URL: url,
@@ -99,7 +99,7 @@ export async function startTenants(
   });
   const http = createHttpServer(app, config);
   let attempting: { stop(): Promise<void> } | undefined;
-  await http.listen({ port, host: 'localhost' });
+  await http.listen({ handle });
   const management = wireManagement(config, logger);
   const join = async (slug: string) =>
     openParty(await management.provisioning.provision({ slug }), platform.database);

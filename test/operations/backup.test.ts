@@ -7,10 +7,10 @@ import { chmodSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { expect, inject, it, onTestFinished } from 'vitest';
-import { findFreePort } from '../../src/app/local/ports.ts';
 import { startPostgres } from '../../src/app/local/postgres.ts';
 import { buildStack } from '../app/local/stack.ts';
 import { temporaryFolder } from '../app/local/temporary-folder.ts';
+import { takePort } from '../setup/ports.ts';
 import { eventually } from '../workflows/delivery-engine.ts';
 
 const page = readFileSync('docs/operations/backup.md', 'utf8');
@@ -83,7 +83,7 @@ async function createService(server: Server) {
 
 /** Whether the application's secret still opens the door: it needs its hash, and the issuer key that is sealed. */
 async function logIn(service: Awaited<ReturnType<typeof createService>>, tenant: Record<string, string>) {
-  const port = await findFreePort();
+  const port = await takePort();
   const api = service.start(['api'], { PORT: String(port) });
   const origin = `http://127.0.0.1:${port}`;
   const isUp = () =>

@@ -5,11 +5,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findFreePort } from '../../src/app/local/ports.ts';
 import { claimsOf } from '../authentication/tokens/refresh-fixture.ts';
 import { readBlocks } from '../documentation/pages.ts';
 import { startTenants, type Tenants } from '../isolation/tenants-server.ts';
 import { SECRET } from '../packages/receiver/delivery-request.ts';
+import { takePort } from '../setup/ports.ts';
 import { attemptTo, startLocalSender } from '../webhooks/deliveries/attempt.ts';
 import { eventually } from '../workflows/delivery-engine.ts';
 import { findPython, packageOf, runPython, startPython } from './python.ts';
@@ -47,7 +47,7 @@ describe.skipIf(python === undefined)('for Python', () => {
   it('the receiver of the README takes what our sender sends, once, and refuses what another sends', async () => {
     const [program = ''] = readBlocks(join(packageOf('countersign-receiver'), 'README.md'), 'python');
     await writeFile(join(folder, 'wsgi.py'), program);
-    const port = await findFreePort();
+    const port = await takePort();
     const child = startPython(found, [join(folder, 'wsgi.py')], {
       PORT: String(port),
       WEBHOOK_SECRETS: `whsec_old,${SECRET}`,

@@ -5,11 +5,11 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { NativeConnection } from '@temporalio/worker';
 import { inject } from 'vitest';
-import { findFreePort } from '../../src/app/local/ports.ts';
 import { ensureNamespace } from '../../src/platform/temporal/namespace.ts';
 import { buildStack } from '../app/local/stack.ts';
 import { startCollector } from '../platform/tracing/collector.ts';
 import { createTestDatabase } from '../setup/database.ts';
+import { takePort } from '../setup/ports.ts';
 import { eventually } from '../workflows/delivery-engine.ts';
 import type { Secrets } from './secrets.ts';
 
@@ -27,11 +27,7 @@ export async function startProcesses(secrets: Secrets) {
   await ensureNamespace(connection, { namespace });
   await connection.close();
   const collector = await startCollector();
-  const [port, apiMetrics, workerMetrics] = [
-    await findFreePort(),
-    await findFreePort(),
-    await findFreePort(),
-  ];
+  const [port, apiMetrics, workerMetrics] = [await takePort(), await takePort(), await takePort()];
   secrets.add('database password', decodeURIComponent(new URL(url).password));
   const environment = {
     PATH: process.env.PATH ?? '',

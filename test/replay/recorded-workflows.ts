@@ -8,7 +8,6 @@ import { join, resolve } from 'node:path';
 import { Context } from '@temporalio/activity';
 import { defaultPayloadConverter, type Payload } from '@temporalio/common';
 import { createKeeper } from '../../src/app/local/keeper.ts';
-import { findFreePort } from '../../src/app/local/ports.ts';
 import { startTemporal } from '../../src/app/local/temporal.ts';
 import { obtainTemporal } from '../../src/app/local/temporal-program.ts';
 import {
@@ -16,6 +15,7 @@ import {
   SEARCH_ATTRIBUTES,
   type TaskQueues,
 } from '../../src/platform/temporal/names.ts';
+import { takePort } from '../setup/ports.ts';
 import { eventually } from '../workflows/delivery-engine.ts';
 import { connectTestWorkers } from '../workflows/test-workers.ts';
 import type { History } from './history-file.ts';
@@ -46,7 +46,7 @@ export async function startRecordedWorkflows(
       say: () => undefined,
     }),
     dataDir,
-    port: await findFreePort(),
+    port: await takePort(),
     uiPort: null,
     namespace: NAMESPACE,
     inMemory: true,

@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createApi } from '../../../src/app/local/demo/api.ts';
-import { findFreePort } from '../../../src/app/local/ports.ts';
 import { identify } from '../../../src/app/local/processes.ts';
+import { takePort } from '../../setup/ports.ts';
 import { buildStack } from './stack.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
@@ -40,7 +40,7 @@ describe('the demo', () => {
   });
 
   it('asks for a while, saying so once, and then says in one line that nobody answers', async () => {
-    const origin = `http://127.0.0.1:${await findFreePort()}`;
+    const origin = `http://127.0.0.1:${await takePort()}`;
     const credentials = {
       ...{ tenant_id: 't', slug: 'demo', client_id: 'c', client_secret: 's' },
       ...{ base_url: origin, issuer_url: origin },

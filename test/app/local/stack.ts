@@ -18,9 +18,9 @@ import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished } from 'vitest';
-import { tryPort } from '../../../src/app/local/ports.ts';
 import { isAlive } from '../../../src/app/local/processes.ts';
 import type { RunState } from '../../../src/app/local/run-file.ts';
+import { takePorts } from '../../setup/ports.ts';
 import { workflowBundle } from '../../setup/workflow-bundle.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
@@ -74,16 +74,6 @@ async function compile(outDir: string): Promise<void> {
   for (const file of rest) cpSync(file, join(outDir, relative(ROOT, file)), { recursive: true });
 }
 
-/** Ten ports in a row that nobody has: further processes take those after METRICS_PORT, which is the fourth. */
-async function freePorts(): Promise<(number | null)[]> {
-  for (;;) {
-    // Below the range from which the system gives ports to everybody else.
-    const first = 20_000 + Math.floor(Math.random() * 1_000) * 10;
-    const ports = await Promise.all(Array.from({ length: 10 }, (_, n) => tryPort('127.0.0.1', first + n)));
-    if (!ports.includes(null)) return ports;
-  }
-}
-
 /** Data folder, ports and variables for as many starts as a test likes; what is left over at its end is killed. */
 export async function createStack(variables: Readonly<Record<string, string>> = {}) {
   const build = await buildStack();
@@ -91,7 +81,8 @@ export async function createStack(variables: Readonly<Record<string, string>> = 
   chmodSync(dataDir, 0o755);
   const journal = join(dataDir, 'journal');
   writeFileSync(journal, '');
-  const ports = await freePorts();
+  // Further processes take those after METRICS_PORT, which is the fourth.
+  const ports = await takePorts(10);
   const [port, temporal, ui, metrics] = ports.map(String);
   const kept = join(ROOT, '.data/bin');
   const environment = {

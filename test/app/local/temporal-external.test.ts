@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Connection } from '@temporalio/client';
 import { describe, expect, inject, it } from 'vitest';
-import { findFreePort } from '../../../src/app/local/ports.ts';
 import { useExternalTemporal } from '../../../src/app/local/temporal-external.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
 import { knowsSearchAttributes } from '../../../src/platform/temporal/namespace.ts';
+import { takePort } from '../../setup/ports.ts';
 import { createStack } from './stack.ts';
 
 describe('a Temporal server that is not ours', () => {
@@ -31,7 +31,7 @@ describe('a Temporal server that is not ours', () => {
   });
 
   it('is one line when it does not answer', async () => {
-    const address = `127.0.0.1:${await findFreePort()}`;
+    const address = `127.0.0.1:${await takePort()}`;
     const { temporal } = loadConfig({ TEMPORAL_ADDRESS: address }, { role: 'start' });
     const { signal } = new AbortController();
     const using = useExternalTemporal({ temporal, say: () => undefined, signal, patience: 1 });

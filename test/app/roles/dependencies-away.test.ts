@@ -6,9 +6,9 @@ import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
-import { findFreePort } from '../../../src/app/local/ports.ts';
 import { ensureNamespace } from '../../../src/platform/temporal/namespace.ts';
 import { createCuttingProxy, ENDS } from '../../setup/cutting-proxy.ts';
+import { takePort } from '../../setup/ports.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
 import { OTHER_KEY, prepareRuns } from './role-runs.ts';
 
@@ -81,7 +81,7 @@ describe('a role that loses all its connections again and again', () => {
   it.each(['api', 'worker'])('%s goes on', async (role) => {
     const proxy = await createCuttingProxy(test.url);
     onTestFinished(proxy.close);
-    const port = await findFreePort();
+    const port = await takePort();
     const { child, exited, output } = run([role], {
       DATABASE_URL: proxy.url,
       PORT: String(port),
@@ -114,7 +114,7 @@ describe('an output that cannot be written', () => {
   it('costs an api its log, and not the process', async () => {
     const full = openSync('/dev/full', 'w');
     onTestFinished(() => closeSync(full));
-    const port = await findFreePort();
+    const port = await takePort();
     const child = spawn(process.execPath, [main, 'api'], {
       env: { ...base, PORT: String(port), LOG_FORMAT: 'json', LOG_LEVEL: 'debug', DATA_DIR: 'unused' },
       stdio: ['ignore', full, full],

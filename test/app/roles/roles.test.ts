@@ -5,9 +5,9 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
-import { findFreePort } from '../../../src/app/local/ports.ts';
 import { makeUnreleased } from '../../platform/database/unreleased-database.ts';
 import { createEmptyDatabase, createTestDatabase } from '../../setup/database.ts';
+import { takePort } from '../../setup/ports.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
 import { temporaryFolder } from '../local/temporary-folder.ts';
 import { OTHER_KEY, prepareRuns } from './role-runs.ts';
@@ -24,7 +24,7 @@ afterAll(() => runs?.close());
 
 /** Starts an api on a free port. */
 async function startApi(variables: Record<string, string> = {}, args: readonly string[] = []) {
-  const port = await findFreePort();
+  const port = await takePort();
   const started = run(['api', ...args], { PORT: String(port), ...variables });
   onTestFinished(async () => {
     started.child.kill('SIGTERM');
@@ -35,7 +35,8 @@ async function startApi(variables: Record<string, string> = {}, args: readonly s
   return { ...started, get, readiness };
 }
 
-async function takePort(): Promise<number> {
+/** @returns a port that somebody listens on */
+async function occupyPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => void server.close());
@@ -99,7 +100,7 @@ describe('a role that cannot start says so in one line', () => {
       const old = await createEmptyDatabase();
       onTestFinished(old.drop);
       await makeUnreleased(old.url);
-      const { exited, output } = run([role], { DATABASE_URL: old.url, PORT: String(await findFreePort()) });
+      const { exited, output } = run([role], { DATABASE_URL: old.url, PORT: String(await takePort()) });
       expect([await exited, output.stderr]).toEqual([
         2,
         expect.stringMatching(
@@ -115,7 +116,7 @@ describe('a role that cannot start says so in one line', () => {
     ['api', 'PORT'],
     ['worker', 'METRICS_PORT'],
   ])('%s: a busy %s', async (role, variable) => {
-    const { exited, output } = run([role], { [variable]: String(await takePort()) });
+    const { exited, output } = run([role], { [variable]: String(await occupyPort()) });
     expect([await exited, output.stderr]).toEqual([
       1,
       expect.stringMatching(
@@ -224,7 +225,7 @@ describe('a role in which an error is not caught', () => {
   ])('%s, %s: ends with one line that says why', async (role, origin, fault) => {
     const program = `process.on("SIGUSR2",()=>{${fault}})`;
     const { child, exited, output } = run([role], {
-      PORT: String(await findFreePort()),
+      PORT: String(await takePort()),
       LOG_FORMAT: 'json',
       NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(program)}`,
     });

@@ -1,7 +1,6 @@
 // The accounts' routes served by the real HTTP shell on a free port, with addresses that really lead there.
 
 import pino from 'pino';
-import { findFreePort } from '../../../src/app/local/ports.ts';
 import { createIssuerRoutes } from '../../../src/authentication/issuer/issuer.routes.ts';
 import { authorize } from '../../../src/authentication/tokens/bearer.routes.ts';
 import { createIntrospectionRoutes } from '../../../src/authentication/tokens/introspection.routes.ts';
@@ -14,6 +13,7 @@ import type { Database } from '../../../src/platform/database/database.ts';
 import { createApp } from '../../../src/platform/http/app.ts';
 import { createHealth } from '../../../src/platform/http/health.ts';
 import { createHttpServer } from '../../../src/platform/http/server.ts';
+import { openSocket } from '../../setup/ports.ts';
 import { createExchangeRooms } from '../token-exchange/exchange-rooms.ts';
 import { createAccounts } from './accounts.ts';
 
@@ -27,7 +27,7 @@ export async function startAccountsServer(
     clientFailures?: number;
   } = {},
 ) {
-  const port = await findFreePort();
+  const { port, handle } = await openSocket();
   const origin = `http://localhost:${port}`;
   const addresses = { publicUrl: origin, defaultTenant: 'demo', tenantUrl: `${origin}/t/{tenant}` };
   const accounts = createAccounts(database, { ...options, addresses });
@@ -60,7 +60,7 @@ export async function startAccountsServer(
     logger: pino({ level: 'silent' }),
   });
   const http = createHttpServer(app, { errorTypeBase: ERROR_TYPE_BASE });
-  await http.listen({ port, host: 'localhost' });
+  await http.listen({ handle });
   return {
     accounts,
     /** Agents, keys, challenges, delegations and trusted issuers over the same accounts. */

@@ -5,9 +5,9 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
-import { findFreePort } from '../../../src/app/local/ports.ts';
 import { buildStack } from '../../app/local/stack.ts';
 import { createTestDatabase } from '../../setup/database.ts';
+import { takePort } from '../../setup/ports.ts';
 import { eventually } from '../../workflows/delivery-engine.ts';
 
 type Report = {
@@ -98,7 +98,7 @@ describe('countersign doctor', () => {
   it('is content while a worker runs, in the words of a person too', async () => {
     expect(await start(['tenant', 'create', 'well', '--json']).exited).toBe(0);
     expect(await start(['migrate'], { DATABASE_URL: test.url }).exited).toBe(0);
-    const metrics = await findFreePort();
+    const metrics = await takePort();
     const worker = start(['worker'], { METRICS_PORT: String(metrics) });
     onTestFinished(async () => {
       worker.child.kill('SIGTERM');

@@ -10,11 +10,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DeliveryLog } from '../../../packages/receiver/src/index.ts';
-import { findFreePort } from '../../../src/app/local/ports.ts';
 import { newSigningSecret } from '../../../src/platform/crypto/opaque-secret.node.ts';
 import type { TenantSigner } from '../../../src/webhooks/signing/tenant-signer.node.ts';
 import { readBlocks } from '../../documentation/pages.ts';
 import { createTestDatabase } from '../../setup/database.ts';
+import { takePort } from '../../setup/ports.ts';
 import { attemptTo, startLocalSender } from '../../webhooks/deliveries/attempt.ts';
 import { installPackage, run } from '../packed-package.ts';
 import { expectContract, expectLease } from './delivery-log-contract.ts';
@@ -98,7 +98,7 @@ it('has only programs that are run here', () => {
 
 /** Starts a program that listens on PORT. */
 async function start(file: string, variables: Record<string, string> = {}) {
-  const port = await findFreePort();
+  const port = await takePort();
   const secrets = { WEBHOOK_SECRETS: `whsec_old,${SECRET}`, WEBHOOK_SECRET: GENERATED };
   const env = { ...process.env, PORT: String(port), ...secrets, ...variables };
   const child: ChildProcess = spawn(process.execPath, [file], { cwd: consumer.folder, env });
@@ -204,7 +204,7 @@ describe('the program without a shared secret', () => {
     ['asymmetric.mjs', 'v1a'],
     ['token.mjs', 'jwt'],
   ])('%s takes a delivery with %s, and no other', async (file, signature) => {
-    const port = await findFreePort();
+    const port = await takePort();
     const program = await start(file, {
       ...variables,
       PORT: String(port),

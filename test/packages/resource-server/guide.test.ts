@@ -9,7 +9,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createTestIssuer, type TestIssuer } from '../../../packages/resource-server/src/testing.ts';
-import { findFreePort } from '../../../src/app/local/ports.ts';
+import { takePort } from '../../setup/ports.ts';
 
 const ROOT = resolve('.');
 const AUDIENCE = 'https://orders.example';
@@ -81,7 +81,7 @@ function run(command: string, args: readonly string[], cwd: string): Promise<str
 
 /** Starts a program of the guide. @returns a function that calls it with a token */
 async function start(name: string) {
-  const port = await findFreePort();
+  const port = await takePort();
   const given = { ISSUER: issuer.issuer, PORT: String(port), CLIENT_ID: 'api', CLIENT_SECRET: 'secret' };
   const child = spawn(process.execPath, [name], {
     cwd: folder,

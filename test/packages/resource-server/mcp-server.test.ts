@@ -12,9 +12,9 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { findFreePort } from '../../../src/app/local/ports.ts';
 import { canRun, runScript, scriptOf } from '../../documentation/walk.ts';
 import { startTenants, type Tenants } from '../../isolation/tenants-server.ts';
+import { takePort } from '../../setup/ports.ts';
 import { createApplication, enrollAgent, manage } from './live-service.ts';
 
 let tenants: Tenants;
@@ -23,7 +23,7 @@ let resource: string;
 beforeAll(async () => {
   await build();
   tenants = await startTenants();
-  resource = `http://localhost:${await findFreePort()}/mcp`;
+  resource = `http://localhost:${await takePort()}/mcp`;
   const { clientId, clientSecret } = await createApplication(tenants.owner, { scopes: ['webhooks:read'] });
   const env = {
     ...process.env,
@@ -103,7 +103,7 @@ describe('the example of an MCP server', () => {
       try {
         const demo = join(folder, 'demo.json');
         await writeFile(demo, JSON.stringify(tenants.owner.credentials));
-        const port = String(await findFreePort());
+        const port = String(await takePort());
         // In the place of `sleep`: waits for what it waits for, however slow the machine is.
         const script = `sleep() { until curl -s -o /dev/null http://localhost:${port}/; do command sleep 0.1; done; }
         ${scriptOf('examples/mcp-server/README.md').replaceAll('8000', port)}`;

@@ -5,10 +5,10 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { NativeConnection } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { findFreePort } from '../../../src/app/local/ports.ts';
 import { ensureNamespace } from '../../../src/platform/temporal/namespace.ts';
 import { buildStack } from '../../app/local/stack.ts';
 import { startApis } from '../../faults/two-apis.ts';
+import { takePort } from '../../setup/ports.ts';
 import { eventually, installRuntimeOnce } from '../../workflows/delivery-engine.ts';
 import { type ScriptedReceiver, startScriptedReceiver } from '../../workflows/scripted-receiver.ts';
 import { type CollectedSpan, startCollector } from './collector.ts';
@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => receiver?.close());
 
 async function startWorker(environment: Record<string, string>) {
-  const port = await findFreePort();
+  const port = await takePort();
   const child = spawn(process.execPath, [join(await buildStack(), 'src/main.js'), 'worker'], {
     env: { ...environment, METRICS_PORT: String(port) },
     stdio: ['ignore', 'inherit', 'inherit'],
