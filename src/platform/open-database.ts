@@ -1,16 +1,17 @@
 // Opens the database of a process by its settings. Nothing else is loaded, so a command may need no more than this.
 import { type Config, databaseMissing } from './config.ts';
-import { createDatabase } from './database/database.ts';
+import { createDatabase, type DatabaseLimits } from './database/database.ts';
 import { type Log, reasonOf } from './logging.ts';
 
 /**
  * @param options.name shown in pg_stat_activity
+ * @param options.limits milliseconds; replace the default limits
  * @returns the database, its address, and what logs a connection that broke
  * @throws ConfigError without a database
  */
 export function openDatabase(
   config: Pick<Config, 'databaseUrl' | 'databasePool'>,
-  { log, name }: { log: Log; name: string },
+  { log, name, limits }: { log: Log; name: string; limits?: DatabaseLimits | undefined },
 ) {
   const url = config.databaseUrl;
   if (url === undefined) throw databaseMissing();
@@ -24,6 +25,7 @@ export function openDatabase(
     pool: config.databasePool,
     applicationName: `countersign ${name}`,
     onError,
+    limits,
   });
   return { database, url, onError };
 }

@@ -2,6 +2,7 @@
 // traces.
 import { Registry } from 'prom-client';
 import type { Config } from './config.ts';
+import type { DatabaseLimits } from './database/database.ts';
 import { createOutboxListener } from './database/listener.client.ts';
 import { createOutboxNotifier, OUTBOX_CHANNEL } from './database/notifier.client.ts';
 import type { Log } from './logging.ts';
@@ -27,14 +28,25 @@ export type Needs<Create extends (needs: never) => unknown, Given extends Proper
 /**
  * Opens the shared services; each connection is made at its first use.
  * @param options.name shown in pg_stat_activity
+ * @param options.limits of the database, in milliseconds; replace the defaults
  * @throws ConfigError without a database
  */
 export function openPlatform(
   config: Config,
-  { logger, name, tracing = NO_TRACING }: { logger: Log; name: string; tracing?: Tracing | undefined },
+  {
+    logger,
+    name,
+    tracing = NO_TRACING,
+    limits,
+  }: {
+    logger: Log;
+    name: string;
+    tracing?: Tracing | undefined;
+    limits?: DatabaseLimits | undefined;
+  },
 ) {
   const { log, flush } = countRepeatedLines(logger);
-  const { database, url, onError } = openDatabase(config, { log, name });
+  const { database, url, onError } = openDatabase(config, { log, name, limits });
   const notifiers: { close(): Promise<void> }[] = [];
   const openChannel = (channel: string): Channel => {
     const notifier = createOutboxNotifier({ url, channel, onError });

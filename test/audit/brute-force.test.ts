@@ -3,8 +3,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { createBruteForceService } from '../../src/audit/brute-force.service.ts';
 import * as store from '../../src/audit/brute-force.store.ts';
-import { createDatabase } from '../../src/platform/database/database.ts';
-import { useTestDatabase } from '../setup/database.ts';
+import { createPatientDatabase, useTestDatabase } from '../setup/database.ts';
 
 const test = await useTestDatabase();
 
@@ -84,7 +83,7 @@ describe('an episode', () => {
   });
 
   it('is begun once by a hundred failures at the same time in two processes', async () => {
-    const other = createDatabase({ url: test.url, pool: 10, applicationName: 'other' });
+    const other = createPatientDatabase({ url: test.url, pool: 10, applicationName: 'other' });
     const both = [create(), create(0, other)] as const;
     const given = await Promise.all(
       Array.from({ length: 100 }, (_, index) => both[index % 2 === 0 ? 0 : 1].failed('race')),

@@ -4,17 +4,14 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../src/platform/context.ts';
-import { createDatabase, type Database } from '../../src/platform/database/database.ts';
+import type { Database } from '../../src/platform/database/database.ts';
 import { createRooms, createTestAgent, createTestTenant } from '../identity/agents/agent-rooms.ts';
 import { createEnrollee, proveFreshKey } from '../identity/enrollments/enrolling.ts';
 import { beginRotation } from '../identity/keys/rotation-case.ts';
-import { createTestDatabase } from '../setup/database.ts';
+import { createPatientDatabase, createTestDatabase } from '../setup/database.ts';
 import { answer, ask } from './challenges/answer.ts';
 import { createDelegationRooms, type DelegationRooms } from './delegations/delegation-rooms.ts';
 import { codeOf, issueFirst, refresh } from './tokens/refresh-fixture.ts';
-
-/** Longer than the slowest machine needs, so that no wait for a lock ends by a time limit. */
-const LIMITS = { statement: 60_000, lock: 60_000, idleInTransaction: 60_000, answer: 60_000 };
 
 let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let database: Database;
@@ -24,7 +21,7 @@ let context: RequestContext;
 
 beforeAll(async () => {
   test = await createTestDatabase();
-  database = createDatabase({ url: test.url, pool: 10, applicationName: 'late-use', limits: LIMITS });
+  database = createPatientDatabase({ url: test.url, pool: 10, applicationName: 'late-use' });
   rooms = createDelegationRooms(database);
   holder = new pg.Client({ connectionString: test.url });
   await holder.connect();

@@ -7,9 +7,8 @@ import { createEventRoutes } from '../../src/events/event.routes.ts';
 import * as store from '../../src/events/event.store.ts';
 import { createPublishingService } from '../../src/events/publishing.service.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
-import { createDatabase } from '../../src/platform/database/database.ts';
 import { startTestServer, tokenFor } from '../platform/http/test-server.ts';
-import { useTestDatabase } from '../setup/database.ts';
+import { createPatientDatabase, useTestDatabase } from '../setup/database.ts';
 import { countRows, createTenantContext, insertSubscription } from './fixture.ts';
 
 let context: RequestContext;
@@ -25,7 +24,7 @@ afterEach(async () => {
 
 /** What a process has of its own: connections, a gauge, a server. */
 async function startProcess({ backlogLimit = 1_000_000 } = {}) {
-  const database = createDatabase({
+  const database = createPatientDatabase({
     url: test.url,
     pool: 4,
     applicationName: 'test',

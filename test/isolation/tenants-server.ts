@@ -14,7 +14,7 @@ import { createLogger } from '../../src/platform/logger.ts';
 import { openPlatform } from '../../src/platform/platform.ts';
 import { createSealing } from '../audit/sealing.ts';
 import { basic } from '../authentication/tokens/accounts.ts';
-import { createTestDatabase } from '../setup/database.ts';
+import { createTestDatabase, PATIENT } from '../setup/database.ts';
 import { openSocket } from '../setup/ports.ts';
 
 export type Answer = {
@@ -82,7 +82,7 @@ export async function startTenants(
     { role: 'api' },
   );
   const logger = createLogger(config);
-  const platform = openPlatform(config, { logger, name: 'test' });
+  const platform = openPlatform(config, { logger, name: 'test', limits: PATIENT });
   const api = wireApi(platform);
   const health = createHealth({
     ping: async () => undefined,

@@ -5,7 +5,12 @@ import { afterAll, inject } from 'vitest';
 import { createAuditBeginning } from '../../src/audit/beginning.service.ts';
 import { masterKeys } from '../../src/platform/config-values.ts';
 import type { MasterKey } from '../../src/platform/crypto/secret-box.node.ts';
-import { createDatabase } from '../../src/platform/database/database.ts';
+import {
+  createDatabase,
+  DATABASE_LIMITS,
+  type DatabaseLimits,
+  type DatabaseOptions,
+} from '../../src/platform/database/database.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
 import { grantServiceRole } from '../../src/platform/database/service-role.ts';
 
@@ -17,6 +22,15 @@ const LOCK = 4_711;
 
 /** What api and worker connect as. */
 export const SERVICE_ROLE = { name: 'test_service', password: 'test' };
+
+/** Milliseconds that no busy machine reaches: a case that tests a limit of the database gives its own. */
+export const PATIENT: DatabaseLimits = Object.fromEntries(
+  Object.entries(DATABASE_LIMITS).map(([limit, milliseconds]) => [limit, 20 * milliseconds]),
+);
+
+/** Opens one more database, of another process as it were, with limits that no busy machine reaches. */
+export const createPatientDatabase = (options: DatabaseOptions) =>
+  createDatabase({ ...options, limits: PATIENT });
 
 /**
  * @returns an open database of its own, and its connection string, both of the owner of its tables; `serviceUrl` of the
@@ -60,7 +74,7 @@ export async function createEmptyDatabase() {
 }
 
 async function beginAuditLog(url: string): Promise<void> {
-  const database = createDatabase({ url, pool: 1, applicationName: 'test' });
+  const database = createPatientDatabase({ url, pool: 1, applicationName: 'test' });
   const report = await createAuditBeginning({ database, masterKeys: MASTER_KEYS }).begin();
   await database.close();
   if (report.result !== 'began') throw new Error(`the audit log did not begin: ${report.result}`);
@@ -87,7 +101,7 @@ async function openDatabase(
   // The other strategy writes all of it to the log of Postgres, too.
   await client.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`);
   const url = urlOf(admin, name);
-  const database = createDatabase({ url, pool: 10, applicationName: 'test' });
+  const database = createPatientDatabase({ url, pool: 10, applicationName: 'test' });
   return {
     database,
     url,

@@ -40,7 +40,7 @@ const NAMED_STATEMENTS = 500;
  * Milliseconds. The server enforces `statement`, `lock` and `idleInTransaction`. This process enforces `answer` (for a
  * server that does not react), `connect` and `turn` (the wait of a transaction for a connection).
  */
-const LIMITS = {
+export const DATABASE_LIMITS = {
   statement: 5_000,
   lock: 2_000,
   idleInTransaction: 10_000,
@@ -48,6 +48,8 @@ const LIMITS = {
   connect: 2_000,
   turn: 10_000,
 } as const;
+
+export type DatabaseLimits = Partial<Record<keyof typeof DATABASE_LIMITS, number>>;
 
 export type DatabaseOptions = {
   readonly url: string;
@@ -57,7 +59,7 @@ export type DatabaseOptions = {
   /** Receives the error of an idle connection that broke; the pool replaces the connection. */
   readonly onError?: ((error: Error) => void) | undefined;
   /** Milliseconds; replace the default limits. */
-  readonly limits?: Partial<Record<keyof typeof LIMITS, number>> | undefined;
+  readonly limits?: DatabaseLimits | undefined;
 };
 
 /**
@@ -65,7 +67,7 @@ export type DatabaseOptions = {
  * @returns `query` for one statement, `model` for one call of a model, `transaction` for several of both, `close`
  */
 export function createDatabase({ url, pool: size, applicationName, onError, limits }: DatabaseOptions) {
-  const { statement, lock, idleInTransaction, answer, connect, turn } = { ...LIMITS, ...limits };
+  const { statement, lock, idleInTransaction, answer, connect, turn } = { ...DATABASE_LIMITS, ...limits };
   const pool = newPool(
     {
       connectionString: url,

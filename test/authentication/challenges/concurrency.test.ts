@@ -2,14 +2,14 @@
 // halfway.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
-import { createDatabase, type Database } from '../../../src/platform/database/database.ts';
+import type { Database } from '../../../src/platform/database/database.ts';
 import {
   createRooms,
   createTestAgent,
   createTestTenant,
   type Rooms,
 } from '../../identity/agents/agent-rooms.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { createPatientDatabase, createTestDatabase } from '../../setup/database.ts';
 import { answer, ask } from './answer.ts';
 
 let rooms: Rooms;
@@ -20,7 +20,7 @@ let drop: () => Promise<void>;
 
 beforeAll(async () => {
   const opened = await createTestDatabase();
-  second = createDatabase({ url: opened.url, pool: 10, applicationName: 'test-second' });
+  second = createPatientDatabase({ url: opened.url, pool: 10, applicationName: 'test-second' });
   drop = async () => {
     await second.close();
     await opened.drop();

@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createDpopService } from '../../../src/authentication/dpop/dpop.service.ts';
 import { createProofVerifier } from '../../../src/authentication/dpop/dpop-proof.service.ts';
-import { createDatabase, type Database } from '../../../src/platform/database/database.ts';
+import type { Database } from '../../../src/platform/database/database.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { createPatientDatabase, createTestDatabase } from '../../setup/database.ts';
 import { BASE_URL, createProver, type Parts } from './proofs.ts';
 
 // The database has a clock of its own, and so the processes stand near the real time, half past a second.
@@ -46,7 +46,7 @@ let elsewhere: ReturnType<typeof createProcess>;
 beforeAll(async () => {
   const opened = await createTestDatabase();
   database = opened.database;
-  second = createDatabase({ url: opened.url, pool: 10, applicationName: 'test-second' });
+  second = createPatientDatabase({ url: opened.url, pool: 10, applicationName: 'test-second' });
   drop = async () => {
     await second.close();
     await opened.drop();

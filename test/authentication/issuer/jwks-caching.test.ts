@@ -5,9 +5,9 @@ import fc from 'fast-check';
 import type { JSONWebKeySet } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
-import { createDatabase, type Database } from '../../../src/platform/database/database.ts';
+import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { createPatientDatabase, createTestDatabase } from '../../setup/database.ts';
 import { type Accounts, createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';
 import { BEGINNING, installFrozenClock, setClock } from './frozen-clock.ts';
 import { createResourceServer, MAX_AGE } from './resource-server.ts';
@@ -26,7 +26,7 @@ let processes: Record<(typeof LIVES)[number], readonly [Accounts, Accounts]>;
 beforeAll(async () => {
   test = await createTestDatabase();
   await installFrozenClock(test.url);
-  other = createDatabase({ url: test.url, pool: 5, applicationName: 'other' });
+  other = createPatientDatabase({ url: test.url, pool: 5, applicationName: 'other' });
   const masterKeys = [{ id: 'test', key: randomBytes(32) }];
   const start = (database: Database, accessTokenLifetime: number) =>
     createAccounts(database, {

@@ -1,7 +1,6 @@
 // Chains of delegation over HTTP: how they grow, and that the end of any link ends what came of it, in every process.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createDatabase } from '../../../src/platform/database/database.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { createPatientDatabase, createTestDatabase } from '../../setup/database.ts';
 import { type Accounts, createAccounts } from '../tokens/accounts.ts';
 import { type AccountsServer, startAccountsServer } from '../tokens/accounts-server.ts';
 import { codeOf, issueFirst } from '../tokens/refresh-fixture.ts';
@@ -11,7 +10,7 @@ let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let server: AccountsServer;
 let provider: Provider;
 let world: World;
-let secondDatabase: ReturnType<typeof createDatabase>;
+let secondDatabase: ReturnType<typeof createPatientDatabase>;
 let secondProcess: Accounts;
 
 beforeAll(async () => {
@@ -19,7 +18,7 @@ beforeAll(async () => {
   server = await startAccountsServer(test.database);
   provider = await startProvider();
   world = await createWorld(server, provider);
-  secondDatabase = createDatabase({ url: test.url, pool: 4, applicationName: 'second' });
+  secondDatabase = createPatientDatabase({ url: test.url, pool: 4, applicationName: 'second' });
   secondProcess = createAccounts(secondDatabase, { masterKeys: server.accounts.masterKeys });
   secondProcess.revocations.start();
 });

@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import type { TokenAnswer } from '../../../src/authentication/tokens/token-answer.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
-import { createDatabase } from '../../../src/platform/database/database.ts';
 import type { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import {
   createRooms,
@@ -10,13 +9,13 @@ import {
   createTestTenant,
   type Rooms,
 } from '../../identity/agents/agent-rooms.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { createPatientDatabase, createTestDatabase } from '../../setup/database.ts';
 import { createAccounts } from './accounts.ts';
 
 /** The rooms in two processes' stead: two pools, one database, the same master keys. `sql` reads the database. */
 export async function createTwoProcesses() {
   const test = await createTestDatabase();
-  const other = createDatabase({ url: test.url, pool: 10, applicationName: 'other' });
+  const other = createPatientDatabase({ url: test.url, pool: 10, applicationName: 'other' });
   const masterKeys = [{ id: 'test', key: randomBytes(32) }];
   const [one, two] = [test.database, other].map((database) =>
     createRooms(database, { accounts: createAccounts(database, { masterKeys }) }),

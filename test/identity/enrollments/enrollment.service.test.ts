@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { KEY_ALGORITHMS } from '../../../src/platform/crypto/algorithm.ts';
-import { createDatabase, type Database } from '../../../src/platform/database/database.ts';
+import type { Database } from '../../../src/platform/database/database.ts';
 import { answer, ask } from '../../authentication/challenges/answer.ts';
 import { codeOf } from '../../authentication/tokens/refresh-fixture.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { createPatientDatabase, createTestDatabase } from '../../setup/database.ts';
 import { createRooms, createTestTenant, type Rooms, readAudit, readEvents } from '../agents/agent-rooms.ts';
 import { createEnrollee, proveFreshKey, proveKey } from './enrolling.ts';
 
@@ -19,7 +19,7 @@ let drop: () => Promise<void>;
 
 beforeAll(async () => {
   const opened = await createTestDatabase();
-  second = createDatabase({ url: opened.url, pool: 10, applicationName: 'test-second' });
+  second = createPatientDatabase({ url: opened.url, pool: 10, applicationName: 'test-second' });
   drop = async () => {
     await second.close();
     await opened.drop();

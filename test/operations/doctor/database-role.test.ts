@@ -4,14 +4,13 @@ import { createDatabaseRoleCheck } from '../../../src/operations/doctor/database
 import * as databaseRoleStore from '../../../src/operations/doctor/database-role.store.ts';
 import { createDoctorService } from '../../../src/operations/doctor/doctor.service.ts';
 import type { Finding } from '../../../src/operations/doctor/finding.ts';
-import { createDatabase } from '../../../src/platform/database/database.ts';
-import { SERVICE_ROLE, useTestDatabase } from '../../setup/database.ts';
+import { createPatientDatabase, SERVICE_ROLE, useTestDatabase } from '../../setup/database.ts';
 
 const { database: owner, url, serviceUrl } = await useTestDatabase();
 
 it('finds a process that connects as the owner, where there is a weaker role', async () => {
   const open = async (place: string, applicationName: string) => {
-    const opened = createDatabase({ url: place, pool: 1, applicationName });
+    const opened = createPatientDatabase({ url: place, pool: 1, applicationName });
     await opened.query('SELECT 1');
     return opened;
   };
@@ -43,7 +42,7 @@ it('finds a process that connects as the owner, where there is a weaker role', a
 
 it('finds nothing where one role is all there is', async () => {
   await owner.query(`REVOKE ALL ON audit_log FROM ${SERVICE_ROLE.name}`);
-  const api = createDatabase({ url, pool: 1, applicationName: 'countersign api' });
+  const api = createPatientDatabase({ url, pool: 1, applicationName: 'countersign api' });
   await api.query('SELECT 1');
   expect(await databaseRoleStore.findStrongProcesses(owner)).toEqual([]);
   await api.close();

@@ -15,6 +15,7 @@ import {
 } from '../../authentication/trusted-issuers/identity-provider.ts';
 import { startTenants, type Tenants } from '../../isolation/tenants-server.ts';
 import { manage } from '../../packages/resource-server/live-service.ts';
+import { PATIENT } from '../../setup/database.ts';
 
 const NETWORKS = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128' };
 
@@ -30,7 +31,7 @@ beforeAll(async () => {
     { ...settings, ...NETWORKS, PUBLIC_URL: 'http://localhost', NODE_ENV: 'test', LOG_LEVEL: 'silent' },
     { role: 'api' },
   );
-  platform = openPlatform(config, { logger: createLogger(config), name: 'doctor' });
+  platform = openPlatform(config, { logger: createLogger(config), name: 'doctor', limits: PATIENT });
   inspection = wireIssuerInspection(platform);
 });
 afterAll(async () => {

@@ -1,14 +1,13 @@
 // Day partitions: made ahead of time, dropped when they are old, and neither of it in the way of traffic.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { createDatabase } from '../../../src/platform/database/database.ts';
 import {
   dropPartition,
   ensurePartitions,
   listOldPartitions,
 } from '../../../src/platform/database/partitions.ts';
 import { createTenantContext, insertSubscription } from '../../events/fixture.ts';
-import { useTestDatabase } from '../../setup/database.ts';
+import { createPatientDatabase, useTestDatabase } from '../../setup/database.ts';
 import { accept, dayOf, moveToDay } from '../../webhooks/accounts/fixture.ts';
 
 const test = await useTestDatabase();
@@ -79,7 +78,7 @@ describe('an old day', () => {
 
   it('waits for a transaction that reads the table, and keeps nobody waiting meanwhile', async () => {
     const { day } = await makeOldDay(42);
-    const traffic = createDatabase({ url: test.url, pool: 4, applicationName: 'traffic' });
+    const traffic = createPatientDatabase({ url: test.url, pool: 4, applicationName: 'traffic' });
     const context = await createTenantContext(test.database);
     await insertSubscription(test.database, context, { filters: ['*'] });
     const reader = await traffic.pool.connect();

@@ -2,7 +2,7 @@
 // again.
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createDatabase, type Database } from '../../../src/platform/database/database.ts';
+import type { Database } from '../../../src/platform/database/database.ts';
 import { migrate } from '../../../src/platform/database/migrate.ts';
 import { MIGRATIONS } from '../../../src/platform/database/migrations.ts';
 import {
@@ -12,14 +12,14 @@ import {
 } from '../../../src/platform/database/partitions.ts';
 import { grantServiceRole } from '../../../src/platform/database/service-role.ts';
 import { createTenantContext, insertSubscription } from '../../events/fixture.ts';
-import { SERVICE_ROLE, useTestDatabase } from '../../setup/database.ts';
+import { createPatientDatabase, SERVICE_ROLE, useTestDatabase } from '../../setup/database.ts';
 
 const { database: owner, url, serviceUrl } = await useTestDatabase();
 let service: Database;
 beforeAll(async () => {
   // A database that was cloned from another has no rights of its own.
   await grantServiceRole(url, SERVICE_ROLE);
-  service = createDatabase({ url: serviceUrl, pool: 2, applicationName: 'service' });
+  service = createPatientDatabase({ url: serviceUrl, pool: 2, applicationName: 'service' });
 });
 afterAll(() => service.close());
 

@@ -9,7 +9,7 @@ import type { Route } from '../../../src/platform/http/route.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 import { openPlatform } from '../../../src/platform/platform.ts';
 import { createTenantContext } from '../../events/fixture.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { createTestDatabase, PATIENT } from '../../setup/database.ts';
 import { loadAllRoutes } from './route-table.ts';
 import { ERROR_TYPE_BASE, startTestServer, type TestServer, tokenFor } from './test-server.ts';
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
   const { database, url, drop } = await createTestDatabase();
   const config = loadConfig({ DATABASE_URL: url, LOG_LEVEL: 'silent' }, { role: 'migrate' });
   const logger = createLogger(config);
-  const platform = openPlatform(config, { logger, name: 'test' });
+  const platform = openPlatform(config, { logger, name: 'test', limits: PATIENT });
   const { routes, close: closeRooms } = wireApi(platform);
   const { tenant } = await createTenantContext(database);
   tenantId = tenant.id;

@@ -3,11 +3,10 @@
 import { EventEmitter, once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { createDatabase } from '../../../src/platform/database/database.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import * as idempotencyStore from '../../../src/platform/http/idempotency.store.ts';
 import { defineRoute } from '../../../src/platform/http/route.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { createPatientDatabase, createTestDatabase } from '../../setup/database.ts';
 import { startTestServer, type TestServer, tenantNamed, tokenFor } from './test-server.ts';
 
 let test: Awaited<ReturnType<typeof createTestDatabase>>;
@@ -172,7 +171,7 @@ describe('an idempotency key', () => {
   });
 
   it('that another process holds is in progress, and free again when that one fails', async () => {
-    const other = createDatabase({ url: test.url, pool: 2, applicationName: 'other' });
+    const other = createPatientDatabase({ url: test.url, pool: 2, applicationName: 'other' });
     const elsewhere = await startTestServer(routes(), { database: other });
     onTestFinished(async () => {
       await elsewhere.drain(0);

@@ -10,6 +10,7 @@ import { createRelayService, RELAY_SETTINGS } from '../../../src/webhooks/relay/
 import * as relayStore from '../../../src/webhooks/relay/relay.store.ts';
 import { basic } from '../../authentication/tokens/accounts.ts';
 import { type Answer, type Party, startTenants } from '../../isolation/tenants-server.ts';
+import { PATIENT } from '../../setup/database.ts';
 import { startScriptedReceiver } from '../../workflows/scripted-receiver.ts';
 
 export const PUSH = 'urn:ietf:rfc:8935';
@@ -100,7 +101,7 @@ async function startRelay(url: string, publicUrl: string) {
     { role: 'worker' },
   );
   const logger = createLogger(config);
-  const platform = openPlatform(config, { logger, name: 'worker' });
+  const platform = openPlatform(config, { logger, name: 'worker', limits: PATIENT });
   const { attempts, endpoints, close } = wireWorkerRooms(platform);
   const relay = createRelayService({
     ...attempts,
