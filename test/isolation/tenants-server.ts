@@ -15,7 +15,7 @@ import { openPlatform } from '../../src/platform/platform.ts';
 import { createSealing } from '../audit/sealing.ts';
 import { basic } from '../authentication/tokens/accounts.ts';
 import { createTestDatabase, PATIENT } from '../setup/database.ts';
-import { openSocket } from '../setup/ports.ts';
+import { takePort } from '../setup/ports.ts';
 
 export type Answer = {
   readonly status: number;
@@ -63,7 +63,7 @@ export async function startTenants(
 ) {
   const { database, url: ownerUrl, serviceUrl: direct, drop } = await createTestDatabase();
   const url = await place(direct, ownerUrl);
-  const { port, handle } = await openSocket();
+  const port = await takePort();
   const config = loadConfig(
     {
       DATABASE_URL: url,
@@ -99,7 +99,7 @@ export async function startTenants(
   });
   const http = createHttpServer(app, config);
   let attempting: { stop(): Promise<void> } | undefined;
-  await http.listen({ handle });
+  await http.listen({ port, host: 'localhost' });
   const management = wireManagement(config, logger);
   const join = async (slug: string) =>
     openParty(await management.provisioning.provision({ slug }), platform.database);

@@ -1,6 +1,5 @@
 // Ports of the tests that nobody else can get between their choice and their use.
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { tryPort } from '../../src/app/local/ports.ts';
 
 const HOST = '127.0.0.1';
@@ -10,8 +9,8 @@ const BLOCK = 16;
 const BLOCKS = 1_250;
 
 /**
- * For a child process, which must be told its port: takes a block whose first port this process holds until it ends, as
- * a lock against all other test processes.
+ * For what must be told its port. Takes a block whose first port this process holds until it ends, as a lock against
+ * all other test processes.
  * @param count at most 15
  * @returns so many free ports in a row
  */
@@ -31,13 +30,6 @@ export async function takePorts(count: number): Promise<number[]> {
 export async function takePort(): Promise<number> {
   const [port = 0] = await takePorts(1);
   return port;
-}
-
-/** For a server of this process whose address is needed before it: a listening socket on localhost to hand over. */
-export async function openSocket(): Promise<{ port: number; handle: Server }> {
-  const handle = createServer().listen(0, 'localhost');
-  await once(handle, 'listening');
-  return { port: (handle.address() as AddressInfo).port, handle };
 }
 
 function hold(port: number): Promise<Server | undefined> {

@@ -13,7 +13,7 @@ import type { Database } from '../../../src/platform/database/database.ts';
 import { createApp } from '../../../src/platform/http/app.ts';
 import { createHealth } from '../../../src/platform/http/health.ts';
 import { createHttpServer } from '../../../src/platform/http/server.ts';
-import { openSocket } from '../../setup/ports.ts';
+import { takePort } from '../../setup/ports.ts';
 import { createExchangeRooms } from '../token-exchange/exchange-rooms.ts';
 import { createAccounts } from './accounts.ts';
 
@@ -27,7 +27,7 @@ export async function startAccountsServer(
     clientFailures?: number;
   } = {},
 ) {
-  const { port, handle } = await openSocket();
+  const port = await takePort();
   const origin = `http://localhost:${port}`;
   const addresses = { publicUrl: origin, defaultTenant: 'demo', tenantUrl: `${origin}/t/{tenant}` };
   const accounts = createAccounts(database, { ...options, addresses });
@@ -60,7 +60,7 @@ export async function startAccountsServer(
     logger: pino({ level: 'silent' }),
   });
   const http = createHttpServer(app, { errorTypeBase: ERROR_TYPE_BASE });
-  await http.listen({ handle });
+  await http.listen({ port, host: 'localhost' });
   return {
     accounts,
     /** Agents, keys, challenges, delegations and trusted issuers over the same accounts. */

@@ -101,9 +101,7 @@ describe('a hostile server', () => {
     ],
   ])('that %s gives no keys', async (_name, handler, message) => {
     const { uri } = await serve(handler);
-    const began = performance.now();
     expect(await failure(fetcher({}, 400)(uri))).toContain(message);
-    expect(performance.now() - began).toBeLessThan(3_000);
   });
 
   it('that sends for ever is left after 64 KiB', async () => {
@@ -123,13 +121,12 @@ describe('a hostile server', () => {
   it('that drips its head is left at the deadline', async () => {
     const { port } = opened(
       await startRawReceiver((socket) => {
+        socket.write('HTTP/1.1 200 OK\r\nx-slow: ');
         const timer = setInterval(() => socket.write('H'), 50);
         socket.on('close', () => clearInterval(timer));
       }),
     );
-    const began = performance.now();
-    await failure(fetcher({}, 400)(`http://127.0.0.1:${port}/`));
-    expect(performance.now() - began).toBeLessThan(3_000);
+    expect(await failure(fetcher({}, 400)(`http://127.0.0.1:${port}/`))).toContain('in time');
   });
 });
 

@@ -227,11 +227,12 @@ describe('reading keys', () => {
 describe('deprecating a key', () => {
   it('gives it a sunset in 7 days, which a second deprecation moves', async () => {
     const { agent, key } = await createTestAgent(rooms, context);
+    const began = Date.now();
     const deprecated = await rooms.keys.deprecate(context, agent.id, key.id, {});
     expect(deprecated.state).toBe('deprecated');
-    const days = ((deprecated.sunsetAt?.getTime() ?? 0) - Date.now()) / 86_400_000;
-    expect(days).toBeGreaterThan(6.9);
-    expect(days).toBeLessThan(7.1);
+    const sunset = deprecated.sunsetAt?.getTime();
+    expect(sunset).toBeGreaterThan(began + 6.9 * 86_400_000);
+    expect(sunset).toBeLessThanOrEqual(Date.now() + 7 * 86_400_000 + 1);
     const sunsetAt = new Date(Date.now() + 3_600_000);
     const moved = await rooms.keys.deprecate(context, agent.id, key.id, { sunsetAt });
     expect(moved).toMatchObject({ state: 'deprecated', sunsetAt });

@@ -1,5 +1,4 @@
 // Day partitions: made ahead of time, dropped when they are old, and neither of it in the way of traffic.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import {
   dropPartition,
@@ -85,16 +84,16 @@ describe('an old day', () => {
     await reader.query('BEGIN');
     await reader.query('SELECT count(*) FROM deliveries');
     let running = true;
-    const waits: number[] = [];
+    let writes = 0;
     const writing = (async () => {
-      while (running) {
-        const start = performance.now();
+      for (; running; writes += 1) {
         await accept(traffic, context, 1);
         await traffic.query('SELECT count(*) FROM attempts');
-        waits.push(performance.now() - start);
       }
     })();
-    expect(await dropPartition(test.database, { parent: 'deliveries', day })).toBe('busy');
+    // A drop that waited for the reader behind its lock would hold up every writer, and never end.
+    const drop = () => dropPartition(test.database, { parent: 'deliveries', day });
+    for (const before = writes; writes < before + 5; ) expect(await drop()).toBe('busy');
     expect(await exists(nameOf('deliveries', day))).toBe(true);
     await reader.query('COMMIT');
     reader.release();
@@ -102,14 +101,9 @@ describe('an old day', () => {
       await expect
         .poll(() => dropPartition(test.database, { parent, day }), { timeout: 60_000 })
         .toMatch(/dropped|gone/);
-    await sleep(100);
     running = false;
     await writing;
     await traffic.close();
-    expect(waits.length).toBeGreaterThan(5);
-    // A writer waits behind the lock for a quarter of a second at most; the statement time-out of 5 s would end what it
-    // does.
-    expect(Math.max(...waits)).toBeLessThan(4_000);
     expect(await exists(nameOf('events', day))).toBe(false);
   });
 });

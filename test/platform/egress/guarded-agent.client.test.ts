@@ -2,9 +2,9 @@
 // reached.
 import { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createGuardedAgent } from '../../../src/platform/egress/guarded-agent.client.ts';
-import { attemptTo, startLocalSender } from '../../webhooks/deliveries/attempt.ts';
+import { attemptTo, holdDeadlines, startLocalSender } from '../../webhooks/deliveries/attempt.ts';
 import {
   AUTHORITY_FILE,
   type LocalReceiver,
@@ -95,16 +95,19 @@ describe('over TLS', () => {
 
 describe('an attempt that is over while its connection is being opened', () => {
   it('closes the socket at once, and tries no other address', async () => {
+    const deadlines = holdDeadlines();
+    onTestFinished(deadlines.release);
     let ended: Promise<void> | undefined;
     const silent = opened(
       await startRawReceiver((socket) => {
-        socket.resume();
+        // The handshake has begun.
+        socket.once('data', deadlines.end);
         ended = new Promise((resolve) => socket.once('close', () => resolve()));
       }),
     );
     const { sender } = opened(startLocalSender({ lookup: async () => ['127.0.0.1', '127.0.0.1'] }));
     const url = `https://receiver.test:${silent.port}/`;
-    const result = await sender.send(attemptTo(url, { timeoutMs: 200 }));
+    const result = await sender.send(attemptTo(url));
     expect(result.outcome).toMatchObject({ error: 'timeout:tls' });
     await ended;
     expect(silent.connections()).toBe(1);

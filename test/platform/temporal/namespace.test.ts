@@ -157,9 +157,7 @@ describe('the namespace', () => {
     try {
       expect(await probeTemporal(there, { namespace: inject('temporalNamespace') })).toBe(true);
       expect(await probeTemporal(there, { namespace: `absent-${randomUUID()}` })).toBe(false);
-      const began = Date.now();
       expect(await probeTemporal(nowhere, { namespace: 'countersign' })).toBe(false);
-      expect(Date.now() - began).toBeLessThan(5_000);
     } finally {
       await Promise.all([there.close(), nowhere.close()]);
     }

@@ -1,6 +1,6 @@
 // What the tests of the sender share: a sender into loopback, an attempt, and what must hold for every result.
 
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { createGuardedAgent, type GuardedAgent } from '../../../src/platform/egress/guarded-agent.client.ts';
 import type { Tracing } from '../../../src/platform/tracing/tracing.ts';
 import {
@@ -12,6 +12,19 @@ import {
 export const BODY = new TextEncoder().encode('{"event_id":"e","data":{"text":"grüße\\u0000"}}');
 
 export const SECRETS = { current: 'whsec_current-secret-of-this-subscription' };
+
+/** Milliseconds that no attempt of a test takes. */
+const NEVER = 600_000;
+
+/** Makes the deadlines of attempts events of the test. @returns `end` for those under way; `release` at the end */
+export function holdDeadlines() {
+  const timers = vi.spyOn(globalThis, 'setTimeout');
+  const end = () => {
+    for (const [deadline, ms, ...reason] of timers.mock.calls as [(...reason: unknown[]) => void, number][])
+      if (ms === NEVER) deadline(...reason);
+  };
+  return { end, release: () => timers.mockRestore() };
+}
 
 /** A sender that may reach loopback. */
 export function startLocalSender(options: Parameters<typeof createGuardedAgent>[0] = {}, tracing?: Tracing) {
@@ -31,16 +44,14 @@ export function attemptTo(url: string, changes: Partial<Attempt> = {}): Attempt 
     maxAge: 300,
     deliveryId: '0193a0f0-0000-7000-8000-000000000001',
     eventType: 'auth.login.success',
-    timeoutMs: 2000,
+    timeoutMs: NEVER,
     now: () => Date.now(),
     ...changes,
   };
 }
 
 /** Fails unless the result is one that can be stored and shown, whatever the receiver did. */
-export function expectBounded(result: AttemptResult, { withinMs = 2500 } = {}): void {
-  expect(result.durationMs).toBeLessThan(withinMs);
-  expect(result.phases.total_ms).toBeLessThan(withinMs);
+export function expectBounded(result: AttemptResult): void {
   expect(result.responseExcerpt?.length ?? 0).toBeLessThanOrEqual(1024);
   expect(result.responseExcerpt?.replaceAll(/[\n\t]/g, '') ?? '').not.toMatch(/[\p{Cc}\p{Cs}]/u);
   if (result.retryAfterSeconds !== null) {

@@ -116,11 +116,10 @@ describe('parseRetryAfter', () => {
   });
 
   it('takes no longer than the text for blanks in the middle', () => {
-    const begun = performance.now();
-    expect(parseRetryAfter(`1${' \t'.repeat(100_000)}2`, NOW)).toBeUndefined();
-    expect(parseRetryAfter(`${' \t'.repeat(100_000)}2${' \t'.repeat(100_000)}`, NOW)).toBe(2_000);
-    // Milliseconds; in quadratic time it is half a minute.
-    expect(performance.now() - begun).toBeLessThan(3_000);
+    // In quadratic time it is ten minutes, and the case does not end in time.
+    const blanks = ' \t'.repeat(500_000);
+    expect(parseRetryAfter(`1${blanks}2`, NOW)).toBeUndefined();
+    expect(parseRetryAfter(`${blanks}2${blanks}`, NOW)).toBe(2_000);
   });
 
   it('takes a leap second for the next minute', () => {
