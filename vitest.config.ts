@@ -11,6 +11,7 @@ const sources = [
   'test/architecture.test.ts',
   'test/tables.test.ts',
   'test/regular-expressions.test.ts',
+  'test/unsteady.test.ts',
   'test/documentation/pages.test.ts',
   'test/platform/config/settings-page.test.ts',
   'test/platform/errors/catalogue.test.ts',

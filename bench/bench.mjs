@@ -31,6 +31,7 @@ async function measure() {
     : describe.runs(`${name}, ${options.runs} run(s): median (least–most)`, spread(figures));
   const reports = figures.map((one) => scenario.report?.(one) ?? {});
   if (reports.some(hasFailed)) process.exitCode = 1;
+  else if (name === 'guard' && !process.env.CI) (await import('./guarded.mjs')).recordGuard();
   say(
     text,
     options.runs === 1 ? { ...figures[0], ...reports[0] } : { runs: figures, figures: spread(figures) },

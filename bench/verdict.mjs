@@ -14,7 +14,7 @@ export const holds = ({ ratios, most }) =>
 export const isDecided = (one) =>
   holds(one) || one.ratios.filter((ratio) => ratio > one.most).length >= TRIES_THAT_DECIDE;
 
-/** @returns the guard as one case, as `scripts/count.mjs` reads it */
+/** @returns the guard as one case, as `scripts/look.mjs` reads it */
 export function reportGuard(figures) {
   if (Object.values(figures).every(holds)) return { passed: 1, failed: [] };
   const name = 'bench guard > a token and a delivery cost no more CPU than they may';

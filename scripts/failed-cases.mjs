@@ -20,7 +20,7 @@ export function conclude(passed, failed) {
 }
 
 /** `file > title > title`, the file as seen from the clone. */
-const nameCase = (file, ...titles) => [relative(process.cwd(), file), ...titles].filter(Boolean).join(' > ');
+const nameCase = (file, ...titles) => [seen(file), ...titles].filter(Boolean).join(' > ');
 
 function firstLines(error) {
   const lines = String(error)
@@ -42,19 +42,30 @@ export default class FailedCases {
       ...uncaught.map(describeUncaught),
     ];
     const { CASES_FILE } = process.env;
-    if (CASES_FILE) writeFileSync(CASES_FILE, JSON.stringify({ passed, failed }));
+    if (CASES_FILE) writeFileSync(CASES_FILE, JSON.stringify({ passed, failed, files: countFiles(modules) }));
     process.stdout.write(`\n${conclude(passed, failed)}`);
   }
 }
 
+const seen = (file) => relative(process.cwd(), file);
+
+/** @returns the passed cases of each file */
+const countFiles = (modules) =>
+  Object.fromEntries(
+    modules.map((module) => [seen(module.moduleId), [...module.children.allTests('passed')].length]),
+  );
+
 const describeTest = (test) => ({
   name: nameCase(test.module.moduleId, test.fullName),
+  file: seen(test.module.moduleId),
+  project: test.project.name,
   errors: messages(test.result().errors),
 });
 
 function describeModule(module) {
   const errors = [module, ...module.children.allSuites()].flatMap((suite) => suite.errors());
-  return errors.length > 0 ? [{ name: nameCase(module.moduleId), errors: messages(errors) }] : [];
+  const [name, file, project] = [nameCase(module.moduleId), seen(module.moduleId), module.project.name];
+  return errors.length > 0 ? [{ name, file, project, errors: messages(errors) }] : [];
 }
 
 /** An error that no test caught; Vitest adds the file and the test that ran meanwhile. */
@@ -63,6 +74,7 @@ function describeUncaught(error) {
   const places = stack.split('\n').filter((line) => line.trim().startsWith('at '));
   return {
     name: `${nameCase(file, title)} (or outside of the tests): ${type}`,
+    ...(file && { file: seen(file) }),
     errors: [
       ...messages([error]),
       ...places.slice(0, PLACES).map((line) => line.replace(/^\s*at /, 'from ')),

@@ -35,7 +35,22 @@ export async function prepare(wanted) {
  * @returns {Promise<number>} its exit code
  */
 export async function run(command, args, env = process.env) {
-  const child = spawn(command, args, { cwd: root, env, stdio: 'inherit' });
+  return await outlive(spawn(command, args, { cwd: root, env, stdio: 'inherit' }));
+}
+
+/** The same, beside others: what it says comes at its end. @returns {Promise<{ code: number, said: string }>} */
+export async function runQuietly(command, args, env = process.env) {
+  const child = spawn(command, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (chunk) => {
+      said += chunk;
+    });
+  return { code: await outlive(child), said };
+}
+
+/** @returns {Promise<number>} the exit code of a child, which does not outlive us */
+async function outlive(child) {
   const end = (signal) => {
     child.kill(signal);
     rmSync(lock, { force: true });
@@ -48,7 +63,7 @@ export async function run(command, args, env = process.env) {
   try {
     return await new Promise((resolve) => {
       child.once('error', () => resolve(127));
-      child.once('exit', (code) => resolve(code ?? 1));
+      child.once('close', (code) => resolve(code ?? 1));
     });
   } finally {
     clearInterval(watch);

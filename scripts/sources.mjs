@@ -83,7 +83,8 @@ export function filesOf(path) {
     .sort();
 }
 
-function hashFiles(root, files) {
+/** @param {string} root of the clone @param {string[]} files @returns {string} one hash over paths and contents */
+export function hashFiles(root, files) {
   const hash = createHash('sha256');
   for (const file of files.sort())
     hash

@@ -1,11 +1,17 @@
-// `npm test`: makes the clone ready and becomes Vitest, with all arguments passed on. Where no files are named, most of
-// the processes are left out.
+// `npm test`: makes the clone ready and runs Vitest, with all arguments passed on. Without files it leaves most of the
+// processes out, and looks twice at what failed.
 import './require-node.mjs';
 
 const { become, prepare } = await import('./prepare.mjs');
 await prepare({ build: false });
-const isNamed = process.argv
-  .slice(2)
-  .some((word) => word.startsWith('test/') || word.startsWith('--project'));
-process.argv.splice(2, 0, 'run', ...(isNamed ? [] : ['--project=!processes', '--project=!sources']));
-await become('node_modules/vitest/vitest.mjs');
+const args = process.argv.slice(2);
+if (args.some((word) => word.startsWith('test/') || word.startsWith('--project'))) {
+  process.argv.splice(2, 0, 'run');
+  await become('node_modules/vitest/vitest.mjs');
+} else {
+  const { conclude } = await import('./failed-cases.mjs');
+  const { lookTwice } = await import('./look.mjs');
+  const { passed, failed } = await lookTwice(['--project=!processes', '--project=!sources', ...args]);
+  process.stdout.write(`\n${conclude(passed, failed)}`);
+  process.exitCode = failed.length === 0 ? 0 : 1;
+}

@@ -12,6 +12,12 @@ function node(code: string, cwd = resolve('.')) {
   return spawnSync(process.execPath, ['--input-type=module', '-e', code], { cwd, encoding: 'utf8' });
 }
 
+const evaluate = (call: string): unknown =>
+  JSON.parse(
+    node(`import * as look from '${SCRIPTS}/look.mjs'; process.stdout.write(JSON.stringify(look.${call}));`)
+      .stdout,
+  );
+
 describe('the version of Node.js', () => {
   const withVersion = (version: string) =>
     node(
@@ -71,57 +77,80 @@ describe('ports that collide', () => {
   });
 });
 
-describe('the last line of .ci/run', () => {
-  const count = (checked: number, ...runs: (string | number)[]) =>
-    spawnSync(process.execPath, [join(SCRIPTS, 'count.mjs'), String(checked), ...runs.map(String)], {
-      encoding: 'utf8',
-    });
-  const report = (passed: number, ...failed: { name: string; errors: string[] }[]): string => {
-    const file = join(temporaryFolder(), 'test');
-    writeFileSync(file, JSON.stringify({ passed, failed }));
-    return file;
-  };
-  const bad = { name: 'test/a.test.ts > a case', errors: ['Error'] };
-
-  it.each([
-    ['all holds', () => report(2), 0, 0, '3 passed, 0 failed', 0],
-    ['a test fails', () => report(1, bad), 0, 1, '2 passed, 1 failed', 1],
-    ['the check fails', () => report(1), 1, 0, '1 passed, 1 failed', 1],
-    ['no test could run', () => join(SCRIPTS, 'none'), 0, 1, '1 passed, 1 failed', 1],
-    ['a run ends badly without a failed case', () => report(1), 0, 1, '2 passed, 1 failed', 1],
-  ])('counts when %s', (_, file, checked, tested, line, code) => {
-    const { stdout, status } = count(checked, file(), tested);
-    expect([stdout.split('\n').slice(code === 0 ? 0 : -2), status]).toEqual([[line, ''], code]);
-  });
-
+describe('the last line of a run', () => {
   it('comes after the failed cases, each with the first line of its errors', () => {
-    const file = report(0, {
-      name: 'test/a.test.ts > a relay of many takes over',
-      errors: [
-        '\u001b[31mAssertionError\u001b[39m: 1 is not 2\n    at a.test.ts',
-        '\nError: away\n    at b.ts',
-      ],
-    });
-    expect(count(1, file, 1, `${file}:long`, 137).stdout).toBe(
+    const failed = [
+      { name: 'npm run check', errors: ['ended with exit code 1; see above'] },
+      {
+        name: 'test/a.test.ts > a relay of many takes over',
+        errors: [
+          '\u001b[31mAssertionError\u001b[39m: 1 is not 2\n    at a.test.ts',
+          '\nError: away\n    at b.ts',
+        ],
+      },
+    ];
+    const { stdout } = node(
+      `import { conclude } from '${SCRIPTS}/failed-cases.mjs'; process.stdout.write(conclude(7, ${JSON.stringify(failed)}));`,
+    );
+    expect(stdout).toBe(
       [
         'Failed:',
         '  npm run check',
-        '      ended with exit code 1; its output is above',
+        '      ended with exit code 1; see above',
         '  test/a.test.ts > a relay of many takes over',
         '      AssertionError: 1 is not 2',
         '      Error: away',
-        '  npm run test:long',
-        '      ended with exit code 137; its output is above',
-        '0 passed, 3 failed',
+        '7 passed, 2 failed',
         '',
       ].join('\n'),
     );
   });
 
-  it('adds up two runs, one of which fails without a report', () => {
-    const { stdout, status } = count(0, report(1), 0, join(SCRIPTS, 'none'), 1);
-    expect(stdout).toMatch(/^Failed:\n {2}npm run none\n.*\n2 passed, 1 failed\n$/);
-    expect(status).toBe(1);
+  it.each([
+    ['that left no cases', 'none', 1, { passed: 0, failed: 1 }],
+    ['that ended badly without a failed case', 'cases.json', 137, { passed: 2, failed: 1 }],
+    ['in which all held', 'cases.json', 0, { passed: 2, failed: 0 }],
+  ])('counts a run %s', (_, name, code, expected) => {
+    const file = join(temporaryFolder(), name);
+    if (name !== 'none') writeFileSync(file, JSON.stringify({ passed: 2, failed: [] }));
+    const cases = evaluate(`readCases('${file}', 'vitest', ${code})`) as {
+      passed: number;
+      failed: unknown[];
+    };
+    expect({ ...cases, failed: cases.failed.length }).toEqual(expected);
+  });
+});
+
+describe('the second look', () => {
+  const failed = (file: string | undefined, project = 'database') => ({ name: `${file} > x`, file, project });
+  const repeat = (...cases: object[]) => evaluate(`filesToRepeat(${JSON.stringify({ failed: cases })})`);
+
+  it('is at each failed file once, unless one is pure, is no file, or many are', () => {
+    const two = [failed('a'), failed('b'), failed('a')];
+    expect(repeat(...two)).toEqual(['a', 'b']);
+    expect(repeat()).toEqual([]);
+    expect(repeat(...two, failed('c', 'pure'))).toEqual([]);
+    expect(repeat(...two, failed(undefined))).toEqual([]);
+    expect(repeat(...Array.from({ length: 11 }, (_, n) => failed(`file ${n}`)))).toEqual([]);
+  });
+
+  it('counts each case once, accepts files that are green now, by name, and refuses those red twice', () => {
+    const first = { passed: 10, failed: [failed('a'), failed('b')], files: { a: 2, b: 3, c: 5 } };
+    const compare = (second: object) =>
+      evaluate(`compareLooks(${JSON.stringify(first)}, ${JSON.stringify(second)}, ['a', 'b'])`);
+    expect(compare({ passed: 7, failed: [] })).toEqual({
+      cases: { passed: 12, failed: [] },
+      unsteady: first.failed,
+    });
+    expect(compare({ passed: 6, failed: [failed('b')] })).toEqual({
+      cases: { passed: 11, failed: [failed('b')] },
+      unsteady: [failed('a')],
+    });
+    const nothing = { name: 'vitest', errors: [] };
+    expect(compare({ passed: 0, failed: [nothing] })).toEqual({
+      cases: { passed: 5, failed: [nothing] },
+      unsteady: [],
+    });
   });
 });
 
@@ -157,11 +186,14 @@ describe('the cases of a run', () => {
       env: { ...process.env, CASES_FILE: file },
     });
     expect(status).toBe(1);
-    const { passed, failed } = JSON.parse(readFileSync(file, 'utf8')) as {
+    const { passed, failed, files } = JSON.parse(readFileSync(file, 'utf8')) as {
       passed: number;
-      failed: { name: string; errors: string[] }[];
+      failed: { name: string; file: string; errors: string[] }[];
+      files: Record<string, number>;
     };
     expect(passed).toBe(2);
+    expect(files).toMatchObject({ 'good.test.mjs': 1, 'late.test.mjs': 1, 'bad.test.mjs': 0 });
+    for (const { name, file } of failed) expect(name.startsWith(file)).toBe(true);
     expect(failed.map(({ name }) => name).sort()).toEqual([
       'bad.test.mjs > a relay > ends',
       'late.test.mjs > is quiet (or outside of the tests): Unhandled Rejection',
