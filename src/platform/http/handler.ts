@@ -98,7 +98,8 @@ function takeRoom(ctx: Context, { method }: Route, content: string | Buffer, roo
     giveBack();
   };
   ctx.res.once('close', release);
-  socket.once('close', release);
+  // A client may send many requests before it reads: that is no leak.
+  socket.setMaxListeners(0).once('close', release);
   if (socket.destroyed) release();
 }
 
