@@ -1,8 +1,10 @@
 // Proves to a tenant that a row is in its log, and that a log which it saw earlier is the beginning of the one of
 // today.
+
 import type { RequestContext } from '../platform/context.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
+import { bindUseCases } from '../platform/use-cases.ts';
 import type { AccessRecordService } from './access-record.service.ts';
 import { find as findRecord } from './audit-reading.store.ts';
 import { encodeAuditRow } from './audit-row.ts';
@@ -30,82 +32,92 @@ export type ConsistencyProof = {
   readonly note: string;
 };
 
-export function createAuditProofService({
-  database,
-  accesses,
-}: {
+export type AuditProofNeeds = {
   database: Queryable;
   accesses: Pick<AccessRecordService, 'note'>;
-}) {
-  const prove = (tenantId: string, ranges: readonly Range[]): Promise<Uint8Array[]> =>
-    computeProof(sha256, ranges, (wanted) => store.readHashes(database, tenantId, wanted));
+};
 
-  /** @throws ServiceError `not_found` when no checkpoint has this size */
-  async function readTree(tenantId: string, size: number | undefined): Promise<[SignedCheckpoint, string]> {
-    const [tree, keys] = await Promise.all([store.findTree(database, tenantId, size), readKeys(database)]);
-    const note = tree && noteOf(tree, keys.get(tree.keyId));
-    if (tree === undefined || note === undefined)
-      throw new ServiceError('not_found', { detail: 'There is no checkpoint with this tree size.' });
-    return [tree, note];
-  }
-
+export function createAuditProofService(needs: AuditProofNeeds) {
   return {
+    ...bindUseCases(needs, { proveInclusion, proveConsistency }),
     /** Returns whether the tenant has this row. */
     exists: async (context: RequestContext, id: string): Promise<boolean> =>
-      (await findRecord(database, context.tenant.id, id)) !== undefined,
-
-    /**
-     * Proves that a row is in a tree.
-     * @param size that of a checkpoint; the newest when undefined
-     * @throws ServiceError `not_found`, also while the row is not sealed, or not in a tree of this size
-     */
-    proveInclusion: async (
-      context: RequestContext,
-      { id, size }: { readonly id: string; readonly size: number | undefined },
-    ): Promise<InclusionProof> => {
-      const tenantId = context.tenant.id;
-      const entry = await store.findEntry(database, tenantId, id);
-      if (entry === undefined)
-        throw new ServiceError('not_found', { detail: 'There is no such audit record.' });
-      const [{ treeSize }, note] = await readTree(tenantId, size);
-      const { index } = entry;
-      if (index === null || index >= treeSize)
-        throw new ServiceError('not_found', {
-          detail: 'The audit record is not in this tree: it is sealed some seconds after it is written.',
-        });
-      const bytes = encodeAuditRow(entry.row);
-      const hashes = await prove(tenantId, inclusionRanges(index, treeSize));
-      accesses.note(context, {
-        action: 'audit.read',
-        outcome: 'success',
-        operation: 'getAuditInclusionProof',
-        target: { type: 'audit_log', id },
-      });
-      return { index, treeSize, entry: bytes, leafHash: hashLeaf(sha256, bytes), hashes, note };
-    },
-
-    /**
-     * Proves that a tree is the beginning of a later one.
-     * @param to size of the later tree; the newest when undefined
-     * @throws ServiceError `not_found` when no checkpoint has one of the sizes
-     */
-    proveConsistency: async (
-      context: RequestContext,
-      { from, to }: { readonly from: number; readonly to?: number | undefined },
-    ): Promise<ConsistencyProof> => {
-      const tenantId = context.tenant.id;
-      const [{ treeSize }, note] = await readTree(tenantId, to);
-      if (from > treeSize)
-        throw new ServiceError('not_found', { detail: 'The tree is smaller than the earlier one.' });
-      const hashes = await prove(tenantId, consistencyRanges(from, treeSize));
-      accesses.note(context, {
-        action: 'audit.read',
-        outcome: 'success',
-        operation: 'getAuditConsistencyProof',
-      });
-      return { from, to: treeSize, hashes, note };
-    },
+      (await findRecord(needs.database, context.tenant.id, id)) !== undefined,
   };
 }
 
 export type AuditProofService = ReturnType<typeof createAuditProofService>;
+
+/**
+ * Proves that a row is in a tree.
+ * @param size that of a checkpoint; the newest when undefined
+ * @throws ServiceError `not_found`, also while the row is not sealed, or not in a tree of this size
+ */
+async function proveInclusion(
+  needs: AuditProofNeeds,
+  context: RequestContext,
+  { id, size }: { readonly id: string; readonly size: number | undefined },
+): Promise<InclusionProof> {
+  const tenantId = context.tenant.id;
+  const entry = await store.findEntry(needs.database, tenantId, id);
+  if (entry === undefined) throw new ServiceError('not_found', { detail: 'There is no such audit record.' });
+  const [{ treeSize }, note] = await readTree(needs, tenantId, size);
+  const { index } = entry;
+  if (index === null || index >= treeSize)
+    throw new ServiceError('not_found', {
+      detail: 'The audit record is not in this tree: it is sealed some seconds after it is written.',
+    });
+  const bytes = encodeAuditRow(entry.row);
+  const hashes = await prove(needs, tenantId, inclusionRanges(index, treeSize));
+  needs.accesses.note(context, {
+    action: 'audit.read',
+    outcome: 'success',
+    operation: 'getAuditInclusionProof',
+    target: { type: 'audit_log', id },
+  });
+  return { index, treeSize, entry: bytes, leafHash: hashLeaf(sha256, bytes), hashes, note };
+}
+
+/**
+ * Proves that a tree is the beginning of a later one.
+ * @param to size of the later tree; the newest when undefined
+ * @throws ServiceError `not_found` when no checkpoint has one of the sizes
+ */
+async function proveConsistency(
+  needs: AuditProofNeeds,
+  context: RequestContext,
+  { from, to }: { readonly from: number; readonly to?: number | undefined },
+): Promise<ConsistencyProof> {
+  const tenantId = context.tenant.id;
+  const [{ treeSize }, note] = await readTree(needs, tenantId, to);
+  if (from > treeSize)
+    throw new ServiceError('not_found', { detail: 'The tree is smaller than the earlier one.' });
+  const hashes = await prove(needs, tenantId, consistencyRanges(from, treeSize));
+  needs.accesses.note(context, {
+    action: 'audit.read',
+    outcome: 'success',
+    operation: 'getAuditConsistencyProof',
+  });
+  return { from, to: treeSize, hashes, note };
+}
+
+function prove(
+  { database }: AuditProofNeeds,
+  tenantId: string,
+  ranges: readonly Range[],
+): Promise<Uint8Array[]> {
+  return computeProof(sha256, ranges, (wanted) => store.readHashes(database, tenantId, wanted));
+}
+
+/** @throws ServiceError `not_found` when no checkpoint has this size */
+async function readTree(
+  { database }: AuditProofNeeds,
+  tenantId: string,
+  size: number | undefined,
+): Promise<[SignedCheckpoint, string]> {
+  const [tree, keys] = await Promise.all([store.findTree(database, tenantId, size), readKeys(database)]);
+  const note = tree && noteOf(tree, keys.get(tree.keyId));
+  if (tree === undefined || note === undefined)
+    throw new ServiceError('not_found', { detail: 'There is no checkpoint with this tree size.' });
+  return [tree, note];
+}

@@ -3,6 +3,7 @@
 
 import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
+import { bindUseCases } from '../platform/use-cases.ts';
 import { readBeginning, type StoredBeginning } from './beginning.store.ts';
 import { type Beginning, beginningStatement } from './beginning.ts';
 import type { StoredSeal } from './checkpoint.store.ts';
@@ -28,97 +29,109 @@ import type { Anchor, Finding, VerificationProgress, VerificationReport } from '
 
 const SEALS_AT_ONCE = 200;
 
-/**
- * Creates the verification of the audit log.
- * @param masterKeys the head of the log must be signed with a key that is derived from one of them
- */
-export function createAuditVerificationService({
-  database,
-  store,
-  masterKeys,
-}: {
+export type AuditVerificationNeeds = {
   database: Queryable;
 
   store: VerificationStore;
   masterKeys: readonly MasterKey[];
-}) {
-  const signer = createCheckpointSigner({ masterKeys });
+};
 
-  return {
-    /**
-     * Verifies the log of one tenant or of all tenants. Rows and seals that are written during the verification are
-     * ignored.
-     * @param options.tenantId the tenant; all tenants when absent
-     * @param options.anchors checkpoints that were stored outside the service. Only they can show that the whole log
-     * was reset to an earlier state.
-     * @param options.onFinding receives each finding immediately
-     * @param options.onProgress is called page after page
-     */
-    async verifyAuditLog({
-      tenantId,
-      anchors = [],
-      onFinding,
-      onProgress = () => undefined,
-    }: {
-      tenantId?: string | undefined;
-      anchors?: readonly Anchor[] | undefined;
-      onFinding: (finding: Finding) => void;
-      onProgress?: ((progress: VerificationProgress) => void) | undefined;
-    }): Promise<VerificationReport> {
-      let findings = 0;
-      const report = (finding: Finding) => {
-        findings += 1;
-        onFinding(finding);
-      };
-      const head = await checkpoints.readHead(database);
-      const fault = head === undefined ? 'it is gone' : faultOfHead(head, signer);
-      if (fault !== undefined) report({ kind: 'head_changed', detail: fault });
-      const reach: Head = head ?? (await lastSealAsHead(store));
-      const keys = await checkpoints.readKeys(database);
-      const stored = await readBeginning(database);
-      const faultAtStart = faultOfBeginning(stored, signer, keys);
-      if (faultAtStart !== undefined) report({ kind: 'beginning_changed', detail: faultAtStart });
-      const beginning = stored?.signed?.beginning;
-      const start = startOf(beginning);
-      const { seals, sealedRows, incomplete } = await verifySeals({
-        start,
-        head: reach,
-        keys,
-        tenantId,
-        report,
-        onProgress,
-      });
-      const verifier = createTenantVerifier({
-        digest: sha256,
-        verifySignature: (text, signature) => signer.verify(text, signature, keys),
-        report,
-      });
-      const total = { tenants: 0, checkpoints: 0, rows: 0, sealedLate: 0 };
-      // The seals count the rows of all tenants together.
-      const of = tenantId === undefined ? sealedRows : undefined;
-      let read = 0;
-      const onPage = (rows: number) => {
-        read += rows;
-        onProgress({ part: 'rows', looked: read, of });
-      };
-      for await (const id of tenantId === undefined ? tenantsOf(store, anchors) : [tenantId]) {
-        const counts = await verifier.verify({
-          tenantId: id,
-          checkpoints: store.checkpoints(id, reach),
-          rows: store.rows(id, reach.last, onPage),
-          isIncomplete: incomplete.has(id),
-          anchors: anchors.filter((anchor) => anchor.tenantId === id),
-        });
-        total.tenants += 1;
-        for (const part of ['checkpoints', 'rows', 'sealedLate'] as const) total[part] += counts[part];
-      }
-      const unsealed = await store.countUnsealed(reach.last, tenantId);
-      return { ...total, seals, findings, unsealed, beginning: beginning ?? null };
-    },
+/**
+ * Creates the verification of the audit log.
+ * @param masterKeys the head of the log must be signed with a key that is derived from one of them
+ */
+export function createAuditVerificationService(needs: AuditVerificationNeeds) {
+  const tools = prepareAuditVerification(needs);
+  return bindUseCases(tools, { verifyAuditLog });
+}
+
+export type AuditVerificationService = ReturnType<typeof createAuditVerificationService>;
+
+type AuditVerificationTools = ReturnType<typeof prepareAuditVerification>;
+
+function prepareAuditVerification(needs: AuditVerificationNeeds) {
+  const signer = createCheckpointSigner({ masterKeys: needs.masterKeys });
+  return { ...needs, signer };
+}
+
+/**
+ * Verifies the log of one tenant or of all tenants. Rows and seals that are written during the verification are
+ * ignored.
+ * @param options.tenantId the tenant; all tenants when absent
+ * @param options.anchors checkpoints that were stored outside the service. Only they can show that the whole log
+ * was reset to an earlier state.
+ * @param options.onFinding receives each finding immediately
+ * @param options.onProgress is called page after page
+ */
+async function verifyAuditLog(
+  needs: AuditVerificationTools,
+  {
+    tenantId,
+    anchors = [],
+    onFinding,
+    onProgress = () => undefined,
+  }: {
+    tenantId?: string | undefined;
+    anchors?: readonly Anchor[] | undefined;
+    onFinding: (finding: Finding) => void;
+    onProgress?: ((progress: VerificationProgress) => void) | undefined;
+  },
+): Promise<VerificationReport> {
+  let findings = 0;
+  const report = (finding: Finding) => {
+    findings += 1;
+    onFinding(finding);
   };
+  const head = await checkpoints.readHead(needs.database);
+  const fault = head === undefined ? 'it is gone' : faultOfHead(head, needs.signer);
+  if (fault !== undefined) report({ kind: 'head_changed', detail: fault });
+  const reach: Head = head ?? (await lastSealAsHead(needs.store));
+  const keys = await checkpoints.readKeys(needs.database);
+  const stored = await readBeginning(needs.database);
+  const faultAtStart = faultOfBeginning(stored, needs.signer, keys);
+  if (faultAtStart !== undefined) report({ kind: 'beginning_changed', detail: faultAtStart });
+  const beginning = stored?.signed?.beginning;
+  const start = startOf(beginning);
+  const { seals, sealedRows, incomplete } = await verifySeals(needs, {
+    start,
+    head: reach,
+    keys,
+    tenantId,
+    report,
+    onProgress,
+  });
+  const verifier = createTenantVerifier({
+    digest: sha256,
+    verifySignature: (text, signature) => needs.signer.verify(text, signature, keys),
+    report,
+  });
+  const total = { tenants: 0, checkpoints: 0, rows: 0, sealedLate: 0 };
+  // The seals count the rows of all tenants together.
+  const of = tenantId === undefined ? sealedRows : undefined;
+  let read = 0;
+  const onPage = (rows: number) => {
+    read += rows;
+    onProgress({ part: 'rows', looked: read, of });
+  };
+  for await (const id of tenantId === undefined ? tenantsOf(needs.store, anchors) : [tenantId]) {
+    const counts = await verifier.verify({
+      tenantId: id,
+      checkpoints: needs.store.checkpoints(id, reach),
+      rows: needs.store.rows(id, reach.last, onPage),
+      isIncomplete: incomplete.has(id),
+      anchors: anchors.filter((anchor) => anchor.tenantId === id),
+    });
+    total.tenants += 1;
+    for (const part of ['checkpoints', 'rows', 'sealedLate'] as const) total[part] += counts[part];
+  }
+  const unsealed = await needs.store.countUnsealed(reach.last, tenantId);
+  return { ...total, seals, findings, unsealed, beginning: beginning ?? null };
+}
 
-  /** Verifies the seals up to the head. @returns their numbers, and the tenants that lack a checkpoint */
-  async function verifySeals({
+/** Verifies the seals up to the head. @returns their numbers, and the tenants that lack a checkpoint */
+async function verifySeals(
+  needs: AuditVerificationTools,
+  {
     start,
     head,
     keys,
@@ -132,66 +145,65 @@ export function createAuditVerificationService({
     tenantId: string | undefined;
     report: (finding: Finding) => void;
     onProgress: (progress: VerificationProgress) => void;
-  }): Promise<{ seals: number; sealedRows: number; incomplete: Set<string> }> {
-    let previous = start;
-    let count = 0;
-    let sealedRows = 0;
-    let looked = 0;
-    const incomplete = new Set<string>();
-    for await (const seal of store.seals(head)) {
-      const { n } = seal;
-      if (n !== previous.n + 1)
-        report({ kind: 'seal_missing', seal: previous.n + 1, detail: `gone, up to ${n - 1}` });
-      const statement = sealStatement(seal);
-      const reasons = checkSeal(seal, previous, statement, keys);
-      if (reasons.length > 0) report({ kind: 'seal_changed', seal: n, detail: reasons.join('; ') });
-      previous = { n, hash: hashText(statement), last: seal.last };
-      count += 1;
-      sealedRows += seal.count;
-      onProgress({ part: 'seals', looked: count, of: head.n });
-      if (n - looked >= SEALS_AT_ONCE) {
-        await reportMissing(looked + 1, n);
-        looked = n;
-      }
-    }
-    await reportMissing(looked + 1, previous.n);
-    if (previous.n < head.n)
-      report({ kind: 'seal_missing', seal: previous.n + 1, detail: `gone, up to the head's ${head.n}` });
-    else if (!isSameHash(previous.hash, head.hash))
-      report({ kind: 'seal_changed', seal: previous.n, detail: 'the head holds another hash' });
-    return { seals: count, sealedRows, incomplete };
-
-    async function reportMissing(from: number, to: number): Promise<void> {
-      for (const { tenantId: id, n, seal } of await store.listMissing(from, to, tenantId)) {
-        incomplete.add(id);
-        report({
-          kind: 'checkpoint_missing',
-          tenantId: id,
-          checkpoint: n,
-          seal,
-          detail: 'its seal names it, and it is gone',
-        });
-      }
+  },
+): Promise<{ seals: number; sealedRows: number; incomplete: Set<string> }> {
+  let previous = start;
+  let count = 0;
+  let sealedRows = 0;
+  let looked = 0;
+  const incomplete = new Set<string>();
+  for await (const seal of needs.store.seals(head)) {
+    const { n } = seal;
+    if (n !== previous.n + 1)
+      report({ kind: 'seal_missing', seal: previous.n + 1, detail: `gone, up to ${n - 1}` });
+    const statement = sealStatement(seal);
+    const reasons = checkSeal(needs, seal, previous, statement, keys);
+    if (reasons.length > 0) report({ kind: 'seal_changed', seal: n, detail: reasons.join('; ') });
+    previous = { n, hash: hashText(statement), last: seal.last };
+    count += 1;
+    sealedRows += seal.count;
+    onProgress({ part: 'seals', looked: count, of: head.n });
+    if (n - looked >= SEALS_AT_ONCE) {
+      await reportMissing(looked + 1, n);
+      looked = n;
     }
   }
+  await reportMissing(looked + 1, previous.n);
+  if (previous.n < head.n)
+    report({ kind: 'seal_missing', seal: previous.n + 1, detail: `gone, up to the head's ${head.n}` });
+  else if (!isSameHash(previous.hash, head.hash))
+    report({ kind: 'seal_changed', seal: previous.n, detail: 'the head holds another hash' });
+  return { seals: count, sealedRows, incomplete };
 
-  function checkSeal(
-    { n, previous, last, keyId, signature, checkpoints: named, count }: StoredSeal,
-    before: Head,
-    statement: string,
-    keys: ReadonlyMap<string, Uint8Array>,
-  ): string[] {
-    const reasons: string[] = [];
-    if (n === before.n + 1 && !isSameHash(previous, before.hash))
-      reasons.push('it does not continue the one before');
-    if (comparePositions(last, before.last) <= 0) reasons.push('it does not reach beyond the one before');
-    if (named.length === 0 || count < named.length) reasons.push('it names other checkpoints than it counts');
-    if (!signer.verify(statement, { keyId, bytes: signature }, keys)) reasons.push('its signature is wrong');
-    return reasons;
+  async function reportMissing(from: number, to: number): Promise<void> {
+    for (const { tenantId: id, n, seal } of await needs.store.listMissing(from, to, tenantId)) {
+      incomplete.add(id);
+      report({
+        kind: 'checkpoint_missing',
+        tenantId: id,
+        checkpoint: n,
+        seal,
+        detail: 'its seal names it, and it is gone',
+      });
+    }
   }
 }
 
-export type AuditVerificationService = ReturnType<typeof createAuditVerificationService>;
+function checkSeal(
+  { signer }: AuditVerificationTools,
+  { n, previous, last, keyId, signature, checkpoints: named, count }: StoredSeal,
+  before: Head,
+  statement: string,
+  keys: ReadonlyMap<string, Uint8Array>,
+): string[] {
+  const reasons: string[] = [];
+  if (n === before.n + 1 && !isSameHash(previous, before.hash))
+    reasons.push('it does not continue the one before');
+  if (comparePositions(last, before.last) <= 0) reasons.push('it does not reach beyond the one before');
+  if (named.length === 0 || count < named.length) reasons.push('it names other checkpoints than it counts');
+  if (!signer.verify(statement, { keyId, bytes: signature }, keys)) reasons.push('its signature is wrong');
+  return reasons;
+}
 
 /** Returns the fault of the beginning. The first seal names its hash, so that another one does not fit. */
 function faultOfBeginning(

@@ -1,4 +1,5 @@
 // Compares the rows of one tenant with its checkpoints. The caller supplies both in the order of sealing.
+import { bindUseCases } from '../platform/use-cases.ts';
 import { type AuditRow, encodeAuditRow } from './audit-row.ts';
 import {
   type Checkpoint,
@@ -44,210 +45,231 @@ export type TenantSource = {
 
 const HASH_LENGTH = 32;
 
+export type TenantVerifierNeeds = {
+  digest: Digest;
+  verifySignature: (text: string, signature: { keyId: string; bytes: Uint8Array }) => boolean;
+  report: (finding: Finding) => void;
+};
+
 /**
  * @param digest SHA-256
  * @param verifySignature returns whether the service has signed a text
  * @param report receives each finding immediately
  */
-export function createTenantVerifier({
-  digest,
-  verifySignature,
-  report,
-}: {
-  digest: Digest;
-  verifySignature: (text: string, signature: { keyId: string; bytes: Uint8Array }) => boolean;
-  report: (finding: Finding) => void;
-}) {
+export function createTenantVerifier(needs: TenantVerifierNeeds) {
+  const tools = prepareTenantVerifier(needs);
+  return bindUseCases(tools, { verify });
+}
+
+type TenantVerifierTools = ReturnType<typeof prepareTenantVerifier>;
+
+function prepareTenantVerifier(needs: TenantVerifierNeeds) {
   const encoder = new TextEncoder();
-  const hashText = (text: string) => digest(encoder.encode(text));
-  const hashRow = (row: AuditRow) => hashLeaf(digest, encodeAuditRow(row));
-  const isSealed = (checkpoint: ReadCheckpoint): boolean => {
-    const { sealedHash, rowIds, leaves } = checkpoint;
-    const list = [hashText(rowIds.join('\n')), digest(leaves)];
-    return sealedHash !== null && isSameHash(sealedHash, hashText(sealedForm(checkpoint, list)));
-  };
+  return { ...needs, encoder };
+}
 
-  function checkCheckpoint(checkpoint: ReadCheckpoint, previous: Checkpoint | undefined): string[] {
-    const { sealedHash, signature, keyId } = checkpoint;
-    const statement = checkpointStatement(checkpoint);
-    const reasons = checkChain(checkpoint, previous);
-    const before = previous === undefined ? NOTHING_BEFORE : hashText(checkpointStatement(previous));
-    if ((previous !== undefined || checkpoint.n === 1) && !isSameHash(checkpoint.previous, before))
-      reasons.push('it does not continue the one before');
-    if (!verifySignature(statement, { keyId, bytes: signature })) reasons.push('its signature is wrong');
-    if (sealedHash === null) reasons.push('its seal does not name it');
-    else if (!isSealed(checkpoint)) reasons.push('its seal holds another hash');
-    return reasons;
-  }
+/** @returns the counts; findings are passed to `report` */
+async function verify(
+  needs: TenantVerifierTools,
+  { tenantId, checkpoints, rows: source, isIncomplete, anchors }: TenantSource,
+) {
+  const rows: Rows = await createLookahead(source);
+  const times = createTimeCheck();
+  const counts = { checkpoints: 0, rows: 0, sealedLate: 0 };
+  let previous: ReadCheckpoint | undefined;
+  let reached = 0;
+  const left = new Set(anchors);
 
-  /** Returns whether the list of leaves is the sealed one. Only a sealed list shows which row was changed. */
-  function isListSealed(checkpoint: ReadCheckpoint): boolean {
-    const { count, rowIds, leaves } = checkpoint;
-    return rowIds.length === count && leaves.length === count * HASH_LENGTH && isSealed(checkpoint);
-  }
+  const add = (row: AuditRow) =>
+    needs.report({ kind: 'row_added', tenantId, rowId: row.id, detail: 'was never sealed' });
 
-  /** Returns whether a checkpoint's part of the tenant's tree follows from the tree before and its leaves. */
-  function isTreeGrown({ leaves, root, peaks, nodes }: ReadCheckpoint, before: TreeState): boolean {
-    const tree = createMerkleTree(digest, before);
-    for (const leaf of splitHashes(leaves)) tree.add(leaf);
-    const isSame = (stored: Uint8Array, hashes: readonly Uint8Array[]) =>
-      isSameHash(stored, joinBytes(hashes));
-    return isSameHash(tree.root(), root) && isSame(peaks, tree.peaks()) && isSame(nodes, tree.kept());
-  }
-
-  /** Reads the rows up to a position. @param inclusive whether a row at this position is read */
-  async function take(
-    rows: Rows,
-    until: Position,
-    inclusive: boolean,
-    each: (row: AuditRow) => void,
-  ): Promise<number> {
-    for (let count = 0; ; count += 1) {
-      const row = rows.peek();
-      const order = row === undefined ? 1 : comparePositions(positionOf(row), until);
-      if (row === undefined || order > 0 || (order === 0 && !inclusive)) return count;
-      each(row);
-      await rows.advance();
+  async function verifyRows(checkpoint: ReadCheckpoint): Promise<void> {
+    const { n, seal, root, rowIds, leaves, last, sealedAt } = checkpoint;
+    const finding = { tenantId, checkpoint: n };
+    const before = treeBefore(checkpoint, previous);
+    if (!isListSealed(needs, checkpoint)) {
+      needs.report({
+        ...finding,
+        kind: 'checkpoint_changed',
+        detail: 'its list of rows is not what was sealed',
+      });
+      const tree = createMerkleTree(needs.digest, before);
+      counts.rows += await take(rows, last, true, (row) => tree.add(hashRow(needs, row)));
+      if (before !== undefined && !isSameHash(tree.root(), root))
+        needs.report({ ...finding, kind: 'rows_differ', detail: 'its rows are not what was sealed' });
+      return;
     }
+    if (before !== undefined && !isTreeGrown(needs, checkpoint, before))
+      needs.report({ ...finding, kind: 'checkpoint_changed', detail: 'its tree is not that of its rows' });
+    // A log that was begun anew has its first seal long after its rows.
+    const isSuspect = (row: AuditRow) => seal === 1 && isLate(row, sealedAt);
+    let suspects = 0;
+    const expected = new Map(rowIds.map((id, index) => [id, index * HASH_LENGTH]));
+    const found: { readonly start: number; readonly rowId: string }[] = [];
+    counts.rows += await take(rows, last, true, (row) => {
+      const start = expected.get(row.id);
+      if (start === undefined) {
+        add(row);
+        return;
+      }
+      expected.delete(row.id);
+      found.push({ start, rowId: row.id });
+      if (!isSameHash(hashRow(needs, row), leaves.subarray(start, start + HASH_LENGTH)))
+        return needs.report({
+          ...finding,
+          kind: 'row_changed',
+          rowId: row.id,
+          detail: 'is not what was sealed',
+        });
+      if (isSuspect(row)) suspects += 1;
+      const wrong = times.check(row, sealedAt);
+      if (wrong !== undefined)
+        needs.report({ ...finding, kind: 'row_back_dated', rowId: row.id, detail: wrong });
+    });
+    for (const rowId of listDisplaced(found))
+      needs.report({
+        ...finding,
+        kind: 'row_changed',
+        rowId,
+        detail: 'is not at the place where it was sealed',
+      });
+    if (suspects > 0)
+      needs.report({
+        ...finding,
+        kind: 'first_seal_late',
+        seal,
+        detail: `${suspects} rows of the first seal say that they occurred more than 10 minutes before it: no worker ran after the installation, or the log was begun anew`,
+      });
+    for (const rowId of expected.keys())
+      needs.report({ ...finding, kind: 'row_removed', rowId, detail: 'was sealed here, and is gone' });
   }
 
-  return {
-    /** @returns the counts; findings are passed to `report` */
-    async verify({ tenantId, checkpoints, rows: source, isIncomplete, anchors }: TenantSource) {
-      const rows: Rows = await createLookahead(source);
-      const times = createTimeCheck();
-      const counts = { checkpoints: 0, rows: 0, sealedLate: 0 };
-      let previous: ReadCheckpoint | undefined;
-      let reached = 0;
-      const left = new Set(anchors);
+  /** Reports the missing checkpoint numbers before a checkpoint, and skips the rows of the missing checkpoints. */
+  async function passGap(checkpoint: ReadCheckpoint): Promise<void> {
+    const passed = await take(rows, checkpoint.first, false, () => undefined);
+    counts.rows += passed;
+    const missing = `${reached + 1}${checkpoint.n - reached > 2 ? ` to ${checkpoint.n - 1}` : ''}`;
+    needs.report({
+      kind: 'checkpoint_missing',
+      tenantId,
+      checkpoint: reached + 1,
+      detail: `${missing} gone; ${passed} rows there cannot be verified`,
+    });
+  }
 
-      const add = (row: AuditRow) =>
-        report({ kind: 'row_added', tenantId, rowId: row.id, detail: 'was never sealed' });
-
-      async function verifyRows(checkpoint: ReadCheckpoint): Promise<void> {
-        const { n, seal, root, rowIds, leaves, last, sealedAt } = checkpoint;
-        const finding = { tenantId, checkpoint: n };
-        const before = treeBefore(checkpoint, previous);
-        if (!isListSealed(checkpoint)) {
-          report({
-            ...finding,
-            kind: 'checkpoint_changed',
-            detail: 'its list of rows is not what was sealed',
+  for await (const checkpoint of checkpoints) {
+    const { n } = checkpoint;
+    counts.checkpoints += 1;
+    if (n > reached + 1) {
+      await passGap(checkpoint);
+      previous = undefined;
+    }
+    const reasons = checkCheckpoint(needs, checkpoint, previous);
+    if (reasons.length > 0)
+      needs.report({ kind: 'checkpoint_changed', tenantId, checkpoint: n, detail: reasons.join('; ') });
+    for (const anchor of left)
+      if (isAnchorOf(anchor, checkpoint)) {
+        left.delete(anchor);
+        if (!isAnchored(anchor, checkpoint))
+          needs.report({
+            kind: 'anchor_differs',
+            tenantId,
+            checkpoint: n,
+            detail: 'is not the one that was kept',
           });
-          const tree = createMerkleTree(digest, before);
-          counts.rows += await take(rows, last, true, (row) => tree.add(hashRow(row)));
-          if (before !== undefined && !isSameHash(tree.root(), root))
-            report({ ...finding, kind: 'rows_differ', detail: 'its rows are not what was sealed' });
-          return;
-        }
-        if (before !== undefined && !isTreeGrown(checkpoint, before))
-          report({ ...finding, kind: 'checkpoint_changed', detail: 'its tree is not that of its rows' });
-        // A log that was begun anew has its first seal long after its rows.
-        const isSuspect = (row: AuditRow) => seal === 1 && isLate(row, sealedAt);
-        let suspects = 0;
-        const expected = new Map(rowIds.map((id, index) => [id, index * HASH_LENGTH]));
-        const found: { readonly start: number; readonly rowId: string }[] = [];
-        counts.rows += await take(rows, last, true, (row) => {
-          const start = expected.get(row.id);
-          if (start === undefined) {
-            add(row);
-            return;
-          }
-          expected.delete(row.id);
-          found.push({ start, rowId: row.id });
-          if (!isSameHash(hashRow(row), leaves.subarray(start, start + HASH_LENGTH)))
-            return report({
-              ...finding,
-              kind: 'row_changed',
-              rowId: row.id,
-              detail: 'is not what was sealed',
-            });
-          if (isSuspect(row)) suspects += 1;
-          const wrong = times.check(row, sealedAt);
-          if (wrong !== undefined)
-            report({ ...finding, kind: 'row_back_dated', rowId: row.id, detail: wrong });
-        });
-        for (const rowId of listDisplaced(found))
-          report({
-            ...finding,
-            kind: 'row_changed',
-            rowId,
-            detail: 'is not at the place where it was sealed',
-          });
-        if (suspects > 0)
-          report({
-            ...finding,
-            kind: 'first_seal_late',
-            seal,
-            detail: `${suspects} rows of the first seal say that they occurred more than 10 minutes before it: no worker ran after the installation, or the log was begun anew`,
-          });
-        for (const rowId of expected.keys())
-          report({ ...finding, kind: 'row_removed', rowId, detail: 'was sealed here, and is gone' });
       }
+    await verifyRows(checkpoint);
+    previous = checkpoint;
+    reached = n;
+  }
+  for (const { treeSize } of left)
+    needs.report({
+      kind: 'anchor_differs',
+      tenantId,
+      detail: `a tree of ${treeSize} rows was kept, and is gone`,
+    });
+  // The head is after the tenant's last checkpoint, so any row between the two was inserted after sealing.
+  const end = previous?.last;
+  let behind = 0;
+  for (let row = rows.peek(); row !== undefined; row = rows.peek()) {
+    behind += 1;
+    if (!isIncomplete) add(row);
+    await rows.advance();
+  }
+  counts.rows += behind;
+  if (isIncomplete && behind > 0)
+    needs.report({
+      kind: 'checkpoint_missing',
+      tenantId,
+      checkpoint: reached + 1,
+      detail: `${behind} rows behind ${end?.id ?? 'the beginning'} cannot be verified`,
+    });
+  return { ...counts, sealedLate: times.late() };
+}
 
-      /** Reports the missing checkpoint numbers before a checkpoint, and skips the rows of the missing checkpoints. */
-      async function passGap(checkpoint: ReadCheckpoint): Promise<void> {
-        const passed = await take(rows, checkpoint.first, false, () => undefined);
-        counts.rows += passed;
-        const missing = `${reached + 1}${checkpoint.n - reached > 2 ? ` to ${checkpoint.n - 1}` : ''}`;
-        report({
-          kind: 'checkpoint_missing',
-          tenantId,
-          checkpoint: reached + 1,
-          detail: `${missing} gone; ${passed} rows there cannot be verified`,
-        });
-      }
+function hashText({ digest, encoder }: TenantVerifierTools, text: string) {
+  return digest(encoder.encode(text));
+}
 
-      for await (const checkpoint of checkpoints) {
-        const { n } = checkpoint;
-        counts.checkpoints += 1;
-        if (n > reached + 1) {
-          await passGap(checkpoint);
-          previous = undefined;
-        }
-        const reasons = checkCheckpoint(checkpoint, previous);
-        if (reasons.length > 0)
-          report({ kind: 'checkpoint_changed', tenantId, checkpoint: n, detail: reasons.join('; ') });
-        for (const anchor of left)
-          if (isAnchorOf(anchor, checkpoint)) {
-            left.delete(anchor);
-            if (!isAnchored(anchor, checkpoint))
-              report({
-                kind: 'anchor_differs',
-                tenantId,
-                checkpoint: n,
-                detail: 'is not the one that was kept',
-              });
-          }
-        await verifyRows(checkpoint);
-        previous = checkpoint;
-        reached = n;
-      }
-      for (const { treeSize } of left)
-        report({
-          kind: 'anchor_differs',
-          tenantId,
-          detail: `a tree of ${treeSize} rows was kept, and is gone`,
-        });
-      // The head is after the tenant's last checkpoint, so any row between the two was inserted after sealing.
-      const end = previous?.last;
-      let behind = 0;
-      for (let row = rows.peek(); row !== undefined; row = rows.peek()) {
-        behind += 1;
-        if (!isIncomplete) add(row);
-        await rows.advance();
-      }
-      counts.rows += behind;
-      if (isIncomplete && behind > 0)
-        report({
-          kind: 'checkpoint_missing',
-          tenantId,
-          checkpoint: reached + 1,
-          detail: `${behind} rows behind ${end?.id ?? 'the beginning'} cannot be verified`,
-        });
-      return { ...counts, sealedLate: times.late() };
-    },
-  };
+function hashRow({ digest }: TenantVerifierTools, row: AuditRow) {
+  return hashLeaf(digest, encodeAuditRow(row));
+}
+
+function isSealed(needs: TenantVerifierTools, checkpoint: ReadCheckpoint): boolean {
+  const { sealedHash, rowIds, leaves } = checkpoint;
+  const list = [hashText(needs, rowIds.join('\n')), needs.digest(leaves)];
+  return sealedHash !== null && isSameHash(sealedHash, hashText(needs, sealedForm(checkpoint, list)));
+}
+
+function checkCheckpoint(
+  needs: TenantVerifierTools,
+  checkpoint: ReadCheckpoint,
+  previous: Checkpoint | undefined,
+): string[] {
+  const { sealedHash, signature, keyId } = checkpoint;
+  const statement = checkpointStatement(checkpoint);
+  const reasons = checkChain(checkpoint, previous);
+  const before = previous === undefined ? NOTHING_BEFORE : hashText(needs, checkpointStatement(previous));
+  if ((previous !== undefined || checkpoint.n === 1) && !isSameHash(checkpoint.previous, before))
+    reasons.push('it does not continue the one before');
+  if (!needs.verifySignature(statement, { keyId, bytes: signature })) reasons.push('its signature is wrong');
+  if (sealedHash === null) reasons.push('its seal does not name it');
+  else if (!isSealed(needs, checkpoint)) reasons.push('its seal holds another hash');
+  return reasons;
+}
+
+/** Returns whether the list of leaves is the sealed one. Only a sealed list shows which row was changed. */
+function isListSealed(needs: TenantVerifierTools, checkpoint: ReadCheckpoint): boolean {
+  const { count, rowIds, leaves } = checkpoint;
+  return rowIds.length === count && leaves.length === count * HASH_LENGTH && isSealed(needs, checkpoint);
+}
+
+/** Returns whether a checkpoint's part of the tenant's tree follows from the tree before and its leaves. */
+function isTreeGrown(
+  { digest }: TenantVerifierTools,
+  { leaves, root, peaks, nodes }: ReadCheckpoint,
+  before: TreeState,
+): boolean {
+  const tree = createMerkleTree(digest, before);
+  for (const leaf of splitHashes(leaves)) tree.add(leaf);
+  const isSame = (stored: Uint8Array, hashes: readonly Uint8Array[]) => isSameHash(stored, joinBytes(hashes));
+  return isSameHash(tree.root(), root) && isSame(peaks, tree.peaks()) && isSame(nodes, tree.kept());
+}
+
+/** Reads the rows up to a position. @param inclusive whether a row at this position is read */
+async function take(
+  rows: Rows,
+  until: Position,
+  inclusive: boolean,
+  each: (row: AuditRow) => void,
+): Promise<number> {
+  for (let count = 0; ; count += 1) {
+    const row = rows.peek();
+    const order = row === undefined ? 1 : comparePositions(positionOf(row), until);
+    if (row === undefined || order > 0 || (order === 0 && !inclusive)) return count;
+    each(row);
+    await rows.advance();
+  }
 }
 
 type Rows = Awaited<ReturnType<typeof createLookahead<AuditRow>>>;

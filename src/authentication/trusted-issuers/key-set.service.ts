@@ -1,7 +1,9 @@
 // Caches fetched key sets and decides when to fetch them again. Keys of an outdated set are not used.
+
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { type Log, reasonOf } from '../../platform/logging.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import { selectKey, type TrustedJwk } from './jwk-set.ts';
 import type { JwksFetcher } from './jwks.client.ts';
 import { STALE } from './jwks-lifetime.ts';
@@ -23,6 +25,13 @@ type Entry = {
 /** `id` is the trusted issuer's. Each tenant has separate ones, so no tenant delays the fetches of another. */
 export type KeySource = { readonly id: string; readonly uri: string };
 
+export type KeySetCacheNeeds = {
+  fetch: JwksFetcher;
+  log: Log<'warn'>;
+  now?: (() => number) | undefined;
+  limit?: number | undefined;
+};
+
 /**
  * Creates the cache. A set is fetched when one of its keys is used for the first time, and again when it is no longer
  * fresh. Each source has at most one running fetch, for which all callers wait. Unknown keys cause at most one fetch in
@@ -30,80 +39,84 @@ export type KeySource = { readonly id: string; readonly uri: string };
  * @param log receives a line for each failed fetch
  * @param now a monotonic clock in milliseconds
  */
-export function createKeySetCache({
-  fetch,
-  log,
-  now = () => performance.now(),
-  limit = KEPT,
-}: {
-  fetch: JwksFetcher;
-  log: Log<'warn'>;
-  now?: (() => number) | undefined;
-  limit?: number | undefined;
-}) {
-  const entries = createBoundedCache<Entry>({ limit });
-
-  const entryOf = ({ id, uri }: KeySource): Entry =>
-    entries.get(`${id} ${uri}`, () => ({
-      keys: undefined,
-      freshUntil: 0,
-      endedAt: Number.NEGATIVE_INFINITY,
-      failed: false,
-      underway: undefined,
-    }));
-
-  async function load(entry: Entry, source: KeySource): Promise<void> {
-    try {
-      const { keys, freshness } = await fetch(source.uri);
-      entry.keys = keys;
-      entry.freshUntil = now() + freshness;
-      entry.failed = false;
-    } catch (error) {
-      entry.failed = true;
-      log.warn(
-        { event: 'trusted_issuers.fetch_failed', reason: reasonOf(error), trusted_issuer: source.id },
-        'the keys of a trusted issuer cannot be had',
-      );
-    } finally {
-      entry.endedAt = now();
-      entry.underway = undefined;
-    }
-  }
-
-  async function refresh(entry: Entry, source: KeySource, pause: number): Promise<void> {
-    if (entry.underway === undefined && now() - entry.endedAt < pause) return;
-    entry.underway ??= load(entry, source);
-    await entry.underway;
-  }
-
-  function usable(entry: Entry): readonly TrustedJwk[] {
-    if (entry.keys === undefined || now() >= entry.freshUntil + STALE) throw unavailable();
-    return entry.keys;
-  }
-
-  return {
-    /**
-     * Finds the key for a token's header. Nothing is fetched while the set is fresh and contains the key.
-     * @returns `unknown` when the issuer has no such key, `ambiguous` when several keys match a token without `kid`
-     * @throws ServiceError `temporarily_unavailable` when the fetch fails and the last set is too old or lacks the key
-     */
-    find: async (
-      source: KeySource,
-      wanted: { readonly kid?: string | undefined; readonly alg: string },
-    ): Promise<TrustedJwk | 'unknown' | 'ambiguous'> => {
-      const entry = entryOf(source);
-      if (entry.keys === undefined || now() >= entry.freshUntil) await refresh(entry, source, PAUSE.failure);
-      const found = selectKey(usable(entry), wanted);
-      if (found !== 'unknown') return found;
-      await refresh(entry, source, PAUSE.unknownKey);
-      const again = selectKey(usable(entry), wanted);
-      if (again === 'unknown' && entry.failed) throw unavailable();
-      return again;
-    },
-  };
+export function createKeySetCache(needs: KeySetCacheNeeds) {
+  const tools = prepareKeySetCache(needs);
+  return bindUseCases(tools, { find });
 }
 
 export type KeySetCache = ReturnType<typeof createKeySetCache>;
+
+type KeySetCacheTools = ReturnType<typeof prepareKeySetCache>;
+
+function prepareKeySetCache({ now = () => performance.now(), limit = KEPT, ...needs }: KeySetCacheNeeds) {
+  const entries = createBoundedCache<Entry>({ limit });
+  return { ...needs, now, limit, entries };
+}
+
+/**
+ * Finds the key for a token's header. Nothing is fetched while the set is fresh and contains the key.
+ * @returns `unknown` when the issuer has no such key, `ambiguous` when several keys match a token without `kid`
+ * @throws ServiceError `temporarily_unavailable` when the fetch fails and the last set is too old or lacks the key
+ */
+async function find(
+  needs: KeySetCacheTools,
+  source: KeySource,
+  wanted: { readonly kid?: string | undefined; readonly alg: string },
+): Promise<TrustedJwk | 'unknown' | 'ambiguous'> {
+  const entry = entryOf(needs, source);
+  if (entry.keys === undefined || needs.now() >= entry.freshUntil)
+    await refresh(needs, entry, source, PAUSE.failure);
+  const found = selectKey(usable(needs, entry), wanted);
+  if (found !== 'unknown') return found;
+  await refresh(needs, entry, source, PAUSE.unknownKey);
+  const again = selectKey(usable(needs, entry), wanted);
+  if (again === 'unknown' && entry.failed) throw unavailable();
+  return again;
+}
+
+function entryOf({ entries }: KeySetCacheTools, { id, uri }: KeySource): Entry {
+  return entries.get(`${id} ${uri}`, () => ({
+    keys: undefined,
+    freshUntil: 0,
+    endedAt: Number.NEGATIVE_INFINITY,
+    failed: false,
+    underway: undefined,
+  }));
+}
+
+async function load({ fetch, now, log }: KeySetCacheTools, entry: Entry, source: KeySource): Promise<void> {
+  try {
+    const { keys, freshness } = await fetch(source.uri);
+    entry.keys = keys;
+    entry.freshUntil = now() + freshness;
+    entry.failed = false;
+  } catch (error) {
+    entry.failed = true;
+    log.warn(
+      { event: 'trusted_issuers.fetch_failed', reason: reasonOf(error), trusted_issuer: source.id },
+      'the keys of a trusted issuer cannot be had',
+    );
+  } finally {
+    entry.endedAt = now();
+    entry.underway = undefined;
+  }
+}
+
+async function refresh(
+  needs: KeySetCacheTools,
+  entry: Entry,
+  source: KeySource,
+  pause: number,
+): Promise<void> {
+  if (entry.underway === undefined && needs.now() - entry.endedAt < pause) return;
+  entry.underway ??= load(needs, entry, source);
+  await entry.underway;
+}
+
+function usable({ now }: KeySetCacheTools, entry: Entry): readonly TrustedJwk[] {
+  if (entry.keys === undefined || now() >= entry.freshUntil + STALE) throw unavailable();
+  return entry.keys;
+}
 
 function unavailable(): ServiceError {
   return new ServiceError('temporarily_unavailable', {

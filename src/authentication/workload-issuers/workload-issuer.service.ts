@@ -1,4 +1,5 @@
 // Manages the issuers whose assertions stand for a credential of an agent. Who maps an agent needs all of its scopes.
+
 import type { RecordService } from '../../events/record.service.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
 import { checkCredentialGrantor } from '../../identity/agents/agent.ts';
@@ -9,6 +10,7 @@ import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { Network } from '../../platform/egress/address-rules.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
 import { checkKeySource } from '../trusted-issuers/key-source.node.ts';
 import { chooseKeySource, type KeySourceInput } from '../trusted-issuers/trusted-issuer.ts';
@@ -33,152 +35,165 @@ export type NewWorkloadIssuer = KeySourceInput & {
 /** Only the given fields are changed. `issuer` must equal the stored issuer. */
 export type WorkloadIssuerPatch = KeySourceInput & Partial<Omit<NewWorkloadIssuer, keyof KeySourceInput>>;
 
-/**
- * Manages the workload issuers of a tenant (RFC 7523, RFC 7517).
- * @param revocations ends the tokens that an issuer's assertions got; its id is their `client_id`
- * @param admittedNetworks networks with private addresses in which a key set's address may be
- */
-export function createWorkloadIssuerService({
-  database,
-  records,
-  agents,
-  revocations,
-  admittedNetworks,
-}: {
+export type WorkloadIssuerNeeds = {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;
   records: Pick<RecordService, 'write'>;
   agents: Pick<AgentService, 'hold' | 'holdAny'>;
   revocations: Pick<RevocationService, 'admitPrincipal' | 'endPrincipal'>;
   admittedNetworks: readonly Network[];
-}) {
-  const record = (
-    transaction: Transaction,
-    context: RequestContext,
-    verb: 'created' | 'updated' | 'deleted',
-    { id, issuer, audiences, jwksUri, rules }: WorkloadIssuer,
-  ) =>
-    records.write(transaction, context, {
-      audit: [
-        {
-          action: `workload_issuer.${verb}`,
-          outcome: 'success',
-          target: { type: 'workload_issuer', id },
-          data: {
-            issuer,
-            audiences,
-            keys: jwksUri === null ? 'inline' : 'fetched',
-            rules: rules.map(({ agentId, claims }) => ({ agent_id: agentId, claims })),
-          },
-        },
-      ],
-    });
+};
 
-  /**
-   * Checks that the caller may put a credential behind the agent of each rule, and keeps the agents until the commit.
-   * @param before the rules that are replaced; their agents may be deleted
-   */
-  async function checkGranted(
-    transaction: Transaction,
-    context: RequestContext,
-    rules: readonly WorkloadRule[],
-    before: readonly WorkloadRule[] = [],
-  ): Promise<void> {
-    for (const id of [...new Set(rules.map(({ agentId }) => agentId))].sort()) {
-      const agent = await agents.hold(transaction, context, id).catch((error: unknown) => {
-        if (!(error instanceof ServiceError) || error.code !== 'not_found') throw error;
-        const index = rules.findIndex(({ agentId }) => agentId === id);
-        throw invalidField(`body.rules.${index}.agent_id`, 'is no agent of this tenant');
-      });
-      checkCredentialGrantor(context.principal, agent);
-    }
-    for (const id of [...new Set(before.map(({ agentId }) => agentId))].sort()) {
-      const agent = await agents.holdAny(transaction, context, id);
-      if (agent !== undefined) checkCredentialGrantor(context.principal, agent);
-    }
-  }
-
+/**
+ * Manages the workload issuers of a tenant (RFC 7523, RFC 7517).
+ * @param revocations ends the tokens that an issuer's assertions got; its id is their `client_id`
+ * @param admittedNetworks networks with private addresses in which a key set's address may be
+ */
+export function createWorkloadIssuerService(needs: WorkloadIssuerNeeds) {
   return {
-    /**
-     * Adds a workload issuer.
-     * @throws ServiceError `invalid_request` naming the field: an issuer that is neither an https URL nor a trust
-     *   domain,
-     * or is the tenant itself, no source of keys or two, an address that is not allowed, an invalid key, a rule with an
-     * unknown agent or a pattern that fits too much; `insufficient_scope` when the principal lacks a scope of an agent;
-     * `conflict` when the issuer is already trusted
-     */
-    create: (context: RequestContext, input: NewWorkloadIssuer): Promise<WorkloadIssuer> =>
-      database.transaction(context, async (transaction) => {
-        const { tenant } = context;
-        const { issuer, audiences, rules } = input;
-        if (!isWorkloadIssuer(issuer))
-          throw invalidField(
-            'body.issuer',
-            'must be an https URL without credentials, query and fragment, or spiffe://<trust domain>',
-          );
-        if (issuer === tenant.issuerUrl) throw invalidField('body.issuer', "is this tenant's own issuer");
-        const source = chooseKeySource(input);
-        checkKeySource(source, admittedNetworks);
-        checkRules(issuer, rules);
-        await checkGranted(transaction, context, rules);
-        const row = { id: newId(), tenantId: tenant.id, issuer, ...source, audiences, rules };
-        const created = await store.insert(transaction, row);
-        await record(transaction, context, 'created', created);
-        return created;
-      }),
-
+    ...bindUseCases(needs, { create, list, update, remove }),
     /** @throws ServiceError `not_found` */
     get: async (context: RequestContext, id: string): Promise<WorkloadIssuer> =>
-      orNotFound(await store.find(context.transaction ?? database, context.tenant.id, id)),
-
+      orNotFound(await store.find(context.transaction ?? needs.database, context.tenant.id, id)),
     exists: ({ tenant }: RequestContext, id: string): Promise<boolean> =>
-      store.exists(database, tenant.id, id),
-
-    /** Returns a page, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
-    list: (
-      context: RequestContext,
-      request: PageRequest & { readonly issuer?: string | undefined },
-    ): Promise<Page<WorkloadIssuer>> =>
-      store.list(context.transaction ?? database, context.tenant.id, request),
-
-    /**
-     * Changes keys, audiences or rules. A change that takes something away ends the tokens that the issuer's assertions
-     * have got.
-     * @throws ServiceError `not_found`; `invalid_request` as `create`, and for another `issuer`; `insufficient_scope`
-     *   when the change needs a grantor, and the principal lacks a scope of an agent that a rule names before or after
-     *   it
-     */
-    update: (context: RequestContext, id: string, patch: WorkloadIssuerPatch): Promise<WorkloadIssuer> =>
-      database.transaction(context, async (transaction) => {
-        const { tenant } = context;
-        const found = orNotFound(await store.lock(transaction, tenant.id, id, 'change'));
-        if (patch.issuer !== undefined && patch.issuer !== found.issuer)
-          throw invalidField('body.issuer', 'cannot be changed; trust the other issuer beside this one');
-        const after = {
-          ...chooseKeySource(patch, found),
-          audiences: patch.audiences ?? found.audiences,
-          rules: patch.rules ?? found.rules,
-        };
-        checkKeySource(after, admittedNetworks);
-        checkRules(found.issuer, after.rules);
-        if (needsGrantor(found, after)) await checkGranted(transaction, context, after.rules, found.rules);
-        const updated = await store.update(transaction, id, after);
-        if (narrows(found, after)) await revocations.admitPrincipal(transaction, tenant.id, id);
-        await record(transaction, context, 'updated', updated);
-        return updated;
-      }),
-
-    /** Removes a workload issuer. After the commit its tokens have ended. @throws ServiceError `not_found` */
-    remove: (context: RequestContext, id: string): Promise<void> =>
-      database.transaction(context, async (transaction) => {
-        const found = orNotFound(await store.lock(transaction, context.tenant.id, id, 'change'));
-        await store.remove(transaction, id);
-        await revocations.endPrincipal(transaction, context.tenant.id, id);
-        await record(transaction, context, 'deleted', found);
-      }),
+      store.exists(needs.database, tenant.id, id),
   };
 }
 
 export type WorkloadIssuerService = ReturnType<typeof createWorkloadIssuerService>;
+
+/**
+ * Adds a workload issuer.
+ * @throws ServiceError `invalid_request` naming the field: an issuer that is neither an https URL nor a trust
+ *   domain,
+ * or is the tenant itself, no source of keys or two, an address that is not allowed, an invalid key, a rule with an
+ * unknown agent or a pattern that fits too much; `insufficient_scope` when the principal lacks a scope of an agent;
+ * `conflict` when the issuer is already trusted
+ */
+function create(
+  needs: WorkloadIssuerNeeds,
+  context: RequestContext,
+  input: NewWorkloadIssuer,
+): Promise<WorkloadIssuer> {
+  return needs.database.transaction(context, async (transaction) => {
+    const { tenant } = context;
+    const { issuer, audiences, rules } = input;
+    if (!isWorkloadIssuer(issuer))
+      throw invalidField(
+        'body.issuer',
+        'must be an https URL without credentials, query and fragment, or spiffe://<trust domain>',
+      );
+    if (issuer === tenant.issuerUrl) throw invalidField('body.issuer', "is this tenant's own issuer");
+    const source = chooseKeySource(input);
+    checkKeySource(source, needs.admittedNetworks);
+    checkRules(issuer, rules);
+    await checkGranted(needs, transaction, context, rules);
+    const row = { id: newId(), tenantId: tenant.id, issuer, ...source, audiences, rules };
+    const created = await store.insert(transaction, row);
+    await record(needs, transaction, context, 'created', created);
+    return created;
+  });
+}
+
+/** Returns a page, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+function list(
+  { database }: WorkloadIssuerNeeds,
+  context: RequestContext,
+  request: PageRequest & { readonly issuer?: string | undefined },
+): Promise<Page<WorkloadIssuer>> {
+  return store.list(context.transaction ?? database, context.tenant.id, request);
+}
+
+/**
+ * Changes keys, audiences or rules. A change that takes something away ends the tokens that the issuer's assertions
+ * have got.
+ * @throws ServiceError `not_found`; `invalid_request` as `create`, and for another `issuer`; `insufficient_scope`
+ *   when the change needs a grantor, and the principal lacks a scope of an agent that a rule names before or after
+ *   it
+ */
+function update(
+  needs: WorkloadIssuerNeeds,
+  context: RequestContext,
+  id: string,
+  patch: WorkloadIssuerPatch,
+): Promise<WorkloadIssuer> {
+  return needs.database.transaction(context, async (transaction) => {
+    const { tenant } = context;
+    const found = orNotFound(await store.lock(transaction, tenant.id, id, 'change'));
+    if (patch.issuer !== undefined && patch.issuer !== found.issuer)
+      throw invalidField('body.issuer', 'cannot be changed; trust the other issuer beside this one');
+    const after = {
+      ...chooseKeySource(patch, found),
+      audiences: patch.audiences ?? found.audiences,
+      rules: patch.rules ?? found.rules,
+    };
+    checkKeySource(after, needs.admittedNetworks);
+    checkRules(found.issuer, after.rules);
+    if (needsGrantor(found, after)) await checkGranted(needs, transaction, context, after.rules, found.rules);
+    const updated = await store.update(transaction, id, after);
+    if (narrows(found, after)) await needs.revocations.admitPrincipal(transaction, tenant.id, id);
+    await record(needs, transaction, context, 'updated', updated);
+    return updated;
+  });
+}
+
+/** Removes a workload issuer. After the commit its tokens have ended. @throws ServiceError `not_found` */
+function remove(needs: WorkloadIssuerNeeds, context: RequestContext, id: string): Promise<void> {
+  return needs.database.transaction(context, async (transaction) => {
+    const found = orNotFound(await store.lock(transaction, context.tenant.id, id, 'change'));
+    await store.remove(transaction, id);
+    await needs.revocations.endPrincipal(transaction, context.tenant.id, id);
+    await record(needs, transaction, context, 'deleted', found);
+  });
+}
+
+function record(
+  { records }: WorkloadIssuerNeeds,
+  transaction: Transaction,
+  context: RequestContext,
+  verb: 'created' | 'updated' | 'deleted',
+  { id, issuer, audiences, jwksUri, rules }: WorkloadIssuer,
+) {
+  return records.write(transaction, context, {
+    audit: [
+      {
+        action: `workload_issuer.${verb}`,
+        outcome: 'success',
+        target: { type: 'workload_issuer', id },
+        data: {
+          issuer,
+          audiences,
+          keys: jwksUri === null ? 'inline' : 'fetched',
+          rules: rules.map(({ agentId, claims }) => ({ agent_id: agentId, claims })),
+        },
+      },
+    ],
+  });
+}
+
+/**
+ * Checks that the caller may put a credential behind the agent of each rule, and keeps the agents until the commit.
+ * @param before the rules that are replaced; their agents may be deleted
+ */
+async function checkGranted(
+  { agents }: WorkloadIssuerNeeds,
+  transaction: Transaction,
+  context: RequestContext,
+  rules: readonly WorkloadRule[],
+  before: readonly WorkloadRule[] = [],
+): Promise<void> {
+  for (const id of [...new Set(rules.map(({ agentId }) => agentId))].sort()) {
+    const agent = await agents.hold(transaction, context, id).catch((error: unknown) => {
+      if (!(error instanceof ServiceError) || error.code !== 'not_found') throw error;
+      const index = rules.findIndex(({ agentId }) => agentId === id);
+      throw invalidField(`body.rules.${index}.agent_id`, 'is no agent of this tenant');
+    });
+    checkCredentialGrantor(context.principal, agent);
+  }
+  for (const id of [...new Set(before.map(({ agentId }) => agentId))].sort()) {
+    const agent = await agents.holdAny(transaction, context, id);
+    if (agent !== undefined) checkCredentialGrantor(context.principal, agent);
+  }
+}
 
 /** A rule of a trust domain needs `sub`: the other claims of a JWT-SVID say nothing about the workload. */
 function checkRules(issuer: string, rules: readonly WorkloadRule[]): void {

@@ -1,4 +1,5 @@
 // The jwt-bearer grant of the token endpoint: a workload gets a token for an agent by an assertion of its platform.
+
 import { compactVerify, decodeJwt, errors, type JWTPayload } from 'jose';
 import type { JsonObject } from '../../events/event.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -10,6 +11,7 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { grantScopes } from '../../platform/scopes.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import { checkProofGiven } from '../dpop/required-proof.ts';
 import type { AccessTokenGrant } from '../tokens/access-token.ts';
 import type { AccessTokenIssuer, IssuedAccessToken, TokenService } from '../tokens/token.service.ts';
@@ -51,16 +53,7 @@ type Asked = {
 
 type Issued = { readonly grant: AccessTokenGrant; readonly issued: IssuedAccessToken };
 
-/** The jwt-bearer grant (RFC 7523 §2.1). @param now milliseconds since 1970 */
-export function createWorkloadTokenService({
-  database,
-  agents,
-  tokens,
-  trustedKeys,
-  records,
-  workloadFailures,
-  now = Date.now,
-}: {
+export type WorkloadTokenNeeds = {
   database: Pick<Database, 'transaction' | 'model'>;
   agents: Pick<AgentService, 'hold'>;
   tokens: Pick<TokenService, 'prepareAccessTokens'>;
@@ -68,138 +61,170 @@ export function createWorkloadTokenService({
   records: Pick<RecordService, 'write'>;
   workloadFailures: Pick<WorkloadFailureService, 'report'>;
   now?: (() => number) | undefined;
-}) {
-  /** Finds the issuer that an assertion names: by `iss`, or by the trust domain of a SPIFFE ID. */
-  async function findIssuer({ tenant }: RequestContext, { iss, sub }: JWTPayload): Promise<WorkloadIssuer> {
-    const named = typeof iss === 'string' && isWorkloadIssuer(iss) ? [iss] : [];
-    const domain = trustDomainOf(sub);
-    const names = domain === undefined ? named : [...named, domain];
-    const found = names.length === 0 ? [] : await store.findByNames(database, tenant.id, names);
-    const issuer = found.find((each) => each.issuer === iss) ?? found[0];
-    if (issuer === undefined) throw refused(UNTRUSTED);
-    return issuer;
-  }
+};
 
-  /** Verifies signature and claims. @throws ServiceError `invalid_grant`, `temporarily_unavailable` */
-  async function verify(
-    { tenant }: RequestContext,
-    issuer: WorkloadIssuer,
-    text: string,
-  ): Promise<WorkloadAssertion> {
-    try {
-      const { protectedHeader: header, payload } = await compactVerify(
-        text,
-        ({ kid, alg }) => trustedKeys.find(issuer, { kid, alg }, refused),
-        { algorithms: [...SUBJECT_TOKEN_ALGORITHMS] },
-      );
-      const claims: Readonly<Record<string, unknown>> = JSON.parse(new TextDecoder().decode(payload));
-      return readAssertion({ header, claims, text }, issuer, tenant, now());
-    } catch (error) {
-      throw error instanceof errors.JOSEError ? refused(faultOf(error), error) : error;
-    }
-  }
+/** The jwt-bearer grant (RFC 7523 §2.1). @param now milliseconds since 1970 */
+export function createWorkloadTokenService(needs: WorkloadTokenNeeds) {
+  const tools = prepareWorkloadToken(needs);
+  return bindUseCases(tools, { grant });
+}
 
-  /** Locks what the token depends on, and decides by it as it is then. */
-  async function decide(
-    unit: Transaction,
-    context: RequestContext,
-    { issuer: read, assertion, parameters, key }: Asked,
-  ): Promise<AccessTokenGrant> {
-    const { tenant } = context;
-    const issuer = await store.lock(unit, tenant.id, read.id, 'use');
-    if (issuer === undefined) throw refused(UNTRUSTED);
-    if (issuer.updatedAt.getTime() !== read.updatedAt.getTime())
-      throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
-    const rule = findRule(issuer.rules, assertion.claims);
-    if (rule === undefined) throw refused('fits no rule of its issuer');
-    const agent = await holdAgent(unit, context, rule.agentId);
-    checkProofGiven(key, tenant, agent);
-    const scopes = grantScopes(parameters.scope, agent.scopes);
-    const audience = chooseAudience(agent, tenant, parameters.resource);
-    if (audience === undefined)
-      throw new ServiceError('invalid_target', {
-        detail: 'The resource is none of the audiences that this agent may ask for.',
-      });
-    const { name, capabilities } = agent;
-    return {
-      sub: agent.id,
-      audience,
-      scopes,
-      clientId: issuer.id,
-      agent: { name, capabilities },
-      jkt: key?.jkt,
-    };
-  }
+type WorkloadTokenTools = ReturnType<typeof prepareWorkloadToken>;
 
-  async function holdAgent(unit: Transaction, context: RequestContext, id: string): Promise<AgentRecord> {
-    const agent = await agents.hold(unit, context, id).catch((error: unknown) => {
-      throw error instanceof ServiceError && error.code === 'not_found'
-        ? refused('is for an agent that was deleted')
-        : error;
+function prepareWorkloadToken({ now = Date.now, ...needs }: WorkloadTokenNeeds) {
+  return { ...needs, now };
+}
+
+/**
+ * Exchanges an assertion for a token of the agent that the issuer's rules name. Order of the checks: issuer,
+ * signature, claims, proof of a key; then in one transaction the rules, the agent, scope and audience, and whether
+ * the assertion was used before. Refusals of a known issuer's assertions are on record; none uses an assertion up.
+ * @throws ServiceError `invalid_request` without an assertion, `invalid_client` with a client's credentials,
+ * `invalid_grant` for each fault of the assertion, `policy_denied` for a suspended agent, `invalid_scope`,
+ * `invalid_target`, `invalid_dpop_proof`, `use_dpop_nonce`, `rate_limited` after too many refusals,
+ * `temporarily_unavailable` (keys of the issuer)
+ */
+async function grant(
+  needs: WorkloadTokenTools,
+  context: RequestContext,
+  request: GrantRequest,
+): Promise<TokenAnswer> {
+  const { authorization, parameters } = request;
+  const { assertion: text, client_assertion, client_secret } = parameters;
+  if (authorization !== undefined || client_assertion !== undefined || client_secret !== undefined)
+    throw new ServiceError('invalid_client', {
+      detail: 'The assertion of a workload needs no client authentication.',
     });
-    if (agent.status === 'suspended')
-      throw new ServiceError('policy_denied', { detail: 'The agent is suspended.' });
-    return agent;
+  if (text === undefined) throw invalidField('body.assertion', 'is missing');
+  const issuer = await findIssuer(needs, context, peek(text));
+  try {
+    return await answer(needs, context, issuer, request, text);
+  } catch (error) {
+    if (!(error instanceof ServiceError) || UNRECORDED.includes(error.code)) throw error;
+    throw await needs.workloadFailures.report(context, issuer.id, error);
   }
+}
 
-  /** Uses the assertion up, and records the token, in one transaction. */
-  const redeem = (context: RequestContext, asked: Asked, issue: AccessTokenIssuer): Promise<Issued> =>
-    database.transaction({ tenant: context.tenant }, async (unit) => {
-      const grant = await decide(unit, context, asked);
-      const { hash, expiresAt } = asked.assertion;
-      const use = { tenantId: context.tenant.id, hash, expiresAt };
-      if (!(await store.insertUse(unit, use)))
-        throw refused(asked.assertion.jti === undefined ? USED_WITHOUT_JTI : USED);
-      const { claims: _, ...issued } = issue(grant);
-      await records.write(unit, context, describe(context, asked, { grant, issued }));
-      return { grant, issued };
+/** Finds the issuer that an assertion names: by `iss`, or by the trust domain of a SPIFFE ID. */
+async function findIssuer(
+  { database }: WorkloadTokenTools,
+  { tenant }: RequestContext,
+  { iss, sub }: JWTPayload,
+): Promise<WorkloadIssuer> {
+  const named = typeof iss === 'string' && isWorkloadIssuer(iss) ? [iss] : [];
+  const domain = trustDomainOf(sub);
+  const names = domain === undefined ? named : [...named, domain];
+  const found = names.length === 0 ? [] : await store.findByNames(database, tenant.id, names);
+  const issuer = found.find((each) => each.issuer === iss) ?? found[0];
+  if (issuer === undefined) throw refused(UNTRUSTED);
+  return issuer;
+}
+
+/** Verifies signature and claims. @throws ServiceError `invalid_grant`, `temporarily_unavailable` */
+async function verify(
+  { trustedKeys, now }: WorkloadTokenTools,
+  { tenant }: RequestContext,
+  issuer: WorkloadIssuer,
+  text: string,
+): Promise<WorkloadAssertion> {
+  try {
+    const { protectedHeader: header, payload } = await compactVerify(
+      text,
+      ({ kid, alg }) => trustedKeys.find(issuer, { kid, alg }, refused),
+      { algorithms: [...SUBJECT_TOKEN_ALGORITHMS] },
+    );
+    const claims: Readonly<Record<string, unknown>> = JSON.parse(new TextDecoder().decode(payload));
+    return readAssertion({ header, claims, text }, issuer, tenant, now());
+  } catch (error) {
+    throw error instanceof errors.JOSEError ? refused(faultOf(error), error) : error;
+  }
+}
+
+/** Locks what the token depends on, and decides by it as it is then. */
+async function decide(
+  needs: WorkloadTokenTools,
+  unit: Transaction,
+  context: RequestContext,
+  { issuer: read, assertion, parameters, key }: Asked,
+): Promise<AccessTokenGrant> {
+  const { tenant } = context;
+  const issuer = await store.lock(unit, tenant.id, read.id, 'use');
+  if (issuer === undefined) throw refused(UNTRUSTED);
+  if (issuer.updatedAt.getTime() !== read.updatedAt.getTime())
+    throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
+  const rule = findRule(issuer.rules, assertion.claims);
+  if (rule === undefined) throw refused('fits no rule of its issuer');
+  const agent = await holdAgent(needs, unit, context, rule.agentId);
+  checkProofGiven(key, tenant, agent);
+  const scopes = grantScopes(parameters.scope, agent.scopes);
+  const audience = chooseAudience(agent, tenant, parameters.resource);
+  if (audience === undefined)
+    throw new ServiceError('invalid_target', {
+      detail: 'The resource is none of the audiences that this agent may ask for.',
     });
-
-  async function answer(
-    context: RequestContext,
-    issuer: WorkloadIssuer,
-    { parameters, proveKey }: Pick<GrantRequest, 'parameters' | 'proveKey'>,
-    text: string,
-  ): Promise<TokenAnswer> {
-    const assertion = await verify(context, issuer, text);
-    const key = await proveKey();
-    // Prepared before the transaction begins, because a transaction that waits for a second connection could block.
-    const issue = await tokens.prepareAccessTokens(context.tenant);
-    const { grant, issued } = await redeem(context, { issuer, assertion, parameters, key }, issue);
-    return {
-      access_token: issued.accessToken,
-      token_type: tokenTypeOf(key),
-      expires_in: issued.expiresIn,
-      scope: grant.scopes.join(' '),
-    };
-  }
-
+  const { name, capabilities } = agent;
   return {
-    /**
-     * Exchanges an assertion for a token of the agent that the issuer's rules name. Order of the checks: issuer,
-     * signature, claims, proof of a key; then in one transaction the rules, the agent, scope and audience, and whether
-     * the assertion was used before. Refusals of a known issuer's assertions are on record; none uses an assertion up.
-     * @throws ServiceError `invalid_request` without an assertion, `invalid_client` with a client's credentials,
-     * `invalid_grant` for each fault of the assertion, `policy_denied` for a suspended agent, `invalid_scope`,
-     * `invalid_target`, `invalid_dpop_proof`, `use_dpop_nonce`, `rate_limited` after too many refusals,
-     * `temporarily_unavailable` (keys of the issuer)
-     */
-    grant: async (context: RequestContext, request: GrantRequest): Promise<TokenAnswer> => {
-      const { authorization, parameters } = request;
-      const { assertion: text, client_assertion, client_secret } = parameters;
-      if (authorization !== undefined || client_assertion !== undefined || client_secret !== undefined)
-        throw new ServiceError('invalid_client', {
-          detail: 'The assertion of a workload needs no client authentication.',
-        });
-      if (text === undefined) throw invalidField('body.assertion', 'is missing');
-      const issuer = await findIssuer(context, peek(text));
-      try {
-        return await answer(context, issuer, request, text);
-      } catch (error) {
-        if (!(error instanceof ServiceError) || UNRECORDED.includes(error.code)) throw error;
-        throw await workloadFailures.report(context, issuer.id, error);
-      }
-    },
+    sub: agent.id,
+    audience,
+    scopes,
+    clientId: issuer.id,
+    agent: { name, capabilities },
+    jkt: key?.jkt,
+  };
+}
+
+async function holdAgent(
+  { agents }: WorkloadTokenTools,
+  unit: Transaction,
+  context: RequestContext,
+  id: string,
+): Promise<AgentRecord> {
+  const agent = await agents.hold(unit, context, id).catch((error: unknown) => {
+    throw error instanceof ServiceError && error.code === 'not_found'
+      ? refused('is for an agent that was deleted')
+      : error;
+  });
+  if (agent.status === 'suspended')
+    throw new ServiceError('policy_denied', { detail: 'The agent is suspended.' });
+  return agent;
+}
+
+/** Uses the assertion up, and records the token, in one transaction. */
+function redeem(
+  needs: WorkloadTokenTools,
+  context: RequestContext,
+  asked: Asked,
+  issue: AccessTokenIssuer,
+): Promise<Issued> {
+  return needs.database.transaction({ tenant: context.tenant }, async (unit) => {
+    const grant = await decide(needs, unit, context, asked);
+    const { hash, expiresAt } = asked.assertion;
+    const use = { tenantId: context.tenant.id, hash, expiresAt };
+    if (!(await store.insertUse(unit, use)))
+      throw refused(asked.assertion.jti === undefined ? USED_WITHOUT_JTI : USED);
+    const { claims: _, ...issued } = issue(grant);
+    await needs.records.write(unit, context, describe(context, asked, { grant, issued }));
+    return { grant, issued };
+  });
+}
+
+async function answer(
+  needs: WorkloadTokenTools,
+  context: RequestContext,
+  issuer: WorkloadIssuer,
+  { parameters, proveKey }: Pick<GrantRequest, 'parameters' | 'proveKey'>,
+  text: string,
+): Promise<TokenAnswer> {
+  const assertion = await verify(needs, context, issuer, text);
+  const key = await proveKey();
+  // Prepared before the transaction begins, because a transaction that waits for a second connection could block.
+  const issue = await needs.tokens.prepareAccessTokens(context.tenant);
+  const { grant, issued } = await redeem(needs, context, { issuer, assertion, parameters, key }, issue);
+  return {
+    access_token: issued.accessToken,
+    token_type: tokenTypeOf(key),
+    expires_in: issued.expiresIn,
+    scope: grant.scopes.join(' '),
   };
 }
 

@@ -11,6 +11,7 @@ import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { AGENT_SCOPES, checkGrantor } from '../../platform/scopes.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { AgentChanges, AgentFilters } from './agent.store.ts';
 import * as store from './agent.store.ts';
 import {
@@ -61,6 +62,15 @@ const AUDITED: Readonly<Record<Verb, string>> = {
   deleted: 'agent.deleted',
 };
 
+export type AgentNeeds = {
+  database: Pick<Database, 'transaction' | 'query' | 'model'>;
+  records: Pick<RecordService, 'write'>;
+  tokens: Pick<TokenService, 'revokeTokensOfAgent' | 'admitTokensOfAgent'>;
+  releaseKeys: (transaction: Transaction, agentId: string) => Promise<void>;
+  revokeAnchors: (transaction: Transaction, agentId: string) => Promise<void>;
+  tellDelegations: (transaction: Transaction, agentId: string) => Promise<void>;
+};
+
 /**
  * Manages the agents of a tenant. Source: Specification, "Agent management", "Agent status".
  * @param tokens ends an agent's tokens, and allows new ones again
@@ -68,143 +78,13 @@ const AUDITED: Readonly<Record<Verb, string>> = {
  * @param revokeAnchors revokes the pending and verified anchors of a deleted agent
  * @param tellDelegations enqueues signals to the workflows of a deleted agent's delegations, so that they end
  */
-export function createAgentService({
-  database,
-  records,
-  tokens,
-  releaseKeys,
-  revokeAnchors,
-  tellDelegations,
-}: {
-  database: Pick<Database, 'transaction' | 'query' | 'model'>;
-  records: Pick<RecordService, 'write'>;
-  tokens: Pick<TokenService, 'revokeTokensOfAgent' | 'admitTokensOfAgent'>;
-  releaseKeys: (transaction: Transaction, agentId: string) => Promise<void>;
-  revokeAnchors: (transaction: Transaction, agentId: string) => Promise<void>;
-  tellDelegations: (transaction: Transaction, agentId: string) => Promise<void>;
-}) {
-  async function assess(context: RequestContext, agents: readonly AgentRecord[]): Promise<Agent[]> {
-    if (agents.length === 0) return [];
-    const ids = agents.map(({ id }) => id);
-    const queryable = context.transaction ?? database;
-    const evidence = await store.readEvidence(queryable, context.tenant.id, ids);
-    return agents.map((agent) => ({
-      ...agent,
-      registration: assessRegistration(agent, evidence.get(agent.id) ?? { verified: false, audited: false }),
-    }));
-  }
-
-  async function assessOne(context: RequestContext, agent: AgentRecord): Promise<Agent> {
-    const [assessed] = await assess(context, [agent]);
-    if (assessed === undefined) throw new ServiceError('not_found');
-    return assessed;
-  }
-
-  async function lock(
-    transaction: Transaction,
-    context: RequestContext,
-    id: string,
-    purpose: 'change' | 'reference',
-  ): Promise<AgentRecord> {
-    const agent = await store.lock(transaction, context.tenant.id, id, purpose);
-    if (agent === undefined) throw unknownAgent();
-    return agent;
-  }
-
-  async function record(
-    transaction: Transaction,
-    context: RequestContext,
-    verb: Verb,
-    agent: AgentRecord,
-    change?: ReturnType<typeof describeChanges>,
-  ): Promise<string | undefined> {
-    const { id, name } = agent;
-    // A receiver of events may store the latest status of each agent. It would otherwise store a deleted agent as
-    // active.
-    const status = verb === 'deleted' ? 'deleted' : agent.status;
-    const [emitted] = await records.write(transaction, context, {
-      audit: [
-        {
-          action: AUDITED[verb],
-          outcome: 'success',
-          target: { type: 'agent', id },
-          data: { name, ...change },
-        },
-      ],
-      events: [
-        {
-          type: `admin.agent.${verb}`,
-          data: {
-            agent_id: id,
-            name,
-            status,
-            capabilities: [...agent.capabilities],
-            scopes: [...agent.scopes],
-            ...(change === undefined ? {} : { changed: change.fields }),
-          },
-        },
-      ],
-    });
-    return emitted?.eventId;
-  }
-
-  async function setStatus(context: RequestContext, id: string, status: AgentStatus): Promise<EndedAgent> {
-    return database.transaction(context, async (transaction) => {
-      const found = await lock(transaction, context, id, 'change');
-      if (found.status === status) return assessOne({ ...context, transaction }, found);
-      const agent = await store.update(transaction, id, { status });
-      if (status === 'suspended') await tokens.revokeTokensOfAgent(transaction, agent, 'agent_suspended');
-      else await tokens.admitTokensOfAgent(transaction, agent);
-      const verb = status === 'suspended' ? 'suspended' : 'reactivated';
-      const receiptId = await record(transaction, context, verb, agent);
-      return { ...(await assessOne({ ...context, transaction }, agent)), receiptId };
-    });
-  }
-
+export function createAgentService(needs: AgentNeeds) {
   return {
-    /**
-     * Creates an active agent. Emits `admin.agent.registered`.
-     * @throws ServiceError `insufficient_scope` when the principal lacks one of the agent's scopes
-     */
-    create: (context: RequestContext, input: NewAgent): Promise<Agent> =>
-      database.transaction(context, async (transaction) => {
-        const scopes = input.scopes ?? AGENT_SCOPES;
-        checkGrantor(context.principal, { holder: 'agent', scopes });
-        const agent = await store.insert(transaction, {
-          id: newId(),
-          tenantId: context.tenant.id,
-          name: input.name,
-          description: input.description ?? null,
-          owner: input.owner ?? null,
-          purpose: input.purpose ?? null,
-          capabilities: input.capabilities ?? [],
-          audience: input.audience ?? null,
-          audiences: input.audiences ?? [],
-          scopes,
-          metadata: input.metadata ?? {},
-          dpopBoundAccessTokens: input.dpopBoundAccessTokens ?? false,
-        });
-        await record(transaction, context, 'registered', agent);
-        return assessOne({ ...context, transaction }, agent);
-      }),
-
+    ...bindUseCases(needs, { create, get, list, update, remove }),
+    holdAny,
     /** Returns whether the tenant has this agent and the agent is not deleted. One indexed read. */
     exists: (context: RequestContext, id: string): Promise<boolean> =>
-      store.exists(context.transaction ?? database, context.tenant.id, id),
-
-    /** @throws ServiceError `not_found` for an unknown or deleted agent, and for an agent of another tenant */
-    get: async (context: RequestContext, id: string): Promise<Agent> => {
-      const found = await store.find(context.transaction ?? database, context.tenant.id, id);
-      if (found === undefined) throw unknownAgent();
-      return { ...found.agent, registration: assessRegistration(found.agent, found.evidence) };
-    },
-
-    /** Returns a page of agents, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
-    list: async (context: RequestContext, request: PageRequest & AgentFilters): Promise<Page<Agent>> => {
-      const page = await store.list(context.transaction ?? database, context.tenant.id, request);
-      return { data: await assess(context, page.data), nextCursor: page.nextCursor };
-    },
-
+      store.exists(context.transaction ?? needs.database, context.tenant.id, id),
     /**
      * Locks an agent against changes until the transaction ends. Other rooms call it before they insert a row that
      * refers to the agent.
@@ -212,72 +92,207 @@ export function createAgentService({
      */
     hold: (transaction: Transaction, context: RequestContext, id: string): Promise<AgentRecord> =>
       lock(transaction, context, id, 'reference'),
-
-    /** Like `hold`, but finds a deleted agent too. @returns undefined for an agent that the tenant never had */
-    holdAny: (
-      transaction: Transaction,
-      context: RequestContext,
-      id: string,
-    ): Promise<AgentRecord | undefined> => store.lockAny(transaction, context.tenant.id, id),
-
-    /**
-     * Changes the given fields, if they differ. A change that takes a scope or an audience away, or asks for proofs of
-     * a key, ends the agent's access tokens; its refresh tokens get narrower ones. Emits `admin.agent.updated`.
-     * @throws ServiceError `not_found`; `insufficient_scope` when the change needs a grantor, and the principal lacks a
-     *   scope that the agent has before or after it
-     */
-    update: (context: RequestContext, id: string, patch: AgentPatch): Promise<Agent> =>
-      database.transaction(context, async (transaction) => {
-        const found = await lock(transaction, context, id, 'change');
-        const changes: AgentChanges = findChanges(found, followTenant(context, found, patch));
-        if (Object.keys(changes).length === 0) return assessOne({ ...context, transaction }, found);
-        if (needsGrantor(found, changes))
-          checkGrantor(context.principal, {
-            holder: 'agent',
-            scopes: [...found.scopes, ...(changes.scopes ?? [])],
-          });
-        const agent = await store.update(transaction, id, changes);
-        // A suspended agent has no token that could go on, and must not be admitted.
-        if (narrows(found, changes) && agent.status === 'active')
-          await tokens.admitTokensOfAgent(transaction, agent);
-        await record(transaction, context, 'updated', agent, describeChanges(found, changes, TOLD));
-        return assessOne({ ...context, transaction }, agent);
-      }),
-
     /**
      * Suspends an agent: it cannot authenticate, and its tokens end. Nothing changes when it is already suspended.
      * Emits `admin.agent.suspended`.
      * @throws ServiceError `not_found`
      */
     suspend: (context: RequestContext, id: string): Promise<EndedAgent> =>
-      setStatus(context, id, 'suspended'),
-
+      setStatus(needs, context, id, 'suspended'),
     /**
      * Reactivates an agent. Earlier tokens stay ended. Emits `admin.agent.reactivated`. @throws ServiceError
      * `not_found`
      */
-    reactivate: (context: RequestContext, id: string): Promise<Agent> => setStatus(context, id, 'active'),
-
-    /**
-     * Deletes an agent. Its tokens end, its anchors are revoked, and its unrevoked keys can be registered again. Its
-     * audit entries stay. Emits `admin.agent.deleted`.
-     * @returns the id of the receipt
-     * @throws ServiceError `not_found`
-     */
-    remove: (context: RequestContext, id: string): Promise<string | undefined> =>
-      database.transaction(context, async (transaction) => {
-        const agent = await lock(transaction, context, id, 'change');
-        await store.markDeleted(transaction, id);
-        await releaseKeys(transaction, id);
-        await revokeAnchors(transaction, id);
-        await tellDelegations(transaction, id);
-        await tokens.revokeTokensOfAgent(transaction, agent, 'agent_deleted');
-        return record(transaction, context, 'deleted', agent);
-      }),
+    reactivate: (context: RequestContext, id: string): Promise<Agent> =>
+      setStatus(needs, context, id, 'active'),
   };
 }
 
 export type AgentService = ReturnType<typeof createAgentService>;
+
+/**
+ * Creates an active agent. Emits `admin.agent.registered`.
+ * @throws ServiceError `insufficient_scope` when the principal lacks one of the agent's scopes
+ */
+function create(needs: AgentNeeds, context: RequestContext, input: NewAgent): Promise<Agent> {
+  return needs.database.transaction(context, async (transaction) => {
+    const scopes = input.scopes ?? AGENT_SCOPES;
+    checkGrantor(context.principal, { holder: 'agent', scopes });
+    const agent = await store.insert(transaction, {
+      id: newId(),
+      tenantId: context.tenant.id,
+      name: input.name,
+      description: input.description ?? null,
+      owner: input.owner ?? null,
+      purpose: input.purpose ?? null,
+      capabilities: input.capabilities ?? [],
+      audience: input.audience ?? null,
+      audiences: input.audiences ?? [],
+      scopes,
+      metadata: input.metadata ?? {},
+      dpopBoundAccessTokens: input.dpopBoundAccessTokens ?? false,
+    });
+    await record(needs, transaction, context, 'registered', agent);
+    return assessOne(needs, { ...context, transaction }, agent);
+  });
+}
+
+/** @throws ServiceError `not_found` for an unknown or deleted agent, and for an agent of another tenant */
+async function get({ database }: AgentNeeds, context: RequestContext, id: string): Promise<Agent> {
+  const found = await store.find(context.transaction ?? database, context.tenant.id, id);
+  if (found === undefined) throw unknownAgent();
+  return { ...found.agent, registration: assessRegistration(found.agent, found.evidence) };
+}
+
+/** Returns a page of agents, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+async function list(
+  needs: AgentNeeds,
+  context: RequestContext,
+  request: PageRequest & AgentFilters,
+): Promise<Page<Agent>> {
+  const page = await store.list(context.transaction ?? needs.database, context.tenant.id, request);
+  return { data: await assess(needs, context, page.data), nextCursor: page.nextCursor };
+}
+
+/** Like `hold`, but finds a deleted agent too. @returns undefined for an agent that the tenant never had */
+function holdAny(
+  transaction: Transaction,
+  context: RequestContext,
+  id: string,
+): Promise<AgentRecord | undefined> {
+  return store.lockAny(transaction, context.tenant.id, id);
+}
+
+/**
+ * Changes the given fields, if they differ. A change that takes a scope or an audience away, or asks for proofs of
+ * a key, ends the agent's access tokens; its refresh tokens get narrower ones. Emits `admin.agent.updated`.
+ * @throws ServiceError `not_found`; `insufficient_scope` when the change needs a grantor, and the principal lacks a
+ *   scope that the agent has before or after it
+ */
+function update(needs: AgentNeeds, context: RequestContext, id: string, patch: AgentPatch): Promise<Agent> {
+  return needs.database.transaction(context, async (transaction) => {
+    const found = await lock(transaction, context, id, 'change');
+    const changes: AgentChanges = findChanges(found, followTenant(context, found, patch));
+    if (Object.keys(changes).length === 0) return assessOne(needs, { ...context, transaction }, found);
+    if (needsGrantor(found, changes))
+      checkGrantor(context.principal, {
+        holder: 'agent',
+        scopes: [...found.scopes, ...(changes.scopes ?? [])],
+      });
+    const agent = await store.update(transaction, id, changes);
+    // A suspended agent has no token that could go on, and must not be admitted.
+    if (narrows(found, changes) && agent.status === 'active')
+      await needs.tokens.admitTokensOfAgent(transaction, agent);
+    await record(needs, transaction, context, 'updated', agent, describeChanges(found, changes, TOLD));
+    return assessOne(needs, { ...context, transaction }, agent);
+  });
+}
+
+/**
+ * Deletes an agent. Its tokens end, its anchors are revoked, and its unrevoked keys can be registered again. Its
+ * audit entries stay. Emits `admin.agent.deleted`.
+ * @returns the id of the receipt
+ * @throws ServiceError `not_found`
+ */
+function remove(needs: AgentNeeds, context: RequestContext, id: string): Promise<string | undefined> {
+  return needs.database.transaction(context, async (transaction) => {
+    const agent = await lock(transaction, context, id, 'change');
+    await store.markDeleted(transaction, id);
+    await needs.releaseKeys(transaction, id);
+    await needs.revokeAnchors(transaction, id);
+    await needs.tellDelegations(transaction, id);
+    await needs.tokens.revokeTokensOfAgent(transaction, agent, 'agent_deleted');
+    return record(needs, transaction, context, 'deleted', agent);
+  });
+}
+
+async function assess(
+  { database }: AgentNeeds,
+  context: RequestContext,
+  agents: readonly AgentRecord[],
+): Promise<Agent[]> {
+  if (agents.length === 0) return [];
+  const ids = agents.map(({ id }) => id);
+  const queryable = context.transaction ?? database;
+  const evidence = await store.readEvidence(queryable, context.tenant.id, ids);
+  return agents.map((agent) => ({
+    ...agent,
+    registration: assessRegistration(agent, evidence.get(agent.id) ?? { verified: false, audited: false }),
+  }));
+}
+
+async function assessOne(needs: AgentNeeds, context: RequestContext, agent: AgentRecord): Promise<Agent> {
+  const [assessed] = await assess(needs, context, [agent]);
+  if (assessed === undefined) throw new ServiceError('not_found');
+  return assessed;
+}
+
+async function lock(
+  transaction: Transaction,
+  context: RequestContext,
+  id: string,
+  purpose: 'change' | 'reference',
+): Promise<AgentRecord> {
+  const agent = await store.lock(transaction, context.tenant.id, id, purpose);
+  if (agent === undefined) throw unknownAgent();
+  return agent;
+}
+
+async function record(
+  { records }: AgentNeeds,
+  transaction: Transaction,
+  context: RequestContext,
+  verb: Verb,
+  agent: AgentRecord,
+  change?: ReturnType<typeof describeChanges>,
+): Promise<string | undefined> {
+  const { id, name } = agent;
+  // A receiver of events may store the latest status of each agent. It would otherwise store a deleted agent as
+  // active.
+  const status = verb === 'deleted' ? 'deleted' : agent.status;
+  const [emitted] = await records.write(transaction, context, {
+    audit: [
+      {
+        action: AUDITED[verb],
+        outcome: 'success',
+        target: { type: 'agent', id },
+        data: { name, ...change },
+      },
+    ],
+    events: [
+      {
+        type: `admin.agent.${verb}`,
+        data: {
+          agent_id: id,
+          name,
+          status,
+          capabilities: [...agent.capabilities],
+          scopes: [...agent.scopes],
+          ...(change === undefined ? {} : { changed: change.fields }),
+        },
+      },
+    ],
+  });
+  return emitted?.eventId;
+}
+
+async function setStatus(
+  needs: AgentNeeds,
+  context: RequestContext,
+  id: string,
+  status: AgentStatus,
+): Promise<EndedAgent> {
+  return needs.database.transaction(context, async (transaction) => {
+    const found = await lock(transaction, context, id, 'change');
+    if (found.status === status) return assessOne(needs, { ...context, transaction }, found);
+    const agent = await store.update(transaction, id, { status });
+    if (status === 'suspended') await needs.tokens.revokeTokensOfAgent(transaction, agent, 'agent_suspended');
+    else await needs.tokens.admitTokensOfAgent(transaction, agent);
+    const verb = status === 'suspended' ? 'suspended' : 'reactivated';
+    const receiptId = await record(needs, transaction, context, verb, agent);
+    return { ...(await assessOne(needs, { ...context, transaction }, agent)), receiptId };
+  });
+}
 
 /** Ignores an `audience` that equals the tenant's, because a client may send back the value that an answer showed. */
 function followTenant({ tenant }: RequestContext, found: AgentRecord, patch: AgentPatch): AgentPatch {

@@ -14,6 +14,7 @@ import { decodeCursor, type Page, type PageRequest, toPage } from '../../platfor
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { checkGrantor } from '../../platform/scopes.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { ApplicationChange, ApplicationFilters, ClientKey } from './application.store.ts';
 import * as store from './application.store.ts';
 import {
@@ -59,297 +60,337 @@ export type CreatedApplication = {
 };
 export type CreatedSecret = { readonly secret: ApplicationSecret; readonly clientSecret: string };
 
-export function createApplicationService({
-  database,
-  records,
-  tokens,
-}: {
+export type ApplicationNeeds = {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;
   records: Pick<RecordService, 'write'>;
   /** Ends the tokens of a principal, here of an application: all of them, or those that were issued until now. */
   tokens: Pick<RevocationService, 'endPrincipal' | 'admitPrincipal'>;
-}) {
-  const clients = createCoalescer<ClientKey, Client | undefined>({
-    run: (keys) => store.findClients(database, keys),
-    limits: { batches: 1 },
-  });
-  const remembered = createBoundedCache<Client>({ limit: REMEMBERED });
+};
 
-  const record = (
-    unit: Transaction,
-    context: RequestContext,
-    id: string,
-    action: string,
-    data: Record<string, unknown> = {},
-  ) =>
-    records.write(unit, context, {
-      audit: [{ action, outcome: 'success', target: { type: 'application', id }, data }],
-    });
-
-  /**
-   * Checks that the principal may decide what the application can do: it needs all scopes of the application, and all
-   * of the linked agent, because a client of an agent has the agent's `sub`. Those of a deleted agent count too: a
-   * secret that was added meanwhile would else stand behind the agent that is linked next.
-   * @throws ServiceError `insufficient_scope`
-   */
-  async function checkGranted(
-    unit: Transaction,
-    { tenant, principal }: RequestContext,
-    { scopes, agentId }: Pick<Application, 'scopes' | 'agentId'>,
-  ): Promise<void> {
-    if (agentId === null) return checkGrantor(principal, { holder: 'application', scopes });
-    const agent = await store.lockAgent(unit, tenant.id, agentId);
-    checkGrantor(principal, { holder: 'agent', scopes: [...(agent?.scopes ?? []), ...scopes] });
-  }
-
-  /** Ends the tokens that the application has got. It is not known which secret or key got them. */
-  const endTokens = (unit: Transaction, { tenantId, id }: Application) =>
-    tokens.admitPrincipal(unit, tenantId, id);
-
-  /** The owner of a secret can act as the application. */
-  async function makeSecret(
-    unit: Transaction,
-    context: RequestContext,
-    application: Application,
-  ): Promise<CreatedSecret> {
-    await checkGranted(unit, context, application);
-    const { id: applicationId, tenantId } = application;
-    const clientSecret = newSecret();
-    const hash = hashSecret(clientSecret);
-    return {
-      secret: await secrets.insert(unit, { id: newId(), tenantId, applicationId, hash }),
-      clientSecret,
-    };
-  }
-
-  async function readAgentScopes(unit: Transaction, tenantId: string, agentId: string | null | undefined) {
-    if (agentId === null || agentId === undefined) return undefined;
-    const agent = await store.lockAgent(unit, tenantId, agentId);
-    if (agent === undefined || agent.isDeleted)
-      throw invalidField('body.agent_id', 'is no agent of this tenant');
-    return agent.scopes;
-  }
-
-  async function find({ tenant }: RequestContext, id: string): Promise<Application> {
-    const application = isUuid(id) ? await store.find(database, tenant.id, id) : undefined;
-    if (application === undefined) throw notFound();
-    return application;
-  }
-
-  /** Reads an application, and locks it and its secrets until the transaction ends. */
-  async function lock(
-    transaction: Transaction,
-    { tenant }: RequestContext,
-    id: string,
-  ): Promise<Application> {
-    const application = isUuid(id) ? await store.lock(transaction, tenant.id, id) : undefined;
-    if (application === undefined) throw notFound();
-    return application;
-  }
-
-  async function withSecrets(
-    { tenant }: RequestContext,
-    applications: readonly Application[],
-  ): Promise<ApplicationWithSecrets[]> {
-    const live = await secrets.listLive(
-      database,
-      tenant.id,
-      applications.map(({ id }) => id),
-    );
-    return applications.map((application) => ({ ...application, secrets: live.get(application.id) ?? [] }));
-  }
-
-  async function withSecretsOf(
-    { tenant }: RequestContext,
-    application: Application,
-  ): Promise<ApplicationWithSecrets> {
-    const live = await secrets.listLive(database, tenant.id, [application.id]);
-    return { ...application, secrets: live.get(application.id) ?? [] };
-  }
-
+export function createApplicationService(needs: ApplicationNeeds) {
+  const tools = prepareApplication(needs);
   return {
-    /**
-     * Creates an application and its first secret (256 bits, base64url).
-     * @throws ServiceError `invalid_request` when a scope is unknown, the linked agent lacks a scope, or the agent does
-     * not exist; `insufficient_scope` when the principal lacks a scope of the application or its agent
-     */
-    create: (context: RequestContext, input: NewApplication): Promise<CreatedApplication> =>
-      database.transaction(context, async (transaction) => {
-        const { tenant } = context;
-        checkApplicationScopes(input.scopes, await readAgentScopes(transaction, tenant.id, input.agentId));
-        const application = await store.insert(transaction, {
-          id: newId(),
-          tenantId: tenant.id,
-          name: input.name,
-          audience: input.audience ?? null,
-          scopes: [...new Set(input.scopes)],
-          grantTypes: input.grantTypes ?? ['client_credentials'],
-          agentId: input.agentId ?? null,
-          jwks: input.jwks ?? null,
-          dpopBoundAccessTokens: input.dpopBoundAccessTokens ?? false,
-        });
-        const { secret, clientSecret } = await makeSecret(transaction, context, application);
-        await record(transaction, context, application.id, 'application.created', {
-          scopes: application.scopes,
-          agent_id: application.agentId,
-          ...(application.jwks === null ? {} : { added_keys: thumbprintsOf(application.jwks) }),
-        });
-        return { application: { ...application, secrets: [secret] }, clientSecret };
-      }),
-
+    ...bindUseCases(tools, {
+      create,
+      page,
+      update,
+      remove,
+      addSecret,
+      removeSecret,
+      rotateSecret,
+      findClient,
+    }),
     /** Returns all applications, newest first. */
     list: async (context: RequestContext): Promise<ApplicationWithSecrets[]> =>
-      withSecrets(context, await store.list(database, context.tenant.id, {})),
-
-    /** Returns a page of applications, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
-    page: async (
-      context: RequestContext,
-      { limit, cursor, ...filters }: PageRequest & ApplicationFilters,
-    ): Promise<Page<ApplicationWithSecrets>> => {
-      const page = { after: decodeCursor(cursor), limit: limit + 1, ...filters };
-      const rows = await store.list(database, context.tenant.id, page);
-      const { data, nextCursor } = toPage(rows, limit);
-      return { data: await withSecrets(context, data), nextCursor };
-    },
-
+      withSecrets(tools, context, await store.list(tools.database, context.tenant.id, {})),
     /** Returns whether the tenant has this application. @param id a UUID */
     exists: ({ tenant }: RequestContext, id: string): Promise<boolean> =>
-      store.exists(database, tenant.id, id),
-
+      store.exists(tools.database, tenant.id, id),
     /** @throws ServiceError `not_found` */
     get: async (context: RequestContext, id: string): Promise<ApplicationWithSecrets> =>
-      withSecretsOf(context, await find(context, id)),
-
-    /**
-     * Changes the given fields. When no value differs, nothing is written. `agentId: null` unlinks the agent. A change
-     * that takes something away, replaces audience or agent, or asks for proofs of a key ends the application's tokens.
-     * @throws ServiceError `not_found`; `invalid_request` when the linked agent lacks a scope or does not exist;
-     * `insufficient_scope` when the change needs a grantor, and the principal lacks a scope that the application and
-     * its agent have before or after it
-     */
-    update: async (
-      context: RequestContext,
-      id: string,
-      change: ApplicationChange,
-    ): Promise<ApplicationWithSecrets> => {
-      const updated = await database.transaction(context, async (transaction) => {
-        const before = await lock(transaction, context, id);
-        const changes = findChanges(before, followTenant(context, before, change));
-        if (Object.keys(changes).length === 0) return before;
-        const after = { ...before, ...changes };
-        const { scopes, agentId } = after;
-        if (needsGrantor(before, changes)) {
-          const both = { agentId, scopes: [...before.scopes, ...scopes] };
-          const states = agentId === before.agentId ? [both] : [before, after];
-          for (const state of states) await checkGranted(transaction, context, state);
-        }
-        if (changes.scopes !== undefined || agentId !== before.agentId)
-          checkApplicationScopes(scopes, await readAgentScopes(transaction, context.tenant.id, agentId));
-        const application = await store.update(transaction, context.tenant.id, id, changes);
-        if (application === undefined) throw notFound();
-        if (narrows(before, changes)) await endTokens(transaction, application);
-        const told = describeChanges(before, changes, TOLD);
-        const { added, removed } = compareKeys(before.jwks, changes.jwks);
-        const keys = changes.jwks === undefined ? {} : { added_keys: added, removed_keys: removed };
-        await record(transaction, context, id, 'application.updated', { ...told, ...keys });
-        return application;
-      });
-      return withSecretsOf(context, updated);
-    },
-
-    /** Deletes an application. After the commit its tokens have ended. @throws ServiceError `not_found` */
-    remove: (context: RequestContext, id: string): Promise<void> =>
-      database.transaction(context, async (transaction) => {
-        const removed = await store.update(transaction, context.tenant.id, id, { deletedAt: 'now' });
-        if (removed === undefined) throw notFound();
-        await tokens.endPrincipal(transaction, context.tenant.id, removed.id);
-        await record(transaction, context, id, 'application.deleted');
-      }),
-
-    /**
-     * Adds a second secret.
-     * @throws ServiceError `not_found`; `conflict` when two secrets are live already; `insufficient_scope` when the
-     * principal lacks a scope of the application or its agent
-     */
-    addSecret: (context: RequestContext, id: string): Promise<CreatedSecret> =>
-      changeSecrets(context, id, async (transaction, application, live) => {
-        if (live.length >= LIVE_SECRETS) {
-          throw new ServiceError('conflict', {
-            detail: `An application has at most ${LIVE_SECRETS} live secrets.`,
-          });
-        }
-        const created = await makeSecret(transaction, context, application);
-        await record(transaction, context, id, 'application.secret_added', { secret_id: created.secret.id });
-        return created;
-      }),
-
-    /**
-     * Ends a secret and the application's tokens immediately.
-     * @throws ServiceError `not_found` unless the application has this live secret
-     */
-    removeSecret: (context: RequestContext, id: string, secretId: string): Promise<void> =>
-      changeSecrets(context, id, async (transaction, application) => {
-        const ended = await secrets.expire(transaction, context.tenant.id, id, [secretId], 0);
-        if (ended === 0) throw notFound();
-        await endTokens(transaction, application);
-        await record(transaction, context, id, 'application.secret_removed', { secret_id: secretId });
-      }),
-
-    /**
-     * Creates a new secret. The previous secret stays valid for the overlap; older ones end immediately, and with them
-     * the application's tokens.
-     * @param overlapSeconds a day by default; with 0 the previous secret ends immediately too
-     * @throws ServiceError `not_found`, `insufficient_scope` as `addSecret`
-     */
-    rotateSecret: (
-      context: RequestContext,
-      id: string,
-      overlapSeconds: number = OVERLAP_SECONDS,
-    ): Promise<CreatedSecret> =>
-      changeSecrets(context, id, async (transaction, application, [newest, ...older]) => {
-        const { tenant } = context;
-        if (newest !== undefined) await secrets.expire(transaction, tenant.id, id, [newest], overlapSeconds);
-        if (older.length > 0) await secrets.expire(transaction, tenant.id, id, older, 0);
-        if (older.length > 0 || (newest !== undefined && overlapSeconds === 0))
-          await endTokens(transaction, application);
-        const created = await makeSecret(transaction, context, application);
-        await record(transaction, context, id, 'application.secret_rotated', {
-          secret_id: created.secret.id,
-        });
-        return created;
-      }),
-
-    /** Reads the client with this id, or undefined. One round trip, which begins after the call and can be shared. */
-    findClient: async (tenantId: string, clientId: string): Promise<Client | undefined> => {
-      if (!isUuid(clientId)) return undefined;
-      const key = { tenantId, clientId };
-      const client = await clients.add(key);
-      if (client === undefined) remembered.forget(store.nameOf(key));
-      else remembered.set(store.nameOf(key), client);
-      return client;
-    },
-
+      withSecretsOf(tools, context, await find(tools, context, id)),
     /**
      * Returns the client as this process has last read it. It may be outdated: a decision by it must be proved
      * by its `version` in the statement that carries the decision out.
      */
     recallClient: (tenantId: string, clientId: string): Client | undefined =>
-      remembered.peek(store.nameOf({ tenantId, clientId })),
+      tools.remembered.peek(store.nameOf({ tenantId, clientId })),
   };
-
-  async function changeSecrets<T>(
-    context: RequestContext,
-    id: string,
-    work: (transaction: Transaction, application: Application, live: readonly string[]) => Promise<T>,
-  ): Promise<T> {
-    return database.transaction(context, async (transaction) => {
-      const application = await lock(transaction, context, id);
-      return work(transaction, application, await secrets.listLiveIds(transaction, application));
-    });
-  }
 }
 
 export type ApplicationService = ReturnType<typeof createApplicationService>;
+
+type ApplicationTools = ReturnType<typeof prepareApplication>;
+
+function prepareApplication(needs: ApplicationNeeds) {
+  const clients = createCoalescer<ClientKey, Client | undefined>({
+    run: (keys) => store.findClients(needs.database, keys),
+    limits: { batches: 1 },
+  });
+  const remembered = createBoundedCache<Client>({ limit: REMEMBERED });
+  return { ...needs, clients, remembered };
+}
+
+/**
+ * Creates an application and its first secret (256 bits, base64url).
+ * @throws ServiceError `invalid_request` when a scope is unknown, the linked agent lacks a scope, or the agent does
+ * not exist; `insufficient_scope` when the principal lacks a scope of the application or its agent
+ */
+function create(
+  needs: ApplicationTools,
+  context: RequestContext,
+  input: NewApplication,
+): Promise<CreatedApplication> {
+  return needs.database.transaction(context, async (transaction) => {
+    const { tenant } = context;
+    checkApplicationScopes(input.scopes, await readAgentScopes(transaction, tenant.id, input.agentId));
+    const application = await store.insert(transaction, {
+      id: newId(),
+      tenantId: tenant.id,
+      name: input.name,
+      audience: input.audience ?? null,
+      scopes: [...new Set(input.scopes)],
+      grantTypes: input.grantTypes ?? ['client_credentials'],
+      agentId: input.agentId ?? null,
+      jwks: input.jwks ?? null,
+      dpopBoundAccessTokens: input.dpopBoundAccessTokens ?? false,
+    });
+    const { secret, clientSecret } = await makeSecret(transaction, context, application);
+    await record(needs, transaction, context, application.id, 'application.created', {
+      scopes: application.scopes,
+      agent_id: application.agentId,
+      ...(application.jwks === null ? {} : { added_keys: thumbprintsOf(application.jwks) }),
+    });
+    return { application: { ...application, secrets: [secret] }, clientSecret };
+  });
+}
+
+/** Returns a page of applications, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+async function page(
+  needs: ApplicationTools,
+  context: RequestContext,
+  { limit, cursor, ...filters }: PageRequest & ApplicationFilters,
+): Promise<Page<ApplicationWithSecrets>> {
+  const page = { after: decodeCursor(cursor), limit: limit + 1, ...filters };
+  const rows = await store.list(needs.database, context.tenant.id, page);
+  const { data, nextCursor } = toPage(rows, limit);
+  return { data: await withSecrets(needs, context, data), nextCursor };
+}
+
+/**
+ * Changes the given fields. When no value differs, nothing is written. `agentId: null` unlinks the agent. A change
+ * that takes something away, replaces audience or agent, or asks for proofs of a key ends the application's tokens.
+ * @throws ServiceError `not_found`; `invalid_request` when the linked agent lacks a scope or does not exist;
+ * `insufficient_scope` when the change needs a grantor, and the principal lacks a scope that the application and
+ * its agent have before or after it
+ */
+async function update(
+  needs: ApplicationTools,
+  context: RequestContext,
+  id: string,
+  change: ApplicationChange,
+): Promise<ApplicationWithSecrets> {
+  const updated = await needs.database.transaction(context, async (transaction) => {
+    const before = await lock(transaction, context, id);
+    const changes = findChanges(before, followTenant(context, before, change));
+    if (Object.keys(changes).length === 0) return before;
+    const after = { ...before, ...changes };
+    const { scopes, agentId } = after;
+    if (needsGrantor(before, changes)) {
+      const both = { agentId, scopes: [...before.scopes, ...scopes] };
+      const states = agentId === before.agentId ? [both] : [before, after];
+      for (const state of states) await checkGranted(transaction, context, state);
+    }
+    if (changes.scopes !== undefined || agentId !== before.agentId)
+      checkApplicationScopes(scopes, await readAgentScopes(transaction, context.tenant.id, agentId));
+    const application = await store.update(transaction, context.tenant.id, id, changes);
+    if (application === undefined) throw notFound();
+    if (narrows(before, changes)) await endTokens(needs, transaction, application);
+    const told = describeChanges(before, changes, TOLD);
+    const { added, removed } = compareKeys(before.jwks, changes.jwks);
+    const keys = changes.jwks === undefined ? {} : { added_keys: added, removed_keys: removed };
+    await record(needs, transaction, context, id, 'application.updated', { ...told, ...keys });
+    return application;
+  });
+  return withSecretsOf(needs, context, updated);
+}
+
+/** Deletes an application. After the commit its tokens have ended. @throws ServiceError `not_found` */
+function remove(needs: ApplicationTools, context: RequestContext, id: string): Promise<void> {
+  return needs.database.transaction(context, async (transaction) => {
+    const removed = await store.update(transaction, context.tenant.id, id, { deletedAt: 'now' });
+    if (removed === undefined) throw notFound();
+    await needs.tokens.endPrincipal(transaction, context.tenant.id, removed.id);
+    await record(needs, transaction, context, id, 'application.deleted');
+  });
+}
+
+/**
+ * Adds a second secret.
+ * @throws ServiceError `not_found`; `conflict` when two secrets are live already; `insufficient_scope` when the
+ * principal lacks a scope of the application or its agent
+ */
+function addSecret(needs: ApplicationTools, context: RequestContext, id: string): Promise<CreatedSecret> {
+  return changeSecrets(needs, context, id, async (transaction, application, live) => {
+    if (live.length >= LIVE_SECRETS) {
+      throw new ServiceError('conflict', {
+        detail: `An application has at most ${LIVE_SECRETS} live secrets.`,
+      });
+    }
+    const created = await makeSecret(transaction, context, application);
+    await record(needs, transaction, context, id, 'application.secret_added', {
+      secret_id: created.secret.id,
+    });
+    return created;
+  });
+}
+
+/**
+ * Ends a secret and the application's tokens immediately.
+ * @throws ServiceError `not_found` unless the application has this live secret
+ */
+function removeSecret(
+  needs: ApplicationTools,
+  context: RequestContext,
+  id: string,
+  secretId: string,
+): Promise<void> {
+  return changeSecrets(needs, context, id, async (transaction, application) => {
+    const ended = await secrets.expire(transaction, context.tenant.id, id, [secretId], 0);
+    if (ended === 0) throw notFound();
+    await endTokens(needs, transaction, application);
+    await record(needs, transaction, context, id, 'application.secret_removed', { secret_id: secretId });
+  });
+}
+
+/**
+ * Creates a new secret. The previous secret stays valid for the overlap; older ones end immediately, and with them
+ * the application's tokens.
+ * @param overlapSeconds a day by default; with 0 the previous secret ends immediately too
+ * @throws ServiceError `not_found`, `insufficient_scope` as `addSecret`
+ */
+function rotateSecret(
+  needs: ApplicationTools,
+  context: RequestContext,
+  id: string,
+  overlapSeconds: number = OVERLAP_SECONDS,
+): Promise<CreatedSecret> {
+  return changeSecrets(needs, context, id, async (transaction, application, [newest, ...older]) => {
+    const { tenant } = context;
+    if (newest !== undefined) await secrets.expire(transaction, tenant.id, id, [newest], overlapSeconds);
+    if (older.length > 0) await secrets.expire(transaction, tenant.id, id, older, 0);
+    if (older.length > 0 || (newest !== undefined && overlapSeconds === 0))
+      await endTokens(needs, transaction, application);
+    const created = await makeSecret(transaction, context, application);
+    await record(needs, transaction, context, id, 'application.secret_rotated', {
+      secret_id: created.secret.id,
+    });
+    return created;
+  });
+}
+
+/** Reads the client with this id, or undefined. One round trip, which begins after the call and can be shared. */
+async function findClient(
+  { clients, remembered }: ApplicationTools,
+  tenantId: string,
+  clientId: string,
+): Promise<Client | undefined> {
+  if (!isUuid(clientId)) return undefined;
+  const key = { tenantId, clientId };
+  const client = await clients.add(key);
+  if (client === undefined) remembered.forget(store.nameOf(key));
+  else remembered.set(store.nameOf(key), client);
+  return client;
+}
+
+function record(
+  { records }: ApplicationTools,
+  unit: Transaction,
+  context: RequestContext,
+  id: string,
+  action: string,
+  data: Record<string, unknown> = {},
+) {
+  return records.write(unit, context, {
+    audit: [{ action, outcome: 'success', target: { type: 'application', id }, data }],
+  });
+}
+
+/**
+ * Checks that the principal may decide what the application can do: it needs all scopes of the application, and all
+ * of the linked agent, because a client of an agent has the agent's `sub`. Those of a deleted agent count too: a
+ * secret that was added meanwhile would else stand behind the agent that is linked next.
+ * @throws ServiceError `insufficient_scope`
+ */
+async function checkGranted(
+  unit: Transaction,
+  { tenant, principal }: RequestContext,
+  { scopes, agentId }: Pick<Application, 'scopes' | 'agentId'>,
+): Promise<void> {
+  if (agentId === null) return checkGrantor(principal, { holder: 'application', scopes });
+  const agent = await store.lockAgent(unit, tenant.id, agentId);
+  checkGrantor(principal, { holder: 'agent', scopes: [...(agent?.scopes ?? []), ...scopes] });
+}
+
+/** Ends the tokens that the application has got. It is not known which secret or key got them. */
+function endTokens({ tokens }: ApplicationTools, unit: Transaction, { tenantId, id }: Application) {
+  return tokens.admitPrincipal(unit, tenantId, id);
+}
+
+/** The owner of a secret can act as the application. */
+async function makeSecret(
+  unit: Transaction,
+  context: RequestContext,
+  application: Application,
+): Promise<CreatedSecret> {
+  await checkGranted(unit, context, application);
+  const { id: applicationId, tenantId } = application;
+  const clientSecret = newSecret();
+  const hash = hashSecret(clientSecret);
+  return {
+    secret: await secrets.insert(unit, { id: newId(), tenantId, applicationId, hash }),
+    clientSecret,
+  };
+}
+
+async function readAgentScopes(unit: Transaction, tenantId: string, agentId: string | null | undefined) {
+  if (agentId === null || agentId === undefined) return undefined;
+  const agent = await store.lockAgent(unit, tenantId, agentId);
+  if (agent === undefined || agent.isDeleted)
+    throw invalidField('body.agent_id', 'is no agent of this tenant');
+  return agent.scopes;
+}
+
+async function find(
+  { database }: ApplicationTools,
+  { tenant }: RequestContext,
+  id: string,
+): Promise<Application> {
+  const application = isUuid(id) ? await store.find(database, tenant.id, id) : undefined;
+  if (application === undefined) throw notFound();
+  return application;
+}
+
+/** Reads an application, and locks it and its secrets until the transaction ends. */
+async function lock(transaction: Transaction, { tenant }: RequestContext, id: string): Promise<Application> {
+  const application = isUuid(id) ? await store.lock(transaction, tenant.id, id) : undefined;
+  if (application === undefined) throw notFound();
+  return application;
+}
+
+async function withSecrets(
+  { database }: ApplicationTools,
+  { tenant }: RequestContext,
+  applications: readonly Application[],
+): Promise<ApplicationWithSecrets[]> {
+  const live = await secrets.listLive(
+    database,
+    tenant.id,
+    applications.map(({ id }) => id),
+  );
+  return applications.map((application) => ({ ...application, secrets: live.get(application.id) ?? [] }));
+}
+
+async function withSecretsOf(
+  { database }: ApplicationTools,
+  { tenant }: RequestContext,
+  application: Application,
+): Promise<ApplicationWithSecrets> {
+  const live = await secrets.listLive(database, tenant.id, [application.id]);
+  return { ...application, secrets: live.get(application.id) ?? [] };
+}
+
+async function changeSecrets<T>(
+  { database }: ApplicationTools,
+  context: RequestContext,
+  id: string,
+  work: (transaction: Transaction, application: Application, live: readonly string[]) => Promise<T>,
+): Promise<T> {
+  return database.transaction(context, async (transaction) => {
+    const application = await lock(transaction, context, id);
+    return work(transaction, application, await secrets.listLiveIds(transaction, application));
+  });
+}
 
 /** Ignores an `audience` that equals the base URL, because a client may send back the value that an answer showed. */
 function followTenant(

@@ -5,6 +5,7 @@ import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Log } from '../../platform/logging.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { EndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
 import { isSlow } from '../endpoints/endpoint-speed.ts';
 import { needsTenantKeys } from '../signing/signatures.ts';
@@ -40,21 +41,7 @@ const MOST_READS = 5;
 /** Milliseconds that an attempt waits for a place of its endpoint: to be parked and woken costs a workflow more. */
 const PLACE_WAIT = 500;
 
-/** Attempts of deliveries. Source: Specification, "Delivery" and "Receiver behaviour expected". */
-export function createAttemptService({
-  database,
-  store = attemptStore,
-  sender,
-  sealing,
-  securityEvents,
-  deliveryKeys,
-  attemptRecords,
-  monitor,
-  occupancy,
-  notifier,
-  metrics,
-  log,
-}: {
+export type AttemptNeeds = {
   database: Pick<Database, 'query' | 'transaction'>;
   store?: typeof attemptStore | undefined;
   sender: DeliverySender;
@@ -69,225 +56,261 @@ export function createAttemptService({
   notifier: { poke(): void };
   metrics?: Pick<AttemptMetrics, 'begun' | 'held' | 'made' | 'ended'> | undefined;
   log: Log<'warn'>;
-}) {
+};
+
+/** Attempts of deliveries. Source: Specification, "Delivery" and "Receiver behaviour expected". */
+export function createAttemptService(needs: AttemptNeeds) {
+  const tools = prepareAttempt(needs);
+  return bindUseCases(tools, { send });
+}
+
+export type AttemptService = ReturnType<typeof createAttemptService>;
+
+type AttemptTools = ReturnType<typeof prepareAttempt>;
+
+function prepareAttempt({ database, store = attemptStore, ...needs }: AttemptNeeds) {
   // The batch is read after its last request arrived, so each request gets a row as recent as by a separate read.
   const loads = createCoalescer<AttemptRequest, LoadedDelivery | undefined>({
     run: (requests) => store.load(database, requests),
     limits: { rows: MOST_LOADED },
   });
+  return { ...needs, database, store, loads };
+}
 
-  const send = async (request: AttemptRequest, options: AttemptOptions): Promise<SendResult> => {
-    const { deliveryId } = request;
-    const seen: { delivery?: LoadedDelivery | undefined; result?: AttemptResult | undefined } = {};
-    monitor.begin(deliveryId);
-    try {
-      for (let reads = 0; reads < MOST_READS; reads += 1) {
-        const delivery = reads === 0 && options.loaded ? options.loaded : await loads.add(request);
-        seen.delivery = delivery;
-        if (delivery === undefined) return { kind: 'settled', step: ended('canceled') };
-        const step = await refuse(delivery, request);
-        if (step !== undefined) {
-          await returnPermit(delivery, request);
-          return { kind: 'settled', step, last: lastOf(delivery) };
-        }
-        const passes = mayPass(delivery, request);
-        if (passes && enter(delivery, request)) {
-          seen.result = await post(delivery, request, options.signal);
-          return await recordNow(delivery, reportOf(delivery, request, seen.result), options);
-        }
-        if (passes && (await placeLeft(delivery.subscriptionId))) continue;
-        const epoch = await park(delivery, request, { ...options, full: passes });
-        if (epoch !== undefined) {
-          metrics?.held();
-          return { kind: 'settled', step: { kind: 'held', epoch }, last: lastOf(delivery) };
-        }
+/**
+ * Makes and records an attempt. It makes none when the delivery has ended, belongs to a newer generation, is not
+ * due yet, or its endpoint is closed.
+ * @returns the next step; `unrecorded` with the report when a POST was made and the database was unreachable
+ * @throws when the database cannot be read or the attempt is aborted; then, as far as is known, no POST was made
+ */
+async function send(
+  needs: AttemptTools,
+  request: AttemptRequest,
+  options: AttemptOptions,
+): Promise<SendResult> {
+  const { deliveryId } = request;
+  const seen: { delivery?: LoadedDelivery | undefined; result?: AttemptResult | undefined } = {};
+  needs.monitor.begin(deliveryId);
+  try {
+    for (let reads = 0; reads < MOST_READS; reads += 1) {
+      const delivery = reads === 0 && options.loaded ? options.loaded : await needs.loads.add(request);
+      seen.delivery = delivery;
+      if (delivery === undefined) return { kind: 'settled', step: ended('canceled') };
+      const step = await refuse(needs, delivery, request);
+      if (step !== undefined) {
+        await returnPermit(needs, delivery, request);
+        return { kind: 'settled', step, last: lastOf(delivery) };
       }
-      if (seen.delivery !== undefined) await returnPermit(seen.delivery, request);
-      return { kind: 'settled', step: { kind: 'wait', delayMs: 1_000 } };
-    } finally {
-      monitor.end({
-        deliveryId,
-        subscriptionId: seen.delivery?.subscriptionId,
-        durationMs: seen.result?.durationMs,
-      });
+      const passes = mayPass(delivery, request);
+      if (passes && enter(needs, delivery, request)) {
+        seen.result = await post(needs, delivery, request, options.signal);
+        return await recordNow(needs, delivery, reportOf(delivery, request, seen.result), options);
+      }
+      if (passes && (await placeLeft(needs, delivery.subscriptionId))) continue;
+      const epoch = await park(needs, delivery, request, { ...options, full: passes });
+      if (epoch !== undefined) {
+        needs.metrics?.held();
+        return { kind: 'settled', step: { kind: 'held', epoch }, last: lastOf(delivery) };
+      }
     }
-  };
-
-  /** Makes the POST of a delivery that has taken a place of its endpoint, and gives the place back. */
-  const post = async (
-    delivery: LoadedDelivery,
-    request: AttemptRequest,
-    signal: AbortSignal | undefined,
-  ): Promise<AttemptResult> => {
-    const { subscriptionId, signatures, tenantId } = delivery;
-    try {
-      const signer = needsTenantKeys(signatures) ? await deliveryKeys.prepare(tenantId) : undefined;
-      if (delivery.endpointRated && !isGranted(delivery, request))
-        await store.spendToken(database, subscriptionId);
-      // A first attempt has no due time. The metric of the relay's lag shows its delay.
-      if (delivery.attemptCount > 0) metrics?.begun(delivery.lateMs);
-      const attempt =
-        delivery.streamAudience === null
-          ? attemptOf(delivery, request, signer, signal)
-          : await tokenAttemptOf(delivery, request, signal);
-      const result = await sender.send(attempt);
-      metrics?.made(result);
-      return result;
-    } finally {
-      occupancy.leave(subscriptionId, request.deliveryId);
-    }
-  };
-
-  /** Returns the permit of an attempt that is not made, so that the endpoint's next delivery can begin. */
-  const returnPermit = async (delivery: LoadedDelivery, request: AttemptRequest): Promise<void> => {
-    if (!delivery.endpointPaced || !isGranted(delivery, request)) return;
-    if (await store.returnPermit(database, delivery.subscriptionId, delivery.endpointEpoch)) notifier.poke();
-  };
-
-  /** Takes a place of the endpoint, unless the relay has taken it. @returns false when all are taken */
-  const enter = ({ subscriptionId, endpointCap }: LoadedDelivery, { deliveryId }: AttemptRequest): boolean =>
-    occupancy.enter(subscriptionId, deliveryId, endpointCap);
-
-  /** Waits until an attempt leaves the endpoint. @returns false when none has left in time */
-  const placeLeft = (subscriptionId: string): Promise<boolean> =>
-    new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        end();
-        resolve(false);
-      }, PLACE_WAIT);
-      const end = occupancy.onLeave(subscriptionId, () => {
-        clearTimeout(timer);
-        resolve(true);
-      });
-    });
-
-  /** @returns the step that replaces an attempt which may not begin now; undefined when it may begin */
-  const refuse = async (delivery: LoadedDelivery, request: AttemptRequest): Promise<Step | undefined> => {
-    if (delivery.generation !== request.generation) return ended('superseded');
-    if (!isUnfinished(delivery.status)) return ended(delivery.status);
-    if (delivery.endpointDeleted) return end(request.deliveryId, 'canceled', null);
-    if (delivery.body === null) return end(request.deliveryId, 'failed', 'event:expired');
-    const waits = delivery.dueInMs !== null && delivery.dueInMs > 0 && !delivery.retryRequested;
-    if (waits || delivery.recorded) return { kind: 'wait', delayMs: delivery.dueInMs ?? 0 };
-    return undefined;
-  };
-
-  const end = async (deliveryId: string, status: 'canceled' | 'failed', error: string | null) => {
-    await store.end(database, deliveryId, status, error);
-    metrics?.ended(status);
-    return ended(status);
-  };
-
-  /**
-   * Parks a delivery: it waits until its endpoint can take it.
-   * @param options.full the endpoint is open and all its places are taken
-   * @returns the endpoint's epoch; undefined when the endpoint has opened or another attempt has ended the delivery,
-   *   which must then be read again
-   */
-  const park = (
-    delivery: LoadedDelivery,
-    request: AttemptRequest,
-    { workflow, full }: AttemptOptions & { readonly full: boolean },
-  ): Promise<number | undefined> =>
-    database.transaction({}, async (unit) => {
-      const endpoint = await store.shareEndpoint(unit, delivery.subscriptionId);
-      if (endpoint === undefined || endpoint.deleted) return undefined;
-      const limited = full || endpoint.paced || endpoint.rated;
-      if (endpoint.open && (!limited || request.grant === endpoint.epoch)) return undefined;
-      // Without a workflow nothing is parked, because the delivery still has its row of the outbox.
-      if (workflow && !(await store.park(unit, { ...request, epoch: endpoint.epoch, outboxId: newId() })))
-        return undefined;
-      if (endpoint.open) unit.afterCommit(() => notifier.poke());
-      return endpoint.epoch;
-    });
-
-  const recordNow = async (
-    delivery: LoadedDelivery,
-    report: AttemptReport,
-    { workflow }: AttemptOptions,
-  ): Promise<SendResult> => {
-    try {
-      const recorded = await attemptRecords.record(report, { workflow, owner: delivery });
-      return { kind: 'settled', ...recorded, slow: isSlow(report.durationMs) };
-    } catch (error) {
-      log.warn(
-        { event: 'deliveries.attempt_unrecorded', err: error },
-        'an attempt was made; its record waits for the database',
-      );
-      return { kind: 'unrecorded', report: withoutExcerpt(report) };
-    }
-  };
-
-  const attemptOf = (
-    delivery: LoadedDelivery,
-    request: AttemptRequest,
-    signer: Attempt['signer'],
-    signal: AbortSignal | undefined,
-  ): Attempt => {
-    const id = delivery.subscriptionId;
-    const current = sealing.openSecret(id, delivery.secretSealed);
-    const next = delivery.nextSecretSealed && sealing.openSecret(id, delivery.nextSecretSealed);
-    const { body, contentType, headers } = enclose(delivery.envelope, delivery.body ?? new Uint8Array());
-    return {
-      url: delivery.url,
-      headers: { ...sealing.openHeaders(id, delivery.headersSealed), ...headers },
-      body,
-      contentType,
-      // After the overlap only the new secret signs, even if the workflow has not removed the old one yet.
-      secrets: next === null ? { current } : delivery.overlapEnded ? { current: next } : { current, next },
-      signatures: delivery.signatures,
-      signer,
-      maxAge: delivery.maxAge,
-      deliveryId: request.deliveryId,
-      eventType: delivery.eventType,
-      signal,
-      now: clockOf(delivery),
-    };
-  };
-
-  /** An attempt of a stream: a security event token, which is signed itself. */
-  const tokenAttemptOf = async (
-    delivery: LoadedDelivery,
-    { deliveryId }: AttemptRequest,
-    signal: AbortSignal | undefined,
-  ): Promise<Attempt> => {
-    const { subscriptionId: streamId, tenantId, eventType, maxAge, url } = delivery;
-    if (securityEvents === undefined) throw new Error('this process composes no security event tokens');
-    const now = clockOf(delivery);
-    const token = await securityEvents.compose({
-      tenantId,
-      streamId,
+    if (seen.delivery !== undefined) await returnPermit(needs, seen.delivery, request);
+    return { kind: 'settled', step: { kind: 'wait', delayMs: 1_000 } };
+  } finally {
+    needs.monitor.end({
       deliveryId,
-      audience: delivery.streamAudience ?? '',
-      body: delivery.body ?? new Uint8Array(),
-      at: now(),
+      subscriptionId: seen.delivery?.subscriptionId,
+      durationMs: seen.result?.durationMs,
     });
-    const headers = sealing.openHeaders(streamId, delivery.headersSealed);
-    return {
-      url,
-      headers,
-      body: Buffer.from(token),
-      secrets: null,
-      maxAge,
-      deliveryId,
-      eventType,
-      signal,
-      now,
-    };
-  };
+  }
+}
 
+/** Makes the POST of a delivery that has taken a place of its endpoint, and gives the place back. */
+async function post(
+  needs: AttemptTools,
+  delivery: LoadedDelivery,
+  request: AttemptRequest,
+  signal: AbortSignal | undefined,
+): Promise<AttemptResult> {
+  const { subscriptionId, signatures, tenantId } = delivery;
+  try {
+    const signer = needsTenantKeys(signatures) ? await needs.deliveryKeys.prepare(tenantId) : undefined;
+    if (delivery.endpointRated && !isGranted(delivery, request))
+      await needs.store.spendToken(needs.database, subscriptionId);
+    // A first attempt has no due time. The metric of the relay's lag shows its delay.
+    if (delivery.attemptCount > 0) needs.metrics?.begun(delivery.lateMs);
+    const attempt =
+      delivery.streamAudience === null
+        ? attemptOf(needs, delivery, request, signer, signal)
+        : await tokenAttemptOf(needs, delivery, request, signal);
+    const result = await needs.sender.send(attempt);
+    needs.metrics?.made(result);
+    return result;
+  } finally {
+    needs.occupancy.leave(subscriptionId, request.deliveryId);
+  }
+}
+
+/** Returns the permit of an attempt that is not made, so that the endpoint's next delivery can begin. */
+async function returnPermit(
+  { store, database, notifier }: AttemptTools,
+  delivery: LoadedDelivery,
+  request: AttemptRequest,
+): Promise<void> {
+  if (!delivery.endpointPaced || !isGranted(delivery, request)) return;
+  if (await store.returnPermit(database, delivery.subscriptionId, delivery.endpointEpoch)) notifier.poke();
+}
+
+/** Takes a place of the endpoint, unless the relay has taken it. @returns false when all are taken */
+function enter(
+  { occupancy }: AttemptTools,
+  { subscriptionId, endpointCap }: LoadedDelivery,
+  { deliveryId }: AttemptRequest,
+): boolean {
+  return occupancy.enter(subscriptionId, deliveryId, endpointCap);
+}
+
+/** Waits until an attempt leaves the endpoint. @returns false when none has left in time */
+function placeLeft({ occupancy }: AttemptTools, subscriptionId: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      end();
+      resolve(false);
+    }, PLACE_WAIT);
+    const end = occupancy.onLeave(subscriptionId, () => {
+      clearTimeout(timer);
+      resolve(true);
+    });
+  });
+}
+
+/** @returns the step that replaces an attempt which may not begin now; undefined when it may begin */
+async function refuse(
+  needs: AttemptTools,
+  delivery: LoadedDelivery,
+  request: AttemptRequest,
+): Promise<Step | undefined> {
+  if (delivery.generation !== request.generation) return ended('superseded');
+  if (!isUnfinished(delivery.status)) return ended(delivery.status);
+  if (delivery.endpointDeleted) return end(needs, request.deliveryId, 'canceled', null);
+  if (delivery.body === null) return end(needs, request.deliveryId, 'failed', 'event:expired');
+  const waits = delivery.dueInMs !== null && delivery.dueInMs > 0 && !delivery.retryRequested;
+  if (waits || delivery.recorded) return { kind: 'wait', delayMs: delivery.dueInMs ?? 0 };
+  return undefined;
+}
+
+async function end(
+  { store, database, metrics }: AttemptTools,
+  deliveryId: string,
+  status: 'canceled' | 'failed',
+  error: string | null,
+) {
+  await store.end(database, deliveryId, status, error);
+  metrics?.ended(status);
+  return ended(status);
+}
+
+/**
+ * Parks a delivery: it waits until its endpoint can take it.
+ * @param options.full the endpoint is open and all its places are taken
+ * @returns the endpoint's epoch; undefined when the endpoint has opened or another attempt has ended the delivery,
+ *   which must then be read again
+ */
+function park(
+  { database, store, notifier }: AttemptTools,
+  delivery: LoadedDelivery,
+  request: AttemptRequest,
+  { workflow, full }: AttemptOptions & { readonly full: boolean },
+): Promise<number | undefined> {
+  return database.transaction({}, async (unit) => {
+    const endpoint = await store.shareEndpoint(unit, delivery.subscriptionId);
+    if (endpoint === undefined || endpoint.deleted) return undefined;
+    const limited = full || endpoint.paced || endpoint.rated;
+    if (endpoint.open && (!limited || request.grant === endpoint.epoch)) return undefined;
+    // Without a workflow nothing is parked, because the delivery still has its row of the outbox.
+    if (workflow && !(await store.park(unit, { ...request, epoch: endpoint.epoch, outboxId: newId() })))
+      return undefined;
+    if (endpoint.open) unit.afterCommit(() => notifier.poke());
+    return endpoint.epoch;
+  });
+}
+
+async function recordNow(
+  { attemptRecords, log }: AttemptTools,
+  delivery: LoadedDelivery,
+  report: AttemptReport,
+  { workflow }: AttemptOptions,
+): Promise<SendResult> {
+  try {
+    const recorded = await attemptRecords.record(report, { workflow, owner: delivery });
+    return { kind: 'settled', ...recorded, slow: isSlow(report.durationMs) };
+  } catch (error) {
+    log.warn(
+      { event: 'deliveries.attempt_unrecorded', err: error },
+      'an attempt was made; its record waits for the database',
+    );
+    return { kind: 'unrecorded', report: withoutExcerpt(report) };
+  }
+}
+
+function attemptOf(
+  { sealing }: AttemptTools,
+  delivery: LoadedDelivery,
+  request: AttemptRequest,
+  signer: Attempt['signer'],
+  signal: AbortSignal | undefined,
+): Attempt {
+  const id = delivery.subscriptionId;
+  const current = sealing.openSecret(id, delivery.secretSealed);
+  const next = delivery.nextSecretSealed && sealing.openSecret(id, delivery.nextSecretSealed);
+  const { body, contentType, headers } = enclose(delivery.envelope, delivery.body ?? new Uint8Array());
   return {
-    /**
-     * Makes and records an attempt. It makes none when the delivery has ended, belongs to a newer generation, is not
-     * due yet, or its endpoint is closed.
-     * @returns the next step; `unrecorded` with the report when a POST was made and the database was unreachable
-     * @throws when the database cannot be read or the attempt is aborted; then, as far as is known, no POST was made
-     */
-    send,
+    url: delivery.url,
+    headers: { ...sealing.openHeaders(id, delivery.headersSealed), ...headers },
+    body,
+    contentType,
+    // After the overlap only the new secret signs, even if the workflow has not removed the old one yet.
+    secrets: next === null ? { current } : delivery.overlapEnded ? { current: next } : { current, next },
+    signatures: delivery.signatures,
+    signer,
+    maxAge: delivery.maxAge,
+    deliveryId: request.deliveryId,
+    eventType: delivery.eventType,
+    signal,
+    now: clockOf(delivery),
   };
 }
 
-export type AttemptService = ReturnType<typeof createAttemptService>;
+/** An attempt of a stream: a security event token, which is signed itself. */
+async function tokenAttemptOf(
+  { securityEvents, sealing }: AttemptTools,
+  delivery: LoadedDelivery,
+  { deliveryId }: AttemptRequest,
+  signal: AbortSignal | undefined,
+): Promise<Attempt> {
+  const { subscriptionId: streamId, tenantId, eventType, maxAge, url } = delivery;
+  if (securityEvents === undefined) throw new Error('this process composes no security event tokens');
+  const now = clockOf(delivery);
+  const token = await securityEvents.compose({
+    tenantId,
+    streamId,
+    deliveryId,
+    audience: delivery.streamAudience ?? '',
+    body: delivery.body ?? new Uint8Array(),
+    at: now(),
+  });
+  const headers = sealing.openHeaders(streamId, delivery.headersSealed);
+  return {
+    url,
+    headers,
+    body: Buffer.from(token),
+    secrets: null,
+    maxAge,
+    deliveryId,
+    eventType,
+    signal,
+    now,
+  };
+}
 
 /** The database's time, because the clock of a worker may be wrong, and a receiver refuses a wrong time for good. */
 function clockOf({ loadedAt, readAt }: LoadedDelivery): () => number {

@@ -8,6 +8,7 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { DeliveryDetails, DeliveryFilters, DeliveryRecord } from './delivery.ts';
 import type { DeliveryScope } from './delivery-record.store.ts';
@@ -38,42 +39,60 @@ type Step = Pick<DeliveryRecord, 'id' | 'subscriptionId' | 'status'> & {
 
 const CHUNK = 5_000;
 
-/**
- * The deliveries of a tenant. Source: Specification, "Webhook delivery record".
- * With `subscriptionId` a function handles only deliveries of that subscription, which must not be deleted.
- */
-export function createDeliveryService({
-  database,
-  endpoints,
-  records,
-  notifier,
-}: {
+export type DeliveryNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   endpoints: Pick<EndpointService, 'endHold'>;
   records: Pick<RecordService, 'write'>;
   notifier: { poke(): void };
-}) {
-  const scopeOf = async (
-    queryable: Queryable,
-    context: Actor,
-    subscriptionId: string | undefined,
-  ): Promise<DeliveryScope> => {
-    const tenantId = context.tenant.id;
-    if (subscriptionId === undefined) return { tenantId };
-    if (!(await store.hasSubscription(queryable, tenantId, subscriptionId))) {
-      throw new ServiceError('not_found', { detail: 'There is no subscription with this id.' });
-    }
-    return { tenantId, subscriptionId };
-  };
+};
 
-  const find = async (queryable: Queryable, scope: DeliveryScope, id: string): Promise<DeliveryRecord> => {
-    const record = await store.find(queryable, scope, id);
-    if (record === undefined) {
-      throw new ServiceError('not_found', { detail: 'There is no delivery with this id.' });
-    }
-    return record;
+/**
+ * The deliveries of a tenant. Source: Specification, "Webhook delivery record".
+ * With `subscriptionId` a function handles only deliveries of that subscription, which must not be deleted.
+ */
+export function createDeliveryService(needs: DeliveryNeeds) {
+  const tools = prepareDelivery(needs);
+  return {
+    ...bindUseCases(tools, { list, get, operate, actOn, cancelUnfinished }),
+    findTenantId,
+    cancelUntried,
+    /** @returns whether the tenant has this subscription; true when `id` is undefined. One indexed read. */
+    hasSubscription: async (context: RequestContext, id: string | undefined): Promise<boolean> =>
+      id === undefined ||
+      (await store.hasSubscription(context.transaction ?? tools.database, context.tenant.id, id)),
+    exists: (context: RequestContext, id: string, subscriptionId?: string | undefined): Promise<boolean> =>
+      store.exists(
+        context.transaction ?? tools.database,
+        { tenantId: context.tenant.id, subscriptionId },
+        id,
+      ),
+    /** Lists the deliveries of one event, at most 1,000. @param eventRow id of the event's row */
+    listOfEvent: (queryable: Queryable, tenantId: string, eventRow: string) =>
+      store.listOfEvent(queryable, tenantId, eventRow),
+    /** Like `get`, for an operator. @throws ServiceError `not_found` */
+    findOfTenant: (tenantId: string, id: string): Promise<DeliveryDetails> =>
+      readDetails(tools.database, { tenantId }, id),
+    /**
+     * Makes an unfinished delivery due now, or replays an ended one: attempt numbers go on, the schedule starts again.
+     * A hold of its endpoint ends. While the subscription is inactive the delivery waits.
+     * @throws ServiceError `not_found`, `conflict` when the subscription is deleted
+     */
+    retry: (context: RequestContext, id: string, subscriptionId?: string | undefined) =>
+      change(tools, context, { id, subscriptionId }, 'retry'),
+    /**
+     * Cancels a delivery. An attempt under way may finish; a repetition changes nothing.
+     * @throws ServiceError `not_found`, `conflict` when the delivery was delivered or has failed
+     */
+    cancel: (context: RequestContext, id: string, subscriptionId?: string | undefined) =>
+      change(tools, context, { id, subscriptionId }, 'cancel'),
   };
+}
 
+export type DeliveryService = ReturnType<typeof createDeliveryService>;
+
+type DeliveryTools = ReturnType<typeof prepareDelivery>;
+
+function prepareDelivery(needs: DeliveryNeeds) {
   /** @returns the action of the audit log; undefined when nothing was to do */
   const steps = {
     retry: async (
@@ -81,7 +100,7 @@ export function createDeliveryService({
       { tenantId, id, subscriptionId, generation }: Step,
     ): Promise<string | undefined> => {
       // Locks the endpoint before the delivery, in the same order as attempts.
-      await endpoints.endHold(transaction, subscriptionId);
+      await needs.endpoints.endHold(transaction, subscriptionId);
       const was = await store.retry(transaction, tenantId, id, newId(), generation);
       if (was === undefined) {
         const { status } = await find(transaction, { tenantId }, id);
@@ -105,157 +124,150 @@ export function createDeliveryService({
       throw new ServiceError('conflict', { detail: `The delivery has ended: it is ${status}.` });
     },
   };
-
-  /** Changes one delivery, writes the audit entry, and returns the delivery as it is then. */
-  const change = (
-    context: Actor,
-    { id, subscriptionId, reason, generation }: Target,
-    step: DeliveryStep,
-  ): Promise<DeliveryRecord> =>
-    database.transaction(context, async (transaction) => {
-      const scope = await scopeOf(transaction, context, subscriptionId);
-      const before = await find(transaction, scope, id);
-      const action = await steps[step](transaction, { ...before, tenantId: scope.tenantId, generation });
-      if (action === undefined) return before;
-      const target = { type: 'delivery', id };
-      const why = reason === undefined ? {} : { reason };
-      const data = { subscription_id: before.subscriptionId, event_id: before.eventId, ...why };
-      await records.write(transaction, context, { audit: [{ action, outcome: 'success', target, data }] });
-      transaction.afterCommit(() => notifier.poke());
-      return find(transaction, scope, id);
-    });
-
-  const readDetails = async (
-    queryable: Queryable,
-    scope: DeliveryScope,
-    id: string,
-  ): Promise<DeliveryDetails> => {
-    const record = await find(queryable, scope, id);
-    const payload = await store.findPayload(queryable, scope.tenantId, id);
-    const attempts = await store.listAttempts(queryable, scope.tenantId, id);
-    return {
-      ...record,
-      payload: payload === undefined ? null : JSON.parse(payload.toString('utf8')),
-      attempts,
-    };
-  };
-
-  return {
-    /** Lists a page, the newest first. @throws ServiceError `not_found`, or `invalid_request` for a foreign cursor */
-    list: async (
-      context: RequestContext,
-      request: PageRequest & DeliveryFilters,
-      subscriptionId?: string | undefined,
-    ): Promise<Page<DeliveryRecord>> => {
-      const queryable = context.transaction ?? database;
-      return store.list(queryable, await scopeOf(queryable, context, subscriptionId), request);
-    },
-
-    /** @returns whether the tenant has this subscription; true when `id` is undefined. One indexed read. */
-    hasSubscription: async (context: RequestContext, id: string | undefined): Promise<boolean> =>
-      id === undefined ||
-      (await store.hasSubscription(context.transaction ?? database, context.tenant.id, id)),
-
-    exists: (context: RequestContext, id: string, subscriptionId?: string | undefined): Promise<boolean> =>
-      store.exists(context.transaction ?? database, { tenantId: context.tenant.id, subscriptionId }, id),
-
-    /** Lists the deliveries of one event, at most 1,000. @param eventRow id of the event's row */
-    listOfEvent: (queryable: Queryable, tenantId: string, eventRow: string) =>
-      store.listOfEvent(queryable, tenantId, eventRow),
-
-    /** Reads one delivery with its body and its attempts. @throws ServiceError `not_found` */
-    get: async (
-      context: RequestContext,
-      id: string,
-      subscriptionId?: string | undefined,
-    ): Promise<DeliveryDetails> => {
-      const queryable = context.transaction ?? database;
-      return readDetails(queryable, await scopeOf(queryable, context, subscriptionId), id);
-    },
-
-    /** Like `get`, for an operator. @throws ServiceError `not_found` */
-    findOfTenant: (tenantId: string, id: string): Promise<DeliveryDetails> =>
-      readDetails(database, { tenantId }, id),
-
-    /**
-     * Makes an unfinished delivery due now, or replays an ended one: attempt numbers go on, the schedule starts again.
-     * A hold of its endpoint ends. While the subscription is inactive the delivery waits.
-     * @throws ServiceError `not_found`, `conflict` when the subscription is deleted
-     */
-    retry: (context: RequestContext, id: string, subscriptionId?: string | undefined) =>
-      change(context, { id, subscriptionId }, 'retry'),
-
-    /**
-     * Cancels a delivery. An attempt under way may finish; a repetition changes nothing.
-     * @throws ServiceError `not_found`, `conflict` when the delivery was delivered or has failed
-     */
-    cancel: (context: RequestContext, id: string, subscriptionId?: string | undefined) =>
-      change(context, { id, subscriptionId }, 'cancel'),
-
-    /**
-     * Retries or cancels for an operator, who sent an update to the delivery's workflow. A delivery that has ended
-     * since then is not replayed, so that a batch of updates does not send delivered events again.
-     * @throws ServiceError as `retry` and `cancel`
-     */
-    operate: async (
-      { tenantId, id, generation }: OperatedDelivery,
-      step: DeliveryStep,
-      reason?: string | undefined,
-    ): Promise<void> => {
-      const actor = { ...serviceContext({ id: tenantId }, newId()), actor: { kind: 'operator' } as const };
-      await change(actor, { id, generation, reason }, step);
-    },
-
-    /** @returns the tenant of a delivery, for an operator @throws ServiceError `not_found` */
-    findTenantId: async (queryable: Queryable, id: string): Promise<string> => {
-      const tenantId = await store.findTenantId(queryable, id);
-      if (tenantId === undefined)
-        throw new ServiceError('not_found', { detail: `There is no delivery with the id ${id}.` });
-      return tenantId;
-    },
-
-    /**
-     * Retries or cancels within an operator act, which makes the audit entry. An ended delivery is replayed.
-     * @returns the delivery before and after, and the action of the audit log: undefined when nothing was to do
-     * @throws ServiceError as `retry` and `cancel`
-     */
-    actOn: async (
-      unit: Transaction,
-      { tenantId, id }: { tenantId: string; id: string },
-      step: DeliveryStep,
-    ): Promise<{ before: DeliveryRecord; after: DeliveryRecord; action: string | undefined }> => {
-      const before = await find(unit, { tenantId }, id);
-      const action = await steps[step](unit, { ...before, tenantId });
-      unit.afterCommit(() => notifier.poke());
-      return { before, after: await find(unit, { tenantId }, id), action };
-    },
-
-    /**
-     * Cancels deliveries of a subscription that have no attempt yet, the oldest first, in one statement.
-     * @param options.onlyWhileInactive cancels nothing when the subscription is active
-     * @returns how many, and whether there may be more
-     */
-    cancelUntried: async (
-      unit: Transaction,
-      subscriptionId: string,
-      { onlyWhileInactive }: { onlyWhileInactive: boolean },
-    ): Promise<{ canceled: number; more: boolean }> => {
-      const options = { onlyWhileInactive, limit: CHUNK };
-      const canceled = await store.cancelUntried(unit, subscriptionId, options);
-      return { canceled, more: canceled === CHUNK };
-    },
-
-    /**
-     * Cancels unfinished deliveries of a subscription that this transaction deletes, and enqueues commands for their
-     * workflows. Only one statement runs in the request; the sweep cancels the rest, which already show as canceled.
-     * @returns whether there may be more
-     */
-    cancelUnfinished: async (unit: Transaction, subscriptionId: string): Promise<boolean> => {
-      const canceled = await store.cancelUnfinished(unit, subscriptionId, CHUNK);
-      if (canceled > 0) unit.afterCommit(() => notifier.poke());
-      return canceled === CHUNK;
-    },
-  };
+  return { ...needs, steps };
 }
 
-export type DeliveryService = ReturnType<typeof createDeliveryService>;
+/** Lists a page, the newest first. @throws ServiceError `not_found`, or `invalid_request` for a foreign cursor */
+async function list(
+  { database }: DeliveryTools,
+  context: RequestContext,
+  request: PageRequest & DeliveryFilters,
+  subscriptionId?: string | undefined,
+): Promise<Page<DeliveryRecord>> {
+  const queryable = context.transaction ?? database;
+  return store.list(queryable, await scopeOf(queryable, context, subscriptionId), request);
+}
+
+/** Reads one delivery with its body and its attempts. @throws ServiceError `not_found` */
+async function get(
+  { database }: DeliveryTools,
+  context: RequestContext,
+  id: string,
+  subscriptionId?: string | undefined,
+): Promise<DeliveryDetails> {
+  const queryable = context.transaction ?? database;
+  return readDetails(queryable, await scopeOf(queryable, context, subscriptionId), id);
+}
+
+/**
+ * Retries or cancels for an operator, who sent an update to the delivery's workflow. A delivery that has ended
+ * since then is not replayed, so that a batch of updates does not send delivered events again.
+ * @throws ServiceError as `retry` and `cancel`
+ */
+async function operate(
+  needs: DeliveryTools,
+  { tenantId, id, generation }: OperatedDelivery,
+  step: DeliveryStep,
+  reason?: string | undefined,
+): Promise<void> {
+  const actor = { ...serviceContext({ id: tenantId }, newId()), actor: { kind: 'operator' } as const };
+  await change(needs, actor, { id, generation, reason }, step);
+}
+
+/** @returns the tenant of a delivery, for an operator @throws ServiceError `not_found` */
+async function findTenantId(queryable: Queryable, id: string): Promise<string> {
+  const tenantId = await store.findTenantId(queryable, id);
+  if (tenantId === undefined)
+    throw new ServiceError('not_found', { detail: `There is no delivery with the id ${id}.` });
+  return tenantId;
+}
+
+/**
+ * Retries or cancels within an operator act, which makes the audit entry. An ended delivery is replayed.
+ * @returns the delivery before and after, and the action of the audit log: undefined when nothing was to do
+ * @throws ServiceError as `retry` and `cancel`
+ */
+async function actOn(
+  { steps, notifier }: DeliveryTools,
+  unit: Transaction,
+  { tenantId, id }: { tenantId: string; id: string },
+  step: DeliveryStep,
+): Promise<{ before: DeliveryRecord; after: DeliveryRecord; action: string | undefined }> {
+  const before = await find(unit, { tenantId }, id);
+  const action = await steps[step](unit, { ...before, tenantId });
+  unit.afterCommit(() => notifier.poke());
+  return { before, after: await find(unit, { tenantId }, id), action };
+}
+
+/**
+ * Cancels deliveries of a subscription that have no attempt yet, the oldest first, in one statement.
+ * @param options.onlyWhileInactive cancels nothing when the subscription is active
+ * @returns how many, and whether there may be more
+ */
+async function cancelUntried(
+  unit: Transaction,
+  subscriptionId: string,
+  { onlyWhileInactive }: { onlyWhileInactive: boolean },
+): Promise<{ canceled: number; more: boolean }> {
+  const options = { onlyWhileInactive, limit: CHUNK };
+  const canceled = await store.cancelUntried(unit, subscriptionId, options);
+  return { canceled, more: canceled === CHUNK };
+}
+
+/**
+ * Cancels unfinished deliveries of a subscription that this transaction deletes, and enqueues commands for their
+ * workflows. Only one statement runs in the request; the sweep cancels the rest, which already show as canceled.
+ * @returns whether there may be more
+ */
+async function cancelUnfinished(
+  { notifier }: DeliveryTools,
+  unit: Transaction,
+  subscriptionId: string,
+): Promise<boolean> {
+  const canceled = await store.cancelUnfinished(unit, subscriptionId, CHUNK);
+  if (canceled > 0) unit.afterCommit(() => notifier.poke());
+  return canceled === CHUNK;
+}
+
+async function scopeOf(
+  queryable: Queryable,
+  context: Actor,
+  subscriptionId: string | undefined,
+): Promise<DeliveryScope> {
+  const tenantId = context.tenant.id;
+  if (subscriptionId === undefined) return { tenantId };
+  if (!(await store.hasSubscription(queryable, tenantId, subscriptionId))) {
+    throw new ServiceError('not_found', { detail: 'There is no subscription with this id.' });
+  }
+  return { tenantId, subscriptionId };
+}
+
+async function find(queryable: Queryable, scope: DeliveryScope, id: string): Promise<DeliveryRecord> {
+  const record = await store.find(queryable, scope, id);
+  if (record === undefined) {
+    throw new ServiceError('not_found', { detail: 'There is no delivery with this id.' });
+  }
+  return record;
+}
+
+/** Changes one delivery, writes the audit entry, and returns the delivery as it is then. */
+function change(
+  { database, steps, records, notifier }: DeliveryTools,
+  context: Actor,
+  { id, subscriptionId, reason, generation }: Target,
+  step: DeliveryStep,
+): Promise<DeliveryRecord> {
+  return database.transaction(context, async (transaction) => {
+    const scope = await scopeOf(transaction, context, subscriptionId);
+    const before = await find(transaction, scope, id);
+    const action = await steps[step](transaction, { ...before, tenantId: scope.tenantId, generation });
+    if (action === undefined) return before;
+    const target = { type: 'delivery', id };
+    const why = reason === undefined ? {} : { reason };
+    const data = { subscription_id: before.subscriptionId, event_id: before.eventId, ...why };
+    await records.write(transaction, context, { audit: [{ action, outcome: 'success', target, data }] });
+    transaction.afterCommit(() => notifier.poke());
+    return find(transaction, scope, id);
+  });
+}
+
+async function readDetails(queryable: Queryable, scope: DeliveryScope, id: string): Promise<DeliveryDetails> {
+  const record = await find(queryable, scope, id);
+  const payload = await store.findPayload(queryable, scope.tenantId, id);
+  const attempts = await store.listAttempts(queryable, scope.tenantId, id);
+  return {
+    ...record,
+    payload: payload === undefined ? null : JSON.parse(payload.toString('utf8')),
+    attempts,
+  };
+}

@@ -1,5 +1,6 @@
 // The steps of the workflow endpointRecovery: warnings, deactivation, and the actions of an operator. The row decides
 // whether a step is due, so a repeated or late step does nothing. Endpoints open without this workflow.
+
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
@@ -8,6 +9,7 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { EndpointCase, EndpointName } from './endpoint-recovery.store.ts';
 import * as store from './endpoint-recovery.store.ts';
 import {
@@ -47,164 +49,174 @@ export type OperatorStep =
 
 const MOST_READS = 5;
 
-/**
- * @param options.subscriptions deactivates the subscription of an endpoint whose attempts have all failed for days
- * @param options.commands enqueues a signal to the workflow of an endpoint on which an operator acted
- * @param options.notifier notifies the relays when an endpoint has opened
- */
-export function createEndpointRecoveryService({
-  database,
-  subscriptions,
-  tenants,
-  records,
-  commands,
-  notifier,
-}: {
+export type EndpointRecoveryNeeds = {
   database: Pick<Database, 'query' | 'transaction'>;
   subscriptions: { deactivateFailing(name: EndpointName): Promise<unknown> };
   tenants: Pick<TenantService, 'byId'>;
   records: Pick<RecordService, 'write'>;
   commands: Pick<WorkflowCommandService, 'add'>;
   notifier: { poke(): void };
-}) {
-  /** @returns undefined when the endpoint was changed after it was read */
-  const readOnce = async (
-    queryable: Queryable,
-    name: EndpointName,
-  ): Promise<EndpointStanding | undefined> => {
-    const found = await store.read(queryable, name);
-    if (found === undefined) return GONE;
-    const state = standingOf(found);
-    const watched = state.step.kind !== 'end';
-    const isNoted = found.watched === watched || (await store.watch(queryable, name, found, watched));
-    return isNoted ? state : undefined;
-  };
+};
 
-  /**
-   * Reads an endpoint, and notes in the unchanged row whether a workflow watches it. A later failure of an unwatched
-   * endpoint signals the workflow again.
-   */
-  const read = async (name: EndpointName): Promise<EndpointStanding> => {
-    for (let reads = 0; reads < MOST_READS; reads += 1) {
-      const state = await readOnce(database, name);
-      if (state !== undefined) return state;
-    }
-    // The endpoint changes faster than it can be read, so it is locked. A read after a completed step should not fail.
-    return database.transaction({}, async (transaction) => {
-      await store.lock(transaction, name);
-      return (await readOnce(transaction, name)) ?? GONE;
-    });
-  };
-
-  const warn = async (unit: Transaction, name: EndpointName, found: EndpointCase): Promise<void> => {
-    await store.noteWarned(unit, name, { warned: warningsEarned(found), warnedFor: found.failingSince });
-    await announce(unit, name, 'failing', {
-      host: found.host,
-      state: shownState(found),
-      failing_since: iso(found.failingSince),
-      last_error: found.lastError,
-      waiting: found.waiting,
-      deactivates_at: iso(deactivatesAt(found)),
-    });
-  };
-
-  const announceRecovery = async (
-    unit: Transaction,
-    name: EndpointName,
-    found: EndpointCase,
-  ): Promise<void> => {
-    await store.noteWarned(unit, name, { warned: 0, warnedFor: null });
-    await announce(unit, name, 'recovered', { host: found.host, failing_since: iso(found.warnedFor) });
-  };
-
-  const announce = async (
-    unit: Transaction,
-    { tenantId, subscriptionId }: EndpointName,
-    what: 'failing' | 'recovered',
-    facts: Record<string, string | number | null>,
-  ): Promise<void> => {
-    const type = `webhook.endpoint.${what}`;
-    const context = serviceContext({ id: tenantId }, newId());
-    const target = { type: 'subscription', id: subscriptionId };
-    const data = { subscription_id: subscriptionId, ...facts };
-    await records.write(unit, context, {
-      audit: [{ action: type, outcome: 'success', target, data: facts }],
-      events: [{ type, data, exceptSubscription: subscriptionId }],
-    });
-  };
-
-  const change = (unit: Queryable, name: EndpointName, step: OperatorStep): Promise<boolean> =>
-    step.kind === 'probe'
-      ? store.probeNow(unit, name)
-      : step.kind === 'release'
-        ? store.release(unit, name)
-        : store.hold(unit, name, step.seconds);
-
+/**
+ * @param options.subscriptions deactivates the subscription of an endpoint whose attempts have all failed for days
+ * @param options.commands enqueues a signal to the workflow of an endpoint on which an operator acted
+ * @param options.notifier notifies the relays when an endpoint has opened
+ */
+export function createEndpointRecoveryService(needs: EndpointRecoveryNeeds) {
   return {
-    /** Reads the state and the next step. One round trip; two when the watching begins or ends. */
-    read,
-
+    ...bindUseCases(needs, { read, describe, perform, probe, operate }),
     listExpectedWorkflows: store.listExpectedWorkflows,
-
-    describe: async (name: EndpointName): Promise<{ summary: string } | undefined> => {
-      const found = await store.read(database, name);
-      return found && { summary: found.host };
-    },
-
-    /**
-     * Does a step if it is due. `warn` emits `webhook.endpoint.failing`. `announceRecovery` emits
-     * `webhook.endpoint.recovered` after a warning. `deactivate` deactivates the subscription with the reason
-     * `failing`. The events are not delivered to the subscription itself.
-     * @returns the state afterwards
-     */
-    perform: async (name: EndpointName, due: DueRecoveryStep): Promise<EndpointStanding> => {
-      if (due === 'deactivate') await subscriptions.deactivateFailing(name);
-      else
-        await database.transaction({}, async (transaction) => {
-          await store.lock(transaction, name);
-          const found = await store.read(transaction, name);
-          if (found === undefined || decideRecoveryStep(found).kind !== due) return;
-          await (due === 'warn' ? warn : announceRecovery)(transaction, name, found);
-        });
-      return read(name);
-    },
-
-    /** Lets the probe of this epoch begin now, in case Temporal's clock is ahead. @returns the state afterwards */
-    probe: async (name: EndpointName, epoch: number): Promise<EndpointStanding> => {
-      await store.probe(database, name, epoch);
-      notifier.poke();
-      return read(name);
-    },
-
-    /**
-     * Does an operator's step and writes an audit entry. `probe` lets one attempt begin now, `release` opens the
-     * endpoint, paced, `hold` closes it for `seconds`.
-     * @throws ServiceError `not_found`; `conflict` when the endpoint is inactive, or open already
-     */
-    operate: async (name: EndpointName, step: OperatorStep): Promise<EndpointStanding> => {
-      const tenant = await tenants.byId(name.tenantId);
-      if (tenant === undefined) throw new ServiceError('not_found', { detail: 'There is no such endpoint.' });
-      await database.transaction({}, async (transaction) => {
-        if (!(await change(transaction, name, step)))
-          throw new ServiceError('conflict', {
-            detail: 'The endpoint is inactive, deleted, open already, or an operator holds its host.',
-          });
-        const target = { type: 'subscription', id: name.subscriptionId };
-        const data = step.kind === 'hold' ? { seconds: step.seconds } : {};
-        await records.write(transaction, operatorContext(tenant, newId()), {
-          audit: [{ action: AUDITED[step.kind], outcome: 'success', target, data }],
-        });
-        // The read below notes the endpoint as watched, so its workflow must run.
-        const { tenantId, subscriptionId: entityId } = name;
-        await commands.add(transaction, [{ tenantId, workflow: 'endpointRecovery', entityId }]);
-        transaction.afterCommit(() => notifier.poke());
-      });
-      return read(name);
-    },
   };
 }
 
 export type EndpointRecoveryService = ReturnType<typeof createEndpointRecoveryService>;
+
+/** Reads the state and the next step. One round trip; two when the watching begins or ends. */
+async function read({ database }: EndpointRecoveryNeeds, name: EndpointName): Promise<EndpointStanding> {
+  for (let reads = 0; reads < MOST_READS; reads += 1) {
+    const state = await readOnce(database, name);
+    if (state !== undefined) return state;
+  }
+  // The endpoint changes faster than it can be read, so it is locked. A read after a completed step should not fail.
+  return database.transaction({}, async (transaction) => {
+    await store.lock(transaction, name);
+    return (await readOnce(transaction, name)) ?? GONE;
+  });
+}
+
+async function describe(
+  { database }: EndpointRecoveryNeeds,
+  name: EndpointName,
+): Promise<{ summary: string } | undefined> {
+  const found = await store.read(database, name);
+  return found && { summary: found.host };
+}
+
+/**
+ * Does a step if it is due. `warn` emits `webhook.endpoint.failing`. `announceRecovery` emits
+ * `webhook.endpoint.recovered` after a warning. `deactivate` deactivates the subscription with the reason
+ * `failing`. The events are not delivered to the subscription itself.
+ * @returns the state afterwards
+ */
+async function perform(
+  needs: EndpointRecoveryNeeds,
+  name: EndpointName,
+  due: DueRecoveryStep,
+): Promise<EndpointStanding> {
+  if (due === 'deactivate') await needs.subscriptions.deactivateFailing(name);
+  else
+    await needs.database.transaction({}, async (transaction) => {
+      await store.lock(transaction, name);
+      const found = await store.read(transaction, name);
+      if (found === undefined || decideRecoveryStep(found).kind !== due) return;
+      await (due === 'warn' ? warn : announceRecovery)(needs, transaction, name, found);
+    });
+  return read(needs, name);
+}
+
+/** Lets the probe of this epoch begin now, in case Temporal's clock is ahead. @returns the state afterwards */
+async function probe(
+  needs: EndpointRecoveryNeeds,
+  name: EndpointName,
+  epoch: number,
+): Promise<EndpointStanding> {
+  await store.probe(needs.database, name, epoch);
+  needs.notifier.poke();
+  return read(needs, name);
+}
+
+/**
+ * Does an operator's step and writes an audit entry. `probe` lets one attempt begin now, `release` opens the
+ * endpoint, paced, `hold` closes it for `seconds`.
+ * @throws ServiceError `not_found`; `conflict` when the endpoint is inactive, or open already
+ */
+async function operate(
+  needs: EndpointRecoveryNeeds,
+  name: EndpointName,
+  step: OperatorStep,
+): Promise<EndpointStanding> {
+  const tenant = await needs.tenants.byId(name.tenantId);
+  if (tenant === undefined) throw new ServiceError('not_found', { detail: 'There is no such endpoint.' });
+  await needs.database.transaction({}, async (transaction) => {
+    if (!(await change(transaction, name, step)))
+      throw new ServiceError('conflict', {
+        detail: 'The endpoint is inactive, deleted, open already, or an operator holds its host.',
+      });
+    const target = { type: 'subscription', id: name.subscriptionId };
+    const data = step.kind === 'hold' ? { seconds: step.seconds } : {};
+    await needs.records.write(transaction, operatorContext(tenant, newId()), {
+      audit: [{ action: AUDITED[step.kind], outcome: 'success', target, data }],
+    });
+    // The read below notes the endpoint as watched, so its workflow must run.
+    const { tenantId, subscriptionId: entityId } = name;
+    await needs.commands.add(transaction, [{ tenantId, workflow: 'endpointRecovery', entityId }]);
+    transaction.afterCommit(() => needs.notifier.poke());
+  });
+  return read(needs, name);
+}
+
+/** @returns undefined when the endpoint was changed after it was read */
+async function readOnce(queryable: Queryable, name: EndpointName): Promise<EndpointStanding | undefined> {
+  const found = await store.read(queryable, name);
+  if (found === undefined) return GONE;
+  const state = standingOf(found);
+  const watched = state.step.kind !== 'end';
+  const isNoted = found.watched === watched || (await store.watch(queryable, name, found, watched));
+  return isNoted ? state : undefined;
+}
+
+async function warn(
+  needs: EndpointRecoveryNeeds,
+  unit: Transaction,
+  name: EndpointName,
+  found: EndpointCase,
+): Promise<void> {
+  await store.noteWarned(unit, name, { warned: warningsEarned(found), warnedFor: found.failingSince });
+  await announce(needs, unit, name, 'failing', {
+    host: found.host,
+    state: shownState(found),
+    failing_since: iso(found.failingSince),
+    last_error: found.lastError,
+    waiting: found.waiting,
+    deactivates_at: iso(deactivatesAt(found)),
+  });
+}
+
+async function announceRecovery(
+  needs: EndpointRecoveryNeeds,
+  unit: Transaction,
+  name: EndpointName,
+  found: EndpointCase,
+): Promise<void> {
+  await store.noteWarned(unit, name, { warned: 0, warnedFor: null });
+  await announce(needs, unit, name, 'recovered', { host: found.host, failing_since: iso(found.warnedFor) });
+}
+
+async function announce(
+  { records }: EndpointRecoveryNeeds,
+  unit: Transaction,
+  { tenantId, subscriptionId }: EndpointName,
+  what: 'failing' | 'recovered',
+  facts: Record<string, string | number | null>,
+): Promise<void> {
+  const type = `webhook.endpoint.${what}`;
+  const context = serviceContext({ id: tenantId }, newId());
+  const target = { type: 'subscription', id: subscriptionId };
+  const data = { subscription_id: subscriptionId, ...facts };
+  await records.write(unit, context, {
+    audit: [{ action: type, outcome: 'success', target, data: facts }],
+    events: [{ type, data, exceptSubscription: subscriptionId }],
+  });
+}
+
+function change(unit: Queryable, name: EndpointName, step: OperatorStep): Promise<boolean> {
+  return step.kind === 'probe'
+    ? store.probeNow(unit, name)
+    : step.kind === 'release'
+      ? store.release(unit, name)
+      : store.hold(unit, name, step.seconds);
+}
 
 const AUDITED = {
   probe: 'webhook.endpoint.probed',

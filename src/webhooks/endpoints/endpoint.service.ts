@@ -3,6 +3,7 @@
 
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { EndpointChange, EndpointRow } from './endpoint.store.ts';
 import * as store from './endpoint.store.ts';
 import type { EndpointFailure, EndpointHealthStore } from './endpoint-health.store.ts';
@@ -24,113 +25,127 @@ export async function enqueueRecovery(
   );
 }
 
+export type EndpointNeeds = {
+  health: EndpointHealthStore;
+  notifier?: { poke(): void } | undefined;
+  commands?: Pick<WorkflowCommandService, 'add'> | undefined;
+};
+
 /**
  * All functions except `read` and `saveSpeeds` run in the caller's transaction.
  * @param options.notifier notifies the relays when an endpoint has opened; relays also poll
  * @param options.commands enqueues signals to the workflow endpointRecovery; endpoints open without it
  */
-export function createEndpointService({
-  health,
-  notifier,
-  commands,
-}: {
-  health: EndpointHealthStore;
-  notifier?: { poke(): void } | undefined;
-  commands?: Pick<WorkflowCommandService, 'add'> | undefined;
-}) {
-  const announce = async (
-    unit: Transaction,
-    changes: readonly EndpointChange[],
-    { opened }: { opened: boolean },
-  ): Promise<void> => {
-    if (opened) unit.afterCommit(() => notifier?.poke());
-    await enqueueRecovery(commands, unit, changes);
-  };
-
+export function createEndpointService(needs: EndpointNeeds) {
   return {
-    create: (
-      unit: Queryable,
-      endpoint: { subscriptionId: string; tenantId: string; active: boolean; rate: number | null },
-    ): Promise<void> => store.insert(unit, endpoint),
-
-    /**
-     * Opens or closes an endpoint when its subscription is activated or deactivated. After the commit that closes it no
-     * attempt begins; an attempt under way may finish. Source: Specification, "Webhook subscription" (states).
-     */
-    setActive: async (
-      unit: Transaction,
-      subscriptionId: string,
-      active: boolean,
-    ): Promise<{ changed: boolean }> => {
-      const change = await store.setActive(unit, subscriptionId, { active });
-      if (change !== undefined) await announce(unit, [change], { opened: active });
-      return { changed: change !== undefined };
-    },
-
-    /** Closes an endpoint whose attempts have all failed for this many days. Another endpoint is not changed. */
-    deactivateFailing: async (
-      unit: Queryable,
-      subscriptionId: string,
-      failingForDays: number,
-    ): Promise<{ changed: boolean }> => {
-      const change = await store.setActive(unit, subscriptionId, { active: false, failingForDays });
-      return { changed: change !== undefined };
-    },
-
+    ...bindUseCases(needs, { setActive, remove, endHold, setTenantHeld, noteFailure, noteSuccess }),
+    create,
+    deactivateFailing,
+    saveSpeeds,
+    read,
     /** Sets how many attempts may begin in a second, in all processes together; null removes the limit. */
     setRate: (unit: Queryable, subscriptionId: string, rate: number | null): Promise<void> =>
       store.setRate(unit, subscriptionId, rate),
-
-    /** Closes the endpoint of a deleted subscription for good. Its unfinished deliveries then show as canceled. */
-    remove: async (unit: Transaction, subscriptionId: string): Promise<void> => {
-      const change = await store.markDeleted(unit, subscriptionId);
-      if (change !== undefined) await announce(unit, [change], { opened: false });
-    },
-
-    /** Ends a hold, because a person has requested a retry or changed the URL. */
-    endHold: async (unit: Transaction, subscriptionId: string): Promise<void> => {
-      const change = await store.open(unit, subscriptionId);
-      if (change !== undefined) await announce(unit, [change], { opened: true });
-    },
-
-    /**
-     * Closes the endpoints of a tenant when it is suspended, and opens them when it is resumed. After the commit that
-     * closes them no attempt begins; an attempt under way may finish. Opened endpoints are paced and send the oldest
-     * first.
-     * @returns the number of endpoints
-     */
-    setTenantHeld: async (unit: Transaction, tenantId: string, held: boolean): Promise<number> => {
-      const changes = await (held ? store.holdTenant : store.releaseTenant)(unit, tenantId);
-      await announce(unit, changes, { opened: !held });
-      return changes.length;
-    },
-
-    noteFailure: async (unit: Transaction, failure: EndpointFailure): Promise<void> => {
-      const change = await health.fail(unit, failure);
-      if (change !== undefined) await announce(unit, [change], { opened: false });
-    },
-
-    /** Notes a 2xx of an endpoint that had failed. Its waiting deliveries are sent paced, the oldest first. */
-    noteSuccess: async (unit: Transaction, subscriptionId: string): Promise<void> => {
-      const change = await health.recover(unit, subscriptionId);
-      await announce(unit, change === undefined ? [] : [change], { opened: true });
-    },
-
-    /** Stores how fast receivers answer, for processes that have made no attempts to them. */
-    saveSpeeds: (
-      queryable: Queryable,
-      speeds: readonly { endpoint: string; p90Ms: number }[],
-    ): Promise<void> => store.saveSpeeds(queryable, speeds),
-
-    read: async (
-      queryable: Queryable,
-      subscriptionIds: readonly string[],
-    ): Promise<ReadonlyMap<string, EndpointRow>> => {
-      if (subscriptionIds.length === 0) return new Map();
-      const rows = await store.read(queryable, subscriptionIds);
-      return new Map(rows.map((row) => [row.subscriptionId, row]));
-    },
   };
 }
 
 export type EndpointService = ReturnType<typeof createEndpointService>;
+
+function create(
+  unit: Queryable,
+  endpoint: { subscriptionId: string; tenantId: string; active: boolean; rate: number | null },
+): Promise<void> {
+  return store.insert(unit, endpoint);
+}
+
+/**
+ * Opens or closes an endpoint when its subscription is activated or deactivated. After the commit that closes it no
+ * attempt begins; an attempt under way may finish. Source: Specification, "Webhook subscription" (states).
+ */
+async function setActive(
+  needs: EndpointNeeds,
+  unit: Transaction,
+  subscriptionId: string,
+  active: boolean,
+): Promise<{ changed: boolean }> {
+  const change = await store.setActive(unit, subscriptionId, { active });
+  if (change !== undefined) await announce(needs, unit, [change], { opened: active });
+  return { changed: change !== undefined };
+}
+
+/** Closes an endpoint whose attempts have all failed for this many days. Another endpoint is not changed. */
+async function deactivateFailing(
+  unit: Queryable,
+  subscriptionId: string,
+  failingForDays: number,
+): Promise<{ changed: boolean }> {
+  const change = await store.setActive(unit, subscriptionId, { active: false, failingForDays });
+  return { changed: change !== undefined };
+}
+
+/** Closes the endpoint of a deleted subscription for good. Its unfinished deliveries then show as canceled. */
+async function remove(needs: EndpointNeeds, unit: Transaction, subscriptionId: string): Promise<void> {
+  const change = await store.markDeleted(unit, subscriptionId);
+  if (change !== undefined) await announce(needs, unit, [change], { opened: false });
+}
+
+/** Ends a hold, because a person has requested a retry or changed the URL. */
+async function endHold(needs: EndpointNeeds, unit: Transaction, subscriptionId: string): Promise<void> {
+  const change = await store.open(unit, subscriptionId);
+  if (change !== undefined) await announce(needs, unit, [change], { opened: true });
+}
+
+/**
+ * Closes the endpoints of a tenant when it is suspended, and opens them when it is resumed. After the commit that
+ * closes them no attempt begins; an attempt under way may finish. Opened endpoints are paced and send the oldest
+ * first.
+ * @returns the number of endpoints
+ */
+async function setTenantHeld(
+  needs: EndpointNeeds,
+  unit: Transaction,
+  tenantId: string,
+  held: boolean,
+): Promise<number> {
+  const changes = await (held ? store.holdTenant : store.releaseTenant)(unit, tenantId);
+  await announce(needs, unit, changes, { opened: !held });
+  return changes.length;
+}
+
+async function noteFailure(needs: EndpointNeeds, unit: Transaction, failure: EndpointFailure): Promise<void> {
+  const change = await needs.health.fail(unit, failure);
+  if (change !== undefined) await announce(needs, unit, [change], { opened: false });
+}
+
+/** Notes a 2xx of an endpoint that had failed. Its waiting deliveries are sent paced, the oldest first. */
+async function noteSuccess(needs: EndpointNeeds, unit: Transaction, subscriptionId: string): Promise<void> {
+  const change = await needs.health.recover(unit, subscriptionId);
+  await announce(needs, unit, change === undefined ? [] : [change], { opened: true });
+}
+
+/** Stores how fast receivers answer, for processes that have made no attempts to them. */
+function saveSpeeds(
+  queryable: Queryable,
+  speeds: readonly { endpoint: string; p90Ms: number }[],
+): Promise<void> {
+  return store.saveSpeeds(queryable, speeds);
+}
+
+async function read(
+  queryable: Queryable,
+  subscriptionIds: readonly string[],
+): Promise<ReadonlyMap<string, EndpointRow>> {
+  if (subscriptionIds.length === 0) return new Map();
+  const rows = await store.read(queryable, subscriptionIds);
+  return new Map(rows.map((row) => [row.subscriptionId, row]));
+}
+
+async function announce(
+  { notifier, commands }: EndpointNeeds,
+  unit: Transaction,
+  changes: readonly EndpointChange[],
+  { opened }: { opened: boolean },
+): Promise<void> {
+  if (opened) unit.afterCommit(() => notifier?.poke());
+  await enqueueRecovery(commands, unit, changes);
+}

@@ -1,6 +1,8 @@
 // Holds hosts for an operator: no attempt to a held host begins, for any tenant.
+
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import { enqueueRecovery } from './endpoint.service.ts';
 import type { EndpointChange } from './endpoint.store.ts';
 import type { FailingHost, HeldHost, HostHold } from './host-hold.store.ts';
@@ -10,97 +12,112 @@ import type { HoldLength } from './host-hold.ts';
 export type { EndpointChange } from './endpoint.store.ts';
 export type { FailingHost, HeldHost, HostHold } from './host-hold.store.ts';
 
+export type HostHoldNeeds = {
+  notifier?: { poke(): void } | undefined;
+  commands?: Pick<WorkflowCommandService, 'add'> | undefined;
+};
+
 /**
  * All functions except the lists run in the caller's transaction, which must not have locked an endpoint before.
  * @param options.notifier notifies the relays when endpoints have opened
  * @param options.commands enqueues signals to the workflows endpointRecovery
  */
-export function createHostHoldService({
-  notifier,
-  commands,
-}: {
-  notifier?: { poke(): void } | undefined;
-  commands?: Pick<WorkflowCommandService, 'add'> | undefined;
-}) {
-  const announce = async (
-    unit: Transaction,
-    changes: readonly EndpointChange[],
-    { opened }: { opened: boolean },
-  ): Promise<readonly EndpointChange[]> => {
-    await enqueueRecovery(commands, unit, changes);
-    if (opened) unit.afterCommit(() => notifier?.poke());
-    return changes;
-  };
-
+export function createHostHoldService(needs: HostHoldNeeds) {
   return {
-    /**
-     * Applies the hold of its host to a new or changed subscription, and removes the hold of a former host.
-     * @param hosts.before the host of the former URL
-     * @returns the hold of the new host, if any
-     */
-    follow: async (
-      unit: Transaction,
-      subscriptionId: string,
-      hosts: { host: string; before?: string | undefined },
-    ): Promise<HeldHost | undefined> => {
-      const change = await store.follow(unit, subscriptionId, hosts);
-      if (change !== undefined) await announce(unit, [change], { opened: true });
-      return store.find(unit, hosts.host);
-    },
-
-    /**
-     * Holds a host, in place of an earlier hold. After the commit no attempt begins; an attempt under way may finish.
-     * @returns the endpoints of the host
-     */
-    hold: async (
-      unit: Transaction,
-      host: string,
-      hold: { length: HoldLength; reason: string; operator: string },
-    ): Promise<readonly EndpointChange[]> => {
-      await store.lock(unit, host);
-      await store.hold(unit, host, hold);
-      return announce(unit, await store.holdEndpoints(unit, host), { opened: false });
-    },
-
-    /**
-     * Ends a hold. Waiting deliveries are sent paced, the oldest first.
-     * @returns the endpoints of the host; undefined when it is not held
-     */
-    release: async (unit: Transaction, host: string): Promise<readonly EndpointChange[] | undefined> => {
-      await store.lock(unit, host);
-      if (!(await store.end(unit, host))) return undefined;
-      return announce(unit, await store.releaseEndpoints(unit, host), { opened: true });
-    },
-
-    /**
-     * Opens the host's endpoints, paced, including those that are down or held by `Retry-After`.
-     * @returns the endpoints for which deliveries wait; undefined when the host is held
-     */
-    retry: async (unit: Transaction, host: string): Promise<readonly EndpointChange[] | undefined> => {
-      await store.lock(unit, host);
-      if (await store.isHeld(unit, host)) return undefined;
-      return announce(unit, await store.retryEndpoints(unit, host), { opened: true });
-    },
-
-    /** Makes a page of waiting deliveries due now. @returns their ids; empty after the last page */
-    hasten: async (
-      unit: Transaction,
-      subscriptionIds: readonly string[],
-      page: { after: string; limit: number },
-    ): Promise<string[]> => {
-      const ids = await store.hasten(unit, subscriptionIds, page);
-      unit.afterCommit(() => notifier?.poke());
-      return ids;
-    },
-
+    ...bindUseCases(needs, { follow, hold, release, retry, hasten }),
+    listFailing,
     list: (queryable: Queryable): Promise<HostHold[]> => store.list(queryable),
-
-    /** Lists hosts whose endpoints fail, by class of error; hosts with the most endpoints first. */
-    listFailing: (
-      queryable: Queryable,
-      filter: { errorClass: string | undefined; limit: number },
-    ): Promise<FailingHost[]> => store.listFailing(queryable, filter),
   };
 }
 
 export type HostHoldService = ReturnType<typeof createHostHoldService>;
+
+/**
+ * Applies the hold of its host to a new or changed subscription, and removes the hold of a former host.
+ * @param hosts.before the host of the former URL
+ * @returns the hold of the new host, if any
+ */
+async function follow(
+  needs: HostHoldNeeds,
+  unit: Transaction,
+  subscriptionId: string,
+  hosts: { host: string; before?: string | undefined },
+): Promise<HeldHost | undefined> {
+  const change = await store.follow(unit, subscriptionId, hosts);
+  if (change !== undefined) await announce(needs, unit, [change], { opened: true });
+  return store.find(unit, hosts.host);
+}
+
+/**
+ * Holds a host, in place of an earlier hold. After the commit no attempt begins; an attempt under way may finish.
+ * @returns the endpoints of the host
+ */
+async function hold(
+  needs: HostHoldNeeds,
+  unit: Transaction,
+  host: string,
+  hold: { length: HoldLength; reason: string; operator: string },
+): Promise<readonly EndpointChange[]> {
+  await store.lock(unit, host);
+  await store.hold(unit, host, hold);
+  return announce(needs, unit, await store.holdEndpoints(unit, host), { opened: false });
+}
+
+/**
+ * Ends a hold. Waiting deliveries are sent paced, the oldest first.
+ * @returns the endpoints of the host; undefined when it is not held
+ */
+async function release(
+  needs: HostHoldNeeds,
+  unit: Transaction,
+  host: string,
+): Promise<readonly EndpointChange[] | undefined> {
+  await store.lock(unit, host);
+  if (!(await store.end(unit, host))) return undefined;
+  return announce(needs, unit, await store.releaseEndpoints(unit, host), { opened: true });
+}
+
+/**
+ * Opens the host's endpoints, paced, including those that are down or held by `Retry-After`.
+ * @returns the endpoints for which deliveries wait; undefined when the host is held
+ */
+async function retry(
+  needs: HostHoldNeeds,
+  unit: Transaction,
+  host: string,
+): Promise<readonly EndpointChange[] | undefined> {
+  await store.lock(unit, host);
+  if (await store.isHeld(unit, host)) return undefined;
+  return announce(needs, unit, await store.retryEndpoints(unit, host), { opened: true });
+}
+
+/** Makes a page of waiting deliveries due now. @returns their ids; empty after the last page */
+async function hasten(
+  { notifier }: HostHoldNeeds,
+  unit: Transaction,
+  subscriptionIds: readonly string[],
+  page: { after: string; limit: number },
+): Promise<string[]> {
+  const ids = await store.hasten(unit, subscriptionIds, page);
+  unit.afterCommit(() => notifier?.poke());
+  return ids;
+}
+
+/** Lists hosts whose endpoints fail, by class of error; hosts with the most endpoints first. */
+function listFailing(
+  queryable: Queryable,
+  filter: { errorClass: string | undefined; limit: number },
+): Promise<FailingHost[]> {
+  return store.listFailing(queryable, filter);
+}
+
+async function announce(
+  { commands, notifier }: HostHoldNeeds,
+  unit: Transaction,
+  changes: readonly EndpointChange[],
+  { opened }: { opened: boolean },
+): Promise<readonly EndpointChange[]> {
+  await enqueueRecovery(commands, unit, changes);
+  if (opened) unit.afterCommit(() => notifier?.poke());
+  return changes;
+}

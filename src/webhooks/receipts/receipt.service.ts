@@ -1,5 +1,6 @@
 // Reads receipts for people, and does the steps of their workflow. The rows of deliveries say who has acknowledged, so
 // a repeated, late or needless step does no harm.
+
 import { serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
@@ -8,6 +9,7 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { ReceiptName } from './receipt.store.ts';
 import * as store from './receipt.store.ts';
 import {
@@ -38,93 +40,98 @@ export type Receipt = Omit<ReceiptRow, 'tenantId' | 'receivers'> &
 
 const COMPLETED = 'admin.agent.receipt.completed';
 
-export function createReceiptService({
-  database,
-  records,
-}: {
+export type ReceiptNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   records: Pick<RecordService, 'write'>;
-}) {
-  const toReceipt = (row: ReceiptRow, receivers: readonly Receiver[]): Receipt => {
-    const summary = summarize(row, receivers);
-    const { tenantId: _tenant, ...shown } = row;
-    return { ...shown, ...summary, receivers, text: describeReceipt(summary, receivers) };
-  };
+};
 
-  const look = async (queryable: Queryable, name: ReceiptName): Promise<ReceiptStanding> => {
-    const row = await store.read(queryable, name);
-    if (row === undefined) return GONE;
-    const receipt = toReceipt(row, await store.receivers(queryable, name));
-    return {
-      step: decideReceiptStep(row, receipt, row.now),
-      status: receipt.status,
-      receivers: receipt.receivers.length,
-      acknowledged: receipt.acknowledged,
-      text: receipt.text,
-    };
-  };
-
+export function createReceiptService(needs: ReceiptNeeds) {
   return {
-    /** @throws ServiceError `not_found` for a receipt of another agent */
-    get: async (
-      { tenant, transaction }: RequestContext,
-      { agentId, id }: { agentId: string; id: string },
-    ): Promise<Receipt> => {
-      const queryable = transaction ?? database;
-      const name = { tenantId: tenant.id, id };
-      const row = await store.read(queryable, name);
-      if (row?.agentId !== agentId)
-        throw new ServiceError('not_found', { detail: 'There is no such receipt.' });
-      return toReceipt(row, await store.receivers(queryable, name));
-    },
-
+    ...bindUseCases(needs, { get, list, describe, complete }),
     /** Whether the tenant has this agent, or had it. */
     exists: ({ tenant, transaction }: RequestContext, agentId: string): Promise<boolean> =>
-      store.hadAgent(transaction ?? database, tenant.id, agentId),
-
-    /** Lists the receipts of an agent, also of a deleted one, the newest first. */
-    list: (
-      { tenant, transaction }: RequestContext,
-      agentId: string,
-      request: PageRequest,
-    ): Promise<Page<ReceiptRow>> =>
-      store.list(transaction ?? database, { tenantId: tenant.id, agentId }, request),
-
-    look: (name: ReceiptName): Promise<ReceiptStanding> => look(database, name),
-
-    describe: async (name: ReceiptName): Promise<{ summary: string; agentId: string } | undefined> => {
-      const row = await store.read(database, name);
-      return row && { summary: `${row.cause} · ${row.receivers} receivers`, agentId: row.agentId };
-    },
-
-    /** Completes a receipt whose deliveries have all ended. Emits `admin.agent.receipt.completed`, once. */
-    complete: (name: ReceiptName): Promise<ReceiptStanding> =>
-      database.transaction({}, async (unit) => {
-        const row = await store.read(unit, name, { lock: true });
-        if (row === undefined) return GONE;
-        const receipt = toReceipt(row, await store.receivers(unit, name));
-        if (decideReceiptStep(row, receipt, row.now).kind === 'complete') {
-          await store.complete(unit, row.id);
-          const { acknowledged, status, lastAckMs, agentId, cause } = receipt;
-          const facts = { status, receivers: receipt.receivers.length, acknowledged, last_ack_ms: lastAckMs };
-          await records.write(unit, serviceContext({ id: row.tenantId }, newId()), {
-            audit: [
-              {
-                action: 'agent.receipt.completed',
-                outcome: status === 'acknowledged' ? 'success' : 'failure',
-                target: { type: 'agent', id: agentId },
-                data: { receipt_id: row.id, cause, ...facts },
-              },
-            ],
-            events: [{ type: COMPLETED, data: { agent_id: agentId, receipt_id: row.id, cause, ...facts } }],
-          });
-        }
-        return look(unit, name);
-      }),
+      store.hadAgent(transaction ?? needs.database, tenant.id, agentId),
+    look: (name: ReceiptName): Promise<ReceiptStanding> => look(needs.database, name),
   };
 }
 
 export type ReceiptService = ReturnType<typeof createReceiptService>;
+
+/** @throws ServiceError `not_found` for a receipt of another agent */
+async function get(
+  { database }: ReceiptNeeds,
+  { tenant, transaction }: RequestContext,
+  { agentId, id }: { agentId: string; id: string },
+): Promise<Receipt> {
+  const queryable = transaction ?? database;
+  const name = { tenantId: tenant.id, id };
+  const row = await store.read(queryable, name);
+  if (row?.agentId !== agentId) throw new ServiceError('not_found', { detail: 'There is no such receipt.' });
+  return toReceipt(row, await store.receivers(queryable, name));
+}
+
+/** Lists the receipts of an agent, also of a deleted one, the newest first. */
+function list(
+  { database }: ReceiptNeeds,
+  { tenant, transaction }: RequestContext,
+  agentId: string,
+  request: PageRequest,
+): Promise<Page<ReceiptRow>> {
+  return store.list(transaction ?? database, { tenantId: tenant.id, agentId }, request);
+}
+
+async function describe(
+  { database }: ReceiptNeeds,
+  name: ReceiptName,
+): Promise<{ summary: string; agentId: string } | undefined> {
+  const row = await store.read(database, name);
+  return row && { summary: `${row.cause} · ${row.receivers} receivers`, agentId: row.agentId };
+}
+
+/** Completes a receipt whose deliveries have all ended. Emits `admin.agent.receipt.completed`, once. */
+function complete({ database, records }: ReceiptNeeds, name: ReceiptName): Promise<ReceiptStanding> {
+  return database.transaction({}, async (unit) => {
+    const row = await store.read(unit, name, { lock: true });
+    if (row === undefined) return GONE;
+    const receipt = toReceipt(row, await store.receivers(unit, name));
+    if (decideReceiptStep(row, receipt, row.now).kind === 'complete') {
+      await store.complete(unit, row.id);
+      const { acknowledged, status, lastAckMs, agentId, cause } = receipt;
+      const facts = { status, receivers: receipt.receivers.length, acknowledged, last_ack_ms: lastAckMs };
+      await records.write(unit, serviceContext({ id: row.tenantId }, newId()), {
+        audit: [
+          {
+            action: 'agent.receipt.completed',
+            outcome: status === 'acknowledged' ? 'success' : 'failure',
+            target: { type: 'agent', id: agentId },
+            data: { receipt_id: row.id, cause, ...facts },
+          },
+        ],
+        events: [{ type: COMPLETED, data: { agent_id: agentId, receipt_id: row.id, cause, ...facts } }],
+      });
+    }
+    return look(unit, name);
+  });
+}
+
+function toReceipt(row: ReceiptRow, receivers: readonly Receiver[]): Receipt {
+  const summary = summarize(row, receivers);
+  const { tenantId: _tenant, ...shown } = row;
+  return { ...shown, ...summary, receivers, text: describeReceipt(summary, receivers) };
+}
+
+async function look(queryable: Queryable, name: ReceiptName): Promise<ReceiptStanding> {
+  const row = await store.read(queryable, name);
+  if (row === undefined) return GONE;
+  const receipt = toReceipt(row, await store.receivers(queryable, name));
+  return {
+    step: decideReceiptStep(row, receipt, row.now),
+    status: receipt.status,
+    receivers: receipt.receivers.length,
+    acknowledged: receipt.acknowledged,
+    text: receipt.text,
+  };
+}
 
 const GONE: ReceiptStanding = {
   step: { kind: 'end' },

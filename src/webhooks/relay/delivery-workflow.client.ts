@@ -1,4 +1,5 @@
 // Starts and signals the workflows of deliveries. Temporal gets only ids, hosts, event types and codes.
+
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { TypedSearchAttributes, WorkflowNotFoundError } from '@temporalio/common';
 import { createIndexing } from '../../platform/temporal/indexing.ts';
@@ -16,6 +17,7 @@ import {
   type Presenter,
   type TenantNames,
 } from '../../platform/temporal/static-details.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { DeliveryInput } from '../deliveries/delivery-input.ts';
 
 const CALL_TIMEOUT = 10_000;
@@ -31,6 +33,14 @@ export type StartRequest = Omit<DeliveryInput, 'attemptsQueue' | 'slowQueue' | '
 /** `exists`: the workflow was started before. */
 export type StartOutcome = 'started' | 'exists';
 
+export type DeliveryStarterNeeds = {
+  client: Pick<Client, 'workflow' | 'withDeadline'>;
+  taskQueues: TaskQueues;
+  eager?: boolean | undefined;
+  presenter?: Presenter | undefined;
+  now?: (() => number) | undefined;
+};
+
 /**
  * @param options.client on the worker's native connection, because only that connection can start eagerly
  * @param options.eager false for versioned workers, because an eager task would run in this process even when another
@@ -38,125 +48,128 @@ export type StartOutcome = 'started' | 'exists';
  * @param options.presenter names the tenant and the pages to operators; absent: neither is shown
  * @param options.now milliseconds of any steady clock
  */
-export function createDeliveryStarter({
-  client,
-  taskQueues,
-  eager = true,
-  presenter,
-  now,
-}: {
-  client: Pick<Client, 'workflow' | 'withDeadline'>;
-  taskQueues: TaskQueues;
-  eager?: boolean | undefined;
-  presenter?: Presenter | undefined;
-  now?: (() => number) | undefined;
-}) {
-  const indexing = createIndexing({ now });
-
-  const start = async (
-    request: StartRequest,
-    tenant: TenantNames | undefined,
-    indexed: boolean,
-  ): Promise<StartOutcome> => {
-    const { deliveryId, generation, tenantId, eventType, host } = request;
-    const delay = startDelayOf(request);
-    const input: DeliveryInput = {
-      ...request,
-      ...(delay > 0 ? { waiting: undefined } : {}),
-      indexed,
-      attemptsQueue: taskQueues.attempts,
-      slowQueue: taskQueues.slow,
-    };
-    const path = `/api/v1/deliveries/${deliveryId}`;
-    const staticDetails = detailsOfStart(presenter, { workflow: DELIVERY_WORKFLOW, tenant, path });
-    try {
-      await client.withDeadline(Date.now() + CALL_TIMEOUT, () =>
-        client.workflow.start(DELIVERY_WORKFLOW, {
-          workflowId: deliveryWorkflowId(deliveryId, generation),
-          taskQueue: taskQueues.main,
-          args: [input],
-          workflowIdReusePolicy: 'REJECT_DUPLICATE',
-          requestEagerStart: eager && delay === 0,
-          ...(delay > 0 ? { startDelay: delay } : {}),
-          staticSummary: `${host} · ${eventType}`,
-          ...(staticDetails === undefined ? {} : { staticDetails }),
-          priority: {
-            priorityKey: generation > 0 ? ATTEMPT_PRIORITY.replay : ATTEMPT_PRIORITY.first,
-            fairnessKey: tenantId,
-          },
-          ...(indexed ? { typedSearchAttributes: attributesOf(request, tenant) } : {}),
-        }),
-      );
-      return 'started';
-    } catch (error) {
-      if (error instanceof WorkflowExecutionAlreadyStartedError) return 'exists';
-      throw error;
-    }
-  };
-
+export function createDeliveryStarter(needs: DeliveryStarterNeeds) {
+  const tools = prepareDeliveryStarter(needs);
   return {
-    /**
-     * Starts the workflow of a delivery. When a workflow with the same id runs or has ended, nothing is started.
-     * Without search attributes in the namespace the workflow is started without them.
-     * @throws when Temporal does not answer; the workflow may have been started, and the call may be repeated
-     */
-    start: async (request: StartRequest): Promise<StartOutcome> => {
-      const tenant = await namesOf(presenter, request.tenantId);
-      return indexing.attempt((indexed) => start(request, tenant, indexed));
-    },
-
-    /**
-     * Signals the workflow of a delivery, which then reads its row again.
-     * @param epoch the endpoint's epoch, for `wake`
-     * @returns false when no such workflow runs
-     * @throws when Temporal does not answer; the call may be repeated
-     */
-    signal: async (
-      { deliveryId, generation }: { deliveryId: string; generation: number },
-      signal: keyof typeof DELIVERY_SIGNALS,
-      epoch?: number,
-    ): Promise<boolean> => {
-      const handle = client.workflow.getHandle(deliveryWorkflowId(deliveryId, generation));
-      try {
-        await client.withDeadline(Date.now() + CALL_TIMEOUT, () =>
-          handle.signal(DELIVERY_SIGNALS[signal], ...(epoch === undefined ? [] : [epoch])),
-        );
-        return true;
-      } catch (error) {
-        if (error instanceof WorkflowNotFoundError) return false;
-        throw error;
-      }
-    },
-
-    /**
-     * Reads the state of the delivery's workflow: `busy` with a task or an activity, `waiting` for a time or a signal,
-     * or `gone` when it has ended or Temporal does not know it.
-     */
-    stateOf: async ({
-      deliveryId,
-      generation,
-    }: {
-      deliveryId: string;
-      generation: number;
-    }): Promise<'busy' | 'waiting' | 'gone'> => {
-      const handle = client.workflow.getHandle(deliveryWorkflowId(deliveryId, generation));
-      try {
-        const { status, raw } = await client.withDeadline(Date.now() + CALL_TIMEOUT, () => handle.describe());
-        if (status.name !== 'RUNNING') return 'gone';
-        const activities = raw.pendingActivities ?? [];
-        return activities.length > 0 || raw.pendingWorkflowTask ? 'busy' : 'waiting';
-      } catch (error) {
-        if (error instanceof WorkflowNotFoundError) return 'gone';
-        throw error;
-      }
-    },
-
+    ...bindUseCases(tools, { start: startDeliveryStarter, signal, stateOf }),
     /** @returns whether workflows currently start with their search attributes */
-    isIndexed: indexing.isOn,
+    isIndexed: tools.indexing.isOn,
   };
 }
 
 export type DeliveryStarter = ReturnType<typeof createDeliveryStarter>;
+
+type DeliveryStarterTools = ReturnType<typeof prepareDeliveryStarter>;
+
+function prepareDeliveryStarter({ eager = true, now, ...needs }: DeliveryStarterNeeds) {
+  const indexing = createIndexing({ now });
+  return { ...needs, eager, now, indexing };
+}
+
+/**
+ * Starts the workflow of a delivery. When a workflow with the same id runs or has ended, nothing is started.
+ * Without search attributes in the namespace the workflow is started without them.
+ * @throws when Temporal does not answer; the workflow may have been started, and the call may be repeated
+ */
+async function startDeliveryStarter(
+  needs: DeliveryStarterTools,
+  request: StartRequest,
+): Promise<StartOutcome> {
+  const tenant = await namesOf(needs.presenter, request.tenantId);
+  return needs.indexing.attempt((indexed) => start(needs, request, tenant, indexed));
+}
+
+/**
+ * Signals the workflow of a delivery, which then reads its row again.
+ * @param epoch the endpoint's epoch, for `wake`
+ * @returns false when no such workflow runs
+ * @throws when Temporal does not answer; the call may be repeated
+ */
+async function signal(
+  { client }: DeliveryStarterTools,
+  { deliveryId, generation }: { deliveryId: string; generation: number },
+  signal: keyof typeof DELIVERY_SIGNALS,
+  epoch?: number,
+): Promise<boolean> {
+  const handle = client.workflow.getHandle(deliveryWorkflowId(deliveryId, generation));
+  try {
+    await client.withDeadline(Date.now() + CALL_TIMEOUT, () =>
+      handle.signal(DELIVERY_SIGNALS[signal], ...(epoch === undefined ? [] : [epoch])),
+    );
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
+}
+
+/**
+ * Reads the state of the delivery's workflow: `busy` with a task or an activity, `waiting` for a time or a signal,
+ * or `gone` when it has ended or Temporal does not know it.
+ */
+async function stateOf(
+  { client }: DeliveryStarterTools,
+  {
+    deliveryId,
+    generation,
+  }: {
+    deliveryId: string;
+    generation: number;
+  },
+): Promise<'busy' | 'waiting' | 'gone'> {
+  const handle = client.workflow.getHandle(deliveryWorkflowId(deliveryId, generation));
+  try {
+    const { status, raw } = await client.withDeadline(Date.now() + CALL_TIMEOUT, () => handle.describe());
+    if (status.name !== 'RUNNING') return 'gone';
+    const activities = raw.pendingActivities ?? [];
+    return activities.length > 0 || raw.pendingWorkflowTask ? 'busy' : 'waiting';
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return 'gone';
+    throw error;
+  }
+}
+
+async function start(
+  { taskQueues, presenter, client, eager }: DeliveryStarterTools,
+  request: StartRequest,
+  tenant: TenantNames | undefined,
+  indexed: boolean,
+): Promise<StartOutcome> {
+  const { deliveryId, generation, tenantId, eventType, host } = request;
+  const delay = startDelayOf(request);
+  const input: DeliveryInput = {
+    ...request,
+    ...(delay > 0 ? { waiting: undefined } : {}),
+    indexed,
+    attemptsQueue: taskQueues.attempts,
+    slowQueue: taskQueues.slow,
+  };
+  const path = `/api/v1/deliveries/${deliveryId}`;
+  const staticDetails = detailsOfStart(presenter, { workflow: DELIVERY_WORKFLOW, tenant, path });
+  try {
+    await client.withDeadline(Date.now() + CALL_TIMEOUT, () =>
+      client.workflow.start(DELIVERY_WORKFLOW, {
+        workflowId: deliveryWorkflowId(deliveryId, generation),
+        taskQueue: taskQueues.main,
+        args: [input],
+        workflowIdReusePolicy: 'REJECT_DUPLICATE',
+        requestEagerStart: eager && delay === 0,
+        ...(delay > 0 ? { startDelay: delay } : {}),
+        staticSummary: `${host} · ${eventType}`,
+        ...(staticDetails === undefined ? {} : { staticDetails }),
+        priority: {
+          priorityKey: generation > 0 ? ATTEMPT_PRIORITY.replay : ATTEMPT_PRIORITY.first,
+          fairnessKey: tenantId,
+        },
+        ...(indexed ? { typedSearchAttributes: attributesOf(request, tenant) } : {}),
+      }),
+    );
+    return 'started';
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return 'exists';
+    throw error;
+  }
+}
 
 /** @returns the wait with which the workflow begins when it is short; 0 when the workflow itself waits */
 function startDelayOf({ waiting }: StartRequest): number {

@@ -1,9 +1,11 @@
 // Repairs deliveries that no workflow and no relay will continue. It changes no other delivery, so it can run each
 // minute and by hand.
+
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { ensurePartitions } from '../../platform/database/partitions.ts';
 import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
 import * as relays from './relay.store.ts';
 import type { OverdueDelivery } from './sweep.store.ts';
@@ -24,19 +26,7 @@ export type SweepReport = {
 const CHUNK = 500;
 const ASKED_AT_ONCE = 16;
 
-/**
- * @param options.interval milliseconds between two sweeps
- * @param options.late milliseconds after which a started delivery is overdue
- * @param options.onSwept receives the report of a sweep that changed something
- */
-export function createSweepService({
-  database,
-  starter,
-  onSwept,
-  onFailure,
-  interval = 60_000,
-  late = 120_000,
-}: {
+export type SweepNeeds = {
   database: Pick<Database, 'query' | 'pool'>;
 
   starter: Pick<DeliveryStarter, 'stateOf' | 'signal'>;
@@ -44,72 +34,95 @@ export function createSweepService({
   onFailure: (error: unknown) => void;
   interval?: number | undefined;
   late?: number | undefined;
-}) {
-  /** Enqueues a new workflow when the delivery's workflow is gone, or signals a workflow that waits past its time. */
-  const moveOn = async ({ id, generation }: OverdueDelivery): Promise<'restarted' | 'told' | undefined> => {
-    const delivery = { deliveryId: id, generation };
-    const state = await starter.stateOf(delivery);
-    if (state === 'busy') return undefined;
-    if (state === 'waiting' && (await starter.signal(delivery, 'retryNow'))) return 'told';
-    const again = await relays.restart(database, { ...delivery, outboxId: newId() });
-    return again ? 'restarted' : undefined;
-  };
+};
 
-  const moveOverdue = async (): Promise<{ restarted: number; told: number }> => {
-    const moved = { restarted: 0, told: 0 };
-    let after: OverdueDelivery | undefined;
-    for (;;) {
-      const page = await store.overdue(database, { lateMs: late, after, limit: CHUNK });
-      for (let start = 0; start < page.length; start += ASKED_AT_ONCE) {
-        const group = page.slice(start, start + ASKED_AT_ONCE);
-        for (const how of await Promise.all(group.map(moveOn))) if (how !== undefined) moved[how] += 1;
-      }
-      after = page.at(-1);
-      if (page.length < CHUNK) return moved;
-    }
-  };
-
-  const inChunks = async (change: (limit: number) => Promise<number>): Promise<number> => {
-    for (let total = 0; ; ) {
-      const changed = await change(CHUNK);
-      total += changed;
-      if (changed < CHUNK) return total;
-    }
-  };
-
-  const sweep = async (): Promise<SweepReport> => {
-    // When the partitions cannot be created, the sweep of deliveries still continues.
-    const partitions = await ensurePartitions(database).catch((error: unknown) => {
-      onFailure(error);
-      return 0;
-    });
-    const canceled = await inChunks((limit) => store.cancelDeleted(database, limit));
-    const removed = await inChunks((limit) => store.removeLeft(database, limit));
-    const mended = await inChunks((limit) => store.mendParked(database, limit));
-    return { partitions, canceled, removed, mended, ...(await moveOverdue()) };
-  };
-
-  const runOnce = (): Promise<SweepReport | undefined> => store.exclusively(database, sweep);
-
-  const sweepAndReport = async (): Promise<void> => {
-    const report = await runOnce();
-    if (report !== undefined && Object.values(report).some((count) => count > 0)) onSwept?.(report);
-  };
-
-  return {
-    /**
-     * Sweeps once.
-     * @returns undefined when another process is sweeping
-     * @throws when the database or Temporal does not answer; the repairs made before that are kept
-     */
-    run: runOnce,
-
-    start: (): RunningLoop => {
-      // The random part spreads the sweeps of processes that started together.
-      const next = () => interval * (0.9 + 0.2 * Math.random());
-      return createLoop({ run: sweepAndReport, first: next(), next, onFailure }).start();
-    },
-  };
+/**
+ * @param options.interval milliseconds between two sweeps
+ * @param options.late milliseconds after which a started delivery is overdue
+ * @param options.onSwept receives the report of a sweep that changed something
+ */
+export function createSweepService(needs: SweepNeeds) {
+  const tools = prepareSweep(needs);
+  return bindUseCases(tools, { run: runOnce, start });
 }
 
 export type SweepService = ReturnType<typeof createSweepService>;
+
+type SweepTools = ReturnType<typeof prepareSweep>;
+
+function prepareSweep({ interval = 60_000, late = 120_000, ...needs }: SweepNeeds) {
+  return { ...needs, interval, late };
+}
+
+/**
+ * Sweeps once.
+ * @returns undefined when another process is sweeping
+ * @throws when the database or Temporal does not answer; the repairs made before that are kept
+ */
+function runOnce(needs: SweepTools): Promise<SweepReport | undefined> {
+  return store.exclusively(needs.database, () => sweep(needs));
+}
+
+function start(needs: SweepTools): RunningLoop {
+  // The random part spreads the sweeps of processes that started together.
+  const next = () => needs.interval * (0.9 + 0.2 * Math.random());
+  return createLoop({
+    run: () => sweepAndReport(needs),
+    first: next(),
+    next,
+    onFailure: needs.onFailure,
+  }).start();
+}
+
+/** Enqueues a new workflow when the delivery's workflow is gone, or signals a workflow that waits past its time. */
+async function moveOn(
+  { starter, database }: SweepTools,
+  { id, generation }: OverdueDelivery,
+): Promise<'restarted' | 'told' | undefined> {
+  const delivery = { deliveryId: id, generation };
+  const state = await starter.stateOf(delivery);
+  if (state === 'busy') return undefined;
+  if (state === 'waiting' && (await starter.signal(delivery, 'retryNow'))) return 'told';
+  const again = await relays.restart(database, { ...delivery, outboxId: newId() });
+  return again ? 'restarted' : undefined;
+}
+
+async function moveOverdue(needs: SweepTools): Promise<{ restarted: number; told: number }> {
+  const moved = { restarted: 0, told: 0 };
+  let after: OverdueDelivery | undefined;
+  for (;;) {
+    const page = await store.overdue(needs.database, { lateMs: needs.late, after, limit: CHUNK });
+    for (let start = 0; start < page.length; start += ASKED_AT_ONCE) {
+      const group = page.slice(start, start + ASKED_AT_ONCE);
+      for (const how of await Promise.all(group.map((input) => moveOn(needs, input))))
+        if (how !== undefined) moved[how] += 1;
+    }
+    after = page.at(-1);
+    if (page.length < CHUNK) return moved;
+  }
+}
+
+async function inChunks(change: (limit: number) => Promise<number>): Promise<number> {
+  for (let total = 0; ; ) {
+    const changed = await change(CHUNK);
+    total += changed;
+    if (changed < CHUNK) return total;
+  }
+}
+
+async function sweep(needs: SweepTools): Promise<SweepReport> {
+  // When the partitions cannot be created, the sweep of deliveries still continues.
+  const partitions = await ensurePartitions(needs.database).catch((error: unknown) => {
+    needs.onFailure(error);
+    return 0;
+  });
+  const canceled = await inChunks((limit) => store.cancelDeleted(needs.database, limit));
+  const removed = await inChunks((limit) => store.removeLeft(needs.database, limit));
+  const mended = await inChunks((limit) => store.mendParked(needs.database, limit));
+  return { partitions, canceled, removed, mended, ...(await moveOverdue(needs)) };
+}
+
+async function sweepAndReport(needs: SweepTools): Promise<void> {
+  const report = await runOnce(needs);
+  if (report !== undefined && Object.values(report).some((count) => count > 0)) needs.onSwept?.(report);
+}

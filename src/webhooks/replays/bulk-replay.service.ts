@@ -9,6 +9,7 @@ import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { ReplayableStatus, ReplayRange, ReplayService } from '../deliveries/replay.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { SubscriptionService } from '../subscriptions/subscription.service.ts';
@@ -23,173 +24,216 @@ export type BulkReplayRequest = {
   readonly status: ReplayableStatus;
 };
 
-/** Source: Specification, "Webhook management" (replay of deliveries). */
-export function createBulkReplayService({
-  database,
-  subscriptions,
-  replays,
-  endpoints,
-  records,
-  commands,
-}: {
+export type BulkReplayNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   subscriptions: Pick<SubscriptionService, 'get' | 'exists'>;
   replays: Pick<ReplayService, 'count'>;
   endpoints: Pick<EndpointService, 'endHold'>;
   records: Pick<RecordService, 'write'>;
   commands: Pick<WorkflowCommandService, 'add'>;
-}) {
-  const nameOf = (context: RequestContext, subscriptionId: string, id: string): BulkReplayName => ({
-    tenantId: context.tenant.id,
-    subscriptionId,
-    id,
-  });
+};
 
-  async function requireActive(context: RequestContext, subscriptionId: string): Promise<void> {
-    const { active } = await subscriptions.get(context, subscriptionId);
-    if (!active)
-      throw new ServiceError('subscription_inactive', {
-        detail: 'The subscription is not active: what is replayed would wait. Activate it first.',
-      });
-  }
-
-  async function readRange(
-    context: RequestContext & { transaction: Transaction },
-    subscriptionId: string,
-    { since, until, status }: BulkReplayRequest,
-  ): Promise<ReplayRange> {
-    if (until !== undefined && until <= since) throw invalidField('body.until', 'must be later than since');
-    const now = await store.now(context.transaction);
-    const tenantId = context.tenant.id;
-    return { tenantId, subscriptionId, status, since, until: until ?? now, endedBy: now };
-  }
-
-  const cancel = async (
-    transaction: Transaction,
-    context: AuditContext,
-    name: BulkReplayName,
-    reason?: string,
-  ): Promise<BulkReplay> => {
-    const found = await store.lock(transaction, name);
-    if (found === undefined) throw unknownBulkReplay();
-    if (found.status === 'canceled') return found;
-    if (found.status === 'completed')
-      throw new ServiceError('conflict', { detail: 'The recovery is completed.' });
-    await store.end(transaction, name.id, 'canceled', 'canceled');
-    await records.write(transaction, context, {
-      audit: [describeBulkReplay('canceled', found, reason === undefined ? {} : { reason })],
-    });
-    return (await store.find(transaction, name)) ?? found;
-  };
-
+/** Source: Specification, "Webhook management" (replay of deliveries). */
+export function createBulkReplayService(needs: BulkReplayNeeds) {
   return {
-    /** Counts the deliveries that `begin` would replay now. @throws ServiceError as `begin`, except `conflict` */
-    preview: (context: RequestContext, subscriptionId: string, request: BulkReplayRequest): Promise<number> =>
-      database.transaction(context, async (transaction) => {
-        const joined = { ...context, transaction };
-        await requireActive(joined, subscriptionId);
-        return replays.count(transaction, await readRange(joined, subscriptionId, request));
-      }),
-
-    /**
-     * Begins a bulk replay, the oldest delivery first. It does not include deliveries that end later. A hold of the
-     * endpoint ends, as with each retry.
-     * @throws ServiceError `not_found`, `invalid_request`, `subscription_inactive`; `conflict` while another bulk
-     *   replay of the subscription runs
-     */
-    begin: (
-      context: RequestContext,
-      subscriptionId: string,
-      request: BulkReplayRequest,
-    ): Promise<BulkReplay> =>
-      database.transaction(context, async (transaction) => {
-        const joined = { ...context, transaction };
-        await requireActive(joined, subscriptionId);
-        const range = await readRange(joined, subscriptionId, request);
-        const { tenantId, status, since, until, endedBy } = range;
-        const recovery = await store.insert(transaction, {
-          id: newId(),
-          tenantId,
-          subscriptionId,
-          deliveryStatus: status,
-          since,
-          until,
-          matched: await replays.count(transaction, range),
-          createdAt: endedBy,
-        });
-        if (recovery === undefined) {
-          const running = await store.findRunning(transaction, subscriptionId);
-          throw new ServiceError('conflict', {
-            detail: `The recovery ${running ?? ''} of this subscription has not ended.`,
-          });
-        }
-        await endpoints.endHold(transaction, subscriptionId);
-        await records.write(transaction, context, { audit: [describeBulkReplay('started', recovery)] });
-        await commands.add(transaction, [{ tenantId, workflow: 'bulkRecovery', entityId: recovery.id }]);
-        return recovery;
-      }),
-
+    ...bindUseCases(needs, {
+      preview,
+      begin,
+      get,
+      list,
+      cancel: cancelBulkReplay,
+      describe,
+      cancelByOperator,
+    }),
+    listExpectedWorkflows: store.listExpectedWorkflows,
     /** @returns whether the tenant's subscription has this bulk replay */
     exists: async (context: RequestContext, subscriptionId: string, id: string): Promise<boolean> =>
-      (await subscriptions.exists(context, subscriptionId)) &&
-      (await store.find(context.transaction ?? database, nameOf(context, subscriptionId, id))) !== undefined,
-
-    /** @throws ServiceError `not_found` */
-    get: async (context: RequestContext, subscriptionId: string, id: string): Promise<BulkReplay> => {
-      const there = await subscriptions.exists(context, subscriptionId);
-      const name = nameOf(context, subscriptionId, id);
-      const found = there ? await store.find(context.transaction ?? database, name) : undefined;
-      if (found === undefined) throw unknownBulkReplay();
-      return found;
-    },
-
-    /** Lists a page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
-    list: (
-      context: RequestContext,
-      subscriptionId: string,
-      request: PageRequest,
-    ): Promise<Page<BulkReplay>> =>
-      store.list(context.transaction ?? database, { tenantId: context.tenant.id, subscriptionId }, request),
-
-    /**
-     * Cancels a bulk replay. Deliveries that it has replayed continue. A repetition changes nothing.
-     * @throws ServiceError `not_found`, `conflict` when it is completed
-     */
-    cancel: (context: RequestContext, subscriptionId: string, id: string): Promise<BulkReplay> =>
-      database.transaction(context, async (transaction) => {
-        const name = nameOf(context, subscriptionId, id);
-        const recovery = await cancel(transaction, context, name);
-        const { tenantId } = name;
-        await commands.add(transaction, [{ tenantId, workflow: 'bulkRecovery', entityId: id }]);
-        return recovery;
-      }),
-
-    listExpectedWorkflows: store.listExpectedWorkflows,
-
-    /** Reads the summary for operators: the receiver's host, without a path, and the status of the deliveries. */
-    describe: async (
-      name: BulkReplayName,
-    ): Promise<{ summary: string; subscriptionId: string; host: string } | undefined> => {
-      const found = await store.describe(database, name);
-      if (found === undefined) return undefined;
-      const { subscriptionId, host, deliveryStatus } = found;
-      return { summary: `${host} · ${deliveryStatus}`, subscriptionId, host };
-    },
-
-    /** Cancels a bulk replay for an operator. @throws ServiceError `not_found`, `conflict` */
-    cancelByOperator: (name: BulkReplayName, reason: string | undefined): Promise<BulkReplay> =>
-      database.transaction({}, (transaction) =>
-        cancel(
-          transaction,
-          { ...serviceContext({ id: name.tenantId }, newId()), actor: { kind: 'operator' } },
-          name,
-          reason,
-        ),
-      ),
+      (await needs.subscriptions.exists(context, subscriptionId)) &&
+      (await store.find(context.transaction ?? needs.database, nameOf(context, subscriptionId, id))) !==
+        undefined,
   };
 }
 
 export type BulkReplayService = ReturnType<typeof createBulkReplayService>;
+
+/** Counts the deliveries that `begin` would replay now. @throws ServiceError as `begin`, except `conflict` */
+function preview(
+  needs: BulkReplayNeeds,
+  context: RequestContext,
+  subscriptionId: string,
+  request: BulkReplayRequest,
+): Promise<number> {
+  return needs.database.transaction(context, async (transaction) => {
+    const joined = { ...context, transaction };
+    await requireActive(needs, joined, subscriptionId);
+    return needs.replays.count(transaction, await readRange(joined, subscriptionId, request));
+  });
+}
+
+/**
+ * Begins a bulk replay, the oldest delivery first. It does not include deliveries that end later. A hold of the
+ * endpoint ends, as with each retry.
+ * @throws ServiceError `not_found`, `invalid_request`, `subscription_inactive`; `conflict` while another bulk
+ *   replay of the subscription runs
+ */
+function begin(
+  needs: BulkReplayNeeds,
+  context: RequestContext,
+  subscriptionId: string,
+  request: BulkReplayRequest,
+): Promise<BulkReplay> {
+  return needs.database.transaction(context, async (transaction) => {
+    const joined = { ...context, transaction };
+    await requireActive(needs, joined, subscriptionId);
+    const range = await readRange(joined, subscriptionId, request);
+    const { tenantId, status, since, until, endedBy } = range;
+    const recovery = await store.insert(transaction, {
+      id: newId(),
+      tenantId,
+      subscriptionId,
+      deliveryStatus: status,
+      since,
+      until,
+      matched: await needs.replays.count(transaction, range),
+      createdAt: endedBy,
+    });
+    if (recovery === undefined) {
+      const running = await store.findRunning(transaction, subscriptionId);
+      throw new ServiceError('conflict', {
+        detail: `The recovery ${running ?? ''} of this subscription has not ended.`,
+      });
+    }
+    await needs.endpoints.endHold(transaction, subscriptionId);
+    await needs.records.write(transaction, context, { audit: [describeBulkReplay('started', recovery)] });
+    await needs.commands.add(transaction, [{ tenantId, workflow: 'bulkRecovery', entityId: recovery.id }]);
+    return recovery;
+  });
+}
+
+/** @throws ServiceError `not_found` */
+async function get(
+  { subscriptions, database }: BulkReplayNeeds,
+  context: RequestContext,
+  subscriptionId: string,
+  id: string,
+): Promise<BulkReplay> {
+  const there = await subscriptions.exists(context, subscriptionId);
+  const name = nameOf(context, subscriptionId, id);
+  const found = there ? await store.find(context.transaction ?? database, name) : undefined;
+  if (found === undefined) throw unknownBulkReplay();
+  return found;
+}
+
+/** Lists a page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+function list(
+  { database }: BulkReplayNeeds,
+  context: RequestContext,
+  subscriptionId: string,
+  request: PageRequest,
+): Promise<Page<BulkReplay>> {
+  return store.list(
+    context.transaction ?? database,
+    { tenantId: context.tenant.id, subscriptionId },
+    request,
+  );
+}
+
+/**
+ * Cancels a bulk replay. Deliveries that it has replayed continue. A repetition changes nothing.
+ * @throws ServiceError `not_found`, `conflict` when it is completed
+ */
+function cancelBulkReplay(
+  needs: BulkReplayNeeds,
+  context: RequestContext,
+  subscriptionId: string,
+  id: string,
+): Promise<BulkReplay> {
+  return needs.database.transaction(context, async (transaction) => {
+    const name = nameOf(context, subscriptionId, id);
+    const recovery = await cancel(needs, transaction, context, name);
+    const { tenantId } = name;
+    await needs.commands.add(transaction, [{ tenantId, workflow: 'bulkRecovery', entityId: id }]);
+    return recovery;
+  });
+}
+
+/** Reads the summary for operators: the receiver's host, without a path, and the status of the deliveries. */
+async function describe(
+  { database }: BulkReplayNeeds,
+  name: BulkReplayName,
+): Promise<{ summary: string; subscriptionId: string; host: string } | undefined> {
+  const found = await store.describe(database, name);
+  if (found === undefined) return undefined;
+  const { subscriptionId, host, deliveryStatus } = found;
+  return { summary: `${host} · ${deliveryStatus}`, subscriptionId, host };
+}
+
+/** Cancels a bulk replay for an operator. @throws ServiceError `not_found`, `conflict` */
+function cancelByOperator(
+  needs: BulkReplayNeeds,
+  name: BulkReplayName,
+  reason: string | undefined,
+): Promise<BulkReplay> {
+  return needs.database.transaction({}, (transaction) =>
+    cancel(
+      needs,
+      transaction,
+      { ...serviceContext({ id: name.tenantId }, newId()), actor: { kind: 'operator' } },
+      name,
+      reason,
+    ),
+  );
+}
+
+function nameOf(context: RequestContext, subscriptionId: string, id: string): BulkReplayName {
+  return {
+    tenantId: context.tenant.id,
+    subscriptionId,
+    id,
+  };
+}
+
+async function requireActive(
+  { subscriptions }: BulkReplayNeeds,
+  context: RequestContext,
+  subscriptionId: string,
+): Promise<void> {
+  const { active } = await subscriptions.get(context, subscriptionId);
+  if (!active)
+    throw new ServiceError('subscription_inactive', {
+      detail: 'The subscription is not active: what is replayed would wait. Activate it first.',
+    });
+}
+
+async function readRange(
+  context: RequestContext & { transaction: Transaction },
+  subscriptionId: string,
+  { since, until, status }: BulkReplayRequest,
+): Promise<ReplayRange> {
+  if (until !== undefined && until <= since) throw invalidField('body.until', 'must be later than since');
+  const now = await store.now(context.transaction);
+  const tenantId = context.tenant.id;
+  return { tenantId, subscriptionId, status, since, until: until ?? now, endedBy: now };
+}
+
+async function cancel(
+  { records }: BulkReplayNeeds,
+  transaction: Transaction,
+  context: AuditContext,
+  name: BulkReplayName,
+  reason?: string,
+): Promise<BulkReplay> {
+  const found = await store.lock(transaction, name);
+  if (found === undefined) throw unknownBulkReplay();
+  if (found.status === 'canceled') return found;
+  if (found.status === 'completed')
+    throw new ServiceError('conflict', { detail: 'The recovery is completed.' });
+  await store.end(transaction, name.id, 'canceled', 'canceled');
+  await records.write(transaction, context, {
+    audit: [describeBulkReplay('canceled', found, reason === undefined ? {} : { reason })],
+  });
+  return (await store.find(transaction, name)) ?? found;
+}
 
 export function describeBulkReplay(
   verb: 'started' | 'completed' | 'canceled',

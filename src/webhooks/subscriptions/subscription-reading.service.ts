@@ -1,8 +1,10 @@
 // Reads subscriptions for people: with their endpoints and masked headers, without secrets.
+
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import { DEFAULT_RETRY_POLICY, type RetryPolicy } from '../deliveries/retry-schedule.ts';
 import type { EndpointRow, EndpointService } from '../endpoints/endpoint.service.ts';
 import * as store from './subscription.store.ts';
@@ -32,79 +34,93 @@ export type Subscription = Omit<
   };
 };
 
-/** Reads a tenant's subscriptions, in `context.transaction` if there is one. */
-export function createSubscriptionReader({
-  database,
-  endpoints,
-  sealing,
-}: {
+export type SubscriptionReaderNeeds = {
   database: Pick<Database, 'query' | 'model'>;
   endpoints: Pick<EndpointService, 'read'>;
   sealing: Pick<SubscriptionSealing, 'openHeaders'>;
-}) {
-  async function show(context: RequestContext, rows: readonly SubscriptionRecord[]): Promise<Subscription[]> {
-    const ids = rows.map(({ id }) => id);
-    const states = await endpoints.read(context.transaction ?? database, ids);
-    return rows.flatMap((row) => {
-      const endpoint = states.get(row.id);
-      return endpoint === undefined ? [] : [toSubscription(row, endpoint)];
-    });
-  }
+};
 
-  async function showOne(context: RequestContext, row: SubscriptionRecord): Promise<Subscription> {
-    const [subscription] = await show(context, [row]);
-    if (subscription === undefined) throw unknownSubscription();
-    return subscription;
-  }
-
-  function toSubscription(row: SubscriptionRecord, endpoint: EndpointRow): Subscription {
-    const {
-      secretSealed: _secret,
-      nextSecretSealed: _next,
-      headersSealed,
-      retryPolicy,
-      filters: _filters,
-      deletedAt: _end,
-      streamAudience: _stream,
-      ...shown
-    } = row;
-    return {
-      ...shown,
-      active: endpoint.active,
-      headers: maskHeaders(sealing.openHeaders(row.id, headersSealed)),
-      retryPolicy: retryPolicy ?? DEFAULT_RETRY_POLICY,
-      lane: {
-        state: endpoint.state,
-        holdUntil: endpoint.holdUntil,
-        heldBy: endpoint.heldBy,
-        failingSince: endpoint.failingSince,
-        waiting: endpoint.waiting,
-      },
-    };
-  }
-
+/** Reads a tenant's subscriptions, in `context.transaction` if there is one. */
+export function createSubscriptionReader(needs: SubscriptionReaderNeeds) {
   return {
-    /** Adds the endpoint and masks headers. @throws ServiceError `not_found` when the endpoint does not exist */
-    show: showOne,
-
+    ...bindUseCases(needs, { show: showOne, get, list }),
     /** @returns whether the tenant has this subscription and it is not deleted. One indexed read. */
     exists: (context: RequestContext, id: string): Promise<boolean> =>
-      store.exists(context.transaction ?? database, context.tenant.id, id),
+      store.exists(context.transaction ?? needs.database, context.tenant.id, id),
+  };
+}
 
-    /** @throws ServiceError `not_found` for an id that is no subscription of this tenant, or a deleted one */
-    get: async (context: RequestContext, id: string): Promise<Subscription> => {
-      const row = await store.find(context.transaction ?? database, context.tenant.id, id);
-      if (row === undefined) throw unknownSubscription();
-      return showOne(context, row);
-    },
+/** Adds the endpoint and masks headers. @throws ServiceError `not_found` when the endpoint does not exist */
+async function showOne(
+  needs: SubscriptionReaderNeeds,
+  context: RequestContext,
+  row: SubscriptionRecord,
+): Promise<Subscription> {
+  const [subscription] = await show(needs, context, [row]);
+  if (subscription === undefined) throw unknownSubscription();
+  return subscription;
+}
 
-    /** Lists a page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
-    list: async (
-      context: RequestContext,
-      request: PageRequest & store.SubscriptionFilters,
-    ): Promise<Page<Subscription>> => {
-      const page = await store.list(context.transaction ?? database, context.tenant.id, request);
-      return { data: await show(context, page.data), nextCursor: page.nextCursor };
+/** @throws ServiceError `not_found` for an id that is no subscription of this tenant, or a deleted one */
+async function get(
+  needs: SubscriptionReaderNeeds,
+  context: RequestContext,
+  id: string,
+): Promise<Subscription> {
+  const row = await store.find(context.transaction ?? needs.database, context.tenant.id, id);
+  if (row === undefined) throw unknownSubscription();
+  return showOne(needs, context, row);
+}
+
+/** Lists a page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+async function list(
+  needs: SubscriptionReaderNeeds,
+  context: RequestContext,
+  request: PageRequest & store.SubscriptionFilters,
+): Promise<Page<Subscription>> {
+  const page = await store.list(context.transaction ?? needs.database, context.tenant.id, request);
+  return { data: await show(needs, context, page.data), nextCursor: page.nextCursor };
+}
+
+async function show(
+  needs: SubscriptionReaderNeeds,
+  context: RequestContext,
+  rows: readonly SubscriptionRecord[],
+): Promise<Subscription[]> {
+  const ids = rows.map(({ id }) => id);
+  const states = await needs.endpoints.read(context.transaction ?? needs.database, ids);
+  return rows.flatMap((row) => {
+    const endpoint = states.get(row.id);
+    return endpoint === undefined ? [] : [toSubscription(needs, row, endpoint)];
+  });
+}
+
+function toSubscription(
+  { sealing }: SubscriptionReaderNeeds,
+  row: SubscriptionRecord,
+  endpoint: EndpointRow,
+): Subscription {
+  const {
+    secretSealed: _secret,
+    nextSecretSealed: _next,
+    headersSealed,
+    retryPolicy,
+    filters: _filters,
+    deletedAt: _end,
+    streamAudience: _stream,
+    ...shown
+  } = row;
+  return {
+    ...shown,
+    active: endpoint.active,
+    headers: maskHeaders(sealing.openHeaders(row.id, headersSealed)),
+    retryPolicy: retryPolicy ?? DEFAULT_RETRY_POLICY,
+    lane: {
+      state: endpoint.state,
+      holdUntil: endpoint.holdUntil,
+      heldBy: endpoint.heldBy,
+      failingSince: endpoint.failingSince,
+      waiting: endpoint.waiting,
     },
   };
 }

@@ -1,5 +1,6 @@
 // Creates, changes, tests and deletes subscriptions. A change, its audit entry and its event are one transaction. The
 // event is not delivered to the subscription that it describes.
+
 import { type AuditContext, serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
@@ -9,6 +10,7 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { Network } from '../../platform/egress/address-rules.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { Envelope } from '../deliveries/envelope.ts';
 import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
@@ -68,20 +70,7 @@ export type SubscriptionPatch = Partial<SubscriptionInput> & {
 
 type Verb = 'created' | 'updated' | 'activated' | 'deactivated' | 'deleted';
 
-/**
- * The subscriptions of a tenant. Source: Specification, "Webhook subscription", "Webhook management".
- * @param options.deliveries cancels deliveries that wait for a closed endpoint
- * @param options.admittedNetworks networks, besides public addresses, in which receivers may be
- */
-export function createSubscriptionService({
-  database,
-  endpoints,
-  hostHolds,
-  sealing,
-  deliveries,
-  records,
-  admittedNetworks,
-}: {
+export type SubscriptionNeeds = {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;
   endpoints: EndpointService;
   hostHolds: Pick<HostHoldService, 'follow'>;
@@ -97,299 +86,345 @@ export function createSubscriptionService({
   };
   records: Pick<RecordService, 'write'>;
   admittedNetworks: readonly Network[];
-}) {
-  const reader = createSubscriptionReader({ database, endpoints, sealing });
+};
 
-  async function lock(transaction: Transaction, context: RequestContext, id: string) {
-    const row = await store.lock(transaction, context.tenant.id, id);
-    if (row === undefined) throw unknownSubscription();
-    return row;
-  }
-
-  function toChanges(row: SubscriptionRecord, patch: SubscriptionPatch): SubscriptionChanges {
-    const filters = patch.eventTypes === undefined ? undefined : readFilters(patch.eventTypes);
-    const { url, host } = patch.url === undefined ? row : readReceiverUrl(patch.url, admittedNetworks);
-    const before = sealing.openHeaders(row.id, row.headersSealed);
-    const kept = headersFor(url, { url: row.url, headers: before });
-    const headers = patch.headers === undefined ? kept : readHeaders(patch.headers, kept);
-    const changes = {
-      url,
-      host,
-      eventTypes: patch.eventTypes,
-      filters,
-      envelope: patch.envelope,
-      sink: decideSink(filters ?? row.filters, patch.sink, row.sink),
-      description: patch.description,
-      signatures: decideSignatures(patch.signatures, headers, row.signatures),
-      maxAge: patch.maxAge,
-      rateLimit: patch.rateLimit,
-      retryPolicy: patch.retryPolicy,
-      disableAfterDays: patch.disableAfterDays,
-      headersSealed: headers === before ? undefined : sealing.sealHeaders(row.id, headers),
-      disabledReason: patch.active === true ? null : undefined,
-    };
-    return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
-  }
-
-  async function record(
-    unit: Transaction,
-    context: AuditContext,
-    verb: Verb,
-    {
-      id,
-      host,
-      eventTypes,
-      streamAudience = null,
-    }: Pick<SubscriptionRecord, 'id' | 'host' | 'eventTypes'> & {
-      streamAudience?: string | null;
-    },
-    more: { fields?: string[]; reason?: string } = {},
-  ): Promise<void> {
-    const type = `webhook.endpoint.${verb}`;
-    const target = { type: 'subscription', id };
-    const data = { subscription_id: id, host, event_types: [...eventTypes], ...more };
-    await records.write(unit, context, {
-      audit: [{ action: type, outcome: 'success', target, data: { host, ...more } }],
-      events: [{ type, data, exceptSubscription: id }, ...newsOfStop({ id, streamAudience }, more.reason)],
-    });
-  }
-
-  /** Applies the hold of its host to the endpoint. A move to a held host gets an audit entry. */
-  async function follow(
-    unit: Transaction,
-    { requestId, tenant }: AuditContext,
-    id: string,
-    hosts: { host: string; before?: string },
-  ): Promise<void> {
-    const hold = await hostHolds.follow(unit, id, hosts);
-    if (hold === undefined) return;
-    const { host, until, reason, operator, heldAt } = hold;
-    const target = { type: 'host', id: host };
-    const times = { since: heldAt.toISOString(), ...(until === null ? {} : { until: until.toISOString() }) };
-    const data = { reason, ...times, endpoints: 1, subscription_id: id };
-    const context = {
-      requestId,
-      tenant,
-      address: 'local',
-      actor: { kind: 'operator', id: operator },
-    } as const;
-    await records.write(unit, context, {
-      audit: [{ action: 'webhook.host.held', outcome: 'success', target, data }],
-    });
-  }
-
-  const change = (context: RequestContext, id: string, patch: SubscriptionPatch): Promise<Subscription> =>
-    database.transaction(context, async (transaction) => {
-      const before = await lock(transaction, context, id);
-      const changes = toChanges(before, patch);
-      const row = await store.update(transaction, id, changes);
-      // Locks the host's name before the endpoint, in the same order as an operator's hold.
-      if (row.host !== before.host)
-        await follow(transaction, context, id, { host: row.host, before: before.host });
-      const flag =
-        patch.active === undefined
-          ? { changed: false }
-          : await endpoints.setActive(transaction, id, patch.active);
-      if (patch.held === 'discard' && flag.changed)
-        while (await discard({ ...context, transaction }, id, { onlyWhileInactive: false }));
-      if (row.rateLimit !== before.rateLimit) await endpoints.setRate(transaction, id, row.rateLimit);
-      if (row.url !== before.url) await endpoints.endHold(transaction, id);
-      const verb = !flag.changed ? 'updated' : patch.active ? 'activated' : 'deactivated';
-      const fields = fieldsOf({ ...patch, headers: 'headersSealed' in changes ? {} : undefined });
-      await record(transaction, context, verb, row, { fields });
-      return reader.show({ ...context, transaction }, row);
-    });
-
-  /** Cancels waiting deliveries in one statement, with an audit entry. @returns whether there are more */
-  const discard = (
-    context: RequestContext,
-    id: string,
-    options: { onlyWhileInactive: boolean },
-  ): Promise<boolean> =>
-    database.transaction(context, async (transaction) => {
-      const { canceled, more } = await deliveries.cancelUntried(transaction, id, options);
-      const target = { type: 'subscription', id };
-      const data = { deliveries: canceled };
-      if (canceled > 0)
-        await records.write(transaction, context, {
-          audit: [{ action: 'webhook.deliveries.discarded', outcome: 'success', target, data }],
-        });
-      return more;
-    });
-
+/**
+ * The subscriptions of a tenant. Source: Specification, "Webhook subscription", "Webhook management".
+ * @param options.deliveries cancels deliveries that wait for a closed endpoint
+ * @param options.admittedNetworks networks, besides public addresses, in which receivers may be
+ */
+export function createSubscriptionService(needs: SubscriptionNeeds) {
+  const tools = prepareSubscription(needs);
   return {
-    /**
-     * Creates a subscription with its endpoint. Emits `webhook.endpoint.created`.
-     * @returns the subscription, and the secret if it was generated; later answers do not contain it
-     * @throws ServiceError `invalid_request`
-     */
-    create: (
-      context: RequestContext,
-      input: NewSubscription,
-    ): Promise<{ subscription: Subscription; secret: string | undefined }> => {
-      const { url, host } = readReceiverUrl(input.url, admittedNetworks);
-      const filters = readFilters(input.eventTypes);
-      const headers = readHeaders(input.headers ?? {});
-      const signatures = decideSignatures(input.signatures, headers);
-      if (input.secret !== undefined) checkSecret(input.secret);
-      const generated = input.secret === undefined ? newSigningSecret() : undefined;
-      return database.transaction(context, async (transaction) => {
-        const id = newId();
-        const row = await store.insert(transaction, {
-          id,
-          tenantId: context.tenant.id,
-          url,
-          host,
-          eventTypes: input.eventTypes,
-          filters,
-          envelope: input.envelope ?? 'plain',
-          description: input.description ?? null,
-          sink: decideSink(filters, input.sink),
-          secretSealed: sealing.sealSecret(id, generated ?? input.secret ?? ''),
-          headersSealed: sealing.sealHeaders(id, headers),
-          signatures,
-          maxAge: input.maxAge ?? BOUNDS.maxAge.usual,
-          rateLimit: input.rateLimit ?? null,
-          retryPolicy: input.retryPolicy ?? null,
-          disableAfterDays: input.disableAfterDays ?? BOUNDS.disableAfterDays.usual,
-        });
-        await endpoints.create(transaction, {
-          subscriptionId: id,
-          tenantId: context.tenant.id,
-          active: input.active ?? true,
-          rate: row.rateLimit,
-        });
-        await follow(transaction, context, id, { host });
-        await record(transaction, context, 'created', row);
-        return { subscription: await reader.show({ ...context, transaction }, row), secret: generated };
-      });
-    },
-
-    exists: reader.exists,
-    get: reader.get,
-    list: reader.list,
-
-    /**
-     * Changes the given fields. Deactivating closes the endpoint, activating opens it, and another URL ends a hold.
-     * Another origin drops the stored headers whose values answers mask, unless the change has them.
-     * With `held: 'discard'` the deliveries without an attempt are canceled before an inactive subscription is
-     * activated. All other changes are made before that, so that none of them can be refused after deliveries were
-     * canceled. Emits `webhook.endpoint.activated`, `deactivated` or `updated`; nothing when no field is given.
-     * @throws ServiceError `not_found`, `invalid_request`
-     */
-    update: async (context: RequestContext, id: string, patch: SubscriptionPatch): Promise<Subscription> => {
-      const found = await store.find(context.transaction ?? database, context.tenant.id, id);
-      if (found === undefined) throw unknownSubscription();
-      if (fieldsOf(patch).length === 0) return reader.show(context, found);
-      toChanges(found, patch);
-      if (patch.held !== 'discard') return change(context, id, patch);
-      const { active, held, ...others } = patch;
-      if (fieldsOf(others).length > 0) await change(context, id, others);
-      // Separate transactions, because there may be many deliveries. The endpoint is closed, so no attempt begins in
-      // between.
-      while (await discard(context, id, { onlyWhileInactive: true }));
-      return change(context, id, { active, held });
-    },
-
-    /**
-     * Deletes a subscription and cancels its unfinished deliveries. Emits `webhook.endpoint.deleted`.
-     * @throws ServiceError `not_found`
-     */
-    remove: (context: RequestContext, id: string): Promise<void> =>
-      database.transaction(context, async (transaction) => {
-        await lock(transaction, context, id);
-        const row = await store.markDeleted(transaction, id);
-        await endpoints.remove(transaction, id);
-        await deliveries.cancelUnfinished(transaction, id);
-        await record(transaction, context, 'deleted', row);
-      }),
-
-    /**
-     * Sends an event only to this subscription, even if its filters do not match. The delivery is marked as a test.
-     * @param eventType a type of the catalogue, whose example is sent; `webhook.test` by default
-     * @throws ServiceError `not_found`, `subscription_inactive`, `invalid_request` for a type that is not in the
-     *   catalogue
-     */
-    sendTest: (
-      context: RequestContext,
-      id: string,
-      eventType: string = TEST_EVENT,
-    ): Promise<{ deliveryId: string; eventId: string }> =>
-      database.transaction(context, async (transaction) => {
-        const row = await store.find(transaction, context.tenant.id, id);
-        const endpoint = (await endpoints.read(transaction, [id])).get(id);
-        if (row === undefined || endpoint === undefined) throw unknownSubscription();
-        if (!endpoint.active) {
-          throw new ServiceError('subscription_inactive', {
-            detail: 'The subscription is not active. Activate it before testing it.',
-          });
-        }
-        const data = testDataOf(eventType, id);
-        const [emitted] = await records.write(transaction, context, {
-          events: [{ type: eventType, data, onlySubscription: id, test: true }],
-        });
-        if (emitted?.deliveryId === undefined) throw unknownSubscription();
-        const target = { type: 'subscription', id };
-        const { deliveryId, eventId } = emitted;
-        await records.write(transaction, context, {
-          audit: [
-            {
-              action: 'webhook.test.sent',
-              outcome: 'success',
-              target,
-              data: { delivery_id: deliveryId, event_type: eventType },
-            },
-          ],
-        });
-        return { deliveryId, eventId };
-      }),
-
-    /**
-     * Deactivates a subscription whose endpoint has answered 410. Emits `webhook.endpoint.deactivated`. An inactive or
-     * deleted subscription is not changed.
-     * @param unit the transaction that records the attempt
-     */
-    deactivateGone: async (
-      unit: Transaction,
-      { tenantId, subscriptionId }: { tenantId: string; subscriptionId: string },
-    ): Promise<void> => {
-      const reason = 'gone';
-      const row = await store.disable(unit, tenantId, subscriptionId, reason);
-      if (row === undefined) return;
-      await endpoints.setActive(unit, subscriptionId, false);
-      const context = serviceContext({ id: tenantId }, newId());
-      await record(unit, context, 'deactivated', { id: subscriptionId, ...row }, { reason });
-    },
-
-    /**
-     * Deactivates a subscription whose endpoint failed for `disableAfterDays`. Emits `webhook.endpoint.deactivated`.
-     */
-    deactivateFailing: ({
-      tenantId,
-      subscriptionId,
-    }: {
-      tenantId: string;
-      subscriptionId: string;
-    }): Promise<void> =>
-      database.transaction({}, async (transaction) => {
-        const row = await store.lockAny(transaction, tenantId, subscriptionId);
-        if (row === undefined) return;
-        const { changed } = await endpoints.deactivateFailing(
-          transaction,
-          subscriptionId,
-          row.disableAfterDays,
-        );
-        if (!changed) return;
-        const reason = 'failing';
-        const after = await store.update(transaction, subscriptionId, { disabledReason: reason });
-        await record(transaction, serviceContext({ id: tenantId }, newId()), 'deactivated', after, {
-          reason,
-        });
-      }),
+    ...bindUseCases(tools, { create, update, remove, sendTest, deactivateGone, deactivateFailing }),
+    exists: tools.reader.exists,
+    get: tools.reader.get,
+    list: tools.reader.list,
   };
 }
 
 export type SubscriptionService = ReturnType<typeof createSubscriptionService>;
+
+type SubscriptionTools = ReturnType<typeof prepareSubscription>;
+
+function prepareSubscription(needs: SubscriptionNeeds) {
+  const reader = createSubscriptionReader({
+    database: needs.database,
+    endpoints: needs.endpoints,
+    sealing: needs.sealing,
+  });
+  return { ...needs, reader };
+}
+
+/**
+ * Creates a subscription with its endpoint. Emits `webhook.endpoint.created`.
+ * @returns the subscription, and the secret if it was generated; later answers do not contain it
+ * @throws ServiceError `invalid_request`
+ */
+function create(
+  needs: SubscriptionTools,
+  context: RequestContext,
+  input: NewSubscription,
+): Promise<{ subscription: Subscription; secret: string | undefined }> {
+  const { url, host } = readReceiverUrl(input.url, needs.admittedNetworks);
+  const filters = readFilters(input.eventTypes);
+  const headers = readHeaders(input.headers ?? {});
+  const signatures = decideSignatures(input.signatures, headers);
+  if (input.secret !== undefined) checkSecret(input.secret);
+  const generated = input.secret === undefined ? newSigningSecret() : undefined;
+  return needs.database.transaction(context, async (transaction) => {
+    const id = newId();
+    const row = await store.insert(transaction, {
+      id,
+      tenantId: context.tenant.id,
+      url,
+      host,
+      eventTypes: input.eventTypes,
+      filters,
+      envelope: input.envelope ?? 'plain',
+      description: input.description ?? null,
+      sink: decideSink(filters, input.sink),
+      secretSealed: needs.sealing.sealSecret(id, generated ?? input.secret ?? ''),
+      headersSealed: needs.sealing.sealHeaders(id, headers),
+      signatures,
+      maxAge: input.maxAge ?? BOUNDS.maxAge.usual,
+      rateLimit: input.rateLimit ?? null,
+      retryPolicy: input.retryPolicy ?? null,
+      disableAfterDays: input.disableAfterDays ?? BOUNDS.disableAfterDays.usual,
+    });
+    await needs.endpoints.create(transaction, {
+      subscriptionId: id,
+      tenantId: context.tenant.id,
+      active: input.active ?? true,
+      rate: row.rateLimit,
+    });
+    await follow(needs, transaction, context, id, { host });
+    await record(needs, transaction, context, 'created', row);
+    return { subscription: await needs.reader.show({ ...context, transaction }, row), secret: generated };
+  });
+}
+
+/**
+ * Changes the given fields. Deactivating closes the endpoint, activating opens it, and another URL ends a hold.
+ * Another origin drops the stored headers whose values answers mask, unless the change has them.
+ * With `held: 'discard'` the deliveries without an attempt are canceled before an inactive subscription is
+ * activated. All other changes are made before that, so that none of them can be refused after deliveries were
+ * canceled. Emits `webhook.endpoint.activated`, `deactivated` or `updated`; nothing when no field is given.
+ * @throws ServiceError `not_found`, `invalid_request`
+ */
+async function update(
+  needs: SubscriptionTools,
+  context: RequestContext,
+  id: string,
+  patch: SubscriptionPatch,
+): Promise<Subscription> {
+  const found = await store.find(context.transaction ?? needs.database, context.tenant.id, id);
+  if (found === undefined) throw unknownSubscription();
+  if (fieldsOf(patch).length === 0) return needs.reader.show(context, found);
+  toChanges(needs, found, patch);
+  if (patch.held !== 'discard') return change(needs, context, id, patch);
+  const { active, held, ...others } = patch;
+  if (fieldsOf(others).length > 0) await change(needs, context, id, others);
+  // Separate transactions, because there may be many deliveries. The endpoint is closed, so no attempt begins in
+  // between.
+  while (await discard(needs, context, id, { onlyWhileInactive: true }));
+  return change(needs, context, id, { active, held });
+}
+
+/**
+ * Deletes a subscription and cancels its unfinished deliveries. Emits `webhook.endpoint.deleted`.
+ * @throws ServiceError `not_found`
+ */
+function remove(needs: SubscriptionTools, context: RequestContext, id: string): Promise<void> {
+  return needs.database.transaction(context, async (transaction) => {
+    await lock(transaction, context, id);
+    const row = await store.markDeleted(transaction, id);
+    await needs.endpoints.remove(transaction, id);
+    await needs.deliveries.cancelUnfinished(transaction, id);
+    await record(needs, transaction, context, 'deleted', row);
+  });
+}
+
+/**
+ * Sends an event only to this subscription, even if its filters do not match. The delivery is marked as a test.
+ * @param eventType a type of the catalogue, whose example is sent; `webhook.test` by default
+ * @throws ServiceError `not_found`, `subscription_inactive`, `invalid_request` for a type that is not in the
+ *   catalogue
+ */
+function sendTest(
+  { database, endpoints, records }: SubscriptionTools,
+  context: RequestContext,
+  id: string,
+  eventType: string = TEST_EVENT,
+): Promise<{ deliveryId: string; eventId: string }> {
+  return database.transaction(context, async (transaction) => {
+    const row = await store.find(transaction, context.tenant.id, id);
+    const endpoint = (await endpoints.read(transaction, [id])).get(id);
+    if (row === undefined || endpoint === undefined) throw unknownSubscription();
+    if (!endpoint.active) {
+      throw new ServiceError('subscription_inactive', {
+        detail: 'The subscription is not active. Activate it before testing it.',
+      });
+    }
+    const data = testDataOf(eventType, id);
+    const [emitted] = await records.write(transaction, context, {
+      events: [{ type: eventType, data, onlySubscription: id, test: true }],
+    });
+    if (emitted?.deliveryId === undefined) throw unknownSubscription();
+    const target = { type: 'subscription', id };
+    const { deliveryId, eventId } = emitted;
+    await records.write(transaction, context, {
+      audit: [
+        {
+          action: 'webhook.test.sent',
+          outcome: 'success',
+          target,
+          data: { delivery_id: deliveryId, event_type: eventType },
+        },
+      ],
+    });
+    return { deliveryId, eventId };
+  });
+}
+
+/**
+ * Deactivates a subscription whose endpoint has answered 410. Emits `webhook.endpoint.deactivated`. An inactive or
+ * deleted subscription is not changed.
+ * @param unit the transaction that records the attempt
+ */
+async function deactivateGone(
+  needs: SubscriptionTools,
+  unit: Transaction,
+  { tenantId, subscriptionId }: { tenantId: string; subscriptionId: string },
+): Promise<void> {
+  const reason = 'gone';
+  const row = await store.disable(unit, tenantId, subscriptionId, reason);
+  if (row === undefined) return;
+  await needs.endpoints.setActive(unit, subscriptionId, false);
+  const context = serviceContext({ id: tenantId }, newId());
+  await record(needs, unit, context, 'deactivated', { id: subscriptionId, ...row }, { reason });
+}
+
+/**
+ * Deactivates a subscription whose endpoint failed for `disableAfterDays`. Emits `webhook.endpoint.deactivated`.
+ */
+function deactivateFailing(
+  needs: SubscriptionTools,
+  {
+    tenantId,
+    subscriptionId,
+  }: {
+    tenantId: string;
+    subscriptionId: string;
+  },
+): Promise<void> {
+  return needs.database.transaction({}, async (transaction) => {
+    const row = await store.lockAny(transaction, tenantId, subscriptionId);
+    if (row === undefined) return;
+    const { changed } = await needs.endpoints.deactivateFailing(
+      transaction,
+      subscriptionId,
+      row.disableAfterDays,
+    );
+    if (!changed) return;
+    const reason = 'failing';
+    const after = await store.update(transaction, subscriptionId, { disabledReason: reason });
+    await record(needs, transaction, serviceContext({ id: tenantId }, newId()), 'deactivated', after, {
+      reason,
+    });
+  });
+}
+
+async function lock(transaction: Transaction, context: RequestContext, id: string) {
+  const row = await store.lock(transaction, context.tenant.id, id);
+  if (row === undefined) throw unknownSubscription();
+  return row;
+}
+
+function toChanges(
+  { admittedNetworks, sealing }: SubscriptionTools,
+  row: SubscriptionRecord,
+  patch: SubscriptionPatch,
+): SubscriptionChanges {
+  const filters = patch.eventTypes === undefined ? undefined : readFilters(patch.eventTypes);
+  const { url, host } = patch.url === undefined ? row : readReceiverUrl(patch.url, admittedNetworks);
+  const before = sealing.openHeaders(row.id, row.headersSealed);
+  const kept = headersFor(url, { url: row.url, headers: before });
+  const headers = patch.headers === undefined ? kept : readHeaders(patch.headers, kept);
+  const changes = {
+    url,
+    host,
+    eventTypes: patch.eventTypes,
+    filters,
+    envelope: patch.envelope,
+    sink: decideSink(filters ?? row.filters, patch.sink, row.sink),
+    description: patch.description,
+    signatures: decideSignatures(patch.signatures, headers, row.signatures),
+    maxAge: patch.maxAge,
+    rateLimit: patch.rateLimit,
+    retryPolicy: patch.retryPolicy,
+    disableAfterDays: patch.disableAfterDays,
+    headersSealed: headers === before ? undefined : sealing.sealHeaders(row.id, headers),
+    disabledReason: patch.active === true ? null : undefined,
+  };
+  return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+}
+
+async function record(
+  { records }: SubscriptionTools,
+  unit: Transaction,
+  context: AuditContext,
+  verb: Verb,
+  {
+    id,
+    host,
+    eventTypes,
+    streamAudience = null,
+  }: Pick<SubscriptionRecord, 'id' | 'host' | 'eventTypes'> & {
+    streamAudience?: string | null;
+  },
+  more: { fields?: string[]; reason?: string } = {},
+): Promise<void> {
+  const type = `webhook.endpoint.${verb}`;
+  const target = { type: 'subscription', id };
+  const data = { subscription_id: id, host, event_types: [...eventTypes], ...more };
+  await records.write(unit, context, {
+    audit: [{ action: type, outcome: 'success', target, data: { host, ...more } }],
+    events: [{ type, data, exceptSubscription: id }, ...newsOfStop({ id, streamAudience }, more.reason)],
+  });
+}
+
+/** Applies the hold of its host to the endpoint. A move to a held host gets an audit entry. */
+async function follow(
+  { hostHolds, records }: SubscriptionTools,
+  unit: Transaction,
+  { requestId, tenant }: AuditContext,
+  id: string,
+  hosts: { host: string; before?: string },
+): Promise<void> {
+  const hold = await hostHolds.follow(unit, id, hosts);
+  if (hold === undefined) return;
+  const { host, until, reason, operator, heldAt } = hold;
+  const target = { type: 'host', id: host };
+  const times = { since: heldAt.toISOString(), ...(until === null ? {} : { until: until.toISOString() }) };
+  const data = { reason, ...times, endpoints: 1, subscription_id: id };
+  const context = {
+    requestId,
+    tenant,
+    address: 'local',
+    actor: { kind: 'operator', id: operator },
+  } as const;
+  await records.write(unit, context, {
+    audit: [{ action: 'webhook.host.held', outcome: 'success', target, data }],
+  });
+}
+
+function change(
+  needs: SubscriptionTools,
+  context: RequestContext,
+  id: string,
+  patch: SubscriptionPatch,
+): Promise<Subscription> {
+  return needs.database.transaction(context, async (transaction) => {
+    const before = await lock(transaction, context, id);
+    const changes = toChanges(needs, before, patch);
+    const row = await store.update(transaction, id, changes);
+    // Locks the host's name before the endpoint, in the same order as an operator's hold.
+    if (row.host !== before.host)
+      await follow(needs, transaction, context, id, { host: row.host, before: before.host });
+    const flag =
+      patch.active === undefined
+        ? { changed: false }
+        : await needs.endpoints.setActive(transaction, id, patch.active);
+    if (patch.held === 'discard' && flag.changed)
+      while (await discard(needs, { ...context, transaction }, id, { onlyWhileInactive: false }));
+    if (row.rateLimit !== before.rateLimit) await needs.endpoints.setRate(transaction, id, row.rateLimit);
+    if (row.url !== before.url) await needs.endpoints.endHold(transaction, id);
+    const verb = !flag.changed ? 'updated' : patch.active ? 'activated' : 'deactivated';
+    const fields = fieldsOf({ ...patch, headers: 'headersSealed' in changes ? {} : undefined });
+    await record(needs, transaction, context, verb, row, { fields });
+    return needs.reader.show({ ...context, transaction }, row);
+  });
+}
+
+/** Cancels waiting deliveries in one statement, with an audit entry. @returns whether there are more */
+function discard(
+  { database, deliveries, records }: SubscriptionTools,
+  context: RequestContext,
+  id: string,
+  options: { onlyWhileInactive: boolean },
+): Promise<boolean> {
+  return database.transaction(context, async (transaction) => {
+    const { canceled, more } = await deliveries.cancelUntried(transaction, id, options);
+    const target = { type: 'subscription', id };
+    const data = { deliveries: canceled };
+    if (canceled > 0)
+      await records.write(transaction, context, {
+        audit: [{ action: 'webhook.deliveries.discarded', outcome: 'success', target, data }],
+      });
+    return more;
+  });
+}
 
 function fieldsOf(patch: SubscriptionPatch): string[] {
   return Object.entries(patch).flatMap(([name, value]) => (value === undefined ? [] : [name]));
