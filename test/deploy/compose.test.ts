@@ -172,6 +172,12 @@ describe('docker-compose.yml', () => {
     ]);
   });
 
+  it('keeps the gateway asking every api, for thousands of clients that keep their connections', () => {
+    expect(gateway).toMatch(/^worker_processes auto;$/m);
+    expect(Number(/worker_connections (\d+);/.exec(gateway)?.[1])).toBeGreaterThanOrEqual(8_192);
+    expect(gateway).toMatch(/server api:8080 .*max_fails=0;/);
+  });
+
   it('lets the api believe the gateway, in whose network nothing else is', () => {
     const { trustedProxies } = loadConfig(environmentOf('api'), { role: 'api' });
     const subnets = compose.networks?.gateway?.ipam.config.map(({ subnet }) => interpolate(subnet));

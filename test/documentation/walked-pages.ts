@@ -53,15 +53,11 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
   ['docs/fresh-host.md', '.env.example', 'test/deploy/fresh-host.test.ts'],
   [
     'docs/fresh-host.md',
-    'docker compose up',
+    'tenant create acme',
     'needs Docker; test/deploy/compose.test.ts holds the file against the page',
   ],
   ['docs/fresh-host.md', 'ssh ', 'needs another machine'],
-  [
-    'docs/fresh-host.md',
-    'pg_basebackup',
-    'needs Docker; test/operations/backup.test.ts restores a physical copy',
-  ],
+  ['docs/fresh-host.md', 'countersign_postgres', 'test/deploy/operator-lines.test.ts'],
   [
     'docs/performance.md',
     'npm run bench',
@@ -82,7 +78,7 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
     'test/operations/master-keys/stolen-key.test.ts',
   ],
   ['docs/operations/traces.md', 'jaegertracing', 'needs Docker'],
-  ['docs/operations/upgrade.md', 'docker compose up', 'needs Docker'],
+  ['docs/operations/upgrade.md', 'docker compose up', 'test/deploy/operator-lines.test.ts'],
   [
     'docs/operations/upgrade.md',
     'WORKER_BUILD_ID',

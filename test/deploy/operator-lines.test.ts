@@ -1,0 +1,98 @@
+// Runs the lines that operators copy, with a stand-in for docker that writes down how it was called.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../app/local/temporary-folder.ts';
+import { readBlocks } from '../documentation/pages.ts';
+
+const SCRIPT = resolve('deploy/backup/backup.sh');
+
+/** Puts programs of these names before all others. @returns what runs a shell text there, and the calls of docker */
+function standIn(programs: Readonly<Record<string, string>>) {
+  const folder = temporaryFolder();
+  const calls = join(folder, 'calls');
+  writeFileSync(calls, '');
+  for (const [name, text] of Object.entries(programs)) {
+    writeFileSync(join(folder, name), `#!/bin/bash\n${text}\n`);
+    chmodSync(join(folder, name), 0o755);
+  }
+  const env = { ...process.env, CALLS: calls, PATH: `${folder}:${process.env.PATH}` };
+  return {
+    run: (text: string, more: Record<string, string> = {}) =>
+      spawnSync('bash', ['-euc', text], {
+        cwd: folder,
+        env: { ...env, ...more },
+        encoding: 'utf8',
+        timeout: 60_000,
+      }),
+    calls: () => readFileSync(calls, 'utf8').trim().split('\n'),
+  };
+}
+
+describe('the upgrade', () => {
+  it('has twice as many of a role before the old ones end, and counts them healthy first', () => {
+    const block = readBlocks('docs/operations/upgrade.md').find((text) => text.includes('replace()')) ?? '';
+    const { run, calls } = standIn({
+      // One more of the role is healthy at each look.
+      docker: 'echo "$*" >> "$CALLS"; if [ "$1" = ps ]; then grep -cF "$4" "$CALLS" | xargs seq; fi',
+      sleep: '',
+      curl: '',
+    });
+    expect(run(block).status).toBe(0);
+    const replaced = (role: string) => [
+      `compose up -d --no-deps --no-recreate --scale ${role}=4 ${role}`,
+      ...Array(4).fill(`ps -q --filter label=com.docker.compose.service=${role} --filter health=healthy`),
+      `compose up -d --no-deps --scale ${role}=2 ${role}`,
+    ];
+    expect(calls()).toEqual([
+      'compose build',
+      'compose run --rm migrate',
+      ...['api', 'worker'].flatMap(replaced),
+    ]);
+  });
+});
+
+describe('the backup', () => {
+  const archive = (label: string) => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, label), 'START WAL LOCATION');
+    execFileSync('tar', ['cf', 'base.tar', label], { cwd: folder });
+    return join(folder, 'base.tar');
+  };
+
+  it.each([
+    ['a whole archive', 'backup_label', '', 0],
+    ['a Postgres that ends too early', 'backup_label', '; exit 1', 1],
+    ['an archive that is no backup', 'PG_VERSION', '', 2],
+    ['no Postgres', '', 'exit 1', 1],
+  ])('of %s leaves a file only if it is good', (_what, label, ending, code) => {
+    const answer = label === '' ? ending : `cat ${archive(label)}${ending}`;
+    const { run, calls } = standIn({ docker: `echo "$PWD $*" >> "$CALLS"; ${answer}` });
+    const folder = temporaryFolder();
+    expect(run(`${SCRIPT} ${folder}`).status).toBe(code);
+    expect(calls()[0]).toContain(`${resolve('.')} compose exec -T postgres pg_basebackup`);
+    const whole = readdirSync(folder).filter((name) => /^countersign-\d{4}-\d\d-\d\d\.tar\.gz$/.test(name));
+    expect(whole).toHaveLength(code === 0 ? 1 : 0);
+  });
+
+  it('goes back into the volume by the lines of the page, and the former data stays beside it', () => {
+    const block = readBlocks('docs/fresh-host.md').find((text) => text.includes('lost-')) ?? '';
+    const volume = temporaryFolder();
+    mkdirSync(join(volume, '18', 'docker'), { recursive: true });
+    writeFileSync(join(volume, '18', 'docker', 'former'), '');
+    const gzipped = `${archive('backup_label')}.gz`;
+    execFileSync('gzip', [gzipped.slice(0, -3)]);
+    const { run, calls } = standIn({
+      docker: `echo "$*" >> "$CALLS"; [ "$1" = run ] && shift $(($# - 1)) || exit 0
+        [[ $1 != *lost-* ]] || bash -euc "$(sed "s|/var/lib/postgresql|$VOLUME|" <<< "$1")"`,
+      chown: '',
+    });
+    expect(run(block, { VOLUME: volume, BACKUP: gzipped })).toMatchObject({ status: 0, stderr: '' });
+    expect(readdirSync(join(volume, '18', 'docker'))).toEqual(['backup_label']);
+    const [lost = ''] = readdirSync(join(volume, '18')).filter((name) => name.startsWith('lost-'));
+    expect(existsSync(join(volume, '18', lost, 'former'))).toBe(true);
+    expect(calls()[0]).toBe('compose stop gateway api worker temporal postgres');
+    expect(calls()).toContain('compose up -d --scale worker=1');
+  });
+});
