@@ -4,7 +4,8 @@
 import { boundsOf } from '../../platform/database/partitions.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { PROVEN_FOR, RENEWED_AFTER } from '../endpoints/endpoint-health.store.ts';
+import { RENEWED_AFTER } from '../endpoints/endpoint-health.store.ts';
+import { PROVEN_FOR_MS } from '../endpoints/endpoint-judgement.ts';
 import type { AttemptReport } from './attempt.ts';
 import { outcomeCode } from './attempt.ts';
 import { ATTEMPT_COLUMNS } from './delivered-attempt.store.ts';
@@ -119,7 +120,7 @@ export const LOADED_COLUMNS = `d.subscription_id AS "subscriptionId", d.test, s.
   p.permits IS NOT NULL AS "endpointPaced", p.rate IS NOT NULL AS "endpointRated", p.in_flight_cap AS "endpointCap",
   p.epoch AS "endpointEpoch", p.failures_in_a_row > 0 OR p.permits IS NOT NULL OR p.state <> 'open'
     OR d.attempt_count > 0 AND coalesce(p.recovered_at < now() - ${RENEWED_AFTER}, false) AS "endpointFailing",
-  coalesce(p.permits IS NULL AND p.state = 'open' AND p.recovered_at > now() - ${PROVEN_FOR}, false) AS "endpointProven",
+  coalesce(p.permits IS NULL AND p.state = 'open' AND p.recovered_at > now() - interval '${PROVEN_FOR_MS} milliseconds', false) AS "endpointProven",
   s.url, s.max_age AS "maxAge", s.secret_sealed AS "secretSealed", s.next_secret_sealed AS "nextSecretSealed",
   s.headers_sealed AS "headersSealed", s.signatures, coalesce(s.secret_overlap_ends_at <= now(), false) AS "overlapEnded",
   s.stream_audience AS "streamAudience"`;

@@ -6,7 +6,8 @@ import type { WorkflowCommandService } from '../../platform/temporal/workflow-co
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { EndpointChange, EndpointRow } from './endpoint.store.ts';
 import * as store from './endpoint.store.ts';
-import type { EndpointFailure, EndpointHealthStore } from './endpoint-health.store.ts';
+import type { EndpointHealthStore } from './endpoint-health.store.ts';
+import type { EndpointFailure } from './endpoint-judgement.ts';
 
 export type { EndpointRow } from './endpoint.store.ts';
 
