@@ -1,6 +1,6 @@
-// `npm run demo`: makes the clone ready and shows the main job against the service that `npm start` runs.
+// `npm run demo`: makes the clone ready and becomes the demo, which is written as a user's programs are.
 import './require-node.mjs';
 
-const { becomeBuilt, prepare } = await import('./prepare.mjs');
+const { become, prepare } = await import('./prepare.mjs');
 await prepare({ build: true });
-await becomeBuilt('src/app/local/demo/demo.js');
+await become('examples/demo/demo.mjs');

@@ -26,7 +26,7 @@ export const isOperationsPage = (page: string) => page.startsWith('docs/operatio
  */
 export const ELSEWHERE: readonly (readonly [page: string, text: string, why: string])[] = [
   ['README.md', 'npm start  ', 'test/app/local runs the whole stack'],
-  ['README.md', 'npm run demo', 'test/app/local runs the demo, and .ci/run against a whole stack'],
+  ['README.md', 'npm run demo', 'test/app/local/demo.test.ts runs it'],
   ['README.md', 'npx countersign', 'names of commands and options: test/documentation/pages.test.ts'],
   ['CONTRIBUTING.md', 'npm run check', 'the scripts themselves; names: test/documentation/pages.test.ts'],
   ['docs/audit-log.md', 'go run .', 'test/audit/auditor.test.ts builds and runs the program'],

@@ -1,55 +1,53 @@
-import { spawnSync } from 'node:child_process';
+// `npm run demo`, against real processes of api and worker: every check holds.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
-import { createApi } from '../../../src/app/local/demo/api.ts';
-import { identify } from '../../../src/app/local/processes.ts';
-import { takePort } from '../../setup/ports.ts';
-import { buildStack } from './stack.ts';
+import { describe, expect, it } from 'vitest';
+import { findFreePort } from '../../../src/app/local/ports.ts';
+import { startLiveTenant } from '../../console/live-service.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
-let build = '';
-beforeAll(async () => {
-  build = await buildStack();
-});
+async function runDemo(dataDir: string) {
+  const demo = spawn(process.execPath, ['examples/demo/demo.mjs'], {
+    env: { ...process.env, DATA_DIR: dataDir },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let said = '';
+  demo.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    said += chunk;
+  });
+  const [status] = await once(demo, 'exit');
+  return { status, said: said.trim() };
+}
 
-function runDemo(dataDir: string) {
-  const env = { ...process.env, DATA_DIR: dataDir };
-  const demo = join(build, 'src/app/local/demo/demo.js');
-  const { status, stdout, stderr } = spawnSync(process.execPath, [demo], { env, encoding: 'utf8' });
-  return { status, said: `${stdout}${stderr}`.trim() };
+function folderOf(credentials: object): string {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'demo-tenant.json'), JSON.stringify(credentials));
+  return folder;
 }
 
 describe('the demo', () => {
-  it('says in one line that nothing was started, whatever a start that was killed left behind', () => {
+  it('shows agents and deliveries, and all of its checks hold', async () => {
+    const { status, said } = await runDemo(folderOf(await startLiveTenant()));
+    expect(said).toMatch(/\n29 checks held, 0 did not\.$/);
+    expect(status).toBe(0);
+  }, 300_000);
+
+  it('says in one line that nothing was started', async () => {
     const folder = temporaryFolder();
-    writeFileSync(join(folder, 'lock'), JSON.stringify({ pid: process.pid, started: 'before' }));
-    expect(runDemo(folder)).toEqual({
+    expect(await runDemo(folder)).toEqual({
       status: 1,
-      said: `✗ ${folder}/demo-tenant.json is not there: start the service first, with npm start`,
+      said: `✗ ${folder}/demo-tenant.json is not there: run npm start, and the demo once it says that it is ready`,
     });
   });
 
-  it('says in one line that the service is still starting', () => {
-    const folder = temporaryFolder();
-    writeFileSync(join(folder, 'lock'), JSON.stringify(identify(process.pid)));
-    expect(runDemo(folder)).toEqual({
-      status: 1,
-      said: '✗ The service is still starting: run the demo once npm start says that it is ready.',
-    });
-  });
-
-  it('asks for a while, saying so once, and then says in one line that nobody answers', async () => {
-    const origin = `http://127.0.0.1:${await takePort()}`;
-    const credentials = {
-      ...{ tenant_id: 't', slug: 'demo', client_id: 'c', client_secret: 's' },
-      ...{ base_url: origin, issuer_url: origin },
-    };
-    const said: string[] = [];
-    const api = createApi({ credentials, onWait: (line) => said.push(line), pause: 1 });
-    await expect(api.bearer()).rejects.toThrow(
-      `${origin} does not answer: start the service first, with npm start`,
-    );
-    expect(said).toEqual(['POST /oauth/token: the service is not there; asking again until it is']);
+  it('says in one line that nobody answers', async () => {
+    const origin = `http://127.0.0.1:${await findFreePort()}`;
+    const { status, said } = await runDemo(folderOf({ slug: 'demo', base_url: origin, issuer_url: origin }));
+    expect([status, said.split('\n').at(-1)]).toEqual([
+      1,
+      `✗ ${origin} does not answer: start the service first, with npm start`,
+    ]);
   });
 });
