@@ -20,8 +20,8 @@ export async function takePorts(count: number): Promise<number[]> {
     const lock = await hold(first);
     if (lock === undefined) continue;
     const ports = Array.from({ length: count }, (_, n) => first + 1 + n);
-    const free = await Promise.all(ports.map((port) => tryPort(HOST, port)));
-    if (!free.includes(null)) return ports;
+    const tries = await Promise.allSettled(ports.map((port) => tryPort(HOST, port)));
+    if (tries.every(({ status }) => status === 'fulfilled')) return ports;
     lock.close();
   }
 }

@@ -2,32 +2,23 @@
 // there, in order. Plain JavaScript, so that it runs from sources as well as from the build. Must never end a process
 // other than those in the list.
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/**
- * @typedef {{ name: string, pid: number, started: string, order: number, grace: number, signals: NodeJS.Signals[] }}
- *   Part
- * @typedef {{ owner: number, parts: Part[], remove: string[] }} PartsFile
- */
-
 const [file, owner] = process.argv.slice(2);
 
-/** @returns {PartsFile | null} the list, unless it is gone or belongs to a later starter */
-function readParts() {
+/** @returns the list, unless it is gone or belongs to a later starter */
+function readList() {
   try {
-    const parts = JSON.parse(readFileSync(String(file), 'utf8'));
-    return String(parts.owner) === owner ? parts : null;
+    const list = JSON.parse(readFileSync(file, 'utf8'));
+    return String(list.owner.pid) === owner ? list : null;
   } catch {
     return null;
   }
 }
 
-/**
- * The same text as `startOf` in processes.ts gives, which made the list.
- * @param {number} pid
- * @returns {string | null}
- */
+/** The same text as `started` in processes.ts, which made the list. */
 function startOf(pid) {
   try {
     if (process.platform !== 'linux') {
@@ -42,10 +33,8 @@ function startOf(pid) {
   }
 }
 
-/** @param {Part} part */
 const isRunning = ({ pid, started }) => startOf(pid) === started;
 
-/** @param {Part} part */
 async function end(part) {
   for (const signal of part.signals) {
     if (!isRunning(part)) return;
@@ -60,27 +49,16 @@ async function end(part) {
 }
 
 async function endAll() {
-  const list = readParts();
+  const list = readList();
   if (list === null) return;
   const orders = [...new Set(list.parts.map((part) => part.order))].sort((a, b) => a - b);
-  for (const order of orders) {
-    await Promise.all(list.parts.filter((part) => part.order === order).map(end));
-  }
-  if (readParts() === null) return;
-  for (const path of [String(file), ...list.remove]) rmSync(path, { recursive: true, force: true });
+  for (const order of orders) await Promise.all(list.parts.filter((part) => part.order === order).map(end));
+  if (readList() === null) return;
+  for (const path of [file, ...list.remove]) rmSync(path, { recursive: true, force: true });
 }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => undefined);
-process.stdin.on('error', () => undefined);
 process.stdin.resume();
-let ended = false;
-for (const event of ['end', 'close']) {
-  process.stdin.once(event, () => {
-    if (ended) return;
-    ended = true;
-    endAll().then(
-      () => process.exit(0),
-      () => process.exit(1),
-    );
-  });
-}
+await Promise.race(['end', 'close'].map((event) => once(process.stdin, event))).catch(() => undefined);
+await endAll();
+process.exit(0);

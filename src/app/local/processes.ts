@@ -6,107 +6,81 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Identifies a process: a later process with the same id has another `started`. */
 export type ProcessIdentity = { readonly pid: number; readonly started: string };
 
-/** @returns true while a process with this id exists, also a process of another user */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-  return !isZombie(pid);
-}
+/** How a part is ended: parts of a lower order first, each signal in turn, `grace` milliseconds apart. */
+export type PartEnd = {
+  readonly order: number;
+  readonly grace: number;
+  readonly signals: readonly NodeJS.Signals[];
+};
 
-/** @returns an opaque text that differs for every process which ever has this id; null when no process has it now */
-export function startOf(pid: number): string | null {
-  if (process.platform === 'linux') {
-    const ticks = readStat(pid)?.[19];
-    return ticks === undefined ? null : `${bootId()}:${ticks}`;
-  }
+type Seen = { readonly parent: number; readonly started: string; readonly command: string };
+
+/** @returns what the system says of a process; null when none runs with this id */
+export function lookUp(pid: number): Seen | null {
   try {
-    const started = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim();
-    return started === '' ? null : started;
+    return process.platform === 'linux' ? readProc(pid) : askPs(pid);
   } catch {
     return null;
+  }
+}
+
+/** @returns true while a process with this id exists, also a process of another user */
+export function isAlive(pid: number): boolean {
+  if (process.platform === 'linux') return lookUp(pid) !== null;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 
 /** @returns null when no process has this id */
 export function identify(pid: number): ProcessIdentity | null {
-  const started = isAlive(pid) ? startOf(pid) : null;
-  return started === null ? null : { pid, started };
+  const seen = lookUp(pid);
+  return seen === null ? null : { pid, started: seen.started };
 }
 
 /** @returns true while this process runs, and not a later one with the same id */
-export function isRunning(identity: ProcessIdentity): boolean {
-  return isAlive(identity.pid) && startOf(identity.pid) === identity.started;
+export function isRunning({ pid, started }: ProcessIdentity): boolean {
+  return lookUp(pid)?.started === started;
 }
 
-/** @returns the parent's id, or null when the process is gone */
-export function parentOf(pid: number): number | null {
-  if (process.platform === 'linux') return Number(readStat(pid)?.[1] ?? Number.NaN) || null;
+/** Sends a signal to this process; does nothing when it has ended. */
+export function signal(identity: ProcessIdentity, name: NodeJS.Signals): void {
+  if (!isRunning(identity)) return;
   try {
-    return Number(execFileSync('ps', ['-o', 'ppid=', '-p', String(pid)], { encoding: 'utf8' })) || null;
-  } catch {
-    return null;
-  }
-}
-
-/** @returns the command line, words joined by spaces; empty when the process is gone */
-export function commandOf(pid: number): string {
-  try {
-    if (process.platform === 'linux')
-      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
-    return execFileSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).trim();
-  } catch {
-    return '';
-  }
-}
-
-/** Sends a signal; does nothing when the process has ended. */
-export function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name);
+    process.kill(identity.pid, name);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
 
-/**
- * Ends a process: sends each signal in turn until the process has ended.
- * @param steps signals with the milliseconds to wait after each
- * @returns false when the process still runs after all of them
- */
-export async function endProcess(
-  identity: ProcessIdentity,
-  steps: readonly { signal: NodeJS.Signals; wait: number }[],
-): Promise<boolean> {
-  for (const step of steps) {
-    if (!isRunning(identity)) return true;
-    signal(identity.pid, step.signal);
-    const deadline = Date.now() + step.wait;
+/** Sends each signal in turn until the process has ended. @returns false when it still runs after all of them */
+export async function endProcess(identity: ProcessIdentity, { signals, grace }: PartEnd): Promise<boolean> {
+  for (const name of signals) {
+    signal(identity, name);
+    const deadline = Date.now() + grace;
     while (Date.now() < deadline && isRunning(identity)) await sleep(50);
   }
   return !isRunning(identity);
 }
 
-/**
- * Fields of /proc/<pid>/stat after the command's name: [0] is the state, [1] the parent, [19] the start in clock ticks.
- */
-function readStat(pid: number): string[] | null {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return text.slice(text.lastIndexOf(')') + 2).split(' ');
-  } catch {
-    return null;
-  }
+/** Throws when there is no such process. A process that has ended and whose exit code was not read counts as none. */
+function readProc(pid: number): Seen | null {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  // After the name: [0] is the state, [1] the parent, [19] the start in clock ticks since the boot of the machine.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  if (fields[0] === 'Z') return null;
+  const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+  return { parent: Number(fields[1]), started: `${boot}:${fields[19]}`, command };
 }
 
-/** Needed because the start in ticks counts from the boot of the machine, so it repeats after a reboot. */
-function bootId(): string {
-  return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-}
-
-/** True for a process that has ended but whose exit code was not read: it accepts signals, but does not run. */
-function isZombie(pid: number): boolean {
-  return process.platform === 'linux' && readStat(pid)?.[0] === 'Z';
+function askPs(pid: number): Seen | null {
+  const columns = ['-o', 'ppid=', '-o', 'lstart=', '-o', 'command='];
+  const said = execFileSync('ps', ['-ww', ...columns, '-p', String(pid)], { encoding: 'utf8' });
+  const [, parent, started, command] = /^\s*(\d+)\s+(\S+\s+\S+\s+\d+\s+[\d:]+\s+\d+)\s+(.*)/.exec(said) ?? [];
+  if (parent === undefined || started === undefined || command === undefined) return null;
+  return { parent: Number(parent), started, command };
 }

@@ -1,12 +1,11 @@
-// Runs one role of the service (api or worker) as a process in a separate session, which reports over IPC when it is
-// up.
-import { type ChildProcess, spawn } from 'node:child_process';
-import { setTimeout as sleep } from 'node:timers/promises';
+// Runs one role of the service (api or worker) as a part of a local stack. The role reports when it is ready.
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import type { FromPart } from '../../platform/process/part-protocol.ts';
-import { type PartExit, stopPart } from './foreign-part.ts';
-import type { Keeper, PartEnd } from './keeper.ts';
-import type { RunningPart } from './kept-part.ts';
+import type { Keeper } from './keeper.ts';
 import { LocalStackError } from './local-stack-error.ts';
+import { type Part, startPart } from './part.ts';
+import type { PartEnd } from './processes.ts';
 
 export type RoleName = 'api' | 'worker';
 
@@ -30,14 +29,14 @@ export const NODE_FLAGS = ['--v8-pool-size=1'] as const;
  */
 export const MALLOC_SETTINGS = { MALLOC_TRIM_THRESHOLD_: '1048576' } as const;
 
-/** Milliseconds within which a role must report that it is up. */
+/** Milliseconds within which a role must report that it is ready. */
 const LIMIT = 60_000;
 
 /**
  * Starts a role and waits until it reports that it is ready.
  * @param options.main file of the command line, run with the role as its argument
  * @param options.environment all variables of the process
- * @param options.signal aborts the wait
+ * @param options.signal gives the start up
  * @throws LocalStackError when the role ends, fails or does not report in time
  */
 export async function startRole(options: {
@@ -46,75 +45,32 @@ export async function startRole(options: {
   environment: NodeJS.ProcessEnv;
   keeper: Keeper;
   signal: AbortSignal;
-}): Promise<RunningPart> {
-  const { role, keeper } = options;
-  const child = spawn(process.execPath, [...NODE_FLAGS, options.main, role], {
-    detached: true,
-    env: { ...MALLOC_SETTINGS, ...options.environment },
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+}): Promise<Part> {
+  const { role, main, environment, keeper, signal } = options;
+  const name = role === 'api' ? 'API' : 'Worker';
+  return await startPart({
+    name,
+    program: process.execPath,
+    args: [...NODE_FLAGS, main, role],
+    spawn: { env: { ...MALLOC_SETTINGS, ...environment } },
+    end: ROLE_ENDS[role],
+    keeper,
+    signal,
+    ready: (child, ended) => untilReady(name, child, ended),
   });
-  const { pid } = child;
-  if (pid !== undefined) keeper.add(role, pid, ROLE_ENDS[role]);
-  const exited = watch(child).then((exit) => {
-    if (pid !== undefined) keeper.remove(pid);
-    return exit;
-  });
-  const stop = () => stopPart(child, ROLE_ENDS[role]);
-  try {
-    await ready(child, { ...options, exited });
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-  if (pid === undefined) throw new LocalStackError(`The ${role} process could not be started.`);
-  return { pid, exited, stop };
 }
 
-async function ready(
-  child: ChildProcess,
-  options: {
-    role: RoleName;
-    exited: Promise<PartExit>;
-    signal: AbortSignal;
-  },
-): Promise<void> {
-  const { role, exited } = options;
-  const silence = new AbortController();
-  const answer = new Promise<void>((resolve, reject) => {
-    child.on('message', (message: FromPart) => {
-      if ('ready' in message) resolve();
-      else reject(failure(role, message.failed));
-    });
-  });
-  const ended = exited.then((exit) => {
-    throw new LocalStackError(`The ${role} process did not start: ${exit.description}`);
-  });
-  const late = sleep(LIMIT, undefined, { signal: AbortSignal.any([silence.signal, options.signal]) }).then(
-    () => {
-      throw new LocalStackError(`The ${role} process did not become ready within ${LIMIT / 1_000} s.`);
+async function untilReady(name: string, child: ChildProcess, ended: AbortSignal): Promise<void> {
+  const late = AbortSignal.timeout(LIMIT);
+  const message = await once(child, 'message', { signal: AbortSignal.any([ended, late]) }).then(
+    ([first]) => first as FromPart,
+    (error: unknown) => {
+      if (!late.aborted) throw error;
+      throw new LocalStackError(`${name} did not become ready within ${LIMIT / 1_000} s.`);
     },
   );
-  // The promises that lose the race may reject later; without a handler that would end this process.
-  for (const loser of [answer, ended, late]) loser.catch(() => undefined);
-  try {
-    await Promise.race([answer, ended, late]);
-  } finally {
-    silence.abort();
-  }
-}
-
-function failure(role: RoleName, failed: string): LocalStackError {
+  if ('ready' in message) return;
   // A role names a busy port itself.
-  if (/^Port \d+ is in use/.test(failed)) return new LocalStackError(failed);
-  return new LocalStackError(`The ${role} process did not start: ${failed}`);
-}
-
-function watch(child: ChildProcess): Promise<PartExit> {
-  return new Promise((resolve) => {
-    // Node also emits an error for a signal or a message that could not be sent.
-    child.on('error', (error) => resolve({ reason: null, description: error.message }));
-    child.once('exit', (code, signal) =>
-      resolve({ reason: null, description: signal ?? `exit code ${code}` }),
-    );
-  });
+  const isWhole = /^Port \d+ is in use/.test(message.failed);
+  throw new LocalStackError(isWhole ? message.failed : `${name} did not start: ${message.failed}`);
 }

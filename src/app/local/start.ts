@@ -2,22 +2,24 @@
 import { rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { Config } from '../../platform/config.ts';
+import { connectionBudget } from '../../platform/database/database.ts';
 import { urlOfView, viewsAt } from '../../platform/temporal/views.ts';
 import type { PreparedTenant } from './demo-tenant.ts';
 import { requireRoom } from './disk-space.ts';
 import { listenForEnd } from './halt.ts';
 import { describeStack, type Invitation, invite } from './invitation.ts';
-import { createKeeper, endLeftovers, type Keeper } from './keeper.ts';
-import { asDiskFull } from './local-stack-error.ts';
-import { type DataFolderLock, lockDataFolder } from './lock.ts';
+import { createKeeper, type Keeper, takeDataFolder } from './keeper.ts';
+import { asDiskFull, LocalStackError } from './local-stack-error.ts';
 import { obtainMasterKey } from './master-key.ts';
+import type { Part } from './part.ts';
 import { requirePort } from './ports.ts';
-import type { LocalDatabase } from './postgres.ts';
-import { createRunFile } from './run-file.ts';
-import { createStateFiles } from './state-file.ts';
-import { createSupervisor, metricsPorts, type Supervisor } from './supervisor.ts';
-import { useExternalTemporal } from './temporal-external.ts';
+import { type LocalDatabase, startPostgres } from './postgres.ts';
+import { writePrivateFile } from './private-file.ts';
+import { startRole } from './role-part.ts';
+import type { RunningStack } from './running-stack.ts';
+import { startTemporal } from './temporal.ts';
 import { obtainTemporal } from './temporal-program.ts';
+import { useExternalTemporal } from './temporal-ready.ts';
 
 export type LocalStackOptions = {
   readonly config: Config;
@@ -33,9 +35,18 @@ export type LocalStackOptions = {
   readonly onReady?: ((stack: ReturnType<typeof describeStack>) => void) | undefined;
 };
 
+/** What the steps of a start share: `keep` stops a part at the end of the stack, and its death ends the stack. */
+type Starting = LocalStackOptions & {
+  readonly keeper: Keeper;
+  /** Where commands in the same clone find the stack. */
+  readonly runFile: string;
+  readonly signal: AbortSignal;
+  readonly keep: <Kind extends Part>(starting: Promise<Kind>) => Promise<Kind>;
+};
+
 /**
- * Runs the stack until a signal, or until the process that started it ends.
- * @returns after an ordered stop
+ * Runs the stack until a signal, until a part ends, or until the process that started it ends.
+ * @returns after an ordered stop; the exit code is then 1 if a part had ended
  * @throws LocalStackError with one line for the operator, and the errors of `migrate` and `prepare`, after all
  *   processes of the stack have ended
  */
@@ -43,67 +54,63 @@ export async function runLocalStack(options: LocalStackOptions): Promise<void> {
   const { dataDir } = options.config;
   await requireRoom(dataDir, 64);
   try {
-    const lock = await lockDataFolder(dataDir, options.say);
-    await supervise(options, lock).finally(lock.release);
+    await supervise(options);
   } catch (error) {
     throw asDiskFull(error instanceof Error ? error.message : '', dataDir) ?? error;
   }
 }
 
-async function supervise(options: LocalStackOptions, lock: DataFolderLock): Promise<void> {
-  const { config, main, say } = options;
-  const partsFile = join(config.dataDir, 'parts.json');
-  const left = await endLeftovers(partsFile);
+async function supervise(options: LocalStackOptions): Promise<void> {
+  const { config, say } = options;
+  const file = join(config.dataDir, 'parts.json');
+  const runFile = join(config.dataDir, 'run.json');
+  const left = await takeDataFolder(file);
   if (left.length > 0) say(`Ended what an earlier start left running: ${left.join(', ')}.`);
-  const files = createStateFiles({ folder: config.dataDir, say });
-  const runFile = createRunFile(config.dataDir, files);
-  rmSync(runFile.file, { force: true });
-  const keeper = createKeeper({ file: partsFile, remove: [runFile.file], files });
+  rmSync(runFile, { force: true });
+  const keeper = createKeeper({ file, remove: [runFile] });
   const force = () => {
     keeper.force();
-    runFile.remove();
     process.exit(130);
   };
   const end = listenForEnd({ say, force });
-  const supervisor = createSupervisor({ config, main, keeper, runFile, say });
+  const parts: Part[] = [];
+  let isStopping = false;
+  const keep = async <Kind extends Part>(starting: Promise<Kind>) => {
+    const part = await starting;
+    parts.push(part);
+    void part.exited.then((reason) => {
+      if (!isStopping) end.end(reason);
+    });
+    return part;
+  };
   try {
-    await bringUp(options, supervisor, keeper, end.signal);
+    await bringUp({ ...options, keeper, keep, runFile, signal: end.signal });
     await aborted(end.signal);
   } catch (error) {
     // An error after a stop comes from the interrupted step, so it is no failure.
     if (!end.signal.aborted) throw error;
   } finally {
-    lock.stopping();
-    await supervisor.stop();
+    isStopping = true;
+    for (const part of parts.sort((a, b) => a.end.order - b.end.order)) await part.stop();
+    rmSync(runFile, { force: true });
     await keeper.close();
     end.close();
-    if (end.signal.aborted) say('Stopped.');
   }
+  say('Stopped.');
+  if (end.signal.reason instanceof LocalStackError) process.exitCode = 1;
 }
 
-async function bringUp(
-  options: LocalStackOptions,
-  supervisor: Supervisor,
-  keeper: Keeper,
-  signal: AbortSignal,
-): Promise<void> {
-  const { config, environment, say } = options;
+/** Starts all parts in order. */
+async function bringUp(starting: Starting): Promise<void> {
+  const { config, environment, say, keeper, signal, keep } = starting;
   const began = performance.now();
   await requirePorts(config);
   const masterKey = environment.MASTER_KEY || (await obtainMasterKey(config.dataDir));
-  const given: LocalDatabase | undefined =
-    config.databaseUrl === undefined ? undefined : { url: config.databaseUrl };
-  const [temporal, postgres] = await Promise.allSettled([
-    runTemporal(options, supervisor, keeper, signal),
-    given ?? supervisor.runPostgres(),
-  ]);
+  const [temporal, database] = await both(runTemporal(starting), runDatabase(starting));
   signal.throwIfAborted();
-  if (temporal.status === 'rejected') throw temporal.reason;
-  if (postgres.status === 'rejected') throw postgres.reason;
-  const databaseUrl = postgres.value.service?.url ?? postgres.value.url;
-  supervisor.publish(databaseUrl);
-  await options.migrate(postgres.value, masterKey);
+  await starting.migrate(database, masterKey);
   signal.throwIfAborted();
+  const databaseUrl = database.service?.url ?? database.url;
   const settings = {
     ...environment,
     // Who tries the service reads between two commands, for longer than a token of a deployment lives.
@@ -111,25 +118,100 @@ async function bringUp(
     COUNTERSIGN_LOCAL: '1',
     DATA_DIR: config.dataDir,
     DATABASE_URL: databaseUrl,
-    TEMPORAL_ADDRESS: temporal.value,
+    TEMPORAL_ADDRESS: temporal,
     TEMPORAL_NAMESPACE: config.temporal.namespace,
     MASTER_KEY: masterKey,
   };
-  const { lines, consoleLink } = await options.prepare(settings);
+  const { lines, consoleLink } = await starting.prepare(settings);
   for (const line of lines) say(line);
   signal.throwIfAborted();
-  await supervisor.runRoles(settings);
+  const metrics = metricsPorts(config);
+  const run = (role: 'api' | 'worker') =>
+    keep(
+      startRole({
+        role,
+        main: starting.main,
+        environment: { ...settings, METRICS_PORT: String(metrics[role]) },
+        keeper,
+        signal,
+      }),
+    );
+  await both(run('api'), run('worker'));
   signal.throwIfAborted();
+  const isOurs = config.temporal.address === undefined;
+  const stack: RunningStack = {
+    database_url: databaseUrl,
+    ports: {
+      api: config.port,
+      temporal: isOurs ? config.temporal.port : null,
+      temporal_ui: isOurs ? config.temporal.uiPort : null,
+    },
+  };
+  await writePrivateFile(starting.runFile, `${JSON.stringify(stack, null, 2)}\n`);
+  announce(starting, consoleLink, (performance.now() - began) / 1_000);
+}
+
+/** Waits for both, so that none is still starting when the other has failed. @throws the first failure */
+async function both<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
+  await Promise.allSettled([first, second]);
+  return await Promise.all([first, second]);
+}
+
+async function runTemporal({ config, environment, say, keeper, signal, keep }: Starting): Promise<string> {
+  const { dataDir, temporal } = config;
+  const { address, port, uiPort, namespace } = temporal;
+  if (address !== undefined) return await useExternalTemporal({ ...temporal, address }, { say, signal });
+  const path = environment.PATH ?? '';
+  const program = await obtainTemporal({ binFolder: join(dataDir, 'bin'), path, say, signal });
+  const server = startTemporal({ program, dataDir, port, uiPort, namespace, keeper, signal });
+  return (await keep(server)).address;
+}
+
+async function runDatabase({ config, say, keeper, signal, keep }: Starting): Promise<LocalDatabase> {
+  const { databaseUrl: url, dataDir, databasePool } = config;
+  if (url !== undefined) return { url };
+  const maxConnections = connectionBudget(databasePool) * 2 + 20;
+  return await keep(startPostgres({ dataDir, maxConnections, keeper, signal, log: say }));
+}
+
+/** The ports on which worker and api serve their metrics; 0: none. */
+function metricsPorts({ metricsPort: worker }: Config) {
+  return { worker, api: worker === 0 ? 0 : worker + 1 };
+}
+
+async function requirePorts(config: Config): Promise<void> {
+  const { host, port, metricsHost, temporal } = config;
+  const metrics = metricsPorts(config);
+  const local = { host: '127.0.0.1' };
+  const needed = [
+    { host, port, variable: 'PORT', part: 'the API' },
+    { host: metricsHost, port: metrics.worker, variable: 'METRICS_PORT', part: 'the worker' },
+    { host: metricsHost, port: metrics.api, variable: 'METRICS_PORT', part: 'the API' },
+    { ...local, port: temporal.port, variable: 'TEMPORAL_PORT', part: 'Temporal' },
+    { ...local, port: temporal.uiPort, variable: 'TEMPORAL_UI_PORT', part: "Temporal's Web UI" },
+  ];
+  for (const one of needed) {
+    const isOurs = temporal.address === undefined || !one.variable.startsWith('TEMPORAL_');
+    if (isOurs && one.port !== 0) await requirePort(one);
+  }
+}
+
+/** Tells the operator, or the program that asked, where the parts are. */
+function announce({ config, say, onReady }: Starting, consoleLink: string | null, seconds: number): void {
   const here = (path: string) => {
     const short = relative(process.cwd(), path);
     return short.startsWith('..') ? path : short;
   };
-  const temporalUi = temporalUiOf(config);
+  const { uiUrl, namespace, address, variables } = config.temporal;
+  // The Web UI of a third-party server has an address only if the settings name it.
+  const hasUi = address === undefined || variables.TEMPORAL_UI_URL !== undefined;
+  const temporalUi = hasUi ? `${uiUrl}/namespaces/${namespace}/workflows` : null;
+  const views = temporalUi === null ? [] : viewsAt(Date.now(), config.defaultTenant ?? 'demo');
   const stack: Invitation = {
-    seconds: (performance.now() - began) / 1_000,
+    seconds,
     publicUrl: config.publicUrl,
     temporalUi,
-    views: temporalUi === null ? [] : viewsOf(temporalUi, config.defaultTenant ?? 'demo'),
+    views: views.map((view) => ({ name: view.name, url: urlOfView(temporalUi ?? '', view) })),
     metrics: Object.values(metricsPorts(config)).flatMap((port) =>
       port === 0 ? [] : [`http://${config.metricsHost}:${port}/metrics`],
     ),
@@ -137,57 +219,8 @@ async function bringUp(
     credentials: here(join(config.dataDir, 'demo-tenant.json')),
     dataDir: here(config.dataDir),
   };
-  if (options.onReady === undefined) for (const line of invite(stack)) say(line);
-  else options.onReady(describeStack(stack));
-}
-
-function viewsOf(workflowsUrl: string, tenantSlug: string): Invitation['views'] {
-  return viewsAt(Date.now(), tenantSlug).map((view) => ({
-    name: view.name,
-    url: urlOfView(workflowsUrl, view),
-  }));
-}
-
-/** The Web UI of a third-party server has an address only if the settings name it. */
-function temporalUiOf({ temporal: { address, uiUrl, namespace, variables } }: Config): string | null {
-  if (address !== undefined && variables.TEMPORAL_UI_URL === undefined) return null;
-  return `${uiUrl}/namespaces/${namespace}/workflows`;
-}
-
-async function requirePorts(config: Config): Promise<void> {
-  const { host, port, metricsHost, temporal } = config;
-  await requirePort({ host, port, variable: 'PORT', part: 'the API' });
-  for (const [role, own] of Object.entries(metricsPorts(config)))
-    if (own !== 0)
-      await requirePort({
-        host: metricsHost,
-        port: own,
-        variable: 'METRICS_PORT',
-        part: role === 'api' ? 'the API' : 'the worker',
-      });
-  const host4 = '127.0.0.1';
-  if (temporal.address !== undefined) return;
-  await requirePort({ host: host4, port: temporal.port, variable: 'TEMPORAL_PORT', part: 'Temporal' });
-  await requirePort({
-    host: host4,
-    port: temporal.uiPort,
-    variable: 'TEMPORAL_UI_PORT',
-    part: "Temporal's Web UI",
-  });
-}
-
-async function runTemporal(
-  { config, environment, say }: LocalStackOptions,
-  supervisor: Supervisor,
-  keeper: Keeper,
-  signal: AbortSignal,
-): Promise<string> {
-  if (config.temporal.address !== undefined)
-    return await useExternalTemporal({ temporal: config.temporal, say, signal });
-  const binFolder = join(config.dataDir, 'bin');
-  const program = await obtainTemporal({ binFolder, path: environment.PATH ?? '', say, keeper, signal });
-  signal.throwIfAborted();
-  return await supervisor.runTemporal(program);
+  if (onReady === undefined) for (const line of invite(stack)) say(line);
+  else onReady(describeStack(stack));
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -1,25 +1,12 @@
 // Runs Temporal's development server for a local stack: one process on 127.0.0.1, with its Web UI.
-import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import type { SearchAttributeType } from '@temporalio/common';
 import { SEARCH_ATTRIBUTES } from '../../platform/temporal/names.ts';
 import { requireRoom } from './disk-space.ts';
-import { type PartExit, stopPart, watchPart } from './foreign-part.ts';
-import type { Keeper, PartEnd } from './keeper.ts';
+import type { Keeper } from './keeper.ts';
 import { LocalStackError } from './local-stack-error.ts';
-import { openPartLog } from './part-log.ts';
+import { type Part, startPart } from './part.ts';
+import type { PartEnd } from './processes.ts';
 import { awaitTemporal } from './temporal-ready.ts';
-
-/** Types of search attributes as the command line names them. */
-const TYPE_FLAGS: Readonly<Record<SearchAttributeType, string>> = {
-  TEXT: 'Text',
-  KEYWORD: 'Keyword',
-  INT: 'Int',
-  DOUBLE: 'Double',
-  BOOL: 'Bool',
-  DATETIME: 'Datetime',
-  KEYWORD_LIST: 'KeywordList',
-};
 
 /**
  * The server has one shard, which by default loads new tasks 20 times a second: each step of each workflow would wait
@@ -57,52 +44,33 @@ export type TemporalOptions = {
   signal?: AbortSignal | undefined;
 };
 
-/** `address` is host:port; `exited` never rejects; `stop` resolves when the server has ended. */
-export type RunningTemporal = {
-  readonly pid: number;
-  readonly address: string;
-  readonly port: number;
-  readonly uiPort: number | null;
-  readonly exited: Promise<PartExit>;
-  readonly stop: () => Promise<void>;
-};
+/** `address` is host:port. */
+export type RunningTemporal = Part & { readonly address: string };
 
 /**
  * Starts the server and waits until it has the namespace and the search attributes.
  * @throws LocalStackError with one line for the operator
  */
 export async function startTemporal(options: TemporalOptions): Promise<RunningTemporal> {
-  const { dataDir, port, uiPort, namespace, keeper } = options;
+  const { dataDir, port, namespace, keeper, signal } = options;
   await requireRoom(join(dataDir, 'temporal'), 64, 0o700);
-  const output = openPartLog(dataDir, 'temporal');
-  const child = spawn(options.program, argumentsOf(options), {
-    detached: true,
-    // A larger heap between garbage collections costs memory and saves processor time.
-    env: { ...serverEnvironment(), GOGC: '400' },
-    stdio: ['ignore', output.fd, output.fd],
-  });
-  output.close();
-  const { pid } = child;
-  if (pid !== undefined) keeper?.add('temporal', pid, TEMPORAL_END);
-  const exited = watchPart(child, { dataDir, output }).then((exit) => {
-    if (pid !== undefined) keeper?.remove(pid);
-    return exit;
-  });
   const address = `127.0.0.1:${port}`;
-  const aborted = exited.then(
-    (exit) => exit.reason ?? new LocalStackError(`Temporal did not start: ${exit.description}`),
-  );
-  try {
-    await awaitTemporal({ address, namespace, aborted, signal: options.signal });
-  } catch (error) {
-    await stopPart(child, TEMPORAL_END);
-    if (error instanceof LocalStackError) throw error;
-    throw new LocalStackError(`Temporal did not become ready on ${address} (see ${output.path})`, {
-      cause: error,
-    });
-  }
-  if (pid === undefined) throw new LocalStackError('Temporal could not be started.');
-  return { pid, address, port, uiPort, exited, stop: () => stopPart(child, TEMPORAL_END) };
+  const part = await startPart({
+    name: 'Temporal',
+    program: options.program,
+    args: argumentsOf(options),
+    // A larger heap between garbage collections costs memory and saves processor time.
+    spawn: { env: { ...serverEnvironment(), GOGC: '400' } },
+    dataDir,
+    end: TEMPORAL_END,
+    keeper,
+    signal,
+    ready: async (_, ended) => {
+      const state = await awaitTemporal({ address, namespace }, { signal: ended });
+      if (state !== 'ok') throw new LocalStackError(`Temporal on ${address} takes no search attributes.`);
+    },
+  });
+  return { ...part, address };
 }
 
 function argumentsOf(options: TemporalOptions): string[] {
@@ -121,11 +89,16 @@ function argumentsOf(options: TemporalOptions): string[] {
     ...(inMemory ? [] : FILE_PRAGMAS.flatMap((pragma) => ['--sqlite-pragma', pragma])),
     ...Object.values(SEARCH_ATTRIBUTES).flatMap(({ name, type }) => [
       '--search-attribute',
-      `${name}=${TYPE_FLAGS[type]}`,
+      `${name}=${inPascalCase(type)}`,
     ]),
     ...dynamic.flatMap((value) => ['--dynamic-config-value', value]),
     ...['--log-level', 'warn', '--log-format', 'json'],
   ];
+}
+
+/** `KEYWORD_LIST` is `KeywordList` on the command line. */
+function inPascalCase(type: string): string {
+  return type.toLowerCase().replace(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** @returns an environment without TEMPORAL_*, which the program would read as settings of a client */

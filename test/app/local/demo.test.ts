@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { findFreePort } from '../../../src/app/local/ports.ts';
 import { startLiveTenant } from '../../console/live-service.ts';
+import { takePort } from '../../setup/ports.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 async function runDemo(dataDir: string) {
@@ -43,7 +43,7 @@ describe('the demo', () => {
   });
 
   it('says in one line that nobody answers', async () => {
-    const origin = `http://127.0.0.1:${await findFreePort()}`;
+    const origin = `http://127.0.0.1:${await takePort()}`;
     const { status, said } = await runDemo(folderOf({ slug: 'demo', base_url: origin, issuer_url: origin }));
     expect([status, said.split('\n').at(-1)]).toEqual([
       1,

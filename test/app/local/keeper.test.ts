@@ -1,11 +1,12 @@
+// The keeper, and the list of parts that is also the lock of a data folder.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createKeeper, endLeftovers } from '../../../src/app/local/keeper.ts';
-import { startOf } from '../../../src/app/local/processes.ts';
+import { createKeeper, takeDataFolder } from '../../../src/app/local/keeper.ts';
+import { identify } from '../../../src/app/local/processes.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 const KEEPER = fileURLToPath(new URL('../../../src/app/local/keeper.mjs', import.meta.url));
@@ -31,8 +32,7 @@ async function part(journal: string, name: string, stubborn = false) {
 }
 
 function entry(child: ChildProcess, name: string, order: number) {
-  const pid = Number(child.pid);
-  return { name, pid, started: startOf(pid), order, grace: 1_000, signals: ['SIGTERM', 'SIGKILL'] };
+  return { name, ...identify(Number(child.pid)), order, grace: 1_000, signals: ['SIGTERM', 'SIGKILL'] };
 }
 
 function startKeeper(file: string, owner: number) {
@@ -62,7 +62,7 @@ describe('the keeper', () => {
       { ...first.entry, order: 1 },
     ];
     writeFileSync(runFile, '{}');
-    writeFileSync(file, JSON.stringify({ owner: 77, parts, remove: [runFile] }));
+    writeFileSync(file, JSON.stringify({ owner: { pid: 77 }, parts, remove: [runFile] }));
     const keeper = startKeeper(file, 77);
     const gone = [first, second, last].map(({ child }) => once(child, 'exit'));
     keeper.stdin?.end();
@@ -83,30 +83,53 @@ describe('the keeper', () => {
       keeper.stdin?.end();
       await once(keeper, 'exit');
     };
-    await run({ owner: 77, parts: [{ ...other.entry, started: 'another time' }] });
-    await run({ owner: 78, parts: [other.entry] });
+    await run({ owner: { pid: 77 }, parts: [{ ...other.entry, started: 'another time' }] });
+    await run({ owner: { pid: 78 }, parts: [other.entry] });
     expect(other.child.exitCode).toBeNull();
     expect(existsSync(file)).toBe(true);
   });
-
-  it('is started again when it dies itself', async () => {
-    const keeper = createKeeper({ file: join(temporaryFolder(), 'parts.json') });
-    const first = Number(keeper.pid);
-    process.kill(first, 'SIGKILL');
-    await expect.poll(() => keeper.pid, { timeout: 5_000 }).not.toBe(first);
-    await keeper.close();
-  });
 });
 
-it('the next start ends what an earlier one left running, and names it', async () => {
-  const folder = temporaryFolder();
-  const [journal, file] = [join(folder, 'journal'), join(folder, 'parts.json')];
-  const left = await part(journal, 'temporal');
-  const gone = { ...left.entry, name: 'api', pid: 4_194_000 };
-  writeFileSync(file, JSON.stringify({ owner: 4_194_001, parts: [gone, left.entry], remove: [] }));
-  const exit = once(left.child, 'exit');
-  expect(await endLeftovers(file)).toEqual(['temporal']);
-  expect(await exit).toEqual([0, null]);
-  expect(existsSync(file)).toBe(false);
-  expect(await endLeftovers(file)).toEqual([]);
+const DEAD = { pid: 4_194_000, started: 'long ago' };
+
+describe('a data folder', () => {
+  it('is not taken from a process that runs', async () => {
+    const folder = temporaryFolder();
+    const file = join(folder, 'parts.json');
+    await takeDataFolder(file);
+    const keeper = createKeeper({ file });
+    await expect(takeDataFolder(file)).rejects.toThrow(
+      `Another instance (process ${process.pid}) runs on ${folder}: stop it, or set DATA_DIR to another folder.`,
+    );
+    await keeper.close();
+    expect(await takeDataFolder(file)).toEqual([]);
+    expect(readdirSync(folder)).toEqual(['parts.json']);
+  });
+
+  it.each([
+    ['a process that is gone', JSON.stringify({ owner: DEAD, parts: [], remove: [] })],
+    [
+      'a process whose id went to another',
+      JSON.stringify({ owner: { ...identify(process.pid), started: 'before' }, parts: [], remove: [] }),
+    ],
+    ['nobody: the file was cut off', '{"owner"'],
+  ])('is taken from %s', async (_, content) => {
+    const folder = temporaryFolder();
+    const file = join(folder, 'parts.json');
+    writeFileSync(file, content);
+    expect(await takeDataFolder(file)).toEqual([]);
+    expect(JSON.parse(readFileSync(file, 'utf8')).owner).toEqual(identify(process.pid));
+    expect(readdirSync(folder)).toEqual(['parts.json']);
+  });
+
+  it('is taken after what an earlier start left running has ended, and that is named', async () => {
+    const folder = temporaryFolder();
+    const [journal, file] = [join(folder, 'journal'), join(folder, 'parts.json')];
+    const left = await part(journal, 'temporal');
+    const gone = { ...left.entry, name: 'api', pid: DEAD.pid };
+    writeFileSync(file, JSON.stringify({ owner: DEAD, parts: [gone, left.entry], remove: [] }));
+    const exit = once(left.child, 'exit');
+    expect(await takeDataFolder(file)).toEqual(['temporal']);
+    expect(await exit).toEqual([0, null]);
+  });
 });

@@ -29,5 +29,5 @@ it('the port of the last run is kept while it is free', async () => {
   expect(await findFreePort(free)).toBe(free);
   const busy = await occupy();
   expect(await findFreePort(busy)).not.toBe(busy);
-  expect(await tryPort('127.0.0.1', busy)).toBeNull();
+  await expect(tryPort('127.0.0.1', busy)).rejects.toMatchObject({ code: 'EADDRINUSE' });
 });

@@ -19,7 +19,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished } from 'vitest';
 import { isAlive } from '../../../src/app/local/processes.ts';
-import type { RunState } from '../../../src/app/local/run-file.ts';
+import type { RunningStack } from '../../../src/app/local/running-stack.ts';
 import { takePorts } from '../../setup/ports.ts';
 import { workflowBundle } from '../../setup/workflow-bundle.ts';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -82,7 +82,7 @@ export async function createStack(variables: Readonly<Record<string, string>> = 
   const journal = join(dataDir, 'journal');
   writeFileSync(journal, '');
   // Further processes take those after METRICS_PORT, which is the fourth.
-  const ports = await takePorts(10);
+  const ports = await takePorts(5);
   const [port, temporal, ui, metrics] = ports.map(String);
   const kept = join(ROOT, '.data/bin');
   const environment = {
@@ -94,15 +94,17 @@ export async function createStack(variables: Readonly<Record<string, string>> = 
     ...{ PORT: port, METRICS_PORT: metrics, TEMPORAL_PORT: temporal, TEMPORAL_UI_PORT: ui },
     ...variables,
   };
-  const read = (): RunState => JSON.parse(readFileSync(join(dataDir, 'run.json'), 'utf8'));
+  const read = (): RunningStack => JSON.parse(readFileSync(join(dataDir, 'run.json'), 'utf8'));
 
   /** Every process that was ever a part of a start. */
   const seen = new Set<number>();
-  const processes = (): number[] => {
-    const { api, worker, temporal: server, postgres } = read();
-    const pids = [...api, ...worker, server ?? 0, postgres ?? 0].filter((pid) => pid > 0);
-    for (const pid of pids) seen.add(pid);
-    return pids;
+  /** The processes of the parts, by name. */
+  const processes = (): Readonly<Record<string, number>> => {
+    const { parts } = JSON.parse(readFileSync(join(dataDir, 'parts.json'), 'utf8')) as {
+      parts: { name: string; pid: number }[];
+    };
+    for (const { pid } of parts) seen.add(pid);
+    return Object.fromEntries(parts.map(({ name, pid }) => [name, pid]));
   };
   onTestFinished(() => {
     for (const pid of seen) if (isAlive(pid)) process.kill(pid, 'SIGKILL');

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Connection } from '@temporalio/client';
 import { describe, expect, inject, it } from 'vitest';
-import { useExternalTemporal } from '../../../src/app/local/temporal-external.ts';
-import { loadConfig } from '../../../src/platform/config.ts';
+import { useExternalTemporal } from '../../../src/app/local/temporal-ready.ts';
 import { knowsSearchAttributes } from '../../../src/platform/temporal/namespace.ts';
 import { takePort } from '../../setup/ports.ts';
 import { createStack } from './stack.ts';
@@ -21,7 +20,7 @@ describe('a Temporal server that is not ours', () => {
     expect(output()).toContain(`Temporal: ${address}, from TEMPORAL_ADDRESS; nothing is started.\n`);
     if (printed === null) expect(output()).not.toContain('Temporal UI');
     else expect(output()).toMatch(new RegExp(`Temporal UI +${printed}${namespace}/workflows\n`));
-    expect(stack.read().temporal).toBeNull();
+    expect(stack.read().ports.temporal).toBeNull();
     const connection = await Connection.connect({ address });
     expect(await knowsSearchAttributes(connection, namespace)).toBe(true);
     await connection.close();
@@ -32,9 +31,9 @@ describe('a Temporal server that is not ours', () => {
 
   it('is one line when it does not answer', async () => {
     const address = `127.0.0.1:${await takePort()}`;
-    const { temporal } = loadConfig({ TEMPORAL_ADDRESS: address }, { role: 'start' });
     const { signal } = new AbortController();
-    const using = useExternalTemporal({ temporal, say: () => undefined, signal, patience: 1 });
+    const server = { address, namespace: 'countersign' };
+    const using = useExternalTemporal(server, { say: () => undefined, signal, limit: 1 });
     await expect(using).rejects.toThrow(
       new RegExp(
         `^Temporal at ${address} cannot be used with the namespace countersign \\(Failed to connect before the deadline\\): start it, or unset .*\\.$`,

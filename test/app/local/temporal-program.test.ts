@@ -22,10 +22,9 @@ function program(folder: string, name: string, content: string): string {
 function search() {
   const folder = temporaryFolder();
   const said: string[] = [];
-  const limits = { reach: 1, download: 1, build: 10_000 };
   const [binFolder, onPath] = [join(folder, 'bin'), join(folder, 'path')];
   const run = () =>
-    obtainTemporal({ binFolder, path: `${onPath}:/bin`, say: (line) => said.push(line), limits });
+    obtainTemporal({ binFolder, path: `${onPath}:/bin`, say: (line) => said.push(line), reach: 1 });
   return { binFolder, onPath, said, run };
 }
 

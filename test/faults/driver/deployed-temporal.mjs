@@ -1,13 +1,12 @@
 // The Temporal server of a deployment: the release of docker-compose.yml, built by Go, its four services in one
 // process, its store in the stack's own Postgres under a role of its own.
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { stopPart, watchPart } from '../../../dist/src/app/local/foreign-part.js';
-import { openPartLog } from '../../../dist/src/app/local/part-log.js';
+import { startPart } from '../../../dist/src/app/local/part.js';
 import { findFreePort } from '../../../dist/src/app/local/ports.js';
 import { awaitTemporal } from '../../../dist/src/app/local/temporal-ready.js';
 
@@ -76,27 +75,18 @@ export async function deployTemporal({ programs, folder, port, postgres, namespa
 
   const open = async () => {
     await makeDatabases();
-    const output = openPartLog(folder, 'temporal');
-    const arguments_ = ['--root', folder, '--config', 'temporal-config', '--env', 'deployed', 'start'];
-    const child = spawn(programs.server, arguments_, {
-      detached: true,
-      stdio: ['ignore', output.fd, output.fd],
-    });
-    output.close();
-    keeper.add('temporal', child.pid, END);
-    const exited = watchPart(child, { dataDir: folder, output }).then((exit) => {
-      keeper.remove(child.pid);
-      return exit;
-    });
-    const aborted = exited.then((exit) => new Error(`Temporal did not start: ${exit.description}`));
     const address = `127.0.0.1:${port}`;
-    try {
-      await awaitTemporal({ address, namespace, aborted, limit: 120_000 });
-    } catch (error) {
-      await stopPart(child, END);
-      throw error;
-    }
-    return { pid: child.pid, address, port, uiPort: null, exited, stop: () => stopPart(child, END) };
+    const part = await startPart({
+      name: 'Temporal',
+      program: programs.server,
+      args: ['--root', folder, '--config', 'temporal-config', '--env', 'deployed', 'start'],
+      spawn: {},
+      dataDir: folder,
+      end: END,
+      keeper,
+      ready: (_, signal) => awaitTemporal({ address, namespace }, { signal, limit: 120_000 }),
+    });
+    return { ...part, address };
   };
 
   return {
