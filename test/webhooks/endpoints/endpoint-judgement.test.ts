@@ -5,7 +5,7 @@ import { type EndpointHealth, judgeFailure } from '../../../src/webhooks/endpoin
 import { RECOVERY_SETTINGS, REFUSALS } from '../../../src/webhooks/endpoints/recovery-settings.ts';
 
 const NOW = new Date('2026-01-01T12:00:00.000Z');
-const before = (ms: number): Date => new Date(NOW.getTime() - ms);
+const ago = (ms: number): Date => new Date(NOW.getTime() - ms);
 const HOUR = 3_600_000;
 
 const OPEN: EndpointHealth = {
@@ -31,9 +31,9 @@ const FAILURE = {
   refused: false,
 };
 /** Nine failures of three deliveries, the first one half a second ago. */
-const NINE = { failuresInARow: 9, failingSince: before(500), failingDeliveries: ['a', 'b', 'c'] };
+const NINE = { failuresInARow: 9, failingSince: ago(500), failingDeliveries: ['a', 'b', 'c'] };
 const THIRTY = { ...NINE, failuresInARow: REFUSALS - 1 };
-const DOWN = { ...NINE, state: 'down', failuresInARow: 10, permits: 1, probeAt: before(0) } as const;
+const DOWN = { ...NINE, state: 'down', failuresInARow: 10, permits: 1, probeAt: ago(0) } as const;
 
 type Given = Partial<EndpointHealth>;
 type Failed = Partial<Parameters<typeof judgeFailure>[1]>;
@@ -45,23 +45,23 @@ describe('a failure', () => {
     ['the first one', {}, {}, 'open'],
     ['the tenth in half a second', NINE, {}, 'down'],
     ['the ninth', { ...NINE, failuresInARow: 8 }, {}, 'open'],
-    ['the tenth in less than half a second', { ...NINE, failingSince: before(499) }, {}, 'open'],
+    ['the tenth in less than half a second', { ...NINE, failingSince: ago(499) }, {}, 'open'],
     ['the three hundredth at one moment', { ...NINE, failuresInARow: 299, failingSince: NOW }, {}, 'open'],
     ['the tenth of two deliveries', { ...NINE, failingDeliveries: ['a', 'new'] }, {}, 'open'],
     ['the tenth, of a third delivery', { ...NINE, failingDeliveries: ['a', 'b'] }, {}, 'down'],
-    ['the tenth, of one that began long ago', { ...NINE, failingSince: before(15_000) }, {}, 'down'],
+    ['the tenth, of one that began long ago', { ...NINE, failingSince: ago(15_000) }, {}, 'down'],
     ['a refusal, the tenth', NINE, { refused: true }, 'open'],
     ['a refusal, the thirtieth', THIRTY, { refused: true }, 'down'],
-    ['a refusal after an hour', { ...NINE, failingSince: before(HOUR) }, { refused: true }, 'down'],
+    ['a refusal after an hour', { ...NINE, failingSince: ago(HOUR) }, { refused: true }, 'down'],
     ['with a wait', {}, { holdMs: 20 }, 'held'],
-    ['with a wait, just after a success', { recoveredAt: before(5_000) }, { holdMs: 20 }, 'open'],
-    ['with a wait, later', { recoveredAt: before(5_001) }, { holdMs: 20 }, 'held'],
-    ['a 429 just after a success', { recoveredAt: before(1) }, { holdMs: 20, limited: true }, 'held'],
-    ['a first attempt with a wait', { recoveredAt: before(14_999) }, { holdMs: 20, first: true }, 'open'],
-    ['the same, later', { recoveredAt: before(15_001) }, { holdMs: 20, first: true }, 'held'],
-    ['a first attempt, the tenth', { ...NINE, recoveredAt: before(14_999) }, { first: true }, 'open'],
-    ['the same, later', { ...NINE, recoveredAt: before(15_000) }, { first: true }, 'down'],
-    ['a retry, the tenth', { ...NINE, recoveredAt: before(9_000) }, {}, 'down'],
+    ['with a wait, just after a success', { recoveredAt: ago(5_000) }, { holdMs: 20 }, 'open'],
+    ['with a wait, later', { recoveredAt: ago(5_001) }, { holdMs: 20 }, 'held'],
+    ['a 429 just after a success', { recoveredAt: ago(1) }, { holdMs: 20, limited: true }, 'held'],
+    ['a first attempt with a wait', { recoveredAt: ago(14_999) }, { holdMs: 20, first: true }, 'open'],
+    ['the same, later', { recoveredAt: ago(15_001) }, { holdMs: 20, first: true }, 'held'],
+    ['a first attempt, the tenth', { ...NINE, recoveredAt: ago(14_999) }, { first: true }, 'open'],
+    ['the same, later', { ...NINE, recoveredAt: ago(15_000) }, { first: true }, 'down'],
+    ['a retry, the tenth', { ...NINE, recoveredAt: ago(9_000) }, {}, 'down'],
     ['with a wait, of an endpoint that is down', DOWN, { holdMs: 20 }, 'down'],
   ])('%s leaves the endpoint as it is to be', (_, row, failure, state) => {
     expect(judge(row, failure).next.state).toBe(state);
@@ -74,7 +74,7 @@ describe('a failure', () => {
     ['the third, a refusal', { failuresInARow: 2 }, { refused: true }, false],
     ['one that closes', { ...NINE, watched: true }, {}, true],
     ['a hold', { watched: true }, { holdMs: 20 }, true],
-    ['a hold of a held one', { watched: true, holdUntil: before(-9_000) }, { holdMs: 20 }, false],
+    ['a hold of a held one', { watched: true, holdUntil: ago(-9_000) }, { holdMs: 20 }, false],
     ['a probe', { ...DOWN, watched: true }, { probe: true }, true],
     ['a late one of an endpoint that is down', { ...DOWN, watched: true }, {}, false],
   ])('%s signals the workflow or does not', (_, row, failure, signal) => {
@@ -89,8 +89,8 @@ describe('a failure', () => {
     [11, HOUR],
   ])('of the probe at step %i puts the next one off by %i ms', (probeStep, ms) => {
     const { next } = judge({ ...DOWN, probeStep }, { probe: true });
-    expect(next).toMatchObject({ state: 'down', probeAt: before(-ms), permits: 1, epoch: 8 });
-    expect(judge(NINE).next).toMatchObject({ probeStep: 0, probeAt: before(-1_000) });
+    expect(next).toMatchObject({ state: 'down', probeAt: ago(-ms), permits: 1, epoch: 8 });
+    expect(judge(NINE).next).toMatchObject({ probeStep: 0, probeAt: ago(-1_000) });
   });
 
   it('returns its permit when it closes nothing, and is only counted when the endpoint is down', () => {
@@ -103,7 +103,7 @@ describe('a failure', () => {
   it('never ends a hold early, nor shortens one', () => {
     fc.assert(
       fc.property(fc.double({ min: 1, max: 86_400_000, noNaN: true }), fc.nat(100_000), (holdMs, left) => {
-        const holdUntil = before(-left);
+        const holdUntil = ago(-left);
         const { next } = judge({ state: 'held', holdUntil }, { holdMs });
         expect(Number(next.holdUntil)).toBeGreaterThan(NOW.getTime() + holdMs);
         expect(Number(next.holdUntil)).toBeGreaterThanOrEqual(Number(holdUntil));
