@@ -11,7 +11,7 @@ import {
 } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
 import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
-import type { ApplicationWithSecrets, CreatedApplication, CreatedSecret } from './application.service.ts';
+import type { ApplicationWithSecrets, CreatedApplication, CreatedSecret } from './application.ts';
 import { GRANT_TYPES } from './application.ts';
 import { MOST_KEYS } from './application-jwks.ts';
 

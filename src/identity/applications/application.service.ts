@@ -19,19 +19,27 @@ import type { ApplicationChange, ApplicationFilters, ClientKey } from './applica
 import * as store from './application.store.ts';
 import {
   type Application,
-  type ApplicationSecret,
+  type ApplicationWithSecrets,
   type Client,
+  type CreatedApplication,
+  type CreatedSecret,
   checkApplicationScopes,
   compareKeys,
-  type GrantType,
   LIVE_SECRETS,
+  type NewApplication,
   narrows,
   needsGrantor,
 } from './application.ts';
-import { type ApplicationJwks, thumbprintsOf } from './application-jwks.ts';
+import { thumbprintsOf } from './application-jwks.ts';
 import * as secrets from './secret.store.ts';
 
-export type { Application, ApplicationSecret, Client, LinkedAgent } from './application.ts';
+export type {
+  Application,
+  ApplicationSecret,
+  ApplicationWithSecrets,
+  Client,
+  LinkedAgent,
+} from './application.ts';
 
 /** Default overlap in seconds: after a rotation, the previous secret stays valid for this time. */
 const OVERLAP_SECONDS = 86_400;
@@ -41,24 +49,6 @@ const REMEMBERED = 10_000;
 
 /** The audit log shows the values of these fields. */
 const TOLD = ['name', 'audience', 'scopes', 'grantTypes', 'agentId', 'dpopBoundAccessTokens'];
-
-export type NewApplication = {
-  readonly name: string;
-  readonly scopes: readonly string[];
-  /** The tenant's base URL when absent. */
-  readonly audience?: string | undefined;
-  readonly grantTypes?: readonly GrantType[] | undefined;
-  readonly agentId?: string | undefined;
-  readonly jwks?: ApplicationJwks | undefined;
-  readonly dpopBoundAccessTokens?: boolean | undefined;
-};
-
-export type ApplicationWithSecrets = Application & { readonly secrets: readonly ApplicationSecret[] };
-export type CreatedApplication = {
-  readonly application: ApplicationWithSecrets;
-  readonly clientSecret: string;
-};
-export type CreatedSecret = { readonly secret: ApplicationSecret; readonly clientSecret: string };
 
 export type ApplicationNeeds = {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;

@@ -4,7 +4,7 @@
 import { invalidField } from '../../platform/errors/service-error.ts';
 import { APPLICATION_SCOPES, areSameScopes, isWithin } from '../../platform/scopes.ts';
 import type { ApplicationRow } from './application.model.ts';
-import { type ApplicationJwk, thumbprintsOf } from './application-jwks.ts';
+import { type ApplicationJwk, type ApplicationJwks, thumbprintsOf } from './application-jwks.ts';
 import type { ApplicationSecretRow } from './secret.model.ts';
 
 /** `grant_type` of a token exchange (RFC 8693 §2.1). */
@@ -29,6 +29,24 @@ type Rights = Pick<
 
 /** A live secret. Only its hash is stored. */
 export type ApplicationSecret = Pick<ApplicationSecretRow, 'id' | 'createdAt' | 'expiresAt'>;
+
+export type NewApplication = {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  /** The tenant's base URL when absent. */
+  readonly audience?: string | undefined;
+  readonly grantTypes?: readonly GrantType[] | undefined;
+  readonly agentId?: string | undefined;
+  readonly jwks?: ApplicationJwks | undefined;
+  readonly dpopBoundAccessTokens?: boolean | undefined;
+};
+
+export type ApplicationWithSecrets = Application & { readonly secrets: readonly ApplicationSecret[] };
+export type CreatedApplication = {
+  readonly application: ApplicationWithSecrets;
+  readonly clientSecret: string;
+};
+export type CreatedSecret = { readonly secret: ApplicationSecret; readonly clientSecret: string };
 
 export type LinkedAgent = {
   readonly id: string;

@@ -28,7 +28,7 @@ export const RECOVERY_SETTINGS: RecoverySettings = {
 export const REFUSALS = 30;
 
 /**
- * After so many milliseconds with failures only, a refusal is a fault of the endpoint and counts as any other failure: a receiver
- * that refuses a few deliveries a day must not lose them all unnoticed.
+ * After so many milliseconds with failures only, a refusal is a fault of the endpoint and counts as any other failure:
+ * a receiver that refuses a few deliveries a day must not lose them all unnoticed.
  */
 export const REFUSALS_COUNT_AFTER_MS = 3_600_000;

@@ -11,11 +11,8 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import type { Network } from '../../platform/egress/address-rules.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
-import type { Envelope } from '../deliveries/envelope.ts';
-import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { HostHoldService } from '../endpoints/host-hold.service.ts';
-import type { SignatureName } from '../signing/signatures.ts';
 import type { SubscriptionChanges } from './subscription.store.ts';
 import * as store from './subscription.store.ts';
 import {
@@ -23,12 +20,14 @@ import {
   checkSecret,
   decideSignatures,
   decideSink,
+  fieldsOf,
   headersFor,
+  type NewSubscription,
   newsOfStop,
   readFilters,
   readHeaders,
   readReceiverUrl,
-  type Sink,
+  type SubscriptionPatch,
   type SubscriptionRecord,
 } from './subscription.ts';
 import {
@@ -39,34 +38,8 @@ import {
 import type { SubscriptionSealing } from './subscription-sealing.service.ts';
 import { TEST_EVENT, testDataOf } from './test-event.ts';
 
+export type { NewSubscription, SubscriptionInput, SubscriptionPatch } from './subscription.ts';
 export type { Subscription } from './subscription-reading.service.ts';
-
-/** The fields that a caller sets. A null `retryPolicy` is the default policy; a null `rateLimit` is no limit. */
-export type SubscriptionInput = {
-  readonly url: string | undefined;
-  readonly eventTypes: readonly string[] | undefined;
-  readonly envelope: Envelope | undefined;
-  readonly description: string | null | undefined;
-  readonly active: boolean | undefined;
-  readonly sink: Sink | undefined;
-  readonly signatures: readonly SignatureName[] | undefined;
-  readonly maxAge: number | undefined;
-  readonly rateLimit: number | null | undefined;
-  readonly retryPolicy: RetryPolicy | null | undefined;
-  readonly headers: Readonly<Record<string, string>> | undefined;
-  readonly disableAfterDays: number | undefined;
-};
-
-export type NewSubscription = Partial<SubscriptionInput> & {
-  readonly url: string;
-  readonly eventTypes: readonly string[];
-  readonly secret?: string | undefined;
-};
-
-export type SubscriptionPatch = Partial<SubscriptionInput> & {
-  /** Whether waiting deliveries are delivered or canceled when the subscription is activated. */
-  readonly held?: 'deliver' | 'discard' | undefined;
-};
 
 type Verb = 'created' | 'updated' | 'activated' | 'deactivated' | 'deleted';
 
@@ -108,12 +81,7 @@ export type SubscriptionService = ReturnType<typeof createSubscriptionService>;
 type SubscriptionTools = ReturnType<typeof prepareSubscription>;
 
 function prepareSubscription(needs: SubscriptionNeeds) {
-  const reader = createSubscriptionReader({
-    database: needs.database,
-    endpoints: needs.endpoints,
-    sealing: needs.sealing,
-  });
-  return { ...needs, reader };
+  return { ...needs, reader: createSubscriptionReader(needs) };
 }
 
 /**
@@ -424,8 +392,4 @@ function discard(
       });
     return more;
   });
-}
-
-function fieldsOf(patch: SubscriptionPatch): string[] {
-  return Object.entries(patch).flatMap(([name, value]) => (value === undefined ? [] : [name]));
 }

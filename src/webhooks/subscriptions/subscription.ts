@@ -6,6 +6,8 @@ import type { Network } from '../../platform/egress/address-rules.ts';
 import { checkCustomHeaders } from '../../platform/egress/header-rules.ts';
 import { checkReceiverUrl, receiverHost } from '../../platform/egress/url-rules.ts';
 import { invalidField } from '../../platform/errors/service-error.ts';
+import type { Envelope } from '../deliveries/envelope.ts';
+import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
 import { orderSignatures, type SignatureName, USUAL_SIGNATURES } from '../signing/signatures.ts';
 import type { SubscriptionRow } from './subscription.model.ts';
 
@@ -15,6 +17,33 @@ export type Sink = (typeof SINKS)[number];
 
 /** A row of `subscriptions`. `filters` are the normalised `eventTypes`; a null `retryPolicy` is the default policy. */
 export type SubscriptionRecord = SubscriptionRow;
+
+/** The fields that a caller sets. A null `retryPolicy` is the default policy; a null `rateLimit` is no limit. */
+export type SubscriptionInput = {
+  readonly url: string | undefined;
+  readonly eventTypes: readonly string[] | undefined;
+  readonly envelope: Envelope | undefined;
+  readonly description: string | null | undefined;
+  readonly active: boolean | undefined;
+  readonly sink: Sink | undefined;
+  readonly signatures: readonly SignatureName[] | undefined;
+  readonly maxAge: number | undefined;
+  readonly rateLimit: number | null | undefined;
+  readonly retryPolicy: RetryPolicy | null | undefined;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly disableAfterDays: number | undefined;
+};
+
+export type NewSubscription = Partial<SubscriptionInput> & {
+  readonly url: string;
+  readonly eventTypes: readonly string[];
+  readonly secret?: string | undefined;
+};
+
+export type SubscriptionPatch = Partial<SubscriptionInput> & {
+  /** Whether waiting deliveries are delivered or canceled when the subscription is activated. */
+  readonly held?: 'deliver' | 'discard' | undefined;
+};
 
 /**
  * `maxAge`: seconds for which a signature is valid. `disableAfterDays`: days of failures after which a subscription is
@@ -165,4 +194,9 @@ export function maskHeaders(headers: Readonly<Record<string, string>>): Record<s
 
 function isSensitive(name: string): boolean {
   return SENSITIVE_HEADER.test(name.toLowerCase());
+}
+
+/** Returns the names of the fields that a change gives. */
+export function fieldsOf(patch: SubscriptionPatch): string[] {
+  return Object.entries(patch).flatMap(([name, value]) => (value === undefined ? [] : [name]));
 }
