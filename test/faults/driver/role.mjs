@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { identify } from '../../../dist/src/app/local/processes.js';
 
 /** How the keeper ends it when the driver has died. */
 const END = { order: 1, grace: 1_000, signals: ['SIGKILL'] };
@@ -30,9 +31,9 @@ export function createRole({ name, role, main, environment, folder, keeper, onOw
       stdio: ['ignore', log, log],
     });
     child = own;
-    keeper.add(name, own.pid, END);
+    const identity = identify(own.pid);
+    if (identity !== null) keeper.add(name, identity, END);
     own.once('exit', (code, signal) => {
-      keeper.remove(own.pid);
       if (expected || child !== own) return;
       onOwnEnd(name, `${code ?? signal}: ${tail(logFile)}`);
       // As a supervisor does.
