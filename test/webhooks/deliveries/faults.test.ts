@@ -32,7 +32,7 @@ describe('faults', () => {
     };
 
   it('does not send again when the database is away after the POST', async () => {
-    let failing = true;
+    let failing = false;
     let refused = 0;
     await engine.startProcess({
       store: failingRecords(() => {
@@ -40,14 +40,19 @@ describe('faults', () => {
         return failing;
       }),
     });
-    const { id, path } = await engine.subscribe();
+    const { id, path } = await engine.subscribe({ delaysMs: [200] });
+    // The first attempt has no workflow; the record of the second one fails.
+    engine.receiver.answer(path, (_, count) => {
+      failing = count === 2;
+      return { status: count === 1 ? 500 : 200 };
+    });
     const [delivery = ''] = await engine.publish(id);
     await eventually(() => refused >= 3, 'three failed records');
     const state = await engine.workflow(delivery).query<{ doing: string }>('state');
     expect(state.doing).toBe('recording');
     failing = false;
-    expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 1 });
-    expect(engine.receiver.of(path)).toHaveLength(1);
+    expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 2 });
+    expect(engine.receiver.of(path)).toHaveLength(2);
   });
 
   it('does not send again an attempt that was recorded before its worker died', async () => {
@@ -171,8 +176,10 @@ describe('faults', () => {
 
   it('leaves an overdue delivery alone whose workflow runs', async () => {
     await engine.startProcess();
-    const { id, path } = await engine.subscribe();
-    engine.receiver.answer(path, () => ({ status: 200, delayMs: 1_500 }));
+    const { id, path } = await engine.subscribe({ delaysMs: [200] });
+    engine.receiver.answer(path, (_, count) =>
+      count === 1 ? { status: 500 } : { status: 200, delayMs: 1_500 },
+    );
     const [delivery = ''] = await engine.publish(id);
     await eventually(async () => (await engine.delivery(delivery)).started_generation === 0, 'its start');
     expect(await engine.sweep(0).run()).toMatchObject({ restarted: 0 });
@@ -214,12 +221,14 @@ describe('faults', () => {
       return start(request);
     };
     await engine.startProcess();
-    const { id, path } = await engine.subscribe();
-    const ids = await engine.publish(id, 30);
+    const { id, path } = await engine.subscribe({ delaysMs: [200] });
+    // Fewer failures than close an endpoint.
+    engine.receiver.answer(path, (_, count) => ({ status: count <= 8 ? 500 : 200 }));
+    const ids = await engine.publish(id, 8);
     await eventually(() => engine.failures.length >= 3, 'failed starts');
-    expect(await engine.outbox()).toHaveLength(30);
+    expect(await engine.outbox()).toHaveLength(ids.length);
     away = false;
     for (const delivery of ids) expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
-    expect(engine.receiver.of(path)).toHaveLength(30);
+    expect(engine.receiver.of(path)).toHaveLength(2 * ids.length);
   });
 });
