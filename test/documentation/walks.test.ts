@@ -104,7 +104,13 @@ describe.skipIf(!canRun)('the commands of', () => {
           }),
         ],
       },
-      { data: expect.any(Array), next_cursor: expect.any(String), has_more: false },
+      {
+        data: expect.any(Array),
+        next_cursor: expect.any(String),
+        has_more: false,
+        read_at: expect.any(String),
+        complete_until: expect.any(String),
+      },
       expect.objectContaining({ event_id: 'o-1001-placed', test: false, deliveries: [] }),
     ]);
   });
