@@ -12,7 +12,7 @@ import { cpuSeconds, cpuSecondsOfTree } from './processes.mjs';
 const FLOOR = fileURLToPath(new URL('./delivery-floor.mjs', import.meta.url));
 
 /**
- * Deliveries a second, and milliseconds, until code is compiled, statements are planned and the lanes are known to be
+ * Deliveries a second, and milliseconds, until code is compiled, statements are planned and the endpoints are known to be
  * fast. A load of 50 a second would need a minute for that.
  */
 const WARM_UP = { rate: 500, milliseconds: 4_000 };

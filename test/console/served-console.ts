@@ -29,7 +29,7 @@ const SUBSCRIPTION = {
   retry_policy: { delays_seconds: [5] },
   disabled_reason: null,
   secret_overlap_ends_at: null,
-  lane: { state: 'held', hold_until: TIME, held_by: 'endpoint', failing_since: TIME, waiting: 3 },
+  endpoint: { state: 'held', hold_until: TIME, held_by: 'endpoint', failing_since: TIME, waiting: 3 },
   created_at: TIME,
 };
 const DELIVERY = {

@@ -93,8 +93,8 @@ describe('a query', () => {
   it.each([
     ['rate(countersign_nothing_total[5m])', ['countersign_nothing_total']],
     ['sum by (tenant) (countersign_ready)', ['by (tenant)']],
-    ['countersign_lanes{host="x"}', ['countersign_lanes{host}']],
-    ['countersign_lanes{state="x", role="worker"} and on (job) up', []],
+    ['countersign_endpoints{host="x"}', ['countersign_endpoints{host}']],
+    ['countersign_endpoints{state="x", role="worker"} and on (job) up', []],
     ['countersign_ready_bucket', ['countersign_ready_bucket']],
     ['histogram_quantile(0.9, sum by (le) (rate(countersign_delivery_latency_seconds_bucket[5m])))', []],
     ['vector(1)', ['no metric: vector(1)']],
@@ -206,9 +206,9 @@ describe('the dashboard', () => {
       }
   });
 
-  it('leads from the lines of lanes and failures to what there is in the Temporal UI', () => {
+  it('leads from the lines of endpoints and failures to what there is in the Temporal UI', () => {
     const titles = dashboard.panels.filter((panel) => linesLinks(panel).length > 0).map(({ title }) => title);
-    expect(titles).toEqual(expect.arrayContaining(['Lanes', 'Failures by class', 'Attempts by outcome']));
+    expect(titles).toEqual(expect.arrayContaining(['Endpoints', 'Failures by class', 'Attempts by outcome']));
     for (const panel of dashboard.panels)
       for (const { url } of linesLinks(panel)) {
         expect(url, panel.title).toMatch(/^\$\{temporal_ui:raw\}\/workflows\?query=[^"\s]+$/);
@@ -218,13 +218,13 @@ describe('the dashboard', () => {
       }
   });
 
-  it('has a link of its own only for states of a lane that there are', () => {
-    const lanes = dashboard.panels.find(({ title }) => title === 'Lanes');
-    for (const { matcher } of lanes?.fieldConfig?.overrides ?? []) {
+  it('has a link of its own only for states of an endpoint that there are', () => {
+    const endpoints = dashboard.panels.find(({ title }) => title === 'Endpoints');
+    for (const { matcher } of endpoints?.fieldConfig?.overrides ?? []) {
       expect(matcher.id).toBe('byName');
       expect(ENDPOINT_STATES).toContain(matcher.options);
     }
-    expect(lanes?.fieldConfig?.overrides).toHaveLength(3);
+    expect(endpoints?.fieldConfig?.overrides).toHaveLength(3);
   });
 
   it('lets a deployment set where the Temporal UI and the docs are', () => {

@@ -41,18 +41,18 @@ describe('a table', () => {
 it('fields of objects and lists of objects are lines and tables', () => {
   const value = {
     id: 'x',
-    lane: { state: 'open' },
+    endpoint: { state: 'open' },
     attempts: [{ number: 1, status_code: 503 }],
     types: ['a.b', 'c.d'],
   };
   expect(formatFields(value, { width: 80, now })).toEqual([
-    'id          x',
-    'lane.state  open',
+    'id              x',
+    'endpoint.state  open',
     '',
     'attempts',
     '  NUMBER  STATUS_CODE',
     '  1       503',
-    'types       a.b c.d',
+    'types           a.b c.d',
   ]);
 });
 

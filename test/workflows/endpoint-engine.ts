@@ -36,7 +36,7 @@ export async function createEndpointEngine(surroundings: EngineSurroundings = {}
         'SELECT * FROM endpoints WHERE subscription_id = $1',
         [id],
       );
-      if (rows[0] === undefined) throw new Error(`no lane ${id}`);
+      if (rows[0] === undefined) throw new Error(`no endpoint ${id}`);
       return rows[0];
     },
 

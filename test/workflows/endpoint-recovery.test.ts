@@ -136,7 +136,7 @@ describe('an endpoint in trouble has an actor that', () => {
     expect((await engine.endpoint(id)).failing_since?.getTime()).toBeGreaterThan(since?.getTime() ?? 0);
   });
 
-  it('is told when a retry by hand or another URL opens the lane', async () => {
+  it('is told when a retry by hand or another URL opens the endpoint', async () => {
     const one = await bringDown();
     one.answers.status = 204;
     await engine.deliveries.retry(engine.context, one.ids[0] ?? '');
@@ -146,7 +146,7 @@ describe('an endpoint in trouble has an actor that', () => {
     expect(await engine.actor(two.id).result()).toMatchObject({ state: 'open' });
   });
 
-  it('watches a single delivery that fails again and again, although the lane stays open', async () => {
+  it('watches a single delivery that fails again and again, although the endpoint stays open', async () => {
     const { id, path } = await engine.subscribe({ delaysMs: [50, 50, 1_000, 200] });
     let status = 500;
     engine.receiver.answer(path, () => ({ status }));
@@ -252,9 +252,9 @@ describe('people are told', () => {
     await eventually(async () => (await warnings(id)).length === 1, 'a warning');
     await failSince(id, '14 days');
     expect(await engine.actor(id).result()).toMatchObject({ state: 'inactive' });
-    const { active, disabledReason, lane } = await engine.subscriptions.get(engine.context, id);
+    const { active, disabledReason, endpoint } = await engine.subscriptions.get(engine.context, id);
     expect({ active, disabledReason }).toEqual({ active: false, disabledReason: 'failing' });
-    expect(lane.waiting).toBe(ids.length);
+    expect(endpoint.waiting).toBe(ids.length);
     const ends = (await engine.eventsOf('webhook.endpoint.deactivated')).filter((data) => about(data, id));
     expect(ends).toEqual([expect.objectContaining({ reason: 'failing' })]);
     expect(await engine.auditOf('webhook.endpoint.deactivated')).toContainEqual(

@@ -48,7 +48,7 @@ const OUTCOMES = {
     delete: ['canceled 1', 'delivered 2'],
     'put url': ['delivered 2'],
   },
-  'a delivery parked at a held lane': {
+  'a delivery parked at a held endpoint': {
     retry: ['delivered 2'],
     cancel: ['canceled 1'],
     replay: ['delivered 2'],
@@ -108,7 +108,7 @@ describe('what races with a delivery', () => {
       const { next_attempt_at: due } = await engine.delivery(delivery);
       await sleep(Math.max(0, (due?.getTime() ?? 0) - Date.now() - 5));
     }
-    if (situation === 'a delivery parked at a held lane') {
+    if (situation === 'a delivery parked at a held endpoint') {
       await engine.database.query(
         "UPDATE endpoints SET state = 'held', hold_until = now() + interval '1 hour', epoch = epoch + 1 WHERE subscription_id = $1",
         [one.id],
@@ -172,13 +172,13 @@ describe('what races with a delivery', () => {
       situation !== 'a timer that fires'
     )
       expect(engine.receiver.of(elsewhere)).toHaveLength(1);
-    const { lane, active } =
+    const { endpoint, active } =
       action === 'delete'
-        ? { lane: undefined, active: false }
+        ? { endpoint: undefined, active: false }
         : await engine.subscriptions.get(engine.context, one.id);
     // A 410 of the URL that the subscription still has deactivates it, whatever becomes of the delivery.
     const gone = situation.endsWith('410') && action !== 'put url';
     expect(active).toBe(!gone && action !== 'deactivate' && action !== 'delete');
-    if (end === 'delivered 2') expect(lane?.waiting ?? 0).toBe(0);
+    if (end === 'delivered 2') expect(endpoint?.waiting ?? 0).toBe(0);
   });
 });

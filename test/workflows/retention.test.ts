@@ -100,7 +100,7 @@ describe('the schedule', () => {
 });
 
 describe('a delivery that became too old', () => {
-  it('ends with its workflow, which waited for the next attempt or for its lane', async () => {
+  it('ends with its workflow, which waited for the next attempt or for its endpoint', async () => {
     const process = await engine.startProcess();
     const failing = await engine.subscribe({ delaysMs: [3_600_000] });
     engine.receiver.answer(failing.path, () => ({ status: 500 }));

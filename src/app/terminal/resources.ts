@@ -126,9 +126,9 @@ export const RESOURCES: readonly Resource[] = [
       id(),
       column('url'),
       column('active'),
-      part('endpoint', 'lane', 'state'),
-      part('waiting', 'lane', 'waiting'),
-      part('failing since', 'lane', 'failing_since'),
+      part('endpoint', 'endpoint', 'state'),
+      part('waiting', 'endpoint', 'waiting'),
+      part('failing since', 'endpoint', 'failing_since'),
       column('types', 'event_types'),
     ],
     acts: [

@@ -160,7 +160,7 @@ function Next({
         </div>
       </li>
     );
-  const lane = subscription?.lane;
+  const endpoint = subscription?.endpoint;
   return (
     <li class="next">
       <div class="line">
@@ -171,11 +171,11 @@ function Next({
           </strong>
         )}
         <span class="faint">
-          {lane?.state === 'down' && 'The endpoint is down: one delivery probes it, the others wait. '}
-          {lane?.state === 'held' && (
+          {endpoint?.state === 'down' && 'The endpoint is down: one delivery probes it, the others wait. '}
+          {endpoint?.state === 'held' && (
             <>
-              Held by the {lane.held_by ?? 'endpoint'}
-              {lane.hold_until !== null && ` until ${formatClock(lane.hold_until)}`}.
+              Held by the {endpoint.held_by ?? 'endpoint'}
+              {endpoint.hold_until !== null && ` until ${formatClock(endpoint.hold_until)}`}.
             </>
           )}
           {subscription?.active === false && 'The subscription is paused.'}

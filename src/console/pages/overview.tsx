@@ -19,9 +19,9 @@ export function Overview({ tenant }: { tenant: string }) {
   const subscriptions = useList<Subscription>('webhooks', { limit: 200 }, EVERY_MS);
   const failed = useList<Delivery>('deliveries', { status: 'failed', limit: 8 }, EVERY_MS);
   const troubled = subscriptions.data?.filter(
-    ({ active, lane }) => !active || lane.state !== 'open' || lane.failing_since !== null,
+    ({ active, endpoint }) => !active || endpoint.state !== 'open' || endpoint.failing_since !== null,
   );
-  const waiting = subscriptions.data?.reduce((sum, { lane }) => sum + lane.waiting, 0);
+  const waiting = subscriptions.data?.reduce((sum, { endpoint }) => sum + endpoint.waiting, 0);
   return (
     <>
       <Head title={tenant} about="What became of the deliveries, and what needs somebody." />
@@ -63,9 +63,9 @@ export function Overview({ tenant }: { tenant: string }) {
           {(subscription) => (
             <tr key={subscription.id}>
               <EndpointCells of={subscription} />
-              <td>{subscription.lane.waiting}</td>
+              <td>{subscription.endpoint.waiting}</td>
               <td>
-                <Ago time={subscription.lane.failing_since} />
+                <Ago time={subscription.endpoint.failing_since} />
               </td>
             </tr>
           )}

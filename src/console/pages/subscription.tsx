@@ -71,7 +71,7 @@ export function SubscriptionPage({ id }: { id: string }) {
         of={[
           ['Subscription', <Id key="id" value={id} whole />],
           ['Endpoint', <Gate key="gate" of={subscription} />],
-          ['Waiting', count(subscription.lane.waiting, 'delivery', 'deliveries')],
+          ['Waiting', count(subscription.endpoint.waiting, 'delivery', 'deliveries')],
           ['Event types', <Words key="types" of={subscription.event_types} none="none" />],
           ['Signatures', <Words key="signatures" of={subscription.signatures} none="none" />],
           [
@@ -116,9 +116,9 @@ export function SubscriptionPage({ id }: { id: string }) {
           run={() => send('DELETE', path).then(() => open('subscriptions'))}
         >
           <p>
-            {subscription.lane.waiting === 0
+            {subscription.endpoint.waiting === 0
               ? 'Nothing more is sent to it, and its secret ends.'
-              : `Its ${count(subscription.lane.waiting, 'waiting delivery', 'waiting deliveries')} are canceled, and its secret ends.`}{' '}
+              : `Its ${count(subscription.endpoint.waiting, 'waiting delivery', 'waiting deliveries')} are canceled, and its secret ends.`}{' '}
             To hold deliveries, pause it instead.
           </p>
         </Confirm>
@@ -139,19 +139,19 @@ export function SubscriptionPage({ id }: { id: string }) {
   );
 }
 
-function Gate({ of: { active, disabled_reason, lane } }: { of: Subscription }) {
+function Gate({ of: { active, disabled_reason, endpoint } }: { of: Subscription }) {
   if (!active) return <>{disabled_reason ?? 'paused by the tenant'}</>;
-  if (lane.state === 'held')
+  if (endpoint.state === 'held')
     return (
       <>
-        held by the {lane.held_by ?? 'endpoint'}
-        {lane.hold_until !== null && ` until ${formatClock(lane.hold_until)}`}
+        held by the {endpoint.held_by ?? 'endpoint'}
+        {endpoint.hold_until !== null && ` until ${formatClock(endpoint.hold_until)}`}
       </>
     );
-  if (lane.failing_since !== null)
+  if (endpoint.failing_since !== null)
     return (
       <>
-        failing since <Ago time={lane.failing_since} />
+        failing since <Ago time={endpoint.failing_since} />
       </>
     );
   return <>takes deliveries</>;

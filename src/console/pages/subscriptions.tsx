@@ -39,9 +39,9 @@ export function Subscriptions() {
                 <span class="faint"> +{subscription.event_types.length - 3}</span>
               )}
             </td>
-            <td>{subscription.lane.waiting}</td>
+            <td>{subscription.endpoint.waiting}</td>
             <td>
-              <Ago time={subscription.lane.failing_since} />
+              <Ago time={subscription.endpoint.failing_since} />
             </td>
             <td>
               <Ago time={subscription.created_at} />
@@ -63,10 +63,11 @@ export function Subscriptions() {
 }
 
 /** The state of a subscription's endpoint. */
-export function Health({ of: { active, lane, disabled_reason } }: { of: Subscription }) {
+export function Health({ of: { active, endpoint, disabled_reason } }: { of: Subscription }) {
   if (!active) return <Status of="paused" word={disabled_reason === null ? 'paused' : 'disabled'} />;
-  if (lane.failing_since !== null && lane.state === 'open') return <Status of="held" word="failing" />;
-  return <Status of={lane.state} />;
+  if (endpoint.failing_since !== null && endpoint.state === 'open')
+    return <Status of="held" word="failing" />;
+  return <Status of={endpoint.state} />;
 }
 
 /** How an endpoint is, and its address, as two cells of a row. */

@@ -58,12 +58,12 @@ async function readGauges(registry: Pick<Registry, 'getMetricsAsJSON'>): Promise
   };
   return {
     waiting: sum('countersign_outbox_rows'),
-    oldestWaiting: sum('countersign_relay_lag_seconds', 'lanes', 'healthy'),
-    oldestCommand: sum('countersign_relay_lag_seconds', 'lanes', 'command'),
+    oldestWaiting: sum('countersign_relay_lag_seconds', 'endpoints', 'healthy'),
+    oldestCommand: sum('countersign_relay_lag_seconds', 'endpoints', 'command'),
     overdue: sum('countersign_deliveries_overdue'),
     mostOverdue: sum('countersign_deliveries_overdue_seconds'),
-    endpointsHeld: sum('countersign_lanes', 'state', 'held'),
-    endpointsDown: sum('countersign_lanes', 'state', 'down'),
+    endpointsHeld: sum('countersign_endpoints', 'state', 'held'),
+    endpointsDown: sum('countersign_endpoints', 'state', 'down'),
     unsealed: sum('countersign_audit_unsealed_seconds'),
     unaccounted: sum('countersign_delivery_account_difference'),
   };

@@ -29,7 +29,7 @@ export function registerBacklogMetrics({
   createGauges({ registry, read: read.rows })(
     {
       name: 'countersign_outbox_rows',
-      help: 'Rows that wait to be handed over to an attempt or a workflow, by kind; those of closed lanes too.',
+      help: 'Rows that wait to be handed over to an attempt or a workflow, by kind; those of closed endpoints too.',
       labelNames: ['kind'],
     },
     (rows) => OUTBOX_KINDS.map((kind) => [{ kind }, rows.find((row) => row.kind === kind)?.count ?? 0]),
@@ -37,20 +37,20 @@ export function registerBacklogMetrics({
   createGauges({ registry, read: read.lag })(
     {
       name: 'countersign_relay_lag_seconds',
-      help: 'Age of the oldest row that a relay could take. "healthy": of lanes that take all they are given; "other": of lanes that are slow, failing or limited; "command": retries and cancellations.',
-      labelNames: ['lanes'],
+      help: 'Age of the oldest row that a relay could take. "healthy": of endpoints that take all they are given; "other": of endpoints that are slow, failing or limited; "command": retries and cancellations.',
+      labelNames: ['endpoints'],
     },
     // Without an unclaimed row the lag is 0 only if all open endpoints were read.
     ({ healthy, other, command, complete }) => [
-      [{ lanes: 'healthy' }, healthy ?? (complete ? 0 : null)],
-      [{ lanes: 'other' }, other ?? (complete ? 0 : null)],
-      [{ lanes: 'command' }, command ?? 0],
+      [{ endpoints: 'healthy' }, healthy ?? (complete ? 0 : null)],
+      [{ endpoints: 'other' }, other ?? (complete ? 0 : null)],
+      [{ endpoints: 'command' }, command ?? 0],
     ],
   );
   createGauges({ registry, read: read.endpoints })(
     {
-      name: 'countersign_lanes',
-      help: 'Subscriptions by the state of their lane.',
+      name: 'countersign_endpoints',
+      help: 'Subscriptions by the state of their endpoint.',
       labelNames: ['state'],
     },
     (endpoints) =>

@@ -27,7 +27,7 @@ export function createAttemptMetrics({ registry }: { registry: Registry }) {
   const registers = [registry];
   const attempts = new Counter({
     name: 'countersign_delivery_attempts_total',
-    help: 'Attempts by outcome and class of error; "held": none was made, because the lane was closed or full.',
+    help: 'Attempts by outcome and class of error; "held": none was made, because the endpoint was closed or full.',
     labelNames: ['outcome', 'error_class'],
     registers,
   });

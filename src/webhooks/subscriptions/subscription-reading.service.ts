@@ -11,7 +11,7 @@ import * as store from './subscription.store.ts';
 import { maskHeaders, type SubscriptionRecord } from './subscription.ts';
 import type { SubscriptionSealing } from './subscription-sealing.service.ts';
 
-/** A subscription as it is shown: with masked headers, the effective retry policy, and its endpoint as `lane`. */
+/** A subscription as it is shown: with masked headers, the effective retry policy, and its endpoint. */
 export type Subscription = Omit<
   SubscriptionRecord,
   | 'secretSealed'
@@ -25,7 +25,7 @@ export type Subscription = Omit<
   readonly active: boolean;
   readonly headers: Readonly<Record<string, string>>;
   readonly retryPolicy: RetryPolicy;
-  readonly lane: {
+  readonly endpoint: {
     readonly state: EndpointRow['state'];
     readonly holdUntil: Date | null;
     readonly heldBy: EndpointRow['heldBy'];
@@ -115,7 +115,7 @@ function toSubscription(
     active: endpoint.active,
     headers: maskHeaders(sealing.openHeaders(row.id, headersSealed)),
     retryPolicy: retryPolicy ?? DEFAULT_RETRY_POLICY,
-    lane: {
+    endpoint: {
       state: endpoint.state,
       holdUntil: endpoint.holdUntil,
       heldBy: endpoint.heldBy,

@@ -146,7 +146,7 @@ export const subscriptionSchema = z
     secret_overlap_ends_at: timestamp.nullable().meta({
       description: 'While a rotation of the signing secret is under way: when the new one takes over.',
     }),
-    lane: z
+    endpoint: z
       .object({
         state: z.enum(['open', 'held', 'down']),
         hold_until: timestamp.nullable(),

@@ -188,7 +188,7 @@ describe('a worker', () => {
     expect(await read(worker, 'temporal_num_pollers', { poller_type: 'workflow_task' })).toBeGreaterThan(0);
     expect(await read(worker, 'countersign_temporal_metrics_up')).toBe(1);
     expect(await read(worker, 'countersign_relays')).toBe(1);
-    expect(await read(worker, 'countersign_lanes')).toBe(1);
+    expect(await read(worker, 'countersign_endpoints')).toBe(1);
     for (const workflow of ['agentKeyRotation', 'challengeExpiry', 'delegationExpiry', 'issuerKeyRotation'])
       expect(await read(worker, 'countersign_entities_overdue', { workflow }), workflow).toBe(0);
     expect(await read(ports.apiMetrics, 'countersign_events_published_total', { outcome: 'accepted' })).toBe(

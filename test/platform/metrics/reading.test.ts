@@ -181,14 +181,14 @@ describe('a gauge that is read', () => {
     const registry = new Registry();
     let source: { open: number; seconds: number | null } | undefined = { open: 3, seconds: null };
     const define = createGauges({ registry, read: async () => source });
-    define({ name: 'lanes', help: 'Lanes.', labelNames: ['state'] }, ({ open }) => [
+    define({ name: 'endpoints', help: 'Endpoints.', labelNames: ['state'] }, ({ open }) => [
       [{ state: 'open' }, open],
     ]);
     define({ name: 'age', help: 'Age.' }, ({ seconds }) => [[{}, seconds]]);
     const samples = async () => (await registry.metrics()).split('\n').filter((line) => /^[a-z]/.test(line));
-    expect(await samples()).toEqual(['lanes{state="open"} 3']);
+    expect(await samples()).toEqual(['endpoints{state="open"} 3']);
     source = { open: 0, seconds: 7 };
-    expect(await samples()).toEqual(['lanes{state="open"} 0', 'age 7']);
+    expect(await samples()).toEqual(['endpoints{state="open"} 0', 'age 7']);
     source = undefined;
     expect(await samples()).toEqual([]);
   });

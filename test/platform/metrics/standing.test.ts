@@ -75,7 +75,7 @@ describe('the backlog', () => {
     expect(await backlog.countRelays(database)).toBe(0);
   });
 
-  it('counts rows by kind, whoever holds them, and lanes by state', async () => {
+  it('counts rows by kind, whoever holds them, and endpoints by state', async () => {
     const open = await createEndpoint();
     await createEndpoint("state = 'down', probe_at = now() + interval '1 hour'");
     await createEndpoint("state = 'held', hold_until = now() + interval '1 hour'");
@@ -103,7 +103,7 @@ describe('the backlog', () => {
     });
   });
 
-  it('lags by the oldest row that a relay could take, of all ranks, and not by those of closed lanes or that one holds', async () => {
+  it('lags by the oldest row that a relay could take, of all ranks, and not by those of closed endpoints or that one holds', async () => {
     const healthy = await createEndpoint();
     await queue(healthy, 'first', 5);
     await queue(healthy, 'wake', 60);
@@ -125,7 +125,7 @@ describe('the backlog', () => {
     }
   });
 
-  it('is not said to be without lag when there are more lanes than are looked at', async () => {
+  it('is not said to be without lag when there are more endpoints than are looked at', async () => {
     const store = createBacklogStore({ mostEndpoints: 2 });
     for (let endpoint = 0; endpoint < 2; endpoint += 1)
       await queue(await createEndpoint('p90_ms = 4000'), 'first', 300);
@@ -135,7 +135,7 @@ describe('the backlog', () => {
     registerBacklogMetrics({ registry, read: { ...read, lag: () => store.readLag(database) } });
     const told = async () =>
       (await registry.getSingleMetric('countersign_relay_lag_seconds')?.get())?.values.map(
-        ({ labels }) => labels.lanes,
+        ({ labels }) => labels.endpoints,
       );
     expect(await told()).toEqual(['other', 'command']);
     await database.query('DELETE FROM outbox WHERE id = (SELECT id FROM outbox LIMIT 1)');

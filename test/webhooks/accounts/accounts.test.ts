@@ -158,7 +158,7 @@ describe('a loss', () => {
       },
       expected: { difference: 1, stranded: 1, waiting: 2 },
     },
-    'of the lane': {
+    'of the endpoint': {
       lose: (id) =>
         test.database.query(
           'DELETE FROM outbox WHERE endpoint = (SELECT subscription_id FROM deliveries WHERE id = $1)',

@@ -40,15 +40,15 @@ beforeAll(async () => {
 
 afterAll(() => test?.drop());
 
-describe('the lag of the relays, behind 6,000 closed lanes with work', () => {
-  it('is that of the one open lane where something waits', async () => {
+describe('the lag of the relays, behind 6,000 closed endpoints with work', () => {
+  it('is that of the one open endpoint where something waits', async () => {
     const lag = await createBacklogStore().readLag(test.database);
     expect(lag).toMatchObject({ other: null, command: null, complete: true });
     expect(lag?.healthy).toBeGreaterThanOrEqual(3_600);
     expect(lag?.healthy).toBeLessThan(7_200);
   });
 
-  it('costs one probe of the outbox for each open lane, however much waits', async () => {
+  it('costs one probe of the outbox for each open endpoint, however much waits', async () => {
     const plans: string[] = [];
     await createBacklogStore().readLag({
       query: async <Row extends object>(text: string, values?: readonly unknown[]) => {

@@ -152,7 +152,7 @@ describe('the number of an attempt', () => {
     },
   );
 
-  it('is recorded with its lane in one order, so that a 2xx and a failure never wait for each other', async () => {
+  it('is recorded with its endpoint in one order, so that a 2xx and a failure never wait for each other', async () => {
     const { id } = await engine.subscribe({ delaysMs: [3_600_000, 3_600_000] });
     const [delivery = ''] = await engine.publish(id);
     await engine.createAttempts().attemptRecords.record(reportOf(delivery), { workflow: true });

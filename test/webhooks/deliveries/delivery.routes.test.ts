@@ -143,7 +143,7 @@ describe('the shown status', () => {
     ['failed', 'deleted = true', 'failed'],
     ['canceled', 'active = true', 'canceled'],
   ])(
-    'of a %s one whose lane has %s is %s, and the filter finds it by that alone',
+    'of a %s one whose endpoint has %s is %s, and the filter finds it by that alone',
     async (stored, endpoint, shown) => {
       const { id, delivery } = await given(`status = '${stored}'`);
       await rooms.database.query(`UPDATE endpoints SET ${endpoint} WHERE subscription_id = $1`, [id]);
@@ -295,7 +295,7 @@ describe('retry', () => {
       [id],
     );
     await steer(delivery, 'retry');
-    expect((await rooms.send('GET', `/api/v1/webhooks/${id}`)).body.lane.state).toBe('open');
+    expect((await rooms.send('GET', `/api/v1/webhooks/${id}`)).body.endpoint.state).toBe('open');
   });
 
   it('is refused when the subscription is deleted', async () => {

@@ -25,7 +25,7 @@ describe('the time of the next attempt', () => {
     ['waiting_epoch = 0, next_attempt_at = NULL', '2999-01-01T00:00:00.000Z'],
     ["next_attempt_at = '2998-01-01T00:00:00Z'", '2999-01-01T00:00:00.000Z'],
     ["next_attempt_at = '3000-01-01T00:00:00Z'", '3000-01-01T00:00:00.000Z'],
-  ])('of a tried one with %s is not before the hold of its lane ends', async (row, shown) => {
+  ])('of a tried one with %s is not before the hold of its endpoint ends', async (row, shown) => {
     const { id, delivery } = await given(`status = 'retrying', attempt_count = 1, ${row}`);
     const endpoint = (change: string) =>
       rooms.database.query(`UPDATE endpoints SET ${change} WHERE subscription_id = $1`, [id]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createEndpointOccupancy } from '../../../src/webhooks/endpoints/endpoint-occupancy.ts';
 
-describe('the places of a lane', () => {
+describe('the places of an endpoint', () => {
   it('are given until there are no more, and again when one has left', () => {
     const places = createEndpointOccupancy();
     expect([places.enter('l', 'a', 2), places.enter('l', 'b', 2), places.enter('l', 'c', 2)]).toEqual([
@@ -23,7 +23,7 @@ describe('the places of a lane', () => {
     expect([places.size('l'), places.enter('l', 'b', 1)]).toEqual([0, true]);
   });
 
-  it('are of each lane its own, and leaving without a place does nothing', () => {
+  it('are of each endpoint its own, and leaving without a place does nothing', () => {
     const places = createEndpointOccupancy();
     places.leave('l', 'a');
     expect([places.enter('l', 'a', 1), places.enter('m', 'a', 1), places.enter('m', 'b', 1)]).toEqual([

@@ -1,32 +1,32 @@
 import { describe, expect, it } from 'vitest';
 import { createEndpointSpeeds, paceOf } from '../../../src/webhooks/endpoints/endpoint-speed.ts';
 
-describe('the speed of a lane', () => {
+describe('the speed of an endpoint', () => {
   it('is unknown until there are a few answers, then nine in ten are below it', () => {
     const speeds = createEndpointSpeeds();
-    for (const ms of [10, 10, 10, 10]) speeds.note('lane', ms);
-    expect(speeds.p90('lane')).toBeUndefined();
-    for (let n = 0; n < 16; n += 1) speeds.note('lane', n === 0 ? 5_000 : 10);
-    expect(speeds.p90('lane')).toBe(10);
-    for (let n = 0; n < 4; n += 1) speeds.note('lane', 5_000);
-    expect(speeds.p90('lane')).toBe(5_000);
+    for (const ms of [10, 10, 10, 10]) speeds.note('endpoint', ms);
+    expect(speeds.p90('endpoint')).toBeUndefined();
+    for (let n = 0; n < 16; n += 1) speeds.note('endpoint', n === 0 ? 5_000 : 10);
+    expect(speeds.p90('endpoint')).toBe(10);
+    for (let n = 0; n < 4; n += 1) speeds.note('endpoint', 5_000);
+    expect(speeds.p90('endpoint')).toBe(5_000);
   });
 
   it('forgets old answers', () => {
     const speeds = createEndpointSpeeds();
-    for (let n = 0; n < 32; n += 1) speeds.note('lane', 5_000);
-    for (let n = 0; n < 32; n += 1) speeds.note('lane', 20);
-    expect(speeds.p90('lane')).toBe(20);
+    for (let n = 0; n < 32; n += 1) speeds.note('endpoint', 5_000);
+    for (let n = 0; n < 32; n += 1) speeds.note('endpoint', 20);
+    expect(speeds.p90('endpoint')).toBe(20);
   });
 
   it('is to be stored when it has moved, and not each time', () => {
     const speeds = createEndpointSpeeds();
-    for (let n = 0; n < 8; n += 1) speeds.note('lane', 100);
-    expect(speeds.changed()).toEqual([{ endpoint: 'lane', p90Ms: 100 }]);
-    for (let n = 0; n < 32; n += 1) speeds.note('lane', 110);
+    for (let n = 0; n < 8; n += 1) speeds.note('endpoint', 100);
+    expect(speeds.changed()).toEqual([{ endpoint: 'endpoint', p90Ms: 100 }]);
+    for (let n = 0; n < 32; n += 1) speeds.note('endpoint', 110);
     expect(speeds.changed()).toEqual([]);
-    for (let n = 0; n < 32; n += 1) speeds.note('lane', 400);
-    expect(speeds.changed()).toEqual([{ endpoint: 'lane', p90Ms: 400 }]);
+    for (let n = 0; n < 32; n += 1) speeds.note('endpoint', 400);
+    expect(speeds.changed()).toEqual([{ endpoint: 'endpoint', p90Ms: 400 }]);
   });
 
   it.each([
@@ -47,7 +47,7 @@ describe('the speed of a lane', () => {
     },
     { known: 'nearly a second', stored: { p90Ms: 999, failing: false }, seen: undefined, pace: 'fast' },
     { known: 'a second', stored: { p90Ms: 1_000, failing: false }, seen: undefined, pace: 'slow' },
-  ])('makes a lane $pace with $known', ({ stored, seen, pace }) => {
+  ])('makes an endpoint $pace with $known', ({ stored, seen, pace }) => {
     expect(paceOf(stored, seen)).toBe(pace);
   });
 });

@@ -33,7 +33,7 @@ describe('a held host', () => {
     rooms.hosts.hold(INTENT, host, length);
   const release = () => rooms.hosts.release(INTENT, engine.receiver.host);
   const at = (path: string) => engine.receiver.received.filter((request) => request.path.startsWith(path));
-  const endpointOf = async (id: string) => (await engine.subscriptions.get(engine.context, id)).lane;
+  const endpointOf = async (id: string) => (await engine.subscriptions.get(engine.context, id)).endpoint;
 
   /** Its workflow is parked; or, where it was not started before the endpoint closed, its start waits in the outbox. */
   const waits = async (id: string) => {

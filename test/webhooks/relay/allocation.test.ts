@@ -17,7 +17,7 @@ const quotas = (grants: { endpoint: string; quota: number }[]) =>
   Object.fromEntries(grants.map(({ endpoint: name, quota }) => [name, quota]));
 
 describe('sharing slots out', () => {
-  it('gives a tenant with one lane as much as a tenant with many', () => {
+  it('gives a tenant with one endpoint as much as a tenant with many', () => {
     const endpoints = [
       ...Array.from({ length: 50 }, (_, n) => endpoint('a', `a${String(n).padStart(2, '0')}`)),
       endpoint('b', 'b'),
@@ -26,7 +26,7 @@ describe('sharing slots out', () => {
     expect(quotas(grants).b).toBe(20);
   });
 
-  it('goes on behind the tenant and the lane that it served last', () => {
+  it('goes on behind the tenant and the endpoint that it served last', () => {
     const endpoints = [endpoint('a', 'a1'), endpoint('a', 'a2'), endpoint('b', 'b1'), endpoint('c', 'c1')];
     let rotation = START_OF_ROTATION;
     const served: string[] = [];
@@ -38,7 +38,7 @@ describe('sharing slots out', () => {
     expect(served).toEqual(['a1', 'b1', 'c1', 'a2', 'b1', 'c1']);
   });
 
-  it('keeps to the room of each lane and each tenant', () => {
+  it('keeps to the room of each endpoint and each tenant', () => {
     const { grants } = share({
       endpoints: [
         endpoint('a', 'a1', 3),

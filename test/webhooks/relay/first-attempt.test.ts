@@ -50,7 +50,7 @@ describe('a first attempt', () => {
     expect(await engine.delivery(delivery)).toMatchObject({ status: 'delivered', attempt_count: 1 });
   });
 
-  it('leaves the row alone when its lane has closed', async () => {
+  it('leaves the row alone when its endpoint has closed', async () => {
     const { attempts, attemptRecords } = engine.createAttempts();
     const { id, path } = await engine.subscribe({ active: false });
     const [delivery = ''] = await engine.publish(id);

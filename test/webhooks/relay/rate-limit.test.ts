@@ -27,7 +27,7 @@ describe('an endpoint with a rate or places', () => {
   const spanOf = (path: string, begun: number) =>
     (Math.max(...engine.receiver.of(path).map(({ at }) => at)) - begun) / 1_000;
 
-  it('keeps to the rate with several relays, and lets a lane without one alone', async () => {
+  it('keeps to the rate with several relays, and lets an endpoint without one alone', async () => {
     const [slow, free] = [await engine.subscribe(), await engine.subscribe()];
     await limit(slow.id, 5);
     // It has no turn before the others have had theirs, however slow the machine is.

@@ -38,7 +38,7 @@ describe('the relay', () => {
     expect(new Set(claimed).size).toBe(60);
   });
 
-  it('claims the oldest first, and only what its lane lets through', async () => {
+  it('claims the oldest first, and only what its endpoint lets through', async () => {
     const relay = await register();
     const { id } = await engine.subscribe({ active: false });
     const ids = await engine.publish(id, 5);
@@ -52,7 +52,7 @@ describe('the relay', () => {
     expect((await claim(relay, id, 2)).map((work) => work.deliveryId)).toEqual([...ids].sort().slice(0, 1));
   });
 
-  it('opens a held lane by itself when the hold has run out', async () => {
+  it('opens a held endpoint by itself when the hold has run out', async () => {
     const relay = await register();
     const { id } = await engine.subscribe();
     await engine.publish(id, 1);
@@ -67,7 +67,7 @@ describe('the relay', () => {
     expect(await claim(relay, id, 1)).toHaveLength(1);
   });
 
-  it('takes no more from a lane that comes back than it has permits, however many relays ask', async () => {
+  it('takes no more from an endpoint that comes back than it has permits, however many relays ask', async () => {
     const { id } = await engine.subscribe();
     await engine.publish(id, 20);
     const pace = (permits: number, since = 0) =>
@@ -111,7 +111,7 @@ describe('the relay', () => {
     expect(await claim(next, id, 5)).toHaveLength(2);
   });
 
-  it('pages through lanes by their order', async () => {
+  it('pages through endpoints by their order', async () => {
     const endpoints = await Promise.all(Array.from({ length: 5 }, () => engine.subscribe({ active: false })));
     for (const { id } of endpoints) await engine.publish(id, 3);
     const seen: string[] = [];

@@ -9,7 +9,7 @@ const LIMITS = {
 const flight = (deliveryId: string, more: Partial<Flight> = {}): Flight => ({
   deliveryId,
   tenantId: 'tenant',
-  endpoint: 'lane',
+  endpoint: 'endpoint',
   pace: 'fast',
   attempts: 0,
   since: 1_000,
@@ -27,7 +27,7 @@ describe('slots', () => {
   const roomsOf = (slots: ReturnType<typeof createSlots>, endpoints: ReadyEndpoint[], now = 1_000) =>
     slots.rooms(endpoints, now).endpoints.map(({ room, pace }) => ({ room, pace }));
 
-  it('counts in flight by process, tenant and lane, and forgets what has ended', () => {
+  it('counts in flight by process, tenant and endpoint, and forgets what has ended', () => {
     const slots = createSlots(LIMITS);
     slots.add(flight('1'));
     slots.add(flight('1'));
@@ -36,13 +36,13 @@ describe('slots', () => {
     expect(free).toEqual({ fast: 18, unproven: 14, slow: 9 });
     expect(tenantRoom('tenant')).toEqual({ fast: 10, unproven: 8, slow: 5 });
     expect(tenantRoom('another')).toEqual(LIMITS.tenant);
-    expect(roomsOf(slots, [ready('lane', { cap: 3 })])).toEqual([{ room: 2, pace: 'fast' }]);
+    expect(roomsOf(slots, [ready('endpoint', { cap: 3 })])).toEqual([{ room: 2, pace: 'fast' }]);
     expect(slots.remove('1')).toBe(true);
     expect(slots.remove('1')).toBe(false);
-    expect(roomsOf(slots, [ready('lane', { cap: 3 })])).toEqual([{ room: 3, pace: 'fast' }]);
+    expect(roomsOf(slots, [ready('endpoint', { cap: 3 })])).toEqual([{ room: 3, pace: 'fast' }]);
   });
 
-  it('lets a lane have no more than its share of its tenant while others of its pace have work', () => {
+  it('lets an endpoint have no more than its share of its tenant while others of its pace have work', () => {
     const slots = createSlots(LIMITS);
     const slow = (endpoint: string) => ready(endpoint, { pace: 'slow' });
     const rooms = (endpoints: ReadyEndpoint[]) => roomsOf(slots, endpoints).map(({ room }) => room);
@@ -55,7 +55,7 @@ describe('slots', () => {
     expect(rooms(['b', 'c', 'd', 'e', 'f', 'g', 'h'].map(slow))).toEqual([1, 1, 1, 1, 1, 1, 1]);
   });
 
-  it('lets a lane of which nothing is known have a few attempts, until it is known', () => {
+  it('lets an endpoint of which nothing is known have a few attempts, until it is known', () => {
     const slots = createSlots({ ...LIMITS, tenant: { fast: 64, unproven: 48, slow: 32 } });
     const rooms = roomsOf(slots, [
       ready('a', { pace: 'unproven' }),
@@ -65,12 +65,12 @@ describe('slots', () => {
     expect(rooms.map(({ room }) => room)).toEqual([8, 32, 32]);
   });
 
-  it('takes a lane for slow as soon as its attempts take long, before any of them is over', () => {
+  it('takes an endpoint for slow as soon as its attempts take long, before any of them is over', () => {
     const slots = createSlots(LIMITS);
     slots.add(flight('1', { endpoint: 'new', pace: 'unproven' }));
     for (const id of ['2', '3', '4']) slots.add(flight(id));
     for (const id of ['1', '2', '3', '4']) slots.begin(id, 1_500);
-    const endpoints = [ready('new', { pace: 'unproven' }), ready('lane')];
+    const endpoints = [ready('new', { pace: 'unproven' }), ready('endpoint')];
     const paces = (now: number) => roomsOf(slots, endpoints, now).map(({ pace }) => pace);
     expect(paces(2_400)).toEqual(['unproven', 'fast']);
     expect(paces(2_600)).toEqual(['slow', 'fast']);

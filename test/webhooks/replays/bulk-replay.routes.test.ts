@@ -151,14 +151,14 @@ describe('POST /api/v1/webhooks/{id}/recover', () => {
       expect((await recover(id, body)).status).toBe(400);
   });
 
-  it('opens a lane that is held: somebody wants another attempt', async () => {
+  it('opens an endpoint that is held: somebody wants another attempt', async () => {
     const { id } = await given(1);
     await rooms.database.query(
       "UPDATE endpoints SET state = 'held', hold_until = now() + interval '1 hour' WHERE subscription_id = $1",
       [id],
     );
     await begin(id);
-    expect((await rooms.send('GET', `/api/v1/webhooks/${id}`)).body.lane.state).toBe('open');
+    expect((await rooms.send('GET', `/api/v1/webhooks/${id}`)).body.endpoint.state).toBe('open');
   });
 });
 

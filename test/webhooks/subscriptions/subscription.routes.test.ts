@@ -52,7 +52,7 @@ describe('POST /api/v1/webhooks', () => {
       disable_after_days: 14,
       disabled_reason: null,
       secret_overlap_ends_at: null,
-      lane: { state: 'open', hold_until: null, held_by: null, failing_since: null, waiting: 0 },
+      endpoint: { state: 'open', hold_until: null, held_by: null, failing_since: null, waiting: 0 },
       created_at: expect.any(String),
       updated_at: expect.any(String),
     });
@@ -198,7 +198,7 @@ describe('PUT /api/v1/webhooks/{id}', () => {
     const read = async () => (await rooms.send('GET', `${PATH}/${id}/deliveries/${delivery}`)).body;
     expect(await read()).toMatchObject({ status: 'held', next_attempt_at: null });
     const active = await rooms.send('PUT', `${PATH}/${id}`, { active: true });
-    expect(active.body).toMatchObject({ active: true, lane: { waiting: 1 } });
+    expect(active.body).toMatchObject({ active: true, endpoint: { waiting: 1 } });
     expect(await read()).toMatchObject({ status: 'pending' });
     expect(await auditOf(id)).toEqual([
       'webhook.endpoint.created',
@@ -273,7 +273,8 @@ describe('PUT /api/v1/webhooks/{id}', () => {
       "UPDATE endpoints SET state = 'held', hold_until = now() + interval '1 hour' WHERE subscription_id = $1",
       [id],
     );
-    const state = async (body: unknown) => (await rooms.send('PUT', `${PATH}/${id}`, body)).body.lane.state;
+    const state = async (body: unknown) =>
+      (await rooms.send('PUT', `${PATH}/${id}`, body)).body.endpoint.state;
     expect(await state({ description: 'x', url: 'https://example.com/hook' })).toBe('held');
     expect(await state({ url: 'https://example.com/other' })).toBe('open');
   });

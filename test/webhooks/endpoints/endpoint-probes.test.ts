@@ -29,11 +29,11 @@ describe('an endpoint that is down', () => {
       'SELECT * FROM endpoints WHERE subscription_id = $1',
       [id],
     );
-    if (rows[0] === undefined) throw new Error(`no lane ${id}`);
+    if (rows[0] === undefined) throw new Error(`no endpoint ${id}`);
     return rows[0];
   };
   const becomes = (id: string, state: string) =>
-    eventually(async () => (await endpoint(id)).state === state, `the lane to be ${state}`);
+    eventually(async () => (await endpoint(id)).state === state, `the endpoint to be ${state}`);
 
   /** Answers that count how many are under way at once. */
   const watch = (path: string, answer: (delivery: string) => { status: number; delayMs?: number }) => {

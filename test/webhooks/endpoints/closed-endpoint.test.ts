@@ -38,7 +38,7 @@ function createGate() {
   };
 }
 
-describe('the lane of a subscription', () => {
+describe('the endpoint of a subscription', () => {
   let engine: DeliveryEngine;
   const gate = createGate();
 

@@ -71,7 +71,7 @@ async function startRelay() {
 it('a lone event of another tenant goes out with the first look that could find it', async () => {
   const quiet = await rooms.subscribe({}, '/t/acme');
   const { relay, started, failures, looks, looksAtStart } = await startRelay();
-  await eventually(() => looks() === PAGES, 'a look at every lane');
+  await eventually(() => looks() === PAGES, 'a look at every endpoint');
   await sleep(300);
   expect(looks()).toBe(PAGES);
 
