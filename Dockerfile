@@ -4,7 +4,7 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY packages packages
 RUN npm ci --ignore-scripts
-COPY tsconfig.json tsconfig.build.json tsconfig.package.json ./
+COPY tsconfig.json tsconfig.build.json tsconfig.package.json openapi.json ./
 COPY scripts scripts
 COPY src src
 COPY workflows workflows

@@ -50,6 +50,8 @@ async function compile(outDir) {
     mkdirSync(dirname(copy), { recursive: true });
     cpSync(file, copy);
   }
+  // Commands of a tenant read it.
+  cpSync(join(root, 'openapi.json'), join(outDir, 'openapi.json'));
   // npx sets it when it first links the package, and never again after a new build.
   chmodSync(join(outDir, 'src', 'main.js'), 0o755);
 }

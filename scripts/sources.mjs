@@ -13,6 +13,7 @@ const INPUTS = [
   'tsconfig.build.json',
   'tsconfig.package.json',
   'package-lock.json',
+  'openapi.json',
 ];
 
 /** Where the hash of a finished build is kept, below the clone. */

@@ -56,11 +56,11 @@ export async function listFeed(
  */
 export async function findRowId(
   api: Api,
-  { name, id, names, isLookedUp }: Pick<Resource, 'name' | 'id' | 'names' | 'isLookedUp'>,
+  { name, columns: [id], names, isFeed }: Resource,
   path: string,
   text: string,
 ): Promise<string> {
-  if (!isLookedUp || UUID.test(text)) return text;
+  if (isFeed || UUID.test(text)) return text;
   const rows = await listRows(api, path, { limit: LOOKED_AT });
   const idOf = (row: Json) => String(row[id]);
   const namesOf = (row: Json) =>

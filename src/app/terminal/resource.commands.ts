@@ -1,66 +1,79 @@
-// `countersign agent|key|webhook|delivery|event|audit …`: list, show and the acts of each resource, from their table.
+// `countersign agent|key|webhook|delivery|event|audit …`: list, show and the acts of each resource, as openapi.json has
+// them.
 import type { Command } from 'commander';
-import { formatFields, formatTable } from '../../platform/command-table.ts';
+import { type Column, formatFields, formatTable } from '../../platform/command-table.ts';
 import { readDuration } from '../../platform/command-times.ts';
 import { type AccountOptions, openApi, withAccount } from './account-options.ts';
 import { CommandFailure } from './command-failure.ts';
+import { type Act, type Field, readOperations } from './resource-operations.ts';
 import { findRowId, listFeed, listRows } from './resource-rows.client.ts';
-import { type Act, type Field, RESOURCES, type Resource } from './resources.ts';
+import { RESOURCES, type Resource } from './resources.ts';
 import type { TerminalRuntime } from './runtime.ts';
-import type { TenantApi } from './tenant-api.client.ts';
+import type { Json, TenantApi } from './tenant-api.client.ts';
 
 type Options = AccountOptions & Readonly<Record<string, unknown>> & { readonly agent?: string };
 
 const DEFAULT_LIMIT = '20';
 const MOST_LISTED = 10_000;
+/** In the path of what an agent has. */
+const AGENT = '{agent_id}';
+const VALUES = { text: ' <text>', number: ' <number>', ago: ' <duration>', yes: '' } as const;
+const READERS = { text: (value: string) => value, number: readNumber, ago: timeAgo } as const;
 
 /** Fills in `list`, `show` and the acts of one resource. @param name of the table */
 export function registerResourceCommands(command: Command, name: string, runtime: TerminalRuntime): void {
   const resource = RESOURCES.find((each) => each.name === name);
   if (resource === undefined) throw new Error(`there is no resource ${name}`);
-  const list = withFields(
-    addCommand(command, resource, 'list', `list them, the newest first`),
-    resource.filters,
-  );
-  list
+  const { filters, acts } = readOperations(resource);
+  addCommand(command, resource, { verb: 'list', description: 'list them, the newest first', fields: filters })
     .option('--limit <number>', 'how many', DEFAULT_LIMIT)
-    .action((options: Options) => printList(resource, options, runtime));
-  addCommand(command, resource, 'show', 'show one with all its fields')
+    .action((options: Options) => printList(resource, filters, options, runtime));
+  addCommand(command, resource, { verb: 'show', description: 'show one with all its fields', fields: [] })
     .argument('<id>', argumentOf(resource))
     .action((text: string, options: Options) => printOne(resource, text, options, runtime));
-  for (const act of resource.acts)
-    withFields(addCommand(command, resource, act.verb, act.description), act.fields ?? [])
+  for (const act of acts)
+    addCommand(command, resource, act)
       .argument('<id>', argumentOf(resource))
       .action((text: string, options: Options) => runAct(resource, act, text, options, runtime));
 }
 
-function addCommand(command: Command, { path }: Resource, verb: string, description: string): Command {
+function addCommand(
+  command: Command,
+  { path }: Resource,
+  { verb, description, fields }: Pick<Act, 'verb' | 'description' | 'fields'>,
+): Command {
   const added = withAccount(command.command(verb).description(description));
-  return path.includes('{agent}')
+  for (const { option, kind, description: meaning } of fields)
+    added.option(
+      `--${option}${VALUES[kind]}`,
+      kind === 'ago' ? `${meaning} 90s, 10m, 12h or 7d ago` : meaning,
+    );
+  return path.includes(AGENT)
     ? added.requiredOption('--agent <id>', 'the agent: its id, a part of it, or its name')
     : added;
 }
 
-function withFields(command: Command, fields: readonly Field[]): Command {
-  for (const { flag, description } of fields) command.option(flag, description);
-  return command;
-}
+const argumentOf = ({ names, isFeed }: Resource) =>
+  !isFeed ? ['its id, a unique beginning or end of it', ...names].join(', or its ') : 'its id';
 
-const argumentOf = ({ names, isLookedUp }: Resource) =>
-  isLookedUp ? ['its id, a unique beginning or end of it', ...names].join(', or its ') : 'its id';
-
-async function printList(resource: Resource, options: Options, runtime: TerminalRuntime): Promise<void> {
+async function printList(
+  resource: Resource,
+  filters: readonly Field[],
+  options: Options,
+  runtime: TerminalRuntime,
+): Promise<void> {
   const { print, tell, columns: width } = runtime;
   const limit = readLimit(options.limit);
-  const query = readFields(resource.filters, options);
+  const query = readFields(filters, options);
   const api = await openApi(runtime, options);
   const path = await pathOf(api, resource, options);
-  const rows = resource.isLookedUp
-    ? await listRows(api, path, { limit, query: query as Record<string, string> })
-    : await listFeed(api, path, { limit, query: { since: anHourAgo(), ...query } as Record<string, string> });
+  const rows = resource.isFeed
+    ? await listFeed(api, path, { limit, query: { since: timeAgo('1h', 'since'), ...query } })
+    : await listRows(api, path, { limit, query });
   if (options.json) return print(JSON.stringify(rows));
   if (rows.length === 0) return tell('There is none.');
-  for (const line of formatTable(resource.columns, rows, { width, now: Date.now() })) print(line);
+  for (const line of formatTable(resource.columns.map(columnOf), rows, { width, now: Date.now() }))
+    print(line);
   if (rows.length === limit) tell(`There may be more: --limit ${limit * 5}`);
 }
 
@@ -80,7 +93,7 @@ async function printOne(
 
 async function runAct(
   resource: Resource,
-  { method, path: below, body, fields = [], done }: Act,
+  { verb, method, path: below, fields, body }: Act,
   text: string,
   options: Options,
   runtime: TerminalRuntime,
@@ -89,11 +102,11 @@ async function runAct(
   const given = readFields(fields, options);
   const api = await openApi(runtime, options);
   const { id, path } = await findRow(api, resource, text, options);
-  const sent = fields.length === 0 ? body : { ...body, ...given };
+  const sent = fields.length === 0 ? body : given;
   const answer = await api.call(method, `${path}${below}`, sent);
   if (options.json)
-    return print(JSON.stringify(Object.keys(answer).length === 0 ? { [resource.id]: id } : answer));
-  print(`${resource.name} ${id} ${done}.`);
+    return print(JSON.stringify(Object.keys(answer).length === 0 ? { [resource.columns[0]]: id } : answer));
+  print(`${resource.name} ${id}: ${verb} is done.`);
   // What cannot be read later, and what leads on.
   const { secret, overlap_ends_at, delivery_id } = answer;
   const shown = Object.entries({ secret, overlap_ends_at, delivery_id }).filter(
@@ -108,7 +121,7 @@ async function runAct(
 async function pathOf(api: TenantApi, { path }: Resource, { agent }: Options): Promise<string> {
   if (agent === undefined) return path;
   const agents = RESOURCES.find(({ name }) => name === 'agent') as Resource;
-  return path.replace('{agent}', await findRowId(api, agents, agents.path, agent));
+  return path.replace(AGENT, await findRowId(api, agents, agents.path, agent));
 }
 
 async function findRow(api: TenantApi, resource: Resource, text: string, options: Options) {
@@ -117,36 +130,38 @@ async function findRow(api: TenantApi, resource: Resource, text: string, options
   return { id, path: `${list}/${encodeURIComponent(id)}` };
 }
 
-/** The fields of the options that were given. @throws CommandFailure */
-function readFields(fields: readonly Field[], options: Options): Record<string, string | number> {
-  const values: Record<string, string | number> = {};
-  for (const { flag, field, kind } of fields) {
-    const option = flag.slice(2, flag.indexOf(' '));
-    const value = options[option.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())];
-    if (typeof value !== 'string') continue;
-    if (kind === 'ago') values[field] = timeAgo(value, `--${option}`);
-    else if (kind === 'number') values[field] = readNumber(value, `--${option}`);
-    else values[field] = value;
-  }
-  return values;
+/** `endpoint.failing_since` is the column ENDPOINT FAILING SINCE, `created_at` the column CREATED. */
+function columnOf(path: string, index: number): Column<Json> {
+  const cell = (row: Json) =>
+    path.split('.').reduce<unknown>((value, name) => (value as Json | null)?.[name], row);
+  const heading = index === 0 ? 'id' : path.replace(/_at$/, '').replace(/[._]/g, ' ');
+  return { heading, cell, ...(index === 0 ? { whole: true } : {}) };
 }
 
-const anHourAgo = () => timeAgo('1h', '--since');
+/** The fields of the options that were given. @throws CommandFailure */
+function readFields(fields: readonly Field[], options: Options): Record<string, string> & Json {
+  const given = fields.flatMap(({ option, field, kind }): [string, unknown][] => {
+    const value = options[option.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())];
+    if (kind === 'yes' || typeof value !== 'string') return value === undefined ? [] : [[field, value]];
+    return [[field, READERS[kind](value, option)]];
+  });
+  return Object.fromEntries(given) as Record<string, string>;
+}
 
 function timeAgo(text: string, option: string): string {
   const seconds = readDuration(text);
   if (seconds === undefined)
-    throw new CommandFailure(`${option}: must be a duration such as 90s, 10m, 12h or 7d`);
+    throw new CommandFailure(`--${option}: must be a duration such as 90s, 10m, 12h or 7d`);
   return new Date(Date.now() - seconds * 1000).toISOString();
 }
 
 function readNumber(text: string, option: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new CommandFailure(`${option}: must be a whole number`);
+  if (!/^\d{1,9}$/.test(text)) throw new CommandFailure(`--${option}: must be a whole number`);
   return Number(text);
 }
 
 function readLimit(value: unknown): number {
-  const limit = readNumber(String(value), '--limit');
+  const limit = readNumber(String(value), 'limit');
   if (limit < 1 || limit > MOST_LISTED) throw new CommandFailure(`--limit: must be 1 to ${MOST_LISTED}`);
   return limit;
 }

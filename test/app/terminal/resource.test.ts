@@ -100,9 +100,22 @@ describe('a row', () => {
 });
 
 describe('an act', () => {
+  it.each([
+    ['agent', ['suspend', 'reactivate', 'delete']],
+    ['key', ['deprecate', 'revoke']],
+    ['webhook', ['pause', 'resume', 'test', 'rotate-secret', 'delete']],
+    ['delivery', ['retry', 'cancel']],
+    ['event', ['publish', 'follow']],
+    ['audit', ['verify']],
+  ])('of %s is what the interface has for a row', async (name, acts) => {
+    const { lines } = await service.run([name, '--help']);
+    const found = [...lines.join('\n').matchAll(/^ {2}(?!list|show|help)([a-z-]+) /gm)].map(([, act]) => act);
+    expect(found.filter((act) => act !== 'recover').toSorted()).toEqual(acts.toSorted());
+  });
+
   it('suspends and reactivates an agent', async () => {
     expect((await service.run(['agent', 'suspend', 'invoice robot'])).lines).toEqual([
-      `agent ${agent.id} is suspended; its tokens have ended.`,
+      `agent ${agent.id}: suspend is done.`,
     ]);
     expect(await json('agent', 'reactivate', 'invoice robot')).toMatchObject({ status: 'active' });
   });
@@ -124,7 +137,7 @@ describe('an act', () => {
     expect(await json('webhook', 'resume', URL)).toMatchObject({ active: true });
     expect(await json('webhook', 'pause', webhook.id.slice(-10))).toMatchObject({ active: false });
     expect((await service.run(['webhook', 'resume', URL])).lines).toEqual([
-      `webhook ${webhook.id} is active.`,
+      `webhook ${webhook.id}: resume is done.`,
     ]);
     const tested = await service.run(['webhook', 'test', URL, '--type', 'wallet.tx.signed']);
     expect(tested.lines[1]).toMatch(/^ {2}delivery_id {2}\S+$/);
@@ -134,8 +147,8 @@ describe('an act', () => {
 
   it('retries and cancels a delivery', async () => {
     await service.run(['webhook', 'resume', URL]);
-    expect((await service.run(['delivery', 'cancel', delivery.id])).lines[0]).toContain('is canceled');
-    expect((await service.run(['delivery', 'retry', delivery.id])).lines[0]).toContain('is attempted now');
+    expect((await service.run(['delivery', 'cancel', delivery.id])).lines[0]).toContain('cancel is done');
+    expect((await service.run(['delivery', 'retry', delivery.id])).lines[0]).toContain('retry is done');
   });
 
   it('publishes an event under its other name', async () => {
