@@ -59,7 +59,6 @@ const STRANGERS: readonly string[] = [
   'webhooks/relay endpoints',
   'webhooks/streams deliveries',
   'webhooks/streams outbox',
-  'webhooks/streams subscriptions',
 ];
 
 /** Reads of a table whose owner ranks above the reader. */

@@ -205,18 +205,18 @@ async function cancelUntried(
 }
 
 /**
- * Cancels unfinished deliveries of a subscription that this transaction deletes, and enqueues commands for their
- * workflows. Only one statement runs in the request; the sweep cancels the rest, which already show as canceled.
- * @returns whether there may be more
+ * Cancels unfinished deliveries of a closed subscription in one statement, and enqueues commands for their workflows.
+ * Where the subscription is deleted the sweep cancels the rest, which already show as canceled.
+ * @returns how many, and whether there may be more
  */
 async function cancelUnfinished(
   { notifier }: DeliveryTools,
   unit: Transaction,
   subscriptionId: string,
-): Promise<boolean> {
+): Promise<{ canceled: number; more: boolean }> {
   const canceled = await store.cancelUnfinished(unit, subscriptionId, CHUNK);
   if (canceled > 0) unit.afterCommit(() => notifier.poke());
-  return canceled === CHUNK;
+  return { canceled, more: canceled === CHUNK };
 }
 
 async function scopeOf(

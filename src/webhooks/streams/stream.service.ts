@@ -2,7 +2,6 @@
 // are security event tokens, so the engine of deliveries serves it: a paused stream is an endpoint that is closed.
 
 import type { IssuerKeyService } from '../../authentication/issuer/issuer-key.service.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { newSigningSecret } from '../../platform/crypto/opaque-secret.node.ts';
@@ -12,9 +11,11 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import type { Network } from '../../platform/egress/address-rules.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
-import type { DeliveryService } from '../deliveries/delivery.service.ts';
-import type { EndpointService } from '../endpoints/endpoint.service.ts';
-import type { HostHoldService } from '../endpoints/host-hold.service.ts';
+import type { SubscriptionRecord } from '../subscriptions/subscription.ts';
+import {
+  createSubscriptionChangeService,
+  type SubscriptionChangeNeeds,
+} from '../subscriptions/subscription-change.service.ts';
 import type { SubscriptionSealing } from '../subscriptions/subscription-sealing.service.ts';
 import { EVENTS_SUPPORTED, eventsDelivered, typesOf, VERIFICATION } from './security-event.ts';
 import type { StreamChange } from './stream.store.ts';
@@ -36,8 +37,6 @@ export type StreamConfiguration = ReturnType<typeof configurationOf>;
 
 export type StreamState = { stream_id: string; status: StreamStatus; reason?: string };
 
-type Verb = 'created' | 'updated' | 'activated' | 'deactivated' | 'deleted';
-
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Of one client. Each event is a delivery to each. */
@@ -46,13 +45,9 @@ const MOST_STREAMS = 100;
 /** The header of deliveries, shown masked. */
 const MASKED = '***';
 
-export type StreamNeeds = {
+export type StreamNeeds = SubscriptionChangeNeeds & {
   database: Pick<Database, 'transaction' | 'query'>;
-  endpoints: Pick<EndpointService, 'create' | 'setActive' | 'endHold' | 'remove'>;
-  hostHolds: Pick<HostHoldService, 'follow'>;
   sealing: Pick<SubscriptionSealing, 'sealSecret' | 'sealHeaders' | 'openHeaders'>;
-  deliveries: Pick<DeliveryService, 'cancelUnfinished'>;
-  records: Pick<RecordService, 'write'>;
   agents: Pick<AgentService, 'exists'>;
   eventKeys: Pick<IssuerKeyService, 'ensureKey'>;
   admittedNetworks: readonly Network[];
@@ -64,38 +59,45 @@ export type StreamNeeds = {
  * @param admittedNetworks networks, besides public addresses, in which receivers may be
  */
 export function createStreamService(needs: StreamNeeds) {
+  const tools = prepareStream(needs);
   return {
-    ...bindUseCases(needs, { create, list, replace, remove, setStatus, setSubject, verify }),
+    ...bindUseCases(tools, { create, list, replace, remove, setStatus, setSubject, verify }),
     exists: async (context: RequestContext, id: string): Promise<boolean> =>
-      (await store.find(context.transaction ?? needs.database, nameOf(context, id))) !== undefined,
+      (await store.find(context.transaction ?? tools.database, nameOf(context, id))) !== undefined,
     /** @throws ServiceError `not_found` for a stream of another receiver */
     get: async (context: RequestContext, id: string): Promise<StreamConfiguration> =>
-      configurationOf(context, await find(needs, context, id)),
+      configurationOf(context, await find(tools, context, id)),
     /**
      * Changes what the input names. Deliveries that wait go to the new receiver. Emits `webhook.endpoint.updated`.
      * @param sent the members of the request, with those that the service supplies
      * @throws ServiceError `not_found`, `invalid_request`
      */
     update: (context: RequestContext, id: string, input: StreamInput, sent: object) =>
-      change(needs, context, id, { ...sent }, (row) => changeOf(needs, row, input)),
+      change(tools, context, id, { ...sent }, (row) => changeOf(tools, row, input)),
     /** @throws ServiceError `not_found` */
     status: async (context: RequestContext, id: string): Promise<StreamState> =>
-      stateOf(id, statusOf(await find(needs, context, id))),
+      stateOf(id, statusOf(await find(tools, context, id))),
   };
 }
 
 export type StreamService = ReturnType<typeof createStreamService>;
+
+type StreamTools = ReturnType<typeof prepareStream>;
+
+function prepareStream(needs: StreamNeeds) {
+  return { ...needs, changes: createSubscriptionChangeService(needs) };
+}
 
 /**
  * Creates a stream for the calling client, whose id is its audience. Emits `webhook.endpoint.created`.
  * @throws ServiceError `invalid_request` for a URL that a receiver may not have, `conflict` for one stream too many
  */
 function create(
-  needs: StreamNeeds,
+  needs: StreamTools,
   context: RequestContext,
   input: StreamInput,
 ): Promise<StreamConfiguration> {
-  const { headers, ...place } = decideDelivery(input.delivery, needs.admittedNetworks);
+  const { headers, method, ...place } = decideDelivery(input.delivery, needs.admittedNetworks);
   const eventsRequested = input.events_requested ?? null;
   return needs.database.transaction(context, async (unit) => {
     const id = newId();
@@ -103,34 +105,35 @@ function create(
     if ((await store.list(unit, name)).length >= MOST_STREAMS)
       throw new ServiceError('conflict', { detail: `A client has at most ${MOST_STREAMS} streams.` });
     await needs.eventKeys.ensureKey(unit, context);
-    await store.insert(unit, {
-      ...name,
+    const eventTypes = typesOf(eventsDelivered(eventsRequested));
+    const subscription = {
+      id,
+      tenantId: name.tenantId,
       ...place,
-      audience: name.receiver,
+      streamAudience: name.receiver,
+      sink: 'security' as const,
       secretSealed: needs.sealing.sealSecret(id, newSigningSecret()),
       headersSealed: needs.sealing.sealHeaders(id, headers),
-      eventTypes: typesOf(eventsDelivered(eventsRequested)),
-      eventsRequested,
+      eventTypes,
+      filters: eventTypes,
       description: input.description ?? null,
-    });
-    const endpoint = { subscriptionId: id, tenantId: name.tenantId, active: place.method === 'push' };
-    await needs.endpoints.create(unit, { ...endpoint, rate: null });
-    if (place.method === 'push') await needs.hostHolds.follow(unit, id, { host: place.host });
-    await record(needs, unit, context, 'created', { id, host: place.host, eventsRequested });
+    };
+    await needs.changes.create(unit, context, subscription, method === 'push');
+    await store.insert(unit, { ...name, method, eventsRequested });
     const row = await store.find(unit, name);
     if (row === undefined) throw unknownStream();
     return configurationOf(context, row);
   });
 }
 
-async function list({ database }: StreamNeeds, context: RequestContext): Promise<StreamConfiguration[]> {
+async function list({ database }: StreamTools, context: RequestContext): Promise<StreamConfiguration[]> {
   const { tenantId, receiver } = nameOf(context, '');
   const rows = await store.list(context.transaction ?? database, { tenantId, receiver });
   return rows.map((row) => configurationOf(context, row));
 }
 
 /** Changes a stream so that what the input does not name is as in a new stream. As `update`. */
-function replace(needs: StreamNeeds, context: RequestContext, id: string, input: StreamInput, sent: object) {
+function replace(needs: StreamTools, context: RequestContext, id: string, input: StreamInput, sent: object) {
   return change(needs, context, id, { ...sent }, (row) =>
     changeOf(needs, { ...row, eventsRequested: null, description: null }, input),
   );
@@ -140,13 +143,10 @@ function replace(needs: StreamNeeds, context: RequestContext, id: string, input:
  * Deletes a stream and cancels what it still holds. Emits `webhook.endpoint.deleted`.
  * @throws ServiceError `not_found`
  */
-function remove(needs: StreamNeeds, context: RequestContext, id: string): Promise<void> {
+function remove(needs: StreamTools, context: RequestContext, id: string): Promise<void> {
   return needs.database.transaction(context, async (unit) => {
-    const row = await lock(unit, context, id);
-    await store.markDeleted(unit, id);
-    await needs.endpoints.remove(unit, id);
-    await needs.deliveries.cancelUnfinished(unit, id);
-    await record(needs, unit, context, 'deleted', row);
+    await lock(unit, context, id);
+    await needs.changes.remove(unit, context, id);
   });
 }
 
@@ -155,25 +155,35 @@ function remove(needs: StreamNeeds, context: RequestContext, id: string): Promis
  * and what it held is canceled. Emits `webhook.endpoint.activated` or `deactivated`.
  * @throws ServiceError `not_found`
  */
-function setStatus(
-  needs: StreamNeeds,
+async function setStatus(
+  needs: StreamTools,
   context: RequestContext,
   id: string,
   { status, reason = null }: { status: StreamStatus; reason?: string | null | undefined },
 ): Promise<StreamState> {
-  return needs.database.transaction(context, async (unit) => {
+  // What an interrupted request has left of an earlier disabling is not sent.
+  while (await discardDisabled(needs, context, id));
+  await needs.database.transaction(context, async (unit) => {
     const before = await lock(unit, context, id);
     const { status: shown } = statusOf(before);
-    await apply(
-      needs,
-      unit,
-      { ...before, status: shown },
-      { ...changeOf(needs, before, {}), status, reason },
-    );
-    if (status === 'disabled') while (await needs.deliveries.cancelUnfinished(unit, id));
+    const to = { ...changeOf(needs, before, {}), status, reason };
+    const after = await apply(needs, unit, context, { ...before, status: shown }, to);
     const verb = status === 'enabled' ? 'activated' : 'deactivated';
-    if (status !== shown) await record(needs, unit, context, verb, before, { fields: ['status'] });
-    return stateOf(id, { status, reason });
+    if (status !== shown) await needs.changes.record(unit, context, verb, after, { fields: ['status'] });
+  });
+  while (await discardDisabled(needs, context, id));
+  return stateOf(id, { status, reason });
+}
+
+/**
+ * Cancels what a disabled stream holds in one statement. A transaction for each, because there may be much, and
+ * records of attempts wait for the locked subscription. @returns whether there is more
+ */
+function discardDisabled(needs: StreamTools, context: RequestContext, id: string): Promise<boolean> {
+  return needs.database.transaction(context, async (unit) => {
+    const { status } = await lock(unit, context, id);
+    if (status !== 'disabled') return false;
+    return needs.changes.discard(unit, context, id, await needs.deliveries.cancelUnfinished(unit, id));
   });
 }
 
@@ -183,7 +193,7 @@ function setStatus(
  * @throws ServiceError `not_found` for an unknown stream
  */
 function setSubject(
-  { database, agents, records }: StreamNeeds,
+  { database, agents, records }: StreamTools,
   context: RequestContext,
   id: string,
   { subject, isExcluded }: { subject: Readonly<Record<string, unknown>>; isExcluded: boolean },
@@ -210,7 +220,7 @@ function setSubject(
  * @throws ServiceError `not_found`; `subscription_inactive` for a disabled stream, which may get no event
  */
 function verify(
-  { database, records }: StreamNeeds,
+  { database, records }: StreamTools,
   context: RequestContext,
   id: string,
   state: string | undefined,
@@ -232,38 +242,15 @@ async function lock(unit: Transaction, context: RequestContext, id: string): Pro
   return row;
 }
 
-async function find({ database }: StreamNeeds, context: RequestContext, id: string): Promise<StreamRow> {
+async function find({ database }: StreamTools, context: RequestContext, id: string): Promise<StreamRow> {
   const row = await store.find(context.transaction ?? database, nameOf(context, id));
   if (row === undefined) throw unknownStream();
   return row;
 }
 
-async function record(
-  { records }: StreamNeeds,
-  unit: Transaction,
-  context: RequestContext,
-  verb: Verb,
-  { id, host, eventsRequested }: Pick<StreamRow, 'id' | 'host' | 'eventsRequested'>,
-  more: { fields?: string[] } = {},
-): Promise<void> {
-  const type = `webhook.endpoint.${verb}`;
-  const target = { type: 'subscription', id };
-  const eventTypes = typesOf(eventsDelivered(eventsRequested));
-  await records.write(unit, context, {
-    audit: [{ action: type, outcome: 'success', target, data: { host, ...more } }],
-    events: [
-      {
-        type,
-        data: { subscription_id: id, host, event_types: eventTypes, ...more },
-        exceptSubscription: id,
-      },
-    ],
-  });
-}
-
 /** What a stream becomes by an input whose missing members keep what they are. */
 function changeOf(
-  { sealing, admittedNetworks }: StreamNeeds,
+  { sealing, admittedNetworks }: StreamTools,
   row: StreamRow,
   input: StreamInput,
 ): StreamChange {
@@ -273,36 +260,40 @@ function changeOf(
       ? { method: row.method, url: row.url, host: row.host, headers: stored }
       : decideDelivery(input.delivery, admittedNetworks, { url: row.url, headers: stored });
   const { headers, ...place } = delivery;
-  const eventsRequested = input.events_requested ?? row.eventsRequested;
   return {
     ...place,
     headersSealed: sealing.sealHeaders(row.id, headers),
-    eventsRequested,
-    eventTypes: typesOf(eventsDelivered(eventsRequested)),
+    eventsRequested: input.events_requested ?? row.eventsRequested,
     description: input.description ?? row.description,
     status: row.status,
     reason: row.reason,
   };
 }
 
-/** Writes a change with what follows for the endpoint. */
+/** Writes a change with what follows for the endpoint. A disabled stream has no filters. */
 async function apply(
-  { hostHolds, endpoints }: StreamNeeds,
+  { changes }: StreamTools,
   unit: Transaction,
+  context: RequestContext,
   before: StreamRow,
   to: StreamChange,
-): Promise<void> {
-  await store.change(unit, before.id, to);
-  // Locks the host's name before the endpoint, in the same order as an operator's hold.
-  if (to.host !== before.host)
-    await hostHolds.follow(unit, before.id, { host: to.host, before: before.host });
-  if (to.method !== before.method || to.status !== before.status)
-    await endpoints.setActive(unit, before.id, to.method === 'push' && to.status === 'enabled');
-  if (to.url !== before.url) await endpoints.endHold(unit, before.id);
+): Promise<SubscriptionRecord> {
+  const { method, eventsRequested, status, reason, ...shared } = to;
+  const eventTypes = typesOf(eventsDelivered(eventsRequested));
+  await store.change(unit, before.id, { method, eventsRequested, status, reason });
+  const keeps = method === before.method && status === before.status;
+  const { after } = await changes.change(unit, context, before, {
+    ...shared,
+    eventTypes,
+    filters: status === 'disabled' ? [] : eventTypes,
+    ...(status === 'enabled' ? { disabledReason: null } : {}),
+    active: keeps ? undefined : method === 'push' && status === 'enabled',
+  });
+  return after;
 }
 
 function change(
-  needs: StreamNeeds,
+  needs: StreamTools,
   context: RequestContext,
   id: string,
   sent: Readonly<Record<string, unknown>>,
@@ -312,8 +303,8 @@ function change(
     const before = await lock(unit, context, id);
     checkSupplied(sent, configurationOf(context, before));
     const to = decide(before);
-    await apply(needs, unit, before, to);
-    await record(needs, unit, context, 'updated', { ...to, id }, { fields: Object.keys(sent) });
+    const after = await apply(needs, unit, context, before, to);
+    await needs.changes.record(unit, context, 'updated', after, { fields: Object.keys(sent) });
     return configurationOf(context, { ...before, ...to });
   });
 }

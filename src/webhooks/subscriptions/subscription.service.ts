@@ -1,8 +1,7 @@
 // Creates, changes, tests and deletes subscriptions. A change, its audit entry and its event are one transaction. The
 // event is not delivered to the subscription that it describes.
 
-import { type AuditContext, serviceContext } from '../../audit/audit.ts';
-import type { RecordService } from '../../events/record.service.ts';
+import { serviceContext } from '../../audit/audit.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { newSigningSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -11,8 +10,8 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import type { Network } from '../../platform/egress/address-rules.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { DeliveryService } from '../deliveries/delivery.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
-import type { HostHoldService } from '../endpoints/host-hold.service.ts';
 import type { SubscriptionChanges } from './subscription.store.ts';
 import * as store from './subscription.store.ts';
 import {
@@ -23,13 +22,16 @@ import {
   fieldsOf,
   headersFor,
   type NewSubscription,
-  newsOfStop,
   readFilters,
   readHeaders,
   readReceiverUrl,
   type SubscriptionPatch,
   type SubscriptionRecord,
 } from './subscription.ts';
+import {
+  createSubscriptionChangeService,
+  type SubscriptionChangeNeeds,
+} from './subscription-change.service.ts';
 import {
   createSubscriptionReader,
   type Subscription,
@@ -41,23 +43,11 @@ import { TEST_EVENT, testDataOf } from './test-event.ts';
 export type { NewSubscription, SubscriptionInput, SubscriptionPatch } from './subscription.ts';
 export type { Subscription } from './subscription-reading.service.ts';
 
-type Verb = 'created' | 'updated' | 'activated' | 'deactivated' | 'deleted';
-
-export type SubscriptionNeeds = {
+export type SubscriptionNeeds = SubscriptionChangeNeeds & {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;
   endpoints: EndpointService;
-  hostHolds: Pick<HostHoldService, 'follow'>;
   sealing: SubscriptionSealing;
-  /** Makes the keys of the tenant that sign deliveries, where there are none. */
-  deliveries: {
-    cancelUntried(
-      unit: Transaction,
-      subscriptionId: string,
-      options: { onlyWhileInactive: boolean },
-    ): Promise<{ canceled: number; more: boolean }>;
-    cancelUnfinished(unit: Transaction, subscriptionId: string): Promise<unknown>;
-  };
-  records: Pick<RecordService, 'write'>;
+  deliveries: Pick<DeliveryService, 'cancelUntried' | 'cancelUnfinished'>;
   admittedNetworks: readonly Network[];
 };
 
@@ -81,7 +71,11 @@ export type SubscriptionService = ReturnType<typeof createSubscriptionService>;
 type SubscriptionTools = ReturnType<typeof prepareSubscription>;
 
 function prepareSubscription(needs: SubscriptionNeeds) {
-  return { ...needs, reader: createSubscriptionReader(needs) };
+  return {
+    ...needs,
+    reader: createSubscriptionReader(needs),
+    changes: createSubscriptionChangeService(needs),
+  };
 }
 
 /**
@@ -102,7 +96,7 @@ function create(
   const generated = input.secret === undefined ? newSigningSecret() : undefined;
   return needs.database.transaction(context, async (transaction) => {
     const id = newId();
-    const row = await store.insert(transaction, {
+    const columns = {
       id,
       tenantId: context.tenant.id,
       url,
@@ -119,15 +113,8 @@ function create(
       rateLimit: input.rateLimit ?? null,
       retryPolicy: input.retryPolicy ?? null,
       disableAfterDays: input.disableAfterDays ?? BOUNDS.disableAfterDays.usual,
-    });
-    await needs.endpoints.create(transaction, {
-      subscriptionId: id,
-      tenantId: context.tenant.id,
-      active: input.active ?? true,
-      rate: row.rateLimit,
-    });
-    await follow(needs, transaction, context, id, { host });
-    await record(needs, transaction, context, 'created', row);
+    };
+    const row = await needs.changes.create(transaction, context, columns, input.active ?? true);
     return { subscription: await needs.reader.show({ ...context, transaction }, row), secret: generated };
   });
 }
@@ -166,10 +153,7 @@ async function update(
 function remove(needs: SubscriptionTools, context: RequestContext, id: string): Promise<void> {
   return needs.database.transaction(context, async (transaction) => {
     await lock(transaction, context, id);
-    const row = await store.markDeleted(transaction, id);
-    await needs.endpoints.remove(transaction, id);
-    await needs.deliveries.cancelUnfinished(transaction, id);
-    await record(needs, transaction, context, 'deleted', row);
+    await needs.changes.remove(transaction, context, id);
   });
 }
 
@@ -230,7 +214,7 @@ async function deactivateGone(
   if (row === undefined) return;
   await needs.endpoints.setActive(unit, subscriptionId, false);
   const context = serviceContext({ id: tenantId }, newId());
-  await record(needs, unit, context, 'deactivated', { id: subscriptionId, ...row }, { reason });
+  await needs.changes.record(unit, context, 'deactivated', { id: subscriptionId, ...row }, { reason });
 }
 
 /**
@@ -257,9 +241,8 @@ function deactivateFailing(
     if (!changed) return;
     const reason = 'failing';
     const after = await store.update(transaction, subscriptionId, { disabledReason: reason });
-    await record(needs, transaction, serviceContext({ id: tenantId }, newId()), 'deactivated', after, {
-      reason,
-    });
+    const context = serviceContext({ id: tenantId }, newId());
+    await needs.changes.record(transaction, context, 'deactivated', after, { reason });
   });
 }
 
@@ -298,55 +281,6 @@ function toChanges(
   return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
 }
 
-async function record(
-  { records }: SubscriptionTools,
-  unit: Transaction,
-  context: AuditContext,
-  verb: Verb,
-  {
-    id,
-    host,
-    eventTypes,
-    streamAudience = null,
-  }: Pick<SubscriptionRecord, 'id' | 'host' | 'eventTypes'> & {
-    streamAudience?: string | null;
-  },
-  more: { fields?: string[]; reason?: string } = {},
-): Promise<void> {
-  const type = `webhook.endpoint.${verb}`;
-  const target = { type: 'subscription', id };
-  const data = { subscription_id: id, host, event_types: [...eventTypes], ...more };
-  await records.write(unit, context, {
-    audit: [{ action: type, outcome: 'success', target, data: { host, ...more } }],
-    events: [{ type, data, exceptSubscription: id }, ...newsOfStop({ id, streamAudience }, more.reason)],
-  });
-}
-
-/** Applies the hold of its host to the endpoint. A move to a held host gets an audit entry. */
-async function follow(
-  { hostHolds, records }: SubscriptionTools,
-  unit: Transaction,
-  { requestId, tenant }: AuditContext,
-  id: string,
-  hosts: { host: string; before?: string },
-): Promise<void> {
-  const hold = await hostHolds.follow(unit, id, hosts);
-  if (hold === undefined) return;
-  const { host, until, reason, operator, heldAt } = hold;
-  const target = { type: 'host', id: host };
-  const times = { since: heldAt.toISOString(), ...(until === null ? {} : { until: until.toISOString() }) };
-  const data = { reason, ...times, endpoints: 1, subscription_id: id };
-  const context = {
-    requestId,
-    tenant,
-    address: 'local',
-    actor: { kind: 'operator', id: operator },
-  } as const;
-  await records.write(unit, context, {
-    audit: [{ action: 'webhook.host.held', outcome: 'success', target, data }],
-  });
-}
-
 function change(
   needs: SubscriptionTools,
   context: RequestContext,
@@ -356,40 +290,28 @@ function change(
   return needs.database.transaction(context, async (transaction) => {
     const before = await lock(transaction, context, id);
     const changes = toChanges(needs, before, patch);
-    const row = await store.update(transaction, id, changes);
-    // Locks the host's name before the endpoint, in the same order as an operator's hold.
-    if (row.host !== before.host)
-      await follow(needs, transaction, context, id, { host: row.host, before: before.host });
-    const flag =
-      patch.active === undefined
-        ? { changed: false }
-        : await needs.endpoints.setActive(transaction, id, patch.active);
-    if (patch.held === 'discard' && flag.changed)
+    const { after, changed } = await needs.changes.change(transaction, context, before, {
+      ...changes,
+      active: patch.active,
+    });
+    if (patch.held === 'discard' && changed)
       while (await discard(needs, { ...context, transaction }, id, { onlyWhileInactive: false }));
-    if (row.rateLimit !== before.rateLimit) await needs.endpoints.setRate(transaction, id, row.rateLimit);
-    if (row.url !== before.url) await needs.endpoints.endHold(transaction, id);
-    const verb = !flag.changed ? 'updated' : patch.active ? 'activated' : 'deactivated';
+    if (after.rateLimit !== before.rateLimit) await needs.endpoints.setRate(transaction, id, after.rateLimit);
+    const verb = !changed ? 'updated' : patch.active ? 'activated' : 'deactivated';
     const fields = fieldsOf({ ...patch, headers: 'headersSealed' in changes ? {} : undefined });
-    await record(needs, transaction, context, verb, row, { fields });
-    return needs.reader.show({ ...context, transaction }, row);
+    await needs.changes.record(transaction, context, verb, after, { fields });
+    return needs.reader.show({ ...context, transaction }, after);
   });
 }
 
 /** Cancels waiting deliveries in one statement, with an audit entry. @returns whether there are more */
 function discard(
-  { database, deliveries, records }: SubscriptionTools,
+  { database, deliveries, changes }: SubscriptionTools,
   context: RequestContext,
   id: string,
   options: { onlyWhileInactive: boolean },
 ): Promise<boolean> {
-  return database.transaction(context, async (transaction) => {
-    const { canceled, more } = await deliveries.cancelUntried(transaction, id, options);
-    const target = { type: 'subscription', id };
-    const data = { deliveries: canceled };
-    if (canceled > 0)
-      await records.write(transaction, context, {
-        audit: [{ action: 'webhook.deliveries.discarded', outcome: 'success', target, data }],
-      });
-    return more;
-  });
+  return database.transaction(context, async (unit) =>
+    changes.discard(unit, context, id, await deliveries.cancelUntried(unit, id, options)),
+  );
 }

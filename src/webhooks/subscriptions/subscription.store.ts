@@ -105,10 +105,6 @@ export async function disable(
   tenantId: string,
   id: string,
   reason: string,
-): Promise<{ host: string; eventTypes: string[]; streamAudience: string | null } | undefined> {
-  const { rows } = await unit.query<{ host: string; eventTypes: string[]; streamAudience: string | null }>(
-    DISABLE,
-    [tenantId, id, reason],
-  );
-  return rows[0];
+): Promise<Pick<SubscriptionRecord, 'host' | 'eventTypes' | 'streamAudience'> | undefined> {
+  return (await unit.query<SubscriptionRecord>(DISABLE, [tenantId, id, reason])).rows[0];
 }

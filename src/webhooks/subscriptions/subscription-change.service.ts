@@ -1,0 +1,142 @@
+// What follows from each change of a subscription, be it a webhook's or a stream: the hold of its host, its endpoint,
+// its records, and the end of what it holds.
+
+import type { AuditContext } from '../../audit/audit.ts';
+import type { RecordService } from '../../events/record.service.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
+import type { DeliveryService } from '../deliveries/delivery.service.ts';
+import type { EndpointService } from '../endpoints/endpoint.service.ts';
+import type { HostHoldService } from '../endpoints/host-hold.service.ts';
+import type { NewSubscriptionRow } from './subscription.model.ts';
+import type { SubscriptionChanges } from './subscription.store.ts';
+import * as store from './subscription.store.ts';
+import { newsOfStop, type SubscriptionRecord } from './subscription.ts';
+
+type Verb = 'created' | 'updated' | 'activated' | 'deactivated' | 'deleted';
+
+type Described = Pick<SubscriptionRecord, 'id' | 'host' | 'eventTypes' | 'streamAudience'>;
+
+export type SubscriptionChangeNeeds = {
+  endpoints: Pick<EndpointService, 'create' | 'setActive' | 'endHold' | 'remove'>;
+  hostHolds: Pick<HostHoldService, 'follow'>;
+  deliveries: Pick<DeliveryService, 'cancelUnfinished'>;
+  records: Pick<RecordService, 'write'>;
+};
+
+/** All functions run in the caller's transaction, which has locked the row of a subscription that is there already. */
+export function createSubscriptionChangeService(needs: SubscriptionChangeNeeds) {
+  return bindUseCases(needs, { create, change, remove, record, discard });
+}
+
+export type SubscriptionChangeService = ReturnType<typeof createSubscriptionChangeService>;
+
+/** Inserts a subscription with its endpoint. Emits `webhook.endpoint.created`. */
+async function create(
+  needs: SubscriptionChangeNeeds,
+  unit: Transaction,
+  context: AuditContext,
+  columns: NewSubscriptionRow,
+  active: boolean,
+): Promise<SubscriptionRecord> {
+  const row = await store.insert(unit, columns);
+  const { id, tenantId, host, rateLimit } = row;
+  await needs.endpoints.create(unit, { subscriptionId: id, tenantId, active, rate: rateLimit });
+  await followHost(needs, unit, context, id, { host });
+  await record(needs, unit, context, 'created', row);
+  return row;
+}
+
+/**
+ * Changes a subscription, and its endpoint: another host has its own hold, and another URL ends one. Records nothing.
+ * @param change.active whether the endpoint is open; undefined leaves it
+ * @returns the row after, and whether the endpoint was opened or closed
+ */
+async function change(
+  needs: SubscriptionChangeNeeds,
+  unit: Transaction,
+  context: AuditContext,
+  before: Pick<SubscriptionRecord, 'id' | 'url' | 'host'>,
+  { active, ...columns }: SubscriptionChanges & { readonly active: boolean | undefined },
+): Promise<{ after: SubscriptionRecord; changed: boolean }> {
+  const after = await store.update(unit, before.id, columns);
+  // Locks the host's name before the endpoint, in the same order as an operator's hold.
+  if (after.host !== before.host)
+    await followHost(needs, unit, context, after.id, { host: after.host, before: before.host });
+  const { changed } =
+    active === undefined ? { changed: false } : await needs.endpoints.setActive(unit, after.id, active);
+  if (after.url !== before.url) await needs.endpoints.endHold(unit, after.id);
+  return { after, changed };
+}
+
+/** Marks as deleted, and cancels what is unfinished. Emits `webhook.endpoint.deleted`. */
+async function remove(
+  needs: SubscriptionChangeNeeds,
+  unit: Transaction,
+  context: AuditContext,
+  id: string,
+): Promise<void> {
+  const row = await store.markDeleted(unit, id);
+  await needs.endpoints.remove(unit, id);
+  await needs.deliveries.cancelUnfinished(unit, id);
+  await record(needs, unit, context, 'deleted', row);
+}
+
+/** Writes the audit entry of a change, and its event, which the subscription itself does not get. */
+async function record(
+  { records }: SubscriptionChangeNeeds,
+  unit: Transaction,
+  context: AuditContext,
+  verb: Verb,
+  { id, host, eventTypes, streamAudience }: Described,
+  more: { fields?: string[]; reason?: string } = {},
+): Promise<void> {
+  const type = `webhook.endpoint.${verb}`;
+  const target = { type: 'subscription', id };
+  const data = { subscription_id: id, host, event_types: [...eventTypes], ...more };
+  await records.write(unit, context, {
+    audit: [{ action: type, outcome: 'success', target, data: { host, ...more } }],
+    events: [{ type, data, exceptSubscription: id }, ...newsOfStop({ id, streamAudience }, more.reason)],
+  });
+}
+
+/**
+ * Writes the audit entry of deliveries that one statement has canceled.
+ * @returns whether there are more
+ */
+async function discard(
+  { records }: SubscriptionChangeNeeds,
+  unit: Transaction,
+  context: AuditContext,
+  id: string,
+  { canceled, more }: { canceled: number; more: boolean },
+): Promise<boolean> {
+  const target = { type: 'subscription', id };
+  const data = { deliveries: canceled };
+  if (canceled > 0)
+    await records.write(unit, context, {
+      audit: [{ action: 'webhook.deliveries.discarded', outcome: 'success', target, data }],
+    });
+  return more;
+}
+
+/** Applies the hold of its host to the endpoint. A move to a held host gets an audit entry. */
+async function followHost(
+  { hostHolds, records }: SubscriptionChangeNeeds,
+  unit: Transaction,
+  { requestId, tenant }: AuditContext,
+  id: string,
+  hosts: { host: string; before?: string },
+): Promise<void> {
+  const hold = await hostHolds.follow(unit, id, hosts);
+  if (hold === undefined) return;
+  const { host, until, reason, operator, heldAt } = hold;
+  const target = { type: 'host', id: host };
+  const times = { since: heldAt.toISOString(), ...(until === null ? {} : { until: until.toISOString() }) };
+  const data = { reason, ...times, endpoints: 1, subscription_id: id };
+  const actor = { kind: 'operator', id: operator } as const;
+  const context = { requestId, tenant, address: 'local', actor } as const;
+  await records.write(unit, context, {
+    audit: [{ action: 'webhook.host.held', outcome: 'success', target, data }],
+  });
+}
