@@ -2,7 +2,6 @@
 // of relays and workers as a test wants. Only what a test replaces on purpose is a fake.
 
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { temporal } from '@temporalio/proto';
 import { NativeConnection } from '@temporalio/worker';
 import { inject } from 'vitest';
@@ -46,8 +45,16 @@ import { createTenantContext } from '../events/fixture.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { installTestRuntime } from '../setup/temporal-runtime.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
+import {
+  createQuiet,
+  createTurnstile,
+  createWatchedStore,
+  PATIENT_LEASE,
+  type WatchedRelay,
+} from './calm.ts';
 import { createEndReader, type DeliveryRow } from './delivery-ends.ts';
 import { wireServices } from './engine-services.ts';
+import { eventually } from './eventually.ts';
 import { type ScriptedReceiver, startScriptedReceiver } from './scripted-receiver.ts';
 import { shortenWaits } from './short-waits.ts';
 
@@ -61,6 +68,8 @@ export type EngineOptions = {
   wrap?: (activities: EngineActivities) => EngineActivities;
   store?: (store: AttemptStore) => AttemptStore;
   endpoints?: Partial<Pick<EndpointService, 'noteFailure' | 'noteSuccess'>>;
+  /** Milliseconds that an attempt waits for a place of its endpoint. */
+  placeWait?: number;
 };
 export type EngineActivities = ReturnType<typeof createWebhookDeliveryActivities> &
   ReturnType<typeof createEndpointRecoveryActivities>;
@@ -109,8 +118,10 @@ export async function createEngine({
   const bundle = await workflowBundle();
   const stops: (() => Promise<void>)[] = [];
   const failures: unknown[] = [];
+  const relays = new Set<WatchedRelay>();
+  const retries = createTurnstile();
 
-  function createAttempts({ store: wrap, endpoints: replaced }: EngineOptions) {
+  function createAttempts({ store: wrap, endpoints: replaced, placeWait = 10_000 }: EngineOptions) {
     const monitor = createAttemptMonitor();
     const occupancy = createEndpointOccupancy();
     const store = (wrap ?? ((same) => same))(attemptStore);
@@ -139,6 +150,7 @@ export async function createEngine({
       occupancy,
       notifier,
       log: services.platform.log,
+      placeWait,
     });
     return { monitor, occupancy, attempts, attemptRecords };
   }
@@ -169,7 +181,12 @@ export async function createEngine({
               ...(options.wrap ?? wrap)(
                 shortenWaits({
                   ...createWebhookDeliveryActivities({
-                    attempts,
+                    attempts: {
+                      send: async (...given) => {
+                        await retries.pass();
+                        return attempts.send(...given);
+                      },
+                    },
                     attemptRecords,
                     deliveries: services.deliveries,
                   }),
@@ -182,9 +199,10 @@ export async function createEngine({
             workflows: options.workflows ?? bundle,
           });
     const running = worker?.run();
+    const { store, rounds, claims } = createWatchedStore(database);
     const relay = createRelayService({
       database,
-      store: relayStore,
+      store,
       starter:
         own === undefined
           ? starter
@@ -199,17 +217,20 @@ export async function createEngine({
       firstAttempts: createFirstAttemptService({ attempts, attemptRecords }),
       listen: (onWork) => createOutboxListener({ url, onWork }),
       onFailure: (error) => failures.push(error),
-      settings: { ...RELAY_SETTINGS, ...options.relay },
+      settings: { ...RELAY_SETTINGS, lease: PATIENT_LEASE, ...options.relay },
     });
     const started = options.relay === false ? undefined : await relay.start();
+    const watched = { rounds, claims, poke: relay.poke };
+    if (started !== undefined) relays.add(watched);
     const stop = async () => {
+      relays.delete(watched);
       await started?.stop();
       worker?.shutdown();
       await running;
       await own?.close();
     };
     stops.push(stop);
-    return { relay, attempts, attemptRecords, stop };
+    return { relay, claims, attempts, attemptRecords, stop };
   }
 
   return {
@@ -227,6 +248,15 @@ export async function createEngine({
     failures,
     ...services,
     createAttempts: (options: EngineOptions = {}) => createAttempts(options),
+    /** Keeps the attempts of workflows from beginning. @returns how to let them begin */
+    holdRetries: retries.close,
+    /** Waits until some connection of this database waits for another's lock. */
+    lockIsWaitedFor: async (): Promise<void> => {
+      const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+      await eventually(async () => (await database.query(waiting)).rowCount > 0, 'a wait for a lock');
+    },
+    /** Waits until nothing is under way and nothing will begin by itself before its time. */
+    quiet: createQuiet({ database, client, relays }),
     startProcess,
 
     /** Tells the workflows of entities. @returns how to stop it */
@@ -345,26 +375,11 @@ export async function createEngine({
 
 export type DeliveryEngine = Awaited<ReturnType<typeof createEngine>>;
 export type { ScriptedReceiver };
+export { eventually };
 
 function toPascal(name: string): string {
   return name
     .replace('EVENT_TYPE_', '')
     .toLowerCase()
     .replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
-}
-
-/** Waits until `probe` gives something other than undefined or false. */
-export async function eventually<T>(
-  probe: () => Promise<T | undefined | false> | T | undefined | false,
-  what: string,
-  limit = 60_000,
-): Promise<T> {
-  const begun = Date.now();
-  for (let waited = 0; waited < limit; waited = Date.now() - begun) {
-    const result = await probe();
-    if (result !== undefined && result !== false) return result;
-    // A probe costs a statement: what takes long is asked for less often.
-    await sleep(Math.min(60, Math.max(10, waited / 10)));
-  }
-  throw new Error(`waited in vain for: ${what}`);
 }

@@ -38,7 +38,7 @@ const MOST_LOADED = 32;
 /** How often a delivery is read again because its endpoint has opened, or has had a free place, since it was read. */
 const MOST_READS = 5;
 
-/** Milliseconds that an attempt waits for a place of its endpoint: to be parked and woken costs a workflow more. */
+/** To be parked and woken costs a workflow more. */
 const PLACE_WAIT = 500;
 
 export type AttemptNeeds = {
@@ -56,6 +56,8 @@ export type AttemptNeeds = {
   notifier: { poke(): void };
   metrics?: Pick<AttemptMetrics, 'begun' | 'held' | 'made' | 'ended'> | undefined;
   log: Log<'warn'>;
+  /** Milliseconds that an attempt waits for a place of its endpoint. */
+  placeWait?: number | undefined;
 };
 
 /** Attempts of deliveries. Source: Specification, "Delivery" and "Receiver behaviour expected". */
@@ -68,13 +70,13 @@ export type AttemptService = ReturnType<typeof createAttemptService>;
 
 type AttemptTools = ReturnType<typeof prepareAttempt>;
 
-function prepareAttempt({ database, store = attemptStore, ...needs }: AttemptNeeds) {
+function prepareAttempt({ database, store = attemptStore, placeWait = PLACE_WAIT, ...needs }: AttemptNeeds) {
   // The batch is read after its last request arrived, so each request gets a row as recent as by a separate read.
   const loads = createCoalescer<AttemptRequest, LoadedDelivery | undefined>({
     run: (requests) => store.load(database, requests),
     limits: { rows: MOST_LOADED },
   });
-  return { ...needs, database, store, loads };
+  return { ...needs, database, store, placeWait, loads };
 }
 
 /**
@@ -170,12 +172,12 @@ function enter(
 }
 
 /** Waits until an attempt leaves the endpoint. @returns false when none has left in time */
-function placeLeft({ occupancy }: AttemptTools, subscriptionId: string): Promise<boolean> {
+function placeLeft({ occupancy, placeWait }: AttemptTools, subscriptionId: string): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => {
       end();
       resolve(false);
-    }, PLACE_WAIT);
+    }, placeWait);
     const end = occupancy.onLeave(subscriptionId, () => {
       clearTimeout(timer);
       resolve(true);

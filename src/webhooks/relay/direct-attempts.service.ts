@@ -24,6 +24,8 @@ export const DIRECT_SETTINGS = {
   /** As long as a success after a failure tells relays not to judge an endpoint by its refused first attempts. */
   quietFor: 15_000,
   beat: 1_000,
+  /** Less than the time after which relays take the claims of a silent process over. */
+  lease: 4_000,
   audit: 10_000,
   /** The time for attempts under way when the process stops. */
   grace: 8_000,
@@ -50,7 +52,8 @@ export function createDirectAttempts({
   settings?: { readonly [Name in keyof typeof DIRECT_SETTINGS]: number } | undefined;
   instance?: string | undefined;
 }): DirectAttempts & { start(): { stop(): Promise<void> } } {
-  const lease = createRelayLease({ database, store, instance, role: 'api', audit: settings.audit });
+  const { lease: lasts, audit } = settings;
+  const lease = createRelayLease({ database, store, instance, role: 'api', lasts, audit });
   const { inHand, identity } = lease;
   const running = new Map<string, { readonly delivery: ClaimedDelivery; readonly attempt: Promise<void> }>();
   const ending = new AbortController();

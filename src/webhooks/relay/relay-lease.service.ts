@@ -4,11 +4,9 @@ import type { Database } from '../../platform/database/database.ts';
 import type * as relayStore from './relay.store.ts';
 import type { RelayIdentity } from './relay.store.ts';
 
-/** The milliseconds after its last beat for which a relay is sure to own its claims. */
-const LEASE = 4_000;
-
 /**
  * Makes the lease of a process. It begins with the first beat.
+ * @param options.lasts milliseconds after its last beat for which a process is sure to own its claims
  * @param options.audit milliseconds between two comparisons of the claims with the work in hand
  */
 export function createRelayLease({
@@ -16,12 +14,14 @@ export function createRelayLease({
   store,
   instance,
   role,
+  lasts,
   audit,
 }: {
   database: Pick<Database, 'query'>;
   store: Pick<typeof relayStore, 'beat' | 'register' | 'leave' | 'claims' | 'forsake'>;
   instance: string;
   role: 'worker' | 'api';
+  lasts: number;
   audit: number;
 }) {
   // The rows of the outbox that this process works on, by id.
@@ -36,7 +36,7 @@ export function createRelayLease({
     identity: (): RelayIdentity => identity,
 
     /** False when another relay may have taken over the claims of this one. */
-    isAlive: (): boolean => performance.now() - lastBeat < LEASE,
+    isAlive: (): boolean => performance.now() - lastBeat < lasts,
 
     /** Writes the beat, and registers in a new epoch when the lease has ended. @throws when the database is away */
     beat: async (): Promise<void> => {

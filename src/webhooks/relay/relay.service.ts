@@ -35,6 +35,8 @@ export const RELAY_SETTINGS = {
   gap: 5,
   leastWait: 20,
   beat: 1_000,
+  /** Less than the time after which other relays take the claims of a silent one over. */
+  lease: 4_000,
   /** The least milliseconds between two searches for commands. */
   commandGap: 100,
   /** Milliseconds between two comparisons of the claims with the work in hand. */
@@ -90,7 +92,8 @@ export function createRelayService({
 }) {
   const slots = createSlots(settings.slots, occupancy);
   const speeds = createEndpointSpeeds();
-  const lease = createRelayLease({ database, store, instance, role: 'worker', audit: settings.audit });
+  const { lease: lasts, audit } = settings;
+  const lease = createRelayLease({ database, store, instance, role: 'worker', lasts, audit });
   const { inHand, identity } = lease;
   const settlement = createSettlement({
     write: async ({ marked, unmarked, unused, released }) => {
