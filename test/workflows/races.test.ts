@@ -159,8 +159,7 @@ describe('what races with a delivery', () => {
       await eventually(() => engine.receiver.of(one.path).length >= 2, 'the replay');
     one.release();
     await eventually(async () => outcomes.includes(await shownOf(one.delivery)), `one of ${outcomes.join()}`);
-    // Whatever was due by then has had its time.
-    await sleep(DELAY * 2);
+    await engine.quiet(one.id, DELAY * 2);
     const end = await shownOf(one.delivery);
     expect(outcomes).toContain(end);
     const posts = engine.receiver.of(one.path).length + engine.receiver.of(elsewhere).length;

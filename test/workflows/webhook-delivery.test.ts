@@ -1,6 +1,7 @@
 // What becomes of one delivery, by the answers of its receiver.
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createTurnstile } from './calm.ts';
 import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
 
 describe('a delivery', () => {
@@ -118,7 +119,7 @@ describe('a delivery', () => {
     const subscription = await engine.subscriptions.get(engine.context, id);
     expect(subscription).toMatchObject({ active: false, disabledReason: 'gone' });
     const [next = ''] = await engine.publish(id);
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await engine.quiet(id);
     expect(await engine.delivery(next)).toMatchObject({ status: 'pending', attempt_count: 0 });
     expect(engine.receiver.of(path)).toHaveLength(1);
   });
@@ -165,15 +166,20 @@ describe('a delivery', () => {
 
   it('makes one attempt for one request to retry, even when it comes while an attempt is under way', async () => {
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000, 3_600_000] });
-    engine.receiver.answer(path, (_, count) => ({ status: 500, delayMs: count === 2 ? 1_000 : 0 }));
+    const second = createTurnstile();
+    const answer = second.close();
+    engine.receiver.answer(path, async (_, count) => {
+      if (count === 2) await second.pass();
+      return { status: 500 };
+    });
     const [delivery = ''] = await engine.publish(id);
     await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     await engine.deliveries.retry(engine.context, delivery);
     await eventually(() => engine.receiver.of(path).length >= 2, 'the second attempt');
-    await new Promise((resolve) => setTimeout(resolve, 200));
     await engine.deliveries.retry(engine.context, delivery);
+    answer();
     await eventually(async () => (await engine.attempts(delivery)).length === 3, 'the third record');
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await engine.quiet(id);
     expect(engine.receiver.of(path)).toHaveLength(3);
     expect(await engine.delivery(delivery)).toMatchObject({ status: 'failed', failed_attempts: 3 });
   });
@@ -191,11 +197,17 @@ describe('a delivery', () => {
 
   it('is delivered although it was canceled meanwhile, when the receiver has taken it', async () => {
     const { id, path } = await engine.subscribe();
-    engine.receiver.answer(path, () => ({ status: 200, delayMs: 700 }));
+    const taken = createTurnstile();
+    const answer = taken.close();
+    engine.receiver.answer(path, async () => {
+      await taken.pass();
+      return { status: 200 };
+    });
     const [delivery = ''] = await engine.publish(id);
     await eventually(() => engine.receiver.of(path).length >= 1, 'the attempt');
     await engine.deliveries.cancel(engine.context, delivery);
     expect(await engine.delivery(delivery)).toMatchObject({ status: 'canceled' });
+    answer();
     await eventually(async () => (await engine.delivery(delivery)).status === 'delivered', 'the answer');
   });
 

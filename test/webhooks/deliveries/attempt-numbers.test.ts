@@ -1,5 +1,4 @@
 // Each POST is an attempt with its own number, also when two of them are under way at once; and each is recorded once.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AttemptReport } from '../../../src/webhooks/deliveries/attempt.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
@@ -43,9 +42,10 @@ describe('the number of an attempt', () => {
     const held = new Promise<void>((resolve) => {
       answer = resolve;
     });
-    engine.receiver.answer(path, async (_, count) => {
+    engine.receiver.answer(path, async ({ deliveryId }, count) => {
       if (count === 1) await held;
-      if (count === 2) await sleep(400);
+      const firstIsRecorded = async () => (await engine.attempts(deliveryId)).length === 1;
+      if (count === 2) await eventually(firstIsRecorded, 'the record of the first');
       return count === 1 ? { status: 500 } : { status: 503, headers: { 'retry-after': '3600' } };
     });
     const [delivery = ''] = await engine.publish(id);
@@ -55,7 +55,7 @@ describe('the number of an attempt', () => {
     await eventually(() => engine.receiver.of(path).length >= 2, 'the POST of the replay');
     answer();
     await eventually(async () => (await engine.attempts(delivery)).length === 2, 'both records');
-    await sleep(500);
+    await engine.quiet(id);
     expect(engine.receiver.of(path)).toHaveLength(2);
     expect(await shown(delivery)).toEqual([
       [1, 0, 'retry'],
@@ -164,7 +164,8 @@ describe('the number of an attempt', () => {
       endpoints: {
         noteFailure: async (...args) => {
           inserted();
-          await sleep(400);
+          // The other one waits for what this transaction has locked.
+          await engine.lockIsWaitedFor();
           return engine.endpoints.noteFailure(...args);
         },
       },

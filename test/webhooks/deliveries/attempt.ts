@@ -2,6 +2,7 @@
 
 import { expect, vi } from 'vitest';
 import { createGuardedAgent, type GuardedAgent } from '../../../src/platform/egress/guarded-agent.client.ts';
+import { TIMED_OUT } from '../../../src/platform/egress/guarded-exchange.client.ts';
 import type { Tracing } from '../../../src/platform/tracing/tracing.ts';
 import {
   type Attempt,
@@ -16,12 +17,16 @@ export const SECRETS = { current: 'whsec_current-secret-of-this-subscription' };
 /** Milliseconds that no attempt of a test takes. */
 const NEVER = 600_000;
 
-/** Makes the deadlines of attempts events of the test. @returns `end` for those under way; `release` at the end */
+/**
+ * Makes the deadlines of attempts events of the test.
+ * @returns `end`, which ends the attempts that have begun and returns their times in milliseconds; `release` at the end
+ */
 export function holdDeadlines() {
   const timers = vi.spyOn(globalThis, 'setTimeout');
-  const end = () => {
-    for (const [deadline, ms, ...reason] of timers.mock.calls as [(...reason: unknown[]) => void, number][])
-      if (ms === NEVER) deadline(...reason);
+  const end = (): (number | undefined)[] => {
+    const held = timers.mock.calls.filter(([, , reason]: unknown[]) => reason === TIMED_OUT);
+    for (const [deadline] of held) (deadline as (reason: unknown) => void)(TIMED_OUT);
+    return held.map(([, ms]) => ms);
   };
   return { end, release: () => timers.mockRestore() };
 }

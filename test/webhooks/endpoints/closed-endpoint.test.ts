@@ -6,9 +6,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AttemptStore } from '../../workflows/delivery-engine.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
-/** Milliseconds until the first retry: the test closes the endpoint before that, also on a slow machine. */
-const CLOSED_BEFORE = 3_000;
-
 /** Calls of one function of the store can be stopped on their way. */
 function createGate() {
   let arrive: () => void = () => undefined;
@@ -54,7 +51,7 @@ describe('the endpoint of a subscription', () => {
   it('keeps untried deliveries without a workflow while it is inactive, and lets all of them go afterwards', async () => {
     const { id, path } = await engine.subscribe({ active: false });
     const ids = await engine.publish(id, 40);
-    await sleep(700);
+    await engine.quiet(id);
     expect(engine.receiver.of(path)).toEqual([]);
     expect((await engine.deliveries.get(engine.context, ids[0] ?? '')).status).toBe('held');
     await expect(engine.workflow(ids[0] ?? '').describe()).rejects.toBeInstanceOf(WorkflowNotFoundError);
@@ -64,11 +61,13 @@ describe('the endpoint of a subscription', () => {
   });
 
   it('makes a tried delivery wait for a signal, and wakes it when it opens', async () => {
-    const { id, path } = await engine.subscribe({ delaysMs: [CLOSED_BEFORE, 400] });
+    const { id, path } = await engine.subscribe({ delaysMs: [1, 1] });
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
+    const letRetry = engine.holdRetries();
     const [delivery = ''] = await engine.publish(id);
     await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     await activate(id, false);
+    letRetry();
     await eventually(async () => (await engine.delivery(delivery)).waiting_epoch !== null, 'its wait');
     // The row says it a moment before the workflow knows.
     await eventually(
@@ -76,7 +75,7 @@ describe('the endpoint of a subscription', () => {
       'the workflow to wait for its endpoint',
     );
     expect((await engine.deliveries.get(engine.context, delivery)).status).toBe('retrying');
-    await sleep(500);
+    await engine.quiet(id);
     expect(engine.receiver.of(path)).toHaveLength(1);
     await activate(id, true);
     expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 2 });
@@ -85,16 +84,18 @@ describe('the endpoint of a subscription', () => {
   });
 
   it('loses no wake-up when it opens while a delivery goes to wait', async () => {
-    const { id, path } = await engine.subscribe({ delaysMs: [CLOSED_BEFORE, 300] });
+    const { id, path } = await engine.subscribe({ delaysMs: [1, 1] });
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
+    const letRetry = engine.holdRetries();
     const [delivery = ''] = await engine.publish(id);
     await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     const parking = gate.close();
     await activate(id, false);
+    letRetry();
     // The delivery has read a closed endpoint, and has not yet written that it waits: opening must come after that.
     await parking.arrived;
     const opening = activate(id, true);
-    await sleep(200);
+    await engine.lockIsWaitedFor();
     parking.open();
     await opening;
     expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 2 });
@@ -121,7 +122,7 @@ describe('the endpoint of a subscription', () => {
     const [delivery = ''] = await engine.publish(id);
     await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     const [other = ''] = await engine.publish(id);
-    await sleep(300);
+    await engine.quiet(id);
     expect((await engine.deliveries.get(engine.context, other)).status).toBe('held');
     await engine.deliveries.retry(engine.context, delivery);
     expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 2 });
@@ -129,11 +130,13 @@ describe('the endpoint of a subscription', () => {
   });
 
   it('ends the waiting of a retried delivery by cancel, while it is closed', async () => {
-    const { id, path } = await engine.subscribe({ delaysMs: [CLOSED_BEFORE, 200] });
+    const { id, path } = await engine.subscribe({ delaysMs: [1, 1] });
     engine.receiver.answer(path, () => ({ status: 500 }));
+    const letRetry = engine.holdRetries();
     const [delivery = ''] = await engine.publish(id);
     await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     await activate(id, false);
+    letRetry();
     await eventually(async () => (await engine.delivery(delivery)).waiting_epoch !== null, 'its wait');
     await engine.deliveries.cancel(engine.context, delivery);
     expect((await engine.workflow(delivery).result()).status).toBe('canceled');

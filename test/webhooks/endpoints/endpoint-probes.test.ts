@@ -32,6 +32,12 @@ describe('an endpoint that is down', () => {
     if (rows[0] === undefined) throw new Error(`no endpoint ${id}`);
     return rows[0];
   };
+  /** Permits that were lost come back after 30 s each: here they do not. */
+  const loseWhatIsNotGivenBack = () =>
+    engine.database.query(
+      `CREATE OR REPLACE FUNCTION endpoint_permits(endpoint endpoints) RETURNS integer LANGUAGE sql STABLE
+       AS 'SELECT endpoint.permits'`,
+    );
   const becomes = (id: string, state: string) =>
     eventually(async () => (await endpoint(id)).state === state, `the endpoint to be ${state}`);
 
@@ -167,12 +173,10 @@ describe('an endpoint that is down', () => {
     const { id } = await engine.subscribe({ active: false });
     const ids = await engine.publish(id, 12);
     for (const delivery of ids.slice(0, 10)) await engine.deliveries.cancel(engine.context, delivery);
+    await loseWhatIsNotGivenBack();
     await engine.startProcess();
-    const opened = Date.now();
     await engine.subscriptions.update(engine.context, id, { active: true });
     for (const delivery of ids.slice(10)) expect((await engine.ended(delivery)).status).toBe('delivered');
-    // Lost permits come back after 30 s each.
-    expect(Date.now() - opened).toBeLessThan(25_000);
   });
 
   it('gives a permit back when what it let begin is not due yet', async () => {
@@ -186,12 +190,10 @@ describe('an endpoint that is down', () => {
     await engine.database.query(`UPDATE outbox SET kind = 'start' WHERE delivery_id = ANY($1)`, [
       ids.slice(0, 6),
     ]);
+    await loseWhatIsNotGivenBack();
     await engine.startProcess();
-    const opened = Date.now();
     await engine.subscriptions.update(engine.context, id, { active: true });
     for (const delivery of ids.slice(6)) expect((await engine.ended(delivery)).status).toBe('delivered');
-    // Lost permits come back after 30 s each.
-    expect(Date.now() - opened).toBeLessThan(25_000);
     expect((await engine.delivery(ids[0] ?? '')).attempt_count).toBe(1);
   });
 

@@ -2,7 +2,7 @@
 // becomes free.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createEngine, type DeliveryEngine } from '../../workflows/delivery-engine.ts';
+import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 describe('an endpoint with one place', () => {
   let engine: DeliveryEngine;
@@ -11,7 +11,7 @@ describe('an endpoint with one place', () => {
   });
   afterAll(() => engine?.close());
 
-  const prepare = async (count: number) => {
+  const prepare = async (count: number, placeWait?: number) => {
     const { id, path } = await engine.subscribe();
     await engine.database.query('UPDATE endpoints SET in_flight_cap = 1 WHERE subscription_id = $1', [id]);
     let now = 0;
@@ -28,7 +28,7 @@ describe('an endpoint with one place', () => {
       now -= 1;
       return { status: 204 };
     });
-    const { attempts } = engine.createAttempts();
+    const { attempts } = engine.createAttempts(placeWait === undefined ? {} : { placeWait });
     const ids = await engine.publish(id, count);
     const sends = ids.map((deliveryId) =>
       attempts.send({ deliveryId, generation: 0, n: 1 }, { workflow: true }),
@@ -38,7 +38,7 @@ describe('an endpoint with one place', () => {
 
   it('makes the attempts of three workflows one after the other, and parks none', async () => {
     const { ids, sends, answer, most } = await prepare(3);
-    await sleep(50);
+    await eventually(() => most() === 1, 'the first');
     answer();
     const ended = { kind: 'settled', step: { kind: 'ended', status: 'delivered' } };
     for (const sent of await Promise.all(sends)) expect(sent).toMatchObject(ended);
@@ -47,7 +47,7 @@ describe('an endpoint with one place', () => {
   });
 
   it('parks an attempt that finds no place in time', async () => {
-    const { ids, sends, answer } = await prepare(2);
+    const { ids, sends, answer } = await prepare(2, 50);
     const parked = await Promise.race(sends);
     expect(parked).toMatchObject({ kind: 'settled', step: { kind: 'held' } });
     answer();

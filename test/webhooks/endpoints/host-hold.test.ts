@@ -1,6 +1,5 @@
 // A host that an operator holds: no attempt to it begins after the commit, whatever a tenant does; nothing is lost when
 // it ends.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { HoldLength } from '../../../src/webhooks/endpoints/host-hold.ts';
 import { RECOVERY_SETTINGS } from '../../../src/webhooks/endpoints/recovery-settings.ts';
@@ -9,9 +8,6 @@ import { createOperatorRooms, type OperatorRooms } from '../../operations/operat
 import { eventually } from '../../workflows/delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from '../../workflows/endpoint-engine.ts';
 import { startScriptedReceiver } from '../../workflows/scripted-receiver.ts';
-
-/** Milliseconds until the first retry: the test closes the endpoint before that, also on a slow machine. */
-const CLOSED_BEFORE = 3_000;
 
 const INTENT = { operator: 'jo', reason: 'asked by the receiver' };
 
@@ -49,7 +45,7 @@ describe('a held host', () => {
     expect(await hold()).toMatchObject({ changed: true });
     const ids = [...(await engine.publish(mine.id)), ...(await engine.publish(mine.id, 29))];
     const [foreign = ''] = await engine.publish(theirs.id, 1, other);
-    await sleep(700);
+    await engine.quiet();
     expect([...at(mine.path), ...at(theirs.path)]).toEqual([]);
     expect((await engine.deliveries.get(engine.context, ids[0] ?? '')).status).toBe('held');
     expect(await endpointOf(mine.id)).toMatchObject({ state: 'held', holdUntil: null, heldBy: 'operator' });
@@ -63,12 +59,14 @@ describe('a held host', () => {
   });
 
   it('is not opened by a retry, another path, an activation, or an operator who opens the endpoint', async () => {
-    const { id, path } = await engine.subscribe({ delaysMs: [CLOSED_BEFORE, 300, 300] });
+    const { id, path } = await engine.subscribe({ delaysMs: [1, 1, 1] });
     const name = { tenantId: engine.context.tenant.id, subscriptionId: id };
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
+    const letRetry = engine.holdRetries();
     const [delivery = ''] = await engine.publish(id);
     await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     await hold();
+    letRetry();
     await eventually(() => waits(delivery), 'its wait');
     await engine.deliveries.retry(engine.context, delivery);
     await engine.subscriptions.update(engine.context, id, { url: `${engine.receiver.url}${path}?moved` });
@@ -78,7 +76,7 @@ describe('a held host', () => {
     for (const kind of ['release', 'probe'] as const)
       await expect(engine.recoveries.operate(name, { kind })).rejects.toMatchObject({ code: 'conflict' });
     await expect(rooms.hosts.retry(INTENT, engine.receiver.host)).rejects.toMatchObject({ code: 'conflict' });
-    await sleep(1_000);
+    await engine.quiet(id);
     expect(at(path)).toHaveLength(1);
     await release();
     expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 2 });
@@ -111,7 +109,7 @@ describe('a held host', () => {
     await hold();
     answer(500);
     await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'its record');
-    await sleep(500);
+    await engine.quiet(id);
     expect(at(path)).toHaveLength(1);
     await release();
     expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 2 });
@@ -133,7 +131,7 @@ describe('a held host', () => {
       const [came = ''] = await engine.publish(coming.id);
       const [made = ''] = await engine.publish(late.id);
       expect(await engine.ended(left)).toMatchObject({ status: 'delivered' });
-      await sleep(500);
+      await engine.quiet();
       expect([...at('/coming'), ...at(late.path), ...elsewhere.of('/coming')]).toEqual([]);
       await release();
       for (const id of [came, made]) expect(await engine.ended(id)).toMatchObject({ status: 'delivered' });
@@ -156,7 +154,7 @@ describe('a held host', () => {
         hold(),
       ]);
       const made = await Promise.all(subscriptions.map(({ id }) => engine.publish(id)));
-      await sleep(700);
+      await engine.quiet();
       expect(at(`/crowd`)).toEqual([]);
       await release();
       for (const [id = ''] of made) expect(await engine.ended(id)).toMatchObject({ status: 'delivered' });
@@ -175,7 +173,7 @@ describe('a held host', () => {
     await engine.subscriptions.remove(engine.context, gone.id);
     await release();
     expect(await engine.ended(second)).toMatchObject({ status: 'delivered' });
-    await sleep(300);
+    await engine.quiet();
     expect((await engine.delivery(first)).status).toBe('canceled');
     expect((await engine.delivery(third)).status).toBe('canceled');
     expect([...at(kept.path), ...at(gone.path)]).toHaveLength(1);

@@ -1,6 +1,5 @@
 // Retry-After, seen by the clock of the receiver that sends it: neither the delivery that met it nor, on 429 and 503,
 // any other of its subscription comes a millisecond too early.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
@@ -124,7 +123,7 @@ describe('Retry-After', () => {
       expect(next).toBeGreaterThanOrEqual(sent + DAY);
       expect(next).toBeLessThanOrEqual(recorded + 1.2 * DAY + 2);
       const [other = ''] = await engine.publish(id);
-      await sleep(500);
+      await engine.quiet(id);
       expect((await engine.deliveries.get(engine.context, other)).status).toBe('held');
     },
   );

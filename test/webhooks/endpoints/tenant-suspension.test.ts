@@ -1,14 +1,10 @@
 // Deliveries of a suspended tenant: none begins an attempt after the commit, none is lost, and all go out when the
 // tenant is resumed.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTenantContext } from '../../events/fixture.ts';
 import { createOperatorRooms, type OperatorRooms } from '../../operations/operators/operator-rooms.ts';
 import { eventually } from '../../workflows/delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from '../../workflows/endpoint-engine.ts';
-
-/** Milliseconds until the first retry: the test closes the endpoint before that, also on a slow machine. */
-const CLOSED_BEFORE = 3_000;
 
 const INTENT = { operator: 'jo', reason: 'abuse' };
 
@@ -38,7 +34,7 @@ describe('deliveries of a suspended tenant', () => {
     const { id, path } = await engine.subscribe();
     await suspend();
     const ids = [...(await engine.publish(id)), ...(await engine.publish(id, 29))];
-    await sleep(700);
+    await engine.quiet();
     expect(engine.receiver.of(path)).toEqual([]);
     expect((await engine.deliveries.get(engine.context, ids[0] ?? '')).status).toBe('held');
     await resume();
@@ -50,17 +46,19 @@ describe('deliveries of a suspended tenant', () => {
   });
 
   it('a tried delivery waits with its workflow, whoever asks for a retry, an opening or another URL', async () => {
-    const { id, path } = await engine.subscribe({ delaysMs: [CLOSED_BEFORE, 300, 300] });
+    const { id, path } = await engine.subscribe({ delaysMs: [1, 1, 1] });
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
+    const letRetry = engine.holdRetries();
     const [delivery = ''] = await engine.publish(id);
     await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
     await suspend();
+    letRetry();
     await eventually(() => waits(delivery), 'its wait');
     await engine.deliveries.retry(engine.context, delivery);
     await engine.subscriptions.update(engine.context, id, { url: `${engine.receiver.url}${path}?moved` });
     await engine.subscriptions.update(engine.context, id, { active: false });
     await engine.subscriptions.update(engine.context, id, { active: true });
-    await sleep(1_000);
+    await engine.quiet(id);
     expect(engine.receiver.received.filter((request) => request.path.startsWith(path))).toHaveLength(1);
     await resume();
     expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 2 });
@@ -78,7 +76,7 @@ describe('deliveries of a suspended tenant', () => {
     await suspend();
     answer(500);
     await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'its record');
-    await sleep(500);
+    await engine.quiet(id);
     expect(engine.receiver.of(path)).toHaveLength(1);
     await resume();
     expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 2 });
@@ -89,23 +87,25 @@ describe('deliveries of a suspended tenant', () => {
     const mayCommit = new Promise<void>((resolve) => {
       commit = resolve;
     });
+    let isMade = false;
     const creation = engine.database.transaction({}, async (transaction) => {
       const made = await engine.subscriptions.create(
         { ...engine.context, transaction },
         { url: `${engine.receiver.url}/late`, eventTypes: ['wallet.tx.signed'] },
       );
+      isMade = true;
       await mayCommit;
       return made.subscription.id;
     });
-    await sleep(300);
+    await eventually(() => isMade, 'the creation');
     const suspension = suspend();
-    await sleep(300);
+    await engine.lockIsWaitedFor();
     commit();
     const id = await creation;
     await suspension;
     const later = (await engine.subscribe({ path: '/later' })).id;
     const [first = '', second = ''] = [...(await engine.publish(id)), ...(await engine.publish(later))];
-    await sleep(500);
+    await engine.quiet();
     expect(engine.receiver.of('/late').concat(engine.receiver.of('/later'))).toEqual([]);
     await resume();
     for (const delivery of [first, second])

@@ -82,7 +82,7 @@ describe('an endpoint with a rate or places', () => {
     expect(rows[0]?.tokens).toBeLessThan(-300);
     // Somebody else's turn comes when that is paid back, or when the limit is gone.
     const [next = ''] = await engine.publish(id);
-    await sleep(500);
+    await engine.quiet(id);
     expect((await engine.delivery(next)).attempt_count).toBe(0);
     await limit(id, null);
     expect((await engine.ended(next)).status).toBe('delivered');

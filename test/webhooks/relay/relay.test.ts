@@ -1,15 +1,15 @@
 // Relays against each other and against load: nobody waits for somebody else's slow receiver, and no two relays take
 // the same work.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTenantContext } from '../../events/fixture.ts';
+import { createTurnstile } from '../../workflows/calm.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 describe('the relay', () => {
   let engine: DeliveryEngine;
 
   beforeAll(async () => {
-    engine = await createEngine();
+    engine = await createEngine({ sendTimeoutMs: 60_000 });
   });
   afterAll(() => engine.close());
 
@@ -139,10 +139,12 @@ describe('a quiet subscription', () => {
     const quiet = await engine.subscribe({ tenant: await createTenantContext(engine.database) });
     let most = 0;
     let now = 0;
+    const slow = createTurnstile();
+    const answer = slow.close();
     engine.receiver.answer(noisy.path, async () => {
       now += 1;
       most = Math.max(most, now);
-      await sleep(3_000);
+      await slow.pass();
       now -= 1;
       return { status: 200 };
     });
@@ -162,5 +164,6 @@ describe('a quiet subscription', () => {
     expect(most).toBeLessThanOrEqual(32);
     // All of the quiet one's arrived while most of the noisy one's queue still waits.
     expect(engine.receiver.of(noisy.path).length).toBeLessThan(200);
+    answer();
   });
 });
