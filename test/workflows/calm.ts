@@ -82,8 +82,8 @@ const QUIET = `WITH unfinished AS (
   SELECT * FROM deliveries WHERE status IN ('pending', 'retrying') AND ($1::uuid IS NULL OR subscription_id = $1)) ${STANDING}`;
 
 /**
- * Makes the wait until nothing is under way: each row of the outbox waits unclaimed or is gone, each workflow waits, and
- * each running relay has begun three rounds since without a change.
+ * Makes the wait until nothing is under way: each row of the outbox waits unclaimed or is gone, each workflow waits,
+ * and each running relay has begun three rounds since without a change.
  */
 export function createQuiet({
   database,

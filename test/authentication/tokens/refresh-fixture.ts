@@ -1,5 +1,6 @@
 // Agents that hold refresh tokens, and the requests that use them.
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { TokenAnswer } from '../../../src/authentication/tokens/token-answer.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { ServiceError } from '../../../src/platform/errors/service-error.ts';
@@ -91,4 +92,18 @@ export const codeOf = (work: Promise<unknown>): Promise<string> =>
 /** The claims of an access token, unverified. */
 export function claimsOf(accessToken: string): Record<string, unknown> {
   return JSON.parse(Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString());
+}
+
+/**
+ * Checks again and again until a check does not accept.
+ * @returns milliseconds from the call to the beginning of the last check that accepted. A process promises them to be
+ *   less than a second however late it is, since it asks the database when its own knowledge is older
+ */
+export async function lastAccepted(check: () => Promise<string>): Promise<number> {
+  const committed = performance.now();
+  for (let last = 0; ; await sleep(10)) {
+    const begun = performance.now() - committed;
+    if ((await check()) !== 'accepted') return last;
+    last = begun;
+  }
 }

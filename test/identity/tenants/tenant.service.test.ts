@@ -1,5 +1,5 @@
 // Tenants against a real database, and their own routes over HTTP.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   type Accounts,
   createAccounts,
@@ -134,8 +134,12 @@ describe('the tenant’s own routes', () => {
     expect(await tenants.bySlug('quick')).toMatchObject({ audience: tenant.baseUrl });
     expect(await tenants.byId(tenant.id)).toMatchObject({ audience: tenant.baseUrl });
     await server.send('PATCH', url, accessToken, { audience: 'https://new.example' });
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
-    expect(await tenants.bySlug('quick')).toMatchObject({ audience: 'https://new.example' });
+    const now = performance.now.bind(performance);
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + 1_000);
+    onTestFinished(() => clock.mockRestore());
+    // While the database takes longer than a quarter of a second, the memory answers.
+    const isNew = async () => (await tenants.bySlug('quick'))?.audience === 'https://new.example';
+    await vi.waitUntil(isNew, { timeout: 60_000 });
     expect(await tenants.byId(tenant.id)).toMatchObject({ audience: 'https://new.example' });
   });
 

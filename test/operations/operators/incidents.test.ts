@@ -205,7 +205,7 @@ describe('deliveries fail TLS against one host', () => {
     const [id = ''] = await fail(1);
     await engine.workflow(id).signal('retryNow');
     const before = (await engine.delivery(id)).attempt_count;
-    await new Promise((done) => setTimeout(done, 1_000));
+    await engine.quiet();
     expect((await engine.delivery(id)).attempt_count).toBe(before);
     await engine.deliveries.cancel(engine.context, id);
     receiver.use('receiver.pem');
@@ -233,7 +233,7 @@ it('a tenant that abuses the service is suspended and resumed', async () => {
   expect(await run(heading, 'tenant suspend')).toContain(`Tenant ${slug} is suspended`);
   expect(await run(heading, 'tenant list')).toMatch(new RegExp(`^${slug} .*suspended since`, 'm'));
   const [id = ''] = await engine.publish(troubled);
-  await new Promise((done) => setTimeout(done, 700));
+  await engine.quiet();
   expect((await engine.delivery(id)).status).toBe('pending');
   expect(await run(heading, 'tenant resume')).toContain('is served again');
   expect(await engine.ended(id)).toMatchObject({ status: 'delivered' });
