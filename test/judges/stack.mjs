@@ -38,8 +38,8 @@ async function startTls(folder, target) {
     minVersion: 'TLSv1.2',
     ciphers: CIPHERS,
   };
-  const server = tls.createServer({ ...options, honorCipherOrder: true }, (socket) => {
-    const onward = net.connect(target, '127.0.0.1');
+  const server = tls.createServer({ ...options, honorCipherOrder: true, noDelay: true }, (socket) => {
+    const onward = net.connect({ port: target, host: '127.0.0.1', noDelay: true });
     socket.on('error', () => onward.destroy());
     onward.on('error', () => socket.destroy());
     socket.pipe(onward).pipe(socket);
