@@ -24,12 +24,12 @@ const OWNED: Readonly<Record<string, string>> = {
   'webhooks/accounts': 'delivery_accounts delivery_account_days',
   'webhooks/deliveries': 'deliveries attempts',
   'webhooks/endpoints': 'endpoints host_holds',
+  'webhooks/intake': 'events published_events',
   'webhooks/receipts': 'receipts',
   'webhooks/relay': 'outbox relays',
   'webhooks/replays': 'recoveries',
   'webhooks/streams': 'streams stream_exclusions',
   'webhooks/subscriptions': 'subscriptions subscription_filters',
-  events: 'events published_events',
   audit: 'audit_log audit_head audit_beginning audit_checkpoints audit_seals audit_signing_keys',
   'platform/http': 'rate_limits idempotency_keys',
   'platform/temporal': 'workflow_commands',
@@ -45,16 +45,16 @@ const STRANGERS: readonly string[] = [
   'authentication/challenges workflow_commands',
   'authentication/delegations workflow_commands',
   'authentication/tokens audit_log',
-  'events audit_log',
-  'events deliveries',
-  'events idempotency_keys',
-  'events outbox',
   'identity/anchors workflow_commands',
   'identity/keys workflow_commands',
   'webhooks/deliveries endpoints',
   'webhooks/deliveries outbox',
   'webhooks/endpoints deliveries',
   'webhooks/endpoints outbox',
+  'webhooks/intake audit_log',
+  'webhooks/intake deliveries',
+  'webhooks/intake idempotency_keys',
+  'webhooks/intake outbox',
   'webhooks/relay deliveries',
   'webhooks/relay endpoints',
   'webhooks/streams deliveries',
@@ -64,20 +64,17 @@ const STRANGERS: readonly string[] = [
 /** Reads of a table whose owner ranks above the reader. */
 const UPWARDS: readonly string[] = [
   'audit tenants',
-  'events deliveries',
-  'events endpoints',
-  'events relays',
   'events subscription_filters',
-  'events subscriptions',
+  'webhooks/endpoints tenants',
+  'webhooks/receipts agents',
 ];
 
 const RANKS = [
   ['app'],
   ['authentication', 'operations'],
-  ['webhooks'],
   ['identity'],
-  ['events'],
-  ['audit'],
+  ['webhooks'],
+  ['events', 'audit'],
   ['platform'],
 ];
 const rankOf = (room: string) => RANKS.findIndex((wings) => wings.includes(room.split('/')[0] ?? ''));
@@ -91,7 +88,7 @@ type Use = { readonly room: string; readonly table: string; readonly writes: boo
 /** The room is the folder: of a wing without rooms, the wing. */
 function roomOf(file: string): string {
   const [, wing = '', room = ''] = file.split('/');
-  return room.endsWith('.ts') || wing === 'events' || wing === 'audit' ? wing : `${wing}/${room}`;
+  return room.endsWith('.ts') || wing === 'audit' ? wing : `${wing}/${room}`;
 }
 
 function findUses(file: string, text: string): Use[] {
@@ -145,9 +142,9 @@ describe('tables', () => {
   it('would be found where another room wrote or read them', () => {
     const text =
       'WITH gone AS (DELETE FROM ONLY outbox o RETURNING id) SELECT 1 FROM gone JOIN relays r ON true';
-    expect(findUses('src/events/x.store.ts', text)).toEqual([
-      { room: 'events', table: 'outbox', writes: true },
-      { room: 'events', table: 'relays', writes: false },
+    expect(findUses('src/webhooks/intake/x.store.ts', text)).toEqual([
+      { room: 'webhooks/intake', table: 'outbox', writes: true },
+      { room: 'webhooks/intake', table: 'relays', writes: false },
     ]);
   });
 

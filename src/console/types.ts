@@ -5,8 +5,6 @@ import type { consoleTokenSchema } from '../authentication/console/session.schem
 import type { delegationSchema } from '../authentication/delegations/delegation.schemas.ts';
 import type { issuerKeyScheduleSchema } from '../authentication/issuer/issuer-key.schemas.ts';
 import type { workloadIssuerSchema } from '../authentication/workload-issuers/workload-issuer.schemas.ts';
-import type { eventTypeSchema } from '../events/event-type.schemas.ts';
-import type { feedPage } from '../events/feed.schemas.ts';
 import type { agentSchema } from '../identity/agents/agent.schemas.ts';
 import type { anchorSchema } from '../identity/anchors/anchor.schemas.ts';
 import type { applicationSchema } from '../identity/applications/application.schemas.ts';
@@ -14,6 +12,8 @@ import type { keySchema } from '../identity/keys/key.schemas.ts';
 import type { problemSchema } from '../platform/http/openapi-components.ts';
 import type { accountSchema } from '../webhooks/accounts/account.routes.ts';
 import type { deliveryDetailsSchema, deliverySchema } from '../webhooks/deliveries/delivery.schemas.ts';
+import type { eventTypeSchema } from '../webhooks/intake/event-type.schemas.ts';
+import type { feedPage } from '../webhooks/intake/feed.schemas.ts';
 import type { receiptListSchema, receiptSchema } from '../webhooks/receipts/receipt.schemas.ts';
 import type { rotatedSecretSchema } from '../webhooks/subscriptions/signing-secret.routes.ts';
 import type {

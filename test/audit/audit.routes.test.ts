@@ -3,9 +3,9 @@ import { createHash, createPublicKey, verify } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createAuditRoutes } from '../../src/audit/audit.routes.ts';
 import { createAccounts } from '../authentication/tokens/accounts.ts';
-import { createTenantContext } from '../events/fixture.ts';
 import { startTestServer, type TestServer, tokenFor } from '../platform/http/test-server.ts';
 import { createTestDatabase } from '../setup/database.ts';
+import { createTenantContext } from '../webhooks/intake/fixture.ts';
 import { createSealing, type Sealing } from './sealing.ts';
 
 const KEY = '0192f0c0-0000-7000-8000-00000000000a';

@@ -1,11 +1,11 @@
 // The audit log against a real database: whole, in the transaction, append-only.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { operatorContext } from '../../src/audit/audit.ts';
-import { createRecordService } from '../../src/events/record.service.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import type { Transaction } from '../../src/platform/database/transaction.ts';
-import { createTenantContext } from '../events/fixture.ts';
+import { createRecordService } from '../../src/webhooks/intake/record.service.ts';
 import { useTestDatabase } from '../setup/database.ts';
+import { createTenantContext } from '../webhooks/intake/fixture.ts';
 
 let context: RequestContext;
 const records = createRecordService({ notifier: { poke: () => undefined } });

@@ -11,8 +11,8 @@ import {
   presentConsistencyProof,
   presentInclusionProof,
 } from '../../src/audit/audit.schemas.ts';
-import { createTenantContext } from '../events/fixture.ts';
 import { createTestDatabase } from '../setup/database.ts';
+import { createTenantContext } from '../webhooks/intake/fixture.ts';
 import { createSealing } from './sealing.ts';
 
 const hasGo = spawnSync('go', ['version']).status === 0;

@@ -2,8 +2,8 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAuditBeginning } from '../../src/audit/beginning.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { createTenantContext } from '../events/fixture.ts';
 import { createTestDatabase, MASTER_KEYS } from '../setup/database.ts';
+import { createTenantContext } from '../webhooks/intake/fixture.ts';
 import { beginEarlier, createSealing, tamper } from './sealing.ts';
 
 type Test = Awaited<ReturnType<typeof createTestDatabase>>;

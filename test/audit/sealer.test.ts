@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createAuditSealer } from '../../src/audit/audit-sealing.service.ts';
 import { createCheckpointSigner } from '../../src/audit/checkpoint-signature.node.ts';
-import { createTenantContext } from '../events/fixture.ts';
 import { createTestDatabase, MASTER_KEYS } from '../setup/database.ts';
+import { createTenantContext } from '../webhooks/intake/fixture.ts';
 import { createSealing, tamper } from './sealing.ts';
 
 const KEY_ID = createCheckpointSigner({ masterKeys: MASTER_KEYS }).keyId;

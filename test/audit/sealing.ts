@@ -12,10 +12,10 @@ import { BEGINNING, type Head, headStatement } from '../../src/audit/checkpoint.
 import { createCheckpointSigner, hashText } from '../../src/audit/checkpoint-signature.node.ts';
 import { createVerificationStore } from '../../src/audit/verification.store.ts';
 import type { Anchor, Finding } from '../../src/audit/verification.ts';
-import { createRecordService } from '../../src/events/record.service.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import type { MasterKey } from '../../src/platform/crypto/secret-box.node.ts';
 import type { Database } from '../../src/platform/database/database.ts';
+import { createRecordService } from '../../src/webhooks/intake/record.service.ts';
 import { MASTER_KEYS } from '../setup/database.ts';
 
 export type Sealing = ReturnType<typeof createSealing>;

@@ -6,8 +6,8 @@ import { parseAnchor } from '../../src/audit/verification.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import type { MasterKey } from '../../src/platform/crypto/secret-box.node.ts';
 import { newId } from '../../src/platform/database/ids.ts';
-import { createTenantContext } from '../events/fixture.ts';
 import { createTestDatabase } from '../setup/database.ts';
+import { createTenantContext } from '../webhooks/intake/fixture.ts';
 import { createSealing, type Sealing, tamper } from './sealing.ts';
 
 type Test = Awaited<ReturnType<typeof createTestDatabase>>;

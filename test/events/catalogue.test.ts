@@ -3,9 +3,9 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { CATALOGUE, CATEGORIES } from '../../src/events/catalogue.ts';
-import { createEventTypeRoutes } from '../../src/events/event-type.routes.ts';
+import { createEventTypeRoutes } from '../../src/webhooks/intake/event-type.routes.ts';
 import { startTestServer, tokenFor } from '../platform/http/test-server.ts';
-import { FORMATS } from './fixture.ts';
+import { FORMATS } from '../webhooks/intake/fixture.ts';
 
 type Shown = {
   type: string;

@@ -1,6 +1,6 @@
 // The scenario of deliveries that two relays claim and attempt, while people, the endpoint and lost leases change them.
 import type { Outcome } from '../../src/platform/egress/outcome.ts';
-import { createTenantContext } from '../events/fixture.ts';
+import { createTenantContext } from '../webhooks/intake/fixture.ts';
 import { DELIVERED, type DeliveryProcess, type Receiver } from './delivery-process.ts';
 import type { Schedule, Unit } from './scheduler.ts';
 import type { SeededRandom } from './seeded-random.ts';

@@ -1,8 +1,8 @@
 // The scenario of one event that is published several times: under one idempotency key, or with one event id.
 import type { RequestContext } from '../../src/platform/context.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { createTenantContext } from '../events/fixture.ts';
 import { startTestServer, type TestServer, tokenFor } from '../platform/http/test-server.ts';
+import { createTenantContext } from '../webhooks/intake/fixture.ts';
 import { wireWebhookRooms } from '../webhooks/webhook-rooms.ts';
 import type { Schedule, Unit } from './scheduler.ts';
 import { compareCounts, type Scenario, type Stage, valueIn } from './stage.ts';

@@ -2,19 +2,19 @@
 // notifier are fakes.
 
 import { vi } from 'vitest';
-import { wirePublishing, wireRecords } from '../../src/events/wire.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { wireLimits } from '../../src/platform/http/wire.ts';
 import { createWorkflowCommandService } from '../../src/platform/temporal/workflow-command.service.ts';
 import { wireAccounts } from '../../src/webhooks/accounts/wire.ts';
 import { wireDeliveries } from '../../src/webhooks/deliveries/wire.ts';
 import { wireEndpoints } from '../../src/webhooks/endpoints/wire.ts';
+import { wirePublishing, wireRecords } from '../../src/webhooks/intake/wire.ts';
 import { wireReplays } from '../../src/webhooks/replays/wire.ts';
 import { wireSubscriptions } from '../../src/webhooks/subscriptions/wire.ts';
-import { createTenantContext } from '../events/fixture.ts';
 import { startTestServer, tokenFor } from '../platform/http/test-server.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { createTestPlatform } from '../setup/platform.ts';
+import { createTenantContext } from './intake/fixture.ts';
 
 const TOKEN = tokenFor('app', 'webhooks:read', 'webhooks:write', 'events:write');
 

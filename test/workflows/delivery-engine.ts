@@ -41,10 +41,10 @@ import {
 } from '../../src/webhooks/relay/relay.service.ts';
 import * as relayStore from '../../src/webhooks/relay/relay.store.ts';
 import { createSweepService } from '../../src/webhooks/relay/sweep.service.ts';
-import { createTenantContext } from '../events/fixture.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { installTestRuntime } from '../setup/temporal-runtime.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
+import { createTenantContext } from '../webhooks/intake/fixture.ts';
 import {
   createQuiet,
   createTurnstile,

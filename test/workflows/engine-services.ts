@@ -1,6 +1,5 @@
 // The rooms that the delivery engine of the tests is made of.
 
-import { wireRecords } from '../../src/events/wire.ts';
 import { masterKeys } from '../../src/platform/config-values.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import type { Database } from '../../src/platform/database/database.ts';
@@ -8,6 +7,7 @@ import { createWorkflowCommandService } from '../../src/platform/temporal/workfl
 import { wireDeliveries } from '../../src/webhooks/deliveries/wire.ts';
 import type { RecoverySettings } from '../../src/webhooks/endpoints/recovery-settings.ts';
 import { wireEndpointRecovery, wireEndpoints } from '../../src/webhooks/endpoints/wire.ts';
+import { wireRecords } from '../../src/webhooks/intake/wire.ts';
 import { wireReplays } from '../../src/webhooks/replays/wire.ts';
 import { wireSubscriptions } from '../../src/webhooks/subscriptions/wire.ts';
 import { createTestPlatform } from '../setup/platform.ts';

@@ -1,14 +1,14 @@
 // Receipts on the engine of entities, with the runner of commands and a worker started. Deliveries end when a test says
 // so.
 import { createAccessReceiptActivities } from '../../activities/access-receipt.ts';
-import { wireRecords } from '../../src/events/wire.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { newId } from '../../src/platform/database/ids.ts';
 import { createWorkflowCommandService } from '../../src/platform/temporal/workflow-command.service.ts';
+import { wireRecords } from '../../src/webhooks/intake/wire.ts';
 import { wireReceiptOpening, wireReceipts } from '../../src/webhooks/receipts/wire.ts';
 import type { AccessReceiptResult, AccessReceiptState } from '../../workflows/access-receipt.ts';
-import { createTenantContext, insertSubscription } from '../events/fixture.ts';
 import { createTestPlatform } from '../setup/platform.ts';
+import { createTenantContext, insertSubscription } from '../webhooks/intake/fixture.ts';
 import { eventually } from './delivery-engine.ts';
 import { createEntityEngine } from './entity-engine.ts';
 

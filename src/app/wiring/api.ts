@@ -18,8 +18,6 @@ import {
 import { wireTrustedIssuers } from '../../authentication/trusted-issuers/wire.ts';
 import { wireWorkloadIssuers } from '../../authentication/workload-issuers/wire.ts';
 import { describeWebhooks } from '../../events/event-contract.ts';
-import { createFeedCompleteness } from '../../events/feed-completeness.ts';
-import { wirePublishing, wireRecords } from '../../events/wire.ts';
 import { wireAgents, wireSelf } from '../../identity/agents/wire.ts';
 import { wireAnchors } from '../../identity/anchors/wire.ts';
 import { wireApplications } from '../../identity/applications/wire.ts';
@@ -39,6 +37,8 @@ import { createWorkflowCommandService } from '../../platform/temporal/workflow-c
 import { wireAccounts } from '../../webhooks/accounts/wire.ts';
 import { wireAttempts, wireDeliveries } from '../../webhooks/deliveries/wire.ts';
 import { wireEndpoints } from '../../webhooks/endpoints/wire.ts';
+import { createFeedCompleteness } from '../../webhooks/intake/feed-completeness.ts';
+import { wirePublishing, wireRecords } from '../../webhooks/intake/wire.ts';
 import { wireReceiptOpening, wireReceipts } from '../../webhooks/receipts/wire.ts';
 import { wireDirectAttempts } from '../../webhooks/relay/wire.ts';
 import { wireReplays } from '../../webhooks/replays/wire.ts';

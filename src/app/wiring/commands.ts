@@ -3,7 +3,6 @@ import { wireAuditVerification } from '../../audit/wire.ts';
 import { wireConsoleCodes } from '../../authentication/console/wire.ts';
 import { wireIssuer } from '../../authentication/issuer/wire.ts';
 import { wireRevocations } from '../../authentication/tokens/wire.ts';
-import { wireRecords } from '../../events/wire.ts';
 import { wireApplications } from '../../identity/applications/wire.ts';
 import { wireProvisioning, wireTenants } from '../../identity/tenants/wire.ts';
 import { wireSealedSecrets } from '../../operations/master-keys/wire.ts';
@@ -14,6 +13,7 @@ import { openPlatform } from '../../platform/platform.ts';
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { wireDeliveries } from '../../webhooks/deliveries/wire.ts';
 import { wireEndpoints } from '../../webhooks/endpoints/wire.ts';
+import { wireRecords } from '../../webhooks/intake/wire.ts';
 import { wireReceiptOpening } from '../../webhooks/receipts/wire.ts';
 import { SEALED_COLUMNS } from './sealed-columns.ts';
 

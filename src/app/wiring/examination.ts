@@ -4,7 +4,6 @@ import { listDelegations } from '../../authentication/delegations/wire.ts';
 import { listIssuerKeys } from '../../authentication/issuer/wire.ts';
 import { wireIssuerInspection } from '../../authentication/trusted-issuers/wire.ts';
 import { listWorkloadAddresses } from '../../authentication/workload-issuers/wire.ts';
-import { wireRecords } from '../../events/wire.ts';
 import { listAnchors } from '../../identity/anchors/wire.ts';
 import { listRotations } from '../../identity/keys/wire.ts';
 import { wireDoctor } from '../../operations/doctor/wire.ts';
@@ -17,6 +16,7 @@ import { createLazyConnection, createTemporalClient } from '../../platform/tempo
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { wireAccounts } from '../../webhooks/accounts/wire.ts';
 import { listFailingEndpoints } from '../../webhooks/endpoints/wire.ts';
+import { wireRecords } from '../../webhooks/intake/wire.ts';
 import { listReceipts } from '../../webhooks/receipts/wire.ts';
 import { wireRelayInspection } from '../../webhooks/relay/wire.ts';
 import { listBulkReplays } from '../../webhooks/replays/wire.ts';

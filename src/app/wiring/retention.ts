@@ -4,7 +4,6 @@ import { purgesOfConsole } from '../../authentication/console/wire.ts';
 import { purgesOfProofs } from '../../authentication/dpop/wire.ts';
 import { purgesOfTokens } from '../../authentication/tokens/wire.ts';
 import { purgesOfWorkloads } from '../../authentication/workload-issuers/wire.ts';
-import { purgesOfEvents } from '../../events/wire.ts';
 import { purgesOfEnrollments } from '../../identity/enrollments/wire.ts';
 import { ACCOUNT_DAYS, KEPT_DAYS } from '../../operations/retention/retention.ts';
 import { wireRetention } from '../../operations/retention/wire.ts';
@@ -12,6 +11,7 @@ import { purgesOfRequests } from '../../platform/http/wire.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { purgesOfAccounts, wireAccounts } from '../../webhooks/accounts/wire.ts';
 import { purgesOfDeliveries, wireDeliveryExpiry } from '../../webhooks/deliveries/wire.ts';
+import { purgesOfEvents } from '../../webhooks/intake/wire.ts';
 import { purgesOfReceipts } from '../../webhooks/receipts/wire.ts';
 import { purgesOfReplays } from '../../webhooks/replays/wire.ts';
 

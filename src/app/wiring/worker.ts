@@ -16,7 +16,6 @@ import {
   wireIssuerRotation,
 } from '../../authentication/issuer/wire.ts';
 import { wireRevocations, wireTokens } from '../../authentication/tokens/wire.ts';
-import { wireRecords } from '../../events/wire.ts';
 import { wireAgents } from '../../identity/agents/wire.ts';
 import { countOverdueAnchors, wireAnchorChecks } from '../../identity/anchors/wire.ts';
 import { countOverdueRotations, wireKeys } from '../../identity/keys/wire.ts';
@@ -33,6 +32,7 @@ import { measureAccounts } from '../../webhooks/accounts/wire.ts';
 import { measureBacklog, wireWaitingCount } from '../../webhooks/backlog/wire.ts';
 import { wireAttempts, wireDeliveries } from '../../webhooks/deliveries/wire.ts';
 import { wireEndpointRecovery, wireEndpoints } from '../../webhooks/endpoints/wire.ts';
+import { wireRecords } from '../../webhooks/intake/wire.ts';
 import { wireReceiptOpening, wireReceipts } from '../../webhooks/receipts/wire.ts';
 import { wireRelay } from '../../webhooks/relay/wire.ts';
 import { wireReplays } from '../../webhooks/replays/wire.ts';

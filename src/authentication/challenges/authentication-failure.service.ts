@@ -4,13 +4,13 @@
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { BruteForceService, Episode } from '../../audit/brute-force.service.ts';
 import type { EmittedEvent, JsonObject } from '../../events/event.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import { addressGroup } from '../../platform/address-group.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { type LimitReached, ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { FailureTally } from './authentication-failure.store.ts';
 import * as store from './authentication-failure.store.ts';
 import type { Refusal } from './challenge.ts';

@@ -2,10 +2,10 @@
 // they compare the expiry time of their challenge.
 
 import { type AuditActor, serviceContext } from '../../audit/audit.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import * as store from './challenge-expiry.store.ts';
 import type { Bucket, OperatorRequest, SettleResult, SweepResult } from './challenge-expiry.ts';
 

@@ -1,11 +1,11 @@
 // Consumes challenges after a correct signature. Concurrent verifications share a statement. Only the verification
 // whose row is locked waits for the lock.
 
-import type { Happening, PreparedRecords, RecordService } from '../../events/record.service.ts';
 import type { RotationService } from '../../identity/keys/rotation.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
+import type { Happening, PreparedRecords, RecordService } from '../../webhooks/intake/record.service.ts';
 import type { RefreshTokenRecord } from '../tokens/token.service.ts';
 import type { Redemption } from './redemption.store.ts';
 import * as store from './redemption.store.ts';

@@ -2,10 +2,10 @@
 import { AUDIT_COLUMNS as AUDIT, type AuditRecord, auditColumns } from '../../audit/audit.ts';
 import { AUTHENTICATION_FILTERS, isHeard } from '../../events/catalogue.ts';
 import { type EventRecord, eventColumns } from '../../events/event.ts';
-import { EMIT_INPUT } from '../../events/fan-out.ts';
-import type { PreparedRecords } from '../../events/record.service.ts';
 import type { SwitchedKey } from '../../identity/keys/rotation.service.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { EMIT_INPUT } from '../../webhooks/intake/fan-out.ts';
+import type { PreparedRecords } from '../../webhooks/intake/record.service.ts';
 import type { RefreshTokenRecord } from '../tokens/token.service.ts';
 import { HOLDER_VERSION } from './challenge.ts';
 

@@ -1,6 +1,7 @@
 // Audit entries and events of a successful verification. They contain no token and no signature.
-import type { Happening } from '../../events/record.service.ts';
+
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
+import type { Happening } from '../../webhooks/intake/record.service.ts';
 import type { Challenge, Holder } from './challenge.ts';
 
 const METHOD = 'challenge_response';

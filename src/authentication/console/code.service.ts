@@ -1,5 +1,5 @@
 // Makes the codes of links that sign in to the console.
-import type { RecordService } from '../../events/record.service.ts';
+
 import type {
   ApplicationService,
   ApplicationWithSecrets,
@@ -8,6 +8,7 @@ import type { RequestContext, Tenant } from '../../platform/context.ts';
 import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import * as store from './session.store.ts';
 
 export type ConsoleLink = {

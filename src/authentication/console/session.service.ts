@@ -1,6 +1,5 @@
 // Signs people in to the console, and gives their browser short-lived tokens of the application they signed in as.
 
-import type { RecordService } from '../../events/record.service.ts';
 import type { ApplicationService, Client } from '../../identity/applications/application.service.ts';
 import { addressGroup } from '../../platform/address-group.ts';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
@@ -10,6 +9,7 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import { findNeedOfProof } from '../dpop/required-proof.ts';
 import type { AccessTokenGrant } from '../tokens/access-token.ts';
 import type { ClientAuthenticationService, FailureCounter } from '../tokens/client-authentication.service.ts';

@@ -2,12 +2,12 @@
 // request does no harm. Tokens do not depend on it, because their checks compare the expiry time.
 
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { DelegationService } from './delegation.service.ts';
 import * as delegationStore from './delegation.store.ts';
 import type { DelegationStatus } from './delegation.ts';

@@ -1,7 +1,6 @@
 // Manages delegations of users to agents. A delegation expires at its expiry time. The expiry is recorded later, which
 // changes nothing for tokens.
 
-import type { RecordService } from '../../events/record.service.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -12,6 +11,7 @@ import { invalidField, ServiceError } from '../../platform/errors/service-error.
 import { canonicalizeScopes } from '../../platform/scope-hash.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
 import type { DelegationFilters } from './delegation.store.ts';
 import * as store from './delegation.store.ts';

@@ -2,7 +2,6 @@
 // row, and needs no workflow.
 
 import type { AuditContext, AuditEntry } from '../../audit/audit.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext, SigningAlgorithm, Tenant } from '../../platform/context.ts';
 import { type MasterKey, sealSecret } from '../../platform/crypto/secret-box.node.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -11,6 +10,7 @@ import type { Queryable, Transaction } from '../../platform/database/transaction
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
 import type { IssuerService } from './issuer.service.ts';
 import { deliveryContext, type IssuerAlgorithm, sealingContext } from './issuer-key.ts';

@@ -2,7 +2,6 @@
 // the rights of the tokens and the delegation from which it is derived, and ends with any of them.
 
 import type { JsonObject } from '../../events/event.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { Client } from '../../identity/applications/application.service.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import { actorsOf } from '../../platform/act.ts';
@@ -14,6 +13,7 @@ import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { parseScope } from '../../platform/scopes.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { Delegation, DelegationService, UsableDelegation } from '../delegations/delegation.service.ts';
 import { checkProofGiven } from '../dpop/required-proof.ts';
 import { type AccessTokenGrant, scopesOf } from '../tokens/access-token.ts';

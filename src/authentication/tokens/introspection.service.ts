@@ -4,7 +4,6 @@
 import { ACCESS_REFUSAL, type AccessRecordService } from '../../audit/access-record.service.ts';
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { JsonObject } from '../../events/event.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { Client } from '../../identity/applications/application.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
@@ -12,6 +11,7 @@ import type { Database } from '../../platform/database/database.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import { principalOf, type SignedClaims } from './access-token.ts';
 import type { ClientAuthenticationService } from './client-authentication.service.ts';
 import { checkAgentOf } from './client-credentials.ts';

@@ -3,7 +3,6 @@
 
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../../events/event.ts';
-import type { Happening, PreparedRecords, RecordService } from '../../events/record.service.ts';
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
 import { addressGroup } from '../../platform/address-group.ts';
 import type { RequestContext } from '../../platform/context.ts';
@@ -14,6 +13,7 @@ import { newId } from '../../platform/database/ids.ts';
 import { createTurns } from '../../platform/database/turns.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { Happening, PreparedRecords, RecordService } from '../../webhooks/intake/record.service.ts';
 import type { AuthenticationFailureService } from '../challenges/authentication-failure.service.ts';
 import type { RefreshTokenName, Rotation } from './refresh-rotation.store.ts';
 import * as store from './refresh-rotation.store.ts';

@@ -1,7 +1,6 @@
 // Manages the issuers whose users' tokens a tenant accepts. It accepts only public keys, and only addresses to which
 // the service may send requests.
 
-import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -10,6 +9,7 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import type { Network } from '../../platform/egress/address-rules.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import { isIssuer } from '../delegations/subject.ts';
 import { checkKeySource } from './key-source.node.ts';
 import * as store from './trusted-issuer.store.ts';

@@ -1,12 +1,12 @@
 // Records assertions of known workload issuers that were refused, and limits their number from one address.
 import type { AuditEntry } from '../../audit/audit.ts';
 import { createFailureReporter } from '../../audit/failure-report.service.ts';
-import type { Happening, RecordService } from '../../events/record.service.ts';
 import { addressGroup } from '../../platform/address-group.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { Log } from '../../platform/logging.ts';
+import type { Happening, RecordService } from '../../webhooks/intake/record.service.ts';
 import type { FailureCounter } from '../tokens/client-authentication.service.ts';
 import { METHOD } from './workload-assertion.ts';
 

@@ -1,6 +1,5 @@
 // Manages the issuers whose assertions stand for a credential of an agent. Who maps an agent needs all of its scopes.
 
-import type { RecordService } from '../../events/record.service.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
 import { checkCredentialGrantor } from '../../identity/agents/agent.ts';
 import type { RequestContext } from '../../platform/context.ts';
@@ -11,6 +10,7 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import type { Network } from '../../platform/egress/address-rules.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
 import { checkKeySource } from '../trusted-issuers/key-source.node.ts';
 import { chooseKeySource, type KeySourceInput } from '../trusted-issuers/trusted-issuer.ts';

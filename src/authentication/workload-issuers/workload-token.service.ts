@@ -2,7 +2,6 @@
 
 import { compactVerify, decodeJwt, errors, type JWTPayload } from 'jose';
 import type { JsonObject } from '../../events/event.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
 import { type AgentRecord, chooseAudience } from '../../identity/agents/agent.ts';
 import type { RequestContext } from '../../platform/context.ts';
@@ -12,6 +11,7 @@ import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { grantScopes } from '../../platform/scopes.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import { checkProofGiven } from '../dpop/required-proof.ts';
 import type { AccessTokenGrant } from '../tokens/access-token.ts';
 import type { AccessTokenIssuer, IssuedAccessToken, TokenService } from '../tokens/token.service.ts';

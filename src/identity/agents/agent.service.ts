@@ -3,7 +3,6 @@
 
 import { describeChanges, findChanges } from '../../audit/changes.ts';
 import type { TokenService } from '../../authentication/tokens/token.service.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -12,6 +11,7 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { AGENT_SCOPES, checkGrantor } from '../../platform/scopes.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { AgentChanges, AgentFilters } from './agent.store.ts';
 import * as store from './agent.store.ts';
 import {

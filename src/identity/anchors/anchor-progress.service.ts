@@ -2,9 +2,9 @@
 // of the change.
 
 import type { AuditContext } from '../../audit/audit.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { Anchor } from './anchor.ts';
 
 type Told = Pick<Anchor, 'id' | 'agentId' | 'type' | 'value'>;

@@ -3,7 +3,6 @@
 import { validate as isUuid } from 'uuid';
 import { describeChanges, findChanges } from '../../audit/changes.ts';
 import type { RevocationService } from '../../authentication/tokens/revocation.service.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.ts';
@@ -15,6 +14,7 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { checkGrantor } from '../../platform/scopes.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { ApplicationChange, ApplicationFilters, ClientKey } from './application.store.ts';
 import * as store from './application.store.ts';
 import {

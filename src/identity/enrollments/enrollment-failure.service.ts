@@ -4,12 +4,12 @@
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { BruteForceService, Episode } from '../../audit/brute-force.service.ts';
 import type { JsonObject } from '../../events/event.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import { addressGroup } from '../../platform/address-group.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { type LimitReached, ServiceError } from '../../platform/errors/service-error.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { EnrollmentToken } from './enrollment.ts';
 
 const BRUTE_FORCE_DETECTED = 'security.brute_force.detected';

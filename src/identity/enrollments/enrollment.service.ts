@@ -2,7 +2,6 @@
 // keeps its private key. Only the hash of a token is stored.
 
 import type { AuditEntry } from '../../audit/audit.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -12,6 +11,7 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { AgentService } from '../agents/agent.service.ts';
 import { checkCredentialGrantor } from '../agents/agent.ts';
 import type { AgentKey, KeyService, NewKey } from '../keys/key.service.ts';

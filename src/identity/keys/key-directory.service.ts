@@ -1,7 +1,6 @@
 // Publishes the directory of a tenant's keys, and takes the signatures that agents hand in for it. The service has no
 // private key of an agent, so a key stands in the directory while its signature lasts.
 
-import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { decodeBase64 } from '../../platform/crypto/base64.ts';
 import type { SignatureFields } from '../../platform/crypto/message-signature.ts';
@@ -13,6 +12,7 @@ import { PAGE_LIMIT } from '../../platform/database/page.ts';
 import { createShortLivedCache } from '../../platform/database/short-lived-cache.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { AgentService } from '../agents/agent.service.ts';
 import * as keyStore from './key.store.ts';
 import type { ListedKey } from './key-directory.store.ts';

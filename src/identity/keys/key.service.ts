@@ -5,7 +5,6 @@ import { buildKeyProofPayload } from '../../../packages/agent/src/payloads.ts';
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { TokenService } from '../../authentication/tokens/token.service.ts';
 import type { JsonObject } from '../../events/event.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import {
   fingerprint,
@@ -20,6 +19,7 @@ import { PAGE_LIMIT, type Page, type PageRequest } from '../../platform/database
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { AgentService } from '../agents/agent.service.ts';
 import { checkCredentialGrantor } from '../agents/agent.ts';
 import type { KeyName, StoredKey } from './key.store.ts';

@@ -1,10 +1,10 @@
 // Updates the open rotations of a key when the key changes, in the transaction of that change.
 
 import type { AuditEntry } from '../../audit/audit.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { KeyState } from './key.ts';
 import * as store from './rotation.store.ts';
 import { afterKeyChange, type KeyChange, type KeyRotation } from './rotation.ts';

@@ -3,7 +3,6 @@
 
 import { buildRotationProofPayload } from '../../../packages/agent/src/payloads.ts';
 import { operatorContext } from '../../audit/audit.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { PublicKey } from '../../platform/crypto/public-key.ts';
 import { fingerprint } from '../../platform/crypto/public-key.ts';
@@ -16,6 +15,7 @@ import { invalidField, ServiceError } from '../../platform/errors/service-error.
 import { type Log, reasonOf } from '../../platform/logging.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { AgentService } from '../agents/agent.service.ts';
 import type { TenantService } from '../tenants/tenant.service.ts';
 import type { AgentKey, KeyService } from './key.service.ts';

@@ -3,7 +3,6 @@
 import { operatorContext } from '../../audit/audit.ts';
 import { describeChanges, findChanges } from '../../audit/changes.ts';
 import type { IssuerKeyService } from '../../authentication/issuer/issuer-key.service.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext, SecurityProfile, SigningAlgorithm, Tenant } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -11,6 +10,7 @@ import { createShortLivedCache } from '../../platform/database/short-lived-cache
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { TenantChange } from './tenant.store.ts';
 import * as store from './tenant.store.ts';
 import {

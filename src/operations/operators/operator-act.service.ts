@@ -1,9 +1,9 @@
 // Records operator acts. A change and its act are committed together.
 
-import type { RecordService } from '../../events/record.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import * as store from './operator-act.store.ts';
 import type { OperatorAct, OperatorDeed, OperatorIntent, RecordState } from './operator-act.ts';
 

@@ -2,13 +2,13 @@
 // 2xx wins over an earlier record of the same attempt.
 
 import { serviceContext } from '../../audit/audit.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
+import type { RecordService } from '../intake/record.service.ts';
 import type { AttemptMetrics } from './attempt.metrics.ts';
 import * as attemptStore from './attempt.store.ts';
 import {

@@ -1,9 +1,9 @@
 // Cancels unfinished deliveries that are older than the time for which deliveries are kept.
 
 import { serviceContext } from '../../audit/audit.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
+import type { RecordService } from '../intake/record.service.ts';
 import * as store from './delivery-expiry.store.ts';
 
 /** Source: Specification, "Delivery": deliveries are kept 30 days, whether they ended or wait. */

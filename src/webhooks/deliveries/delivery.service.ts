@@ -1,7 +1,6 @@
 // Lists, retries and cancels deliveries for tenants and operators. The relay and the workflow make the attempts.
 
 import { type AuditContext, serviceContext } from '../../audit/audit.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -10,6 +9,7 @@ import type { Queryable, Transaction } from '../../platform/database/transaction
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
+import type { RecordService } from '../intake/record.service.ts';
 import type { DeliveryDetails, DeliveryFilters, DeliveryRecord } from './delivery.ts';
 import type { DeliveryScope } from './delivery-record.store.ts';
 import * as store from './delivery-record.store.ts';

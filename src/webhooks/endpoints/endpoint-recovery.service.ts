@@ -2,7 +2,6 @@
 // whether a step is due, so a repeated or late step does nothing. Endpoints open without this workflow.
 
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -10,6 +9,7 @@ import type { Queryable, Transaction } from '../../platform/database/transaction
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../intake/record.service.ts';
 import type { EndpointCase, EndpointName } from './endpoint-recovery.store.ts';
 import * as store from './endpoint-recovery.store.ts';
 import {

@@ -2,7 +2,6 @@
 // a repeated, late or needless step does no harm.
 
 import { serviceContext } from '../../audit/audit.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -10,6 +9,7 @@ import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../intake/record.service.ts';
 import type { ReceiptName } from './receipt.store.ts';
 import * as store from './receipt.store.ts';
 import {

@@ -1,10 +1,11 @@
 // Makes first attempts in the API process that has inserted their deliveries: their rows of the outbox are born with
 // the claim of this process, so no relay has to find them. All that an attempt does not settle goes back to the relays.
-import type { ClaimAtBirth, ClaimedDelivery } from '../../events/event.store.ts';
-import type { DirectAttempts } from '../../events/publishing.service.ts';
+
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { createLoop } from '../../platform/process/loop.ts';
+import type { ClaimAtBirth, ClaimedDelivery } from '../intake/event.store.ts';
+import type { DirectAttempts } from '../intake/publishing.service.ts';
 import type { FirstAttemptService } from './first-attempt.service.ts';
 import type { Work } from './relay.store.ts';
 import * as relayStore from './relay.store.ts';

@@ -2,12 +2,12 @@
 // restart neither repeats nor skips a delivery.
 
 import { serviceContext } from '../../audit/audit.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { ReplayRange, ReplayService } from '../deliveries/replay.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
+import type { RecordService } from '../intake/record.service.ts';
 import { describeBulkReplay } from './bulk-replay.service.ts';
 import type { BulkReplayName } from './bulk-replay.store.ts';
 import * as bulkReplayStore from './bulk-replay.store.ts';

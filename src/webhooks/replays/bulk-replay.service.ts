@@ -1,7 +1,6 @@
 // Begins, reads and cancels bulk replays for people. Their steps are in bulk-replay-steps.service.ts.
 
 import { type AuditContext, serviceContext } from '../../audit/audit.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -12,6 +11,7 @@ import type { WorkflowCommandService } from '../../platform/temporal/workflow-co
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { ReplayableStatus, ReplayRange, ReplayService } from '../deliveries/replay.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
+import type { RecordService } from '../intake/record.service.ts';
 import type { SubscriptionService } from '../subscriptions/subscription.service.ts';
 import type { BulkReplayName } from './bulk-replay.store.ts';
 import * as store from './bulk-replay.store.ts';

@@ -1,11 +1,11 @@
 // Hands the tokens of a polled stream to its receiver, until the receiver acknowledges or refuses them (RFC 8936).
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../intake/record.service.ts';
 import type { SecurityEventService } from './security-event.service.ts';
 import { nameOf, unknownStream } from './stream.service.ts';
 import * as streamStore from './stream.store.ts';

@@ -3,7 +3,6 @@
 
 import { timingSafeEqual } from 'node:crypto';
 import { type AuditContext, serviceContext } from '../../audit/audit.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { hashSecret, newSigningSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -12,6 +11,7 @@ import type { Queryable, Transaction } from '../../platform/database/transaction
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { RecordService } from '../intake/record.service.ts';
 import type { SecretRow } from './signing-secret.store.ts';
 import * as store from './signing-secret.store.ts';
 import { decideSecretStep, isOverlapping, OVERLAP, type SecretStep } from './signing-secret.ts';

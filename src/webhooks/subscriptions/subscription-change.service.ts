@@ -2,12 +2,12 @@
 // its records, and the end of what it holds.
 
 import type { AuditContext } from '../../audit/audit.ts';
-import type { RecordService } from '../../events/record.service.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { DeliveryService } from '../deliveries/delivery.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { HostHoldService } from '../endpoints/host-hold.service.ts';
+import type { RecordService } from '../intake/record.service.ts';
 import type { NewSubscriptionRow } from './subscription.model.ts';
 import type { SubscriptionChanges } from './subscription.store.ts';
 import * as store from './subscription.store.ts';

@@ -1,7 +1,6 @@
 // A challenge that this process has issued: its verification needs no load, and any change since still holds.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ServiceError } from '../../../src/platform/errors/service-error.ts';
-import { insertSubscription } from '../../events/fixture.ts';
 import {
   createTestAgent,
   createTestTenant,
@@ -9,6 +8,7 @@ import {
   readAudit,
   readEvents,
 } from '../../identity/agents/agent-rooms.ts';
+import { insertSubscription } from '../../webhooks/intake/fixture.ts';
 import { createTwoProcesses } from '../tokens/refresh-fixture.ts';
 import { answer, ask, forge } from './answer.ts';
 

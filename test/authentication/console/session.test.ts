@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operatorContext } from '../../../src/audit/audit.ts';
 import type { ConsoleLink } from '../../../src/authentication/console/code.service.ts';
 import { wireConsoleCodes } from '../../../src/authentication/console/wire.ts';
-import { wireRecords } from '../../../src/events/wire.ts';
 import { wireApplications } from '../../../src/identity/applications/wire.ts';
 import { hashSecret } from '../../../src/platform/crypto/opaque-secret.node.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
+import { wireRecords } from '../../../src/webhooks/intake/wire.ts';
 import { type Party, startTenants, type Tenants } from '../../isolation/tenants-server.ts';
 import { createTestPlatform } from '../../setup/platform.ts';
 

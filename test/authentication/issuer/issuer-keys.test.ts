@@ -5,9 +5,9 @@ import { type Schedule, stateOf } from '../../../src/authentication/issuer/key-s
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { insertSubscription } from '../../events/fixture.ts';
 import { readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
 import { createPatientDatabase, createTestDatabase } from '../../setup/database.ts';
+import { insertSubscription } from '../../webhooks/intake/fixture.ts';
 import { type Accounts, createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';
 import { codeOf } from '../tokens/refresh-fixture.ts';
 import { BEGINNING, installFrozenClock, setClock } from './frozen-clock.ts';

@@ -12,7 +12,6 @@ import {
   wireTokenEndpoint,
   wireTokens,
 } from '../../../src/authentication/tokens/wire.ts';
-import { wireRecords } from '../../../src/events/wire.ts';
 import { wireApplications } from '../../../src/identity/applications/wire.ts';
 import type { AddressRules } from '../../../src/identity/tenants/tenant.ts';
 import { wireProvisioning, wireTenants } from '../../../src/identity/tenants/wire.ts';
@@ -21,6 +20,7 @@ import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { wireLimits } from '../../../src/platform/http/wire.ts';
 import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
+import { wireRecords } from '../../../src/webhooks/intake/wire.ts';
 import { createTestPlatform, type TestConfig } from '../../setup/platform.ts';
 
 export type Accounts = ReturnType<typeof createAccounts>;

@@ -1,7 +1,7 @@
 // What a token request leaves behind: audit rows, events, counted failures; and what it costs.
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import * as eventStore from '../../../src/events/event.store.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
+import * as eventStore from '../../../src/webhooks/intake/event.store.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { type Accounts, basic, createAccounts, provisionTenant, requestTo } from './accounts.ts';
 

@@ -1,8 +1,8 @@
 // Refresh tokens of tenants without a subscription: concurrent uses share one statement, and none harms another.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MOST_REPEATS } from '../../../src/authentication/tokens/refresh-token.ts';
-import { insertSubscription } from '../../events/fixture.ts';
 import { type Rooms, readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
+import { insertSubscription } from '../../webhooks/intake/fixture.ts';
 import { claimsOf, codeOf, createHolder, createTwoProcesses, refresh } from './refresh-fixture.ts';
 
 let processes: Awaited<ReturnType<typeof createTwoProcesses>>;

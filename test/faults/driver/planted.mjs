@@ -37,11 +37,15 @@ export const DEFECTS = {
   'an idempotency key keeps the last answer, without a lock': {
     edits: [
       [
-        'src/events/event.store.ts',
+        'src/webhooks/intake/event.store.ts',
         'WHERE pg_try_advisory_xact_lock(hashtextextended(k.lock, 0))',
         'WHERE k.lock IS NOT NULL',
       ],
-      ['src/events/event.store.ts', "WHERE kept.created_at <= now() - interval '24 hours'", 'WHERE true'],
+      [
+        'src/webhooks/intake/event.store.ts',
+        "WHERE kept.created_at <= now() - interval '24 hours'",
+        'WHERE true',
+      ],
     ],
     faults: ['cut'],
   },

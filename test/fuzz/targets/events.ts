@@ -8,8 +8,6 @@ import { InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-tr
 import { parseSignature, SUITES } from '../../../packages/receiver/src/suites.ts';
 import { verifyDelivery } from '../../../packages/receiver/src/verify-delivery.ts';
 import { parseAnchor } from '../../../src/audit/verification.ts';
-import { readPublication } from '../../../src/events/event.schemas.ts';
-import { decodePlace, encodePlace } from '../../../src/events/feed-cursor.ts';
 import {
   filterCandidates,
   isEventType,
@@ -17,7 +15,6 @@ import {
   matches,
   normalizeFilter,
 } from '../../../src/events/filter.ts';
-import { contentOf } from '../../../src/events/publication.ts';
 import { normalizeDomain } from '../../../src/identity/anchors/anchor.ts';
 import { decodeCursor, encodeCursor } from '../../../src/platform/database/page.ts';
 import { canonicalAddress, judgeAddress } from '../../../src/platform/egress/address-rules.ts';
@@ -30,6 +27,9 @@ import { createSampler } from '../../../src/platform/tracing/sampler.ts';
 import { createTracer } from '../../../src/platform/tracing/tracer.ts';
 import { parseRetryAfter } from '../../../src/webhooks/deliveries/retry-after.ts';
 import { readHost } from '../../../src/webhooks/endpoints/host-hold.ts';
+import { readPublication } from '../../../src/webhooks/intake/event.schemas.ts';
+import { decodePlace, encodePlace } from '../../../src/webhooks/intake/feed-cursor.ts';
+import { contentOf } from '../../../src/webhooks/intake/publication.ts';
 import {
   readFilters,
   readHeaders,
@@ -192,7 +192,7 @@ const filters: Target = {
 
 const publications: Target = {
   name: 'publications',
-  parsers: ['events/event.schemas.ts#readPublication'],
+  parsers: ['webhooks/intake/event.schemas.ts#readPublication'],
   seeds: [
     '{"type":"orders.order.placed","data":{"b":1,"a":[{"z":1,"y":2}]},"occurred_at":"2026-01-01T00:00:00Z","event_id":"e"}',
     '{"type":"auth.login.success","data":{}}',
@@ -258,7 +258,7 @@ const cursors: Target = {
   name: 'cursors',
   parsers: [
     'platform/database/page.ts#decodeCursor',
-    'events/feed-cursor.ts#decodePlace',
+    'webhooks/intake/feed-cursor.ts#decodePlace',
     'platform/temporal/names.ts#parseDeliveryWorkflowId',
     'audit/verification.ts#parseAnchor',
   ],

@@ -18,8 +18,8 @@ import { wireLimits } from '../../../src/platform/http/wire.ts';
 import type { Platform } from '../../../src/platform/platform.ts';
 import { APPLICATION_SCOPES } from '../../../src/platform/scopes.ts';
 import { createAccounts, requestTo } from '../../authentication/tokens/accounts.ts';
-import { insertSubscription } from '../../events/fixture.ts';
 import { createTestPlatform } from '../../setup/platform.ts';
+import { insertSubscription } from '../../webhooks/intake/fixture.ts';
 
 export type Rooms = ReturnType<typeof createRooms>;
 

@@ -14,8 +14,8 @@ import { newId } from '../../../src/platform/database/ids.ts';
 import type { Queryable } from '../../../src/platform/database/transaction.ts';
 import { createSubscriptionSealing } from '../../../src/webhooks/subscriptions/subscription-sealing.service.ts';
 import { createAccounts, provisionTenant, requestTo } from '../../authentication/tokens/accounts.ts';
-import { insertSubscription } from '../../events/fixture.ts';
 import { createTestDatabase } from '../../setup/database.ts';
+import { insertSubscription } from '../../webhooks/intake/fixture.ts';
 
 const OLD = randomBytes(32).toString('base64');
 const NEW = randomBytes(32).toString('base64');

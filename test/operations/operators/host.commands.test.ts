@@ -3,8 +3,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { parseNetworks } from '../../../src/platform/egress/address-rules.ts';
 import { readHost } from '../../../src/webhooks/endpoints/host-hold.ts';
 import { readReceiverUrl } from '../../../src/webhooks/subscriptions/subscription.ts';
-import { createTenantContext, insertSubscription } from '../../events/fixture.ts';
 import { useTestDatabase } from '../../setup/database.ts';
+import { createTenantContext, insertSubscription } from '../../webhooks/intake/fixture.ts';
 import { createOperatorRooms } from './operator-rooms.ts';
 
 const test = await useTestDatabase();

@@ -1,8 +1,8 @@
 // What operators did stands in the sealed audit log of each tenant concerned: who edits or removes it is found.
 import { expect, it } from 'vitest';
 import { createSealing, tamper } from '../../audit/sealing.ts';
-import { createTenantContext, insertSubscription } from '../../events/fixture.ts';
 import { useTestDatabase } from '../../setup/database.ts';
+import { createTenantContext, insertSubscription } from '../../webhooks/intake/fixture.ts';
 import { createOperatorRooms } from './operator-rooms.ts';
 
 const test = await useTestDatabase();

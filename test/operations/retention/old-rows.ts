@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { insertSubscription } from '../../events/fixture.ts';
+import { insertSubscription } from '../../webhooks/intake/fixture.ts';
 
 async function insertApplication(database: Database, tenantId: string): Promise<string> {
   const id = newId();

@@ -2,15 +2,15 @@
 
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { wireRetentionOfRooms } from '../../../src/app/wiring/retention.ts';
-import { createRecordService } from '../../../src/events/record.service.ts';
 import { createRetentionService } from '../../../src/operations/retention/retention.service.ts';
 import { describeReport } from '../../../src/operations/retention/retention.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { listOldPartitions } from '../../../src/platform/database/partitions.ts';
-import { createTenantContext, insertSubscription } from '../../events/fixture.ts';
+import { createRecordService } from '../../../src/webhooks/intake/record.service.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { createTestPlatform } from '../../setup/platform.ts';
 import { accept, dayOf, moveToDay, pulse } from '../../webhooks/accounts/fixture.ts';
+import { createTenantContext, insertSubscription } from '../../webhooks/intake/fixture.ts';
 import { OLD_ROWS } from './old-rows.ts';
 
 let context: RequestContext;

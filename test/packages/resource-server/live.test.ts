@@ -3,8 +3,8 @@ import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { followRevocations, type Revocations } from '../../../packages/resource-server/src/revocations.ts';
 import { newKey } from '../../authentication/trusted-issuers/identity-provider.ts';
-import { openForeignTransaction } from '../../events/foreign-transaction.ts';
 import { startTenants, type Tenants } from '../../isolation/tenants-server.ts';
+import { openForeignTransaction } from '../../webhooks/intake/foreign-transaction.ts';
 import { AUDIENCE, createApplication, enrollAgent, manage, startResourceServer } from './live-service.ts';
 
 const TYPE = 'urn:ietf:params:oauth:token-type';

@@ -5,9 +5,9 @@ import {
   ensurePartitions,
   listOldPartitions,
 } from '../../../src/platform/database/partitions.ts';
-import { createTenantContext, insertSubscription } from '../../events/fixture.ts';
 import { createPatientDatabase, useTestDatabase } from '../../setup/database.ts';
 import { accept, dayOf, moveToDay } from '../../webhooks/accounts/fixture.ts';
+import { createTenantContext, insertSubscription } from '../../webhooks/intake/fixture.ts';
 
 const test = await useTestDatabase();
 

@@ -11,8 +11,8 @@ import {
   listOldPartitions,
 } from '../../../src/platform/database/partitions.ts';
 import { grantServiceRole } from '../../../src/platform/database/service-role.ts';
-import { createTenantContext, insertSubscription } from '../../events/fixture.ts';
 import { createPatientDatabase, SERVICE_ROLE, useTestDatabase } from '../../setup/database.ts';
+import { createTenantContext, insertSubscription } from '../../webhooks/intake/fixture.ts';
 
 const { database: owner, url, serviceUrl } = await useTestDatabase();
 let service: Database;

@@ -8,8 +8,8 @@ import { newId } from '../../../src/platform/database/ids.ts';
 import type { Route } from '../../../src/platform/http/route.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 import { openPlatform } from '../../../src/platform/platform.ts';
-import { createTenantContext } from '../../events/fixture.ts';
 import { createTestDatabase, PATIENT } from '../../setup/database.ts';
+import { createTenantContext } from '../../webhooks/intake/fixture.ts';
 import { loadAllRoutes } from './route-table.ts';
 import { ERROR_TYPE_BASE, startTestServer, type TestServer, tokenFor } from './test-server.ts';
 

@@ -13,8 +13,8 @@ import * as store from '../../../src/platform/temporal/workflow-command.store.ts
 import { registerBacklogMetrics } from '../../../src/webhooks/backlog/backlog.metrics.ts';
 import { createBacklogStore } from '../../../src/webhooks/backlog/backlog.store.ts';
 import * as secrets from '../../../src/webhooks/subscriptions/signing-secret.store.ts';
-import { createTenantContext } from '../../events/fixture.ts';
 import { createTestDatabase } from '../../setup/database.ts';
+import { createTenantContext } from '../../webhooks/intake/fixture.ts';
 
 let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let database: Database;

@@ -12,10 +12,10 @@ import * as endpointRecoveryStore from '../../../src/webhooks/endpoints/endpoint
 import * as bulkReplayStore from '../../../src/webhooks/replays/bulk-replay.store.ts';
 import * as signingSecretStore from '../../../src/webhooks/subscriptions/signing-secret.store.ts';
 import { createDelegationRooms } from '../../authentication/delegations/delegation-rooms.ts';
-import { insertSubscription } from '../../events/fixture.ts';
 import { createRooms, createTestAgent, createTestTenant } from '../../identity/agents/agent-rooms.ts';
 import { beginRotation, until } from '../../identity/keys/rotation-case.ts';
 import { useTestDatabase } from '../../setup/database.ts';
+import { insertSubscription } from '../../webhooks/intake/fixture.ts';
 
 const { database } = await useTestDatabase();
 const rooms = createRooms(database);

@@ -3,7 +3,6 @@
 import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import * as eventStore from '../../../src/events/event.store.ts';
 import { prepareEvent } from '../../../src/events/event.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
@@ -12,8 +11,9 @@ import { createAccountService } from '../../../src/webhooks/accounts/account.ser
 import * as store from '../../../src/webhooks/accounts/account.store.ts';
 import type { WrongAccount } from '../../../src/webhooks/accounts/account.ts';
 import { createAccountReadingService } from '../../../src/webhooks/accounts/account-reading.service.ts';
-import { createTenantContext, insertSubscription } from '../../events/fixture.ts';
+import * as eventStore from '../../../src/webhooks/intake/event.store.ts';
 import { createTestDatabase } from '../../setup/database.ts';
+import { createTenantContext, insertSubscription } from '../intake/fixture.ts';
 import { accept, dayOf, moveToDay, pulse } from './fixture.ts';
 
 let test: Awaited<ReturnType<typeof createTestDatabase>>;

@@ -1,8 +1,8 @@
 // Deliveries of the past: accepted as ever, then moved to another day, whose partitions are made for them.
 import { randomUUID } from 'node:crypto';
-import { createRecordService } from '../../../src/events/record.service.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
+import { createRecordService } from '../../../src/webhooks/intake/record.service.ts';
 
 const records = createRecordService({ notifier: { poke: () => undefined } });
 

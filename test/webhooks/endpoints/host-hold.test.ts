@@ -3,11 +3,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { HoldLength } from '../../../src/webhooks/endpoints/host-hold.ts';
 import { RECOVERY_SETTINGS } from '../../../src/webhooks/endpoints/recovery-settings.ts';
-import { createTenantContext } from '../../events/fixture.ts';
 import { createOperatorRooms, type OperatorRooms } from '../../operations/operators/operator-rooms.ts';
 import { eventually } from '../../workflows/delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from '../../workflows/endpoint-engine.ts';
 import { startScriptedReceiver } from '../../workflows/scripted-receiver.ts';
+import { createTenantContext } from '../intake/fixture.ts';
 
 const INTENT = { operator: 'jo', reason: 'asked by the receiver' };
 

@@ -1,10 +1,10 @@
 // Deliveries of a suspended tenant: none begins an attempt after the commit, none is lost, and all go out when the
 // tenant is resumed.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTenantContext } from '../../events/fixture.ts';
 import { createOperatorRooms, type OperatorRooms } from '../../operations/operators/operator-rooms.ts';
 import { eventually } from '../../workflows/delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from '../../workflows/endpoint-engine.ts';
+import { createTenantContext } from '../intake/fixture.ts';
 
 const INTENT = { operator: 'jo', reason: 'abuse' };
 

@@ -2,7 +2,7 @@
 // becomes of its claims when it fails.
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createPublishingService } from '../../../src/events/publishing.service.ts';
+import { createPublishingService } from '../../../src/webhooks/intake/publishing.service.ts';
 import {
   createDirectAttempts,
   DIRECT_SETTINGS,

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
-import { createTenantContext } from '../../events/fixture.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
+import { createTenantContext } from '../intake/fixture.ts';
 
 /** A URL at which nobody listens. */
 async function nowhere(): Promise<string> {

@@ -1,9 +1,9 @@
 // Relays against each other and against load: nobody waits for somebody else's slow receiver, and no two relays take
 // the same work.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTenantContext } from '../../events/fixture.ts';
 import { createTurnstile } from '../../workflows/calm.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
+import { createTenantContext } from '../intake/fixture.ts';
 
 describe('the relay', () => {
   let engine: DeliveryEngine;

@@ -1,0 +1,130 @@
+// The routes that publish and read events.
+import { ERRORS } from '../../platform/errors/catalogue.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import { ok } from '../../platform/http/answers.ts';
+import { defineRoutes, type Route } from '../../platform/http/route.ts';
+import { FEED, PUBLICATIONS, PUBLISHED } from './event.examples.ts';
+import { describedPublishBody, publishAnswer, publishBody, readPublication } from './event.schemas.ts';
+import {
+  eventDetails,
+  eventParams,
+  feedPage,
+  feedQuery,
+  presentDetails,
+  presentEvent,
+} from './feed.schemas.ts';
+import type { FeedService } from './feed.service.ts';
+import type { Published, PublishingService } from './publishing.service.ts';
+
+const COMMON = {
+  tag: 'Events',
+  about: 'Publishing of events, and their types.',
+  read: 'events:read',
+  write: 'events:write',
+} as const;
+
+export function createEventRoutes({
+  publishing,
+  feed,
+}: {
+  publishing: PublishingService;
+  feed: FeedService;
+}): Route[] {
+  return defineRoutes(COMMON, [
+    {
+      method: 'POST',
+      path: '/api/v1/events',
+      operationId: 'publishEvents',
+      summary: 'Publish one event, or up to 500',
+      description:
+        'Accepted means durable: the events and their deliveries are committed. A known `event_id` with the same content gets the first answer. The members of an array are judged one by one, so that a wrong one is refused in `results` without its neighbours.',
+      idempotent: true,
+      sharesStatements: true,
+      request: { body: publishBody, described: describedPublishBody, examples: PUBLICATIONS },
+      responses: {
+        202: {
+          description: 'Accepted and durable. An array is answered event by event, refusals among them.',
+          schema: publishAnswer,
+          examples: PUBLISHED,
+        },
+      },
+      errors: ['invalid_request', 'event_id_conflict', 'payload_too_large', 'rate_limited'],
+      handler: async ({ context, body }) => {
+        if (Array.isArray(body)) {
+          const items = body.map((item: unknown, index) => readPublication(item, `body.${index}`));
+          const headers = publishing.admit(context, items.length);
+          const results = await publishing.publish(context, items);
+          return { status: 202, headers, body: { results: results.map(showResult) } };
+        }
+        const event = readPublication(body, 'body');
+        if (event instanceof ServiceError) throw event;
+        const headers = publishing.admit(context, 1);
+        const [result] = await publishing.publish(context, [event]);
+        if (result === undefined || result instanceof ServiceError) throw result;
+        return { status: 202, headers, body: showPublished(result) };
+      },
+      // One event without an event id: other publications may have to be compared with published events.
+      keyedHandler: async ({ context, body, answer }) => {
+        const event = Array.isArray(body) ? undefined : readPublication(body, 'body');
+        if (event === undefined || event instanceof ServiceError || event.eventId !== undefined)
+          return undefined;
+        const headers = publishing.admit(context, 1);
+        const published = await publishing.publishOnce(context, event, answer);
+        return published && { status: 202, headers, body: showPublished(published) };
+      },
+    },
+
+    {
+      method: 'GET',
+      path: '/api/v1/events',
+      operationId: 'listEvents',
+      summary: 'Follow the events, the oldest first',
+      description:
+        'A feed for clients that poll instead of receiving deliveries. Pass `next_cursor` as `after` in the next request: without a pause while `has_more` is true, later otherwise. No event is missed, however late it was committed, and none comes twice. The feed has every published event, and of the events of the service those that a subscription got and those that end access; the audit log has all of them. Test events are not in it. An event waits until all transactions that were open before it have ended, so a client that relies on what it has *not* seen relies on `complete_until`. With a rare type a page may be empty although `has_more` is true.',
+      request: { query: feedQuery },
+      responses: {
+        200: {
+          description: 'Events; `next_cursor` is always there',
+          schema: feedPage,
+          examples: FEED,
+        },
+      },
+      errors: ['cursor_expired'],
+      handler: async ({ context, query }) => {
+        const page = await feed.read(context, query);
+        return ok({
+          data: page.data.map(presentEvent),
+          next_cursor: page.nextCursor,
+          has_more: page.hasMore,
+          read_at: page.readAt.toISOString(),
+          complete_until: page.completeUntil?.toISOString() ?? null,
+        });
+      },
+    },
+
+    {
+      method: 'GET',
+      path: '/api/v1/events/:event_id',
+      operationId: 'getEvent',
+      summary: 'Read an event, with its deliveries',
+      request: { params: eventParams },
+      responses: { 200: { description: 'The event', schema: eventDetails } },
+      handler: async ({ context, params }) => ok(presentDetails(await feed.get(context, params.event_id))),
+    },
+  ]);
+}
+
+function showPublished({ eventId, deliveries }: Published) {
+  return { event_id: eventId, deliveries };
+}
+
+function showResult(result: Published | ServiceError) {
+  if (!(result instanceof ServiceError)) return showPublished(result);
+  const entry = ERRORS[result.code];
+  return {
+    status: entry.status,
+    error: result.code,
+    error_description: result.detail ?? `${entry.title}.`,
+    ...(result.errors === undefined ? {} : { errors: result.errors }),
+  };
+}

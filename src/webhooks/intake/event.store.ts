@@ -1,0 +1,251 @@
+// SQL of events. One statement inserts events with their deliveries and rows of the outbox; the caller notifies the
+// relays after the commit.
+import { type AuditRecord, auditColumns } from '../../audit/audit.ts';
+import { type EventRecord, eventColumns } from '../../events/event.ts';
+import { type AnswerKey, keyColumns } from '../../platform/answer-key.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
+import { EMIT_INPUT, insertWork, MATCHED } from './fan-out.ts';
+
+/** The number of deliveries of an accepted event. `deliveryId` is set only for an event to one subscription. */
+export type FanOut = {
+  readonly id: string;
+  readonly deliveries: number;
+  readonly deliveryId: string | null;
+};
+
+/**
+ * The claim of a process on rows of the outbox that it inserts, so that no relay has to find them. At most `room` rows,
+ * `perEndpoint` of an endpoint, none of the endpoints in `full`, with a 90th percentile of `slowMs` or more, or that
+ * have recovered within `quietFor` milliseconds.
+ */
+export type ClaimAtBirth = {
+  readonly instance: string;
+  readonly epoch: number;
+  readonly room: number;
+  readonly perEndpoint: number;
+  readonly full: readonly string[];
+  readonly slowMs: number;
+  readonly quietFor: number;
+};
+
+/** A new delivery whose row of the outbox the inserting process has claimed, with what its first attempt needs. */
+export type ClaimedDelivery = {
+  readonly deliveryId: string;
+  readonly event: EventRecord;
+  readonly subscriptionId: string;
+  readonly host: string;
+  readonly endpointEpoch: number;
+  readonly endpointCap: number;
+  readonly url: string;
+  readonly envelope: 'plain' | 'cloudevents-structured' | 'cloudevents-binary';
+  readonly maxAge: number;
+  readonly secretSealed: Buffer;
+  readonly nextSecretSealed: Buffer | null;
+  readonly headersSealed: Buffer | null;
+  readonly signatures: readonly string[];
+  readonly overlapEnded: boolean;
+  readonly insertedAt: Date;
+};
+
+/**
+ * An event to publish. `digest`: SHA-256 of its content in hex; `answer`: stores the answer under an idempotency key.
+ */
+export type NewPublication = {
+  readonly record: EventRecord;
+  readonly digest: string;
+  readonly answer?: AnswerKey | undefined;
+};
+
+type AcceptedRow = FanOut &
+  Omit<ClaimedDelivery, 'deliveryId' | 'event'> & { readonly claimed: string | null };
+
+/** A published event. `digest` is the SHA-256 of its content in hex. */
+export type PublishedRow = {
+  readonly eventId: string;
+  readonly digest: string;
+  readonly deliveries: number;
+};
+
+const INPUT = `
+input AS (
+  SELECT *, string_to_array(joined, ' ') AS candidates
+  FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[], $8::uuid[], $9::uuid[],
+      $10::boolean[], $11::text[])
+    AS event (id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription, test, trace)
+)`;
+
+const ANSWER = 'SELECT id, deliveries, delivery_id AS "deliveryId" FROM accepted';
+
+const EMIT = `
+WITH new_audit_entries AS (
+  INSERT INTO audit_log (id, tenant_id, action, outcome, reason, actor_kind, actor_id, target_type, target_id, key_id, token_id, data,
+    address, request_id)
+  SELECT * FROM unnest($12::uuid[], $13::uuid[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[],
+    $20::text[], $21::uuid[], $22::text[], $23::jsonb[], $24::text[], $25::text[])
+  ON CONFLICT DO NOTHING
+), ${INPUT}, ${EMIT_INPUT} ${ANSWER} WHERE deliveries > 0`;
+
+// Rows are inserted in the order of the unique key, so that two publications with the same ids cannot deadlock.
+const accepted = (condition: string) => `
+accepted AS (
+  INSERT INTO published_events (tenant_id, event_id, id, digest, deliveries)
+  SELECT i.tenant_id, i.event_id, i.id, decode(d.digest, 'hex'), c.deliveries
+  FROM input i JOIN counted c ON c.id = i.id JOIN unnest($1::uuid[], $12::text[]) AS d (id, digest) ON d.id = i.id
+  ${condition} ORDER BY i.tenant_id, i.event_id
+  ON CONFLICT DO NOTHING
+  RETURNING id, deliveries, NULL::text AS delivery_id
+)`;
+const ACCEPTED = accepted('');
+
+// An event whose idempotency key is taken, or locked by a request under way, is not inserted. The stored body is the
+// route's answer, byte for byte.
+const ACCEPTED_WITH_KEYS = `
+keys AS (
+  SELECT * FROM unnest($1::uuid[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[])
+    AS k (id, principal, route, key, digest, lock)
+), stored AS (
+  INSERT INTO idempotency_keys AS kept (tenant_id, principal, route, key, request_digest, status, headers, body)
+  SELECT i.tenant_id, k.principal, k.route, k.key, decode(k.digest, 'hex'), 202, '{}',
+    to_jsonb('{"event_id":' || to_json(i.event_id)::text || ',"deliveries":' || c.deliveries || '}')
+  FROM keys k JOIN input i ON i.id = k.id JOIN counted c ON c.id = k.id
+  WHERE pg_try_advisory_xact_lock(hashtextextended(k.lock, 0))
+  ON CONFLICT (tenant_id, principal, route, key) DO UPDATE
+    SET request_digest = excluded.request_digest, status = excluded.status, headers = excluded.headers, body = excluded.body, created_at = now()
+    WHERE kept.created_at <= now() - interval '24 hours'
+  RETURNING tenant_id, principal, route, key
+), ${accepted(`JOIN keys k ON k.id = i.id
+  JOIN stored s ON s.tenant_id = i.tenant_id AND s.principal = k.principal AND s.route = k.route AND s.key = k.key`)}`;
+
+// Only endpoints without failures now and lately, pace and rate, and not known as slow: the others need a relay's
+// slots, permits and judgement.
+const claimedWork = ({ instance, epoch, room, perEndpoint, full, slowMs, quietFor }: ClaimParameters) => `
+claimed AS (
+  SELECT delivery_id FROM (
+    SELECT m.delivery_id, p.in_flight_cap, row_number() OVER (PARTITION BY m.subscription_id ORDER BY m.delivery_id) AS nth
+    FROM matched m JOIN accepted a ON a.id = m.id JOIN endpoints p ON p.subscription_id = m.subscription_id
+    WHERE m.subscription_id <> ALL (${full}::uuid[]) AND endpoint_is_open(p) AND p.state = 'open' AND p.failures_in_a_row = 0
+      AND p.permits IS NULL AND p.rate IS NULL AND coalesce(p.p90_ms, 0) < ${slowMs}
+      AND coalesce(p.recovered_at < now() - ${quietFor}::float8 * interval '1 millisecond', true)
+      AND EXISTS (SELECT 1 FROM relays WHERE instance = ${instance} AND epoch = ${epoch} AND seen_at > now() - interval '5 seconds')
+  ) AS open WHERE nth <= least(${perEndpoint}::int, in_flight_cap) LIMIT ${room}
+), new_work AS (
+  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, kind, claimed_by, claim_epoch)
+  SELECT n.id, n.tenant_id, n.subscription_id, n.id, 'first', w.instance, w.epoch
+  FROM new_deliveries n LEFT JOIN (
+    SELECT delivery_id, ${instance}::uuid AS instance, ${epoch}::bigint AS epoch FROM claimed) AS w ON w.delivery_id = n.id
+  ON CONFLICT DO NOTHING
+  RETURNING id, endpoint, claimed_by
+)`;
+
+const CLAIM_MEMBERS = ['instance', 'epoch', 'room', 'perEndpoint', 'full', 'slowMs', 'quietFor'] as const;
+
+/** The placeholders of a claim's members, such as `$13`. */
+type ClaimParameters = { readonly [Name in keyof ClaimAtBirth]: string };
+
+const ANSWER_WITH_CLAIMS = `
+SELECT a.id, a.deliveries, a.delivery_id AS "deliveryId", w.*
+FROM accepted a LEFT JOIN LATERAL (
+  SELECT w.id AS claimed, s.id AS "subscriptionId", s.host, p.epoch AS "endpointEpoch", p.in_flight_cap AS "endpointCap", s.url, s.envelope,
+    s.max_age AS "maxAge", s.secret_sealed AS "secretSealed", s.next_secret_sealed AS "nextSecretSealed",
+    s.headers_sealed AS "headersSealed", s.signatures, coalesce(s.secret_overlap_ends_at <= now(), false) AS "overlapEnded",
+    now()::timestamptz(3) AS "insertedAt"
+  FROM matched m JOIN new_work w ON w.id = m.delivery_id
+  JOIN subscriptions s ON s.id = w.endpoint JOIN endpoints p ON p.subscription_id = w.endpoint
+  WHERE m.id = a.id AND w.claimed_by IS NOT NULL) AS w ON true`;
+
+/** The statement of a publication. @param first number of the first placeholder after those of events and keys */
+const publication = (rows: string, first: number) => {
+  const parameters = CLAIM_MEMBERS.map((name, index) => [name, `$${first + index}`]);
+  const work = claimedWork(Object.fromEntries(parameters) as ClaimParameters);
+  return {
+    plain: `WITH ${INPUT}, ${MATCHED}, ${rows}, ${insertWork('true')} ${ANSWER}`,
+    claiming: `WITH ${INPUT}, ${MATCHED}, ${rows}, ${insertWork('true', work)} ${ANSWER_WITH_CLAIMS}`,
+  };
+};
+const PUBLISH = publication(ACCEPTED, 13);
+const PUBLISH_WITH_KEYS = publication(ACCEPTED_WITH_KEYS, 18);
+
+const FIND_PUBLISHED = `
+SELECT event_id AS "eventId", encode(digest, 'hex') AS digest, deliveries
+FROM published_events WHERE tenant_id = $1 AND event_id = ANY ($2::text[])`;
+
+const PURGE_PUBLISHED = `
+DELETE FROM published_events p USING (
+  SELECT tenant_id, event_id FROM published_events
+  WHERE created_at < ((now() AT TIME ZONE 'UTC')::date - $1::int)::timestamp AT TIME ZONE 'UTC'
+  ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED
+) AS old WHERE p.tenant_id = old.tenant_id AND p.event_id = old.event_id`;
+
+// Reads at most `$2` rows, so that a full backlog does not make the count slower.
+const COUNT_UNFINISHED = `
+SELECT count(*)::int AS unfinished FROM (
+  SELECT 1 FROM subscriptions s JOIN deliveries d ON d.subscription_id = s.id
+  WHERE s.tenant_id = $1 AND s.deleted_at IS NULL AND d.status IN ('pending', 'retrying')
+  LIMIT $2
+) AS counted`;
+
+/**
+ * Inserts events with their deliveries (inactive subscriptions included), outbox rows and audit entries, in one
+ * statement. An event that matches no subscription is inserted only when it ends access (`ACCESS_TYPES`). A repetition
+ * with the same ids changes nothing.
+ * @returns a row for each event with deliveries, in no order
+ */
+export async function emit(
+  unit: Queryable,
+  events: readonly EventRecord[],
+  audit: readonly AuditRecord[] = [],
+): Promise<FanOut[]> {
+  const { rows } = await unit.query<FanOut>(EMIT, [...eventColumns(events), ...auditColumns(audit)]);
+  return rows;
+}
+
+/**
+ * Inserts published events like `emit`. An event whose event id or idempotency key is taken is not inserted. The other
+ * events are inserted even without subscribers, for the feed.
+ * @param publications each event id and each idempotency key once; either all have an idempotency key or none
+ * @param claim claims new rows of the outbox for this process
+ * @returns a row for each accepted event, in no order, and the claimed deliveries
+ */
+export async function publish(
+  unit: Queryable,
+  publications: readonly NewPublication[],
+  claim?: ClaimAtBirth | undefined,
+): Promise<{ accepted: FanOut[]; claimed: ClaimedDelivery[] }> {
+  const events = publications.map(({ record }) => record);
+  const values: unknown[] = [...eventColumns(events), publications.map(({ digest }) => digest)];
+  const keys = publications.flatMap(({ answer }) => answer ?? []);
+  if (keys.length > 0) values.push(...keyColumns(keys));
+  const { plain, claiming } = keys.length > 0 ? PUBLISH_WITH_KEYS : PUBLISH;
+  if (claim === undefined) return { accepted: (await unit.query<FanOut>(plain, values)).rows, claimed: [] };
+  values.push(...CLAIM_MEMBERS.map((name) => claim[name]));
+  const { rows } = await unit.query<AcceptedRow>(claiming, values);
+  const byId = new Map(events.map((event) => [event.id, event]));
+  const claimed: ClaimedDelivery[] = [];
+  for (const row of rows) {
+    const event = byId.get(row.id);
+    if (row.claimed !== null && event !== undefined) claimed.push({ ...row, deliveryId: row.claimed, event });
+  }
+  return { accepted: [...new Map(rows.map((row) => [row.id, row])).values()], claimed };
+}
+
+/** Reads the published events with these ids. Unknown ids are left out. */
+export async function findPublished(
+  unit: Queryable,
+  tenantId: string,
+  eventIds: readonly string[],
+): Promise<PublishedRow[]> {
+  const { rows } = await unit.query<PublishedRow>(FIND_PUBLISHED, [tenantId, eventIds]);
+  return rows;
+}
+
+/** Deletes event ids that are older than `days`, like the events themselves. @returns how many, at most `limit` */
+export async function purgePublished(queryable: Queryable, days: number, limit: number): Promise<number> {
+  const { rowCount } = await queryable.query(PURGE_PUBLISHED, [days, limit]);
+  return rowCount;
+}
+
+/** Counts unfinished deliveries of the tenant's subscriptions, up to `atMost`. */
+export async function countUnfinished(unit: Queryable, tenantId: string, atMost: number): Promise<number> {
+  const { rows } = await unit.query<{ unfinished: number }>(COUNT_UNFINISHED, [tenantId, atMost]);
+  return rows[0]?.unfinished ?? 0;
+}

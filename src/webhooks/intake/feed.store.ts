@@ -1,0 +1,143 @@
+// SQL that reads events: the feed, and single events.
+import type { Queryable } from '../../platform/database/transaction.ts';
+import type { FeedPlace } from './feed-cursor.ts';
+
+export type StoredEvent = {
+  readonly id: string;
+  readonly xid: bigint;
+  readonly test: boolean;
+  readonly body: Buffer;
+  readonly createdAt: Date;
+};
+
+/** Event types, and beginnings of event types that end with a dot. */
+export type TypeFilter = { readonly exact: readonly string[]; readonly prefixes: readonly string[] };
+
+/** A request of the feed. Events before the time `floor` are not read; their ids begin with their time. */
+export type FeedRequest = {
+  readonly after: FeedPlace;
+  readonly floor: Date;
+  readonly since: Date | undefined;
+  readonly types: TypeFilter | undefined;
+  readonly limit: number;
+};
+
+/**
+ * All transactions below `horizon` have ended. No transaction has reached the number `newest` yet. `hasMore`: there are
+ * rows after `last`, the last row that was read.
+ */
+export type FeedPage = {
+  readonly events: readonly StoredEvent[];
+  readonly horizon: bigint;
+  readonly newest: bigint;
+  readonly readAt: Date;
+  readonly hasMore: boolean;
+  readonly last: { readonly xid: bigint; readonly id: string } | undefined;
+};
+
+type Row = {
+  horizon: string;
+  newest: string;
+  readAt: Date;
+  scanned: number;
+  matched: number;
+  lastXid: string | null;
+  lastId: string | null;
+  id: string | null;
+  xid: string;
+  test: boolean;
+  body: Buffer;
+  createdAt: Date;
+};
+
+/** The most bytes of bodies in a page; a page has at least one event. */
+const MAX_PAGE_BYTES = 256 * 1024;
+
+/** The most rows that a request with a type reads, so that a rare type does not cause a read of all events. */
+const MAX_SCANNED = 5_000;
+
+const PAGE = `
+WITH moment AS (
+  SELECT pg_snapshot_xmin(pg_current_snapshot()) AS horizon, pg_snapshot_xmax(pg_current_snapshot()) AS newest, now() AS read_at
+), scanned AS (
+  SELECT * FROM event_feed($1, $2::xid8, $3::uuid, uuid_of_time($4::timestamptz), $5::timestamptz, $8)
+), matched AS (
+  SELECT xid, id, row_number() OVER place AS n, sum(size) OVER place - size AS before
+  FROM scanned
+  WHERE $6::text[] IS NULL OR type = ANY($6) OR EXISTS (SELECT FROM unnest($7::text[]) AS p (prefix) WHERE starts_with(type, prefix))
+  WINDOW place AS (ORDER BY xid, id)
+), page AS (
+  SELECT * FROM matched WHERE n <= $9 AND before < ${MAX_PAGE_BYTES}
+), ending AS (
+  SELECT xid AS last_xid, id AS last_id FROM scanned ORDER BY xid DESC, id DESC LIMIT 1
+)
+SELECT moment.horizon::text, moment.newest::text, moment.read_at AS "readAt", (SELECT count(*)::int FROM scanned) AS scanned,
+  (SELECT count(*)::int FROM matched) AS matched, ending.last_xid::text AS "lastXid", ending.last_id AS "lastId",
+  page.id, page.xid::text, e.test, e.body, e.created_at AS "createdAt"
+FROM moment LEFT JOIN ending ON true LEFT JOIN page ON true LEFT JOIN events e ON e.id = page.id
+ORDER BY page.n`;
+
+// A publisher may choose an event id that the service has used. The newer event is returned.
+const FIND = `
+SELECT id, xid::text, test, body, created_at AS "createdAt" FROM events WHERE tenant_id = $1 AND event_id = $2 ORDER BY id DESC LIMIT 1`;
+
+/** A request with a type first reads so many rows for each event that it may give: most types are not rare. */
+const FIRST_SCANNED = 5;
+
+/** Reads the events after a place, the oldest first, up to 256 KiB of bodies. */
+export async function read(queryable: Queryable, tenantId: string, request: FeedRequest): Promise<FeedPage> {
+  const { types, limit } = request;
+  if (types === undefined) return (await scan(queryable, tenantId, request, limit + 1)).page;
+  const first = await scan(queryable, tenantId, request, Math.min(FIRST_SCANNED * limit, MAX_SCANNED));
+  if (first.matched >= limit || !first.page.hasMore) return first.page;
+  return (await scan(queryable, tenantId, request, MAX_SCANNED)).page;
+}
+
+/** @param most rows that are read. @returns the page, and how many of the rows have a type that is asked for */
+async function scan(
+  queryable: Queryable,
+  tenantId: string,
+  { after, floor, since, types, limit }: FeedRequest,
+  most: number,
+): Promise<{ page: FeedPage; matched: number }> {
+  const { rows } = await queryable.query<Row>(PAGE, [
+    tenantId,
+    after.xid.toString(),
+    after.id,
+    floor,
+    since ?? null,
+    types?.exact ?? null,
+    types?.prefixes ?? null,
+    most,
+    limit,
+  ]);
+  const [first] = rows;
+  if (first === undefined) throw new Error('the feed gave no row');
+  const events = rows.flatMap((row) => (row.id === null ? [] : [toStoredEvent(row, row.id)]));
+  const isCut = events.length < first.matched;
+  const { lastXid: xid, lastId: id } = first;
+  const lastRead = xid === null || id === null ? undefined : { xid: BigInt(xid), id };
+  const page = {
+    events,
+    horizon: BigInt(first.horizon),
+    newest: BigInt(first.newest),
+    readAt: first.readAt,
+    hasMore: isCut || first.scanned >= most,
+    last: isCut ? events.at(-1) : lastRead,
+  };
+  return { page, matched: first.matched };
+}
+
+/** Reads one event; a test event too. */
+export async function find(
+  queryable: Queryable,
+  tenantId: string,
+  eventId: string,
+): Promise<StoredEvent | undefined> {
+  const { rows } = await queryable.query<Row & { id: string }>(FIND, [tenantId, eventId]);
+  return rows[0] === undefined ? undefined : toStoredEvent(rows[0], rows[0].id);
+}
+
+function toStoredEvent(row: Row, id: string): StoredEvent {
+  return { id, xid: BigInt(row.xid), test: row.test, body: row.body, createdAt: row.createdAt };
+}

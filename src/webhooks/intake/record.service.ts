@@ -1,0 +1,149 @@
+// Writes the records of happenings: audit entries and events of the service, in the transaction of the change.
+
+import { appendEntries, prepareEntries } from '../../audit/audit.service.ts';
+import type { AuditContext, AuditEntry, AuditRecord } from '../../audit/audit.ts';
+import { findMismatch } from '../../events/catalogue.ts';
+import { type EmittedEvent, type EventRecord, prepareEvent } from '../../events/event.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
+import type { ReceiptOpening } from '../receipts/receipt-opening.service.ts';
+import * as store from './event.store.ts';
+
+export type Happening = {
+  readonly audit?: readonly AuditEntry[] | undefined;
+  readonly events?: readonly EmittedEvent[] | undefined;
+};
+
+/** The records of a happening, ready for their insert. A repeated insert changes nothing. */
+export type PreparedRecords = {
+  readonly audit: readonly AuditRecord[];
+  readonly events: readonly EventRecord[];
+};
+
+/** Notifies the relays. It is called only after commits. */
+export type Notifier = { poke(): void };
+
+/** `deliveries` counts the subscriptions that get the event. `deliveryId` is set for an event to one subscription. */
+export type Emitted = {
+  readonly eventId: string;
+  readonly deliveries: number;
+  readonly deliveryId?: string | undefined;
+};
+
+type Unit = Queryable & Partial<Pick<Transaction, 'afterCommit'>>;
+
+export type RecordNeeds = {
+  notifier: Notifier;
+  checked?: boolean | undefined;
+  tracing?: Pick<Tracing, 'current'> | undefined;
+  /** Opens a receipt for each event that ended access. */
+  receipts?: Pick<ReceiptOpening, 'isFollowed' | 'open'> | undefined;
+  now?: (() => Date) | undefined;
+};
+
+/**
+ * Source: Specification, "audit logs record creation and verification" and "Events".
+ * @param options.checked in tests only: throws when an event differs from the catalogue
+ */
+export function createRecordService(needs: RecordNeeds) {
+  const tools = prepareRecord(needs);
+  return bindUseCases(tools, { prepare, announce, writeBatch, write });
+}
+
+export type RecordService = ReturnType<typeof createRecordService>;
+
+type RecordTools = ReturnType<typeof prepareRecord>;
+
+function prepareRecord({
+  checked = true,
+  tracing = NO_TRACING,
+  now = () => new Date(),
+  ...needs
+}: RecordNeeds) {
+  return { ...needs, checked, tracing, now };
+}
+
+/**
+ * Prepares the records of a happening (ids, times, bodies), for a statement that inserts the records of several
+ * requests.
+ * @param context the request, whose tenant, client address, request id and principal are in each audit entry
+ * @throws ServiceError `payload_too_large` when the body of an event is larger than 256 KiB
+ */
+function prepare(
+  { now, checked, tracing }: RecordTools,
+  context: AuditContext,
+  { audit = [], events = [] }: Happening,
+): PreparedRecords {
+  const moment = now();
+  for (const { type, data } of checked ? events : []) {
+    const mismatch = findMismatch(type, data);
+    if (mismatch !== undefined) throw new Error(mismatch);
+  }
+  const trace = tracing.current();
+  return {
+    audit: prepareEntries(context, audit),
+    events: events.map((event) =>
+      prepareEvent(event, { id: newId(), tenantId: context.tenant.id, now: moment, trace }),
+    ),
+  };
+}
+
+function announce({ notifier }: RecordTools, deliveries: number): void {
+  if (deliveries > 0) notifier.poke();
+}
+
+/** Writes prepared records of any number of tenants. @returns the events with deliveries, by row id */
+async function writeBatch(
+  needs: RecordTools,
+  unit: Unit,
+  batch: readonly PreparedRecords[],
+): Promise<ReadonlyMap<string, store.FanOut>> {
+  const audit = batch.flatMap((prepared) => prepared.audit);
+  const events = batch.flatMap((prepared) => prepared.events);
+  if (events.length === 0) {
+    await appendEntries(unit, audit);
+    return new Map();
+  }
+  const fanOut = await store.emit(unit, events, audit);
+  const deliveries = fanOut.reduce((sum, row) => sum + row.deliveries, 0);
+  if (unit.afterCommit === undefined) announce(needs, deliveries);
+  else unit.afterCommit(() => announce(needs, deliveries));
+  return new Map(fanOut.map((row) => [row.id, row]));
+}
+
+/**
+ * Writes audit entries and events in the caller's transaction. Each event gets a delivery for each matching
+ * subscription, inactive subscriptions included. One round trip; none for an empty happening.
+ * @param context as for `prepare`
+ * @returns a result for each event, in the order of `happening.events`
+ * @throws ServiceError `payload_too_large` when the body of an event is larger than 256 KiB
+ */
+async function write(
+  needs: RecordTools,
+  unit: Unit,
+  context: AuditContext,
+  happening: Happening,
+): Promise<Emitted[]> {
+  const prepared = prepare(needs, context, happening);
+  const fanOut = await writeBatch(needs, unit, [prepared]);
+  await openReceipts(needs, unit, context.tenant.id, { events: prepared.events, fanOut });
+  return prepared.events.map(({ id, eventId }) => {
+    const { deliveries = 0, deliveryId = null } = fanOut.get(id) ?? {};
+    return { eventId, deliveries, deliveryId: deliveryId ?? undefined };
+  });
+}
+
+async function openReceipts(
+  { receipts }: RecordTools,
+  unit: Unit,
+  tenantId: string,
+  { events, fanOut }: { events: readonly EventRecord[]; fanOut: ReadonlyMap<string, store.FanOut> },
+): Promise<void> {
+  // A test names the type of an example, and has ended nothing.
+  const followed = events.filter(({ type, test }) => !test && receipts?.isFollowed(type));
+  if (followed.length === 0) return;
+  const news = followed.map((event) => ({ ...event, deliveries: fanOut.get(event.id)?.deliveries ?? 0 }));
+  await receipts?.open(unit, tenantId, news);
+}

@@ -1,0 +1,378 @@
+// The feed: nothing is missed and nothing comes twice, whoever commits when. Other test files share the cluster, so it
+// may come late.
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { RequestContext } from '../../../src/platform/context.ts';
+import { newId } from '../../../src/platform/database/ids.ts';
+import { createFeedService, type FeedPage } from '../../../src/webhooks/intake/feed.service.ts';
+import {
+  decodePlace,
+  encodePlace,
+  FEED_CURSOR,
+  FEED_KEPT_MS,
+  placeBefore,
+} from '../../../src/webhooks/intake/feed-cursor.ts';
+import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { createTenantContext } from './fixture.ts';
+import { openForeignTransaction } from './foreign-transaction.ts';
+
+type Shown = { event_id: string; type: string; data: { n?: number } };
+type Page = { data: Shown[]; next_cursor: string; has_more: boolean };
+
+let rooms: WebhookRooms;
+beforeAll(async () => {
+  rooms = await createWebhookRooms();
+});
+afterAll(() => rooms.close());
+
+const FEED = '/api/v1/events';
+const publication = (eventId: string, type = 'org.created', data = {}) => ({
+  path: 'body',
+  type,
+  data,
+  eventId,
+  occurredAt: undefined,
+});
+
+/** A tenant of its own with a feed, so that tests do not read each other's events. */
+async function createFeed(now?: () => number) {
+  const context = await createTenantContext(rooms.database);
+  const { database, deliveries, publishing } = rooms;
+  const feed = createFeedService({ database, deliveries, now });
+  const publish = (ids: string[], type?: string, given: RequestContext = context) =>
+    publishing.publish(
+      given,
+      ids.map((id) => publication(id, type)),
+    );
+  const idsOf = (page: Pick<FeedPage, 'data'>) => page.data.map(({ body }) => String(body.event_id));
+  /** Reads on until it has so many events more. */
+  const follow = async (after: string | undefined, count: number, limit = 200) => {
+    const ids: string[] = [];
+    let cursor = after;
+    for (let tries = 0; ids.length < count && tries < 600; tries += 1) {
+      const page = await feed.read(context, { after: cursor, limit });
+      ids.push(...idsOf(page));
+      cursor = page.nextCursor;
+      if (!page.hasMore && ids.length < count) await pause(50);
+    }
+    return { ids, cursor };
+  };
+  return { context, feed, publish, idsOf, follow };
+}
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe('the feed', () => {
+  it('gives all events in pages, the oldest first, and goes on where it was', async () => {
+    const { publish, follow, feed, context } = await createFeed();
+    for (const id of ['a', 'b', 'c']) await publish([id]);
+    await publish(['d', 'e']);
+    const first = await follow(undefined, 5, 2);
+    expect(first.ids).toEqual(['a', 'b', 'c', 'd', 'e']);
+    expect(await feed.read(context, { after: first.cursor, limit: 2 })).toMatchObject({
+      data: [],
+      hasMore: false,
+    });
+    await publish(['f']);
+    expect((await follow(first.cursor, 1)).ids).toEqual(['f']);
+  });
+
+  it('waits for a transaction under way, and misses neither what it commits late nor what came meanwhile', async () => {
+    const { publish, follow, feed, context, idsOf } = await createFeed();
+    await publish(['before']);
+    const { cursor } = await follow(undefined, 1);
+    let seen: string[] = [];
+    let next = cursor;
+    await rooms.database.transaction({}, async (transaction) => {
+      await publish(['late'], 'org.created', { ...context, transaction });
+      await publish(['early']);
+      const page = await feed.read(context, { after: cursor, limit: 10 });
+      [seen, next] = [idsOf(page), page.nextCursor];
+    });
+    expect(seen).toEqual([]);
+    expect((await follow(next, 2)).ids).toEqual(['late', 'early']);
+    expect((await follow(cursor, 2)).ids).toEqual(['late', 'early']);
+  });
+
+  it('forgets what was rolled back', async () => {
+    const { publish, follow, context } = await createFeed();
+    const failing = rooms.database.transaction({}, async (transaction) => {
+      await publish(['gone'], 'org.created', { ...context, transaction });
+      throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
+    await publish(['stays']);
+    expect((await follow(undefined, 1)).ids).toEqual(['stays']);
+  });
+
+  it('gives each event of many slow and fast publishers once to whoever polls beside them', async () => {
+    const { publish, feed, context, idsOf } = await createFeed();
+    const publishers = Array.from({ length: 6 }, async (_, publisher) => {
+      for (let n = 0; n < 12; n += 1) {
+        const id = `${publisher}-${n}`;
+        if (publisher % 2 === 0) await publish([id]);
+        else
+          await rooms.database.transaction({}, async (transaction) => {
+            await publish([id], 'org.created', { ...context, transaction });
+            await pause((publisher * n) % 23);
+          });
+      }
+    });
+    const published = Promise.all(publishers);
+    const seen: string[] = [];
+    let after: string | undefined;
+    for (let tries = 0; seen.length < 72 && tries < 3_000; tries += 1) {
+      const page = await feed.read(context, { after, limit: 5 });
+      seen.push(...idsOf(page));
+      after = page.nextCursor;
+      if (!page.hasMore) await pause(5);
+    }
+    await published;
+    expect(new Set(seen).size).toBe(seen.length);
+    expect(seen).toHaveLength(72);
+  });
+
+  it('takes types, patterns and a time, and looks at so many events at once', async () => {
+    const { publish, follow, feed, context, idsOf } = await createFeed();
+    await publish(['m1', 'm2'], 'org.member.added');
+    await publish(['v1'], 'vault.grant.revoked');
+    await publish(['c1'], 'org.created');
+    await follow(undefined, 4);
+    const read = async (type?: string, since?: Date) =>
+      idsOf(await feed.read(context, { limit: 10, type: type?.split(','), since }));
+    expect(await read('org.member.added')).toEqual(['m1', 'm2']);
+    expect(await read('org.*')).toEqual(['m1', 'm2', 'c1']);
+    expect(await read('org.member.*')).toEqual(['m1', 'm2']);
+    expect(await read('org.created,org.member.added')).toEqual(['m1', 'm2', 'c1']);
+    expect(await read('vault.*,org.created')).toEqual(['v1', 'c1']);
+    expect(await read('vault.*,wallet.*')).toEqual(['v1']);
+    for (const all of ['*', '**', 'org.created,*']) expect(await read(all)).toHaveLength(4);
+    expect(await read('wallet.*')).toEqual([]);
+    expect(await read(undefined, new Date(Date.now() + 60_000))).toEqual([]);
+    expect(await read(undefined, new Date(Date.now() - 600_000))).toHaveLength(4);
+    await rooms.database.query(
+      `INSERT INTO events (id, tenant_id, event_id, type, occurred_at, body)
+       SELECT (substr($2, 1, 24) || lpad(to_hex(n), 12, '0'))::uuid, $1, n::text, 'org.filler', now(), '{}'
+       FROM generate_series(1, 5100) AS n`,
+      [context.tenant.id, newId()],
+    );
+    await publish(['rare'], 'wallet.tx.signed');
+    await follow(undefined, 5_105);
+    const first = await feed.read(context, { limit: 10, type: ['wallet.tx.signed'] });
+    expect([first.data, first.hasMore]).toEqual([[], true]);
+    const second = await feed.read(context, {
+      limit: 10,
+      type: ['wallet.tx.signed'],
+      after: first.nextCursor,
+    });
+    expect([idsOf(second), second.hasMore]).toEqual([['rare'], false]);
+  });
+
+  it('reads what it gives and not what is left of the day, without statistics too', async () => {
+    const { context } = await createFeed();
+    for (let n = 0; n < 4; n += 1)
+      await rooms.database.query(
+        `INSERT INTO events (id, tenant_id, event_id, type, occurred_at, body)
+         SELECT (substr($2, 1, 24) || lpad(to_hex(n), 12, '0'))::uuid, $1, n::text, 'org.filler', now(), convert_to(repeat('x', 500), 'UTF8')
+         FROM generate_series(1, 5000) AS n`,
+        [context.tenant.id, newId()],
+      );
+    const blocks = async () => {
+      const { rows } = await rooms.database.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
+        `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)
+         SELECT * FROM event_feed('${context.tenant.id}', '0', '00000000-0000-0000-0000-000000000000', uuid_of_time(now() - interval '1 hour'), NULL, 201)`,
+      );
+      const plan = rows[0]?.['QUERY PLAN'][0].Plan;
+      return Number(plan?.['Shared Hit Blocks']) + Number(plan?.['Shared Read Blocks']);
+    };
+    await blocks();
+    expect(await blocks()).toBeLessThan(400);
+  });
+
+  it('gives no more than 256 KiB and an event at once', async () => {
+    const { follow, context } = await createFeed();
+    const { database, publishing } = rooms;
+    const ids = Array.from({ length: 40 }, (_, n) => `large-${n}`);
+    await publishing.publish(
+      context,
+      ids.map((id) => publication(id, 'org.created', { text: 'x'.repeat(250_000) })),
+    );
+    await follow(undefined, 40);
+    const page = await createFeedService({
+      database,
+      deliveries: rooms.deliveries,
+    }).read(context, { limit: 200 });
+    expect(page.data.length).toBeGreaterThan(0);
+    expect([page.data.length < 40, page.hasMore]).toEqual([true, true]);
+  });
+
+  it('answers 410 once events after the cursor may be gone, not to whoever keeps asking a quiet feed', async () => {
+    let now = Date.now();
+    const { feed, context, publish, follow } = await createFeed(() => now);
+    await publish(['a']);
+    const { cursor } = await follow(undefined, 1);
+    now += FEED_KEPT_MS - 60_000;
+    const { nextCursor } = await feed.read(context, { after: cursor, limit: 10 });
+    expect(nextCursor).toMatch(FEED_CURSOR);
+    now += 600_000;
+    await expect(feed.read(context, { after: cursor, limit: 10 })).rejects.toMatchObject({
+      code: 'cursor_expired',
+      detail: expect.stringContaining('since'),
+    });
+  });
+
+  it('answers 410 to a cursor that is ahead of the database: it was replaced', async () => {
+    const { feed, context } = await createFeed();
+    const ahead = encodePlace(placeBefore(2n ** 62n, Date.now()));
+    await expect(feed.read(context, { after: ahead, limit: 10 })).rejects.toMatchObject({
+      code: 'cursor_expired',
+    });
+  });
+
+  it('moves its cursor on while nothing happens, so that it never grows old', async () => {
+    const { feed, context } = await createFeed();
+    const { nextCursor } = await feed.read(context, { limit: 10 });
+    await vi.waitUntil(
+      async () => {
+        const later = await feed.read(context, { limit: 10, after: nextCursor });
+        return Number(decodePlace(later.nextCursor)?.at) > Number(decodePlace(nextCursor)?.at);
+      },
+      { timeout: 60_000, interval: 5 },
+    );
+  });
+});
+
+describe('how far the feed is complete', () => {
+  const time = async () =>
+    Number((await rooms.database.query<{ at: Date }>('SELECT clock_timestamp() AS at')).rows[0]?.at);
+  /** Reads until the feed has everything of before `moment`. */
+  const readUntil = (feed: ReturnType<typeof createFeedService>, context: RequestContext, moment: number) =>
+    vi.waitUntil(
+      async () => {
+        const page = await feed.read(context, { limit: 10 });
+        return Number(page.completeUntil) >= moment ? page : undefined;
+      },
+      { timeout: 60_000, interval: 10 },
+    );
+
+  it('is the present, and all of before is in the page', async () => {
+    const { feed, context, publish, idsOf } = await createFeed();
+    await publish(['before']);
+    const page = await readUntil(feed, context, await time());
+    expect(idsOf(page)).toEqual(['before']);
+    expect(Number(page.completeUntil)).toBeLessThanOrEqual(Number(page.readAt));
+  });
+
+  it('stays behind while a transaction is open in another database, with the cursor, and goes on after it', async () => {
+    const { feed, context, publish, idsOf } = await createFeed();
+    await readUntil(feed, context, await time());
+    const close = await openForeignTransaction();
+    const openedBy = await time();
+    await pause(20);
+    await publish(['unseen']);
+    const page = await feed.read(context, { limit: 10 });
+    const next = await feed.read(context, { limit: 10, after: page.nextCursor });
+    const began = createFeedService({ database: rooms.database, deliveries: rooms.deliveries });
+    const unknown = await began.read(context, { limit: 10 });
+    await close();
+    for (const { data, completeUntil, readAt } of [page, next]) {
+      expect(data).toEqual([]);
+      expect(completeUntil?.getTime()).toBeLessThanOrEqual(openedBy);
+      expect(Number(readAt)).toBeGreaterThan(openedBy);
+    }
+    // What is published now has an earlier time than the end of the transaction, however long that is away.
+    expect(decodePlace(next.nextCursor)?.at).toBeLessThanOrEqual(openedBy);
+    expect(unknown.completeUntil).toBeNull();
+    expect(idsOf(await readUntil(feed, context, await time()))).toEqual(['unseen']);
+    // A cursor that was given meanwhile is good, and misses nothing.
+    const after = await feed.read(context, { limit: 10, after: unknown.nextCursor });
+    expect(idsOf(after)).toEqual(['unseen']);
+  });
+
+  it('is not said of a page that is not the last one', async () => {
+    const { feed, context, publish, follow } = await createFeed();
+    await publish(['a', 'b']);
+    await follow(undefined, 2);
+    expect(await feed.read(context, { limit: 1 })).toMatchObject({ hasMore: true, completeUntil: null });
+  });
+});
+
+describe('GET /api/v1/events', () => {
+  it('shows what deliveries carry, and keeps tests out', async () => {
+    const subscription = await rooms.subscribe();
+    const tested = await rooms.send('POST', `/api/v1/webhooks/${subscription}/test`, {
+      event_type: 'wallet.tx.signed',
+    });
+    expect(tested.status).toBe(202);
+    const sent = { type: 'orders.order.placed', data: { n: 1 }, event_id: 'shown' };
+    await rooms.send('POST', FEED, sent);
+    const shown: Shown[] = [];
+    let page: Page | undefined;
+    for (let tries = 0; tries < 300 && !shown.some(({ event_id }) => event_id === 'shown'); tries += 1) {
+      const after: string = page === undefined ? '' : `&after=${page.next_cursor}`;
+      const answer = await rooms.send('GET', `${FEED}?limit=200${after}`);
+      expect(answer.status).toBe(200);
+      page = answer.body as Page;
+      shown.push(...page.data);
+      await pause(20);
+    }
+    expect(shown.find(({ event_id }) => event_id === 'shown')).toEqual({
+      ...sent,
+      occurred_at: expect.any(String),
+      tenant_id: rooms.demo.tenant.id,
+      created_at: expect.any(String),
+    });
+    expect(shown.map(({ event_id }) => event_id)).not.toContain(tested.body.event_id);
+    expect(shown.map(({ type }) => type)).not.toContain('wallet.tx.signed');
+    const stranger = await rooms.send('GET', `/t/acme${FEED}?after=${page?.next_cursor}`);
+    expect([stranger.status, stranger.body.data]).toEqual([200, []]);
+    const one = await rooms.send('GET', `${FEED}/${tested.body.event_id}`);
+    expect(one.body).toMatchObject({
+      test: true,
+      type: 'wallet.tx.signed',
+      deliveries: [{ id: tested.body.delivery_id, subscription_id: subscription, status: 'pending' }],
+    });
+    expect((await rooms.send('GET', `/t/acme${FEED}/${tested.body.event_id}`)).status).toBe(404);
+  });
+
+  it.each([
+    ['after=nonsense', 'query.after'],
+    [`after=${'A'.repeat(39)}`, 'query.after'],
+    [`after=${'_'.repeat(40)}x`, 'query.after'],
+    ['type=Not.A.Type', 'query.type'],
+    ['type=org.*.created', 'query.type'],
+    ['type=org.created,', 'query.type'],
+    [`type=${Array(21).fill('org.created').join()}`, 'query.type'],
+    ['since=yesterday', 'query.since'],
+    ['limit=0', 'query.limit'],
+    ['limit=201', 'query.limit'],
+    ['cursor=x', 'query.cursor'],
+  ])('refuses ?%s', async (query, path) => {
+    const answer = await rooms.send('GET', `${FEED}?${query}`);
+    expect([answer.status, answer.body.errors?.[0].path]).toEqual([400, path]);
+  });
+
+  it.each([
+    ['A'.repeat(40), 410],
+    ['_'.repeat(40), 410],
+  ])('answers %s, which is old or ahead, with %i', async (after, status) => {
+    const answer = await rooms.send('GET', `${FEED}?after=${after}`);
+    expect([answer.status, answer.body.error]).toEqual([status, 'cursor_expired']);
+  });
+
+  it('reads an event whatever its id, and 404 for what is none', async () => {
+    for (const eventId of ['a/b?c=d#e%20&', '..', '~'.repeat(128), newId()]) {
+      await rooms.send('POST', FEED, { type: 'org.created', data: {}, event_id: eventId });
+      const { status, body } = await rooms.send(
+        'GET',
+        `${FEED}/${encodeURIComponent(eventId).replaceAll('.', '%2E')}`,
+      );
+      expect([eventId, status, body.event_id]).toEqual([
+        eventId,
+        eventId === '..' ? 404 : 200,
+        eventId === '..' ? undefined : eventId,
+      ]);
+    }
+    for (const unknown of ['never', 'x'.repeat(129), '%20', newId()])
+      expect((await rooms.send('GET', `${FEED}/${unknown}`)).status).toBe(404);
+  });
+});
