@@ -5,9 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const { prepare, run, runQuietly } = await import('./prepare.mjs');
+const { prepare, run } = await import('./prepare.mjs');
 const { conclude } = await import('./failed-cases.mjs');
-const { look, lookTwice, readCases } = await import('./look.mjs');
+const { check, look, lookTwice, readCases } = await import('./look.mjs');
 
 await prepare({ build: false });
 const counts = [];
@@ -23,14 +23,6 @@ await ready;
 counts.push(await lookTwice(['--project=temporal', '--project=smoke', '--project=processes']));
 counts.push(await guard());
 end();
-
-async function check() {
-  const { code, said } = await runQuietly(process.execPath, ['scripts/check.mjs']);
-  process.stdout.write(said);
-  return code === 0
-    ? { passed: 1, failed: [] }
-    : { passed: 0, failed: [{ name: 'npm run check', errors: [`ended with exit code ${code}; see above`] }] };
-}
 
 async function guard() {
   const { isGuarded } = await import('../bench/guarded.mjs');

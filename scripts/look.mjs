@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { root, run } from './prepare.mjs';
+import { root, run, runQuietly } from './prepare.mjs';
 
 /** More files than this do not fail by the load of the machine. */
 const MOST_FILES = 10;
@@ -23,6 +23,15 @@ export function readCases(file, what, code) {
   if (code !== 0 && cases.failed.length === 0)
     cases.failed.push({ name: what, errors: [`ended with exit code ${code}; its output is above`] });
   return cases;
+}
+
+/** `npm run check` as one case. @returns {Promise<Cases>} */
+export async function check() {
+  const { code, said } = await runQuietly(process.execPath, ['scripts/check.mjs']);
+  process.stdout.write(said);
+  return code === 0
+    ? { passed: 1, failed: [] }
+    : { passed: 0, failed: [{ name: 'npm run check', errors: [`ended with exit code ${code}; see above`] }] };
 }
 
 /** @param {string[]} args of Vitest @returns {Promise<Cases>} */

@@ -46,7 +46,7 @@ const OPTIONS: Readonly<Record<string, string>> = { event_type: 'type', subscrip
 const KINDS: Readonly<Record<string, Field['kind']>> = { string: 'text', integer: 'number', boolean: 'yes' };
 
 /** The filters of the list, and each operation that changes a row and is no list below it. */
-export function readOperations({ path, patches = {} }: Resource): { filters: Field[]; acts: Act[] } {
+export function loadOperations({ path, patches = {} }: Resource): { filters: Field[]; acts: Act[] } {
   const { paths, components } = JSON.parse(readFileSync(FILE, 'utf8')) as Document;
   const resolve = (schema: Schema = {}): Schema =>
     schema.$ref === undefined ? schema : (components.schemas[schema.$ref.split('/').pop() ?? ''] ?? {});

@@ -5,7 +5,7 @@ import { type Column, formatFields, formatTable } from '../../platform/command-t
 import { readDuration } from '../../platform/command-times.ts';
 import { type AccountOptions, openApi, withAccount } from './account-options.ts';
 import { CommandFailure } from './command-failure.ts';
-import { type Act, type Field, readOperations } from './resource-operations.ts';
+import { type Act, type Field, loadOperations } from './resource-operations.ts';
 import { findRowId, listFeed, listRows } from './resource-rows.client.ts';
 import { RESOURCES, type Resource } from './resources.ts';
 import type { TerminalRuntime } from './runtime.ts';
@@ -24,7 +24,7 @@ const READERS = { text: (value: string) => value, number: readNumber, ago: timeA
 export function registerResourceCommands(command: Command, name: string, runtime: TerminalRuntime): void {
   const resource = RESOURCES.find((each) => each.name === name);
   if (resource === undefined) throw new Error(`there is no resource ${name}`);
-  const { filters, acts } = readOperations(resource);
+  const { filters, acts } = loadOperations(resource);
   addCommand(command, resource, { verb: 'list', description: 'list them, the newest first', fields: filters })
     .option('--limit <number>', 'how many', DEFAULT_LIMIT)
     .action((options: Options) => printList(resource, filters, options, runtime));
