@@ -2,7 +2,7 @@
 import { createAccessReceiptActivities } from './access-receipt.ts';
 import { createAgentKeyRotationActivities } from './agent-key-rotation.ts';
 import { createAnchorVerificationActivities } from './anchor-verification.ts';
-import { createBulkRecoveryActivities } from './bulk-recovery.ts';
+import { createBulkReplayActivities } from './bulk-replay.ts';
 import { createChallengeExpiryActivities } from './challenge-expiry.ts';
 import { createDelegationExpiryActivities } from './delegation-expiry.ts';
 import { createEndpointRecoveryActivities } from './endpoint-recovery.ts';
@@ -15,7 +15,7 @@ export function createActivities(
   services: Parameters<typeof createWebhookDeliveryActivities>[0] &
     Parameters<typeof createAgentKeyRotationActivities>[0] &
     Parameters<typeof createAnchorVerificationActivities>[0] &
-    Parameters<typeof createBulkRecoveryActivities>[0] &
+    Parameters<typeof createBulkReplayActivities>[0] &
     Parameters<typeof createWebhookSecretRotationActivities>[0] &
     Parameters<typeof createEndpointRecoveryActivities>[0] &
     Parameters<typeof createChallengeExpiryActivities>[0] &
@@ -28,7 +28,7 @@ export function createActivities(
     ...createWebhookDeliveryActivities(services),
     ...createAgentKeyRotationActivities(services),
     ...createAnchorVerificationActivities(services),
-    ...createBulkRecoveryActivities(services),
+    ...createBulkReplayActivities(services),
     ...createWebhookSecretRotationActivities(services),
     ...createEndpointRecoveryActivities(services),
     ...createChallengeExpiryActivities(services),

@@ -27,7 +27,7 @@ const OWNED: Readonly<Record<string, string>> = {
   'webhooks/intake': 'events published_events',
   'webhooks/receipts': 'receipts',
   'webhooks/relay': 'outbox relays',
-  'webhooks/replays': 'recoveries',
+  'webhooks/replays': 'bulk_replays',
   'webhooks/streams': 'streams stream_exclusions',
   'webhooks/subscriptions': 'subscriptions subscription_filters',
   audit: 'audit_log audit_head audit_beginning audit_checkpoints audit_seals audit_signing_keys',

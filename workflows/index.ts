@@ -2,7 +2,7 @@
 export { accessReceipt } from './access-receipt.ts';
 export { agentKeyRotation } from './agent-key-rotation.ts';
 export { anchorVerification } from './anchor-verification.ts';
-export { bulkRecovery } from './bulk-recovery.ts';
+export { bulkReplay } from './bulk-replay.ts';
 export { challengeExpiry } from './challenge-expiry.ts';
 export { delegationExpiry } from './delegation-expiry.ts';
 export { endpointRecovery } from './endpoint-recovery.ts';

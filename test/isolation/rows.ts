@@ -124,8 +124,8 @@ const MAKERS: Readonly<Record<string, Maker>> = {
     return (await party.send('GET', path)).body.data[0].id;
   },
   'event-types': async () => 'auth.token.issued',
-  recoveries: (party, path) =>
-    create(party, path.replace(/recoveries$/, 'recover'), { since: '2026-01-01T00:00:00Z' }, 'recovery_id'),
+  replays: (party, path) =>
+    create(party, path.replace(/replays$/, 'replay'), { since: '2026-01-01T00:00:00Z' }, 'replay_id'),
   // A line that is sealed: others have no proof.
   'audit-logs': async (party, path) => (await party.send('GET', `${path}/checkpoints`)).body.data[0].first_id,
 };
@@ -187,8 +187,8 @@ const BODIES: Readonly<Record<string, (party: Party, path: string) => unknown>> 
   updateWebhook: () => ({ description: 'test' }),
   patchWebhook: () => ({ description: 'test' }),
   testWebhook: () => ({}),
-  recoverWebhook: () => ({ since: '2026-01-01T00:00:00Z' }),
-  cancelWebhookRecovery: () => ({}),
+  replayWebhook: () => ({ since: '2026-01-01T00:00:00Z' }),
+  cancelWebhookReplay: () => ({}),
   rotateWebhookSecret: () => ({ overlap_seconds: 60 }),
   retryWebhookDelivery: () => ({}),
   cancelWebhookDelivery: () => ({}),

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { temporal } from '@temporalio/proto';
 import { NativeConnection } from '@temporalio/worker';
 import { inject } from 'vitest';
-import { createBulkRecoveryActivities } from '../../activities/bulk-recovery.ts';
+import { createBulkReplayActivities } from '../../activities/bulk-replay.ts';
 import { createEndpointRecoveryActivities } from '../../activities/endpoint-recovery.ts';
 import { createWebhookDeliveryActivities } from '../../activities/webhook-delivery.ts';
 import { createWebhookSecretRotationActivities } from '../../activities/webhook-secret-rotation.ts';
@@ -194,7 +194,7 @@ export async function createEngine({
                 }),
               ),
               ...createWebhookSecretRotationActivities(services),
-              ...createBulkRecoveryActivities(services),
+              ...createBulkReplayActivities(services),
             },
             workflows: options.workflows ?? bundle,
           });
@@ -267,7 +267,7 @@ export async function createEngine({
         starter: createEntityStarter({ client, taskQueue: queue }),
         describe: {
           endpointRecovery: ({ tenantId, id }) => recoveries.describe({ tenantId, subscriptionId: id }),
-          bulkRecovery: bulkReplays.describe,
+          bulkReplay: bulkReplays.describe,
           webhookSecretRotation: ({ tenantId, id }) =>
             signingSecrets.describe({ tenantId, subscriptionId: id }),
         },

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
 
-const ACTIONS = ['retry', 'cancel', 'replay', 'recover', 'deactivate', 'delete', 'put url'] as const;
+const ACTIONS = ['retry', 'cancel', 'replay', 'bulk replay', 'deactivate', 'delete', 'put url'] as const;
 type Action = (typeof ACTIONS)[number];
 
 /** `status attempts`, as an API client sees it once nothing moves any more. `replay`: canceled and then retried. */
@@ -14,7 +14,7 @@ const OUTCOMES = {
     retry: ['delivered 1'],
     cancel: ['delivered 1'],
     replay: ['delivered 2'],
-    recover: ['delivered 1'],
+    'bulk replay': ['delivered 1'],
     deactivate: ['delivered 1'],
     delete: ['delivered 1'],
     'put url': ['delivered 1'],
@@ -23,7 +23,7 @@ const OUTCOMES = {
     retry: ['delivered 2'],
     cancel: ['canceled 1'],
     replay: ['delivered 2'],
-    recover: ['delivered 2'],
+    'bulk replay': ['delivered 2'],
     deactivate: ['retrying 1'],
     delete: ['canceled 1'],
     'put url': ['delivered 2'],
@@ -33,7 +33,7 @@ const OUTCOMES = {
     retry: ['retrying 1'],
     cancel: ['canceled 1'],
     replay: ['delivered 2'],
-    recover: ['failed 1'],
+    'bulk replay': ['failed 1'],
     deactivate: ['failed 1'],
     delete: ['canceled 1'],
     'put url': ['delivered 2'],
@@ -43,7 +43,7 @@ const OUTCOMES = {
     cancel: ['canceled 1', 'delivered 2'],
     // A second POST may be under way when it is canceled, and the replay makes a third.
     replay: ['delivered 2', 'delivered 3'],
-    recover: ['delivered 2'],
+    'bulk replay': ['delivered 2'],
     deactivate: ['retrying 1', 'delivered 2'],
     delete: ['canceled 1', 'delivered 2'],
     'put url': ['delivered 2'],
@@ -52,7 +52,7 @@ const OUTCOMES = {
     retry: ['delivered 2'],
     cancel: ['canceled 1'],
     replay: ['delivered 2'],
-    recover: ['delivered 2'],
+    'bulk replay': ['delivered 2'],
     deactivate: ['retrying 1'],
     delete: ['canceled 1'],
     'put url': ['delivered 2'],
@@ -61,7 +61,7 @@ const OUTCOMES = {
     retry: ['delivered 2'],
     cancel: ['failed 1'],
     replay: ['delivered 2'],
-    recover: ['delivered 2'],
+    'bulk replay': ['delivered 2'],
     deactivate: ['failed 1'],
     delete: ['failed 1'],
     'put url': ['failed 1'],
@@ -137,7 +137,8 @@ describe('what races with a delivery', () => {
     if (action === 'delete') return subscriptions.remove(context, id);
     if (action === 'put url')
       return subscriptions.update(context, id, { url: engine.receiver.url + elsewhere });
-    if (action === 'recover') return bulkReplays.begin(context, id, { since: new Date(0), status: 'failed' });
+    if (action === 'bulk replay')
+      return bulkReplays.begin(context, id, { since: new Date(0), status: 'failed' });
     await deliveries.cancel(context, delivery).catch(ignoreConflict);
     return deliveries.retry(context, delivery);
   };

@@ -38,7 +38,7 @@ export function wireExamination(config: Config) {
       agentKeyRotation: listRotations,
       anchorVerification: listAnchors,
       endpointRecovery: listFailingEndpoints,
-      bulkRecovery: listBulkReplays,
+      bulkReplay: listBulkReplays,
       webhookSecretRotation: listSecretRotations,
       issuerKeyRotation: listIssuerKeys,
       delegationExpiry: listDelegations,

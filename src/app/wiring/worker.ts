@@ -119,7 +119,7 @@ export function wireWorkerRooms(platform: Platform) {
         const shown = await anchorChecks.anchorChecks.describe(name);
         return shown && { ...shown, slowQueue: TASK_QUEUES.slow };
       },
-      bulkRecovery: replays.bulkReplays.describe,
+      bulkReplay: replays.bulkReplays.describe,
       webhookSecretRotation: ({ tenantId, id }) =>
         subscriptions.signingSecrets.describe({ tenantId, subscriptionId: id }),
       endpointRecovery: ({ tenantId, id }) => recovery.describe({ tenantId, subscriptionId: id }),

@@ -75,7 +75,7 @@ export const ATTEMPT_PRIORITY = { first: 2, retry: 3, replay: 4 } as const;
 const ENTITY_WORKFLOWS = {
   agentKeyRotation: 'key-rotation/',
   endpointRecovery: 'endpoint/',
-  bulkRecovery: 'recover/',
+  bulkReplay: 'replay/',
   webhookSecretRotation: 'secret-rotation/',
   delegationExpiry: 'delegation/',
   anchorVerification: 'anchor/',

@@ -55,7 +55,7 @@ export function pathOfEntity({
     agentKeyRotation: agent && `${agent}/keys/${entityId}`,
     anchorVerification: agent && `${agent}/anchors/${entityId}`,
     accessReceipt: agent && `${agent}/receipts/${entityId}`,
-    bulkRecovery: webhook && `${webhook}/recoveries/${entityId}`,
+    bulkReplay: webhook && `${webhook}/replays/${entityId}`,
     endpointRecovery: `/api/v1/webhooks/${entityId}`,
     webhookSecretRotation: `/api/v1/webhooks/${entityId}`,
     delegationExpiry: `/api/v1/delegations/${entityId}`,

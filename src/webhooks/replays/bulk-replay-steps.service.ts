@@ -50,21 +50,21 @@ export function createBulkReplayStepService({
 
   const end = async (
     unit: Transaction,
-    recovery: BulkReplay,
+    replay: BulkReplay,
     status: 'completed' | 'canceled',
   ): Promise<BulkReplayStanding> => {
     const reason = status === 'canceled' ? 'subscription_deleted' : null;
-    await store.end(unit, recovery.id, status, reason);
+    await store.end(unit, replay.id, status, reason);
     const more = reason === null ? {} : { reason };
-    await records.write(unit, contextOf(recovery), { audit: [describeBulkReplay(status, recovery, more)] });
-    return standingOf({ ...recovery, status }, 'end');
+    await records.write(unit, contextOf(replay), { audit: [describeBulkReplay(status, replay, more)] });
+    return standingOf({ ...replay, status }, 'end');
   };
 
-  const replayChunk = async (unit: Transaction, recovery: BulkReplay): Promise<BulkReplayStanding> => {
-    const options = { after: recovery.nextAfter, limit: pace.chunk };
-    const done = await replays.replay(unit, rangeOf(recovery), options);
-    await store.advance(unit, recovery.id, done);
-    const after = { ...recovery, replayed: recovery.replayed + done.replayed };
+  const replayChunk = async (unit: Transaction, replay: BulkReplay): Promise<BulkReplayStanding> => {
+    const options = { after: replay.nextAfter, limit: pace.chunk };
+    const done = await replays.replay(unit, rangeOf(replay), options);
+    await store.advance(unit, replay.id, done);
+    const after = { ...replay, replayed: replay.replayed + done.replayed };
     return done.replayed < pace.chunk ? end(unit, after, 'completed') : standingOf(after, 'chunk');
   };
 
@@ -75,15 +75,15 @@ export function createBulkReplayStepService({
      */
     advance: (name: BulkReplayName): Promise<BulkReplayStanding> =>
       database.transaction({}, async (unit) => {
-        const recovery = await store.lock(unit, name);
-        if (recovery === undefined) return GONE;
-        if (recovery.status !== 'running') return standingOf(recovery, 'end');
-        const endpoint = (await endpoints.read(unit, [recovery.subscriptionId])).get(recovery.subscriptionId);
-        if (endpoint === undefined || endpoint.deleted) return end(unit, recovery, 'canceled');
-        if (!endpoint.active) return standingOf(recovery, 'wait_for_subscription');
-        const waiting = await replays.waiting(unit, recovery, pace.waiting);
-        if (waiting >= pace.waiting) return standingOf(recovery, 'wait_for_relay');
-        return replayChunk(unit, recovery);
+        const replay = await store.lock(unit, name);
+        if (replay === undefined) return GONE;
+        if (replay.status !== 'running') return standingOf(replay, 'end');
+        const endpoint = (await endpoints.read(unit, [replay.subscriptionId])).get(replay.subscriptionId);
+        if (endpoint === undefined || endpoint.deleted) return end(unit, replay, 'canceled');
+        if (!endpoint.active) return standingOf(replay, 'wait_for_subscription');
+        const waiting = await replays.waiting(unit, replay, pace.waiting);
+        if (waiting >= pace.waiting) return standingOf(replay, 'wait_for_relay');
+        return replayChunk(unit, replay);
       }),
   };
 }
@@ -92,12 +92,12 @@ export type BulkReplayStepService = ReturnType<typeof createBulkReplayStepServic
 
 const GONE: BulkReplayStanding = { step: 'end', status: 'gone', matched: 0, replayed: 0, remaining: 0 };
 
-function standingOf(recovery: BulkReplay, step: BulkReplayStep): BulkReplayStanding {
-  const { status, matched, replayed } = recovery;
-  return { step, status, matched, replayed, remaining: remainingOf(recovery) };
+function standingOf(replay: BulkReplay, step: BulkReplayStep): BulkReplayStanding {
+  const { status, matched, replayed } = replay;
+  return { step, status, matched, replayed, remaining: remainingOf(replay) };
 }
 
-function rangeOf(recovery: BulkReplay): ReplayRange {
-  const { tenantId, subscriptionId, deliveryStatus: status, since, until, createdAt: endedBy } = recovery;
+function rangeOf(replay: BulkReplay): ReplayRange {
+  const { tenantId, subscriptionId, deliveryStatus: status, since, until, createdAt: endedBy } = replay;
   return { tenantId, subscriptionId, status, since, until, endedBy };
 }

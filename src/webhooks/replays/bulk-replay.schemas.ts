@@ -11,22 +11,22 @@ import { BULK_REPLAY_ENDS, BULK_REPLAY_STATUSES, type BulkReplay, remainingOf } 
 const timestamp = z.iso.datetime();
 
 /** Source: Specification, "Webhook management". */
-export const recoverBody = z
+export const bulkReplayBody = z
   .strictObject({
     since: moment.meta({ description: 'Deliveries created at this time or later.' }),
     until: moment.optional().meta({ description: 'And before this time; the present unless said.' }),
     status: z.enum(REPLAYABLE).default('failed').meta({ description: 'Deliveries that have ended so.' }),
     dry_run: z.boolean().default(false).meta({ description: 'Only count them.' }),
   })
-  .meta({ id: 'WebhookRecoveryRequest' });
+  .meta({ id: 'WebhookReplayRequest' });
 
-export const recoveryPreviewSchema = z
+export const bulkReplayPreviewSchema = z
   .strictObject({ dry_run: z.literal(true), matched: z.int().min(0) })
-  .meta({ id: 'WebhookRecoveryPreview' });
+  .meta({ id: 'WebhookReplayPreview' });
 
-export const recoverySchema = z
+export const bulkReplaySchema = z
   .strictObject({
-    ...idFields('recovery_id'),
+    ...idFields('replay_id'),
     subscription_id: z.uuid(),
     status: z.enum(BULK_REPLAY_STATUSES),
     end_reason: z.enum(BULK_REPLAY_ENDS).nullable().meta({ description: 'Why it was canceled.' }),
@@ -43,19 +43,19 @@ export const recoverySchema = z
     workflow_id: z.string(),
     workflow_url: z.string().meta({ description: 'Its history, for operators.' }),
   })
-  .meta({ id: 'WebhookRecovery' });
+  .meta({ id: 'WebhookReplay' });
 
-export const recoveryListSchema = pageSchema(recoverySchema, 'WebhookRecoveryList');
+export const bulkReplayListSchema = pageSchema(bulkReplaySchema, 'WebhookReplayList');
 
-export const recoveryParams = z.object({ id: z.uuid(), recovery_id: z.uuid() });
-export const recoveryListQuery = z.object({ ...pageParameters });
+export const bulkReplayParams = z.object({ id: z.uuid(), replay_id: z.uuid() });
+export const bulkReplayListQuery = z.object({ ...pageParameters });
 
 /** @returns a bulk replay as answers show it @param place address and namespace of Temporal's UI */
-export function presentRecovery(recovery: BulkReplay, place: WorkflowPlace) {
-  const workflowId = entityWorkflowId('bulkRecovery', recovery.id);
-  return present(recoverySchema, recovery, {
-    recovery_id: recovery.id,
-    remaining: remainingOf(recovery),
+export function presentBulkReplay(replay: BulkReplay, place: WorkflowPlace) {
+  const workflowId = entityWorkflowId('bulkReplay', replay.id);
+  return present(bulkReplaySchema, replay, {
+    replay_id: replay.id,
+    remaining: remainingOf(replay),
     workflow_id: workflowId,
     workflow_url: workflowUrl(place, workflowId),
   });

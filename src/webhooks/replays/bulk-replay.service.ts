@@ -87,7 +87,7 @@ function begin(
     await requireActive(needs, joined, subscriptionId);
     const range = await readRange(joined, subscriptionId, request);
     const { tenantId, status, since, until, endedBy } = range;
-    const recovery = await store.insert(transaction, {
+    const replay = await store.insert(transaction, {
       id: newId(),
       tenantId,
       subscriptionId,
@@ -97,16 +97,16 @@ function begin(
       matched: await needs.replays.count(transaction, range),
       createdAt: endedBy,
     });
-    if (recovery === undefined) {
+    if (replay === undefined) {
       const running = await store.findRunning(transaction, subscriptionId);
       throw new ServiceError('conflict', {
-        detail: `The recovery ${running ?? ''} of this subscription has not ended.`,
+        detail: `The bulk replay ${running ?? ''} of this subscription has not ended.`,
       });
     }
     await needs.endpoints.endHold(transaction, subscriptionId);
-    await needs.records.write(transaction, context, { audit: [describeBulkReplay('started', recovery)] });
-    await needs.commands.add(transaction, [{ tenantId, workflow: 'bulkRecovery', entityId: recovery.id }]);
-    return recovery;
+    await needs.records.write(transaction, context, { audit: [describeBulkReplay('started', replay)] });
+    await needs.commands.add(transaction, [{ tenantId, workflow: 'bulkReplay', entityId: replay.id }]);
+    return replay;
   });
 }
 
@@ -150,10 +150,10 @@ function cancelBulkReplay(
 ): Promise<BulkReplay> {
   return needs.database.transaction(context, async (transaction) => {
     const name = nameOf(context, subscriptionId, id);
-    const recovery = await cancel(needs, transaction, context, name);
+    const replay = await cancel(needs, transaction, context, name);
     const { tenantId } = name;
-    await needs.commands.add(transaction, [{ tenantId, workflow: 'bulkRecovery', entityId: id }]);
-    return recovery;
+    await needs.commands.add(transaction, [{ tenantId, workflow: 'bulkReplay', entityId: id }]);
+    return replay;
   });
 }
 
@@ -227,7 +227,7 @@ async function cancel(
   if (found === undefined) throw unknownBulkReplay();
   if (found.status === 'canceled') return found;
   if (found.status === 'completed')
-    throw new ServiceError('conflict', { detail: 'The recovery is completed.' });
+    throw new ServiceError('conflict', { detail: 'The bulk replay is completed.' });
   await store.end(transaction, name.id, 'canceled', 'canceled');
   await records.write(transaction, context, {
     audit: [describeBulkReplay('canceled', found, reason === undefined ? {} : { reason })],
@@ -237,10 +237,10 @@ async function cancel(
 
 export function describeBulkReplay(
   verb: 'started' | 'completed' | 'canceled',
-  recovery: BulkReplay,
+  replay: BulkReplay,
   more: Readonly<Record<string, unknown>> = {},
 ) {
-  const { id, subscriptionId, deliveryStatus, since, until, matched, replayed } = recovery;
+  const { id, subscriptionId, deliveryStatus, since, until, matched, replayed } = replay;
   const data = {
     subscription_id: subscriptionId,
     delivery_status: deliveryStatus,
@@ -250,10 +250,10 @@ export function describeBulkReplay(
     replayed,
     ...more,
   };
-  const target = { type: 'recovery', id };
-  return { action: `webhook.recovery.${verb}`, outcome: 'success' as const, target, data };
+  const target = { type: 'replay', id };
+  return { action: `webhook.replay.${verb}`, outcome: 'success' as const, target, data };
 }
 
 function unknownBulkReplay(): ServiceError {
-  return new ServiceError('not_found', { detail: 'The subscription has no recovery with this id.' });
+  return new ServiceError('not_found', { detail: 'The subscription has no bulk replay with this id.' });
 }

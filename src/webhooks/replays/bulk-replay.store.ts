@@ -25,16 +25,16 @@ id, tenant_id AS "tenantId", subscription_id AS "subscriptionId", delivery_statu
 end_reason AS "endReason", matched, replayed, next_after AS "nextAfter", created_at AS "createdAt", completed_at AS "completedAt"`;
 
 const FIND = `
-SELECT ${COLUMNS} FROM recoveries WHERE tenant_id = $1 AND id = $2 AND ($3::uuid IS NULL OR subscription_id = $3)`;
+SELECT ${COLUMNS} FROM bulk_replays WHERE tenant_id = $1 AND id = $2 AND ($3::uuid IS NULL OR subscription_id = $3)`;
 
 const INSERT = `
-INSERT INTO recoveries (id, tenant_id, subscription_id, delivery_status, since, until, matched, created_at)
+INSERT INTO bulk_replays (id, tenant_id, subscription_id, delivery_status, since, until, matched, created_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 ON CONFLICT (subscription_id) WHERE status = 'running' DO NOTHING
 RETURNING ${COLUMNS}`;
 
 const EXPECTED = `
-SELECT tenant_id AS "tenantId", id AS "entityId" FROM recoveries
+SELECT tenant_id AS "tenantId", id AS "entityId" FROM bulk_replays
 WHERE status = 'running' AND id > $1 ORDER BY id LIMIT $2`;
 
 const findOne = async (queryable: Queryable, name: BulkReplayName, lock: string) => {
@@ -58,7 +58,7 @@ export async function insert(unit: Queryable, row: NewBulkReplay): Promise<BulkR
 /** @returns the id of the subscription's running bulk replay */
 export async function findRunning(queryable: Queryable, subscriptionId: string): Promise<string | undefined> {
   const { rows } = await queryable.query<{ id: string }>(
-    `SELECT id FROM recoveries WHERE subscription_id = $1 AND status = 'running'`,
+    `SELECT id FROM bulk_replays WHERE subscription_id = $1 AND status = 'running'`,
     [subscriptionId],
   );
   return rows[0]?.id;
@@ -83,7 +83,7 @@ export async function describe(
     deliveryStatus: string;
   }>(
     `SELECT r.subscription_id AS "subscriptionId", s.host, r.delivery_status AS "deliveryStatus"
-         FROM recoveries r JOIN subscriptions s ON s.id = r.subscription_id WHERE r.tenant_id = $1 AND r.id = $2`,
+         FROM bulk_replays r JOIN subscriptions s ON s.id = r.subscription_id WHERE r.tenant_id = $1 AND r.id = $2`,
     [tenantId, id],
   );
   return rows[0];
@@ -97,7 +97,7 @@ export async function list(
 ): Promise<Page<BulkReplay>> {
   const before = decodeCursor(cursor) ?? null;
   const { rows } = await queryable.query<BulkReplay>(
-    `SELECT ${COLUMNS} FROM recoveries WHERE tenant_id = $1 AND subscription_id = $2 AND ($3::uuid IS NULL OR id < $3)
+    `SELECT ${COLUMNS} FROM bulk_replays WHERE tenant_id = $1 AND subscription_id = $2 AND ($3::uuid IS NULL OR id < $3)
          ORDER BY id DESC LIMIT $4`,
     [tenantId, subscriptionId, before, limit + 1],
   );
@@ -111,7 +111,7 @@ export async function advance(
   { replayed, last }: { replayed: number; last: string | null },
 ): Promise<void> {
   await unit.query(
-    'UPDATE recoveries SET replayed = replayed + $2, next_after = coalesce($3, next_after) WHERE id = $1',
+    'UPDATE bulk_replays SET replayed = replayed + $2, next_after = coalesce($3, next_after) WHERE id = $1',
     [id, replayed, last],
   );
 }
@@ -124,12 +124,12 @@ export async function end(
   reason: BulkReplayEnd | null,
 ): Promise<void> {
   await unit.query(
-    'UPDATE recoveries SET status = $2, end_reason = $3, completed_at = clock_timestamp() WHERE id = $1',
+    'UPDATE bulk_replays SET status = $2, end_reason = $3, completed_at = clock_timestamp() WHERE id = $1',
     [id, status, reason],
   );
 }
 
-/** Lists bulk replays that have not ended, so that their bulkRecovery should be running. */
+/** Lists bulk replays that have not ended, so that their bulkReplay should be running. */
 export async function listExpectedWorkflows(
   queryable: Queryable,
   page: ExpectedPage,
@@ -140,8 +140,8 @@ export async function listExpectedWorkflows(
 /** Deletes bulk replays that ended more than 30 days ago. @returns how many, at most `limit` */
 export async function purge(queryable: Queryable, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(
-    `DELETE FROM recoveries WHERE id IN (
-           SELECT id FROM recoveries WHERE completed_at < now() - interval '30 days' LIMIT $1 FOR UPDATE SKIP LOCKED)`,
+    `DELETE FROM bulk_replays WHERE id IN (
+           SELECT id FROM bulk_replays WHERE completed_at < now() - interval '30 days' LIMIT $1 FOR UPDATE SKIP LOCKED)`,
     [limit],
   );
   return rowCount;

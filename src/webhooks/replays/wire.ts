@@ -1,4 +1,4 @@
-// Wires bulk replays, which the API calls recoveries: their routes, and the steps of their workflow.
+// Wires bulk replays: their routes, and the steps of their workflow.
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createReplayService } from '../deliveries/replay.service.ts';
 import { createBulkReplayRoutes } from './bulk-replay.routes.ts';
@@ -18,7 +18,7 @@ export function wireReplays(
     bulkReplays,
     bulkReplaySteps: createBulkReplayStepService({ ...rooms, database, replays, pace }),
     routes: createBulkReplayRoutes({
-      recoveries: bulkReplays,
+      bulkReplays,
       subscriptions: rooms.subscriptions,
       workflows: config.temporal,
     }),
@@ -27,4 +27,4 @@ export function wireReplays(
 
 export { listExpectedWorkflows as listBulkReplays } from './bulk-replay.store.ts';
 
-export const purgesOfReplays = { 'bulk recoveries': store.purge };
+export const purgesOfReplays = { 'bulk replays': store.purge };

@@ -181,13 +181,13 @@ export const OLD_ROWS: Readonly<
         [hours, context.tenant.id],
       ),
   },
-  'bulk recoveries': {
-    table: 'recoveries',
+  'bulk replays': {
+    table: 'bulk_replays',
     hours: [30 * 24 - 2, 30 * 24 + 2],
     insert: async (hours, { database, context }) => {
       const subscription = await insertSubscription(database, context, { filters: ['*'] });
       await database.query(
-        `INSERT INTO recoveries (id, tenant_id, subscription_id, delivery_status, since, until, status, matched, completed_at)
+        `INSERT INTO bulk_replays (id, tenant_id, subscription_id, delivery_status, since, until, status, matched, completed_at)
          VALUES ($1, $2, $3, 'failed', now(), now(), 'completed', 0, ${ago('$4')})`,
         [newId(), context.tenant.id, subscription, hours],
       );

@@ -129,8 +129,8 @@ describe('the route table', () => {
 
   it('shows each resource whose id has a name of its own with `id` too', () => {
     const schemas = Object.entries(document.components?.schemas ?? {}) as [string, { properties?: object }][];
-    const own = ['key_id', 'anchor_id', 'rotation_id', 'recovery_id', 'enrollment_token_id', 'challenge_id'];
-    const named = ['AgentKey', 'Anchor', 'KeyRotation', 'WebhookRecovery', 'EnrollmentToken', 'Challenge'];
+    const own = ['key_id', 'anchor_id', 'rotation_id', 'replay_id', 'enrollment_token_id', 'challenge_id'];
+    const named = ['AgentKey', 'Anchor', 'KeyRotation', 'WebhookReplay', 'EnrollmentToken', 'Challenge'];
     for (const [index, name] of [...named, 'Application'].entries()) {
       const { properties } = schemas.find(([id]) => id === name)?.[1] ?? {};
       expect(Object.keys(properties ?? {}), name).toEqual(

@@ -112,12 +112,12 @@ describe('for subscriptions', () => {
     expect(await listAll(endpointRecoveryStore.listExpectedWorkflows)).toEqual([first(), second()]);
   });
 
-  it('bulkRecovery: those that have not ended', async () => {
+  it('bulkReplay: those that have not ended', async () => {
     const made: string[] = [];
     for (const status of ['running', 'completed', 'running', 'canceled']) {
       const id = randomUUID();
       await database.query(
-        `INSERT INTO recoveries (id, tenant_id, subscription_id, delivery_status, since, until, status, matched)
+        `INSERT INTO bulk_replays (id, tenant_id, subscription_id, delivery_status, since, until, status, matched)
          VALUES ($1, $2, $3, 'failed', now(), now(), $4, 1)`,
         [id, context.tenant.id, ids[made.length % 3], status],
       );

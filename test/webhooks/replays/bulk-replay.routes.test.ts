@@ -1,4 +1,4 @@
-// Recoveries over HTTP and step by step against a real database: which deliveries begin anew, each of them once, and
+// Bulk replays over HTTP and step by step against a real database: which deliveries begin anew, each of them once, and
 // how it ends.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -28,15 +28,15 @@ async function given(count: number, status = 'failed') {
   return { id, deliveries };
 }
 
-const recover = (id: string, body: unknown) => rooms.send('POST', `/api/v1/webhooks/${id}/recover`, body);
+const replay = (id: string, body: unknown) => rooms.send('POST', `/api/v1/webhooks/${id}/replay`, body);
 const begin = async (id: string, body: Record<string, unknown> = {}): Promise<string> =>
-  (await recover(id, { since: EVER, ...body })).body.recovery_id;
-const read = async (id: string, recovery: string) =>
-  (await rooms.send('GET', `/api/v1/webhooks/${id}/recoveries/${recovery}`)).body;
-const cancel = (id: string, recovery: string) =>
-  rooms.send('POST', `/api/v1/webhooks/${id}/recoveries/${recovery}/cancel`);
-const advance = (recovery: string) =>
-  rooms.bulkReplaySteps.advance({ tenantId: rooms.demo.tenant.id, id: recovery });
+  (await replay(id, { since: EVER, ...body })).body.replay_id;
+const read = async (id: string, replay: string) =>
+  (await rooms.send('GET', `/api/v1/webhooks/${id}/replays/${replay}`)).body;
+const cancel = (id: string, replay: string) =>
+  rooms.send('POST', `/api/v1/webhooks/${id}/replays/${replay}/cancel`);
+const advance = (replay: string) =>
+  rooms.bulkReplaySteps.advance({ tenantId: rooms.demo.tenant.id, id: replay });
 
 async function generationsOf(id: string) {
   const { rows } = await rooms.database.query<{ generation: number; status: string; due: boolean }>(
@@ -54,15 +54,15 @@ async function outboxOf(id: string) {
   return rows;
 }
 
-async function auditOf(recovery: string) {
+async function auditOf(replay: string) {
   const { rows } = await rooms.database.query<{ action: string; actor_kind: string; data: object }>(
     'SELECT action, actor_kind, data FROM audit_log WHERE target_id = $1 ORDER BY id',
-    [recovery],
+    [replay],
   );
   return rows;
 }
 
-describe('POST /api/v1/webhooks/{id}/recover', () => {
+describe('POST /api/v1/webhooks/{id}/replay', () => {
   it('only counts in a dry run: by time, by status, of this subscription', async () => {
     await given(2);
     const { id, deliveries } = await given(4);
@@ -82,19 +82,19 @@ describe('POST /api/v1/webhooks/{id}/recover', () => {
       [{ since: tenMinutesAgo }, 2],
       [{ until: tenMinutesAgo }, 1],
     ] as const) {
-      const { status, body } = await recover(id, { since: EVER, dry_run: true, ...fields });
+      const { status, body } = await replay(id, { since: EVER, dry_run: true, ...fields });
       expect([status, body]).toEqual([200, { dry_run: true, matched }]);
     }
     expect(await generationsOf(id)).toEqual([0, 0, 0, 0]);
-    expect((await rooms.send('GET', `/api/v1/webhooks/${id}/recoveries`)).body.data).toEqual([]);
+    expect((await rooms.send('GET', `/api/v1/webhooks/${id}/replays`)).body.data).toEqual([]);
   });
 
-  it('answers with a recovery that goes on, and shows how far it is', async () => {
+  it('answers with a bulk replay that goes on, and shows how far it is', async () => {
     const { id, deliveries } = await given(7);
-    const { status, body, headers } = await recover(id, { since: EVER });
+    const { status, body, headers } = await replay(id, { since: EVER });
     expect([status, headers.get('location')]).toEqual([
       202,
-      `${rooms.demo.tenant.baseUrl}/api/v1/webhooks/${id}/recoveries/${body.recovery_id}`,
+      `${rooms.demo.tenant.baseUrl}/api/v1/webhooks/${id}/replays/${body.replay_id}`,
     ]);
     expect(body).toMatchObject({
       subscription_id: id,
@@ -103,18 +103,18 @@ describe('POST /api/v1/webhooks/{id}/recover', () => {
       matched: 7,
       replayed: 0,
       remaining: 7,
-      workflow_id: `recover/${body.recovery_id}`,
+      workflow_id: `replay/${body.replay_id}`,
     });
-    expect(await advance(body.recovery_id)).toMatchObject({ step: 'chunk', replayed: 3, remaining: 4 });
+    expect(await advance(body.replay_id)).toMatchObject({ step: 'chunk', replayed: 3, remaining: 4 });
     expect(await generationsOf(id)).toEqual([1, 1, 1, 0, 0, 0, 0]);
     expect(await outboxOf(id)).toEqual(
       deliveries.slice(0, 3).map((delivery_id) => ({ delivery_id, kind: 'start', rank: 2 })),
     );
-    await advance(body.recovery_id);
-    expect(await advance(body.recovery_id)).toMatchObject({ step: 'wait_for_relay', replayed: 6 });
+    await advance(body.replay_id);
+    expect(await advance(body.replay_id)).toMatchObject({ step: 'wait_for_relay', replayed: 6 });
     await rooms.database.query('DELETE FROM outbox WHERE endpoint = $1', [id]);
-    expect(await advance(body.recovery_id)).toMatchObject({ step: 'end', status: 'completed', replayed: 7 });
-    expect(await read(id, body.recovery_id)).toMatchObject({
+    expect(await advance(body.replay_id)).toMatchObject({ step: 'end', status: 'completed', replayed: 7 });
+    expect(await read(id, body.replay_id)).toMatchObject({
       status: 'completed',
       end_reason: null,
       matched: 7,
@@ -122,33 +122,30 @@ describe('POST /api/v1/webhooks/{id}/recover', () => {
       remaining: 0,
       completed_at: expect.any(String),
     });
-    const log = await auditOf(body.recovery_id);
-    expect(log.map(({ action }) => action)).toEqual([
-      'webhook.recovery.started',
-      'webhook.recovery.completed',
-    ]);
+    const log = await auditOf(body.replay_id);
+    expect(log.map(({ action }) => action)).toEqual(['webhook.replay.started', 'webhook.replay.completed']);
     const [{ status: shown, attempt_count } = { status: '', attempt_count: 0 }] = (
       await rooms.send('GET', `/api/v1/webhooks/${id}/deliveries`)
     ).body.data;
     expect([shown, attempt_count]).toEqual(['retrying', 12]);
   });
 
-  it('refuses an inactive subscription, another recovery that runs, and a range without an end after its start', async () => {
+  it('refuses an inactive subscription, another bulk replay that runs, and a range without an end after its start', async () => {
     const { id } = await given(2);
     await rooms.send('PUT', `/api/v1/webhooks/${id}`, { active: false });
     for (const dryRun of [true, false]) {
-      const { status, body } = await recover(id, { since: EVER, dry_run: dryRun });
+      const { status, body } = await replay(id, { since: EVER, dry_run: dryRun });
       expect([status, body.error]).toEqual([409, 'subscription_inactive']);
     }
     await rooms.send('PUT', `/api/v1/webhooks/${id}`, { active: true });
     const running = await begin(id);
-    const second = await recover(id, { since: EVER });
+    const second = await replay(id, { since: EVER });
     expect([second.status, second.body.error]).toEqual([409, 'conflict']);
     expect(second.body.detail).toContain(running);
-    const backwards = await recover(id, { since: EVER, until: EVER });
+    const backwards = await replay(id, { since: EVER, until: EVER });
     expect([backwards.status, backwards.body.errors[0].path]).toEqual([400, 'body.until']);
     for (const body of [{}, { since: 'yesterday' }, { since: EVER, status: 'pending' }])
-      expect((await recover(id, body)).status).toBe(400);
+      expect((await replay(id, body)).status).toBe(400);
   });
 
   it('opens an endpoint that is held: somebody wants another attempt', async () => {
@@ -170,7 +167,7 @@ describe('what is replayed', () => {
       "UPDATE deliveries SET status = 'retrying', completed_at = NULL WHERE id = $1",
       [later],
     );
-    const recovery = await begin(id);
+    const replay = await begin(id);
     // One is replayed by hand and fails again, one fails only now: neither is among those that were counted and had
     // ended.
     await rooms.send('POST', `/api/v1/deliveries/${byHand}/retry`);
@@ -179,10 +176,10 @@ describe('what is replayed', () => {
       [[byHand, later]],
     );
     await rooms.database.query('DELETE FROM outbox WHERE endpoint = $1', [id]);
-    await Promise.all(Array.from({ length: 6 }, () => advance(recovery)));
+    await Promise.all(Array.from({ length: 6 }, () => advance(replay)));
     expect(await generationsOf(id)).toEqual([1, 0, 1, 1, 1, 1]);
     expect(await outboxOf(id)).toHaveLength(4);
-    expect(await read(id, recovery)).toMatchObject({
+    expect(await read(id, replay)).toMatchObject({
       status: 'completed',
       matched: 5,
       replayed: 4,
@@ -192,7 +189,7 @@ describe('what is replayed', () => {
 
   it('is nothing at all when a step cannot be finished', async () => {
     const { id } = await given(4);
-    const recovery = await begin(id);
+    const replay = await begin(id);
 
     const failing = createBulkReplayStepService({
       store: { ...store, advance: () => Promise.reject(new Error('the process dies')) },
@@ -201,45 +198,45 @@ describe('what is replayed', () => {
       endpoints: rooms.endpoints,
       records: rooms.records,
     });
-    await expect(failing.advance({ tenantId: rooms.demo.tenant.id, id: recovery })).rejects.toThrow('dies');
+    await expect(failing.advance({ tenantId: rooms.demo.tenant.id, id: replay })).rejects.toThrow('dies');
     expect([await generationsOf(id), await outboxOf(id)]).toEqual([[0, 0, 0, 0], []]);
-    await advance(recovery);
-    await advance(recovery);
+    await advance(replay);
+    await advance(replay);
     expect(await generationsOf(id)).toEqual([1, 1, 1, 1]);
   });
 
   it('waits while the subscription is inactive, and ends when it is deleted', async () => {
     const { id } = await given(7);
-    const recovery = await begin(id);
+    const replay = await begin(id);
     await rooms.send('PUT', `/api/v1/webhooks/${id}`, { active: false });
-    expect(await advance(recovery)).toMatchObject({ step: 'wait_for_subscription', replayed: 0 });
+    expect(await advance(replay)).toMatchObject({ step: 'wait_for_subscription', replayed: 0 });
     await rooms.send('PUT', `/api/v1/webhooks/${id}`, { active: true });
-    expect(await advance(recovery)).toMatchObject({ step: 'chunk', replayed: 3 });
+    expect(await advance(replay)).toMatchObject({ step: 'chunk', replayed: 3 });
     await rooms.send('DELETE', `/api/v1/webhooks/${id}`);
-    expect(await advance(recovery)).toMatchObject({ step: 'end', status: 'canceled', replayed: 3 });
-    expect((await auditOf(recovery)).at(-1)).toMatchObject({
-      action: 'webhook.recovery.canceled',
+    expect(await advance(replay)).toMatchObject({ step: 'end', status: 'canceled', replayed: 3 });
+    expect((await auditOf(replay)).at(-1)).toMatchObject({
+      action: 'webhook.replay.canceled',
       actor_kind: 'service',
       data: { reason: 'subscription_deleted' },
     });
-    expect((await rooms.send('GET', `/api/v1/webhooks/${id}/recoveries/${recovery}`)).status).toBe(404);
+    expect((await rooms.send('GET', `/api/v1/webhooks/${id}/replays/${replay}`)).status).toBe(404);
   });
 });
 
-describe('POST …/recoveries/{recovery_id}/cancel', () => {
+describe('POST …/replays/{replay_id}/cancel', () => {
   it('replays nothing more, once and again; a completed one is a conflict, and another can begin', async () => {
     const { id } = await given(7);
-    const recovery = await begin(id);
-    await advance(recovery);
+    const replay = await begin(id);
+    await advance(replay);
     for (let time = 0; time < 2; time += 1) {
-      const { status, body } = await cancel(id, recovery);
+      const { status, body } = await cancel(id, replay);
       expect([status, body.status, body.end_reason]).toEqual([200, 'canceled', 'canceled']);
       expect([body.replayed, body.remaining]).toEqual([3, 4]);
     }
-    expect(await advance(recovery)).toMatchObject({ step: 'end', status: 'canceled' });
-    expect((await auditOf(recovery)).map(({ action }) => action)).toEqual([
-      'webhook.recovery.started',
-      'webhook.recovery.canceled',
+    expect(await advance(replay)).toMatchObject({ step: 'end', status: 'canceled' });
+    expect((await auditOf(replay)).map(({ action }) => action)).toEqual([
+      'webhook.replay.started',
+      'webhook.replay.canceled',
     ]);
     expect(await generationsOf(id)).toEqual([1, 1, 1, 0, 0, 0, 0]);
     await rooms.database.query('DELETE FROM outbox WHERE endpoint = $1', [id]);
@@ -247,22 +244,19 @@ describe('POST …/recoveries/{recovery_id}/cancel', () => {
     expect(await read(id, next)).toMatchObject({ matched: 4 });
     while ((await advance(next)).step !== 'end');
     expect((await cancel(id, next)).status).toBe(409);
-    const { body } = await rooms.send('GET', `/api/v1/webhooks/${id}/recoveries?limit=1`);
-    expect(body.data.map(({ recovery_id }: { recovery_id: string }) => recovery_id)).toEqual([next]);
-    const page = await rooms.send(
-      'GET',
-      `/api/v1/webhooks/${id}/recoveries?limit=1&cursor=${body.next_cursor}`,
-    );
-    expect([page.body.data[0].recovery_id, page.body.next_cursor]).toEqual([recovery, null]);
+    const { body } = await rooms.send('GET', `/api/v1/webhooks/${id}/replays?limit=1`);
+    expect(body.data.map(({ replay_id }: { replay_id: string }) => replay_id)).toEqual([next]);
+    const page = await rooms.send('GET', `/api/v1/webhooks/${id}/replays?limit=1&cursor=${body.next_cursor}`);
+    expect([page.body.data[0].replay_id, page.body.next_cursor]).toEqual([replay, null]);
   });
 
-  it('knows a recovery below its own subscription and tenant only', async () => {
+  it('knows a bulk replay below its own subscription and tenant only', async () => {
     const { id } = await given(1);
-    const recovery = await begin(id);
+    const replay = await begin(id);
     const other = await rooms.subscribe();
     for (const path of [
-      `/api/v1/webhooks/${other}/recoveries/${recovery}`,
-      `/t/acme/api/v1/webhooks/${id}/recoveries/${recovery}`,
+      `/api/v1/webhooks/${other}/replays/${replay}`,
+      `/t/acme/api/v1/webhooks/${id}/replays/${replay}`,
     ]) {
       expect((await rooms.send('GET', path)).status).toBe(404);
       expect((await rooms.send('POST', `${path}/cancel`)).status).toBe(404);

@@ -125,7 +125,7 @@ CREATE TABLE relays (
 ) WITH (fillfactor = 50);
 
 -- A replay of many deliveries of one subscription: those that had ended with delivery_status before created_at.
-CREATE TABLE recoveries (
+CREATE TABLE bulk_replays (
   id uuid PRIMARY KEY,
   tenant_id uuid NOT NULL REFERENCES tenants,
   subscription_id uuid NOT NULL REFERENCES subscriptions,
@@ -143,8 +143,8 @@ CREATE TABLE recoveries (
   created_at timestamptz(3) NOT NULL DEFAULT now(),
   completed_at timestamptz(3)
 );
-CREATE INDEX recoveries_by_subscription ON recoveries (tenant_id, subscription_id, id);
-CREATE UNIQUE INDEX recoveries_running ON recoveries (subscription_id) WHERE status = 'running';
+CREATE INDEX bulk_replays_by_subscription ON bulk_replays (tenant_id, subscription_id, id);
+CREATE UNIQUE INDEX bulk_replays_running ON bulk_replays (subscription_id) WHERE status = 'running';
 
 -- Who has acknowledged that an agent's access ended: one for each such event; its deliveries are the receivers.
 CREATE TABLE receipts (

@@ -1,11 +1,11 @@
-// bulkRecovery with everything real: what failed goes out again once, whatever part is away for a while.
+// bulkReplay with everything real: what failed goes out again once, whatever part is away for a while.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { BulkRecoveryState } from '../../workflows/bulk-recovery.ts';
+import type { BulkReplayState } from '../../workflows/bulk-replay.ts';
 import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
 
 const since = new Date('2020-01-01T00:00:00Z');
 
-describe('bulkRecovery', () => {
+describe('bulkReplay', () => {
   let engine: DeliveryEngine;
   beforeEach(async () => {
     engine = await createEngine();
@@ -23,11 +23,11 @@ describe('bulkRecovery', () => {
   };
   const begin = async (id: string) =>
     (await engine.bulkReplays.begin(engine.context, id, { since, status: 'failed' })).id;
-  const workflow = (recovery: string) => engine.entity('bulkRecovery', recovery);
-  const endOf = (recovery: string) =>
+  const workflow = (replay: string) => engine.entity('bulkReplay', replay);
+  const endOf = (replay: string) =>
     eventually(
       () =>
-        workflow(recovery)
+        workflow(replay)
           .result()
           .catch(() => undefined),
       'its end',
@@ -37,14 +37,14 @@ describe('bulkRecovery', () => {
     const first = await engine.startProcess();
     const { id, path, ids } = await givenFailed(17);
     engine.startRunner();
-    const recovery = await begin(id);
+    const replay = await begin(id);
     await eventually(
-      async () => (await engine.bulkReplays.get(engine.context, id, recovery)).replayed > 0,
+      async () => (await engine.bulkReplays.get(engine.context, id, replay)).replayed > 0,
       'a chunk',
     );
     await first.stop();
     await engine.startProcess();
-    expect(await endOf(recovery)).toEqual({ status: 'completed', matched: 17, replayed: 17 });
+    expect(await endOf(replay)).toEqual({ status: 'completed', matched: 17, replayed: 17 });
     for (const delivery of ids) {
       await eventually(async () => (await engine.delivery(delivery)).status === 'delivered', delivery);
       expect(await engine.delivery(delivery)).toMatchObject({ generation: 1, attempt_count: 2 });
@@ -55,17 +55,17 @@ describe('bulkRecovery', () => {
   it('waits for an inactive subscription, and goes on when it is active again', async () => {
     await engine.startProcess();
     const { id, ids } = await givenFailed(3);
-    const recovery = await begin(id);
+    const replay = await begin(id);
     await engine.subscriptions.update(engine.context, id, { active: false });
     engine.startRunner();
     await eventually(async () => {
-      const state = await workflow(recovery)
-        .query<BulkRecoveryState>('state')
+      const state = await workflow(replay)
+        .query<BulkReplayState>('state')
         .catch(() => undefined);
       return state?.doing === 'waiting for the subscription' && state.remaining === 3;
     }, 'the workflow to wait');
     await engine.subscriptions.update(engine.context, id, { active: true });
-    expect(await endOf(recovery)).toMatchObject({ status: 'completed', replayed: 3 });
+    expect(await endOf(replay)).toMatchObject({ status: 'completed', replayed: 3 });
     for (const delivery of ids)
       await eventually(async () => (await engine.delivery(delivery)).status === 'delivered', delivery);
   });
@@ -73,24 +73,24 @@ describe('bulkRecovery', () => {
   it('can be canceled by an operator, who is audited', async () => {
     await engine.startProcess();
     const { id } = await givenFailed(2);
-    const recovery = await begin(id);
+    const replay = await begin(id);
     await engine.subscriptions.update(engine.context, id, { active: false });
     engine.startRunner();
     await eventually(async () => {
-      const told = workflow(recovery).executeUpdate('cancel', { args: ['asked by phone'] });
+      const told = workflow(replay).executeUpdate('cancel', { args: ['asked by phone'] });
       return told.then(
         () => true,
         () => false,
       );
     }, 'the update');
-    expect(await endOf(recovery)).toEqual({ status: 'canceled', matched: 2, replayed: 0 });
+    expect(await endOf(replay)).toEqual({ status: 'canceled', matched: 2, replayed: 0 });
     const { rows } = await engine.database.query(
       'SELECT action, actor_kind, data FROM audit_log WHERE target_id = $1 ORDER BY id DESC LIMIT 1',
-      [recovery],
+      [replay],
     );
     expect(rows).toEqual([
       expect.objectContaining({
-        action: 'webhook.recovery.canceled',
+        action: 'webhook.replay.canceled',
         actor_kind: 'operator',
         data: expect.objectContaining({ reason: 'asked by phone' }),
       }),

@@ -1,13 +1,13 @@
-// bulkRecovery runs a bulk replay in chunks, with pauses. Its position is stored in Postgres.
-import { defineUpdate, patched, proxyActivities } from '@temporalio/workflow';
-import type { BulkRecoveryActivities } from '../activities/bulk-recovery.ts';
+// bulkReplay runs a bulk replay in chunks, with pauses. Its position is stored in Postgres.
+import { defineUpdate, proxyActivities } from '@temporalio/workflow';
+import type { BulkReplayActivities } from '../activities/bulk-replay.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
 import type { BulkReplayStanding } from '../src/webhooks/replays/bulk-replay-steps.service.ts';
 import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
 import { checkReason, wordHelp, wordTime } from './operator.ts';
 
 /** The answer to the query `state`. `until` is when the workflow continues without a signal. */
-export type BulkRecoveryState = Pick<BulkReplayStanding, 'status' | 'matched' | 'replayed' | 'remaining'> & {
+export type BulkReplayState = Pick<BulkReplayStanding, 'status' | 'matched' | 'replayed' | 'remaining'> & {
   readonly doing:
     | 'replaying'
     | 'pausing'
@@ -17,7 +17,7 @@ export type BulkRecoveryState = Pick<BulkReplayStanding, 'status' | 'matched' | 
   readonly until: string | null;
 };
 
-export type BulkRecoveryResult = Pick<BulkReplayStanding, 'status' | 'matched' | 'replayed'>;
+export type BulkReplayResult = Pick<BulkReplayStanding, 'status' | 'matched' | 'replayed'>;
 
 /** An operator's update: cancels the bulk replay. The audit log keeps the reason. */
 const cancel = defineUpdate<undefined, [reason?: string]>('cancel');
@@ -27,7 +27,7 @@ const PAUSE = 200;
 const LEAST_WAIT = 1_000;
 const LONGEST_WAIT = 60_000;
 
-const activities = proxyActivities<BulkRecoveryActivities>({
+const activities = proxyActivities<BulkReplayActivities>({
   ...ENTITY_ACTIVITIES,
   startToCloseTimeout: '30s',
 });
@@ -46,10 +46,10 @@ const WAITS = {
  * @param input.id id of the bulk replay
  * @returns the final status and the number of replayed deliveries
  */
-export function bulkRecovery(input: EntityInput): Promise<BulkRecoveryResult> {
+export function bulkReplay(input: EntityInput): Promise<BulkReplayResult> {
   const name = { tenantId: input.tenantId, id: input.id };
   let waits = 0;
-  return entityWorkflow<typeof name, BulkReplayStanding, BulkRecoveryState, BulkRecoveryResult>(input, {
+  return entityWorkflow<typeof name, BulkReplayStanding, BulkReplayState, BulkReplayResult>(input, {
     name,
     read: (standing) => {
       const summary = `after ${standing?.replayed ?? 0} deliveries`;
@@ -71,7 +71,7 @@ export function bulkRecovery(input: EntityInput): Promise<BulkRecoveryResult> {
       doing: doing === 'reading' ? 'replaying' : doing,
       until,
     }),
-    help: wordHelp({ cancel: 'stops it, and keeps what was replayed' }, 'bulk-recovery'),
+    help: wordHelp({ cancel: 'stops it, and keeps what was replayed' }, 'bulk-replay'),
     details: ({ status, matched, replayed, step }) => {
       const waiting = step === 'end' || step === 'chunk' ? '' : ` Waits ${WAITS[step].summary}.`;
       return `${replayed} of ${matched} deliveries replayed; ${status}.${waiting}`;
@@ -82,7 +82,7 @@ export function bulkRecovery(input: EntityInput): Promise<BulkRecoveryResult> {
     updates: (on) =>
       on(cancel, {
         perform: async (reason?: string) => {
-          await activities.cancelRecovery.executeWithOptions({ summary: 'by an operator' }, [
+          await activities.cancelReplay.executeWithOptions({ summary: 'by an operator' }, [
             name,
             reason ?? null,
           ]);
@@ -91,7 +91,5 @@ export function bulkRecovery(input: EntityInput): Promise<BulkRecoveryResult> {
         refuse: (_, reason?: string) => checkReason(reason),
       }),
     result: ({ status, matched, replayed }) => ({ status, matched, replayed }),
-    // The histories of earlier versions have no second reading at the end.
-    readsAgainAtEnd: () => patched('bulk-recovery.reads-again-at-end'),
   });
 }

@@ -1,4 +1,4 @@
-// The activities of bulkRecovery, the workflow of bulk replays. Each calls one use case.
+// The activities of bulkReplay, the workflow of bulk replays. Each calls one use case.
 import type { BulkReplayService } from '../src/webhooks/replays/bulk-replay.service.ts';
 import type { BulkReplayName } from '../src/webhooks/replays/bulk-replay.store.ts';
 import type {
@@ -7,7 +7,7 @@ import type {
 } from '../src/webhooks/replays/bulk-replay-steps.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
-export function createBulkRecoveryActivities({
+export function createBulkReplayActivities({
   bulkReplaySteps,
   bulkReplays,
 }: {
@@ -18,10 +18,10 @@ export function createBulkRecoveryActivities({
     /** Replays the next chunk of deliveries, or returns the reason to wait. */
     replayDeliveries: (name: BulkReplayName): Promise<BulkReplayStanding> => bulkReplaySteps.advance(name),
 
-    cancelRecovery: async (name: BulkReplayName, reason: string | null): Promise<void> => {
+    cancelReplay: async (name: BulkReplayName, reason: string | null): Promise<void> => {
       await refuseForGood(() => bulkReplays.cancelByOperator(name, reason ?? undefined));
     },
   };
 }
 
-export type BulkRecoveryActivities = ReturnType<typeof createBulkRecoveryActivities>;
+export type BulkReplayActivities = ReturnType<typeof createBulkReplayActivities>;
