@@ -6,6 +6,7 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
@@ -14,6 +15,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { buildConsole } from './console.mjs';
 import { root, run } from './prepare.mjs';
+import { buildReference } from './reference.mjs';
 import { filesOf, hashReachable, hashSources, packagesOf, readOptional, STAMP } from './sources.mjs';
 
 const dist = join(root, 'dist');
@@ -50,6 +52,11 @@ async function compile(outDir) {
     mkdirSync(dirname(copy), { recursive: true });
     cpSync(file, copy);
   }
+  const errors = join(outDir, 'src', 'platform', 'errors');
+  const { ADVICE: advice } = await import(pathToFileURL(join(errors, 'advice.js')).href);
+  const { publishErrors } = await import(pathToFileURL(join(errors, 'catalogue.js')).href);
+  const document = JSON.parse(readFileSync(join(root, 'openapi.json'), 'utf8'));
+  buildReference(join(outDir, 'reference'), { document, errors: publishErrors(), advice });
   // Commands of a tenant read it.
   cpSync(join(root, 'openapi.json'), join(outDir, 'openapi.json'));
   // npx sets it when it first links the package, and never again after a new build.

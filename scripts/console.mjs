@@ -35,7 +35,8 @@ export async function buildConsole(source, outDir) {
   writeFileSync(join(outDir, 'index.html'), namePage(source, metafile));
 }
 
-function writeWithForms(file, contents) {
+/** Writes a file, and what of it is compressed beside it. */
+export function writeWithForms(file, contents) {
   writeFileSync(file, contents);
   writeFileSync(`${file}.br`, compress(contents));
   writeFileSync(`${file}.gz`, gzipSync(contents, { level: 9 }));

@@ -44,12 +44,11 @@ import { wireDirectAttempts } from '../../webhooks/relay/wire.ts';
 import { wireReplays } from '../../webhooks/replays/wire.ts';
 import { wireSecurityEvents, wireStreams } from '../../webhooks/streams/wire.ts';
 import { wireSubscriptions } from '../../webhooks/subscriptions/wire.ts';
-import { findConsolePages } from '../pages/console-pages.ts';
-import { findDocsPages } from '../pages/docs-pages.ts';
+import { findConsolePages, findReferencePages } from '../pages/built-pages.ts';
 import { SEALED_COLUMNS } from './sealed-columns.ts';
 
-/** What the build made of src/console; not there where the sources run without a build. */
-const CONSOLE = join(import.meta.dirname, '..', '..', '..', 'console');
+/** Where the build puts the console and the API reference; they are not there where the sources run without a build. */
+const BUILT = join(import.meta.dirname, '..', '..', '..');
 
 /** Wires the rooms of the HTTP interface and its route table. */
 export function wireApi(platform: Platform) {
@@ -182,10 +181,7 @@ export function wireApi(platform: Platform) {
   const events = describeWebhooks();
   return {
     routes,
-    pages: [
-      findConsolePages(CONSOLE),
-      findDocsPages(() => createOpenApi({ routes, config: platform.config, events })),
-    ],
+    pages: [findConsolePages(join(BUILT, 'console')), findReferencePages(join(BUILT, 'reference'))],
     events,
     issuer: issuer.issuer,
     tenants: tenants.tenants,

@@ -1,14 +1,16 @@
 // The API reference in a real browser: both themes, a narrow window, and its keys.
-import { readFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findDocsPages } from '../../../src/app/pages/docs-pages.ts';
+import { findReferencePages } from '../../../src/app/pages/built-pages.ts';
 import { judgeThemes, launch, noteFaults, PROGRAM } from '../../console/chromium.ts';
 import { startTestServer, type TestServer, tenantNamed } from '../../platform/http/test-server.ts';
+import { buildReference } from './built-reference.ts';
 
 const PAGES = ['/', '/docs', '/docs/errors', '/docs/webhooks'];
 
 describe.skipIf(PROGRAM === undefined)('the API reference in Chromium', () => {
+  let folder: string;
   let server: TestServer;
   let browser: Browser;
   let page: Page;
@@ -16,9 +18,9 @@ describe.skipIf(PROGRAM === undefined)('the API reference in Chromium', () => {
   const faults: string[] = [];
 
   beforeAll(async () => {
-    const document = JSON.parse(readFileSync('openapi.json', 'utf8'));
+    folder = await buildReference();
     server = await startTestServer([], {
-      pages: [findDocsPages(() => document)],
+      pages: [findReferencePages(folder)],
       tenants: { bySlug: async (slug) => ({ ...tenantNamed(slug), baseUrl: 'http://127.0.0.1' }) },
     });
     url = `http://127.0.0.1:${server.port}`;
@@ -29,6 +31,7 @@ describe.skipIf(PROGRAM === undefined)('the API reference in Chromium', () => {
   afterAll(async () => {
     await browser?.close();
     await server?.drain(0);
+    rmSync(folder, { recursive: true, force: true });
   });
 
   it.each([1_280, 400])('has no fault on a page of %i pixels, in both themes', async (width) => {

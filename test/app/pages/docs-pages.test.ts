@@ -1,12 +1,17 @@
 // The API reference over HTTP: each operation and each error code is there, for each tenant with its own addresses.
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { fromInline, fromMarkdown, html } from '../../../src/app/pages/docs/html.ts';
-import { findDocsPages } from '../../../src/app/pages/docs-pages.ts';
+import { findReferencePages } from '../../../src/app/pages/built-pages.ts';
 import { CONTENT_SECURITY_POLICY } from '../../../src/app/pages/page-headers.ts';
 import { ADVICE } from '../../../src/platform/errors/advice.ts';
 import { ERRORS, publishErrors } from '../../../src/platform/errors/catalogue.ts';
 import { startTestServer, type TestServer, tenantNamed } from '../../platform/http/test-server.ts';
+import { buildReference } from './built-reference.ts';
+
+const { fromInline, fromMarkdown, html } = await import(
+  /* @vite-ignore */ resolve('scripts/reference/html.mjs')
+);
 
 const document = JSON.parse(readFileSync('openapi.json', 'utf8'));
 const TENANTS: Readonly<Record<string, string>> = {
@@ -14,10 +19,12 @@ const TENANTS: Readonly<Record<string, string>> = {
   acme: 'https://id.example/t/acme',
 };
 
+let folder: string;
 let server: TestServer;
 beforeAll(async () => {
+  folder = await buildReference();
   server = await startTestServer([], {
-    pages: [findDocsPages(() => document)],
+    pages: [findReferencePages(folder)],
     tenants: {
       bySlug: async (slug) => {
         const baseUrl = TENANTS[slug];
@@ -26,7 +33,10 @@ beforeAll(async () => {
     },
   });
 });
-afterAll(() => server?.drain(0));
+afterAll(async () => {
+  await server?.drain(0);
+  rmSync(folder, { recursive: true, force: true });
+});
 
 async function read(path: string): Promise<string> {
   const answer = await server.fetch(path, { headers: { accept: 'text/html' } });
@@ -124,7 +134,7 @@ it('escapes what it shows', () => {
   expect(fromInline('a `<x>` **b** [c](https://d.example) [e](javascript:f) ](g').html).toBe(
     'a <code>&lt;x&gt;</code> <b>b</b> <a href="https://d.example">c</a> [e](javascript:f) ](g',
   );
-  expect(fromMarkdown('one\n\n- two\n- three').map((part) => part.html)).toEqual([
+  expect(fromMarkdown('one\n\n- two\n- three').map((part: { html: string }) => part.html)).toEqual([
     '<p>one</p>',
     '<ul><li>two</li><li>three</li></ul>',
   ]);

@@ -1,33 +1,11 @@
 // Shows JSON Schemas of the OpenAPI document as rows of a table: a field, its type, what it means. Pure.
-import { fromInline, type Html, html } from './html.ts';
-
-/** What is read of a schema or of an object that has one. */
-export type Schema = {
-  readonly $ref?: string;
-  readonly type?: string | readonly string[];
-  readonly description?: string;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly items?: Schema;
-  readonly anyOf?: readonly Schema[];
-  readonly oneOf?: readonly Schema[];
-  readonly allOf?: readonly Schema[];
-  readonly enum?: readonly unknown[];
-  readonly const?: unknown;
-  readonly format?: string;
-  readonly default?: unknown;
-};
-
-/** Reads a component by its reference. */
-export type Find = <Component = Schema>(ref: string) => Component | undefined;
+import { fromInline, html } from './html.mjs';
 
 /** The deepest level of fields that a table shows. */
 const DEEPEST = 4;
 
-type Row = { readonly name: string; readonly schema: Schema; readonly isRequired: boolean };
-
 /** A table of all fields, those of nested objects under dotted names; undefined where there are none. */
-export function showFields(schema: Schema, find: Find): Html | undefined {
+export function showFields(schema, find) {
   const rows = rowsOf(schema, find, '', []);
   if (rows.length === 0) return undefined;
   return html`<div class="wide"><table>
@@ -36,14 +14,14 @@ export function showFields(schema: Schema, find: Find): Html | undefined {
 }
 
 /** One row; parameters use it too. */
-export function showRow({ name, schema, isRequired }: Row, find: Find): Html {
+export function showRow({ name, schema, isRequired }, find) {
   const meaning = schema.description ?? resolve(schema, find).description;
   const byDefault = schema.default === undefined ? '' : ` Default: \`${JSON.stringify(schema.default)}\`.`;
   return html`<tr><td><code>${name}</code>${isRequired ? html` <b class="required">required</b>` : ''}</td>
 <td>${fromInline(typeOf(schema, find))}</td><td>${fromInline((meaning ?? '') + byDefault)}</td></tr>`;
 }
 
-function rowsOf(schema: Schema, find: Find, path: string, seen: readonly string[]): Row[] {
+function rowsOf(schema, find, path, seen) {
   if (seen.length > DEEPEST || (schema.$ref !== undefined && seen.includes(schema.$ref))) return [];
   const inside = [...seen, schema.$ref ?? ''];
   const target = resolve(schema, find);
@@ -59,16 +37,16 @@ function rowsOf(schema: Schema, find: Find, path: string, seen: readonly string[
 }
 
 /** Variants of one object share fields: the first row of a name stays. */
-function withoutRepeats(rows: readonly Row[]): Row[] {
+function withoutRepeats(rows) {
   return [...new Map(rows.toReversed().map((row) => [row.name, row])).values()].toReversed();
 }
 
-function resolve(schema: Schema, find: Find): Schema {
+function resolve(schema, find) {
   return schema.$ref === undefined ? schema : (find(schema.$ref) ?? {});
 }
 
 /** The type in words. */
-function typeOf(schema: Schema, find: Find): string {
+function typeOf(schema, find) {
   const target = resolve(schema, find);
   if (target.const !== undefined) return `\`${JSON.stringify(target.const)}\``;
   if (target.enum !== undefined) return target.enum.map((value) => `\`${JSON.stringify(value)}\``).join(', ');

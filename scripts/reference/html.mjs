@@ -1,11 +1,4 @@
-// Makes HTML from texts. Whatever is not marked as HTML is escaped. Pure.
-
-/** A text that is HTML already. */
-export type Html = { readonly html: string };
-
-type Part = Html | string | number | undefined | readonly (Html | string)[];
-
-const ESCAPES: Readonly<Record<string, string>> = {
+const ESCAPES = {
   '&': '&amp;',
   '<': '&lt;',
   '>': '&gt;',
@@ -13,21 +6,21 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (sign) => ESCAPES[sign] ?? sign);
+export const escapeHtml = (text) => text.replace(/[&<>"']/g, (sign) => ESCAPES[sign] ?? sign);
 
 /** A template whose values are escaped, unless they are HTML. */
-export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
+export function html(texts, ...parts) {
   return { html: texts.map((text, index) => text + write(parts[index])).join('') };
 }
 
-function write(part: Part): string {
+function write(part) {
   if (part === undefined) return '';
   if (typeof part === 'string' || typeof part === 'number') return escapeHtml(String(part));
   return 'html' in part ? part.html : part.map(write).join('');
 }
 
 /** The part of Markdown that descriptions of the API have: paragraphs, lists, and marks within a line. */
-export function fromMarkdown(text: string): Html[] {
+export function fromMarkdown(text) {
   return text.split('\n\n').map((block) => {
     if (!block.startsWith('- ')) return html`<p>${fromInline(block)}</p>`;
     return html`<ul>${block
@@ -38,7 +31,7 @@ export function fromMarkdown(text: string): Html[] {
 }
 
 /** `code`, **strong** and [links](https://…) within one line of text. */
-export function fromInline(text: string): Html {
+export function fromInline(text) {
   const parts = text
     .split('`')
     .map((part, index) =>
@@ -47,12 +40,12 @@ export function fromInline(text: string): Html {
   return html`${parts}`;
 }
 
-function fromStrong(text: string, index: number): Html {
+function fromStrong(text, index) {
   return index % 2 === 1 ? html`<b>${fromLinks(text)}</b>` : fromLinks(text);
 }
 
-function fromLinks(text: string): Html {
-  const parts: (Html | string)[] = [];
+function fromLinks(text) {
+  const parts = [];
   let rest = text;
   for (;;) {
     const middle = rest.indexOf('](https://');
@@ -66,4 +59,4 @@ function fromLinks(text: string): Html {
 }
 
 /** The form of a name in addresses: "Agent keys" is `agent-keys`. */
-export const slugOf = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+export const slugOf = (name) => name.toLowerCase().replace(/[^a-z0-9]+/g, '-');

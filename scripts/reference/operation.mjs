@@ -1,38 +1,12 @@
 // Shows one operation of the OpenAPI document: what it takes, an example with curl, what it answers. Pure.
-import { fromInline, fromMarkdown, type Html, html } from './html.ts';
-import { type Find, type Schema, showFields, showRow } from './schema.ts';
-
-type Example = { readonly $ref?: string; readonly summary?: string; readonly value?: unknown };
-type Media = { readonly schema?: Schema; readonly examples?: Readonly<Record<string, Example>> };
-type Content = { readonly content?: Readonly<Record<string, Media>> };
-type Answer = Content & { readonly $ref?: string; readonly description?: string };
-type Parameter = {
-  readonly $ref?: string;
-  readonly name?: string;
-  readonly in?: string;
-  readonly required?: boolean;
-  readonly description?: string;
-  readonly schema?: Schema;
-};
-
-export type Operation = {
-  readonly operationId: string;
-  readonly summary: string;
-  readonly description?: string;
-  readonly tags?: readonly string[];
-  readonly security?: readonly Readonly<Record<string, unknown>>[];
-  readonly parameters?: readonly Parameter[];
-  readonly requestBody?: Content;
-  readonly responses: Readonly<Record<string, Answer>>;
-};
-
-export type Place = { readonly method: string; readonly path: string };
+import { fromInline, fromMarkdown, html } from './html.mjs';
+import { showFields, showRow } from './schema.mjs';
 
 /** Headers that every operation takes. */
 const COMMON = new Set(['x-request-id']);
 
 /** @param find reads a component by its reference */
-export function showOperation(operation: Operation, { method, path }: Place, find: Find): Html {
+export function showOperation(operation, { method, path }, find) {
   const { operationId, summary, description = '', requestBody } = operation;
   const [media = '', body] = Object.entries(requestBody?.content ?? {})[0] ?? [];
   const fields = body?.schema && showFields(body.schema, find);
@@ -50,9 +24,9 @@ ${showErrors(operation)}
 </section>`;
 }
 
-function showParameters({ parameters = [] }: Operation, find: Find): Html | string {
+function showParameters({ parameters = [] }, find) {
   const own = parameters
-    .map((parameter) => (parameter.$ref === undefined ? parameter : (find<Parameter>(parameter.$ref) ?? {})))
+    .map((parameter) => (parameter.$ref === undefined ? parameter : (find(parameter.$ref) ?? {})))
     .filter(({ name = '' }) => !COMMON.has(name));
   if (own.length === 0) return '';
   const rows = own.map(({ name = '', in: place, required = false, description, schema = {} }) => {
@@ -68,13 +42,7 @@ function showParameters({ parameters = [] }: Operation, find: Find): Html | stri
 <tbody>${rows}</tbody></table></div>`;
 }
 
-function showCurl(
-  { method, path }: Place,
-  { security = [] }: Operation,
-  media: string,
-  body: Media | undefined,
-  find: Find,
-): Html {
+function showCurl({ method, path }, { security = [] }, media, body, find) {
   const value = exampleOf(body, find);
   const schemes = security.flatMap((one) => Object.keys(one));
   const lines = [
@@ -87,12 +55,12 @@ function showCurl(
 }
 
 /** `/agents/{agent_id}` becomes `/agents/$AGENT_ID`. */
-function withVariables(path: string): string {
+function withVariables(path) {
   const parts = path.split('/');
   return parts.map((part) => (part.startsWith('{') ? `$${part.slice(1, -1).toUpperCase()}` : part)).join('/');
 }
 
-function dataOf(media: string, value: unknown): string[] {
+function dataOf(media, value) {
   if (media === 'application/json') {
     const text = JSON.stringify(value, null, 2).replaceAll("'", "'\\''").replaceAll('\n', '\n  ');
     return ["  -H 'content-type: application/json'", `  -d '${text}'`];
@@ -100,14 +68,14 @@ function dataOf(media: string, value: unknown): string[] {
   return Object.entries(value ?? {}).map(([name, part]) => `  --data-urlencode '${name}=${String(part)}'`);
 }
 
-function exampleOf(media: Media | undefined, find: Find): unknown {
+function exampleOf(media, find) {
   const [example] = Object.values(media?.examples ?? {});
   if (example?.$ref === undefined) return example?.value;
-  return find<Example>(example.$ref)?.value;
+  return find(example.$ref)?.value;
 }
 
-function showAnswer(status: string, answer: Answer, find: Find): Html {
-  const target = answer.$ref === undefined ? answer : (find<Answer>(answer.$ref) ?? {});
+function showAnswer(status, answer, find) {
+  const target = answer.$ref === undefined ? answer : (find(answer.$ref) ?? {});
   const [media, body] = Object.entries(target.content ?? {})[0] ?? [];
   const value = exampleOf(body, find);
   const fields = body?.schema && showFields(body.schema, find);
@@ -118,7 +86,7 @@ ${value === undefined ? '' : html`<pre tabindex="0"><code>${JSON.stringify(value
 }
 
 /** Statuses of errors; the codes and what to do stand on the page of errors. */
-function showErrors({ responses }: Operation): Html | string {
+function showErrors({ responses }) {
   const statuses = Object.keys(responses).filter((status) => status >= '400');
   if (statuses.length === 0) return '';
   return html`<p class="errors">Errors: ${statuses.map((status) => html`<a href="%BASE%/docs/errors#${status}">${status}</a> `)}</p>`;

@@ -1,48 +1,29 @@
 // Lays out the pages of the API reference: one for each group of operations, one of errors, and the first with all
 // names. Pure.
-import { ADVICE } from '../../../platform/errors/advice.ts';
-import { publishErrors } from '../../../platform/errors/catalogue.ts';
-import { ERRORS_PAGE } from '../../../platform/http/problem-handler.ts';
-import { fromInline, fromMarkdown, type Html, html, slugOf } from './html.ts';
-import { type Operation, type Place, showOperation } from './operation.ts';
-import type { Find } from './schema.ts';
+import { fromInline, fromMarkdown, html, slugOf } from './html.mjs';
+import { showOperation } from './operation.mjs';
 
-/** What is read of the OpenAPI document. */
-export type ApiDocument = {
-  readonly info: { readonly title: string; readonly version: string; readonly description?: string };
-  readonly tags?: readonly { readonly name: string; readonly description?: string }[];
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-};
-
-type Group = {
-  readonly name: string;
-  readonly description: string;
-  readonly operations: readonly (Place & { readonly operation: Operation })[];
-};
-
-type Assets = { readonly style: string; readonly script: string };
+const ERRORS_PAGE = '/docs/errors';
 
 /** @returns the pages by path; `%BASE%` and `%URL%` stand for the path and the address of the tenant */
-export function renderPages(document: ApiDocument, assets: Assets): ReadonlyMap<string, string> {
+export function renderPages({ document, errors, advice }, assets) {
   const groups = groupOperations(document);
-  const find: Find = <Component>(ref: string) => {
+  const find = (ref) => {
     const [, , kind = '', name = ''] = ref.split('/');
-    return document.components?.[kind]?.[name] as Component | undefined;
+    return document.components?.[kind]?.[name];
   };
-  const lay = (title: string, path: string, main: Html | readonly Html[]) =>
-    [path, layOut({ title, path, groups, assets }, main).html] as const;
+  const lay = (title, path, main) => [path, layOut({ title, path, groups, assets }, main).html];
   return new Map([
     lay('Countersign', '/', showHome()),
     lay('API reference', '/docs', showFirst(document, groups)),
-    lay('Errors', ERRORS_PAGE, showErrorCodes()),
+    lay('Errors', ERRORS_PAGE, showErrorCodes(errors, advice)),
     ...groups.map((group) => lay(group.name, pathOf(group), showGroup(group, find))),
   ]);
 }
 
-const pathOf = ({ name }: Pick<Group, 'name'>) => `/docs/${slugOf(name)}`;
+const pathOf = ({ name }) => `/docs/${slugOf(name)}`;
 
-function groupOperations({ tags = [], paths }: ApiDocument): Group[] {
+function groupOperations({ tags = [], paths }) {
   const all = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
   );
@@ -55,11 +36,8 @@ function groupOperations({ tags = [], paths }: ApiDocument): Group[] {
     .filter(({ operations }) => operations.length > 0);
 }
 
-function layOut(
-  { title, path, groups, assets }: { title: string; path: string; groups: readonly Group[]; assets: Assets },
-  main: Html | readonly Html[],
-): Html {
-  const link = (to: string, name: string) =>
+function layOut({ title, path, groups, assets }, main) {
+  const link = (to, name) =>
     html`<li><a href="%BASE%${to}"${to === path ? { html: ' aria-current="page"' } : ''}>${name}</a></li>`;
   return html`<!doctype html>
 <html lang="en">
@@ -86,7 +64,7 @@ function layOut(
 </html>`;
 }
 
-function showHome(): Html {
+function showHome() {
   return html`<h1>Countersign</h1>
 <p>This is the address of a tenant: <code>%URL%</code></p>
 <ul class="links">
@@ -98,7 +76,7 @@ function showHome(): Html {
 </ul>`;
 }
 
-function showFirst({ info }: ApiDocument, groups: readonly Group[]): Html {
+function showFirst({ info }, groups) {
   return html`<h1>API reference</h1>
 <p class="address"><b>Base URL</b> <code>%URL%</code></p>
 ${fromMarkdown(info.description ?? '')}
@@ -109,7 +87,7 @@ other words after a <code>$</code> are ids that you put there.</p>
 ${groups.map(showNames)}`;
 }
 
-function showNames(group: Group): Html {
+function showNames(group) {
   return html`<section class="group"><h2><a href="%BASE%${pathOf(group)}">${group.name}</a></h2>
 <p>${fromInline(group.description)}</p>
 <div class="wide"><table class="names"><tbody>${group.operations.map(
@@ -119,24 +97,21 @@ function showNames(group: Group): Html {
   )}</tbody></table></div></section>`;
 }
 
-function showGroup({ name, description, operations }: Group, find: Find): Html {
+function showGroup({ name, description, operations }, find) {
   return html`<h1>${name}</h1><p>${fromInline(description)}</p>
-<ul class="contents">${operations.map(
-    ({ method, operation: { operationId, summary } }) =>
-      html`<li><b class="method ${method}">${method.toUpperCase()}</b> <a href="#${operationId}">${summary}</a></li>`,
-  )}</ul>
+<ul class="contents">${operations.map(({ method, operation: { operationId, summary } }) => html`<li><b class="method ${method}">${method.toUpperCase()}</b> <a href="#${operationId}">${summary}</a></li>`)}</ul>
 ${operations.map(({ operation, ...place }) => showOperation(operation, place, find))}`;
 }
 
 /** Each code has an anchor, also as the end of `type` has it, and each status has one at its first code. */
-function showErrorCodes(): Html {
-  const seen = new Set<number>();
-  const rows = publishErrors().map(({ code, statuses, title, meaning, retryable, reserved }) => {
+function showErrorCodes(errors, advices) {
+  const seen = new Set();
+  const rows = errors.map(({ code, statuses, title, meaning, retryable, reserved }) => {
     const first = statuses.filter((status) => !seen.has(status));
     for (const status of first) seen.add(status);
     const inType = code.replaceAll('_', '-');
     const anchors = [...first.map(String), ...(inType === code ? [] : [inType])];
-    const advice = reserved ? 'Not used yet.' : (ADVICE[code] ?? '');
+    const advice = reserved ? 'Not used yet.' : (advices[code] ?? '');
     return html`<tr id="${code}" class="name"><td>${anchors.map((anchor) => html`<span id="${anchor}"></span>`)}<a href="#${code}"><code>${code}</code></a>
 <br>${title}</td><td>${statuses.join(', ')}</td><td>${retryable ? 'yes' : 'no'}</td>
 <td>${fromInline(meaning)}</td><td>${fromInline(advice)}</td></tr>`;

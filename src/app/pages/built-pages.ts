@@ -1,0 +1,99 @@
+// The console and the API reference: pages and assets from the folders that the build has made. They are read once and
+// found by name in memory, so that no path of a request reaches the disk.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
+import { createDocument } from '../../platform/http/document.ts';
+import type { FindPage, Page, PageRequest } from '../../platform/http/pages.ts';
+import { ASSET_HEADERS, PAGE_HEADERS } from './page-headers.ts';
+
+const HTML = 'text/html; charset=utf-8';
+const TYPES: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.woff2': 'font/woff2',
+};
+
+/** Routes of sessions, which are no pages. */
+const ROUTES = new Set(['/console/session', '/console/token']);
+
+/** The addresses of pages of the console: words and ids, in a depth that the console has. */
+const PAGE = /^\/console(?:\/[\w.~:-]{1,200}){0,6}\/?$/;
+
+/** @param folder with index.html and `assets`; a folder that does not exist has no console */
+export function findConsolePages(folder: string): FindPage {
+  const html = readOptional(join(folder, 'index.html'));
+  if (html === undefined) return () => undefined;
+  const assets = readAssets(join(folder, 'assets'), 'console asset');
+  const fillIn = createFilling();
+  return ({ path, tenant }) => {
+    if (path.startsWith('/console/assets/')) return assets.get(path.slice('/console/assets/'.length));
+    if (!PAGE.test(path) || ROUTES.has(path)) return undefined;
+    return fillIn('/console', { html, tenant, operation: 'console' });
+  };
+}
+
+/** @param folder with `/docs/agents` as docs/agents.html, and `docs/assets`; without it only `/` is there, as JSON */
+export function findReferencePages(folder: string): FindPage {
+  const docs = join(folder, 'docs');
+  const names = existsSync(docs) ? readdirSync(docs).filter((name) => extname(name) === '.html') : [];
+  const pages = new Map([
+    ['/', readOptional(join(folder, 'index.html'))],
+    ['/docs', readOptional(join(folder, 'docs.html'))],
+    ...names.map((name) => [`/docs/${name.slice(0, -5)}`, readFileSync(join(docs, name))] as const),
+  ]);
+  const assets = readAssets(join(docs, 'assets'), 'docs');
+  const fillIn = createFilling();
+  return ({ path, tenant, accept = '' }) => {
+    if (path.startsWith('/docs/assets/')) return assets.get(path.slice('/docs/assets/'.length));
+    if (path === '/' && !accept.includes('text/html')) return listLinks(tenant);
+    const html = pages.get(path);
+    return html && fillIn(path, { html, tenant, operation: path === '/' ? '/' : 'docs' });
+  };
+}
+
+/** What is at a tenant's address, for programs. */
+function listLinks({ baseUrl }: PageRequest['tenant']): Page {
+  const links = {
+    console: `${baseUrl}/console`,
+    docs: `${baseUrl}/docs`,
+    openapi: `${new URL(baseUrl).origin}/openapi.json`,
+    authorization_server: `${baseUrl}/.well-known/oauth-authorization-server`,
+    jwks: `${baseUrl}/.well-known/jwks.json`,
+  };
+  const document = createDocument(JSON.stringify(links));
+  return { document, type: 'application/json', headers: PAGE_HEADERS, operation: '/' };
+}
+
+/** Puts a tenant's addresses into pages. A page is compressed once for each tenant that reads it. */
+function createFilling() {
+  const pages = createBoundedCache<Page>({ limit: 300 });
+  const escapeText = (text: string) => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
+  type Filled = { html: Buffer; tenant: PageRequest['tenant']; operation: string };
+  return (path: string, { html, tenant: { baseUrl }, operation }: Filled): Page =>
+    pages.get(`${baseUrl} ${path}`, () => {
+      const base = new URL(baseUrl).pathname.replace(/\/$/, '');
+      const text = String(html)
+        .replaceAll('%BASE%', escapeText(base))
+        .replaceAll('%URL%', escapeText(baseUrl));
+      return { document: createDocument(text), type: HTML, headers: PAGE_HEADERS, operation };
+    });
+}
+
+function readAssets(folder: string, operation: string): ReadonlyMap<string, Page> {
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  return new Map(
+    names.flatMap((name) => {
+      const type = TYPES[extname(name)];
+      return type === undefined ? [] : [[name, readAsset(join(folder, name), type, operation)] as const];
+    }),
+  );
+}
+
+function readAsset(file: string, type: string, operation: string): Page {
+  const ready = { br: readOptional(`${file}.br`), gzip: readOptional(`${file}.gz`) };
+  return { document: createDocument(readFileSync(file), ready), type, headers: ASSET_HEADERS, operation };
+}
+
+const readOptional = (file: string) => (existsSync(file) ? readFileSync(file) : undefined);
