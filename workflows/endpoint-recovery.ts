@@ -120,7 +120,6 @@ export function endpointRecovery(input: EntityInput): Promise<EndpointRecoveryRe
         });
       },
       result: ({ state, waiting }) => ({ state, waiting }),
-      beginsAnew: 'before waiting',
     },
   );
 }

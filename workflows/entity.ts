@@ -88,10 +88,6 @@ type EntityLife<Name, Standing extends { readonly step: Step }, State, Result> =
   readonly attributes: (now: Standing) => Attributes;
   readonly updates?: (on: OnUpdate<Standing, State>) => void;
   readonly result: (now: Standing) => Result;
-  /** When a long history continues as new. A change would break the replay of running histories. */
-  readonly beginsAnew?: 'before waiting' | 'after waiting';
-  /** Whether the entity is read again when a signal came during the last reading. */
-  readonly readsAgainAtEnd?: () => boolean;
 };
 
 type Run<Standing, State> = { standing: Standing | undefined; signaled: boolean } & {
@@ -103,7 +99,6 @@ export async function entityWorkflow<Name, Standing extends { readonly step: Ste
   input: EntityInput,
   life: EntityLife<Name, Standing, State, Result>,
 ): Promise<Result> {
-  const { beginsAnew = 'after waiting', readsAgainAtEnd = () => true } = life;
   const run: Run<Standing, State> = { standing: undefined, signaled: false, doing: 'reading', until: null };
   const steps: Readonly<Record<string, Work<Name, Standing, DoingOf<State>>>> = life.steps;
   const workOf = (now: Standing) => steps[kindOf(now)];
@@ -128,11 +123,11 @@ export async function entityWorkflow<Name, Standing extends { readonly step: Ste
     const details = life.details(now);
     showDetails(input, kindOf(now) === 'end' ? details : `${details}\n\n${life.help}`);
     index(life.attributes(now));
-    if (beginsAnew === 'before waiting' && isHistoryLong()) return beginAnew(input);
     if (kindOf(now) === 'end') {
       run.doing = 'ended';
       if (!allHandlersFinished()) await condition(allHandlersFinished);
-      if (!run.signaled || !readsAgainAtEnd()) return life.result(now);
+      // A signal during the last reading: the entity is read again.
+      if (!run.signaled) return life.result(now);
     } else if (workOf(now) === undefined) {
       const { doing, delayMs, summary } = life.wait(now.step as WaitOf<Standing['step']>, now);
       run.doing = doing;
@@ -143,7 +138,7 @@ export async function entityWorkflow<Name, Standing extends { readonly step: Ste
       const { readAfterWait } = life;
       if (readAfterWait !== undefined) read = () => readAfterWait(now, signaled);
     }
-    if (beginsAnew === 'after waiting' && isHistoryLong()) return beginAnew(input);
+    if (isHistoryLong()) return beginAnew(input);
   }
 }
 
