@@ -72,6 +72,7 @@ async function compile(outDir: string): Promise<void> {
   await buildConsole(join(ROOT, 'src/console'), join(outDir, 'console'));
   const rest = sources.filesOf(join(ROOT, 'src')).filter((file) => !/\.tsx?$/.test(file));
   for (const file of rest) cpSync(file, join(outDir, relative(ROOT, file)), { recursive: true });
+  cpSync(join(ROOT, 'openapi.json'), join(outDir, 'openapi.json'));
 }
 
 /** Data folder, ports and variables for as many starts as a test likes; what is left over at its end is killed. */
