@@ -57,8 +57,6 @@ const STRANGERS: readonly string[] = [
   'webhooks/intake outbox',
   'webhooks/relay deliveries',
   'webhooks/relay endpoints',
-  'webhooks/streams deliveries',
-  'webhooks/streams outbox',
 ];
 
 /** Reads of a table whose owner ranks above the reader. */

@@ -1,30 +1,18 @@
 // SQL that cancels old deliveries, and deletes their rows that are in no daily partition.
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { endingStatement } from './ending.ts';
 
 const EXPIRED = 'expired';
 
 // The order is that of the index of unfinished deliveries, so that the statement reads few rows of each partition.
-// Claimed rows of the outbox are not deleted: their relay finds that the delivery has ended.
-const EXPIRE = `
-WITH target AS MATERIALIZED (
+const EXPIRE = endingStatement({
+  target: `
   SELECT id FROM deliveries
   WHERE status IN ('pending', 'retrying') AND id < uuid_of_time(now() - $1::int * interval '1 day')
-  ORDER BY subscription_id, id LIMIT $2 FOR UPDATE SKIP LOCKED
-), changed AS (
-  UPDATE deliveries d SET status = 'canceled', completed_at = now(), next_attempt_at = NULL, waiting_epoch = NULL,
-    needs_workflow = false, last_error = '${EXPIRED}'
-  FROM target t WHERE d.id = t.id
-  RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.started_generation
-), dropped AS (
-  DELETE FROM outbox WHERE id IN (
-    SELECT o.id FROM outbox o JOIN changed c ON c.id = o.delivery_id
-    WHERE o.claimed_by IS NULL AND o.kind <> 'command' FOR UPDATE OF o SKIP LOCKED)
-), commands AS (
-  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, command)
-  SELECT gen_random_uuid(), c.tenant_id, c.subscription_id, c.id, c.generation, 'command', 'cancel'
-  FROM changed c WHERE c.started_generation = c.generation
-)
-SELECT tenant_id AS "tenantId", count(*)::int AS count FROM changed GROUP BY tenant_id`;
+  ORDER BY subscription_id, id LIMIT $2 FOR UPDATE SKIP LOCKED`,
+  more: `, last_error = '${EXPIRED}'`,
+  answer: 'SELECT tenant_id AS "tenantId", count(*)::int AS count FROM changed GROUP BY tenant_id',
+});
 
 const BEFORE = `uuid_of_time(((now() AT TIME ZONE 'UTC')::date - $1::int)::timestamp AT TIME ZONE 'UTC')`;
 

@@ -2,6 +2,7 @@
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { AttemptRecord, DeliveryFilters, DeliveryRecord, DeliveryStatus } from './delivery.ts';
+import { endingStatement } from './ending.ts';
 
 export type DeliveryScope = { readonly tenantId: string; readonly subscriptionId?: string | undefined };
 
@@ -79,25 +80,8 @@ WITH target AS (
 )
 SELECT ended FROM changed`;
 
-// Cancels the deliveries that `target` selects, deletes their unclaimed rows of the outbox, and enqueues commands for
-// their workflows.
-const cancelStatement = (target: string) => `
-WITH target AS (${target}), changed AS (
-  UPDATE deliveries d SET status = 'canceled', completed_at = now(), next_attempt_at = NULL, waiting_epoch = NULL,
-    needs_workflow = false
-  FROM target t WHERE d.id = t.id AND d.status IN ('pending', 'retrying')
-  RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.started_generation
-), dropped AS (
-  DELETE FROM outbox WHERE id IN (
-    SELECT o.id FROM outbox o JOIN changed c ON c.id = o.delivery_id
-    WHERE o.claimed_by IS NULL AND o.kind <> 'command' FOR UPDATE OF o SKIP LOCKED)
-), commands AS (
-  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, command)
-  SELECT gen_random_uuid(), c.tenant_id, c.subscription_id, c.id, c.generation, 'command', 'cancel'
-  FROM changed c
-  WHERE c.started_generation = c.generation
-)
-SELECT count(*)::int AS canceled FROM changed`;
+const cancelStatement = (target: string) =>
+  endingStatement({ target, answer: 'SELECT count(*)::int AS canceled FROM changed' });
 
 const CANCEL_ONE = cancelStatement(`
   SELECT id FROM deliveries WHERE id = $1 AND tenant_id = $2 AND status IN ('pending', 'retrying') FOR UPDATE`);

@@ -1,6 +1,7 @@
 // SQL of the sweep, which repairs stuck deliveries. Each change checks its condition again, so it may run at any time.
 import type { Database } from '../../platform/database/database.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { endingStatement } from '../deliveries/ending.ts';
 
 const LOCK = 5_402_117;
 
@@ -16,27 +17,12 @@ WHERE d.status IN ('pending', 'retrying') AND d.started_generation IS NOT NULL A
   AND d.next_attempt_at < now() - $1::float8 * interval '1 millisecond' AND (d.next_attempt_at, d.id) > ($2, $3::uuid)
 ORDER BY d.next_attempt_at, d.id LIMIT $4`;
 
-// Started workflows get a command. Claimed rows are not deleted: when their relay marks a canceled delivery as started,
-// it enqueues the command.
-const CANCEL_DELETED = `
-WITH victims AS (
+const CANCEL_DELETED = endingStatement({
+  target: `
   SELECT d.id FROM endpoints p JOIN deliveries d ON d.subscription_id = p.subscription_id
-  WHERE p.deleted AND d.status IN ('pending', 'retrying') LIMIT $1 FOR UPDATE OF d SKIP LOCKED
-), canceled AS (
-  UPDATE deliveries d SET status = 'canceled', completed_at = now(), next_attempt_at = NULL, waiting_epoch = NULL,
-    needs_workflow = false
-  FROM victims WHERE d.id = victims.id
-  RETURNING d.id, d.tenant_id, d.subscription_id, d.started_generation
-), dropped AS (
-  DELETE FROM outbox WHERE id IN (
-    SELECT o.id FROM outbox o JOIN canceled c ON c.id = o.delivery_id
-    WHERE o.claimed_by IS NULL AND o.kind <> 'command' FOR UPDATE OF o SKIP LOCKED)
-), commands AS (
-  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, command)
-  SELECT gen_random_uuid(), tenant_id, subscription_id, id, started_generation, 'command', 'cancel'
-  FROM canceled WHERE started_generation IS NOT NULL
-)
-SELECT count(*)::int AS canceled FROM canceled`;
+  WHERE p.deleted AND d.status IN ('pending', 'retrying') LIMIT $1 FOR UPDATE OF d SKIP LOCKED`,
+  answer: 'SELECT count(*)::int AS canceled FROM changed',
+});
 
 // No relay reads the rows of a closed endpoint, and a deleted one stays closed. The workflow of a wake-up still waits
 // for it, so the row becomes a command.

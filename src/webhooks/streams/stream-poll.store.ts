@@ -1,6 +1,7 @@
 // SQL of polled streams: unfinished deliveries are what a receiver can still fetch, and an acknowledgement ends one. An
 // outbox row of a polled stream is never claimed, because its endpoint is inactive; it goes with its delivery.
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { endingStatement } from '../deliveries/ending.ts';
 
 /** A delivery that a receiver has not acknowledged, with the bytes of its event, at the database's time. */
 export type WaitingDelivery = { readonly id: string; readonly body: Buffer; readonly readAt: Date };
@@ -13,26 +14,16 @@ SELECT d.id, e.body, now()::timestamptz(3) AS "readAt" FROM (
   SELECT id, event_row FROM deliveries WHERE subscription_id = $1 AND status IN ('pending', 'retrying') ORDER BY id LIMIT $2
 ) AS d JOIN events e ON e.id = d.event_row ORDER BY d.id`;
 
-// Deliveries are locked in id order, as in all statements that lock several. A delivery that was pushed before its
-// stream was polled may have a workflow, which the signal makes read the row.
-const END = `
-WITH locked AS (
-  SELECT id FROM deliveries WHERE subscription_id = $1 AND id = ANY($2::uuid[]) AND status IN ('pending', 'retrying')
-  ORDER BY id FOR UPDATE
-), ended AS (
-  UPDATE deliveries d SET status = $3, completed_at = now(), next_attempt_at = NULL, waiting_epoch = NULL, needs_workflow = false,
-    last_error = w.error
-  FROM locked l JOIN unnest($2::uuid[], $4::text[]) AS w (id, error) ON w.id = l.id WHERE d.id = l.id
-  RETURNING d.id, d.event_id AS "eventId", d.event_type AS "eventType", d.test, d.tenant_id, d.generation, d.started_generation
-), handed_over AS (
-  DELETE FROM outbox WHERE id IN (
-    SELECT o.id FROM outbox o JOIN ended e ON e.id = o.delivery_id
-    WHERE o.claimed_by IS NULL AND o.kind <> 'command' FOR UPDATE OF o SKIP LOCKED)
-), told AS (
-  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, command)
-  SELECT gen_random_uuid(), tenant_id, $1, id, generation, 'command', 'cancel' FROM ended WHERE started_generation = generation
-)
-SELECT id, "eventId", "eventType" FROM ended WHERE NOT test`;
+// A delivery that was pushed before its stream was polled may have a workflow, which the command makes read the row.
+const END = endingStatement({
+  target: `
+  SELECT d.id, w.error FROM deliveries d JOIN unnest($2::uuid[], $4::text[]) AS w (id, error) ON w.id = d.id
+  WHERE d.subscription_id = $1 AND d.id = ANY($2::uuid[]) AND d.status IN ('pending', 'retrying')
+  ORDER BY d.id FOR UPDATE OF d`,
+  status: '$3',
+  more: ', last_error = t.error',
+  answer: 'SELECT id, event_id AS "eventId", event_type AS "eventType" FROM changed WHERE NOT test',
+});
 
 /** Reads the oldest deliveries that are not acknowledged, at most `limit`. */
 export async function waiting(
