@@ -14,7 +14,8 @@ import { measureBacklog } from '../../webhooks/backlog/wire.ts';
 import { wireEndpoints } from '../../webhooks/endpoints/wire.ts';
 
 export function wireStanding(config: Config) {
-  const platform = openPlatform(config, { logger: SILENT, name: 'status' });
+  // Loading the SDK blocks this process while it connects, on a busy machine for seconds.
+  const platform = openPlatform(config, { logger: SILENT, name: 'status', limits: { connect: 15_000 } });
   const readings = createReadings();
   const { readStanding } = wireAccounts(platform);
   measureBacklog(platform, readings);

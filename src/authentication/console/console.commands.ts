@@ -2,13 +2,14 @@
 import type { Command } from 'commander';
 import { operatorContext } from '../../audit/audit.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
+import { useServices } from '../../platform/command-services.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { ConsoleCodeService } from './code.service.ts';
 
 /** Opens the services for one command. `close` releases them, so that the process can exit. */
 type Open = () => Promise<{
-  tenants: Pick<TenantService, 'bySlug'>;
+  tenants: Pick<TenantService, 'requireBySlug'>;
   consoleCodes: ConsoleCodeService;
   /** The tenant of the service's own address. */
   defaultTenant: string | undefined;
@@ -28,8 +29,7 @@ export function registerConsoleCommand(
     )
     .option('--json', 'print the answer as JSON only')
     .action(async (options: { tenant?: string; application?: string; json?: true }) => {
-      const services = await open();
-      try {
+      await useServices(open, async (services) => {
         const tenant = await findTenant(services, options.tenant);
         const { url, application, others } = await services.consoleCodes.makeLink(
           operatorContext(tenant, newId()),
@@ -45,9 +45,7 @@ export function registerConsoleCommand(
         );
         if (options.application === undefined)
           for (const { id, name } of others) print(`Or: --application ${id}  ${name}`);
-      } finally {
-        await services.close();
-      }
+      });
     });
 }
 
@@ -58,7 +56,5 @@ async function findTenant(
   const slug = asked ?? defaultTenant;
   if (slug === undefined)
     throw new ServiceError('invalid_request', { detail: '--tenant: name one, no tenant is the default.' });
-  const tenant = await tenants.bySlug(slug);
-  if (tenant === undefined) throw new ServiceError('not_found', { detail: `There is no tenant "${slug}".` });
-  return tenant;
+  return await tenants.requireBySlug(slug);
 }

@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander';
 import { operatorContext } from '../../audit/audit.ts';
 import { parseInput } from '../../platform/command-input.ts';
+import { useServices } from '../../platform/command-services.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
@@ -35,15 +36,10 @@ export function registerApplicationCommands(
     slug: string,
     work: (services: Awaited<ReturnType<Open>>, context: ReturnType<typeof operatorContext>) => Promise<T>,
   ): Promise<T> {
-    const services = await open();
-    try {
-      const tenant = await services.tenants.bySlug(slug);
-      if (tenant === undefined)
-        throw new ServiceError('not_found', { detail: `There is no tenant "${slug}".` });
+    return await useServices(open, async (services) => {
+      const tenant = await services.tenants.requireBySlug(slug);
       return await work(services, operatorContext(tenant, newId()));
-    } finally {
-      await services.close();
-    }
+    });
   }
 
   const forTenant = (command: Command) =>

@@ -1,7 +1,7 @@
 // The commands `countersign tenant …`. With --json, stdout contains only the answer.
 import { Argument, type Command, Option } from 'commander';
+import { useServices } from '../../platform/command-services.ts';
 import type { SecurityProfile } from '../../platform/context.ts';
-import { ServiceError } from '../../platform/errors/service-error.ts';
 import { JWKS_OPTION, parseJwks } from '../applications/application-jwks.commands.ts';
 import type { ProvisionService } from './provision.service.ts';
 import type { TenantRecord, TenantService } from './tenant.service.ts';
@@ -60,8 +60,7 @@ export function registerTenantCommands(
         const { tenantPatchSchema } = await import('./tenant.schemas.ts');
         const { name } = parseInput(tenantPatchSchema, { name: options.name }, { name: '--name' });
         const jwks = await parseJwks(options.jwks);
-        const services = await open();
-        try {
+        await useServices(open, async (services) => {
           const created = await services.provisioning.provision({
             slug,
             name,
@@ -72,9 +71,7 @@ export function registerTenantCommands(
           print(`Tenant ${created.slug} (${created.tenant_id}) is at ${created.base_url}.`);
           print(`  client_id      ${created.client_id}`);
           print(`  client_secret  ${created.client_secret}   (shown once: keep it now)`);
-        } finally {
-          await services.close();
-        }
+        });
       },
     );
 
@@ -83,17 +80,14 @@ export function registerTenantCommands(
     .description('list all tenants, the oldest first')
     .option('--json', 'print the array only')
     .action(async (options: { json?: true }) => {
-      const services = await openList();
-      try {
+      await useServices(openList, async (services) => {
         const tenants = (await services.tenants.list()).map(describe);
         if (options.json) return print(JSON.stringify(tenants));
         for (const { slug, tenant_id, base_url, name, suspended_at } of tenants) {
           const standing = suspended_at === null ? '' : `  (suspended since ${suspended_at})`;
           print(`${slug.padEnd(24)} ${tenant_id}  ${base_url}  ${name}${standing}`);
         }
-      } finally {
-        await services.close();
-      }
+      });
     });
 
   tenant
@@ -103,11 +97,8 @@ export function registerTenantCommands(
     .addArgument(new Argument('<profile>').choices(SECURITY_PROFILES))
     .option('--json', 'print the object only')
     .action(async (slug: string, securityProfile: Profile, options: { json?: true }) => {
-      const services = await open();
-      try {
-        const found = await services.tenants.bySlug(slug);
-        if (found === undefined)
-          throw new ServiceError('not_found', { detail: `There is no tenant "${slug}".` });
+      await useServices(open, async (services) => {
+        const found = await services.tenants.requireBySlug(slug);
         const { operatorContext } = await import('../../audit/audit.ts');
         const { newId } = await import('../../platform/database/ids.ts');
         const context = operatorContext(found, newId());
@@ -117,9 +108,7 @@ export function registerTenantCommands(
             ? JSON.stringify(changed)
             : `Tenant ${changed.slug} has the security profile ${changed.security_profile}.`,
         );
-      } finally {
-        await services.close();
-      }
+      });
     });
 
   tenant
@@ -128,16 +117,13 @@ export function registerTenantCommands(
     .argument('<slug>')
     .option('--json', 'print the object only')
     .action(async (slug: string, options: { json?: true }) => {
-      const services = await open();
-      try {
+      await useServices(open, async (services) => {
         const moved = describe(await services.tenants.move(slug));
         print(
           options.json
             ? JSON.stringify(moved)
             : `Tenant ${moved.slug} is at ${moved.base_url} now; tokens of before are refused.`,
         );
-      } finally {
-        await services.close();
-      }
+      });
     });
 }

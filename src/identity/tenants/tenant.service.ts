@@ -70,7 +70,7 @@ export type TenantNeeds = {
 export function createTenantService(needs: TenantNeeds) {
   const tools = prepareTenant(needs);
   return {
-    ...bindUseCases(tools, { create, bySlug, byId, update, setSuspended, moveAll }),
+    ...bindUseCases(tools, { create, bySlug, requireBySlug, byId, update, setSuspended, moveAll }),
     /** Returns all tenants, oldest first. */
     list: (): Promise<TenantRecord[]> => store.list(tools.database),
     get: async ({ tenant }: RequestContext): Promise<TenantRecord> => findExisting(tools, tenant.slug),
@@ -228,6 +228,13 @@ async function moveAll(needs: TenantTools): Promise<AddressMismatch[]> {
   const moves = orderMoves(findMismatches(await store.list(needs.database), needs.addresses));
   for (const { slug } of moves) await moveTo(needs, await findExisting(needs, slug));
   return moves;
+}
+
+/** The same for a command. @throws ServiceError `not_found` that names the slug */
+async function requireBySlug(needs: TenantTools, slug: string): Promise<Tenant> {
+  const tenant = await bySlug(needs, slug);
+  if (tenant === undefined) throw unknownTenant(slug);
+  return tenant;
 }
 
 function forget({ bySlug, byId }: TenantTools, { id, slug }: { id: string; slug: string }) {

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { CommandOutput } from '../../platform/command-output.ts';
 import { createProgress } from '../../platform/command-progress.ts';
+import { useServices } from '../../platform/command-services.ts';
 import { readIntent, withName } from '../operators/operator.commands.ts';
 import type { OperatorActService } from '../operators/operator-act.service.ts';
 import type { DoctorService } from './doctor.service.ts';
@@ -29,8 +30,7 @@ export function registerDoctorCommand(
     .option('--json', 'print the report only')
     .action(async (options: Options) => {
       const intent = readIntent({ reason: 'countersign doctor --fix', ...options });
-      const services = await open();
-      try {
+      await useServices(open, async (services) => {
         const fix = options.fix === true;
         const listed: (Finding & { outcome: Outcome })[] = [];
         const shown = new Map<string, number>();
@@ -61,9 +61,7 @@ export function registerDoctorCommand(
         if (options.json) print(JSON.stringify({ well, checks: reports, findings: listed.map(present) }));
         else print(conclude(reports, fix));
         if (!well) fail(1);
-      } finally {
-        await services.close();
-      }
+      });
     });
 }
 

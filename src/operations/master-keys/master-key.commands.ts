@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import type { CommandOutput } from '../../platform/command-output.ts';
 import { createProgress } from '../../platform/command-progress.ts';
+import { useServices } from '../../platform/command-services.ts';
 import { readIntent, withName } from '../operators/operator.commands.ts';
 import type { OperatorActService } from '../operators/operator-act.service.ts';
 import type {
@@ -37,15 +38,12 @@ export function registerMasterKeyCommands(
     )
     .option('--json', 'print the array only')
     .action(async (options: { json?: true }) => {
-      const services = await open();
-      try {
+      await useServices(open, async (services) => {
         const keys = await services.sealedSecrets.list();
         if (options.json) print(JSON.stringify(keys.map(presentKey)));
         else for (const key of keys) print(describeKey(key));
         if (keys.some(({ missing }) => missing)) fail(1);
-      } finally {
-        await services.close();
-      }
+      });
     });
 
   masterKey
@@ -55,15 +53,12 @@ export function registerMasterKeyCommands(
     )
     .option('--json', 'print the object only')
     .action(async (options: { json?: true }) => {
-      const services = await open();
-      try {
+      await useServices(open, async (services) => {
         const standing = await services.sealedSecrets.readStanding();
         if (options.json) print(JSON.stringify(presentStanding(standing)));
         else for (const line of describeStanding(standing)) print(line);
         if (standing.remaining.length > 0) fail(1);
-      } finally {
-        await services.close();
-      }
+      });
     });
 
   withName(
@@ -76,8 +71,7 @@ export function registerMasterKeyCommands(
     .option('--json', 'print the report only')
     .action(async (options: { json?: true; as?: string; reason?: string }) => {
       const intent = readIntent({ reason: 'countersign master-key reseal', ...options });
-      const services = await open();
-      try {
+      await useServices(open, async (services) => {
         const progress = createProgress(tell);
         const report = await services.sealedSecrets.reseal((resealed) =>
           progress(() => `${resealed} sealed anew`),
@@ -91,9 +85,7 @@ export function registerMasterKeyCommands(
         if (options.json) print(JSON.stringify(present(report)));
         else for (const line of describe(report)) print(line);
         if (report.remaining.length > 0) fail(1);
-      } finally {
-        await services.close();
-      }
+      });
     });
 }
 

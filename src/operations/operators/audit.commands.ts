@@ -14,10 +14,11 @@ import {
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { CommandOutput } from '../../platform/command-output.ts';
 import { createProgress } from '../../platform/command-progress.ts';
+import { useServices } from '../../platform/command-services.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 
 type Open = () => Promise<{
-  tenants: Pick<TenantService, 'bySlug' | 'list'>;
+  tenants: Pick<TenantService, 'requireBySlug' | 'list'>;
   auditVerification: AuditVerificationService;
   close: () => Promise<void>;
 }>;
@@ -46,10 +47,10 @@ export function registerAuditCommands(
     .option('--json', 'print the object only')
     .action(async (options: Options) => {
       const anchors = options.anchors === undefined ? [] : await readAnchors(options.anchors);
-      const services = await open();
-      try {
+      await useServices(open, async (services) => {
         const { tenants, auditVerification } = services;
-        const tenantId = options.tenant === undefined ? undefined : await idOf(tenants, options.tenant);
+        const { tenant: asked } = options;
+        const tenantId = asked === undefined ? undefined : (await tenants.requireBySlug(asked)).id;
         const slugs = new Map((await tenants.list()).map(({ id, slug }) => [id, slug]));
         const listed: Finding[] = [];
         const progress = createProgress(tell);
@@ -65,16 +66,8 @@ export function registerAuditCommands(
         if (options.json) print(JSON.stringify(present(report, listed, slugs)));
         else for (const line of describeReport(report)) print(line);
         if (report.findings > 0) fail(1);
-      } finally {
-        await services.close();
-      }
+      });
     });
-}
-
-async function idOf(tenants: Pick<TenantService, 'bySlug'>, slug: string): Promise<string> {
-  const tenant = await tenants.bySlug(slug);
-  if (tenant === undefined) throw new ServiceError('not_found', { detail: `There is no tenant "${slug}".` });
-  return tenant.id;
 }
 
 async function readAnchors(file: string): Promise<Anchor[]> {

@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { parseInput } from '../../platform/command-input.ts';
+import { useServices } from '../../platform/command-services.ts';
 import { formatFields } from '../../platform/command-table.ts';
 import { presentDelivery, presentDetails } from '../../webhooks/deliveries/delivery.schemas.ts';
 import type { WorkflowPlace } from '../../webhooks/deliveries/delivery.ts';
@@ -30,15 +31,6 @@ export function registerOperatedDeliveryCommands(
     .command('delivery')
     .description('show, retry and cancel one delivery of any tenant');
 
-  const within = async <Result>(work: (services: Awaited<ReturnType<Open>>) => Promise<Result>) => {
-    const services = await open();
-    try {
-      return await work(services);
-    } finally {
-      await services.close();
-    }
-  };
-
   delivery
     .command('show')
     .description('show it with its attempts and its body')
@@ -46,7 +38,7 @@ export function registerOperatedDeliveryCommands(
     .option('--json', 'print the object only')
     .action(async (text: string, options: { json?: true }) => {
       const id = readId(text);
-      const found = await within(async ({ operatedDeliveries, workflows }) => {
+      const found = await useServices(open, async ({ operatedDeliveries, workflows }) => {
         const { tenantId, delivery } = await operatedDeliveries.show(id);
         return { tenant_id: tenantId, ...presentDetails(delivery, workflows) };
       });
@@ -59,7 +51,7 @@ export function registerOperatedDeliveryCommands(
       async (text: string, options: IntentOptions) => {
         const id = readId(text);
         const intent = readIntent(options);
-        const { result, shown } = await within(async ({ operatedDeliveries, workflows }) => {
+        const { result, shown } = await useServices(open, async ({ operatedDeliveries, workflows }) => {
           const result = await operatedDeliveries[verb](intent, id);
           return { result, shown: presentDelivery(result.delivery, workflows) };
         });

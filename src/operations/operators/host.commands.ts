@@ -1,16 +1,11 @@
 // `countersign operator host …`: parses options, calls the service, prints. With --json, stdout has only the answer.
 import type { Command } from 'commander';
 import { parseInput } from '../../platform/command-input.ts';
+import { useServices } from '../../platform/command-services.ts';
 import type { FailingHost, HostHold } from '../../webhooks/endpoints/host-hold.service.ts';
 import type { HoldLength } from '../../webhooks/endpoints/host-hold.ts';
 import type { HostResult } from './host.service.ts';
-import {
-  type IntentOptions,
-  type OperatorRuntime,
-  readIntent,
-  withIntent,
-  withServices,
-} from './operator.commands.ts';
+import { type IntentOptions, type OperatorRuntime, readIntent, withIntent } from './operator.commands.ts';
 import { failingSchema, lengthSchema } from './operator.schemas.ts';
 
 type HoldOptions = IntentOptions & { readonly until?: string; readonly for?: string };
@@ -37,7 +32,7 @@ export function registerHostCommands(operator: Command, runtime: OperatorRuntime
     .action(async (name: string, options: HoldOptions) => {
       const intent = readIntent(options);
       const length = readLength(options);
-      const held = await withServices(runtime, ({ hosts }) => hosts.hold(intent, name, length));
+      const held = await useServices(runtime.open, ({ hosts }) => hosts.hold(intent, name, length));
       answer(options, held, [`Nothing is sent to ${held.host} any more: ${sizeOf(held)}.`]);
     });
 
@@ -48,7 +43,7 @@ export function registerHostCommands(operator: Command, runtime: OperatorRuntime
       .argument(...HOST),
   ).action(async (name: string, options: IntentOptions) => {
     const intent = readIntent(options);
-    const released = await withServices(runtime, ({ hosts }) => hosts.release(intent, name));
+    const released = await useServices(runtime.open, ({ hosts }) => hosts.release(intent, name));
     const line = released.changed
       ? `What has waited for ${released.host} goes out: ${sizeOf(released)}.`
       : `${released.host} was not held; nothing changed.`;
@@ -62,7 +57,7 @@ export function registerHostCommands(operator: Command, runtime: OperatorRuntime
       .argument(...HOST),
   ).action(async (name: string, options: IntentOptions) => {
     const intent = readIntent(options);
-    const retried = await withServices(runtime, ({ hosts }) => hosts.retry(intent, name));
+    const retried = await useServices(runtime.open, ({ hosts }) => hosts.retry(intent, name));
     const line = retried.changed
       ? `What waits for ${retried.host} goes out: ${sizeOf(retried)}.`
       : `Nothing waits for ${retried.host}; nothing changed.`;
@@ -74,7 +69,7 @@ export function registerHostCommands(operator: Command, runtime: OperatorRuntime
     .description('list the hosts that are held, the oldest hold first')
     .option('--json', 'print the array only')
     .action(async (options: { json?: true }) => {
-      const holds = await withServices(runtime, ({ hosts }) => hosts.list());
+      const holds = await useServices(runtime.open, ({ hosts }) => hosts.list());
       answer(options, holds.map(describeHold), holds.map(lineOfHold));
     });
 
@@ -88,7 +83,7 @@ export function registerHostCommands(operator: Command, runtime: OperatorRuntime
       const names = { errorClass: '--class', limit: '--limit' };
       const input = { errorClass: options.class, limit: options.limit };
       const { errorClass, limit } = parseInput(failingSchema, input, names);
-      const found = await withServices(runtime, ({ hosts }) => hosts.listFailing({ errorClass, limit }));
+      const found = await useServices(runtime.open, ({ hosts }) => hosts.listFailing({ errorClass, limit }));
       answer(options, found.map(describeFailing), found.map(lineOfFailing));
     });
 }

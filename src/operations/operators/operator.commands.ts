@@ -3,6 +3,7 @@ import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { TenantRecord } from '../../identity/tenants/tenant.service.ts';
 import { parseInput } from '../../platform/command-input.ts';
+import { useServices } from '../../platform/command-services.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { HostService } from './host.service.ts';
 import { intentSchema, logSchema } from './operator.schemas.ts';
@@ -45,19 +46,6 @@ export function readIntent({ reason, as }: Pick<IntentOptions, 'reason' | 'as'>)
   return parseInput(intentSchema, { operator: as ?? currentUser(), reason }, names);
 }
 
-/** Opens the services, runs `work`, and closes the services. */
-export async function withServices<Result>(
-  { open }: OperatorRuntime,
-  work: (services: OperatorServices) => Promise<Result>,
-): Promise<Result> {
-  const services = await open();
-  try {
-    return await work(services);
-  } finally {
-    await services.close();
-  }
-}
-
 /** Fills in `operator tenant …` and `operator log`. */
 export function registerOperatorCommands(operator: Command, runtime: OperatorRuntime): void {
   const { print } = runtime;
@@ -67,7 +55,7 @@ export function registerOperatorCommands(operator: Command, runtime: OperatorRun
     withIntent(tenant.command(verb).description(description).argument('<slug>')).action(
       async (slug: string, options: IntentOptions) => {
         const intent = readIntent(options);
-        const result = await withServices(runtime, ({ suspensions }) => suspensions[verb](intent, slug));
+        const result = await useServices(runtime.open, ({ suspensions }) => suspensions[verb](intent, slug));
         if (options.json) print(JSON.stringify(describe(result)));
         else print(SENTENCES[verb](result.tenant, result.changed));
       },
@@ -85,7 +73,7 @@ export function registerOperatorCommands(operator: Command, runtime: OperatorRun
     .option('--json', 'print the object only')
     .action(async (options: { limit: string; json?: true }) => {
       const { limit } = parseInput(logSchema, { limit: options.limit }, { limit: '--limit' });
-      const { acts, ...record } = await withServices(runtime, (services) => services.acts.list(limit));
+      const { acts, ...record } = await useServices(runtime.open, (services) => services.acts.list(limit));
       if (options.json) return print(JSON.stringify({ acts: acts.map(describeAct), ...record }));
       for (const act of acts) print(lineOf(act));
       if (record.missing > 0) print(`Missing: ${record.missing} acts have been removed from the record.`);

@@ -1,5 +1,6 @@
 // `countersign status`: how the service stands, on one screen. Ends with 1 when something needs a person.
 import type { Command } from 'commander';
+import { useServices } from '../../platform/command-services.ts';
 import { relativeTime, roughLength } from '../../platform/command-times.ts';
 import type { StatusService } from './status.service.ts';
 import { findTroubles, type Standing } from './status.ts';
@@ -12,16 +13,13 @@ export function registerStatusCommand(
   { open, print, fail }: { open: Open; print: (line: string) => void; fail: (code: number) => void },
 ): void {
   command.option('--json', 'print the object only').action(async (options: { json?: true }) => {
-    const services = await open();
-    try {
+    await useServices(open, async (services) => {
       const standing = await services.status.read();
       const troubles = findTroubles(standing);
       if (options.json) print(JSON.stringify(present(standing, troubles)));
       else for (const line of describe(standing, troubles, Date.now())) print(line);
       if (troubles.length > 0) fail(1);
-    } finally {
-      await services.close();
-    }
+    });
   });
 }
 

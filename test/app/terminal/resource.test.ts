@@ -103,14 +103,14 @@ describe('an act', () => {
   it.each([
     ['agent', ['suspend', 'reactivate', 'delete']],
     ['key', ['deprecate', 'revoke']],
-    ['webhook', ['pause', 'resume', 'test', 'rotate-secret', 'delete']],
+    ['webhook', ['pause', 'resume', 'test', 'rotate-secret', 'replay', 'delete']],
     ['delivery', ['retry', 'cancel']],
     ['event', ['publish', 'follow']],
     ['audit', ['verify']],
   ])('of %s is what the interface has for a row', async (name, acts) => {
     const { lines } = await service.run([name, '--help']);
     const found = [...lines.join('\n').matchAll(/^ {2}(?!list|show|help)([a-z-]+) /gm)].map(([, act]) => act);
-    expect(found.filter((act) => act !== 'recover').toSorted()).toEqual(acts.toSorted());
+    expect(found.toSorted()).toEqual(acts.toSorted());
   });
 
   it('suspends and reactivates an agent', async () => {
