@@ -1,7 +1,7 @@
 // `npm run bench -- abuse`: what a quiet tenant waits while another one abuses each kind of route, as a ratio to what
 // it waits alone. The quiet tenant sends a few requests a second of every kind; the other one as many as its
 // connections carry.
-import { execFileSync, fork } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { createPrivateKey, generateKeyPairSync, randomBytes, randomUUID, sign } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
@@ -10,7 +10,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { findFreePort } from '../dist/src/app/local/ports.js';
+import { startPostgres } from '../dist/src/app/local/postgres.js';
+import { percentile } from './delivery-load.mjs';
 import { buildPayloadOfResponse } from './keys.mjs';
+import { prepareDatabase } from './prepare-database.mjs';
+import { pinToCore } from './processes.mjs';
+import { call, end, output, ready, startRole } from './service.mjs';
 
 const SELF = fileURLToPath(import.meta.url);
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -86,7 +92,6 @@ if (process.send !== undefined && process.argv[1] === SELF) serveOrders();
  *   was answered
  */
 export async function measureAbuse({ seconds, connections }) {
-  const { startPostgres } = await import('../dist/src/app/local/postgres.js');
   const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'));
   await chmod(folder, 0o755);
   const postgres = await startPostgres({
@@ -94,7 +99,6 @@ export async function measureAbuse({ seconds, connections }) {
     log: (line) => process.stderr.write(`${line}\n`),
   });
   const children = [];
-  const { end } = await import('./service.mjs');
   try {
     const { port, quiet, loud } = await startService(postgres.url, children);
     const [quietLoad, loudLoad] = [fork(SELF), fork(SELF)];
@@ -110,7 +114,12 @@ export async function measureAbuse({ seconds, connections }) {
         kind && order(loudLoad, { port, party: loud, kinds: [kind], connections, seconds: seconds + 1 });
       await sleep(1_000);
       const { latencies, statuses } = await order(quietLoad, { ...calm, seconds });
-      return { ...figuresOf(latencies), quiet: statuses, loud: (await noise)?.statuses };
+      return {
+        p50: percentile(latencies, 0.5),
+        p99: percentile(latencies, 0.99),
+        quiet: statuses,
+        loud: (await noise)?.statuses,
+      };
     };
     await measure(undefined);
     const rows = {};
@@ -119,7 +128,13 @@ export async function measureAbuse({ seconds, connections }) {
       alone.push(await measure(undefined));
       rows[kind] = await measure(kind);
     }
-    const base = { p50: median(alone, 'p50'), p99: median(alone, 'p99') };
+    const [p50, p99] = ['p50', 'p99'].map((name) =>
+      percentile(
+        alone.map((row) => row[name]),
+        0.5,
+      ),
+    );
+    const base = { p50, p99 };
     for (const row of Object.values(rows))
       Object.assign(row, { ratio50: row.p50 / base.p50, ratio99: row.p99 / base.p99 });
     return { alone: base, rows };
@@ -151,9 +166,6 @@ function quietKinds() {
 }
 
 async function startService(databaseUrl, children) {
-  const { prepareDatabase } = await import('./prepare-database.mjs');
-  const { findFreePort } = await import('../dist/src/app/local/ports.js');
-  const { output, ready, startRole } = await import('./service.mjs');
   const masterKey = randomBytes(32).toString('base64');
   await prepareDatabase(databaseUrl, masterKey);
   const port = await findFreePort();
@@ -184,11 +196,7 @@ async function startService(databaseUrl, children) {
 async function openParty(port, { slug, client_id: clientId, client_secret: secret }) {
   const origin = `http://127.0.0.1:${port}/t/${slug}`;
   const authorization = basic(clientId, secret);
-  const ask = async (path, headers, body) => {
-    const response = await fetch(origin + path, { method: 'POST', headers, body });
-    if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`);
-    return response.json();
-  };
+  const ask = (path, headers, body) => call(origin + path, { headers, body });
   const form = (text, headers = {}) => ask('/oauth/token', { ...FORM_TYPE, ...headers }, text);
   const { access_token: token } = await form('grant_type=client_credentials', { authorization });
   const bearer = { authorization: `Bearer ${token}` };
@@ -272,26 +280,6 @@ function send(port, agent, { prefix }, { method = 'POST', path, headers = {}, bo
   });
 }
 
-function figuresOf(latencies) {
-  const sorted = latencies.toSorted((a, b) => a - b);
-  const at = (share) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
-  return { p50: at(0.5), p99: at(0.99) };
-}
-
-function median(rows, name) {
-  const sorted = rows.map((row) => row[name]).sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)];
-}
-
 function basic(id, secret) {
   return `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`;
-}
-
-/** As in the other figures: one process on one core. */
-function pinToCore(pid) {
-  try {
-    execFileSync('taskset', ['-a', '-p', '-c', '0', String(pid)], { stdio: 'ignore' });
-  } catch {
-    process.stderr.write('The service is not pinned to one core: there is no taskset.\n');
-  }
 }

@@ -28,7 +28,7 @@ export async function measureDeliveries(options) {
   const stack = await openDeliveryStack(options);
   try {
     const receiver = await stack.startReceiver(options.scenario);
-    await stack.subscribe(stack.tenant, receiver, options.endpoints, options.signatures);
+    await stack.subscribe(stack.tenant, receiver, options.endpoints);
     if (options.scenario === 'healthy') {
       const floor = await startDeliveryFloor(stack, receiver);
       return await compareDeliveries(stack, { floor, receiver }, options);
@@ -81,7 +81,7 @@ export async function warmUp(target, receiver, options) {
     ...options,
     rate: WARM_UP.rate,
     count: undefined,
-    milliseconds: options.isWarm ? WARM_UP.milliseconds / 4 : WARM_UP.milliseconds,
+    milliseconds: WARM_UP.milliseconds,
   });
   await drain(receiver, published);
   await take(receiver);

@@ -55,11 +55,10 @@ const ask = async ({ child }, message) => {
 /** @returns `received` (id, latency and time of each) and number of `attempts` since it was asked last */
 export const take = (receiver) => ask(receiver, 'take');
 
-/** Waits until so many have arrived, or none for a while: 2 s when nobody knows how many. */
-export async function drain(receiver, expected = Number.POSITIVE_INFINITY, patience = PATIENCE) {
-  const most = expected === Number.POSITIVE_INFINITY ? 2_000 : patience;
+/** Waits until so many have arrived, or none for a while. */
+export async function drain(receiver, expected) {
   let last = -1;
-  for (let since = now(); now() - since < most; await sleep(50)) {
+  for (let since = now(); now() - since < PATIENCE; await sleep(50)) {
     const count = await ask(receiver, 'count');
     if (count >= expected) return;
     if (count > last) since = now();

@@ -12,7 +12,7 @@ import { findFreePort } from '../dist/src/app/local/ports.js';
 import { startPostgres } from '../dist/src/app/local/postgres.js';
 import { startTemporal } from '../dist/src/app/local/temporal.js';
 import { obtainTemporal } from '../dist/src/app/local/temporal-program.js';
-import { call, end, kill, output, ready, startRole } from './service.mjs';
+import { call, end, output, ready, startRole } from './service.mjs';
 
 const RECEIVER = fileURLToPath(new URL('./receiver.mjs', import.meta.url));
 /** Days of partitions as an installation has them after a month: a statement that is planned anew opens them all. */
@@ -21,12 +21,11 @@ const SCOPES = 'agents:read agents:write events:write webhooks:write';
 const say = (line) => process.stderr.write(`${line}\n`);
 
 /**
- * @param options.settings environment variables beside the usual ones
  * @returns `pids` by part, addresses of Postgres and Temporal, `origin` and `port` of the API, `tenant` (the default
  *   one), `openTenant`, `startReceiver`, `subscribe`, `children` (they end with the stack), `kill` and `startRoles` (of
  *   API and workers), `close`
  */
-export async function openDeliveryStack({ workers, profile, settings = {} }) {
+export async function openDeliveryStack({ workers, profile }) {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'));
   await chmod(folder, 0o755);
   const children = new Set();
@@ -56,7 +55,6 @@ export async function openDeliveryStack({ workers, profile, settings = {} }) {
     ACCESS_TOKEN_LIFETIME: '3600',
     LOG_FORMAT: 'json',
     LOG_LEVEL: 'error',
-    ...settings,
   };
   const pids = { api: [], worker: [], temporal: [temporal.pid] };
   let roles = [];
@@ -93,9 +91,7 @@ export async function openDeliveryStack({ workers, profile, settings = {} }) {
     pids,
     postgres: postgres.pid,
     databaseUrl: postgres.url,
-    environment,
     children,
-    temporalAddress: temporal.address,
     origin,
     port,
     tenant: await authorize(tenant),
@@ -117,8 +113,6 @@ export async function openDeliveryStack({ workers, profile, settings = {} }) {
           }),
         });
     },
-    kill: () => Promise.all(roles.map(kill)),
-    startRoles,
     close: async () => {
       await Promise.all([...children, ...roles].map(end));
       await temporal.stop();

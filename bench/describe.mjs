@@ -55,26 +55,6 @@ export function noisy({ alone, beside, noisy: other }, { deliveries: count }) {
   ].join('\n');
 }
 
-export function crash({ published, open, lost, duplicates, attempts, restarted, last }) {
-  return [
-    `deliveries, crash: ${published} accepted, ${open} attempts under way when API and workers were killed`,
-    `lost ${lost}, delivered twice ${duplicates}, ${attempts} attempts in all`,
-    `the API was ready after ${restarted.toFixed(1)} s, the last delivery arrived after ${last.toFixed(1)} s`,
-  ].join('\n');
-}
-
-export function challengeExpiry(figures, { rate: asked, connections, workers }) {
-  const { issued, used, failed, rate, p50, p99, seconds } = figures;
-  const { minutes, workflows, events, marked, audited, lines } = figures;
-  return [
-    `challenge-expiry, ${asked}/s asked for, ${connections} connections, ${workers} worker(s)`,
-    `${issued} challenges in ${seconds.toFixed(1)} s, ${rate.toFixed(0)}/s, p50 ${p50.toFixed(1)} p99 ${p99.toFixed(1)} ms; ${used} used, ${failed} failed`,
-    `${marked} marked as expired, ${audited} in ${lines} lines of the audit log`,
-    `${workflows.length} workflows of challengeExpiry in ${minutes} minutes (one for each, and the next), the longest with ${events} events`,
-    ...workflows,
-  ].join('\n');
-}
-
 export function guard(figures) {
   return Object.entries(figures)
     .map(
@@ -82,53 +62,6 @@ export function guard(figures) {
         `CPU of a ${name}, ratio to the floor: ${ratios.map(two).join(', ')}; at most ${two(most)}`,
     )
     .join('\n');
-}
-
-/**
- * A table in Markdown: a line for each figure, and what it is in each size; in brackets as a ratio to the first size.
- */
-export function sizes({ sizes: all, spread, bytes }) {
-  const figures = [
-    ['tokens: CPU, ratio to the floor', (size) => size.tokens.ratio.all],
-    ['tokens: ms of CPU', ({ tokens: { service } }) => service.cpu + service.postgres],
-    ['tokens a second', (size) => size.tokens.service.rate],
-    ['deliveries: CPU, ratio to the floor', (size) => size.deliveries.ratio.cpu],
-    ['deliveries: ms of CPU (all)', (size) => size.deliveries.service.cpu.all],
-    ['deliveries: ms of CPU (Postgres)', (size) => size.deliveries.service.cpu.postgres],
-    ['deliveries a second', (size) => size.deliveries.service.rate],
-    ['at 50/s: p50, ms', (size) => size.even.p50],
-    ['at 50/s: p99, ms', (size) => size.even.p99],
-    ['at 50/s: ms of CPU', (size) => size.even.cpu.all],
-    ['at 50/s: ms of CPU (Postgres)', (size) => size.even.cpu.postgres],
-    ['at 50/s: publish call p50, ms', (size) => size.even.publish.p50],
-    ['WAL a delivery, KB', (size) => size.deliveries.service.walBytes / 1024],
-  ];
-  const row = (cells) => `| ${cells.join(' | ')} |`;
-  const rows = figures.map(([name, of]) => {
-    const values = all.map(of);
-    return row([name, ...values.map((value) => `${three(value)} (${two(value / values[0])})`)]);
-  });
-  const disk = Object.entries(bytes).map(
-    ([table, { rows: own, indexes }]) => `${table} ${own.toFixed(0)} + ${indexes.toFixed(0)}`,
-  );
-  return [
-    row(['', ...all.map(({ title }) => title)]),
-    row(['---', ...all.map(() => '---')]),
-    ...rows,
-    '',
-    `bytes on disk a delivery, rows + indexes: ${disk.join(', ')}`,
-    `tokens of all tenants in turn: ${spread.service.rate.toFixed(0)}/s, CPU ${two(spread.ratio.all)} of the floor, ${spread.service.failures} failed`,
-  ].join('\n');
-}
-
-/** Median, least and most of each figure of several runs. */
-export function runs(title, figures) {
-  const width = Math.max(...Object.keys(figures).map((name) => name.length));
-  const rows = Object.entries(figures).map(
-    ([name, { median, least, most }]) =>
-      `  ${name.padEnd(width)}  ${three(median).padStart(8)}  (${three(least)}–${three(most)})`,
-  );
-  return [title, ...rows].join('\n');
 }
 
 /** Two sides of each figure, and the ratio of the second to the first. */

@@ -1,8 +1,8 @@
 // The guard of `.ci/run`: the CPU of a token and of a delivery as a ratio to their floors in the same run, on one
 // stack. CPU time depends little on who else uses the machine.
-import { measureWindow, serviceOf, summarize } from './deliveries.mjs';
+import { measureWindow, serviceOf, startDeliveryFloor, summarize } from './deliveries.mjs';
 import { openDeliveryStack } from './delivery-stack.mjs';
-import { startParts } from './parts.mjs';
+import { startFloor } from './floor-process.mjs';
 import { compareTargets } from './requests.mjs';
 import { isDecided, MOST } from './verdict.mjs';
 
@@ -17,13 +17,24 @@ export async function measureGuard() {
   if (process.platform !== 'linux') return {};
   const stack = await openDeliveryStack({ workers: 1 });
   try {
-    const parts = await startParts(stack, LOAD);
+    const parts = await startParts(stack);
     // Tokens come last: their audit rows are sealed afterwards.
     const delivery = await tryOften('delivery', (n) => measureDelivery(stack, parts, n));
     return { delivery, token: await tryOften('token', (n) => measureToken(stack, parts, n)) };
   } finally {
     await stack.close();
   }
+}
+
+/** @returns `floor` and `service` (of requests), `deliveryFloor` and `receiver`, all on one stack */
+async function startParts(stack) {
+  const receiver = await stack.startReceiver('healthy');
+  await stack.subscribe(stack.tenant, receiver, LOAD.endpoints);
+  const deliveryFloor = await startDeliveryFloor(stack, receiver);
+  const { child, ...floor } = await startFloor(stack.databaseUrl, { algorithm: 'ed25519', keys: [] });
+  stack.children.add(child);
+  const inputs = { authorization: stack.tenant.basic, form: floor.inputs.form };
+  return { receiver, deliveryFloor, floor, service: { pid: stack.pids.api[0], port: stack.port, inputs } };
 }
 
 async function tryOften(name, measure) {

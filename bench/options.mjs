@@ -16,26 +16,19 @@ Deliveries, from the publish call to the receiver:
                                 flaky    each delivery's first attempt is refused with 503 and Retry-After: 1
                                 away     the receiver answers 503 for 3 s
                                 noisy    a tenant with --deliveries 5000 for a slow endpoint, beside one with one a second
-                                crash    API and workers are killed with --deliveries 2000 open, and started again
-  signatures         CPU of the signatures of a delivery, beside one HMAC and beside all that a delivery costs
-  challenge-expiry   what a minute of challenges costs Temporal; --rate 1000 --seconds 60; takes two minutes longer
   abuse              what a quiet tenant waits while another one abuses each kind of route; takes two minutes
 
-Of them all:
-  sizes              what grows with tenants, subscriptions and history; --deliveries 1000000 --asleep 100000 --workflows 0
-  all                each of them, but for challenge-expiry, abuse and sizes
+Of both:
   guard              fails when a token or a delivery costs a third more than it should, as a ratio to the floor
-  compare <a> <b> <scenario>   two clones in turn, --rounds times each; or two files that --json has written
+  compare <a> <b> <scenario>   two clones in turn, --rounds times each
 
 Options:
   --seconds 4        of load in a round (noisy: 30)
   --rounds 2         of floor and service in turn, in one run
-  --runs 1           runs; more than one prints median, least and most
   --connections 32   of the load
   --rate 0           a second; 0: as many as possible
   --workers 1        worker processes
   --endpoints 1      of the receiver
-  --signatures v1,jwt   of the subscriptions
   --profile <folder> CPU profiles of the service's processes
   --json [file]      figures for programs, on the last line or in a file
 
@@ -43,40 +36,20 @@ Figures of one machine mean nothing elsewhere: read the ratios. CPU is from the 
 `;
 
 /** What is measured; `compare` runs one of them. */
-export const NAMES = [
-  'tokens',
-  'refresh',
-  'introspection',
-  'challenges',
-  'deliveries',
-  'signatures',
-  'challenge-expiry',
-  'abuse',
-  'sizes',
-  'all',
-  'guard',
-];
+export const NAMES = ['tokens', 'refresh', 'introspection', 'challenges', 'deliveries', 'abuse', 'guard'];
 
-export const DELIVERY_SCENARIOS = ['healthy', 'flaky', 'away', 'noisy', 'crash'];
+export const DELIVERY_SCENARIOS = ['healthy', 'flaky', 'away', 'noisy'];
 
+const NOISY = { seconds: '30', deliveries: '5000' };
 const DEFAULTS = {
   seconds: '4',
   rounds: '2',
-  runs: '1',
   connections: '32',
   subscriptions: '0',
   scenario: 'healthy',
   rate: '0',
   workers: '1',
   endpoints: '1',
-  asleep: '100000',
-  workflows: '0',
-};
-const DEFAULTS_OF = {
-  noisy: { seconds: '30', deliveries: '5000' },
-  crash: { deliveries: '2000' },
-  sizes: { deliveries: '1000000' },
-  'challenge-expiry': { rate: '1000' },
 };
 
 /** @returns `names` (what is no option), and `given`: the options that were said, as text */
@@ -86,7 +59,6 @@ export function readWords() {
     options: {
       ...Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, { type: 'string' }])),
       algorithm: { type: 'string' },
-      signatures: { type: 'string' },
       deliveries: { type: 'string' },
       profile: { type: 'string' },
       json: { type: 'boolean' },
@@ -97,12 +69,11 @@ export function readWords() {
 }
 
 /** @returns the options of a run, with the defaults of its scenario, as numbers where they are numbers */
-export function readOptions(name, given) {
-  const text = { ...DEFAULTS, ...DEFAULTS_OF[name], ...DEFAULTS_OF[given.scenario], ...given };
+export function readOptions(given) {
+  const text = { ...DEFAULTS, ...(given.scenario === 'noisy' && NOISY), ...given };
   return {
     seconds: bounded(text.seconds, 1, 120),
     rounds: bounded(text.rounds, 1, 10),
-    runs: bounded(text.runs, 1, 10),
     connections: bounded(text.connections, 1, 256),
     subscriptions: bounded(text.subscriptions, 0, 10),
     algorithm: text.algorithm === undefined ? undefined : oneOf(text.algorithm, ALGORITHMS),
@@ -111,9 +82,6 @@ export function readOptions(name, given) {
     workers: bounded(text.workers, 1, 4),
     endpoints: bounded(text.endpoints, 1, 100),
     deliveries: bounded(text.deliveries ?? '0', 0, 100_000_000),
-    asleep: bounded(text.asleep, 0, 10_000_000),
-    workflows: bounded(text.workflows, 0, 1_000_000),
-    signatures: text.signatures?.split(','),
     profile: text.profile,
   };
 }

@@ -1,5 +1,5 @@
 // A receiver that remembers how long each event took to it: its time of publication is in its data. `healthy` answers
-// 204 immediately, `slow` after 5 s, `gate` from the message `open` on; `flaky` refuses each delivery's first attempt
+// 204 immediately, `slow` after 5 s; `flaky` refuses each delivery's first attempt
 // with 503 and Retry-After: 1; `away` answers 503 for 3 s from the message `away` on. A delivery is received when its
 // 204 goes out to a sender that is still there.
 import { createServer } from 'node:http';
@@ -8,8 +8,6 @@ const [kind = 'healthy'] = process.argv.slice(2);
 let received = [];
 let attempts = 0;
 let awayUntil = 0;
-let open = kind !== 'gate';
-const held = [];
 const seen = new Set();
 const now = () => performance.timeOrigin + performance.now();
 
@@ -36,8 +34,7 @@ const server = createServer((request, response) => {
       received.push({ id, latency: at - Number(/"published_at":([\d.]+)/.exec(body)?.[1]), at });
     };
     if (kind === 'slow') setTimeout(take, 5_000);
-    else if (open) take();
-    else held.push(take);
+    else take();
   });
 });
 server.keepAliveTimeout = 60_000;
@@ -45,10 +42,6 @@ server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port }
 process.on('message', (message) => {
   if (message === 'count') process.send(new Set(received.map(({ id }) => id)).size);
   if (message === 'away') awayUntil = now() + 3_000;
-  if (message === 'open') {
-    open = true;
-    for (const take of held.splice(0)) take();
-  }
   if (message !== 'take') return;
   process.send({ received, attempts });
   received = [];

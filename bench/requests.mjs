@@ -25,7 +25,6 @@ export async function measureRequests(options) {
 
 /**
  * The same of targets that run: `floor` and `service`, each with pid, port and inputs.
- * @param options.isWarm they have had such a load before
  * @param options.requests numbers of requests that replace the times: `warmUp` before each round, `measured`
  */
 export async function compareTargets(stack, targets, options) {
@@ -35,7 +34,7 @@ export async function compareTargets(stack, targets, options) {
       rounds[name].push(
         await measure(stack, target, {
           ...options,
-          warmUp: round === 0 && !options.isWarm ? WARM_UP.first : WARM_UP.other,
+          warmUp: round === 0 ? WARM_UP.first : WARM_UP.other,
         }),
       );
   const [floor, service] = [summarize(rounds.floor), summarize(rounds.service)];

@@ -1,27 +1,18 @@
 // The scenarios by name: how each is measured and described. They import the build, so this file is imported when there
 // is one.
 import { describeAbuse, measureAbuse } from './abuse.mjs';
-import { measureChallengeExpiry } from './challenge-expiry.mjs';
-import { measureCrash } from './crash.mjs';
 import { measureDeliveries } from './deliveries.mjs';
 import * as describe from './describe.mjs';
 import { measureGuard } from './guard.mjs';
 import { measureNoisy } from './noisy.mjs';
 import { ALGORITHMS } from './options.mjs';
 import { measureRequests } from './requests.mjs';
-import { describeSignatures, measureSignatures } from './signatures.mjs';
-import { measureSizes } from './sizes.mjs';
 import { reportGuard } from './verdict.mjs';
 
 const requests = (scenario) => ({
   measure: (options) => measureRequests({ ...options, scenario, algorithm: 'ed25519' }),
   describe: (figures, options) => describe.requests(scenario, figures, options),
 });
-
-const FAILING = {
-  noisy: { measure: measureNoisy, describe: describe.noisy },
-  crash: { measure: measureCrash, describe: describe.crash },
-};
 
 /**
  * Each has `measure`, from options to figures, and `describe`, from figures and options to text; `report`: a case as
@@ -44,13 +35,10 @@ export const SCENARIOS = {
         .join('\n\n'),
   },
   deliveries: {
-    measure: (options) => (FAILING[options.scenario]?.measure ?? measureDeliveries)(options),
+    measure: (options) => (options.scenario === 'noisy' ? measureNoisy : measureDeliveries)(options),
     describe: (figures, options) =>
-      (FAILING[options.scenario]?.describe ?? describe.deliveries)(figures, options),
+      (options.scenario === 'noisy' ? describe.noisy : describe.deliveries)(figures, options),
   },
-  'challenge-expiry': { measure: measureChallengeExpiry, describe: describe.challengeExpiry },
-  signatures: { measure: measureSignatures, describe: describeSignatures },
   guard: { measure: measureGuard, describe: describe.guard, report: reportGuard },
   abuse: { measure: measureAbuse, describe: describeAbuse },
-  sizes: { measure: measureSizes, describe: describe.sizes },
 };

@@ -52,12 +52,4 @@ export async function end(child) {
   await exited;
 }
 
-/** Kills a process that we started. */
-export async function kill(child) {
-  if (hasEnded(child)) return;
-  const exited = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exited;
-}
-
 const hasEnded = ({ exitCode, signalCode }) => exitCode !== null || signalCode !== null;

@@ -1,9 +1,7 @@
 // What `npm run bench` says and judges without measuring.
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder } from './temporary-folder.ts';
 
 const bench = (...words: string[]) =>
   spawnSync(process.execPath, ['bench/bench.mjs', ...words], { encoding: 'utf8' });
@@ -12,10 +10,10 @@ describe('npm run bench', () => {
   it('names every scenario when it is asked for none', () => {
     const { stdout, status } = bench();
     expect(status).toBe(0);
-    for (const name of ['tokens', 'refresh', 'introspection', 'challenges', 'deliveries', 'challenge-expiry'])
+    for (const name of ['tokens', 'refresh', 'introspection', 'challenges', 'deliveries'])
       expect(stdout).toContain(`\n  ${name} `);
-    for (const name of ['sizes', 'all', 'guard', 'compare']) expect(stdout).toContain(`\n  ${name} `);
-    for (const name of ['healthy', 'flaky', 'away', 'noisy', 'crash']) expect(stdout).toContain(` ${name} `);
+    for (const name of ['abuse', 'guard', 'compare']) expect(stdout).toContain(`\n  ${name} `);
+    for (const name of ['healthy', 'flaky', 'away', 'noisy']) expect(stdout).toContain(` ${name} `);
   });
 
   it.each([['walk'], ['deliveries', '--scenario', 'walk'], ['tokens', '--seconds', '0'], ['compare', 'one']])(
@@ -26,18 +24,6 @@ describe('npm run bench', () => {
       expect(stderr.trim().split('\n')).toHaveLength(1);
     },
   );
-
-  it('compares the medians of two files, of one run and of three', () => {
-    const folder = temporaryFolder();
-    const [before, after] = [join(folder, 'before.json'), join(folder, 'after.json')];
-    writeFileSync(before, JSON.stringify({ service: { rate: 100 }, workflows: ['a'] }));
-    const runs = [300, 200, 900].map((rate) => ({ service: { rate } }));
-    writeFileSync(after, JSON.stringify({ runs }));
-    const { stdout } = bench('compare', before, after, '--json');
-    expect(JSON.parse(stdout)).toEqual([
-      { name: 'service.rate', values: [[100], [300, 200, 900]], medians: [100, 300], ratio: 3 },
-    ]);
-  });
 });
 
 describe('the guard', () => {
