@@ -21,35 +21,7 @@ const SIGNATURE = 'X-Service-Signature-256';
 
 /** @param now Unix seconds */
 export function makeCases(secret: string, now: number): Case[] {
-  const body = (message: string) =>
-    Buffer.from(
-      JSON.stringify({
-        event_id: randomUUID(),
-        type: TYPE,
-        occurred_at: new Date(now * 1000).toISOString(),
-        tenant_id: '00000000-0000-7000-8000-000000000000',
-        data: { message },
-      }),
-    );
-  const sign = (
-    sent: Buffer,
-    {
-      at = now,
-      id = randomUUID(),
-      current = secret,
-      next,
-    }: { at?: number; id?: string; current?: string; next?: string } = {},
-  ) => ({
-    'Content-Type': 'application/json',
-    ...signDelivery({
-      secrets: { current, next },
-      timestamp: at,
-      maxAge: MAX_AGE,
-      deliveryId: id,
-      eventType: TYPE,
-      body: sent,
-    }),
-  });
+  const { body, sign } = createSender(secret, now);
   const stranger = randomBytes(32).toString('base64');
   const repeatedId = randomUUID();
   const sent = body('countersign verify-receiver');
@@ -132,4 +104,38 @@ export function makeCases(secret: string, now: number): Case[] {
       request: post({ ...sign(sent), 'Content-Type': 'text/plain' }),
     },
   ];
+}
+
+/** @returns `body`: the bytes of an event with a message; `sign`: the headers of a delivery of such bytes */
+function createSender(secret: string, now: number) {
+  const body = (message: string) =>
+    Buffer.from(
+      JSON.stringify({
+        event_id: randomUUID(),
+        type: TYPE,
+        occurred_at: new Date(now * 1000).toISOString(),
+        tenant_id: '00000000-0000-7000-8000-000000000000',
+        data: { message },
+      }),
+    );
+  const sign = (
+    sent: Buffer,
+    {
+      at = now,
+      id = randomUUID(),
+      current = secret,
+      next,
+    }: { at?: number; id?: string; current?: string; next?: string } = {},
+  ) => ({
+    'Content-Type': 'application/json',
+    ...signDelivery({
+      secrets: { current, next },
+      timestamp: at,
+      maxAge: MAX_AGE,
+      deliveryId: id,
+      eventType: TYPE,
+      body: sent,
+    }),
+  });
+  return { body, sign };
 }

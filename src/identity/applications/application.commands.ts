@@ -26,27 +26,26 @@ type Open = () => Promise<{
 type ApplicationScope = (typeof APPLICATION_SCOPES)[number];
 type TenantOption = { tenant: string; json?: true };
 
+const forTenant = (command: Command) =>
+  command
+    .requiredOption('--tenant <slug>', "the tenant's slug")
+    .option('--json', 'print the answer as JSON only');
+
+/** Opens the services for `work` on the tenant with this slug. */
+const within = <Result>(
+  open: Open,
+  slug: string,
+  work: (services: Awaited<ReturnType<Open>>, context: ReturnType<typeof operatorContext>) => Promise<Result>,
+): Promise<Result> =>
+  useServices(open, async (services) =>
+    work(services, operatorContext(await services.tenants.requireBySlug(slug), newId())),
+  );
+
 /** Fills in `application create`, `list` and `rotate-secret`. @param print writes one line to stdout */
 export function registerApplicationCommands(
   application: Command,
   { open, print }: { open: Open; print: (line: string) => void },
 ): void {
-  /** Opens the services, finds the tenant and calls `work`. Closes the services afterwards, also after an error. */
-  async function within<T>(
-    slug: string,
-    work: (services: Awaited<ReturnType<Open>>, context: ReturnType<typeof operatorContext>) => Promise<T>,
-  ): Promise<T> {
-    return await useServices(open, async (services) => {
-      const tenant = await services.tenants.requireBySlug(slug);
-      return await work(services, operatorContext(tenant, newId()));
-    });
-  }
-
-  const forTenant = (command: Command) =>
-    command
-      .requiredOption('--tenant <slug>', "the tenant's slug")
-      .option('--json', 'print the answer as JSON only');
-
   forTenant(
     application
       .command('create')
@@ -90,7 +89,7 @@ export function registerApplicationCommands(
           { name: '<name>', scopes: '--scope', audience: '--audience', agent_id: '--agent' },
         );
         const jwks = await parseJwks(options.jwks);
-        const created = await within(options.tenant, async ({ applications }, context) =>
+        const created = await within(open, options.tenant, async ({ applications }, context) =>
           presentCreatedApplication(
             await applications.create(context, { ...input, agentId, jwks, dpopBoundAccessTokens }),
             context.tenant.baseUrl,
@@ -106,7 +105,7 @@ export function registerApplicationCommands(
   forTenant(
     application.command('list').description('list all applications of a tenant, the newest first'),
   ).action(async (options: TenantOption) => {
-    const listed = await within(options.tenant, async ({ applications }, context) =>
+    const listed = await within(open, options.tenant, async ({ applications }, context) =>
       (await applications.list(context)).map((each) => presentApplication(each, context.tenant.baseUrl)),
     );
     if (options.json) return print(JSON.stringify(listed));
@@ -121,7 +120,7 @@ export function registerApplicationCommands(
   )
     .option('--overlap <seconds>', 'how long the one before stays valid', parseSeconds, 86_400)
     .action(async (clientId: string, options: TenantOption & { overlap: number }) => {
-      const created = await within(options.tenant, async ({ applications }, context) =>
+      const created = await within(open, options.tenant, async ({ applications }, context) =>
         presentCreatedSecret(await applications.rotateSecret(context, clientId, options.overlap)),
       );
       if (options.json) return print(JSON.stringify({ client_id: clientId, ...created }));
