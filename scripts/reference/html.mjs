@@ -1,3 +1,4 @@
+// Makes HTML from texts: each is escaped that is not marked as HTML. Pure.
 const ESCAPES = {
   '&': '&amp;',
   '<': '&lt;',
