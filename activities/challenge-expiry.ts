@@ -27,5 +27,5 @@ export type ChallengeExpiryActivities = ReturnType<typeof createChallengeExpiryA
 
 function currentPulse(): Pulse {
   const { heartbeat, cancellationSignal } = Context.current();
-  return { beat: () => heartbeat(), signal: cancellationSignal };
+  return { heartbeat: () => heartbeat(), signal: cancellationSignal };
 }

@@ -31,5 +31,5 @@ export type RetentionActivities = ReturnType<typeof createRetentionActivities>;
 
 function pulse(): Pulse {
   const { heartbeat, cancellationSignal } = Context.current();
-  return { beat: () => heartbeat(), signal: cancellationSignal };
+  return { heartbeat: () => heartbeat(), signal: cancellationSignal };
 }

@@ -9,8 +9,8 @@ import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import * as store from './challenge-expiry.store.ts';
 import type { Bucket, OperatorRequest, SettleResult, SweepResult } from './challenge-expiry.ts';
 
-/** `beat` reports that a sweep is running, `signal` aborts the sweep. */
-export type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
+/** `heartbeat` reports that a sweep is running, `signal` aborts the sweep. */
+export type Pulse = { readonly heartbeat: () => void; readonly signal: AbortSignal };
 
 /** `chunk`: challenges in a transaction. `tenants`: audit entries in one. `budget`: milliseconds of a sweep. */
 const SETTINGS = { chunk: 5_000, tenants: 5_000, budget: 10_000 } as const;
@@ -46,13 +46,13 @@ function prepareExpiry(needs: ExpiryNeeds) {
 }
 
 /** Marks all overdue challenges in chunks, one transaction each. A repeated call continues after the last chunk. */
-async function sweep(needs: ExpiryTools, { beat, signal }: Pulse): Promise<SweepResult> {
+async function sweep(needs: ExpiryTools, { heartbeat, signal }: Pulse): Promise<SweepResult> {
   const began = performance.now();
   for (let expired = 0; ; ) {
     signal.throwIfAborted();
     const result = await markChunk(needs);
     expired += result.expired;
-    beat();
+    heartbeat();
     if (!result.more || performance.now() - began > needs.budget) return { expired, more: result.more };
   }
 }
@@ -76,7 +76,7 @@ async function settle(
     const counts = (await settleChunk(needs, bucket, asked)) ?? [];
     settled.tenants += counts.length;
     settled.challenges += counts.reduce((sum, { expired }) => sum + expired, 0);
-    pulse?.beat();
+    pulse?.heartbeat();
     if (counts.length < needs.tenants) return settled;
   }
 }

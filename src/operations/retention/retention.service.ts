@@ -13,8 +13,8 @@ import { KEPT_DAYS, type StepResult } from './retention.ts';
 /** Deletes at most `limit` overdue rows. @returns how many */
 export type Purge = (queryable: Queryable, limit: number) => Promise<number>;
 
-/** `beat` reports that a step is alive; `signal` stops the step. */
-export type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
+/** `heartbeat` reports that a step is alive; `signal` stops the step. */
+export type Pulse = { readonly heartbeat: () => void; readonly signal: AbortSignal };
 
 /** `chunk`: rows that one statement deletes. `budget`: milliseconds that one call of a step may take. */
 const SETTINGS = { chunk: 1_000, budget: 60_000 } as const;
@@ -72,7 +72,7 @@ async function dropPartitions({ database, accounts }: RetentionTools, pulse: Pul
   let count = 0;
   for (const { parent, day, attached } of await listOldPartitions(database, KEPT_DAYS)) {
     pulse.signal.throwIfAborted();
-    pulse.beat();
+    pulse.heartbeat();
     if (kept.has(day)) continue;
     if (parent === 'deliveries' && attached) await accounts.countDay(day, pulse);
     const outcome = await dropPartition(database, { parent, day });
@@ -103,7 +103,7 @@ async function inChunks(
     const start = performance.now();
     const removed = await remove(chunk);
     count += removed;
-    pulse.beat();
+    pulse.heartbeat();
     if (removed < chunk) return { count, more: false };
     if (performance.now() - began > budget) return { count, more: true };
     await sleep(performance.now() - start, undefined, { signal: pulse.signal });

@@ -14,7 +14,7 @@ const DAY = 24 * 60 * MINUTE;
  */
 const PACE = { fast: 200, slow: 1_000, first: 60 * MINUTE, least: MINUTE } as const;
 
-type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
+type Pulse = { readonly heartbeat: () => void; readonly signal: AbortSignal };
 
 /** @param options.onDifference receives each account with a difference, each time it is counted */
 export function createAccountService({
@@ -44,7 +44,7 @@ export function createAccountService({
         if (length <= PACE.least) throw error;
         length = Math.max(PACE.least, Math.floor(length / 16));
       }
-      pulse.beat();
+      pulse.heartbeat();
       const took = performance.now() - start;
       if (took < PACE.fast && from === to) length *= 2;
       if (took > PACE.slow) length = Math.max(PACE.least, length / 2);

@@ -58,8 +58,8 @@ export function createEndpointSpeeds() {
   };
 }
 
-/** @returns the pace; `unproven` is a receiver that is new, or fails quickly */
-export function paceOf(stored: StoredSpeed, seen: number | undefined): 'fast' | 'unproven' | 'slow' {
+/** @returns the speed; `unproven` is a receiver that is new, or fails quickly */
+export function speedOf(stored: StoredSpeed, seen: number | undefined): 'fast' | 'unproven' | 'slow' {
   const p90Ms = seen ?? stored.p90Ms;
   if (p90Ms !== null && isSlow(p90Ms)) return 'slow';
   return stored.failing || p90Ms === null ? 'unproven' : 'fast';

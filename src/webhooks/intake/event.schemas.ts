@@ -54,7 +54,7 @@ export const describedPublishBody = z
 
 /**
  * Checks one event of a body.
- * @param path the event's place in the body: `body`, or `body.3`
+ * @param path where the event stands in the body: `body`, or `body.3`
  * @returns the event; or `invalid_request`, which names each wrong field
  */
 export function readPublication(value: unknown, path: string): Publication | ServiceError {

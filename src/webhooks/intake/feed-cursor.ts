@@ -1,12 +1,12 @@
-// Places in the feed, and the opaque cursors that encode them. Pure.
+// Positions in the feed, and the opaque cursors that encode them. Pure.
 import { MAX, parse, stringify } from 'uuid';
 import { decodeBase64, encodeBase64Url } from '../../platform/crypto/base64.ts';
 
 /**
- * The place after the row `id` that transaction `xid` wrote. Later rows of the feed have ids that were made after `at`
+ * After the row `id` that transaction `xid` wrote. Later rows of the feed have ids that were made after `at`
  * (milliseconds), or at most `FEED_SLACK_MS` before.
  */
-export type FeedPlace = { readonly xid: bigint; readonly id: string; readonly at: number };
+export type FeedPosition = { readonly xid: bigint; readonly id: string; readonly at: number };
 
 /** Longer than any transaction, and than any difference between two clocks. */
 export const FEED_SLACK_MS = 3_600_000;
@@ -15,20 +15,20 @@ export const FEED_KEPT_MS = 30 * 86_400_000;
 
 export const FEED_CURSOR = /^[A-Za-z0-9_-]{40}$/;
 
-export const FEED_START: FeedPlace = { xid: 0n, id: '00000000-0000-0000-0000-000000000000', at: 0 };
+export const FEED_START: FeedPosition = { xid: 0n, id: '00000000-0000-0000-0000-000000000000', at: 0 };
 
-/** @returns the place after all rows of transactions below the horizon */
-export function placeBefore(horizon: bigint, at: number): FeedPlace {
+/** @returns the position after all rows of transactions below the horizon */
+export function positionBefore(horizon: bigint, at: number): FeedPosition {
   return { xid: horizon - 1n, id: MAX, at };
 }
 
 /** @param row.id a UUIDv7, whose first 48 bits are its time */
-export function placeOf(row: { readonly xid: bigint; readonly id: string }): FeedPlace {
+export function positionOf(row: { readonly xid: bigint; readonly id: string }): FeedPosition {
   return { ...row, at: Number.parseInt(row.id.replaceAll('-', '').slice(0, 12), 16) };
 }
 
-/** Encodes a place as transaction (8 bytes), id (16) and time (6), in base64url. */
-export function encodePlace({ xid, id, at }: FeedPlace): string {
+/** Encodes a position as transaction (8 bytes), id (16) and time (6), in base64url. */
+export function encodePosition({ xid, id, at }: FeedPosition): string {
   const bytes = new Uint8Array(30);
   const view = new DataView(bytes.buffer);
   view.setBigUint64(0, xid);
@@ -38,8 +38,8 @@ export function encodePlace({ xid, id, at }: FeedPlace): string {
   return encodeBase64Url(bytes);
 }
 
-/** @returns undefined for a text that `encodePlace` did not make */
-export function decodePlace(cursor: string): FeedPlace | undefined {
+/** @returns undefined for a text that `encodePosition` did not make */
+export function decodePosition(cursor: string): FeedPosition | undefined {
   const bytes = FEED_CURSOR.test(cursor) ? decodeBase64(cursor) : null;
   if (bytes === null || bytes.length !== 30) return undefined;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

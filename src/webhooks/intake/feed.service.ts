@@ -11,14 +11,14 @@ import type { StoredEvent, TypeFilter } from './feed.store.ts';
 import * as store from './feed.store.ts';
 import { createFeedCompleteness, type FeedCompleteness } from './feed-completeness.ts';
 import {
-  decodePlace,
-  encodePlace,
+  decodePosition,
+  encodePosition,
   FEED_KEPT_MS,
   FEED_SLACK_MS,
   FEED_START,
-  type FeedPlace,
-  placeBefore,
-  placeOf,
+  type FeedPosition,
+  positionBefore,
+  positionOf,
 } from './feed-cursor.ts';
 
 /** An event for people. `body` is parsed from the delivered bytes. */
@@ -38,7 +38,7 @@ export type FeedQuery = {
 };
 
 /**
- * Events after a place. All that committed before `completeUntil` is in this page or in an earlier one; null: nobody
+ * Events after a position. All that committed before `completeUntil` is in this page or in an earlier one; null: nobody
  * knows. Both times are the database's. `nextCursor` is set also after the last event; `hasMore`: there are more now.
  */
 export type FeedPage = {
@@ -87,27 +87,27 @@ async function read(
   context: RequestContext,
   { limit, after, since, type }: FeedQuery,
 ): Promise<FeedPage> {
-  const place = placeAfter(needs, after);
-  const earliest = Math.max(place.at, since?.getTime() ?? 0);
+  const position = positionAfter(needs, after);
+  const earliest = Math.max(position.at, since?.getTime() ?? 0);
   const page = await store.read(context.transaction ?? needs.database, context.tenant.id, {
-    after: place,
+    after: position,
     floor: new Date(Math.max(0, earliest - FEED_SLACK_MS)),
     since,
     types: type === undefined ? undefined : readTypes(type),
     limit,
   });
   const { horizon, newest, readAt, hasMore, last } = page;
-  if (place.xid >= newest)
+  if (position.xid >= newest)
     throw expired('The cursor is of a database that was replaced: its places mean nothing here.');
   needs.completeness.add({ horizon, newest, at: readAt.getTime() });
   const until = needs.completeness.until(horizon);
   // What a transaction under way writes has an id of any time since it began: the cursor keeps an earlier time.
-  const end = placeBefore(horizon, Math.max(until ?? readAt.getTime() - UNKNOWN_MS, earliest));
+  const end = positionBefore(horizon, Math.max(until ?? readAt.getTime() - UNKNOWN_MS, earliest));
   // A transaction of an earlier read may still keep the horizon below the cursor. The cursor must not move back.
-  const next = hasMore && last !== undefined ? placeOf(last) : later(place, end);
+  const next = hasMore && last !== undefined ? positionOf(last) : later(position, end);
   return {
     data: page.events.map(show),
-    nextCursor: encodePlace(next),
+    nextCursor: encodePosition(next),
     hasMore,
     readAt,
     completeUntil: hasMore || until === undefined ? null : new Date(until),
@@ -130,13 +130,13 @@ async function get(
 }
 
 /** @throws ServiceError `cursor_expired` when later events may be deleted, `invalid_request` for an invalid cursor */
-function placeAfter({ now }: FeedTools, cursor: string | undefined): FeedPlace {
+function positionAfter({ now }: FeedTools, cursor: string | undefined): FeedPosition {
   if (cursor === undefined) return FEED_START;
-  const place = decodePlace(cursor);
-  if (place === undefined) throw invalidField('query.after', 'is not a cursor that the feed gave');
-  if (place.at < now() - FEED_KEPT_MS)
+  const position = decodePosition(cursor);
+  if (position === undefined) throw invalidField('query.after', 'is not a cursor that the feed gave');
+  if (position.at < now() - FEED_KEPT_MS)
     throw expired('The cursor is older than the 30 days for which events are kept: some after it are gone.');
-  return place;
+  return position;
 }
 
 /** @returns undefined when one of them is the pattern of all events */
@@ -149,7 +149,7 @@ function readTypes(filters: readonly string[]): TypeFilter | undefined {
   };
 }
 
-function later(a: FeedPlace, b: FeedPlace): FeedPlace {
+function later(a: FeedPosition, b: FeedPosition): FeedPosition {
   return a.xid > b.xid ? a : b;
 }
 

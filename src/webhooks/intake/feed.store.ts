@@ -1,6 +1,6 @@
 // SQL that reads events: the feed, and single events.
 import type { Queryable } from '../../platform/database/transaction.ts';
-import type { FeedPlace } from './feed-cursor.ts';
+import type { FeedPosition } from './feed-cursor.ts';
 
 export type StoredEvent = {
   readonly id: string;
@@ -15,7 +15,7 @@ export type TypeFilter = { readonly exact: readonly string[]; readonly prefixes:
 
 /** A request of the feed. Events before the time `floor` are not read; their ids begin with their time. */
 export type FeedRequest = {
-  readonly after: FeedPlace;
+  readonly after: FeedPosition;
   readonly floor: Date;
   readonly since: Date | undefined;
   readonly types: TypeFilter | undefined;
@@ -62,10 +62,10 @@ WITH moment AS (
 ), scanned AS (
   SELECT * FROM event_feed($1, $2::xid8, $3::uuid, uuid_of_time($4::timestamptz), $5::timestamptz, $8)
 ), matched AS (
-  SELECT xid, id, row_number() OVER place AS n, sum(size) OVER place - size AS before
+  SELECT xid, id, row_number() OVER ordered AS n, sum(size) OVER ordered - size AS before
   FROM scanned
   WHERE $6::text[] IS NULL OR type = ANY($6) OR EXISTS (SELECT FROM unnest($7::text[]) AS p (prefix) WHERE starts_with(type, prefix))
-  WINDOW place AS (ORDER BY xid, id)
+  WINDOW ordered AS (ORDER BY xid, id)
 ), page AS (
   SELECT * FROM matched WHERE n <= $9 AND before < ${MAX_PAGE_BYTES}
 ), ending AS (
@@ -84,7 +84,7 @@ SELECT id, xid::text, test, body, created_at AS "createdAt" FROM events WHERE te
 /** A request with a type first reads so many rows for each event that it may give: most types are not rare. */
 const FIRST_SCANNED = 5;
 
-/** Reads the events after a place, the oldest first, up to 256 KiB of bodies. */
+/** Reads the events after a position, the oldest first, up to 256 KiB of bodies. */
 export async function read(queryable: Queryable, tenantId: string, request: FeedRequest): Promise<FeedPage> {
   const { types, limit } = request;
   if (types === undefined) return (await scan(queryable, tenantId, request, limit + 1)).page;

@@ -15,7 +15,7 @@ export type PublishedInput = {
   readonly event_id?: string | undefined;
 };
 
-/** A published event after its checks. `path` is its place in the body: `body`, or `body.3`. */
+/** A published event after its checks. `path` is where it stands in the body: `body`, or `body.3`. */
 export type Publication = {
   readonly path: string;
   readonly type: string;
@@ -26,7 +26,7 @@ export type Publication = {
 
 /**
  * Makes the checks that a schema cannot express.
- * @param path the event's place in the body: `body`, or `body.3` in an array
+ * @param path where the event stands in the body: `body`, or `body.3` in an array
  * @throws ServiceError `invalid_request`, which names the wrong field
  */
 export function checkPublication(input: PublishedInput, path: string): Publication {
@@ -66,7 +66,7 @@ export function eventIdConflict(path: string): ServiceError {
   });
 }
 
-/** Makes an error that names the field with too much data. @param path the event's place in the request body */
+/** Makes an error that names the field with too much data. @param path where the event stands in the body */
 export function dataTooLarge(error: ServiceError, path: string): ServiceError {
   const message = `makes the delivery's body larger than ${MAX_EVENT_BYTES} bytes`;
   return new ServiceError(error.code, { detail: error.detail, errors: [{ path: `${path}.data`, message }] });

@@ -1,15 +1,15 @@
 // Divides free slots among endpoints: round-robin by tenant, then by endpoint, a small quantum in each turn. Pure.
-import { type Pace, type Room, roomFor, without } from './slot-room.ts';
+import { type Room, roomFor, type Speed, without } from './slot-room.ts';
 
 /** An endpoint with work. `room` is how many more attempts it may have under way. */
 export type EndpointRoom = {
   readonly tenantId: string;
   readonly endpoint: string;
-  readonly pace: Pace;
+  readonly speed: Speed;
   readonly room: number;
 };
 
-export type Grant = { readonly tenantId: string; readonly endpoint: string; readonly quota: number };
+export type Share = { readonly tenantId: string; readonly endpoint: string; readonly quota: number };
 
 /** The tenant, and each tenant's endpoint, at which the last round ended. The next round begins after them. */
 export type Rotation = { readonly tenant: string; readonly endpoints: ReadonlyMap<string, string> };
@@ -17,10 +17,10 @@ export type Rotation = { readonly tenant: string; readonly endpoints: ReadonlyMa
 export const START_OF_ROTATION: Rotation = { tenant: '', endpoints: new Map() };
 
 /**
- * @param options.free the slots that may be granted in all
+ * @param options.free the slots that may be given in all
  * @param options.tenantRoom the slots that a tenant may still get
  * @param options.quantum the slots that an endpoint gets in one turn
- * @returns a grant of 1 slot or more for each endpoint that gets slots, and the rotation for the next call
+ * @returns a share of 1 slot or more for each endpoint that gets slots, and the rotation for the next call
  */
 export function allocate({
   endpoints,
@@ -34,11 +34,11 @@ export function allocate({
   tenantRoom: (tenantId: string) => Room;
   quantum: number;
   rotation: Rotation;
-}): { grants: Grant[]; rotation: Rotation } {
+}): { shares: Share[]; rotation: Rotation } {
   let left = free;
   let lastTenant = rotation.tenant;
   const lastEndpoints = new Map<string, string>();
-  const granted = new Map<string, { tenantId: string; endpoint: string; quota: number }>();
+  const given = new Map<string, { tenantId: string; endpoint: string; quota: number }>();
   const turns = [...groupByTenant(endpoints)].map(([tenantId, own]) => {
     const last = rotation.endpoints.get(tenantId) ?? '';
     if (rotation.endpoints.has(tenantId)) lastEndpoints.set(tenantId, last);
@@ -48,17 +48,17 @@ export function allocate({
   while (waiting.length > 0) {
     const next: typeof waiting = [];
     for (const turn of waiting) {
-      const possible = ({ pace }: EndpointRoom) => Math.min(roomFor(turn.room, pace), roomFor(left, pace));
+      const possible = ({ speed }: EndpointRoom) => Math.min(roomFor(turn.room, speed), roomFor(left, speed));
       // An endpoint without room gets none later in this round, because room only shrinks.
       turn.queue = turn.queue.filter((endpoint) => possible(endpoint) > 0);
       const first = turn.queue.shift();
       if (first === undefined) continue;
-      const { tenantId, endpoint, pace, room } = first;
+      const { tenantId, endpoint, speed, room } = first;
       const quota = Math.min(quantum, room, possible(first));
-      const before = granted.get(endpoint)?.quota ?? 0;
-      granted.set(endpoint, { tenantId, endpoint, quota: before + quota });
-      left = without(left, pace, quota);
-      turn.room = without(turn.room, pace, quota);
+      const before = given.get(endpoint)?.quota ?? 0;
+      given.set(endpoint, { tenantId, endpoint, quota: before + quota });
+      left = without(left, speed, quota);
+      turn.room = without(turn.room, speed, quota);
       lastTenant = tenantId;
       lastEndpoints.set(tenantId, endpoint);
       if (room > quota) turn.queue.push({ ...first, room: room - quota });
@@ -66,7 +66,7 @@ export function allocate({
     }
     waiting = next;
   }
-  return { grants: [...granted.values()], rotation: { tenant: lastTenant, endpoints: lastEndpoints } };
+  return { shares: [...given.values()], rotation: { tenant: lastTenant, endpoints: lastEndpoints } };
 }
 
 function groupByTenant(endpoints: readonly EndpointRoom[]): Map<string, EndpointRoom[]> {

@@ -90,7 +90,7 @@ export function createHandOver({
     { slow, made }: { slow: boolean; made?: { last: LastAttempt; waiting: Step } | undefined },
   ): Promise<void> => {
     const since = now();
-    const permit = await window.acquire();
+    const leave = await window.acquire();
     try {
       if (isTemporalPaused()) return giveBack(work);
       const request = {
@@ -116,7 +116,7 @@ export function createHandOver({
       else settlement.unused(work, true);
       if (outcome === 'exists') slots.remove(work.deliveryId);
     } finally {
-      permit();
+      leave();
     }
   };
 

@@ -8,8 +8,8 @@ import type { Tracing } from '../../platform/tracing/tracing.ts';
 import type { AttemptMonitor } from '../deliveries/attempt-monitor.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { EndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
-import { createEndpointSpeeds, paceOf } from '../endpoints/endpoint-speed.ts';
-import { allocate, type Grant, START_OF_ROTATION } from './allocation.ts';
+import { createEndpointSpeeds, speedOf } from '../endpoints/endpoint-speed.ts';
+import { allocate, type Share, START_OF_ROTATION } from './allocation.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
 import type { FirstAttemptService } from './first-attempt.service.ts';
 import { createHandOver } from './hand-over.service.ts';
@@ -17,7 +17,7 @@ import type { ReadyEndpoint, Work } from './relay.store.ts';
 import * as relayStore from './relay.store.ts';
 import { createRelayLease } from './relay-lease.service.ts';
 import { createSettlement } from './settlement.service.ts';
-import type { Pace } from './slot-room.ts';
+import type { Speed } from './slot-room.ts';
 import { createSlots, type SlotLimits } from './slots.ts';
 
 /** Times are in milliseconds. Counts are per process. */
@@ -145,38 +145,38 @@ export function createRelayService({
       permits.set(endpoint.endpoint, permitsOf(endpoint));
       const seen = speeds.p90(endpoint.endpoint);
       const { tenantId, endpoint: id, cap } = endpoint;
-      return { tenantId, endpoint: id, pace: paceOf(endpoint, seen), cap };
+      return { tenantId, endpoint: id, speed: speedOf(endpoint, seen), cap };
     });
     const rooms = slots.rooms(ready, performance.now());
     const endpoints = rooms.endpoints.map((room) => ({
       ...room,
       room: Math.min(room.room, permits.get(room.endpoint) ?? room.room),
     }));
-    const shared = allocate({ ...rooms, endpoints, quantum: settings.quantum, rotation });
-    rotation = shared.rotation;
-    workLeft = shared.grants.length < open.length;
-    if (shared.grants.length === 0) return 0;
-    const work = await store.claim(database, identity(), shared.grants, { kinds });
-    const paces = new Map(rooms.endpoints.map(({ endpoint, pace }) => [endpoint, pace]));
-    for (const row of work) take(row, paces.get(row.endpoint) ?? 'unproven');
+    const given = allocate({ ...rooms, endpoints, quantum: settings.quantum, rotation });
+    rotation = given.rotation;
+    workLeft = given.shares.length < open.length;
+    if (given.shares.length === 0) return 0;
+    const work = await store.claim(database, identity(), given.shares, { kinds });
+    const measured = new Map(rooms.endpoints.map(({ endpoint, speed }) => [endpoint, speed]));
+    for (const row of work) take(row, measured.get(row.endpoint) ?? 'unproven');
     // A paced endpoint whose row another attempt has locked gives nothing, and may have more when that attempt ends.
-    const isPaced = ({ endpoint }: Grant) => Number.isFinite(permits.get(endpoint));
-    workLeft ||= isAnyUsedUp(shared.grants, work) || shared.grants.some(isPaced);
+    const isPaced = ({ endpoint }: Share) => Number.isFinite(permits.get(endpoint));
+    workLeft ||= isAnyUsedUp(given.shares, work) || given.shares.some(isPaced);
     return work.length;
   };
 
-  const take = (work: Work, pace: Pace): void => {
+  const take = (work: Work, speed: Speed): void => {
     slots.add({
       deliveryId: work.deliveryId,
       tenantId: work.tenantId,
       endpoint: work.endpoint,
-      pace,
+      speed,
       attempts: work.attemptCount,
       since: performance.now(),
       placed: work.kind !== 'wake',
     });
     inHand.add(work.id);
-    handOver.begin(work, pace === 'slow');
+    handOver.begin(work, speed === 'slow');
   };
 
   /** Claims commands. @returns milliseconds until the next search; 0 while there may be more */
@@ -280,11 +280,11 @@ export function createRelayService({
   };
 }
 
-/** Whether an endpoint had as much work as it was granted, so that it may have more. */
-function isAnyUsedUp(grants: readonly Grant[], work: readonly Work[]): boolean {
+/** Whether an endpoint had as much work as its share, so that it may have more. */
+function isAnyUsedUp(shares: readonly Share[], work: readonly Work[]): boolean {
   const taken = new Map<string, number>();
   for (const { endpoint } of work) taken.set(endpoint, (taken.get(endpoint) ?? 0) + 1);
-  return grants.some(({ endpoint, quota }) => (taken.get(endpoint) ?? 0) >= quota);
+  return shares.some(({ endpoint, quota }) => (taken.get(endpoint) ?? 0) >= quota);
 }
 
 function permitsOf({ permits, tokens }: ReadyEndpoint): number {

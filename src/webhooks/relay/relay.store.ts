@@ -287,12 +287,12 @@ function triedOf({
 export async function claim(
   queryable: Queryable,
   { instance, epoch }: RelayIdentity,
-  grants: readonly { tenantId: string; endpoint: string; quota: number }[],
+  shares: readonly { tenantId: string; endpoint: string; quota: number }[],
   { kinds = 'all' }: { kinds?: 'all' | 'first' } = {},
 ): Promise<Work[]> {
-  const tenants = grants.map(({ tenantId }) => tenantId);
-  const endpoints = grants.map(({ endpoint }) => endpoint);
-  const quotas = grants.map(({ quota }) => quota);
+  const tenants = shares.map(({ tenantId }) => tenantId);
+  const endpoints = shares.map(({ endpoint }) => endpoint);
+  const quotas = shares.map(({ quota }) => quota);
   const values = [instance, epoch, tenants, endpoints, quotas, kinds === 'all'];
   const { rows } = await queryable.query<Work & LoadedColumns>(CLAIM_WORK, values);
   const readAt = performance.now();

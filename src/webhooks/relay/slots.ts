@@ -2,7 +2,7 @@
 // steady clock.
 import { createEndpointOccupancy, type EndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
 import type { EndpointRoom } from './allocation.ts';
-import { type Pace, type Room, without } from './slot-room.ts';
+import { type Room, type Speed, without } from './slot-room.ts';
 
 /**
  * A delivery from its claim to the end of its attempt. `attempts` is the number of its attempts at the claim. `placed`:
@@ -13,7 +13,7 @@ export type Flight = {
   readonly deliveryId: string;
   readonly tenantId: string;
   readonly endpoint: string;
-  readonly pace: Pace;
+  readonly speed: Speed;
   readonly attempts: number;
   readonly since: number;
   readonly placed?: boolean | undefined;
@@ -28,7 +28,7 @@ export type SlotLimits = {
 export type ReadyEndpoint = {
   readonly tenantId: string;
   readonly endpoint: string;
-  readonly pace: Pace;
+  readonly speed: Speed;
   readonly cap: number;
 };
 
@@ -38,11 +38,11 @@ const SLOW_FLIGHTS = 4;
 
 const UNPROVEN_CAP = 8;
 
-type Endpoint = { tenantId: string; pace: Pace; readonly flights: Set<Flight> };
+type Endpoint = { tenantId: string; speed: Speed; readonly flights: Set<Flight> };
 
 /**
  * Makes the slots of one relay. Endpoints that are not known to be fast get only a part of the slots of the process and
- * of their tenant. Slow endpoints get a smaller part, so that slots remain for new endpoints to prove their pace.
+ * of their tenant. Slow endpoints get a smaller part, so that slots remain for new endpoints to prove their speed.
  * @param occupancy the taken places of endpoints, including those of attempts that workflows make
  */
 export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = createEndpointOccupancy()) {
@@ -63,15 +63,15 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
     return true;
   };
 
-  /** @returns the pace by the attempts under way, because the speed of answers would show a slow receiver too late */
-  const paceNow = (known: Pace, own: Endpoint | undefined, now: number): Pace => {
+  /** @returns the speed by the attempts under way, because the speed of answers would show a slow receiver too late */
+  const speedNow = (known: Speed, own: Endpoint | undefined, now: number): Speed => {
     if (own === undefined || known === 'slow') return known;
     const late = count(own.flights, ({ deliveryId }) => now - (begun.get(deliveryId) ?? now) > SLOW_MS);
     return late >= (known === 'fast' ? SLOW_FLIGHTS : 1) ? 'slow' : known;
   };
 
-  const roomOf = ({ endpoint, pace, cap }: ReadyEndpoint, share: number): number => {
-    const most = Math.min(cap, share, pace === 'unproven' ? UNPROVEN_CAP : cap);
+  const roomOf = ({ endpoint, speed, cap }: ReadyEndpoint, share: number): number => {
+    const most = Math.min(cap, share, speed === 'unproven' ? UNPROVEN_CAP : cap);
     const taken = Math.max(endpoints.get(endpoint)?.flights.size ?? 0, occupancy.size(endpoint));
     return Math.max(0, most - taken);
   };
@@ -80,9 +80,9 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
     add: (flight: Flight): void => {
       remove(flight.deliveryId);
       flights.set(flight.deliveryId, flight);
-      const { endpoint: id, tenantId, pace } = flight;
-      const endpoint = endpoints.get(id) ?? { tenantId, pace, flights: new Set() };
-      endpoint.pace = pace;
+      const { endpoint: id, tenantId, speed } = flight;
+      const endpoint = endpoints.get(id) ?? { tenantId, speed, flights: new Set() };
+      endpoint.speed = speed;
       endpoint.flights.add(flight);
       if (flight.placed !== false) occupancy.add(id, flight.deliveryId);
       endpoints.set(id, endpoint);
@@ -99,8 +99,8 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
 
     /**
      * Computes how many attempts each endpoint with work may begin: up to its cap, and up to its share of the tenant's
-     * slots. The endpoints of the same pace with work or attempts under way share these slots equally.
-     * @returns endpoints with their present pace, and the remaining slots of the process and of each tenant
+     * slots. The endpoints of the same speed with work or attempts under way share these slots equally.
+     * @returns endpoints with their present speed, and the remaining slots of the process and of each tenant
      */
     rooms: (
       ready: readonly ReadyEndpoint[],
@@ -109,25 +109,25 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
       let free = limits.total;
       const tenants = new Map<string, Room>();
       const contenders = new Map<string, Set<string>>();
-      const contend = (tenantId: string, pace: Pace, endpoint: string) => {
-        const key = `${tenantId} ${pace}`;
+      const contend = (tenantId: string, speed: Speed, endpoint: string) => {
+        const key = `${tenantId} ${speed}`;
         contenders.set(key, (contenders.get(key) ?? new Set()).add(endpoint));
       };
       const waiting = ready.map((endpoint) => {
         const own = endpoints.get(endpoint.endpoint);
-        if (own !== undefined) own.pace = endpoint.pace;
-        return { ...endpoint, pace: paceNow(endpoint.pace, own, now) };
+        if (own !== undefined) own.speed = endpoint.speed;
+        return { ...endpoint, speed: speedNow(endpoint.speed, own, now) };
       });
-      for (const { tenantId, pace, endpoint } of waiting) contend(tenantId, pace, endpoint);
+      for (const { tenantId, speed, endpoint } of waiting) contend(tenantId, speed, endpoint);
       for (const [id, own] of endpoints) {
-        const pace = paceNow(own.pace, own, now);
-        contend(own.tenantId, pace, id);
-        free = without(free, pace, own.flights.size);
+        const speed = speedNow(own.speed, own, now);
+        contend(own.tenantId, speed, id);
+        free = without(free, speed, own.flights.size);
         const left = tenants.get(own.tenantId) ?? limits.tenant;
-        tenants.set(own.tenantId, without(left, pace, own.flights.size));
+        tenants.set(own.tenantId, without(left, speed, own.flights.size));
       }
-      const shareOf = ({ tenantId, pace }: ReadyEndpoint): number =>
-        Math.max(1, Math.floor(limits.tenant[pace] / (contenders.get(`${tenantId} ${pace}`)?.size ?? 1)));
+      const shareOf = ({ tenantId, speed }: ReadyEndpoint): number =>
+        Math.max(1, Math.floor(limits.tenant[speed] / (contenders.get(`${tenantId} ${speed}`)?.size ?? 1)));
       return {
         endpoints: waiting.map((endpoint) => ({ ...endpoint, room: roomOf(endpoint, shareOf(endpoint)) })),
         free,

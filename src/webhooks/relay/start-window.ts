@@ -1,8 +1,8 @@
 // Limits concurrent workflow starts. Pure.
 
 /**
- * Makes a window: `acquire` resolves in order with a function that returns the permit; a second call has no effect.
- * @param size the most permits
+ * Makes a window: `acquire` resolves in order with a function that leaves it; a second call has no effect.
+ * @param size the most starts under way
  */
 export function createStartWindow(size: number) {
   let held = 0;

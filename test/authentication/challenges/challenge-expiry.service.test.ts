@@ -40,7 +40,7 @@ afterAll(async () => {
   await drop();
 });
 
-const pulse = { beat: () => undefined, signal: new AbortController().signal };
+const pulse = { heartbeat: () => undefined, signal: new AbortController().signal };
 const service = (
   settings: { chunk?: number; budget?: number; tenants?: number } = { chunk: 10, budget: 60_000 },
 ) => createExpiryService({ database, records: rooms.records, settings });
@@ -98,7 +98,7 @@ describe('a sweep', () => {
     await ended(15, 30);
     await ended(15, 20);
     const ending = new AbortController();
-    const stopping = { beat: () => ending.abort(new Error('told to stop')), signal: ending.signal };
+    const stopping = { heartbeat: () => ending.abort(new Error('told to stop')), signal: ending.signal };
     await expect(service().sweep(stopping)).rejects.toThrow('told to stop');
     const left = (await service().sweep(pulse)).expired;
     await service().settle(bucket(15));

@@ -28,7 +28,7 @@ import { createTracer } from '../../../src/platform/tracing/tracer.ts';
 import { parseRetryAfter } from '../../../src/webhooks/deliveries/retry-after.ts';
 import { readHost } from '../../../src/webhooks/endpoints/host-hold.ts';
 import { readPublication } from '../../../src/webhooks/intake/event.schemas.ts';
-import { decodePlace, encodePlace } from '../../../src/webhooks/intake/feed-cursor.ts';
+import { decodePosition, encodePosition } from '../../../src/webhooks/intake/feed-cursor.ts';
 import { contentOf } from '../../../src/webhooks/intake/publication.ts';
 import {
   readFilters,
@@ -258,13 +258,13 @@ const cursors: Target = {
   name: 'cursors',
   parsers: [
     'platform/database/page.ts#decodeCursor',
-    'webhooks/intake/feed-cursor.ts#decodePlace',
+    'webhooks/intake/feed-cursor.ts#decodePosition',
     'platform/temporal/names.ts#parseDeliveryWorkflowId',
     'audit/verification.ts#parseAnchor',
   ],
   seeds: [
     encodeCursor('0198f4a2-7b1c-7d3e-8f45-123456789abc'),
-    encodePlace({ xid: 700n, id: '0198f4a2-7b1c-7d3e-8f45-123456789abc', at: NOW }),
+    encodePosition({ xid: 700n, id: '0198f4a2-7b1c-7d3e-8f45-123456789abc', at: NOW }),
     'delivery/0198f4a2-7b1c-7d3e-8f45-123456789abc/3',
     'countersign/audit/0198f4a2-7b1c-7d3e-8f45-123456789abc\n1\nAAAA\n',
   ],
@@ -272,8 +272,8 @@ const cursors: Target = {
     const text = textOf(bytes);
     const id = attempt(() => decodeCursor(text), isInvalid);
     if (id !== undefined) equal(encodeCursor(id), text);
-    const place = decodePlace(text);
-    if (place !== undefined) equal(encodePlace(place), text);
+    const position = decodePosition(text);
+    if (position !== undefined) equal(encodePosition(position), text);
     const delivery = parseDeliveryWorkflowId(text);
     if (delivery !== undefined)
       deepEqual(parseDeliveryWorkflowId(deliveryWorkflowId(delivery.id, delivery.generation)), delivery);

@@ -7,7 +7,7 @@ import { createRecordService } from '../../../src/webhooks/intake/record.service
 const records = createRecordService({ notifier: { poke: () => undefined } });
 
 /** How a pulse looks to which nobody listens. */
-export const pulse = { beat: () => undefined, signal: new AbortController().signal };
+export const pulse = { heartbeat: () => undefined, signal: new AbortController().signal };
 
 /** The UTC day so many days ago, by the database's clock. */
 export async function dayOf(database: Database, daysAgo: number): Promise<string> {

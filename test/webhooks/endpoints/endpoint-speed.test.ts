@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createEndpointSpeeds, paceOf } from '../../../src/webhooks/endpoints/endpoint-speed.ts';
+import { createEndpointSpeeds, speedOf } from '../../../src/webhooks/endpoints/endpoint-speed.ts';
 
 describe('the speed of an endpoint', () => {
   it('is unknown until there are a few answers, then nine in ten are below it', () => {
@@ -30,24 +30,24 @@ describe('the speed of an endpoint', () => {
   });
 
   it.each([
-    { known: 'nothing', stored: { p90Ms: null, failing: false }, seen: undefined, pace: 'unproven' },
-    { known: 'a fast row', stored: { p90Ms: 20, failing: false }, seen: undefined, pace: 'fast' },
-    { known: 'a fast row that fails', stored: { p90Ms: 20, failing: true }, seen: 20, pace: 'unproven' },
+    { known: 'nothing', stored: { p90Ms: null, failing: false }, seen: undefined, speed: 'unproven' },
+    { known: 'a fast row', stored: { p90Ms: 20, failing: false }, seen: undefined, speed: 'fast' },
+    { known: 'a fast row that fails', stored: { p90Ms: 20, failing: true }, seen: 20, speed: 'unproven' },
     {
       known: 'a fast row and slow answers',
       stored: { p90Ms: 20, failing: false },
       seen: 2_000,
-      pace: 'slow',
+      speed: 'slow',
     },
     {
       known: 'a slow row and fast answers',
       stored: { p90Ms: 2_000, failing: false },
       seen: 200,
-      pace: 'fast',
+      speed: 'fast',
     },
-    { known: 'nearly a second', stored: { p90Ms: 999, failing: false }, seen: undefined, pace: 'fast' },
-    { known: 'a second', stored: { p90Ms: 1_000, failing: false }, seen: undefined, pace: 'slow' },
-  ])('makes an endpoint $pace with $known', ({ stored, seen, pace }) => {
-    expect(paceOf(stored, seen)).toBe(pace);
+    { known: 'nearly a second', stored: { p90Ms: 999, failing: false }, seen: undefined, speed: 'fast' },
+    { known: 'a second', stored: { p90Ms: 1_000, failing: false }, seen: undefined, speed: 'slow' },
+  ])('makes an endpoint $speed with $known', ({ stored, seen, speed }) => {
+    expect(speedOf(stored, seen)).toBe(speed);
   });
 });

@@ -2,7 +2,7 @@
 import pg from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
 import * as store from '../../../src/webhooks/intake/feed.store.ts';
-import { FEED_START, placeOf } from '../../../src/webhooks/intake/feed-cursor.ts';
+import { FEED_START, positionOf } from '../../../src/webhooks/intake/feed-cursor.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 
 const EVENTS = 100_000;
@@ -62,7 +62,7 @@ describe('a read of the feed with several types', () => {
     [['rare.seen', 'never.seen'], 10, 1_400],
     [['never.seen', 'nobodys.seen'], 0, 1_400],
   ])('for %j gives %i events out of fewer than %i pages', async (types, events, most) => {
-    for (const after of [FEED_START, placeOf({ xid: 170n, id: TENANT })]) {
+    for (const after of [FEED_START, positionOf({ xid: 170n, id: TENANT })]) {
       const { pages, page } = await read(types, after);
       expect([page.events.length, page.hasMore]).toEqual([events, true]);
       expect(pages).toBeLessThan(most);
@@ -76,7 +76,7 @@ describe('a read of the feed with several types', () => {
       const { page } = await read(['some.seen', 'rare.seen'], after, 200);
       seen.push(...page.events.map(({ id }) => id));
       if (!page.hasMore || page.last === undefined) break;
-      after = placeOf(page.last);
+      after = positionOf(page.last);
     }
     expect(seen).toHaveLength(EVENTS / 10 + EVENTS / 1_000);
     expect(new Set(seen).size).toBe(seen.length);

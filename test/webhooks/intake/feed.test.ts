@@ -5,11 +5,11 @@ import type { RequestContext } from '../../../src/platform/context.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { createFeedService, type FeedPage } from '../../../src/webhooks/intake/feed.service.ts';
 import {
-  decodePlace,
-  encodePlace,
+  decodePosition,
+  encodePosition,
   FEED_CURSOR,
   FEED_KEPT_MS,
-  placeBefore,
+  positionBefore,
 } from '../../../src/webhooks/intake/feed-cursor.ts';
 import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
 import { createTenantContext } from './fixture.ts';
@@ -222,7 +222,7 @@ describe('the feed', () => {
 
   it('answers 410 to a cursor that is ahead of the database: it was replaced', async () => {
     const { feed, context } = await createFeed();
-    const ahead = encodePlace(placeBefore(2n ** 62n, Date.now()));
+    const ahead = encodePosition(positionBefore(2n ** 62n, Date.now()));
     await expect(feed.read(context, { after: ahead, limit: 10 })).rejects.toMatchObject({
       code: 'cursor_expired',
     });
@@ -234,7 +234,7 @@ describe('the feed', () => {
     await vi.waitUntil(
       async () => {
         const later = await feed.read(context, { limit: 10, after: nextCursor });
-        return Number(decodePlace(later.nextCursor)?.at) > Number(decodePlace(nextCursor)?.at);
+        return Number(decodePosition(later.nextCursor)?.at) > Number(decodePosition(nextCursor)?.at);
       },
       { timeout: 60_000, interval: 5 },
     );
@@ -280,7 +280,7 @@ describe('how far the feed is complete', () => {
       expect(Number(readAt)).toBeGreaterThan(openedBy);
     }
     // What is published now has an earlier time than the end of the transaction, however long that is away.
-    expect(decodePlace(next.nextCursor)?.at).toBeLessThanOrEqual(openedBy);
+    expect(decodePosition(next.nextCursor)?.at).toBeLessThanOrEqual(openedBy);
     expect(unknown.completeUntil).toBeNull();
     expect(idsOf(await readUntil(feed, context, await time()))).toEqual(['unseen']);
     // A cursor that was given meanwhile is good, and misses nothing.

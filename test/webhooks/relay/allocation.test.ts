@@ -1,20 +1,20 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { allocate, type EndpointRoom, START_OF_ROTATION } from '../../../src/webhooks/relay/allocation.ts';
-import type { Pace, Room } from '../../../src/webhooks/relay/slot-room.ts';
+import type { Room, Speed } from '../../../src/webhooks/relay/slot-room.ts';
 
-const endpoint = (tenantId: string, name: string, room = 100, pace: Pace = 'fast'): EndpointRoom => ({
+const endpoint = (tenantId: string, name: string, room = 100, speed: Speed = 'fast'): EndpointRoom => ({
   tenantId,
   endpoint: name,
-  pace,
+  speed,
   room,
 });
 const all = (slots: number): Room => ({ fast: slots, unproven: slots, slow: slots });
-const share = (input: Partial<Parameters<typeof allocate>[0]> & { endpoints: EndpointRoom[] }) =>
+const divide = (input: Partial<Parameters<typeof allocate>[0]> & { endpoints: EndpointRoom[] }) =>
   allocate({ free: all(100), tenantRoom: () => all(100), quantum: 4, rotation: START_OF_ROTATION, ...input });
 
-const quotas = (grants: { endpoint: string; quota: number }[]) =>
-  Object.fromEntries(grants.map(({ endpoint: name, quota }) => [name, quota]));
+const quotas = (shares: { endpoint: string; quota: number }[]) =>
+  Object.fromEntries(shares.map(({ endpoint: name, quota }) => [name, quota]));
 
 describe('sharing slots out', () => {
   it('gives a tenant with one endpoint as much as a tenant with many', () => {
@@ -22,8 +22,8 @@ describe('sharing slots out', () => {
       ...Array.from({ length: 50 }, (_, n) => endpoint('a', `a${String(n).padStart(2, '0')}`)),
       endpoint('b', 'b'),
     ];
-    const { grants } = share({ endpoints, free: all(40) });
-    expect(quotas(grants).b).toBe(20);
+    const { shares } = divide({ endpoints, free: all(40) });
+    expect(quotas(shares).b).toBe(20);
   });
 
   it('goes on behind the tenant and the endpoint that it served last', () => {
@@ -31,15 +31,15 @@ describe('sharing slots out', () => {
     let rotation = START_OF_ROTATION;
     const served: string[] = [];
     for (let round = 0; round < 6; round += 1) {
-      const result = share({ endpoints, free: all(4), rotation });
+      const result = divide({ endpoints, free: all(4), rotation });
       rotation = result.rotation;
-      served.push(...result.grants.map((grant) => grant.endpoint));
+      served.push(...result.shares.map((share) => share.endpoint));
     }
     expect(served).toEqual(['a1', 'b1', 'c1', 'a2', 'b1', 'c1']);
   });
 
   it('keeps to the room of each endpoint and each tenant', () => {
-    const { grants } = share({
+    const { shares } = divide({
       endpoints: [
         endpoint('a', 'a1', 3),
         endpoint('a', 'a2', 50),
@@ -48,7 +48,7 @@ describe('sharing slots out', () => {
       ],
       tenantRoom: (tenant) => all(tenant === 'a' ? 10 : 6),
     });
-    expect(quotas(grants)).toEqual({ a1: 3, a2: 7, c1: 6 });
+    expect(quotas(shares)).toEqual({ a1: 3, a2: 7, c1: 6 });
   });
 
   it('keeps slots for the fast, and some of the others for the unproven', () => {
@@ -59,18 +59,18 @@ describe('sharing slots out', () => {
       endpoint('b', 'slow of b', 100, 'slow'),
     ];
     const part: Room = { fast: 20, unproven: 12, slow: 6 };
-    const withoutFast = endpoints.filter(({ pace }) => pace !== 'fast');
-    expect(quotas(share({ endpoints: withoutFast, tenantRoom: () => part }).grants)).toEqual({
+    const withoutFast = endpoints.filter(({ speed }) => speed !== 'fast');
+    expect(quotas(divide({ endpoints: withoutFast, tenantRoom: () => part }).shares)).toEqual({
       slow: 6,
       unproven: 6,
       'slow of b': 6,
     });
-    const { grants } = share({
+    const { shares } = divide({
       endpoints,
       free: { fast: 30, unproven: 14, slow: 8 },
       tenantRoom: () => part,
     });
-    const { slow = 0, unproven = 0, fast = 0, 'slow of b': other = 0 } = quotas(grants);
+    const { slow = 0, unproven = 0, fast = 0, 'slow of b': other = 0 } = quotas(shares);
     expect(slow + other).toBe(8);
     expect(slow + other + unproven).toBe(14);
     expect(fast).toBe(20 - slow - unproven);
@@ -82,7 +82,7 @@ describe('sharing slots out', () => {
         tenantId: fc.constantFrom('a', 'b', 'c'),
         endpoint: fc.string({ minLength: 1, maxLength: 4 }),
         room: fc.integer({ min: 0, max: 20 }),
-        pace: fc.constantFrom('fast', 'unproven', 'slow'),
+        speed: fc.constantFrom('fast', 'unproven', 'slow'),
       }),
       { selector: (each) => each.endpoint, maxLength: 30 },
     );
@@ -93,17 +93,17 @@ describe('sharing slots out', () => {
         fc.integer({ min: 0, max: 30 }),
         fc.integer({ min: 1, max: 8 }),
         (rooms, free, tenantRoom, quantum) => {
-          const { grants } = share({
+          const { shares } = divide({
             endpoints: rooms,
             free: all(free),
             tenantRoom: () => all(tenantRoom),
             quantum,
           });
-          const given = grants.reduce((sum, { quota }) => sum + quota, 0);
+          const given = shares.reduce((sum, { quota }) => sum + quota, 0);
           const roomOf = new Map(rooms.map((each) => [each.endpoint, each.room]));
-          for (const grant of grants) {
-            expect(grant.quota).toBeGreaterThan(0);
-            expect(grant.quota).toBeLessThanOrEqual(roomOf.get(grant.endpoint) ?? 0);
+          for (const share of shares) {
+            expect(share.quota).toBeGreaterThan(0);
+            expect(share.quota).toBeLessThanOrEqual(roomOf.get(share.endpoint) ?? 0);
           }
           const possible = ['a', 'b', 'c'].reduce((sum, tenant) => {
             const own = rooms.filter((each) => each.tenantId === tenant);

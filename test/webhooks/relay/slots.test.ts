@@ -10,7 +10,7 @@ const flight = (deliveryId: string, more: Partial<Flight> = {}): Flight => ({
   deliveryId,
   tenantId: 'tenant',
   endpoint: 'endpoint',
-  pace: 'fast',
+  speed: 'fast',
   attempts: 0,
   since: 1_000,
   ...more,
@@ -18,36 +18,36 @@ const flight = (deliveryId: string, more: Partial<Flight> = {}): Flight => ({
 const ready = (endpoint: string, more: Partial<ReadyEndpoint> = {}): ReadyEndpoint => ({
   tenantId: 'tenant',
   endpoint,
-  pace: 'fast',
+  speed: 'fast',
   cap: 32,
   ...more,
 });
 
 describe('slots', () => {
   const roomsOf = (slots: ReturnType<typeof createSlots>, endpoints: ReadyEndpoint[], now = 1_000) =>
-    slots.rooms(endpoints, now).endpoints.map(({ room, pace }) => ({ room, pace }));
+    slots.rooms(endpoints, now).endpoints.map(({ room, speed }) => ({ room, speed }));
 
   it('counts in flight by process, tenant and endpoint, and forgets what has ended', () => {
     const slots = createSlots(LIMITS);
     slots.add(flight('1'));
     slots.add(flight('1'));
-    slots.add(flight('2', { endpoint: 'other', pace: 'slow' }));
+    slots.add(flight('2', { endpoint: 'other', speed: 'slow' }));
     const { free, tenantRoom } = slots.rooms([], 1_000);
     expect(free).toEqual({ fast: 18, unproven: 14, slow: 9 });
     expect(tenantRoom('tenant')).toEqual({ fast: 10, unproven: 8, slow: 5 });
     expect(tenantRoom('another')).toEqual(LIMITS.tenant);
-    expect(roomsOf(slots, [ready('endpoint', { cap: 3 })])).toEqual([{ room: 2, pace: 'fast' }]);
+    expect(roomsOf(slots, [ready('endpoint', { cap: 3 })])).toEqual([{ room: 2, speed: 'fast' }]);
     expect(slots.remove('1')).toBe(true);
     expect(slots.remove('1')).toBe(false);
-    expect(roomsOf(slots, [ready('endpoint', { cap: 3 })])).toEqual([{ room: 3, pace: 'fast' }]);
+    expect(roomsOf(slots, [ready('endpoint', { cap: 3 })])).toEqual([{ room: 3, speed: 'fast' }]);
   });
 
-  it('lets an endpoint have no more than its share of its tenant while others of its pace have work', () => {
+  it('lets an endpoint have no more than its share of its tenant while others of its speed have work', () => {
     const slots = createSlots(LIMITS);
-    const slow = (endpoint: string) => ready(endpoint, { pace: 'slow' });
+    const slow = (endpoint: string) => ready(endpoint, { speed: 'slow' });
     const rooms = (endpoints: ReadyEndpoint[]) => roomsOf(slots, endpoints).map(({ room }) => room);
     expect(rooms([slow('a')])).toEqual([6]);
-    slots.add(flight('1', { endpoint: 'a', pace: 'slow' }));
+    slots.add(flight('1', { endpoint: 'a', speed: 'slow' }));
     expect(rooms([slow('a'), slow('b'), ready('fast')])).toEqual([2, 3, 12]);
     // One that has nothing more to do, and something under way, counts as well.
     expect(rooms([slow('b')])).toEqual([3]);
@@ -58,27 +58,27 @@ describe('slots', () => {
   it('lets an endpoint of which nothing is known have a few attempts, until it is known', () => {
     const slots = createSlots({ ...LIMITS, tenant: { fast: 64, unproven: 48, slow: 32 } });
     const rooms = roomsOf(slots, [
-      ready('a', { pace: 'unproven' }),
+      ready('a', { speed: 'unproven' }),
       ready('b'),
-      ready('c', { pace: 'slow' }),
+      ready('c', { speed: 'slow' }),
     ]);
     expect(rooms.map(({ room }) => room)).toEqual([8, 32, 32]);
   });
 
   it('takes an endpoint for slow as soon as its attempts take long, before any of them is over', () => {
     const slots = createSlots(LIMITS);
-    slots.add(flight('1', { endpoint: 'new', pace: 'unproven' }));
+    slots.add(flight('1', { endpoint: 'new', speed: 'unproven' }));
     for (const id of ['2', '3', '4']) slots.add(flight(id));
     for (const id of ['1', '2', '3', '4']) slots.begin(id, 1_500);
-    const endpoints = [ready('new', { pace: 'unproven' }), ready('endpoint')];
-    const paces = (now: number) => roomsOf(slots, endpoints, now).map(({ pace }) => pace);
-    expect(paces(2_400)).toEqual(['unproven', 'fast']);
-    expect(paces(2_600)).toEqual(['slow', 'fast']);
+    const endpoints = [ready('new', { speed: 'unproven' }), ready('endpoint')];
+    const speeds = (now: number) => roomsOf(slots, endpoints, now).map(({ speed }) => speed);
+    expect(speeds(2_400)).toEqual(['unproven', 'fast']);
+    expect(speeds(2_600)).toEqual(['slow', 'fast']);
     slots.add(flight('5'));
     // What has not begun yet says nothing about a receiver.
-    expect(paces(2_600)).toEqual(['slow', 'fast']);
+    expect(speeds(2_600)).toEqual(['slow', 'fast']);
     slots.begin('5', 1_500);
-    expect(paces(2_600)).toEqual(['slow', 'slow']);
+    expect(speeds(2_600)).toEqual(['slow', 'slow']);
     expect(slots.rooms([], 2_600).free).toEqual({ fast: 15, unproven: 10, slow: 5 });
   });
 
