@@ -13,6 +13,7 @@ const sources = [
   'test/regular-expressions.test.ts',
   'test/unsteady.test.ts',
   'test/documentation/architecture-drawing.test.ts',
+  'test/documentation/decisions.test.ts',
   'test/documentation/pages.test.ts',
   'test/platform/config/settings-page.test.ts',
   'test/platform/errors/catalogue.test.ts',

@@ -1,4 +1,5 @@
 // The activities of webhookDelivery. Each calls one use case. An attempt sends heartbeats and can be aborted.
+// docs/decisions/0007-attempts.md
 import { Context } from '@temporalio/activity';
 import type { AttemptService } from '../src/webhooks/deliveries/attempt.service.ts';
 import type {

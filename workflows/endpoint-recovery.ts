@@ -1,5 +1,6 @@
 // endpointRecovery watches a failing endpoint until it works again. Endpoints open by their row in Postgres, without
 // this workflow.
+// docs/decisions/0010-endpoint-recovery.md
 import { defineUpdate, proxyActivities } from '@temporalio/workflow';
 import type { EndpointRecoveryActivities } from '../activities/endpoint-recovery.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';

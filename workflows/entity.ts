@@ -1,5 +1,6 @@
 // The loop of all entity workflows: read the entity's state, do the due step, wait, read again. Each activity is one
 // use case, and Postgres decides whether it is due, so a repeated or late signal changes nothing.
+// docs/decisions/0011-entity-workflows.md
 import type { UpdateDefinition } from '@temporalio/common';
 import {
   type ActivityFunctionWithOptions,

@@ -1,4 +1,5 @@
 // Serves liveness, readiness and metrics of a process to operators.
+// docs/decisions/0017-metrics.md
 import { once } from 'node:events';
 import type { Config } from '../platform/config.ts';
 import { type ClockComparison, createClockComparison } from '../platform/database/clock-skew.client.ts';

@@ -1,5 +1,6 @@
 // Seals the audit log: reads the rows whose transactions have ended, and appends a signed checkpoint to each tenant's
 // chain. Only one process seals at a time. Each row is sealed exactly once.
+// docs/decisions/0006-audit-checkpoints.md
 import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import type { Database } from '../platform/database/database.ts';
 import type { Transaction } from '../platform/database/transaction.ts';

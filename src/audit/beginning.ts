@@ -1,4 +1,5 @@
 // The beginning of the audit log, and the exact text that `migrate` signs for it.
+// docs/decisions/0022-audit-beginning-and-tree.md
 import { LONGEST_TRANSACTION } from './verification.ts';
 
 export type Beginning = {

@@ -1,4 +1,5 @@
 // Checkpoints, seals and the head, and the exact texts that are hashed and signed for them.
+// docs/decisions/0006-audit-checkpoints.md
 import { encodeBase64 } from '../platform/crypto/base64.ts';
 
 /** A position in the order of sealing: transaction id (decimal), then row id. */

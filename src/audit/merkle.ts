@@ -1,5 +1,6 @@
 // Computes Merkle tree hashes of RFC 6962 §2.1 (equal to RFC 9162 §2.1.1), leaf by leaf. Leaves and nodes are hashed
 // with different prefixes, so that a node cannot be presented as a leaf.
+// docs/decisions/0022-audit-beginning-and-tree.md
 
 export type Digest = (bytes: Uint8Array) => Uint8Array;
 

@@ -1,6 +1,7 @@
 // Holds every page of the documentation: each shell block is run by a test or says why not, with one vocabulary, in
 // lines of 120 characters.
 import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { createProgram } from '../../src/app/command-line.ts';
@@ -122,4 +123,25 @@ it('lines that are no row of a table have at most 120 characters', () => {
       ),
   );
   expect(long).toEqual([]);
+});
+
+it('links lead to a file of the repository, and to a heading that is there', () => {
+  const slug = (heading: string) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-');
+  const slugsOf = (page: string) =>
+    [...readFileSync(page, 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => slug(heading));
+  const links = pages.flatMap((page) =>
+    [...readFileSync(page, 'utf8').matchAll(/\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]*))?\)/g)].map(
+      ([, path = '', anchor]) => ({ page, to: path === '' ? page : join(dirname(page), path), anchor }),
+    ),
+  );
+  expect(links.length).toBeGreaterThan(200);
+  const broken = links.filter(
+    ({ to, anchor }) =>
+      !existsSync(to) || (anchor !== undefined && to.endsWith('.md') && !slugsOf(to).includes(anchor)),
+  );
+  expect(broken).toEqual([]);
 });

@@ -1,5 +1,6 @@
 // Lets the statements of concurrent units pass one after the other, in an order that a seed decides. A statement that
 // waits for a lock of another unit is left waiting; a connection may be lost before or after any statement.
+// docs/decisions/0024-replayed-schedules.md
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { newPool } from '../../src/platform/database/client.ts';

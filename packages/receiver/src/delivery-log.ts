@@ -1,5 +1,6 @@
 // The interface of a receiver's record of accepted deliveries, which prevents that a delivery is processed twice. A
 // receiver of several processes implements it in its database.
+// docs/decisions/0013-receivers.md
 
 /** Specification: Events, Receiver behaviour expected. `ignored`: accepted, and no processing was needed. */
 export type DeliveryStatus = 'accepted' | 'processed' | 'failed' | 'ignored';

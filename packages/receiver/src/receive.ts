@@ -1,5 +1,6 @@
 // The core of every receiver: verifies a request, records the delivery, calls the handler and makes the answer. A 2xx
 // is answered only after the delivery is durably recorded.
+// docs/decisions/0013-receivers.md
 
 import { isBytes } from './bytes.ts';
 import type { DeliveryLog, DeliveryRecord } from './delivery-log.ts';

@@ -1,4 +1,5 @@
 // The guard: judges a request by its access token, and answers where it refuses. Whatever it cannot judge it refuses.
+// docs/decisions/0033-resource-servers.md
 import {
   checkRules,
   type Expectations,

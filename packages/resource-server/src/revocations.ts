@@ -1,5 +1,6 @@
 // Follows the tenant's event feed and knows within a second what has ended (docs/events.md, "The feed"). Any number of
 // processes can follow it, and one that starts reads back what living tokens may have lost before.
+// docs/decisions/0033-resource-servers.md
 import { isObject, isText, type SignedToken } from './claims.ts';
 import { type ClientCredentials, createTokenSource, requestJson, UnexpectedAnswer } from './client.ts';
 import { createRevocationBook, ENDING_TYPES, type FeedEvent } from './revocation-book.ts';

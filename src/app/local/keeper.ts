@@ -1,5 +1,6 @@
 // The list of running parts on disk, which is also the lock of a data folder, and the keeper: a process that ends the
 // parts in order when their starter dies, also by SIGKILL. Only the starter writes the list.
+// docs/decisions/0041-local-stack.md
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';

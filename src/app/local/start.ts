@@ -1,4 +1,5 @@
 // `npm start`: runs the whole service on one machine until it is stopped. No process remains after any kind of end.
+// docs/decisions/0041-local-stack.md
 import { rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { Config } from '../../platform/config.ts';

@@ -1,4 +1,5 @@
 // Calls the HTTP interface for the commands of daily work, as any tenant's program would: it knows no internals.
+// docs/decisions/0035-command-line.md
 import { randomUUID } from 'node:crypto';
 import type { Account } from './account.ts';
 import { CommandFailure } from './command-failure.ts';

@@ -1,5 +1,6 @@
 // Consumes challenges after a correct signature. Concurrent verifications share a statement. Only the verification
 // whose row is locked waits for the lock.
+// docs/decisions/0021-proved-memory.md
 
 import type { RotationService } from '../../identity/keys/rotation.service.ts';
 import type { RequestContext } from '../../platform/context.ts';

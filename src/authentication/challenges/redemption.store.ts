@@ -1,4 +1,5 @@
 // SQL of successful verifications. One statement consumes challenges and writes all other rows for the consumed ones.
+// docs/decisions/0005-write-coalescing.md
 import { AUDIT_COLUMNS as AUDIT, type AuditRecord, auditColumns } from '../../audit/audit.ts';
 import { AUTHENTICATION_FILTERS, isHeard } from '../../events/catalogue.ts';
 import { type EventRecord, eventColumns } from '../../events/event.ts';

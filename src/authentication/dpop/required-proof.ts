@@ -1,5 +1,6 @@
 // Who gets tokens only with a proof of a key: by its own metadata (RFC 9449 §5.2) or by the tenant's profile (FAPI
 // 2.0).
+// docs/decisions/0026-proof-of-possession.md
 import type { Tenant } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 

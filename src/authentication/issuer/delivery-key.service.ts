@@ -1,5 +1,6 @@
 // The keys with which a tenant signs deliveries. Each belongs to an issuer key and begins and ends with it, so that the
 // workflow that rotates issuer keys rotates them too. No token is ever signed or verified with one.
+// docs/decisions/0025-delivery-signatures.md
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';

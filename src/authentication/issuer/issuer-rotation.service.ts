@@ -1,5 +1,6 @@
 // Performs the due steps of a tenant's issuer keys, and the requests of operators. Each step is decided from the rows
 // in Postgres, so a repeated, late or needless request does no harm.
+// docs/decisions/0018-issuer-keys.md
 
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';

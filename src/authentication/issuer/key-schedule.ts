@@ -1,5 +1,6 @@
 // Rules of the schedule of issuer keys: published, active, retired, removed, or revoked at any time. Changes are stored
 // long before they apply, so that verifiers and other processes read them early enough. The caller passes the time.
+// docs/decisions/0018-issuer-keys.md
 import type { SigningAlgorithm } from '../../platform/context.ts';
 import type { IssuerAlgorithm } from './issuer-key.ts';
 

@@ -1,5 +1,6 @@
 // Rules of the token exchange. The new token has no right that the subject, actor, delegation or agent lacks. Other
 // files sign and verify tokens.
+// docs/decisions/0008-token-exchange.md
 import { validate as isUuid } from 'uuid';
 import { type Act, type Actor, actorsOf, buildAct } from '../../platform/act.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';

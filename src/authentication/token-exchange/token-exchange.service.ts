@@ -1,5 +1,6 @@
 // The token exchange grant of the token endpoint: an agent gets a token to act for a user. The new token allows at most
 // the rights of the tokens and the delegation from which it is derived, and ends with any of them.
+// docs/decisions/0008-token-exchange.md
 
 import type { JsonObject } from '../../events/event.ts';
 import type { Client } from '../../identity/applications/application.service.ts';

@@ -1,4 +1,5 @@
 // SQL that records the tokens of remembered clients. The statement itself proves that a client is still as remembered.
+// docs/decisions/0021-proved-memory.md
 import { AUDIT_COLUMNS as AUDIT, type AuditRecord, auditColumns } from '../../audit/audit.ts';
 import { AUTHENTICATION_FILTERS, isHeard } from '../../events/catalogue.ts';
 import { CLIENT_VERSION } from '../../identity/applications/application.ts';

@@ -1,5 +1,6 @@
 // Reads the claims of a verified assertion (RFC 7523 §3, SPIFFE JWT-SVID). workload-token.service.ts verifies its
 // signature.
+// docs/decisions/0030-workload-issuers.md
 import { sha256 } from '@noble/hashes/sha2.js';
 import type { Tenant } from '../../platform/context.ts';
 import { decodeBase64, encodeBase64Url } from '../../platform/crypto/base64.ts';

@@ -1,4 +1,5 @@
 // The jwt-bearer grant of the token endpoint: a workload gets a token for an agent by an assertion of its platform.
+// docs/decisions/0030-workload-issuers.md
 
 import { compactVerify, decodeJwt, errors, type JWTPayload } from 'jose';
 import type { JsonObject } from '../../events/event.ts';

@@ -1,5 +1,6 @@
 // Publishes agents' key sets from memory. A set is at most half a second old, so that each process shows a rotation or
 // a revocation within a second.
+// docs/decisions/0029-agents-keys.md
 import type { RequestContext } from '../../platform/context.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';

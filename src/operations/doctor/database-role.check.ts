@@ -1,4 +1,5 @@
 // Checks that api and worker connect as a role that cannot change the audit log, where there is one.
+// docs/decisions/0023-database-roles.md
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type * as databaseRoleStore from './database-role.store.ts';
 import type { Check } from './finding.ts';

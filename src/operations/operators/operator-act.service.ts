@@ -1,4 +1,5 @@
 // Records operator acts. A change and its act are committed together.
+// docs/decisions/0019-operators.md
 
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';

@@ -1,5 +1,6 @@
 // Deletes data past its retention time, in small chunks with pauses, so that traffic is not slowed. Unfinished
 // deliveries are kept.
+// docs/decisions/0014-retention.md
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../platform/database/database.ts';

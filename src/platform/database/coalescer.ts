@@ -1,5 +1,6 @@
 // Coalescing: the rows of concurrent requests share one batch, which is sent when an earlier batch has returned. A
 // request is answered after its own row is committed, and a faulty row fails only its own request.
+// docs/decisions/0005-write-coalescing.md
 import { ServiceError } from '../errors/service-error.ts';
 import { classifyFailure } from './errors.ts';
 

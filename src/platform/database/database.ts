@@ -1,5 +1,6 @@
 // Opens the pool of connections, which handwritten statements and Sequelize's models share. All connections have the
 // same time limits.
+// docs/decisions/0003-one-pool.md
 import pg, { type Pool, type PoolClient } from 'pg';
 import type { Sequelize } from 'sequelize';
 import { endConnections, newPool } from './client.ts';

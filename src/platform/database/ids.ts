@@ -1,4 +1,5 @@
 // Ids of rows: UUIDv7 (RFC 9562 §5.7), made by this process so that a statement can be repeated with the same ids.
+// docs/decisions/0002-ids-and-partitions.md
 import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
 

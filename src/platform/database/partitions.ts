@@ -1,5 +1,6 @@
 // The day partitions of the large tables: created ahead of time, detached and dropped when they are old. Each change is
 // a separate statement that waits a quarter of a second for its lock.
+// docs/decisions/0002-ids-and-partitions.md
 import { isLockTimeout, repeatWhileLocked } from './locked-change.ts';
 import type { Queryable } from './transaction.ts';
 

@@ -1,4 +1,5 @@
 // The role that api and worker connect as. It reads and writes rows, owns nothing, and may only add to the audit log.
+// docs/decisions/0023-database-roles.md
 import type pg from 'pg';
 import { ConfigError } from '../config.ts';
 import { newClient } from './client.ts';

@@ -1,4 +1,5 @@
 // Descriptions of tables. Sequelize's models and the types of rows are derived from them.
+// docs/decisions/0003-one-pool.md
 import type { DataType, DataTypes } from 'sequelize';
 
 declare const VALUE: unique symbol;

@@ -1,4 +1,5 @@
 // What a client does about each error code. Published at `{base}/docs/errors` of each tenant and in docs/errors.md.
+// docs/decisions/0038-help-of-errors.md
 import type { ErrorCode } from './catalogue.ts';
 
 /** Markdown of one paragraph. Codes that are reserved have none. */

@@ -1,4 +1,5 @@
 // Turns a ServiceError into an HTTP answer: status, headers and body (RFC 7807 with OAuth fields).
+// docs/decisions/0038-help-of-errors.md
 import { ERRORS, statusOf } from './catalogue.ts';
 import type { FieldError, ServiceError } from './service-error.ts';
 

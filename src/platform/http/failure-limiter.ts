@@ -1,4 +1,5 @@
 // Counts failed attempts across all processes, in Postgres. Successful attempts are not counted.
+// docs/decisions/0009-limits.md
 import type { Queryable } from '../database/transaction.ts';
 import type { LimitReached } from '../errors/service-error.ts';
 import type { Log } from '../logging.ts';

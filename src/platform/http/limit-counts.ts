@@ -1,5 +1,6 @@
 // Counts requests in all processes together, without a delay for any request. Each process decides by the counts that
 // it knows, and shares its own count after each twentieth of a limit. Without the database each process counts alone.
+// docs/decisions/0009-limits.md
 
 import { createCoalescer } from '../database/coalescer.ts';
 import type { Database } from '../database/database.ts';

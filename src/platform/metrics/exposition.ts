@@ -1,4 +1,5 @@
 // Merges two texts in the Prometheus exposition format, version 0.0.4, so that each metric family appears once.
+// docs/decisions/0017-metrics.md
 
 type Family = { readonly name: string; readonly lines: string[] };
 

@@ -1,4 +1,5 @@
 // Starts and signals entity workflows. Temporal receives only ids and public names.
+// docs/decisions/0037-what-workflows-say.md
 import type { Client } from '@temporalio/client';
 import { createIndexing } from './indexing.ts';
 import {

@@ -1,5 +1,6 @@
 // What the Temporal UI shows of a workflow from its start: the tenant's name in searches, and links in its details.
 // Pure.
+// docs/decisions/0037-what-workflows-say.md
 import type { Tenant } from '../context.ts';
 import type { EntityWorkflow } from './names.ts';
 

@@ -1,4 +1,5 @@
 // SQL of the outbox of entity workflows. A row has the ids of an entity, not the change.
+// docs/decisions/0011-entity-workflows.md
 import type { Queryable } from '../database/transaction.ts';
 import { ENTITY_WORKFLOW_TYPES, type EntityWorkflow } from './names.ts';
 

@@ -1,4 +1,5 @@
 // Spans by OpenTelemetry's SDK, without global state. The current span follows asynchronous calls.
+// docs/decisions/0016-traces.md
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Context,

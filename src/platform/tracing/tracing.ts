@@ -1,5 +1,6 @@
 // Spans of the service's work, linked from publishing to receipt. Attributes are ids, hosts and outcomes, never a
 // token, a URL's path, a body or an error's text. Without tracing, these functions only do the work.
+// docs/decisions/0016-traces.md
 
 type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 

@@ -1,4 +1,5 @@
 // Counts the accounts of deliveries and reports each account with a difference. It changes no delivery.
+// docs/decisions/0014-retention.md
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../platform/database/database.ts';

@@ -1,5 +1,6 @@
 // Records attempts and their consequences for the delivery and its endpoint. A repeated record changes nothing, and a
 // 2xx wins over an earlier record of the same attempt.
+// docs/decisions/0007-attempts.md
 
 import { serviceContext } from '../../audit/audit.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';

@@ -1,4 +1,5 @@
 // The types of a delivery as people and routes read it. Pure.
+// docs/decisions/0001-held-is-derived.md
 
 import type { JsonObject } from '../../events/event.ts';
 import { deliveryWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';

@@ -1,5 +1,6 @@
 // What a failed attempt means for its endpoint: a hold, an outage, the next probe. Pure: the time is a parameter, and
 // comes from the database.
+// docs/decisions/0010-endpoint-recovery.md
 import { REFUSALS, REFUSALS_COUNT_AFTER_MS, type RecoverySettings } from './recovery-settings.ts';
 
 /** The columns of an endpoint that failures change, and `recoveredAt`, the latest success that followed a failure. */

@@ -1,5 +1,6 @@
 // Counts the taken places of each endpoint in this process. The relay's claims and the attempts of workflows share
 // these places, so that together they do not exceed the endpoint's cap. Pure.
+// docs/decisions/0015-rates-and-order.md
 
 /** A delivery that has entered twice holds one place until it has left twice. */
 export function createEndpointOccupancy() {

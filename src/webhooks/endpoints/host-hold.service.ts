@@ -1,4 +1,5 @@
 // Holds hosts for an operator: no attempt to a held host begins, for any tenant.
+// docs/decisions/0019-operators.md
 
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';

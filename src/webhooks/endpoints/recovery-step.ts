@@ -1,5 +1,6 @@
 // Decides which step is due for a failing endpoint, or how long to wait for the next. Pure: the endpoint's row and the
 // database's clock are parameters.
+// docs/decisions/0010-endpoint-recovery.md
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;

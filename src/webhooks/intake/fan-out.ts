@@ -1,5 +1,6 @@
 // SQL of the fan-out of events, common to all statements that insert events: which subscriptions get them, and the rows
 // of events, deliveries and outbox.
+// docs/decisions/0039-subscription-filters.md
 import { ACCESS_TYPES } from '../../events/event.ts';
 
 /**

@@ -1,4 +1,5 @@
 // Reads events: the feed, from which a polling client misses no event, and single events with their deliveries.
+// docs/decisions/0012-event-feed.md
 
 import type { JsonObject } from '../../events/event.ts';
 import { isPattern, normalizeFilter } from '../../events/filter.ts';

@@ -1,4 +1,5 @@
 // SQL that reads events: the feed, and single events.
+// docs/decisions/0012-event-feed.md
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { FeedPosition } from './feed-cursor.ts';
 

@@ -1,4 +1,5 @@
 // A receipt of an event that ended access: what its deliveries say together, and the next step of its workflow. Pure.
+// docs/decisions/0031-receipts.md
 
 /** The types of events that get a receipt. */
 export const FOLLOWED_TYPES: ReadonlySet<string> = new Set([

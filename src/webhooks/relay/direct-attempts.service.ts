@@ -1,5 +1,6 @@
 // Makes first attempts in the API process that has inserted their deliveries: their rows of the outbox are born with
 // the claim of this process, so no relay has to find them. All that an attempt does not settle goes back to the relays.
+// docs/decisions/0040-one-engine.md
 
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';

@@ -1,5 +1,6 @@
 // Makes the first attempt of a delivery in the relay, so that a delivery to a working endpoint needs no workflow. When
 // the delivery is unfinished after this attempt, a workflow continues it.
+// docs/decisions/0040-one-engine.md
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
 import type { AttemptService } from '../deliveries/attempt.service.ts';

@@ -1,5 +1,6 @@
 // Hands claimed rows over to Temporal or to a first attempt. A row is deleted only after its hand-over was
 // acknowledged, so a crash may repeat a hand-over. A repeated hand-over changes nothing.
+// docs/decisions/0040-one-engine.md
 
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';

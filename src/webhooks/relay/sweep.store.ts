@@ -1,4 +1,5 @@
 // SQL of the sweep, which repairs stuck deliveries. Each change checks its condition again, so it may run at any time.
+// docs/decisions/0001-held-is-derived.md
 import type { Database } from '../../platform/database/database.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { endingStatement } from '../deliveries/ending.ts';

@@ -1,4 +1,5 @@
 // The type of what signs deliveries with a tenant's own keys. The issuer's room makes one.
+// docs/decisions/0025-delivery-signatures.md
 import type { KeyObject } from 'node:crypto';
 
 /** `keys` are ed25519 private keys, two during the overlap of a rotation. `sign` returns a compact JWS. */

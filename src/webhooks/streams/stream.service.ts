@@ -1,5 +1,6 @@
 // Creates, changes and deletes streams, for the client that created them. A stream is a subscription whose deliveries
 // are security event tokens, so the engine of deliveries serves it: a paused stream is an endpoint that is closed.
+// docs/decisions/0027-streams.md
 
 import type { IssuerKeyService } from '../../authentication/issuer/issuer-key.service.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';

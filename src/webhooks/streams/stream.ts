@@ -1,4 +1,5 @@
 // Streams of security events: their types, and the rules of what a receiver sends. Pure.
+// docs/decisions/0027-streams.md
 import type { Network } from '../../platform/egress/address-rules.ts';
 import { invalidField } from '../../platform/errors/service-error.ts';
 import { headersFor, readHeaders, readReceiverUrl } from '../subscriptions/subscription.ts';
