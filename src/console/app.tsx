@@ -1,6 +1,7 @@
 // The shell around the pages: sign-in, navigation, help, and which page an address shows.
 import { useEffect, useState } from 'preact/hooks';
 import { whenSignedOut } from './api.ts';
+import { Notice } from './dialogs.tsx';
 import { LETTERS, useKeyboard } from './keyboard.ts';
 import { AgentPage } from './pages/agent.tsx';
 import { Agents } from './pages/agents.tsx';
@@ -17,7 +18,7 @@ import { Subscriptions } from './pages/subscriptions.tsx';
 import { followLinks, pageAddress, type Route, useRoute } from './router.ts';
 import { ensureSession, type Session, signIn, signOut, takeCode } from './session.ts';
 import { ThemePicker } from './theme.tsx';
-import { Dialog, Empty, Facts, Head, To } from './ui.tsx';
+import { Empty, Facts, Head, To } from './ui.tsx';
 
 const PAGES = [
   ['', 'Overview'],
@@ -130,20 +131,15 @@ function Help({ onClose }: { onClose: () => void }) {
     ([letter, page]) => [`g ${letter}`, PAGES.find(([name]) => name === page)?.[1] ?? page] as const,
   );
   return (
-    <Dialog title="Keys" onClose={onClose}>
+    <Notice title="Keys" onClose={onClose}>
       <Facts
-        of={[
-          ['j, k', 'next and previous row'],
-          ['Enter', 'open the row'],
-          ['/', 'go to the filter'],
-          ...letters,
-        ]}
+        of={{
+          'j, k': 'next and previous row',
+          Enter: 'open the row',
+          '/': 'go to the filter',
+          ...Object.fromEntries(letters),
+        }}
       />
-      <div class="buttons">
-        <button type="button" class="primary" onClick={onClose}>
-          Close
-        </button>
-      </div>
-    </Dialog>
+    </Notice>
   );
 }

@@ -7,6 +7,11 @@ export function Filters({ children }: { children: ComponentChildren }) {
   return <search class="filters">{children}</search>;
 }
 
+/** @returns the values that the address has of these filters */
+export function readFilters(query: URLSearchParams, names: readonly string[]) {
+  return Object.fromEntries(names.map((name) => [name, query.get(name) ?? undefined]));
+}
+
 /** One of some values, or any; a pair is a value and its name. */
 export function Pick({
   name,

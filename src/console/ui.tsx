@@ -1,8 +1,8 @@
 // The small parts that all pages are made of.
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useState } from 'preact/hooks';
 import { ApiError } from './api.ts';
-import { formatExact, formatRelative, shorten } from './format.ts';
+import { formatClock, formatExact, formatRelative, shorten } from './format.ts';
 import { pageAddress } from './router.ts';
 
 type Tone = 'good' | 'busy' | 'wait' | 'bad' | 'off';
@@ -71,6 +71,15 @@ export function Ago({ time, none = '–' }: { time: string | null; none?: string
   );
 }
 
+/** A time of day. */
+export function Clock({ time }: { time: string }) {
+  return (
+    <time dateTime={time} title={time}>
+      {formatClock(time)}
+    </time>
+  );
+}
+
 /** An id: shortened, and copied by its button. */
 export function Id({ value, whole = false }: { value: string; whole?: boolean }) {
   return (
@@ -108,18 +117,20 @@ export function Copy({ value, label }: { value: string; label: string }) {
   );
 }
 
+interface Link {
+  readonly page: string;
+  readonly children: ComponentChildren;
+}
+
 /** A link to a page of the console. */
-export function To({
-  page,
-  row = false,
-  children,
-}: {
-  page: string;
-  row?: boolean;
-  children: ComponentChildren;
-}) {
+export function To({ page, children }: Link) {
+  return <a href={pageAddress(page)}>{children}</a>;
+}
+
+/** The link of a table's row, which the keys j and k go to. */
+export function RowLink({ page, children }: Link) {
   return (
-    <a href={pageAddress(page)} {...(row && { 'data-row': '' })}>
+    <a href={pageAddress(page)} data-row="">
       {children}
     </a>
   );
@@ -192,26 +203,26 @@ export function Pending({ title, error, list }: { title: string; error: unknown;
   );
 }
 
+/** The head of a column, the cell of a row, and the class of the cell. */
+export type Column<T> = readonly [head: string, cell: (row: T) => ComponentChildren, clip?: 'clip'];
+
 /** A table that scrolls sideways on a small screen, with its three other states. */
 export function Table<T>({
   label,
-  heads,
-  rows,
-  error,
+  list: { data, error, more },
+  keyOf,
+  columns,
   empty,
-  more,
-  children,
 }: {
   label: string;
-  heads: readonly string[];
-  rows: readonly T[] | undefined;
-  error?: unknown;
+  list: { data: readonly T[] | undefined; error?: unknown; more?: (() => void) | undefined };
+  keyOf: (row: T) => string;
+  columns: readonly (Column<T> | false)[];
   empty: ComponentChildren;
-  more?: (() => void) | undefined;
-  children: (row: T) => ComponentChildren;
 }) {
-  if (rows === undefined) return error === undefined ? <Waiting /> : <Failure error={error} />;
-  if (rows.length === 0) return <>{empty}</>;
+  if (data === undefined) return error === undefined ? <Waiting /> : <Failure error={error} />;
+  if (data.length === 0) return <>{empty}</>;
+  const shown = columns.filter((column) => column !== false);
   return (
     <>
       <Failure error={error} />
@@ -221,14 +232,24 @@ export function Table<T>({
         <table>
           <thead>
             <tr>
-              {heads.map((head) => (
+              {shown.map(([head]) => (
                 <th key={head} scope="col">
                   {head}
                 </th>
               ))}
             </tr>
           </thead>
-          <tbody>{rows.map((row) => children(row))}</tbody>
+          <tbody>
+            {data.map((row) => (
+              <tr key={keyOf(row)}>
+                {shown.map(([head, cell, clip]) => (
+                  <td key={head} {...(clip && { class: clip })}>
+                    {cell(row)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
         </table>
       </div>
       {more !== undefined && (
@@ -284,10 +305,10 @@ export function Part({
 }
 
 /** Names and values. */
-export function Facts({ of }: { of: readonly (readonly [string, ComponentChildren])[] }) {
+export function Facts({ of }: { of: Readonly<Record<string, ComponentChildren>> }) {
   return (
     <dl class="facts">
-      {of.map(([name, value]) => (
+      {Object.entries(of).map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>
@@ -295,6 +316,11 @@ export function Facts({ of }: { of: readonly (readonly [string, ComponentChildre
       ))}
     </dl>
   );
+}
+
+/** A text that may be absent. */
+export function Text({ of, none = '–' }: { of: string | null; none?: string }) {
+  return of === null ? <span class="faint">{none}</span> : <span title={of}>{of}</span>;
 }
 
 /** Words side by side, as scopes are. */
@@ -309,24 +335,25 @@ export function Words({ of, none }: { of: readonly string[]; none: string }) {
   );
 }
 
-/** A dialog that keeps the focus until it is closed. */
-export function Dialog({
-  title,
-  onClose,
-  children,
+/** A labelled input of a form. */
+export function Input({
+  label,
+  onType,
+  ...input
 }: {
-  title: string;
-  onClose: () => void;
-  children: ComponentChildren;
+  label: string;
+  value: string;
+  onType: (value: string) => void;
+  required?: boolean;
+  maxLength?: number;
+  placeholder?: string;
+  spellcheck?: boolean;
 }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const id = useId();
-  useEffect(() => dialog.current?.showModal(), []);
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
-      <h2 id={id}>{title}</h2>
-      {children}
-    </dialog>
+    <label>
+      {label}
+      <input {...input} onInput={(event) => onType(event.currentTarget.value)} />
+    </label>
   );
 }
 

@@ -1,11 +1,10 @@
 // Why an agent may do what it does: who has given it something, beside its own registration.
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
 import { send } from '../api.ts';
-import { Confirm } from '../confirm.tsx';
+import { Ask } from '../dialogs.tsx';
 import { useList } from '../hooks.ts';
 import type { Application, Delegation, WorkloadIssuer } from '../types.ts';
-import { Ago, Empty, Failure, Part, Status, Table, Words } from '../ui.tsx';
+import { Ago, Empty, Failure, Part, Status, Table, Text, Words } from '../ui.tsx';
 
 interface Grant {
   readonly key: string;
@@ -17,18 +16,31 @@ interface Grant {
   readonly delegation?: Delegation;
 }
 
-export function Grants({ id }: { id: string }) {
-  const delegations = useList<Delegation>('delegations', { agent_id: id });
-  const applications = useList<Application>('applications', { agent_id: id });
+export function Grants({ id: agentId }: { id: string }) {
+  const delegations = useList<Delegation>('delegations', { agent_id: agentId });
+  const applications = useList<Application>('applications', { agent_id: agentId });
   const issuers = useList<WorkloadIssuer>('workload-issuers', { limit: 200 });
-  const [asked, setAsked] = useState<Delegation>();
   const lists = [delegations, applications, issuers];
   const isWaiting = lists.some(({ data, error }) => data === undefined && error === undefined);
   const rows = [
     ...(delegations.data ?? []).map(showDelegation),
     ...(applications.data ?? []).map(showApplication),
-    ...(issuers.data ?? []).flatMap((issuer) => showWorkloads(issuer, id)),
+    ...(issuers.data ?? []).flatMap((issuer) => showWorkloads(issuer, agentId)),
   ];
+  const revoke = ({ id, status, subject: { sub } }: Delegation) => (
+    <Ask
+      label="Revoke…"
+      class="small danger"
+      disabled={status !== 'active'}
+      aria-label={`Revoke the delegation of ${sub}`}
+      title="Revoke this delegation?"
+      action="Revoke delegation"
+      danger
+      run={() => send('POST', `delegations/${id}/revoke`, {}).then(delegations.reload)}
+    >
+      <p>The agent no longer acts for {sub}, and the tokens that it got so end.</p>
+    </Ask>
+  );
   return (
     <Part title="Why it may" note="who has given it what, beside its registration here">
       {lists.map(({ error }, index) => (
@@ -36,55 +48,22 @@ export function Grants({ id }: { id: string }) {
       ))}
       <Table
         label="Grants"
-        heads={['Status', 'By', 'Who', 'What', 'Ends', 'Action']}
-        rows={isWaiting ? undefined : rows}
-        more={delegations.more ?? applications.more}
+        list={{ data: isWaiting ? undefined : rows, more: delegations.more ?? applications.more }}
+        keyOf={(grant) => grant.key}
+        columns={[
+          ['Status', (grant) => <Status of={grant.status} />],
+          ['By', (grant) => grant.by],
+          ['Who', (grant) => <Text of={grant.name} />, 'clip'],
+          ['What', (grant) => grant.gives],
+          ['Ends', (grant) => <Ago time={grant.ends} none="not by itself" />],
+          ['Action', ({ delegation }) => delegation && revoke(delegation)],
+        ]}
         empty={
           lists.every(({ error }) => error === undefined) && (
             <Empty title="It acts as itself only: no user, application or workload has given it anything." />
           )
         }
-      >
-        {({ key, status, by, name, gives, ends, delegation }) => (
-          <tr key={key}>
-            <td>
-              <Status of={status} />
-            </td>
-            <td>{by}</td>
-            <td class="clip" title={name}>
-              {name}
-            </td>
-            <td>{gives}</td>
-            <td>
-              <Ago time={ends} none="not by itself" />
-            </td>
-            <td>
-              {delegation !== undefined && (
-                <button
-                  type="button"
-                  class="small danger"
-                  disabled={status !== 'active'}
-                  aria-label={`Revoke the delegation of ${delegation.subject.sub}`}
-                  onClick={() => setAsked(delegation)}
-                >
-                  Revoke…
-                </button>
-              )}
-            </td>
-          </tr>
-        )}
-      </Table>
-      {asked !== undefined && (
-        <Confirm
-          title="Revoke this delegation?"
-          action="Revoke delegation"
-          danger
-          onClose={() => setAsked(undefined)}
-          run={() => send('POST', `delegations/${asked.id}/revoke`, {}).then(delegations.reload)}
-        >
-          <p>The agent no longer acts for {asked.subject.sub}, and the tokens that it got so end.</p>
-        </Confirm>
-      )}
+      />
     </Part>
   );
 }

@@ -1,26 +1,38 @@
 // One agent: who answers for it, what it can do and why, what it has done, and how to stop it.
 import { useState } from 'preact/hooks';
 import { get, send } from '../api.ts';
-import { Confirm } from '../confirm.tsx';
+import { Ask, Confirm, Opener } from '../dialogs.tsx';
 import { useList, useLoaded } from '../hooks.ts';
 import { open } from '../router.ts';
 import type { Agent, AuditEntry, ReceiptEntry } from '../types.ts';
-import { Ago, Empty, Facts, Failure, Head, Id, Part, Pending, Status, Table, To, Words } from '../ui.tsx';
+import {
+  Ago,
+  Empty,
+  Facts,
+  Failure,
+  Head,
+  Id,
+  Input,
+  Part,
+  Pending,
+  RowLink,
+  Status,
+  Table,
+  Text,
+  To,
+  Words,
+} from '../ui.tsx';
 import { Grants } from './agent-grants.tsx';
 import { Anchors, Keys } from './agent-proofs.tsx';
 import { AuditTable } from './audit.tsx';
 
 const EVERY_MS = 5_000;
 
-type Asked = 'status' | 'people';
-
 export function AgentPage({ id }: { id: string }) {
   const path = `agents/${encodeURIComponent(id)}`;
   const loaded = useLoaded(path, () => get<Agent>(path), EVERY_MS);
-  const [asked, setAsked] = useState<Asked>();
   const agent = loaded.data;
   if (agent === undefined) return <Pending title="Agent" error={loaded.error} list="agents" />;
-  const close = (): void => setAsked(undefined);
   return (
     <>
       <Head
@@ -32,32 +44,29 @@ export function AgentPage({ id }: { id: string }) {
           </span>
         }
       >
-        <button type="button" onClick={() => setAsked('people')}>
-          Edit…
-        </button>
-        <StopButton agent={agent} onClick={() => setAsked('status')} />
+        <Opener label="Edit…">
+          {(close) => <EditPeople agent={agent} path={path} onDone={loaded.reload} onClose={close} />}
+        </Opener>
+        <AskStatus agent={agent} path={path} onDone={loaded.reload} />
       </Head>
       <Failure error={loaded.error} />
       <Facts
-        of={[
-          ['Owner', agent.owner ?? <span class="faint">nobody is named</span>],
-          ['Purpose', agent.purpose ?? <span class="faint">not written down</span>],
-          ['Agent', <Id key="id" value={agent.id} whole />],
-          ['Created', <Ago key="created" time={agent.created_at} />],
-          ['Registration', <Registration key="registration" of={agent.registration} />],
-        ]}
+        of={{
+          Owner: <Text of={agent.owner} none="nobody is named" />,
+          Purpose: <Text of={agent.purpose} none="not written down" />,
+          Agent: <Id value={agent.id} whole />,
+          Created: <Ago time={agent.created_at} />,
+          Registration: <Registration of={agent.registration} />,
+        }}
       />
       <Part title="What it can do">
         <Facts
-          of={[
-            ['Scopes', <Words key="scopes" of={agent.scopes} none="none: it gets no token" />],
-            [
-              'Audiences',
-              <Words key="audiences" of={[...new Set([agent.audience, ...agent.audiences])]} none="none" />,
-            ],
-            ['Capabilities', <Words key="capabilities" of={agent.capabilities} none="none declared" />],
-            ['Tokens', agent.dpop_bound_access_tokens ? 'bound to its key (DPoP)' : 'bearer tokens'],
-          ]}
+          of={{
+            Scopes: <Words of={agent.scopes} none="none: it gets no token" />,
+            Audiences: <Words of={[...new Set([agent.audience, ...agent.audiences])]} none="none" />,
+            Capabilities: <Words of={agent.capabilities} none="none declared" />,
+            Tokens: agent.dpop_bound_access_tokens ? 'bound to its key (DPoP)' : 'bearer tokens',
+          }}
         />
       </Part>
       <Grants id={id} />
@@ -71,18 +80,7 @@ export function AgentPage({ id }: { id: string }) {
         </p>
         <Receipts id={id} path={path} />
       </Part>
-      {asked === 'status' && <AskStatus agent={agent} path={path} onDone={loaded.reload} onClose={close} />}
-      {asked === 'people' && <EditPeople agent={agent} path={path} onDone={loaded.reload} onClose={close} />}
     </>
-  );
-}
-
-function StopButton({ agent, onClick }: { agent: Agent; onClick: () => void }) {
-  const isActive = agent.status === 'active';
-  return (
-    <button type="button" class={isActive ? 'danger' : 'primary'} onClick={onClick}>
-      {isActive ? 'Suspend…' : 'Reactivate…'}
-    </button>
   );
 }
 
@@ -97,25 +95,22 @@ interface Asking {
   readonly agent: Agent;
   readonly path: string;
   readonly onDone: () => void;
-  readonly onClose: () => void;
 }
 
-function EditPeople({ agent, path, onDone, onClose }: Asking) {
+function EditPeople({ agent, path, onDone, onClose }: Asking & { onClose: () => void }) {
   const [owner, setOwner] = useState(agent.owner ?? '');
   const [purpose, setPurpose] = useState(agent.purpose ?? '');
   const run = (): Promise<void> =>
     send('PATCH', path, { owner: owner.trim() || null, purpose: purpose.trim() || null }).then(onDone);
   return (
     <Confirm title={`Owner and purpose of ${agent.name}`} action="Save" run={run} onClose={onClose}>
-      <label>
-        Owner
-        <input
-          value={owner}
-          maxLength={200}
-          placeholder="purchasing@example.com"
-          onInput={(event) => setOwner(event.currentTarget.value)}
-        />
-      </label>
+      <Input
+        label="Owner"
+        value={owner}
+        maxLength={200}
+        placeholder="purchasing@example.com"
+        onType={setOwner}
+      />
       <label>
         Purpose
         <textarea
@@ -131,7 +126,7 @@ function EditPeople({ agent, path, onDone, onClose }: Asking) {
   );
 }
 
-function AskStatus({ agent, path, onDone, onClose }: Asking) {
+function AskStatus({ agent, path, onDone }: Asking) {
   const isActive = agent.status === 'active';
   const run = async (): Promise<void> => {
     const { link } = await send('PATCH', `${path}/${isActive ? 'suspend' : 'reactivate'}`, {});
@@ -140,22 +135,20 @@ function AskStatus({ agent, path, onDone, onClose }: Asking) {
     else open(`agents/${agent.id}/receipts/${receipt}`);
   };
   return (
-    <Confirm
+    <Ask
+      label={isActive ? 'Suspend…' : 'Reactivate…'}
+      class={isActive ? 'danger' : 'primary'}
       title={isActive ? `Suspend ${agent.name}?` : `Reactivate ${agent.name}?`}
       action={isActive ? 'Suspend agent' : 'Reactivate agent'}
       danger={isActive}
-      onClose={onClose}
       run={run}
     >
-      {isActive ? (
-        <p>
-          It gets no more tokens, and its present ones end within a second in this service. Webhooks and
-          streams get the news; the receipt that opens next shows which of them have acknowledged it.
-        </p>
-      ) : (
-        <p>It can ask for tokens again. Tokens from before the suspension stay ended.</p>
-      )}
-    </Confirm>
+      <p>
+        {isActive
+          ? 'It gets no more tokens, and its present ones end within a second in this service. Webhooks and streams get the news; the receipt that opens next shows which of them have acknowledged it.'
+          : 'It can ask for tokens again. Tokens from before the suspension stay ended.'}
+      </p>
+    </Ask>
   );
 }
 
@@ -189,27 +182,14 @@ function Receipts({ id, path }: { id: string; path: string }) {
   return (
     <Table
       label="Receipts"
-      heads={['Cause', 'When', 'Complete']}
-      rows={list.data}
-      error={list.error}
-      more={list.more}
+      list={list}
+      keyOf={(receipt) => receipt.id}
+      columns={[
+        ['Cause', (of) => <RowLink page={`agents/${id}/receipts/${of.id}`}>{of.cause}</RowLink>],
+        ['When', (receipt) => <Ago time={receipt.created_at} />],
+        ['Complete', (receipt) => <Ago time={receipt.completed_at} none="not yet" />],
+      ]}
       empty={<Empty title="There is no receipt: neither it nor a key of it was ever stopped." />}
-    >
-      {(receipt) => (
-        <tr key={receipt.id}>
-          <td>
-            <To page={`agents/${id}/receipts/${receipt.id}`} row>
-              {receipt.cause}
-            </To>
-          </td>
-          <td>
-            <Ago time={receipt.created_at} />
-          </td>
-          <td>
-            <Ago time={receipt.completed_at} none="not yet" />
-          </td>
-        </tr>
-      )}
-    </Table>
+    />
   );
 }

@@ -1,17 +1,13 @@
 // The agents of the tenant.
-import { Field, Filters, Pick } from '../filters.tsx';
+import { Field, Filters, Pick, readFilters } from '../filters.tsx';
 import { useList } from '../hooks.ts';
 import type { Route } from '../router.ts';
 import type { Agent } from '../types.ts';
-import { Ago, Empty, Head, Id, Status, Table, To, Words } from '../ui.tsx';
+import { Ago, Empty, Head, Id, RowLink, Status, Table, Text, Words } from '../ui.tsx';
 
 export function Agents({ query }: Route) {
-  const read = (name: string): string | undefined => query.get(name) ?? undefined;
-  const list = useList<Agent>(
-    'agents',
-    { status: read('status'), name: read('name'), scope: read('scope'), capability: read('capability') },
-    15_000,
-  );
+  const filters = readFilters(query, ['status', 'name', 'scope', 'capability']);
+  const list = useList<Agent>('agents', filters, 15_000);
   return (
     <>
       <Head title="Agents" about="Which there are, who answers for them, and what for." />
@@ -23,10 +19,17 @@ export function Agents({ query }: Route) {
       </Filters>
       <Table
         label="Agents"
-        heads={['Status', 'Name', 'Owner', 'Purpose', 'Scopes', 'Created', 'Id']}
-        rows={list.data}
-        error={list.error}
-        more={list.more}
+        list={list}
+        keyOf={(agent) => agent.id}
+        columns={[
+          ['Status', (agent) => <Status of={agent.status} />],
+          ['Name', (agent) => <RowLink page={`agents/${agent.id}`}>{agent.name}</RowLink>],
+          ['Owner', (agent) => <Text of={agent.owner} />, 'clip'],
+          ['Purpose', (agent) => <Text of={agent.purpose} />, 'clip'],
+          ['Scopes', (agent) => <Words of={agent.scopes} none="none" />],
+          ['Created', (agent) => <Ago time={agent.created_at} />],
+          ['Id', (agent) => <Id value={agent.id} />],
+        ]}
         empty={
           query.size > 0 ? (
             <Empty title="No agent is like this.">Change or clear a filter.</Empty>
@@ -36,33 +39,7 @@ export function Agents({ query }: Route) {
             </Empty>
           )
         }
-      >
-        {(agent) => (
-          <tr key={agent.id}>
-            <td>
-              <Status of={agent.status} />
-            </td>
-            <td>
-              <To page={`agents/${agent.id}`} row>
-                {agent.name}
-              </To>
-            </td>
-            <td class="clip">{agent.owner ?? <span class="faint">–</span>}</td>
-            <td class="clip" title={agent.purpose ?? ''}>
-              {agent.purpose ?? <span class="faint">–</span>}
-            </td>
-            <td>
-              <Words of={agent.scopes} none="none" />
-            </td>
-            <td>
-              <Ago time={agent.created_at} />
-            </td>
-            <td>
-              <Id value={agent.id} />
-            </td>
-          </tr>
-        )}
-      </Table>
+      />
     </>
   );
 }

@@ -2,18 +2,18 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { get } from '../api.ts';
-import { Field, Filters, Pick } from '../filters.tsx';
-import { formatClock, shorten } from '../format.ts';
+import { Notice, Opener } from '../dialogs.tsx';
+import { Field, Filters, Pick, readFilters } from '../filters.tsx';
+import { shorten } from '../format.ts';
 import { useList, useLoaded } from '../hooks.ts';
 import type { Route } from '../router.ts';
 import type { AuditEntry, InclusionProof } from '../types.ts';
-import { Dialog, Empty, Facts, Failure, Head, Id, Json, Status, Table, To, Waiting } from '../ui.tsx';
+import { Clock, Empty, Facts, Failure, Head, Id, Json, Status, Table, Text, To, Waiting } from '../ui.tsx';
 
 const FILTERS = ['action', 'outcome', 'actor_kind', 'actor_id', 'target_id', 'request_id'] as const;
 
 export function Audit({ query }: Route) {
-  const filters = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? undefined]));
-  const list = useList<AuditEntry>('audit-logs', filters);
+  const list = useList<AuditEntry>('audit-logs', readFilters(query, FILTERS));
   return (
     <>
       <Head title="Audit log" about="Who did what, and from where. Every entry can be proven.">
@@ -50,52 +50,39 @@ export function AuditTable({
   list: ReturnType<typeof useList<AuditEntry>>;
   children: ComponentChildren;
 }) {
-  const [shown, setShown] = useState<AuditEntry>();
+  return (
+    <Table
+      label="Audit entries"
+      list={list}
+      keyOf={(entry) => entry.id}
+      columns={[
+        ['When', ({ occurred_at }) => <Clock time={occurred_at} />],
+        ['Outcome', (entry) => <Status of={entry.outcome} />],
+        ['Action', showAction],
+        ['Actor', ({ actor }) => <Party kind={actor.kind} id={actor.id} />],
+        ['Target', ({ target }) => target !== null && <Party kind={target.type} id={target.id} />],
+        ['From', (entry) => <Text of={entry.address} />],
+        ['Details', showDetails],
+      ]}
+      empty={children}
+    />
+  );
+}
+
+function showAction({ action, reason }: AuditEntry) {
   return (
     <>
-      <Table
-        label="Audit entries"
-        heads={['When', 'Outcome', 'Action', 'Actor', 'Target', 'From', 'Details']}
-        rows={list.data}
-        error={list.error}
-        empty={children}
-        more={list.more}
-      >
-        {(entry) => (
-          <tr key={entry.id}>
-            <td>
-              <time dateTime={entry.occurred_at} title={entry.occurred_at}>
-                {formatClock(entry.occurred_at)}
-              </time>
-            </td>
-            <td>
-              <Status of={entry.outcome} />
-            </td>
-            <td>
-              {entry.action}
-              {entry.reason !== null && <span class="faint"> {entry.reason}</span>}
-            </td>
-            <td>
-              <Party kind={entry.actor.kind} id={entry.actor.id} />
-            </td>
-            <td>{entry.target !== null && <Party kind={entry.target.type} id={entry.target.id} />}</td>
-            <td>{entry.address ?? <span class="faint">–</span>}</td>
-            <td>
-              <button
-                type="button"
-                class="small"
-                data-row=""
-                aria-label={`Show… ${entry.action}`}
-                onClick={() => setShown(entry)}
-              >
-                Show…
-              </button>
-            </td>
-          </tr>
-        )}
-      </Table>
-      {shown !== undefined && <Details of={shown} onClose={() => setShown(undefined)} />}
+      {action}
+      {reason !== null && <span class="faint"> {reason}</span>}
     </>
+  );
+}
+
+function showDetails(entry: AuditEntry) {
+  return (
+    <Opener label="Show…" class="small" data-row="" aria-label={`Show… ${entry.action}`}>
+      {(close) => <Details of={entry} onClose={close} />}
+    </Opener>
   );
 }
 
@@ -118,28 +105,28 @@ function Party({ kind, id }: { kind: string; id: string | null }) {
 function Details({ of: entry, onClose }: { of: AuditEntry; onClose: () => void }) {
   const [isProving, setProving] = useState(false);
   return (
-    <Dialog title={entry.action} onClose={onClose}>
-      <Facts
-        of={[
-          ['Entry', <Id key="id" value={entry.id} whole />],
-          ['When', entry.occurred_at],
-          ['Actor', `${entry.actor.kind} ${entry.actor.id ?? ''}`],
-          ['Target', entry.target === null ? '–' : `${entry.target.type} ${entry.target.id}`],
-          ['Token', entry.token_id ?? '–'],
-          ['Request', entry.request_id ?? '–'],
-        ]}
-      />
-      <Json of={entry.data} label="the data" />
-      {isProving && <Proof id={entry.id} />}
-      <div class="buttons">
+    <Notice
+      title={entry.action}
+      onClose={onClose}
+      actions={
         <button type="button" disabled={isProving} onClick={() => setProving(true)}>
           Proof of inclusion
         </button>
-        <button type="button" class="primary" onClick={onClose}>
-          Close
-        </button>
-      </div>
-    </Dialog>
+      }
+    >
+      <Facts
+        of={{
+          Entry: <Id value={entry.id} whole />,
+          When: entry.occurred_at,
+          Actor: `${entry.actor.kind} ${entry.actor.id ?? ''}`,
+          Target: entry.target === null ? '–' : `${entry.target.type} ${entry.target.id}`,
+          Token: entry.token_id ?? '–',
+          Request: entry.request_id ?? '–',
+        }}
+      />
+      <Json of={entry.data} label="the data" />
+      {isProving && <Proof id={entry.id} />}
+    </Notice>
   );
 }
 

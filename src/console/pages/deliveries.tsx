@@ -1,32 +1,16 @@
 // The deliveries of the tenant, read again every few seconds.
 import type { ComponentChildren } from 'preact';
-import { Field, Filters, Pick } from '../filters.tsx';
+import { Field, Filters, Pick, readFilters } from '../filters.tsx';
 import { count, describeError, shorten } from '../format.ts';
 import { useList } from '../hooks.ts';
 import type { Route } from '../router.ts';
 import { DELIVERY_STATUSES, type Delivery, type Subscription } from '../types.ts';
-import { Ago, Empty, Head, Id, Status, Table, To } from '../ui.tsx';
+import { Ago, Empty, Head, Id, RowLink, Status, Table, To } from '../ui.tsx';
 
 const EVERY_MS = 4_000;
-const HEADS = [
-  'Status',
-  'Event type',
-  'Subscription',
-  'Attempts',
-  'Last answer',
-  'Next attempt',
-  'Created',
-  'Id',
-];
 
 export function Deliveries({ query }: Route) {
-  const read = (name: string): string | undefined => query.get(name) ?? undefined;
-  const filters = {
-    status: read('status'),
-    event_type: read('event_type'),
-    subscription_id: read('subscription_id'),
-    event_id: read('event_id'),
-  };
+  const filters = readFilters(query, ['status', 'event_type', 'subscription_id', 'event_id']);
   const list = useList<Delivery>('deliveries', filters, EVERY_MS);
   const subscriptions = useList<Subscription>('webhooks', { limit: 200 });
   const isFiltered = Object.values(filters).some((value) => value !== undefined);
@@ -76,41 +60,24 @@ export function DeliveryTable({
   return (
     <Table
       label="Deliveries"
-      heads={subscriptions === undefined ? HEADS.filter((head) => head !== 'Subscription') : HEADS}
-      rows={list.data}
-      error={list.error}
+      list={list}
+      keyOf={(delivery) => delivery.id}
+      columns={[
+        ['Status', (delivery) => <Status of={delivery.status} />],
+        ['Event type', ({ id, event_type }) => <RowLink page={`deliveries/${id}`}>{event_type}</RowLink>],
+        subscriptions !== undefined && [
+          'Subscription',
+          (delivery) => <Target id={delivery.subscription_id} list={subscriptions} />,
+          'clip',
+        ],
+        ['Attempts', (delivery) => delivery.attempt_count],
+        ['Last answer', describeAnswer],
+        ['Next attempt', (delivery) => <Ago time={delivery.next_attempt_at} />],
+        ['Created', (delivery) => <Ago time={delivery.created_at} />],
+        ['Id', (delivery) => <Id value={delivery.id} />],
+      ]}
       empty={children}
-      more={list.more}
-    >
-      {(delivery) => (
-        <tr key={delivery.id}>
-          <td>
-            <Status of={delivery.status} />
-          </td>
-          <td>
-            <To page={`deliveries/${delivery.id}`} row>
-              {delivery.event_type}
-            </To>
-          </td>
-          {subscriptions !== undefined && (
-            <td class="clip">
-              <Target id={delivery.subscription_id} list={subscriptions} />
-            </td>
-          )}
-          <td>{delivery.attempt_count}</td>
-          <td>{describeAnswer(delivery)}</td>
-          <td>
-            <Ago time={delivery.next_attempt_at} />
-          </td>
-          <td>
-            <Ago time={delivery.created_at} />
-          </td>
-          <td>
-            <Id value={delivery.id} />
-          </td>
-        </tr>
-      )}
-    </Table>
+    />
   );
 }
 

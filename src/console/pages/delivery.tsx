@@ -1,12 +1,11 @@
 // One delivery: what was sent, each attempt with its phases, and what comes next.
-import { useState } from 'preact/hooks';
 import { get, send } from '../api.ts';
 import { Phases } from '../charts.tsx';
-import { Confirm } from '../confirm.tsx';
+import { Ask } from '../dialogs.tsx';
 import { count, describeEnd, describeError, formatClock, formatDuration } from '../format.ts';
 import { useAction, useLoaded } from '../hooks.ts';
 import type { Attempt, DeliveryDetails, Subscription } from '../types.ts';
-import { Ago, Empty, Facts, Failure, Head, Id, Json, Part, Pending, Status, To } from '../ui.tsx';
+import { Ago, Clock, Empty, Facts, Failure, Head, Id, Json, Part, Pending, Status, To } from '../ui.tsx';
 
 const EVERY_MS = 2_000;
 const NO_WORKFLOW = {
@@ -23,7 +22,6 @@ export function DeliveryPage({ id }: { id: string }) {
   const { data: subscription } = useLoaded(target && `webhooks/${target}`, () =>
     get<Subscription>(`webhooks/${target}`),
   );
-  const [isCanceling, setCanceling] = useState(false);
   const retry = useAction();
   if (delivery === undefined) return <Pending title="Delivery" error={loaded.error} list="deliveries" />;
   const hasEnded = delivery.completed_at !== null;
@@ -45,43 +43,31 @@ export function DeliveryPage({ id }: { id: string }) {
         >
           {hasEnded ? 'Send again' : 'Retry now'}
         </button>
-        <button type="button" class="danger" disabled={hasEnded} onClick={() => setCanceling(true)}>
-          Cancel
-        </button>
+        <Ask
+          label="Cancel"
+          disabled={hasEnded}
+          title="Cancel this delivery?"
+          action="Cancel delivery"
+          danger
+          run={() => send('POST', `${path}/cancel`, {}).then(loaded.reload)}
+        >
+          <p>No further attempt is made. An attempt that is under way may still arrive.</p>
+        </Ask>
       </Head>
       <Failure error={retry.error ?? loaded.error} />
       <Facts
-        of={[
-          ['Delivery', <Id key="id" value={delivery.id} whole />],
-          [
-            'Event',
-            <span key="event">
-              <To page={`deliveries?event_id=${encodeURIComponent(delivery.event_id)}`}>
-                {delivery.event_id}
-              </To>
-            </span>,
-          ],
-          [
-            'Subscription',
-            <To key="subscription" page={`subscriptions/${delivery.subscription_id}`}>
+        of={{
+          Delivery: <Id value={delivery.id} whole />,
+          Event: (
+            <To page={`deliveries?event_id=${encodeURIComponent(delivery.event_id)}`}>{delivery.event_id}</To>
+          ),
+          Subscription: (
+            <To page={`subscriptions/${delivery.subscription_id}`}>
               {subscription?.url ?? delivery.subscription_id}
-            </To>,
-          ],
-          [
-            'Workflow',
-            delivery.workflow_url === null ? (
-              <span class="faint">
-                {hasEnded && delivery.workflow_reason !== null
-                  ? NO_WORKFLOW[delivery.workflow_reason]
-                  : 'None so far.'}
-              </span>
-            ) : (
-              <a key="workflow" href={delivery.workflow_url} target="_blank" rel="noreferrer">
-                Open in Temporal
-              </a>
-            ),
-          ],
-        ]}
+            </To>
+          ),
+          Workflow: <Workflow of={delivery} />,
+        }}
       />
       <Part title="Timeline">
         <ol class="timeline">
@@ -98,18 +84,25 @@ export function DeliveryPage({ id }: { id: string }) {
           <Json of={delivery.payload} label="the payload" />
         )}
       </Part>
-      {isCanceling && (
-        <Confirm
-          title="Cancel this delivery?"
-          action="Cancel delivery"
-          danger
-          onClose={() => setCanceling(false)}
-          run={() => send('POST', `${path}/cancel`, {}).then(loaded.reload)}
-        >
-          <p>No further attempt is made. An attempt that is under way may still arrive.</p>
-        </Confirm>
-      )}
     </>
+  );
+}
+
+function Workflow({
+  of: { workflow_url: url, workflow_reason: reason, completed_at },
+}: {
+  of: DeliveryDetails;
+}) {
+  if (url === null)
+    return (
+      <span class="faint">
+        {completed_at !== null && reason !== null ? NO_WORKFLOW[reason] : 'None so far.'}
+      </span>
+    );
+  return (
+    <a href={url} target="_blank" rel="noreferrer">
+      Open in Temporal
+    </a>
   );
 }
 
@@ -123,8 +116,7 @@ function AttemptEntry({ attempt }: { attempt: Attempt }) {
           {attempt.status_code === null ? describeError(attempt.error ?? '') : `HTTP ${attempt.status_code}`}
         </strong>
         <span class="faint">
-          <time dateTime={attempt.started_at}>{formatClock(attempt.started_at)}</time> ·{' '}
-          {formatDuration(attempt.duration_ms)}
+          <Clock time={attempt.started_at} /> · {formatDuration(attempt.duration_ms)}
         </span>
         {attempt.retry_after_seconds !== null && (
           <span class="status wait">Retry-After {formatDuration(attempt.retry_after_seconds * 1_000)}</span>
@@ -154,7 +146,7 @@ function Next({
         <div class="line">
           <Status of={delivery.status} />
           <span class="faint">
-            <time dateTime={delivery.completed_at}>{formatClock(delivery.completed_at)}</time>
+            <Clock time={delivery.completed_at} />
           </span>
           <span class="faint">{describeEnd(delivery)}</span>
         </div>

@@ -1,13 +1,13 @@
 // The feed of events, newest first, and a form that publishes one from the catalogue's example.
 import { useState } from 'preact/hooks';
 import { get, send } from '../api.ts';
-import { Confirm } from '../confirm.tsx';
+import { Confirm, Notice, Opener } from '../dialogs.tsx';
 import { Field, Filters, Pick } from '../filters.tsx';
 import { count } from '../format.ts';
 import { useLoaded } from '../hooks.ts';
 import type { Route } from '../router.ts';
 import type { EventFeed, EventType, FeedEvent, Page } from '../types.ts';
-import { Ago, Dialog, Empty, Facts, Head, Id, Json, Table, To } from '../ui.tsx';
+import { Ago, Empty, Facts, Head, Id, Input, Json, RowLink, Table, To } from '../ui.tsx';
 
 const PERIODS = { hour: 3_600_000, day: 86_400_000, week: 604_800_000 } as const;
 /** The feed begins with the oldest: of a long period the page reads so many pages. */
@@ -22,8 +22,6 @@ export function Events({ query }: Route) {
   const period = query.get('period') ?? 'day';
   const load = (): Promise<Read> => readFeed(type, PERIODS[period as keyof typeof PERIODS] ?? PERIODS.day);
   const { data, error, reload } = useLoaded(`events ${type} ${period}`, load, 8_000);
-  const [isPublishing, setPublishing] = useState(false);
-  const [shown, setShown] = useState<FeedEvent>();
   return (
     <>
       <Head
@@ -38,9 +36,9 @@ export function Events({ query }: Route) {
           </span>
         }
       >
-        <button type="button" class="primary" onClick={() => setPublishing(true)}>
-          Publish…
-        </button>
+        <Opener label="Publish…" class="primary">
+          {(close) => <Publish onClose={close} onDone={reload} />}
+        </Opener>
       </Head>
       <Filters>
         <Pick
@@ -57,61 +55,43 @@ export function Events({ query }: Route) {
       </Filters>
       <Table
         label="Events"
-        heads={['Type', 'Occurred', 'Event id', 'Data']}
-        rows={data?.events}
-        error={error}
+        list={{ data: data?.events, error }}
+        keyOf={(event) => event.event_id}
+        columns={[
+          ['Type', (event) => <RowLink page={deliveriesOf(event)}>{event.type}</RowLink>],
+          ['Occurred', (event) => <Ago time={event.occurred_at} />],
+          ['Event id', (event) => <Id value={event.event_id} />],
+          ['Data', showData],
+        ]}
         empty={<Empty title="No event in this period.">Publish one, or choose a longer period.</Empty>}
-      >
-        {(event) => (
-          <tr key={event.event_id}>
-            <td>
-              <To page={`deliveries?event_id=${encodeURIComponent(event.event_id)}`} row>
-                {event.type}
-              </To>
-            </td>
-            <td>
-              <Ago time={event.occurred_at} />
-            </td>
-            <td>
-              <Id value={event.event_id} />
-            </td>
-            <td>
-              <button
-                type="button"
-                class="small"
-                aria-label={`Show… ${event.type}`}
-                onClick={() => setShown(event)}
-              >
-                Show…
-              </button>
-            </td>
-          </tr>
-        )}
-      </Table>
-      {shown !== undefined && <Details of={shown} onClose={() => setShown(undefined)} />}
-      {isPublishing && <Publish onClose={() => setPublishing(false)} onDone={reload} />}
+      />
     </>
   );
 }
 
-function Details({ of: event, onClose }: { of: FeedEvent; onClose: () => void }) {
+const deliveriesOf = ({ event_id }: FeedEvent): string =>
+  `deliveries?event_id=${encodeURIComponent(event_id)}`;
+
+function showData(event: FeedEvent) {
   return (
-    <Dialog title={event.type} onClose={onClose}>
-      <Facts
-        of={[
-          ['Event', <Id key="id" value={event.event_id} whole />],
-          ['Occurred', event.occurred_at],
-          ['Accepted', event.created_at],
-        ]}
-      />
-      <Json of={event.data} label="the data" />
-      <div class="buttons">
-        <To page={`deliveries?event_id=${encodeURIComponent(event.event_id)}`}>Its deliveries</To>
-        <button type="button" class="primary" onClick={onClose}>
-          Close
-        </button>
-      </div>
-    </Dialog>
+    <Opener label="Show…" class="small" aria-label={`Show… ${event.type}`}>
+      {(close) => (
+        <Notice
+          title={event.type}
+          onClose={close}
+          actions={<To page={deliveriesOf(event)}>Its deliveries</To>}
+        >
+          <Facts
+            of={{
+              Event: <Id value={event.event_id} whole />,
+              Occurred: event.occurred_at,
+              Accepted: event.created_at,
+            }}
+          />
+          <Json of={event.data} label="the data" />
+        </Notice>
+      )}
+    </Opener>
   );
 }
 
@@ -164,15 +144,7 @@ function Publish({ onClose, onDone }: { onClose: () => void; onDone: () => void 
           ))}
         </select>
       </label>
-      <label>
-        Type
-        <input
-          required
-          value={type}
-          spellcheck={false}
-          onInput={(event) => setType(event.currentTarget.value)}
-        />
-      </label>
+      <Input label="Type" required value={type} spellcheck={false} onType={setType} />
       <label>
         Data, as JSON
         <textarea

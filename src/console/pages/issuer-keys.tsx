@@ -26,38 +26,22 @@ export function IssuerKeys() {
       />
       <Table
         label="Issuer keys"
-        heads={['State', 'Key', 'Algorithm', 'Published', 'Signs from', 'Retires', 'Leaves the JWKS']}
-        rows={data?.data}
-        error={error}
+        list={{ data: data?.data, error }}
+        keyOf={(key) => key.kid}
+        columns={[
+          ['State', (key) => <Status of={key.state} />],
+          ['Key', (key) => <Id value={key.kid} />],
+          [
+            'Algorithm',
+            (key) => `${key.algorithm}${key.algorithm === 'RS256' ? ' · security event tokens' : ''}`,
+          ],
+          ['Published', (key) => <Ago time={key.published_at} />],
+          ['Signs from', (key) => <Ago time={key.activate_at} />],
+          ['Retires', (key) => <Ago time={key.retire_at} />],
+          ['Leaves the JWKS', (key) => <Ago time={key.revoked_at ?? key.remove_at} />],
+        ]}
         empty={<Empty title="There is no key." />}
-      >
-        {(key) => (
-          <tr key={key.kid}>
-            <td>
-              <Status of={key.state} />
-            </td>
-            <td>
-              <Id value={key.kid} />
-            </td>
-            <td>
-              {key.algorithm}
-              {key.algorithm === 'RS256' && <span class="faint"> security event tokens</span>}
-            </td>
-            <td>
-              <Ago time={key.published_at} />
-            </td>
-            <td>
-              <Ago time={key.activate_at} />
-            </td>
-            <td>
-              <Ago time={key.retire_at} />
-            </td>
-            <td>
-              <Ago time={key.revoked_at ?? key.remove_at} />
-            </td>
-          </tr>
-        )}
-      </Table>
+      />
     </>
   );
 }

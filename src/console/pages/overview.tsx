@@ -4,9 +4,9 @@ import { firstDay, OutcomeChart } from '../charts.tsx';
 import { formatNumber } from '../format.ts';
 import { useList, useLoaded } from '../hooks.ts';
 import type { Delivery, DeliveryAccount, Subscription } from '../types.ts';
-import { Ago, Empty, Failure, Head, Part, Table, To, Waiting } from '../ui.tsx';
+import { Empty, Failure, Head, Part, Table, To, Waiting } from '../ui.tsx';
 import { DeliveryTable } from './deliveries.tsx';
-import { EndpointCells } from './subscriptions.tsx';
+import { ENDPOINT, FAILING, WAITING } from './subscriptions.tsx';
 
 const EVERY_MS = 10_000;
 
@@ -47,9 +47,9 @@ export function Overview({ tenant }: { tenant: string }) {
       <Part title="Endpoints in trouble">
         <Table
           label="Endpoints in trouble"
-          heads={['Endpoint', 'Address', 'Waiting', 'Failing since']}
-          rows={troubled}
-          error={subscriptions.error}
+          list={{ data: troubled, error: subscriptions.error }}
+          keyOf={(subscription) => subscription.id}
+          columns={[...ENDPOINT, WAITING, FAILING]}
           empty={
             subscriptions.data?.length === 0 ? (
               <Empty title="No subscription yet.">
@@ -59,17 +59,7 @@ export function Overview({ tenant }: { tenant: string }) {
               <Empty title="All endpoints take deliveries." />
             )
           }
-        >
-          {(subscription) => (
-            <tr key={subscription.id}>
-              <EndpointCells of={subscription} />
-              <td>{subscription.endpoint.waiting}</td>
-              <td>
-                <Ago time={subscription.endpoint.failing_since} />
-              </td>
-            </tr>
-          )}
-        </Table>
+        />
       </Part>
       <Part title="Failed deliveries" note={<To page="deliveries?status=failed">all</To>}>
         <DeliveryTable list={{ ...failed, more: undefined }} subscriptions={subscriptions}>

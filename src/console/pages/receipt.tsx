@@ -3,7 +3,7 @@ import { get } from '../api.ts';
 import { formatClock } from '../format.ts';
 import { useLoaded } from '../hooks.ts';
 import type { Receipt } from '../types.ts';
-import { Ago, Empty, Facts, Head, Id, Part, Pending, Status, Table, To } from '../ui.tsx';
+import { Ago, Empty, Facts, Head, Id, Part, Pending, RowLink, Status, Table, Text, To } from '../ui.tsx';
 
 const EVERY_MS = 1_500;
 
@@ -30,36 +30,26 @@ export function ReceiptPage({ agentId, id }: { agentId: string; id: string }) {
           <progress aria-label="Receivers that have acknowledged" value={receipt.acknowledged} max={all} />
         )}
       </div>
-      <Facts of={[['Receipt', <Id key="id" value={receipt.id} whole />]]} />
+      <Facts of={{ Receipt: <Id value={receipt.id} whole /> }} />
       <Part title="Receivers">
         <Table
           label="Receivers"
-          heads={['State', 'Host', 'Kind', 'Acknowledged', 'Attempts', 'Last error']}
-          rows={receipt.receivers}
-          error={error}
+          list={{ data: receipt.receivers, error }}
+          keyOf={(receiver) => receiver.delivery_id}
+          columns={[
+            ['State', ({ state }) => <Status of={state} />],
+            ['Host', (to) => <RowLink page={`deliveries/${to.delivery_id}`}>{to.host}</RowLink>],
+            ['Kind', ({ kind }) => kind],
+            ['Acknowledged', ({ acknowledged_at: at }) => (at === null ? '–' : formatClock(at))],
+            ['Attempts', ({ attempts }) => attempts],
+            ['Last error', ({ last_error }) => <Text of={last_error} />],
+          ]}
           empty={
             <Empty title="Nobody is told: no webhook or stream asks for this event.">
               Resource servers that only validate tokens by the JWKS learn of it as the tokens expire.
             </Empty>
           }
-        >
-          {(receiver) => (
-            <tr key={receiver.delivery_id}>
-              <td>
-                <Status of={receiver.state} />
-              </td>
-              <td>
-                <To page={`deliveries/${receiver.delivery_id}`} row>
-                  {receiver.host}
-                </To>
-              </td>
-              <td>{receiver.kind}</td>
-              <td>{receiver.acknowledged_at === null ? '–' : formatClock(receiver.acknowledged_at)}</td>
-              <td>{receiver.attempts}</td>
-              <td>{receiver.last_error ?? <span class="faint">–</span>}</td>
-            </tr>
-          )}
-        </Table>
+        />
       </Part>
     </>
   );

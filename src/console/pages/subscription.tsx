@@ -1,11 +1,10 @@
 // One subscription: its endpoint's health, its settings, its deliveries, and what can be done with it.
 import { useState } from 'preact/hooks';
 import { get, send } from '../api.ts';
-import { Confirm } from '../confirm.tsx';
+import { Ask, Secret } from '../dialogs.tsx';
 import { count, formatClock, formatDuration } from '../format.ts';
 import { useAction, useList, useLoaded } from '../hooks.ts';
 import { open } from '../router.ts';
-import { Secret } from '../secret.tsx';
 import type { Delivery, RotatedSecret, Subscription, TestDelivery } from '../types.ts';
 import { Ago, Empty, Facts, Failure, Head, Id, Part, Pending, To, Words } from '../ui.tsx';
 import { DeliveryTable } from './deliveries.tsx';
@@ -21,13 +20,11 @@ export function SubscriptionPage({ id }: { id: string }) {
   const path = `webhooks/${encodeURIComponent(id)}`;
   const loaded = useLoaded(path, () => get<Subscription>(path), 4_000);
   const list = useList<Delivery>('deliveries', { subscription_id: id, limit: 20 }, 4_000);
-  const [asked, setAsked] = useState<'rotate' | 'pause' | 'delete'>();
   const [rotated, setRotated] = useState<RotatedSecret>();
   const doing = useAction();
   const subscription = loaded.data;
   if (subscription === undefined)
     return <Pending title="Subscription" error={loaded.error} list="subscriptions" />;
-  const close = (): void => setAsked(undefined);
   const set = (active: boolean): Promise<void> => send('PUT', path, { active }).then(loaded.reload);
   const test = (): Promise<void> =>
     send<TestDelivery>('POST', `${path}/test`, {}).then(({ body }) => open(`deliveries/${body.delivery_id}`));
@@ -50,92 +47,71 @@ export function SubscriptionPage({ id }: { id: string }) {
         <button type="button" disabled={doing.busy} onClick={() => void doing.run(test)}>
           Send test
         </button>
-        <button type="button" onClick={() => setAsked('rotate')}>
-          Rotate secret…
-        </button>
+        <Ask label="Rotate secret…" title="Rotate the signing secret?" action="Rotate secret" run={rotate}>
+          <p>
+            A new secret is made and shown once. For a time both are good, so that the receiver can change.
+          </p>
+        </Ask>
         {subscription.active ? (
-          <button type="button" class="danger" onClick={() => setAsked('pause')}>
-            Pause…
-          </button>
+          <Ask label="Pause…" danger title="Pause this subscription?" action="Pause" run={() => set(false)}>
+            <p>
+              No attempt begins until it is resumed. New events wait too, and then go out, the oldest first.
+            </p>
+          </Ask>
         ) : (
           <button type="button" class="primary" onClick={() => void doing.run(() => set(true))}>
             Resume
           </button>
         )}
-        <button type="button" class="danger" onClick={() => setAsked('delete')}>
-          Delete…
-        </button>
+        <Delete path={path} waiting={subscription.endpoint.waiting} />
       </Head>
       <Failure error={doing.error ?? loaded.error} />
       <Facts
-        of={[
-          ['Subscription', <Id key="id" value={id} whole />],
-          ['Endpoint', <Gate key="gate" of={subscription} />],
-          ['Waiting', count(subscription.endpoint.waiting, 'delivery', 'deliveries')],
-          ['Event types', <Words key="types" of={subscription.event_types} none="none" />],
-          ['Signatures', <Words key="signatures" of={subscription.signatures} none="none" />],
-          [
-            'Retries',
-            subscription.retry_policy.delays_seconds
-              .map((seconds) => formatDuration(seconds * 1_000))
-              .join(', '),
-          ],
-          ['Body', BODIES[subscription.envelope]],
-          [
-            'Secret',
+        of={{
+          Subscription: <Id value={id} whole />,
+          Endpoint: <Gate of={subscription} />,
+          Waiting: count(subscription.endpoint.waiting, 'delivery', 'deliveries'),
+          'Event types': <Words of={subscription.event_types} none="none" />,
+          Signatures: <Words of={subscription.signatures} none="none" />,
+          Retries: subscription.retry_policy.delays_seconds
+            .map((seconds) => formatDuration(seconds * 1_000))
+            .join(', '),
+          Body: BODIES[subscription.envelope],
+          Secret:
             subscription.secret_overlap_ends_at === null
               ? 'no rotation under way'
               : `both secrets are good until ${formatClock(subscription.secret_overlap_ends_at)}`,
-          ],
-        ]}
+        }}
       />
       <Part title="Deliveries" note={<To page={`deliveries?subscription_id=${id}`}>all</To>}>
         <DeliveryTable list={list}>
           <Empty title="Nothing was sent here yet.">Send a test to see what arrives.</Empty>
         </DeliveryTable>
       </Part>
-      {asked === 'pause' && (
-        <Confirm
-          title="Pause this subscription?"
-          action="Pause"
-          danger
-          onClose={close}
-          run={() => set(false)}
-        >
-          <p>
-            No attempt begins until it is resumed. New events wait too, and then go out, the oldest first.
-          </p>
-        </Confirm>
-      )}
-      {asked === 'delete' && (
-        <Confirm
-          title="Delete this subscription?"
-          action="Delete subscription"
-          danger
-          onClose={close}
-          run={() => send('DELETE', path).then(() => open('subscriptions'))}
-        >
-          <p>
-            {subscription.endpoint.waiting === 0
-              ? 'Nothing more is sent to it, and its secret ends.'
-              : `Its ${count(subscription.endpoint.waiting, 'waiting delivery', 'waiting deliveries')} are canceled, and its secret ends.`}{' '}
-            To hold deliveries, pause it instead.
-          </p>
-        </Confirm>
-      )}
-      {asked === 'rotate' && (
-        <Confirm title="Rotate the signing secret?" action="Rotate secret" onClose={close} run={rotate}>
-          <p>
-            A new secret is made and shown once. For a time both are good, so that the receiver can change.
-          </p>
-        </Confirm>
-      )}
       {rotated?.secret !== undefined && (
         <Secret value={rotated.secret} onClose={() => setRotated(undefined)}>
           <p>Give the receiver the new secret before {formatClock(rotated.overlap_ends_at)}.</p>
         </Secret>
       )}
     </>
+  );
+}
+
+function Delete({ path, waiting }: { path: string; waiting: number }) {
+  const lost = `Its ${count(waiting, 'waiting delivery', 'waiting deliveries')} are canceled, and its secret ends.`;
+  return (
+    <Ask
+      label="Delete…"
+      danger
+      title="Delete this subscription?"
+      action="Delete subscription"
+      run={() => send('DELETE', path).then(() => open('subscriptions'))}
+    >
+      <p>
+        {waiting === 0 ? 'Nothing more is sent to it, and its secret ends.' : lost} To hold deliveries, pause
+        it instead.
+      </p>
+    </Ask>
   );
 }
 

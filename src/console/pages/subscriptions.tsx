@@ -1,58 +1,39 @@
 // The subscriptions with the health of their endpoints, and a form for a new one.
 import { useState } from 'preact/hooks';
 import { send } from '../api.ts';
-import { Confirm } from '../confirm.tsx';
+import { Confirm, Opener, Secret } from '../dialogs.tsx';
 import { count } from '../format.ts';
 import { useList } from '../hooks.ts';
 import { open } from '../router.ts';
-import { Secret } from '../secret.tsx';
 import type { CreatedSubscription, Subscription } from '../types.ts';
-import { Ago, Empty, Head, Id, Status, Table, To, Words } from '../ui.tsx';
+import { Ago, type Column, Empty, Head, Id, Input, RowLink, Status, Table, Words } from '../ui.tsx';
 
 export function Subscriptions() {
   const list = useList<Subscription>('webhooks', {}, 5_000);
-  const [isCreating, setCreating] = useState(false);
-  const [made, setMade] = useState<{ id: string; secret: string }>();
+  const [made, setMade] = useState<Made>();
   return (
     <>
       <Head title="Subscriptions" about="Where events go, and how the endpoints are.">
-        <button type="button" class="primary" onClick={() => setCreating(true)}>
-          New subscription…
-        </button>
+        <Opener label="New subscription…" class="primary">
+          {(close) => <Create onClose={close} onMade={setMade} />}
+        </Opener>
       </Head>
       <Table
         label="Subscriptions"
-        heads={['Endpoint', 'Address', 'Event types', 'Waiting', 'Failing since', 'Created', 'Id']}
-        rows={list.data}
-        error={list.error}
-        more={list.more}
+        list={list}
+        keyOf={(subscription) => subscription.id}
+        columns={[
+          ...ENDPOINT,
+          ['Event types', showTypes],
+          WAITING,
+          FAILING,
+          ['Created', (subscription) => <Ago time={subscription.created_at} />],
+          ['Id', (subscription) => <Id value={subscription.id} />],
+        ]}
         empty={
           <Empty title="No subscription yet.">Create one: it needs an HTTPS address and event types.</Empty>
         }
-      >
-        {(subscription) => (
-          <tr key={subscription.id}>
-            <EndpointCells of={subscription} />
-            <td>
-              <Words of={subscription.event_types.slice(0, 3)} none="none" />
-              {subscription.event_types.length > 3 && (
-                <span class="faint"> +{subscription.event_types.length - 3}</span>
-              )}
-            </td>
-            <td>{subscription.endpoint.waiting}</td>
-            <td>
-              <Ago time={subscription.endpoint.failing_since} />
-            </td>
-            <td>
-              <Ago time={subscription.created_at} />
-            </td>
-            <td>
-              <Id value={subscription.id} />
-            </td>
-          </tr>
-        )}
-      </Table>
-      {isCreating && <Create onClose={() => setCreating(false)} onMade={setMade} />}
+      />
       {made !== undefined && (
         <Secret value={made.secret} onClose={() => open(`subscriptions/${made.id}`)}>
           <p>The subscription is created. Its receiver verifies deliveries with this secret:</p>
@@ -70,29 +51,29 @@ export function Health({ of: { active, endpoint, disabled_reason } }: { of: Subs
   return <Status of={endpoint.state} />;
 }
 
-/** How an endpoint is, and its address, as two cells of a row. */
-export function EndpointCells({ of: subscription }: { of: Subscription }) {
+/** Columns of an endpoint: how it is, and its address. */
+export const ENDPOINT: readonly Column<Subscription>[] = [
+  ['Endpoint', (subscription) => <Health of={subscription} />],
+  ['Address', ({ id, url }) => <RowLink page={`subscriptions/${id}`}>{url}</RowLink>, 'clip'],
+];
+export const WAITING: Column<Subscription> = ['Waiting', ({ endpoint }) => endpoint.waiting];
+export const FAILING: Column<Subscription> = [
+  'Failing since',
+  ({ endpoint }) => <Ago time={endpoint.failing_since} />,
+];
+
+function showTypes({ event_types: types }: Subscription) {
   return (
     <>
-      <td>
-        <Health of={subscription} />
-      </td>
-      <td class="clip">
-        <To page={`subscriptions/${subscription.id}`} row>
-          {subscription.url}
-        </To>
-      </td>
+      <Words of={types.slice(0, 3)} none="none" />
+      {types.length > 3 && <span class="faint"> +{types.length - 3}</span>}
     </>
   );
 }
 
-function Create({
-  onClose,
-  onMade,
-}: {
-  onClose: () => void;
-  onMade: (made: { id: string; secret: string }) => void;
-}) {
+type Made = { readonly id: string; readonly secret: string };
+
+function Create({ onClose, onMade }: { onClose: () => void; onMade: (made: Made) => void }) {
   const [url, setUrl] = useState('');
   const [types, setTypes] = useState('');
   const words = types.split(/[\s,]+/).filter(Boolean);
@@ -116,16 +97,14 @@ function Create({
           onInput={(event) => setUrl(event.currentTarget.value)}
         />
       </label>
-      <label>
-        Event types
-        <input
-          required
-          value={types}
-          placeholder="admin.agent.* commerce.payment.succeeded"
-          spellcheck={false}
-          onInput={(event) => setTypes(event.currentTarget.value)}
-        />
-      </label>
+      <Input
+        label="Event types"
+        required
+        value={types}
+        placeholder="admin.agent.* commerce.payment.succeeded"
+        spellcheck={false}
+        onType={setTypes}
+      />
       <p class="faint">
         {words.length === 0
           ? 'Whole types, or patterns such as admin.agent.*, with spaces between.'
