@@ -8,7 +8,7 @@ import { query } from './query.ts';
 import { cloneWithStub, createStack } from './stack.ts';
 
 describe('a local stack', () => {
-  it('stops in order, leaves no process and no run.json, and carries on with the same data', async () => {
+  it('connects its roles as a user of their own, stops in order, leaves no process and no run.json, and carries on with the same data', async () => {
     const stack = await createStack();
     const first = await stack.startReady();
     const { ports, database_url: url } = stack.read();
@@ -23,6 +23,8 @@ describe('a local stack', () => {
     // A token outlives the reading of a page.
     const env = { ...MALLOC_SETTINGS, ACCESS_TOKEN_LIFETIME: '3600' };
     expect(await role.json()).toMatchObject({ env, execArgv: [...NODE_FLAGS] });
+    const user = 'SELECT rolname AS name, rolsuper FROM pg_roles WHERE rolname = current_user';
+    expect(await query(url, user)).toEqual([{ name: 'countersign_service', rolsuper: false }]);
     await query(url, 'CREATE TABLE kept AS SELECT 42 AS answer');
     const slow = fetch(`http://127.0.0.1:${stack.ports.api}/slow`);
     await new Promise((resolve) => setTimeout(resolve, 200));
@@ -46,20 +48,6 @@ describe('a local stack', () => {
     expect(readdirSync(stack.dataDir).filter((name) => /lock|parts|run/.test(name))).toEqual([]);
   });
 
-  it('connects api and worker as a role of their own', async () => {
-    const stack = await createStack();
-    const first = await stack.startReady();
-    const role = async () =>
-      await query(
-        stack.read().database_url,
-        'SELECT current_user::text AS name, rolsuper FROM pg_roles WHERE rolname = current_user',
-      );
-    expect(await role()).toEqual([{ name: 'countersign_service', rolsuper: false }]);
-    first.child.kill('SIGTERM');
-    await first.exited;
-    await stack.gone();
-  });
-
   it('ends at once at a second signal', async () => {
     const stack = await createStack();
     const { child, exited } = await stack.startReady();
@@ -73,7 +61,7 @@ describe('a local stack', () => {
     expect(stack.journal()).not.toContain('worker stopped');
   });
 
-  it('keeps a second instance off its data folder', async () => {
+  it('keeps a second instance off its data folder, and takes no data of another version of Postgres', async () => {
     const stack = await createStack();
     const { child, exited } = await stack.startReady();
     const second = stack.start();
@@ -83,6 +71,12 @@ describe('a local stack', () => {
     );
     child.kill('SIGTERM');
     expect(await exited).toBe(0);
+    writeFileSync(join(stack.dataDir, 'postgres', 'PG_VERSION'), '17\n');
+    const third = stack.start();
+    expect(await third.exited).toBe(1);
+    expect(third.output()).toMatch(
+      /The data in \S+ are of Postgres 17, and this release brings 18: .*DATA_DIR.*\n$/,
+    );
     await stack.gone();
   });
 
@@ -120,19 +114,6 @@ describe('a local stack', () => {
       `Port ${port} is in use, and the API needs it: stop the other program, or set METRICS_PORT to a free port.\n`,
     );
     expect(existsSync(join(stack.dataDir, 'postgres'))).toBe(false);
-  });
-
-  it('says in one line that the data are of another major version of Postgres', async () => {
-    const stack = await createStack();
-    const first = await stack.startReady();
-    first.child.kill('SIGTERM');
-    await first.exited;
-    writeFileSync(join(stack.dataDir, 'postgres', 'PG_VERSION'), '17\n');
-    const { exited, output } = stack.start();
-    expect(await exited).toBe(1);
-    expect(output()).toMatch(
-      /The data in \S+ are of Postgres 17, and this release brings 18: .*DATA_DIR.*\n$/,
-    );
   });
 });
 
