@@ -1,8 +1,8 @@
-// `npm run nightly`: what takes longer by nature, one step after the other, and one table of it with commit and date in
-// docs/nightly.md. Hours; a name repeats one step: `npm run nightly -- fuzz`.
+// `npm run nightly`: what takes longer by nature, one step after the other. Each step that ends writes its row of
+// docs/nightly.md, with commit and date. Hours; names choose steps: `npm run nightly -- fuzz judges`.
 import './require-node.mjs';
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const { prepare, root, run } = await import('./prepare.mjs');
@@ -12,46 +12,51 @@ const STEPS = [
   ['interleavings', 'scripts/interleavings.mjs', '--seeds', '10000'],
   ['fuzz', 'scripts/fuzz.mjs', '--seconds', '60'],
   ['judges', 'scripts/judges.mjs'],
-  ['node', 'scripts/test-node.mjs', '22', '24'],
+  ['node-22', 'scripts/test-node.mjs', '22'],
+  ['node-24', 'scripts/test-node.mjs', '24'],
 ];
+const PAGE = join(root, 'docs', 'nightly.md');
+const HEAD = `# The last night
+
+Written by \`npm run nightly\`, a row for each step: when it ran last, and on which commit.
+
+| step | command | result | minutes | commit | date |
+|---|---|---|---|---|---|
+`;
+
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !STEPS.some(([known]) => known === name));
-if (unknown.length > 0) {
-  process.stderr.write(
-    `There is no step ${unknown.join(', ')}. There are: ${STEPS.map(([name]) => name).join(', ')}.\n`,
-  );
-  process.exit(2);
-}
+if (unknown.length > 0)
+  refuse(`There is no step ${unknown.join(', ')}. There are: ${STEPS.map(([name]) => name).join(', ')}.`);
+if (git('status', '--porcelain', '--', '.', ':!docs/nightly.md') !== '')
+  refuse('A row names a commit: commit your changes first.');
 await prepare({ build: true });
 const commit = git('rev-parse', '--short=8', 'HEAD');
-if (git('status', '--porcelain', '--', '.', ':!docs/nightly.md') !== '') {
-  process.stderr.write('The table names a commit: commit your changes first.\n');
-  process.exit(2);
-}
-const rows = [];
 for (const [name, file, ...args] of STEPS.filter(([name]) => names.length === 0 || names.includes(name))) {
   const began = performance.now();
   const code = await run(process.execPath, [join(root, file), ...args]);
   const minutes = ((performance.now() - began) / 60_000).toFixed(1);
-  rows.push([
-    name,
-    `\`node ${[file, ...args].join(' ')}\``,
-    code === 0 ? 'passed' : `failed (${code})`,
-    minutes,
-  ]);
+  const date = new Date().toISOString().slice(0, 10);
+  const result = code === 0 ? 'passed' : `failed (${code})`;
+  record(name, [name, `\`node ${[file, ...args].join(' ')}\``, result, minutes, commit, date]);
+  if (code !== 0) process.exitCode = 1;
 }
-const table = [['step', 'command', 'result', 'minutes'], ['---', '---', '---', '---:'], ...rows]
-  .map((row) => `| ${row.join(' | ')} |`)
-  .join('\n');
-process.stdout.write(`\n${table}\n`);
-if (names.length === 0) writeFileSync(join(root, 'docs', 'nightly.md'), describe());
-process.exitCode = rows.every(([, , result]) => result === 'passed') ? 0 : 1;
+process.stdout.write(`\n${readFileSync(PAGE, 'utf8')}`);
+
+/** Puts the row of a step where it belongs, and leaves the rows of the others. */
+function record(name, cells) {
+  const lines = existsSync(PAGE) ? readFileSync(PAGE, 'utf8').split('\n') : [];
+  const rows = STEPS.flatMap(([step]) =>
+    step === name ? `| ${cells.join(' | ')} |` : lines.filter((line) => line.startsWith(`| ${step} |`)),
+  );
+  writeFileSync(PAGE, `${HEAD}${rows.join('\n')}\n`);
+}
 
 function git(...args) {
   return spawnSync('git', args, { cwd: root, encoding: 'utf8' }).stdout.trim();
 }
 
-function describe() {
-  const date = new Date().toISOString().slice(0, 10);
-  return `# The last night\n\nWritten by \`npm run nightly\`: commit ${commit}, ${date}, Node ${process.versions.node}.\n\n${table}\n`;
+function refuse(reason) {
+  process.stderr.write(`${reason}\n`);
+  process.exit(2);
 }

@@ -19,7 +19,9 @@ export type Way = (typeof WAYS)[number];
 const DEADLINE = 3;
 const OVERLAP = 6;
 
-/** Milliseconds between two authentications with one key. */
+/** Milliseconds between two authentications with one key: a hundred agents make them. */
+const BETWEEN_USES = 3_000;
+/** Milliseconds between two questions. */
 const PAUSE = 1_500;
 
 /** A database that has too much to do on a loaded machine: neither Temporal nor a worker is in its way. */
@@ -48,22 +50,26 @@ export async function createCase(stack: KillableStack, way: Way) {
   const refusals: { key: 'old' | 'new'; code: string }[] = [];
   let hasSwitched = false;
   let hasEnded = false;
+  let end = (): void => undefined;
+  const ending = new Promise<void>((resolve) => {
+    end = resolve;
+  });
 
   const challengeOf = (signer: { fingerprint: string }) => askChallenge(rooms, context, signer.fingerprint);
   const signIn = async (signer: Signer & { fingerprint: string }) =>
     rooms.challenges.verify(context, answer(await challengeOf(signer), signer));
 
-  /** Uses a key until it is refused, or everything has ended. */
+  /** Uses a key until it is refused, and once more when everything has ended. */
   const use = async (which: 'old' | 'new', attempt: () => Promise<unknown>): Promise<void> => {
-    for (; !hasEnded; await sleep(PAUSE)) {
+    for (let isLast = false; !isLast; ) {
+      isLast = hasEnded;
       try {
-        await attempt();
+        await persist(attempt);
       } catch (error) {
-        const code = String((error as { code?: string }).code ?? error);
-        if (code === BUSY) continue;
-        refusals.push({ key: which, code });
+        refusals.push({ key: which, code: String((error as { code?: string }).code ?? error) });
         return;
       }
+      if (!isLast) await Promise.race([sleep(BETWEEN_USES), ending]);
     }
   };
   const useBoth = () =>
@@ -140,9 +146,8 @@ export async function createCase(stack: KillableStack, way: Way) {
     const using = useBoth();
     await goThrough[way]();
     const ended = await result();
-    // Both keys are tried once more after the end.
-    await sleep(2 * PAUSE);
     hasEnded = true;
+    end();
     await using;
     return { ...(await persist(() => readEnd(stack, agent.id, key.id))), refusals, result: ended };
   };
@@ -170,7 +175,7 @@ async function readEnd({ database }: KillableStack, agentId: string, keyId: stri
        old.sunset_at = greatest(r.switched_at + r.overlap_seconds * interval '1 s', old.sunset_at) AS is_overlap_kept,
        old.revoked_at >= old.sunset_at AS is_revoked_after_sunset,
        (SELECT count(*)::int FROM challenges c WHERE c.key_id = old.id AND c.consumed_at >= old.sunset_at) AS late_uses,
-       (SELECT count(*) FROM challenges c WHERE c.key_id = old.id AND c.consumed_at IS NOT NULL) > 1 AS was_used,
+       (SELECT count(*) FROM challenges c WHERE c.key_id = old.id AND c.consumed_at IS NOT NULL) > 0 AS was_used,
        (SELECT count(*)::int FROM refresh_tokens t WHERE t.key_id = old.id AND t.revoked_at IS NULL AND old.state = 'revoked') AS live_tokens,
        (SELECT array_agg(action ORDER BY action) FROM audit_log l
         WHERE l.tenant_id = old.tenant_id AND l.action LIKE 'agent.%' AND l.key_id IN (old.id, fresh.id)) AS audit,
