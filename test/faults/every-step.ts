@@ -110,13 +110,15 @@ function hasStopped(steps: KillableWorker['steps'], { workflowId }: DepartingCas
   return steps.some((taken) => taken.stopped && taken.workflowId === workflowId && taken.step === step);
 }
 
-/** Waits until each has stopped or ended, or nothing new happens. */
+/** Waits until each has stopped or ended, or no step of any of them is taken any more. */
 async function settle(worker: KillableWorker, targets: readonly Target[]): Promise<void> {
-  let count = -1;
+  const ids = new Set(targets.map(({ one }) => one.workflowId));
+  let news = -1;
   for (let since = Date.now(); Date.now() - since < QUIET; await sleep(50)) {
-    const there = targets.filter(({ one, step, end }) => end || hasStopped(worker.steps, one, step)).length;
-    if (there === targets.length) return;
-    if (there > count) since = Date.now();
-    count = there;
+    const isThere = ({ one, step, end }: Target) => end || hasStopped(worker.steps, one, step);
+    if (targets.every(isThere)) return;
+    const taken = worker.steps.filter(({ workflowId }) => ids.has(workflowId)).length;
+    if (taken > news) since = Date.now();
+    news = taken;
   }
 }
