@@ -1,4 +1,5 @@
 // Types of the audit log, and the functions that complete an entry. Entries contain no secret, token or signature.
+import { columnsOf } from '../platform/columns.ts';
 import type { RequestContext, Tenant } from '../platform/context.ts';
 import type { Transaction } from '../platform/database/transaction.ts';
 import type { ErrorCode } from '../platform/errors/catalogue.ts';
@@ -51,28 +52,44 @@ export type AuditRecord = {
   readonly requestId: string;
 };
 
-/** The columns of an INSERT into audit_log, in the order of `auditColumns`. */
-export const AUDIT_COLUMNS = `id, tenant_id, action, outcome, reason, actor_kind, actor_id, target_type, target_id, key_id, token_id, data,
-    address, request_id`;
+/** The parameters of `insertEntries`. */
+export const ENTRY_COLUMNS = columnsOf<AuditRecord>({
+  id: 'uuid',
+  tenantId: 'uuid',
+  action: 'text',
+  outcome: 'text',
+  reason: 'text',
+  actorKind: 'text',
+  actorId: 'text',
+  targetType: 'text',
+  targetId: 'text',
+  keyId: 'uuid',
+  tokenId: 'text',
+  data: 'jsonb',
+  address: 'text',
+  requestId: 'text',
+});
 
-/** Returns one array for each column of `AUDIT_COLUMNS`. */
-export function auditColumns(records: readonly AuditRecord[]): (string | null)[][] {
-  return [
-    records.map(({ id }) => id),
-    records.map(({ tenantId }) => tenantId),
-    records.map(({ action }) => action),
-    records.map(({ outcome }) => outcome),
-    records.map(({ reason }) => reason),
-    records.map(({ actorKind }) => actorKind),
-    records.map(({ actorId }) => actorId),
-    records.map(({ targetType }) => targetType),
-    records.map(({ targetId }) => targetId),
-    records.map(({ keyId }) => keyId),
-    records.map(({ tokenId }) => tokenId),
-    records.map(({ data }) => data),
-    records.map(({ address }) => address),
-    records.map(({ requestId }) => requestId),
-  ];
+/**
+ * Text that inserts entries.
+ * @param options.first number of the first parameter
+ * @param options.only inserts an entry only when the column `name`, a parameter behind the others, is in the rows `of`
+ * @param options.repeated skips entries that are stored already
+ */
+export function insertEntries({
+  first = 1,
+  only,
+  repeated = true,
+}: {
+  first?: number;
+  only?: { readonly name: string; readonly type: string; readonly of: string };
+  repeated?: boolean;
+}): string {
+  const { names, from } = ENTRY_COLUMNS;
+  return `
+INSERT INTO audit_log (${names})
+SELECT ${names} FROM ${from('entry', first, only && { [only.name]: only.type })}
+${only === undefined ? '' : `WHERE ${only.name} IN (SELECT ${only.name} FROM ${only.of})`} ${repeated ? 'ON CONFLICT DO NOTHING' : ''}`;
 }
 
 export type AuditLogRecord = Omit<AuditRecord, 'tenantId' | 'reason' | 'actorKind' | 'data'> & {

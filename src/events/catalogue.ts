@@ -125,10 +125,3 @@ function bareSchemaOf(data: z.ZodType): JsonSchema {
  * subscription.
  */
 export const AUTHENTICATION_FILTERS = candidatesOf(['auth.login.success', 'auth.token.issued']);
-
-/**
- * SQL: whether a subscription of the tenant has one of the filters. With OFFSET 0 it stays a lookup for each tenant;
- * without it the planner may read the filters of all tenants. @param tenantId, filters SQL expressions
- */
-export const isHeard = (tenantId: string, filters: string) =>
-  `EXISTS (SELECT 1 FROM subscription_filters f WHERE f.tenant_id = ${tenantId} AND f.filter = ANY (${filters}) OFFSET 0)`;

@@ -1,4 +1,5 @@
 // An event, and the exact bytes of its deliveries' body. Pure.
+import { columnsOf } from '../platform/columns.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 import { filterCandidates } from './filter.ts';
 
@@ -86,22 +87,28 @@ export function prepareEvent(
   };
 }
 
-/** @returns an array for each column of the records, in the order of the statements that insert events */
-export function eventColumns(records: readonly EventRecord[]): (string | boolean | null)[][] {
-  return [
-    records.map(({ id }) => id),
-    records.map(({ tenantId }) => tenantId),
-    records.map(({ eventId }) => eventId),
-    records.map(({ type }) => type),
-    records.map(({ occurredAt }) => occurredAt.toISOString()),
-    records.map(({ body }) => body),
-    records.map(({ candidates }) => candidates.join(' ')),
-    records.map(({ onlySubscription }) => onlySubscription),
-    records.map(({ exceptSubscription }) => exceptSubscription),
-    records.map(({ test }) => test),
-    records.map(({ trace }) => trace),
-  ];
-}
+/** The parameters of `readEvents`. */
+export const EVENT_COLUMNS = columnsOf<EventRecord>(
+  {
+    id: 'uuid',
+    tenantId: 'uuid',
+    eventId: 'text',
+    type: 'text',
+    body: 'text',
+    onlySubscription: 'uuid',
+    exceptSubscription: 'uuid',
+    test: 'boolean',
+    trace: 'text',
+  },
+  {
+    occurred_at: ['timestamptz', ({ occurredAt }) => occurredAt.toISOString()],
+    joined: ['text', ({ candidates }) => candidates.join(' ')],
+  },
+);
+
+/** Text that reads events with the array `candidates`. @param more further columns: name → SQL type */
+export const readEvents = (first = 1, more: Readonly<Record<string, string>> = {}): string =>
+  `SELECT *, string_to_array(joined, ' ') AS candidates FROM ${EVENT_COLUMNS.from('event', first, more)}`;
 
 // A UTF-16 unit is one to three bytes of UTF-8, so most texts need not be encoded.
 function isLarger(text: string, bytes: number): boolean {

@@ -1,8 +1,9 @@
 // SQL that inserts and reads challenges. redemption.store.ts consumes them.
-import { AUTHENTICATION_FILTERS, isHeard } from '../../events/catalogue.ts';
+import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
 import { mayAuthenticate } from '../../identity/keys/key.ts';
 import { nestRow } from '../../platform/database/nested-row.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { isHeard } from '../../webhooks/intake/fan-out.ts';
 import { type Challenge, HOLDER_VERSION, type Holder } from './challenge.ts';
 
 /** `now` is the database's time. */

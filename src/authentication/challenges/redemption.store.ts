@@ -1,12 +1,15 @@
 // SQL of successful verifications. One statement consumes challenges and writes all other rows for the consumed ones.
 // docs/decisions/0005-write-coalescing.md
-import { AUDIT_COLUMNS as AUDIT, type AuditRecord, auditColumns } from '../../audit/audit.ts';
-import { AUTHENTICATION_FILTERS, isHeard } from '../../events/catalogue.ts';
-import { type EventRecord, eventColumns } from '../../events/event.ts';
+import { type AuditRecord, ENTRY_COLUMNS, insertEntries } from '../../audit/audit.ts';
+import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
+import { EVENT_COLUMNS, type EventRecord, readEvents } from '../../events/event.ts';
+import { firstUse } from '../../identity/keys/first-use.ts';
 import type { SwitchedKey } from '../../identity/keys/rotation.service.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import { EMIT_INPUT } from '../../webhooks/intake/fan-out.ts';
+import { enqueueCommands } from '../../platform/temporal/enqueued-commands.ts';
+import { EMIT_INPUT, isHeard } from '../../webhooks/intake/fan-out.ts';
 import type { PreparedRecords } from '../../webhooks/intake/record.service.ts';
+import { insertRefreshTokens, NEW_TOKEN_COLUMNS } from '../tokens/new-refresh-token.ts';
 import type { RefreshTokenRecord } from '../tokens/token.service.ts';
 import { HOLDER_VERSION } from './challenge.ts';
 
@@ -27,6 +30,11 @@ export type Redeemed = {
   readonly switched: readonly SwitchedKey[];
 };
 
+// The first parameter of each batch; $1 are the filters.
+const ASKED = 2;
+const AUDIT = ASKED + NEW_TOKEN_COLUMNS.count + 2;
+const EVENTS = AUDIT + ENTRY_COLUMNS.count + 1;
+
 // `usable` locks the agent before the key, in the order of ids. A concurrent suspension or revocation therefore waits
 // until this statement has ended, and then also ends the refresh token of this statement. After a committed suspension
 // no row is usable. A challenge that the audit log counts as expired stays unused, even when a standby with a slow
@@ -37,11 +45,7 @@ export type Redeemed = {
 // consumed, or `first:` and the id of the challenge that verified its key.
 const redeemStatement = (locking: '' | 'SKIP LOCKED') => `
 WITH asked AS (
-  SELECT *
-  FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::uuid[], $7::bytea[], $8::text[], $9::text[], $10::text[],
-      $11::text[], $12::float8[], $13::uuid[], $41::text[])
-    AS row (tenant_id, challenge_id, token_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_lifetime,
-      access_token_id, version)
+  SELECT * FROM ${NEW_TOKEN_COLUMNS.from('row', ASKED, { challenge_id: 'uuid', version: 'text' })}
 ), usable AS MATERIALIZED (
   SELECT c.id, c.key_id, least(c.expires_at, CASE WHEN k.state = 'deprecated' THEN k.sunset_at END) AS ends_at
   FROM asked JOIN challenges c ON c.id = asked.challenge_id AND c.tenant_id = asked.tenant_id
@@ -51,7 +55,7 @@ WITH asked AS (
     AND (c.token_audience IS NULL OR c.token_audience = ANY (a.audiences) OR c.token_audience =
       coalesce(a.audience, (SELECT coalesce(audience, base_url) FROM tenants WHERE tenants.id = c.tenant_id)))
     AND (k.state = 'active' OR (k.state = 'deprecated' AND k.sunset_at > now()))
-    AND (asked.version IS NULL OR (${HOLDER_VERSION} = asked.version AND NOT ${isHeard('c.tenant_id', '$42')}))
+    AND (asked.version IS NULL OR (${HOLDER_VERSION} = asked.version AND NOT ${isHeard('c.tenant_id', '$1')}))
   ORDER BY c.id
   FOR KEY SHARE OF a, k ${locking} FOR NO KEY UPDATE OF c ${locking}
 ), decided AS MATERIALIZED (
@@ -60,26 +64,15 @@ WITH asked AS (
   UPDATE challenges SET consumed_at = decided.at FROM decided
   WHERE challenges.id = decided.id AND consumed_at IS NULL AND expired_at IS NULL
   RETURNING challenges.id, decided.key_id
-), unused AS MATERIALIZED (
-  SELECT id, verified_at IS NULL AS is_unverified FROM agent_keys
-  WHERE id IN (SELECT key_id FROM consumed) AND first_used_at IS NULL
-  ORDER BY id FOR NO KEY UPDATE
-), first_used AS (
-  UPDATE agent_keys SET first_used_at = now(), verified_at = coalesce(verified_at, now()) FROM unused
-  WHERE agent_keys.id = unused.id AND first_used_at IS NULL
-  RETURNING agent_keys.id, is_unverified
-), switched AS (
-  INSERT INTO workflow_commands (tenant_id, workflow, entity_id)
-  SELECT r.tenant_id, 'agentKeyRotation', r.old_key_id
-  FROM first_used used JOIN key_rotations r ON r.new_key_id = used.id
-  WHERE r.ended_at IS NULL
+), ${firstUse('consumed')}, switched AS (
+  ${enqueueCommands(
+    'agentKeyRotation',
+    'first_used used JOIN key_rotations r ON r.new_key_id = used.id WHERE r.ended_at IS NULL',
+    'r.old_key_id',
+  )}
   RETURNING tenant_id, entity_id
 ), new_refresh_tokens AS (
-  INSERT INTO refresh_tokens
-    (id, tenant_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_expires_at, access_token_ids)
-  SELECT token_id, tenant_id, family_id, agent_id, key_id, hash, client_id, string_to_array(scopes, ' '), audience, jkt,
-    now() + make_interval(secs => family_lifetime), array_remove(ARRAY[access_token_id], NULL)
-  FROM asked WHERE challenge_id IN (SELECT id FROM consumed)
+  ${insertRefreshTokens('asked WHERE challenge_id IN (SELECT id FROM consumed)')}
   ON CONFLICT DO NOTHING
 ), fulfilled AS (
   SELECT id::text AS condition FROM consumed
@@ -87,19 +80,9 @@ WITH asked AS (
   SELECT 'first:' || min(id::text) FROM consumed
   WHERE key_id IN (SELECT id FROM first_used WHERE is_unverified) GROUP BY key_id
 ), new_audit_entries AS (
-  INSERT INTO audit_log (${AUDIT})
-  SELECT ${AUDIT}
-  FROM unnest($14::uuid[], $15::uuid[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::text[],
-      $23::uuid[], $24::text[], $25::jsonb[], $26::text[], $27::text[], $28::text[])
-    AS entry (${AUDIT}, condition)
-  WHERE condition IN (SELECT condition FROM fulfilled)
-  ON CONFLICT DO NOTHING
+  ${insertEntries({ first: AUDIT, only: { name: 'condition', type: 'text', of: 'fulfilled' } })}
 ), input AS (
-  SELECT *, string_to_array(joined, ' ') AS candidates
-  FROM unnest($29::uuid[], $30::uuid[], $31::text[], $32::text[], $33::timestamptz[], $34::text[], $35::text[], $36::uuid[], $37::uuid[],
-      $38::boolean[], $39::text[], $40::text[])
-    AS event (id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription, test, trace, condition)
-  WHERE condition IN (SELECT condition FROM fulfilled)
+  ${readEvents(EVENTS, { condition: 'text' })} WHERE condition IN (SELECT condition FROM fulfilled)
 ), ${EMIT_INPUT}
 SELECT ARRAY(SELECT id::text FROM consumed) AS consumed, (SELECT coalesce(sum(deliveries), 0)::int FROM accepted) AS deliveries,
   (SELECT json_agg(json_build_object('tenantId', tenant_id, 'keyId', entity_id)) FROM switched) AS switched`;
@@ -139,29 +122,17 @@ export async function isRedeemed(queryable: Queryable, { refreshToken }: Redempt
 }
 
 function valuesOf(redemptions: readonly Redemption[]): unknown[] {
-  const tokens = redemptions.map(({ refreshToken }) => refreshToken);
   const audit = conditional<AuditRecord>(redemptions, (records) => records.audit);
   const events = conditional<EventRecord>(redemptions, (records) => records.events);
   return [
-    redemptions.map(({ tenantId }) => tenantId),
-    redemptions.map(({ challengeId }) => challengeId),
-    tokens.map(({ id }) => id),
-    tokens.map(({ familyId }) => familyId),
-    tokens.map(({ agentId }) => agentId),
-    tokens.map(({ keyId }) => keyId),
-    tokens.map(({ hash }) => hash),
-    tokens.map(({ clientId }) => clientId),
-    tokens.map(({ scopes }) => scopes.join(' ')),
-    tokens.map(({ audience }) => audience),
-    tokens.map(({ jkt }) => jkt ?? null),
-    tokens.map(({ familyLifetime }) => familyLifetime),
-    tokens.map(({ accessTokenId }) => accessTokenId ?? null),
-    ...auditColumns(audit.rows),
-    audit.conditions,
-    ...eventColumns(events.rows),
-    events.conditions,
-    redemptions.map(({ version }) => version ?? null),
     AUTHENTICATION_FILTERS,
+    ...NEW_TOKEN_COLUMNS.of(redemptions.map(({ refreshToken }) => refreshToken)),
+    redemptions.map(({ challengeId }) => challengeId),
+    redemptions.map(({ version }) => version ?? null),
+    ...ENTRY_COLUMNS.of(audit.rows),
+    audit.conditions,
+    ...EVENT_COLUMNS.of(events.rows),
+    events.conditions,
   ];
 }
 

@@ -2,6 +2,7 @@
 // database's clock.
 import { NOW } from '../../platform/database/model.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import { enqueueCommands } from '../../platform/temporal/enqueued-commands.ts';
 import {
   type ExpectedPage,
   type ExpectedWorkflow,
@@ -30,6 +31,11 @@ SELECT count(*)::int AS count FROM delegations delegation JOIN agents agent ON a
 WHERE delegation.revoked_at IS NULL AND delegation.expired_at IS NULL AND agent.deleted_at IS NULL
   AND delegation.expires_at < now() - interval '5 minutes'`;
 
+const TELL_OF_AGENT = enqueueCommands(
+  'delegationExpiry',
+  'delegations WHERE agent_id = $1 AND revoked_at IS NULL AND expired_at IS NULL',
+);
+
 export async function read(
   queryable: Queryable,
   { tenantId, id }: DelegationName,
@@ -44,12 +50,7 @@ export async function markExpired(transaction: Transaction, id: string): Promise
 
 /** Enqueues signals to the workflows of all delegations of an agent that this transaction deletes. */
 export async function tellOfAgent(unit: Transaction, agentId: string): Promise<void> {
-  await unit.query(
-    `INSERT INTO workflow_commands (tenant_id, workflow, entity_id)
-         SELECT tenant_id, 'delegationExpiry', id FROM delegations
-         WHERE agent_id = $1 AND revoked_at IS NULL AND expired_at IS NULL`,
-    [agentId],
-  );
+  await unit.query(TELL_OF_AGENT, [agentId]);
 }
 
 /** Counts the delegations that expired more than 5 minutes ago and whose end is not recorded. */

@@ -1,9 +1,11 @@
 // SQL that records the tokens of remembered clients. The statement itself proves that a client is still as remembered.
 // docs/decisions/0021-proved-memory.md
-import { AUDIT_COLUMNS as AUDIT, type AuditRecord, auditColumns } from '../../audit/audit.ts';
-import { AUTHENTICATION_FILTERS, isHeard } from '../../events/catalogue.ts';
+import { type AuditRecord, ENTRY_COLUMNS, insertEntries } from '../../audit/audit.ts';
+import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
 import { CLIENT_VERSION } from '../../identity/applications/application.ts';
+import { columnsOf } from '../../platform/columns.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { isHeard } from '../../webhooks/intake/fan-out.ts';
 
 /** What a process remembers of a client, and the secret by which the client has authenticated. */
 export type RememberedClient = {
@@ -19,11 +21,15 @@ export type RememberedToken = {
   readonly audit: readonly AuditRecord[];
 };
 
+type Asked = RememberedClient & { readonly n: number };
+
+const ASKED = columnsOf<Asked>({ n: 'int', tenantId: 'uuid', id: 'uuid', secretId: 'uuid', version: 'text' });
+
 // A client with a subscriber is not proven, because its token also needs events.
-const recordStatement = (onConflict: '' | 'ON CONFLICT DO NOTHING') => `
+const recordStatement = (repeated: boolean) => `
 WITH proven AS MATERIALIZED (
   SELECT remembered.n
-  FROM unnest($1::int[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[]) AS remembered (n, tenant_id, id, secret_id, version)
+  FROM ${ASKED.from('remembered')}
     JOIN applications application ON application.id = remembered.id AND application.tenant_id = remembered.tenant_id
     JOIN application_secrets secret ON secret.id = remembered.secret_id AND secret.application_id = application.id
     LEFT JOIN agents agent ON agent.id = application.agent_id
@@ -31,18 +37,12 @@ WITH proven AS MATERIALIZED (
     AND (secret.expires_at IS NULL OR secret.expires_at > now())
     AND NOT ${isHeard('remembered.tenant_id', '$6')}
 ), new_audit_entries AS (
-  INSERT INTO audit_log (${AUDIT})
-  SELECT ${AUDIT}
-  FROM unnest($7::uuid[], $8::uuid[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[],
-      $16::uuid[], $17::text[], $18::jsonb[], $19::text[], $20::text[], $21::int[])
-    AS entry (${AUDIT}, n)
-  WHERE n IN (SELECT n FROM proven)
-  ${onConflict}
+  ${insertEntries({ first: ASKED.count + 2, only: { name: 'n', type: 'int', of: 'proven' }, repeated })}
 )
 SELECT n FROM proven`;
 
-const RECORD = recordStatement('');
-const REPEAT = recordStatement('ON CONFLICT DO NOTHING');
+const RECORD = recordStatement(false);
+const REPEAT = recordStatement(true);
 
 /**
  * Writes the audit entries of tokens whose clients are unchanged, whose secrets are live, and whose events no
@@ -55,7 +55,7 @@ export async function record(
   tokens: readonly RememberedToken[],
   { isRepeated }: { isRepeated: boolean },
 ): Promise<boolean[]> {
-  const clients = new Map<string, RememberedClient & { readonly n: number }>();
+  const clients = new Map<string, Asked>();
   const places = tokens.map(({ client }) => {
     const name = `${client.secretId}:${client.version}`;
     const known = clients.get(name)?.n;
@@ -63,15 +63,10 @@ export async function record(
     clients.set(name, { ...client, n: clients.size });
     return clients.size - 1;
   });
-  const asked = [...clients.values()];
   const { rows } = await queryable.query<{ n: number }>(isRepeated ? REPEAT : RECORD, [
-    asked.map(({ n }) => n),
-    asked.map(({ tenantId }) => tenantId),
-    asked.map(({ id }) => id),
-    asked.map(({ secretId }) => secretId),
-    asked.map(({ version }) => version),
+    ...ASKED.of([...clients.values()]),
     AUTHENTICATION_FILTERS,
-    ...auditColumns(tokens.flatMap(({ audit }) => audit)),
+    ...ENTRY_COLUMNS.of(tokens.flatMap(({ audit }) => audit)),
     tokens.flatMap(({ audit }, index) => audit.map(() => places[index])),
   ]);
   const proven = new Set(rows.map(({ n }) => n));

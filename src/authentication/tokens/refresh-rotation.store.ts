@@ -1,10 +1,12 @@
 // SQL of the use of refresh tokens. When several requests use one token, even in several processes, one conditional
 // UPDATE decides which use rotates it.
 
-import { AUDIT_COLUMNS as AUDIT, type AuditRecord, auditColumns } from '../../audit/audit.ts';
-import { AUTHENTICATION_FILTERS, isHeard } from '../../events/catalogue.ts';
+import { type AuditRecord, ENTRY_COLUMNS, insertEntries } from '../../audit/audit.ts';
+import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
+import { columnsOf } from '../../platform/columns.ts';
 import { nestRow } from '../../platform/database/nested-row.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { isHeard } from '../../webhooks/intake/fan-out.ts';
 import type { EndedRefreshToken } from './refresh-token.store.ts';
 import { MOST_REPEATS, type StoredRefreshToken } from './refresh-token.ts';
 
@@ -79,12 +81,22 @@ INSERT INTO refresh_tokens (id, tenant_id, family_id, agent_id, key_id, hash, cl
   access_token_ids)
 SELECT $2, tenant_id, family_id, agent_id, key_id, $4, client_id, scopes, $5, $6, family_expires_at, ARRAY[$7::uuid] FROM spent`;
 
+const ASKED = columnsOf<Rotation>(
+  { tokenId: 'uuid', request: 'bytea' },
+  {
+    id: ['uuid', ({ successor }) => successor.id],
+    hash: ['bytea', ({ successor }) => successor.hash],
+    audience: ['text', ({ successor }) => successor.audience],
+    jkt: ['text', ({ successor }) => successor.jkt],
+    access_token_id: ['uuid', ({ successor }) => successor.accessTokenId],
+  },
+);
+
 // Rotates the tokens whose events no subscription gets. Rows that are locked are skipped, so that no request waits for
 // locks that concern another one.
 const ROTATE_TOGETHER = `
 WITH asked AS (
-  SELECT * FROM unnest($1::uuid[], $2::bytea[], $3::uuid[], $4::bytea[], $5::text[], $6::text[], $7::uuid[])
-    AS row (token_id, request, id, hash, audience, jkt, access_token_id)
+  SELECT * FROM ${ASKED.from('row')}
 ), holder AS MATERIALIZED (${heldOf('asked JOIN refresh_tokens t ON t.id = asked.token_id')}
     AND t.used_at IS NULL AND t.revoked_at IS NULL AND t.family_expires_at > now() AND NOT ${isHeard('t.tenant_id', '$8')}
   FOR KEY SHARE OF a, k, root SKIP LOCKED FOR NO KEY UPDATE OF t SKIP LOCKED
@@ -100,12 +112,11 @@ WITH asked AS (
     s.family_expires_at, ARRAY[asked.access_token_id]
   FROM asked JOIN spent s ON s.successor_id = asked.id
 ), new_audit_entries AS (
-  INSERT INTO audit_log (${AUDIT})
-  SELECT ${AUDIT}
-  FROM unnest($9::uuid[], $10::uuid[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[],
-      $18::uuid[], $19::text[], $20::jsonb[], $21::text[], $22::text[], $23::uuid[])
-    AS entry (${AUDIT}, successor_id)
-  WHERE successor_id IN (SELECT successor_id FROM spent)
+  ${insertEntries({
+    first: ASKED.count + 2,
+    only: { name: 'successor_id', type: 'uuid', of: 'spent' },
+    repeated: false,
+  })}
 )
 SELECT successor_id AS id FROM spent`;
 
@@ -162,21 +173,14 @@ export async function rotateTogether(
   queryable: Queryable,
   rotations: readonly (Rotation & { readonly audit: readonly AuditRecord[] })[],
 ): Promise<boolean[]> {
-  const successors = rotations.map(({ successor }) => successor);
   const { rows } = await queryable.query<{ id: string }>(ROTATE_TOGETHER, [
-    rotations.map(({ tokenId }) => tokenId),
-    rotations.map(({ request }) => request),
-    successors.map(({ id }) => id),
-    successors.map(({ hash }) => hash),
-    successors.map(({ audience }) => audience),
-    successors.map(({ jkt }) => jkt ?? null),
-    successors.map(({ accessTokenId }) => accessTokenId),
+    ...ASKED.of(rotations),
     AUTHENTICATION_FILTERS,
-    ...auditColumns(rotations.flatMap(({ audit }) => audit)),
+    ...ENTRY_COLUMNS.of(rotations.flatMap(({ audit }) => audit)),
     rotations.flatMap(({ audit, successor }) => audit.map(() => successor.id)),
   ]);
   const made = new Set(rows.map(({ id }) => id));
-  return successors.map(({ id }) => made.has(id));
+  return rotations.map(({ successor }) => made.has(successor.id));
 }
 
 /** Records the new access token of a successor that is issued again. @returns false when it no longer can be */

@@ -1,22 +1,6 @@
 // SQL of refresh tokens. Statements receive a token's hash, never its text.
 import type { Queryable } from '../../platform/database/transaction.ts';
-
-export type NewRefreshToken = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly familyId: string;
-  readonly agentId: string;
-  readonly keyId: string;
-  readonly hash: Uint8Array;
-  readonly clientId: string;
-  readonly scopes: readonly string[];
-  readonly audience: string;
-  readonly jkt?: string | undefined;
-  /** `jti` of the access token that is issued with it. */
-  readonly accessTokenId?: string | undefined;
-  /** Seconds from the insert to the end of the token's family. */
-  readonly familyLifetime: number;
-};
+import { insertRefreshTokens, NEW_TOKEN_COLUMNS, type NewRefreshToken } from './new-refresh-token.ts';
 
 /** A refresh token that was live before this call ended it. */
 export type EndedRefreshToken = { readonly tenantId: string; readonly accessTokenIds: readonly string[] };
@@ -40,28 +24,11 @@ const revoke = async (
   return rows;
 };
 
+const INSERT = insertRefreshTokens(NEW_TOKEN_COLUMNS.from('token'));
+
 /** Stores the first token of a family. */
 export async function insert(unit: Queryable, token: NewRefreshToken): Promise<void> {
-  await unit.query(
-    `INSERT INTO refresh_tokens
-           (id, tenant_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_expires_at,
-            access_token_ids)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + make_interval(secs => $11), array_remove(ARRAY[$12::uuid], NULL))`,
-    [
-      token.id,
-      token.tenantId,
-      token.familyId,
-      token.agentId,
-      token.keyId,
-      token.hash,
-      token.clientId,
-      token.scopes,
-      token.audience,
-      token.jkt ?? null,
-      token.familyLifetime,
-      token.accessTokenId ?? null,
-    ],
-  );
+  await unit.query(INSERT, NEW_TOKEN_COLUMNS.of([token]));
 }
 
 /**

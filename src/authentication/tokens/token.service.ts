@@ -24,12 +24,13 @@ import {
   readAccessTokenClaims,
   type SignedClaims,
 } from './access-token.ts';
-import type { EndedRefreshToken, NewRefreshToken } from './refresh-token.store.ts';
+import type { NewRefreshToken } from './new-refresh-token.ts';
+import type { EndedRefreshToken } from './refresh-token.store.ts';
 import * as refreshTokens from './refresh-token.store.ts';
 import type { RevocationService } from './revocation.service.ts';
 import { madeAt } from './revocation.ts';
 
-export type { NewRefreshToken as RefreshTokenRecord } from './refresh-token.store.ts';
+export type { NewRefreshToken as RefreshTokenRecord } from './new-refresh-token.ts';
 
 /** Greatest number of cached texts with a correct signature, by hash. A client sends its token many times. */
 const VERIFIED_KEPT = 10_000;

@@ -5,6 +5,7 @@ import { NOW } from '../../platform/database/model.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import { enqueueCommands } from '../../platform/temporal/enqueued-commands.ts';
 import { ANCHOR } from './anchor.model.ts';
 import { type Anchor, type AnchorStatus, type AnchorType, PROOF_DAYS } from './anchor.ts';
 
@@ -54,7 +55,7 @@ WITH ended AS (
   WHERE agent_id = $1 AND (status = 'verified' OR status = 'pending' AND expires_at > now())
   RETURNING tenant_id, id
 )
-INSERT INTO workflow_commands (tenant_id, workflow, entity_id) SELECT tenant_id, 'anchorVerification', id FROM ended`;
+${enqueueCommands('anchorVerification', 'ended')}`;
 
 const LIST = `
 SELECT ${COLUMNS} FROM anchor_records

@@ -1,9 +1,10 @@
 // SQL of applications. Each statement is bound to one tenant and returns no deleted application.
 import { Op } from 'sequelize';
 import { validate as isUuid } from 'uuid';
-import { AUTHENTICATION_FILTERS, isHeard } from '../../events/catalogue.ts';
+import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import { isHeard } from '../../webhooks/intake/fan-out.ts';
 import { APPLICATION, type NewApplicationRow } from './application.model.ts';
 import { type Application, CLIENT_VERSION, type Client, type LinkedAgent } from './application.ts';
 

@@ -5,6 +5,7 @@ import { type Models, NOW, type Where } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { enqueueCommands } from '../../platform/temporal/enqueued-commands.ts';
 import { AGENT_KEY, type KeyRow, type NewKeyRow } from './key.model.ts';
 import type { KeyState } from './key.ts';
 
@@ -30,6 +31,12 @@ const IN_STATE: Readonly<Record<KeyState, Where<typeof AGENT_KEY>>> = {
 };
 
 const USABLE: Where<typeof AGENT_KEY> = { [Op.or]: [IN_STATE.active, IN_STATE.deprecated] };
+
+const TELL_ROTATIONS = enqueueCommands(
+  'agentKeyRotation',
+  `agent_keys key WHERE agent_id = $1 AND (state = 'deprecated'
+     OR EXISTS (SELECT 1 FROM key_rotations WHERE old_key_id = key.id AND ended_at IS NULL))`,
+);
 
 /** @throws ServiceError `key_exists` when the tenant already has this key, revoked or not */
 export async function insert(transaction: Transaction, row: NewKeyRow): Promise<void> {
@@ -117,13 +124,7 @@ export async function revoke(transaction: Transaction, id: string, reason: strin
  * registered again. Enqueues signals to the keys' workflows, which then end.
  */
 export async function release(transaction: Transaction, agentId: string): Promise<void> {
-  await transaction.query(
-    `INSERT INTO workflow_commands (tenant_id, workflow, entity_id)
-     SELECT tenant_id, 'agentKeyRotation', id FROM agent_keys key
-     WHERE agent_id = $1 AND (state = 'deprecated'
-       OR EXISTS (SELECT 1 FROM key_rotations WHERE old_key_id = key.id AND ended_at IS NULL))`,
-    [agentId],
-  );
+  await transaction.query(TELL_ROTATIONS, [agentId]);
   await transaction.model(AGENT_KEY).remove({ agentId, ...USABLE });
 }
 

@@ -1,7 +1,7 @@
 // SQL of events. One statement inserts events with their deliveries and rows of the outbox; the caller notifies the
 // relays after the commit.
-import { type AuditRecord, auditColumns } from '../../audit/audit.ts';
-import { type EventRecord, eventColumns } from '../../events/event.ts';
+import { type AuditRecord, ENTRY_COLUMNS, insertEntries } from '../../audit/audit.ts';
+import { EVENT_COLUMNS, type EventRecord, readEvents } from '../../events/event.ts';
 import { type AnswerKey, keyColumns } from '../../platform/answer-key.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { EMIT_INPUT, insertWork, MATCHED } from './fan-out.ts';
@@ -66,24 +66,12 @@ export type PublishedRow = {
   readonly deliveries: number;
 };
 
-const INPUT = `
-input AS (
-  SELECT *, string_to_array(joined, ' ') AS candidates
-  FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[], $8::uuid[], $9::uuid[],
-      $10::boolean[], $11::text[])
-    AS event (id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription, test, trace)
-)`;
+const INPUT = `input AS (${readEvents()})`;
 
 const ANSWER = 'SELECT id, deliveries, delivery_id AS "deliveryId" FROM accepted';
 
 const EMIT = `
-WITH new_audit_entries AS (
-  INSERT INTO audit_log (id, tenant_id, action, outcome, reason, actor_kind, actor_id, target_type, target_id, key_id, token_id, data,
-    address, request_id)
-  SELECT * FROM unnest($12::uuid[], $13::uuid[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[],
-    $20::text[], $21::uuid[], $22::text[], $23::jsonb[], $24::text[], $25::text[])
-  ON CONFLICT DO NOTHING
-), ${INPUT}, ${EMIT_INPUT} ${ANSWER} WHERE deliveries > 0`;
+WITH new_audit_entries AS (${insertEntries({ first: EVENT_COLUMNS.count + 1 })}), ${INPUT}, ${EMIT_INPUT} ${ANSWER} WHERE deliveries > 0`;
 
 // Rows are inserted in the order of the unique key, so that two publications with the same ids cannot deadlock.
 const accepted = (condition: string) => `
@@ -195,7 +183,7 @@ export async function emit(
   events: readonly EventRecord[],
   audit: readonly AuditRecord[] = [],
 ): Promise<FanOut[]> {
-  const { rows } = await unit.query<FanOut>(EMIT, [...eventColumns(events), ...auditColumns(audit)]);
+  const { rows } = await unit.query<FanOut>(EMIT, [...EVENT_COLUMNS.of(events), ...ENTRY_COLUMNS.of(audit)]);
   return rows;
 }
 
@@ -212,7 +200,7 @@ export async function publish(
   claim?: ClaimAtBirth | undefined,
 ): Promise<{ accepted: FanOut[]; claimed: ClaimedDelivery[] }> {
   const events = publications.map(({ record }) => record);
-  const values: unknown[] = [...eventColumns(events), publications.map(({ digest }) => digest)];
+  const values: unknown[] = [...EVENT_COLUMNS.of(events), publications.map(({ digest }) => digest)];
   const keys = publications.flatMap(({ answer }) => answer ?? []);
   if (keys.length > 0) values.push(...keyColumns(keys));
   const { plain, claiming } = keys.length > 0 ? PUBLISH_WITH_KEYS : PUBLISH;

@@ -63,3 +63,10 @@ const EMITTED = `a.deliveries > 0 OR (NOT i.test AND i.type = ANY ('{${ACCESS_TY
 export const EMIT_INPUT = `${MATCHED}, accepted AS (
   SELECT id, deliveries, delivery_id FROM counted
 ), ${insertWork(EMITTED)}`;
+
+/**
+ * SQL: whether a subscription of the tenant has one of the filters. With OFFSET 0 it stays a lookup for each tenant;
+ * without it the planner may read the filters of all tenants. @param tenantId, filters SQL expressions
+ */
+export const isHeard = (tenantId: string, filters: string) =>
+  `EXISTS (SELECT 1 FROM subscription_filters f WHERE f.tenant_id = ${tenantId} AND f.filter = ANY (${filters}) OFFSET 0)`;
