@@ -12,13 +12,18 @@ export type BeginningReport =
   | { readonly result: 'began' | 'unchanged' }
   | { readonly result: 'refused'; readonly reason: string };
 
-/** @param masterKeys a key that is derived from the first one signs */
+/**
+ * @param options.masterKeys a key that is derived from the first one signs
+ * @param options.tenants each was created with a row of the log
+ */
 export function createAuditBeginning({
   database,
   masterKeys,
+  tenants,
 }: {
   database: Pick<Database, 'transaction'>;
   masterKeys: readonly MasterKey[];
+  tenants: { list(): Promise<readonly unknown[]> };
 }) {
   const signer = createCheckpointSigner({ masterKeys });
 
@@ -33,6 +38,7 @@ export function createAuditBeginning({
           return refused(`the ${stored === undefined ? 'beginning' : 'head'} of the audit log is missing`);
         if (stored.signed !== null) return { result: 'unchanged' };
         const traces = await beginnings.listTraces(unit);
+        if ((await tenants.list()).length > 0) traces.push('tenants');
         if (traces.length > 0)
           return refused(`the audit log is to begin, and the database has ${traces.join(', ')} already`);
         if (head.n !== 0 || head.signature !== null)

@@ -13,11 +13,11 @@ export type StoredBeginning = {
 const READ = `
 SELECT id, ${milliseconds('began_at')} AS "beganAt", key_id AS "keyId", signature FROM audit_beginning`;
 
-/** What a log has that did not begin just now. A tenant is created with a row of the log. */
+/** What a log has that did not begin just now. */
 const TRACES = `
 SELECT name FROM (VALUES
   ('rows', EXISTS (SELECT FROM audit_log)), ('checkpoints', EXISTS (SELECT FROM audit_checkpoints)),
-  ('seals', EXISTS (SELECT FROM audit_seals)), ('tenants', EXISTS (SELECT FROM tenants))
+  ('seals', EXISTS (SELECT FROM audit_seals))
 ) AS t(name, found) WHERE found`;
 
 type Row = {

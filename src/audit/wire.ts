@@ -1,7 +1,7 @@
 // Wires the audit log: tenants read it, a worker seals it, an operator verifies it.
 import { reasonOf } from '../platform/logging.ts';
 import type { Readings } from '../platform/metrics/reading.ts';
-import type { Platform } from '../platform/platform.ts';
+import type { Needs, Platform } from '../platform/platform.ts';
 import { type AccessRecordService, createAccessRecordService } from './access-record.service.ts';
 import { createAuditRoutes } from './audit.routes.ts';
 import { createAuditProofService } from './audit-proof.service.ts';
@@ -43,8 +43,11 @@ export function wireAuditSealer({ config, database, log }: Platform) {
 }
 
 /** Wires the beginning of the log, which `migrate` signs. */
-export function wireAuditBeginning({ config, database }: Platform) {
-  return createAuditBeginning({ database, masterKeys: config.masterKeys });
+export function wireAuditBeginning(
+  { config, database }: Platform,
+  rooms: Needs<typeof createAuditBeginning, 'database' | 'masterKeys'>,
+) {
+  return createAuditBeginning({ ...rooms, database, masterKeys: config.masterKeys });
 }
 
 /** Registers the metric of sealing. Each scrape reads it. */

@@ -75,7 +75,11 @@ export async function createEmptyDatabase() {
 
 async function beginAuditLog(url: string): Promise<void> {
   const database = createPatientDatabase({ url, pool: 1, applicationName: 'test' });
-  const report = await createAuditBeginning({ database, masterKeys: MASTER_KEYS }).begin();
+  const report = await createAuditBeginning({
+    database,
+    masterKeys: MASTER_KEYS,
+    tenants: { list: async () => [] },
+  }).begin();
   await database.close();
   if (report.result !== 'began') throw new Error(`the audit log did not begin: ${report.result}`);
 }

@@ -2,6 +2,7 @@
 // notifier are fakes.
 
 import { vi } from 'vitest';
+import { isSuspended } from '../../src/identity/tenants/tenant.store.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { wireLimits } from '../../src/platform/http/wire.ts';
 import { createWorkflowCommandService } from '../../src/platform/temporal/workflow-command.service.ts';
@@ -100,7 +101,7 @@ export function wireWebhookRooms(database: Database, allowedNetworks: string[] =
   const endpoints = wireEndpoints(platform, shared);
   const deliveries = wireDeliveries(platform, { ...shared, ...endpoints });
   const subscriptions = wireSubscriptions(platform, {
-    ...{ ...shared, ...endpoints, ...deliveries },
+    ...{ ...shared, ...endpoints, ...deliveries, tenants: { isSuspended } },
   });
   const replays = wireReplays(
     platform,

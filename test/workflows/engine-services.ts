@@ -1,5 +1,6 @@
 // The rooms that the delivery engine of the tests is made of.
 
+import { isSuspended } from '../../src/identity/tenants/tenant.store.ts';
 import { masterKeys } from '../../src/platform/config-values.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import type { Database } from '../../src/platform/database/database.ts';
@@ -35,10 +36,10 @@ export function wireServices({
   const shared = { records, commands: createWorkflowCommandService() };
   const endpoints = wireEndpoints(platform, shared, recovery);
   const deliveries = wireDeliveries(platform, { ...shared, ...endpoints });
+  const tenants = { byId: async () => tenant, isSuspended };
   const subscriptions = wireSubscriptions(platform, {
-    ...{ ...shared, ...endpoints, ...deliveries },
+    ...{ ...shared, ...endpoints, ...deliveries, tenants },
   });
-  const tenants = { byId: async () => tenant };
   const pace = { chunk: 5, waiting: 10 };
   return {
     records,

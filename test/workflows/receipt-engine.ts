@@ -18,7 +18,7 @@ function wire(database: Database) {
   const platform = createTestPlatform(database);
   const commands = createWorkflowCommandService();
   const records = wireRecords(platform, { receipts: wireReceiptOpening({ commands }) });
-  return { records, ...wireReceipts(platform, { records }) };
+  return { records, ...wireReceipts(platform, { records, agents: { existed: async () => true } }) };
 }
 
 /** @param options.virtual gives the database a clock that a test can advance */

@@ -79,6 +79,7 @@ export function wireApi(platform: Platform) {
   const deliveries = wireDeliveries(platform, { ...shared, ...endpoints });
   const subscriptions = wireSubscriptions(platform, {
     ...shared,
+    ...tenants,
     ...endpoints,
     ...deliveries,
     ...deliveryKeys,
@@ -94,6 +95,7 @@ export function wireApi(platform: Platform) {
   });
   const streams = wireStreams(platform, {
     ...shared,
+    ...tenants,
     ...issuer,
     ...agents,
     ...endpoints,
@@ -101,7 +103,7 @@ export function wireApi(platform: Platform) {
     ...subscriptions,
     ...securityEvents,
   });
-  const receipts = wireReceipts(platform, shared);
+  const receipts = wireReceipts(platform, { ...shared, ...agents });
   const accounts = wireAccounts(platform);
   const directAttempts = wireDirectAttempts(platform, attempts);
   const publishing = wirePublishing(platform, {

@@ -1,6 +1,7 @@
 // The last step of `migrate`: signs the beginning of the audit log, which only a holder of the master key can do.
 import type { Logger } from 'pino';
 import { wireAuditBeginning } from '../../audit/wire.ts';
+import { wireTenantList } from '../../identity/tenants/wire.ts';
 import type { Config } from '../../platform/config.ts';
 import { openPlatform } from '../../platform/platform.ts';
 
@@ -15,7 +16,7 @@ export async function beginAuditLog(config: Config, logger: Logger): Promise<voi
   }
   const platform = openPlatform(config, { logger, name: 'migrate' });
   try {
-    const report = await wireAuditBeginning(platform).begin();
+    const report = await wireAuditBeginning(platform, { tenants: wireTenantList(platform) }).begin();
     if (report.result === 'refused')
       logger.error(
         { event: 'audit.beginning_refused', reason: report.reason },

@@ -66,6 +66,7 @@ export function wireWorkerRooms(platform: Platform) {
   const deliveries = wireDeliveries(platform, { ...shared, ...endpoints });
   const subscriptions = wireSubscriptions(platform, {
     ...shared,
+    ...tenants,
     ...endpoints,
     ...deliveries,
     ...deliveryKeys,
@@ -79,7 +80,7 @@ export function wireWorkerRooms(platform: Platform) {
     ...securityEvents,
     ...deliveryKeys,
   });
-  const receipts = wireReceipts(platform, shared);
+  const receipts = wireReceipts(platform, { ...shared, ...agents });
   const recovery = wireEndpointRecovery(platform, { ...shared, ...tenants, ...subscriptions });
 
   const issuerRotation = wireIssuerRotation(platform, { ...tenants, ...issuer });

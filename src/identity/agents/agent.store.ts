@@ -82,10 +82,15 @@ export async function find(
   return { agent, evidence: { verified, audited } };
 }
 
-/** Returns whether the agent exists. One indexed read. */
-export async function exists(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
+/** Returns whether the agent exists. One indexed read. @param options.deleted a deleted one counts, too */
+export async function exists(
+  queryable: Queryable,
+  tenantId: string,
+  id: string,
+  { deleted = false }: { deleted?: boolean } = {},
+): Promise<boolean> {
   const { rowCount } = await queryable.query(
-    'SELECT 1 FROM agents WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL',
+    `SELECT 1 FROM agents WHERE id = $1 AND tenant_id = $2 ${deleted ? '' : 'AND deleted_at IS NULL'}`,
     [id, tenantId],
   );
   return rowCount > 0;

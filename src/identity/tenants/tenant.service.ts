@@ -70,6 +70,7 @@ export type TenantNeeds = {
 export function createTenantService(needs: TenantNeeds) {
   const tools = prepareTenant(needs);
   return {
+    isSuspended: store.isSuspended,
     ...bindUseCases(tools, { create, bySlug, requireBySlug, byId, update, setSuspended, moveAll }),
     /** Returns all tenants, oldest first. */
     list: (): Promise<TenantRecord[]> => store.list(tools.database),

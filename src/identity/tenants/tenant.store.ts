@@ -59,6 +59,15 @@ export async function setSuspended(unit: Queryable, id: string, suspended: boole
   return rowCount > 0;
 }
 
+/** Returns whether the tenant is suspended, and keeps that so until the transaction ends. */
+export async function isSuspended(unit: Queryable, id: string): Promise<boolean> {
+  const { rows } = await unit.query<{ suspended: boolean }>(
+    'SELECT suspended_at IS NOT NULL AS suspended FROM tenants WHERE id = $1 FOR SHARE',
+    [id],
+  );
+  return rows[0]?.suspended === true;
+}
+
 /** Returns whether an application that authenticates with a key could change the tenant. */
 export async function hasManagingKey(unit: Queryable, id: string): Promise<boolean> {
   const { rowCount } = await unit.query(

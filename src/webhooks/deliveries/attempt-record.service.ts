@@ -216,7 +216,10 @@ async function settle(
   });
   if (next.kind === 'delivered') return ended('delivered');
   const failed = next.kind === 'failed';
-  await needs.store.recordFailed(unit, report, {
+  await needs.store.recordFailed(unit, {
+    ...report,
+    statusCode: report.outcome.statusCode,
+    error: outcomeCode(report.outcome),
     status: failed ? 'failed' : 'retrying',
     failedAttempts: next.failedAttempts,
     delayMs: failed ? null : next.delayMs,

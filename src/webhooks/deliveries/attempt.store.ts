@@ -7,11 +7,13 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import { RENEWED_AFTER } from '../endpoints/endpoint-health.store.ts';
 import { PROVEN_FOR_MS } from '../endpoints/endpoint-judgement.ts';
 import type { AttemptReport } from './attempt.ts';
-import { outcomeCode } from './attempt.ts';
 import { ATTEMPT_COLUMNS } from './delivered-attempt.store.ts';
 import type { StoredStatus } from './delivery.ts';
 import type { Envelope } from './envelope.ts';
 
+export { returnPermit, spendToken } from '../endpoints/endpoint-permit.store.ts';
+export { countAttempt, end, park, recordFailed } from '../rows/delivery-row.store.ts';
+export { callWorkflow } from '../rows/outbox.store.ts';
 export { type DeliveredRecord, type RecordedDelivery, recordDelivered } from './delivered-attempt.store.ts';
 
 /**
@@ -89,20 +91,6 @@ export type LockedEndpoint = {
   readonly epoch: number;
 };
 
-export type ParkedDelivery = {
-  readonly deliveryId: string;
-  readonly generation: number;
-  readonly epoch: number;
-  readonly outboxId: string;
-};
-
-/** The consequence of a failed attempt for its delivery. `delayMs` is null when the delivery has ended. */
-export type FailureRecord = {
-  readonly status: 'retrying' | 'failed';
-  readonly failedAttempts: number;
-  readonly delayMs: number | null;
-};
-
 // Milliseconds until the next attempt is due, rounded up so that the attempt does not begin early.
 const DUE =
   'greatest(0, ceil(extract(epoch FROM d.next_attempt_at - clock_timestamp()) * 1000))::float8 AS "dueInMs"';
@@ -164,31 +152,6 @@ SELECT d.tenant_id AS "tenantId", d.subscription_id AS "subscriptionId", d.event
 FROM deliveries d JOIN subscriptions s ON s.id = d.subscription_id
 WHERE d.id = $1 FOR UPDATE OF d`;
 
-// The column rounds to whole milliseconds. Half a millisecond is added so that no attempt begins early.
-const RECORD_FAILED = `
-UPDATE deliveries SET status = $2, failed_attempts = $3, attempt_count = greatest(attempt_count, $4),
-  next_attempt_at = clock_timestamp() + ($5::float8 + 0.5) * interval '1 millisecond',
-  completed_at = CASE WHEN $2 = 'failed' THEN now() END,
-  waiting_epoch = NULL, needs_workflow = $6, last_status_code = $7, last_error = $8,
-  retry_requested_at = CASE WHEN retry_requested_at > $9 AND $2 <> 'failed' THEN retry_requested_at END,
-  started_generation = greatest(started_generation, $10)
-WHERE id = $1`;
-
-// A new outbox row is written each time, because a relay may be claiming the old row concurrently. Claimed rows are not
-// deleted.
-const PARK = `
-WITH parked AS (
-  UPDATE deliveries SET waiting_epoch = $3, next_attempt_at = NULL, started_generation = greatest(started_generation, $2)
-  WHERE id = $1 AND generation = $2 AND status IN ('pending', 'retrying')
-  RETURNING id, tenant_id, subscription_id, generation
-), replaced AS (
-  DELETE FROM outbox WHERE id IN (
-    SELECT o.id FROM outbox o JOIN parked ON parked.id = o.delivery_id
-    WHERE o.delivery_id = $1 AND o.kind = 'wake' AND o.claimed_by IS NULL FOR UPDATE OF o SKIP LOCKED)
-)
-INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, rank)
-SELECT $4, tenant_id, subscription_id, id, generation, 'wake', CASE WHEN generation > 0 THEN 2 ELSE 1 END FROM parked`;
-
 /** Reads the deliveries of these requests, in the same order; undefined where the delivery no longer exists. */
 export async function load(
   queryable: Queryable,
@@ -225,33 +188,6 @@ export async function lock(unit: Transaction, deliveryId: string): Promise<Locke
   return (await unit.query<LockedDelivery>(LOCK, [deliveryId])).rows[0];
 }
 
-export async function recordFailed(
-  unit: Transaction,
-  report: AttemptReport,
-  change: FailureRecord & { needsWorkflow: boolean; workflow: number | null },
-): Promise<void> {
-  await unit.query(RECORD_FAILED, [
-    report.deliveryId,
-    change.status,
-    change.failedAttempts,
-    report.n,
-    change.delayMs,
-    change.needsWorkflow,
-    report.outcome.statusCode,
-    outcomeCode(report.outcome),
-    report.startedAt,
-    change.workflow,
-  ]);
-}
-
-/** Counts an attempt of a delivery that has ended or has a newer generation. */
-export async function countAttempt(unit: Transaction, deliveryId: string, n: number): Promise<void> {
-  await unit.query('UPDATE deliveries SET attempt_count = greatest(attempt_count, $2) WHERE id = $1', [
-    deliveryId,
-    n,
-  ]);
-}
-
 /** Reads an endpoint with a shared lock, so that it cannot be opened or closed until the transaction ends. */
 export async function shareEndpoint(
   unit: Transaction,
@@ -273,69 +209,6 @@ export async function readUrl(
 ): Promise<string | undefined> {
   const text = `SELECT url FROM subscriptions WHERE id = $1 ${lock}`;
   return (await unit.query<{ url: string }>(text, [subscriptionId])).rows[0]?.url;
-}
-
-/** Counts an attempt against the endpoint's rate. The claim of a relay has counted its attempts already. */
-export async function spendToken(queryable: Queryable, subscriptionId: string): Promise<void> {
-  await queryable.query(
-    `UPDATE endpoints SET tokens = endpoint_tokens(endpoints) - 1, tokens_at = greatest(tokens_at, now())
-         WHERE subscription_id = $1 AND rate IS NOT NULL`,
-    [subscriptionId],
-  );
-}
-
-/** Returns the permit of an attempt that is not made. @returns whether the endpoint was paced at this epoch */
-export async function returnPermit(
-  queryable: Queryable,
-  subscriptionId: string,
-  epoch: number,
-): Promise<boolean> {
-  const { rowCount } = await queryable.query(
-    `UPDATE endpoints SET permits = permits + 1, permits_at = now()
-         WHERE subscription_id = $1 AND epoch = $2 AND permits IS NOT NULL`,
-    [subscriptionId, epoch],
-  );
-  return rowCount > 0;
-}
-
-/**
- * Parks a delivery, and enqueues the row of the outbox that wakes it when its endpoint opens.
- * @returns false when the delivery has ended or has a newer generation
- */
-export async function park(
-  unit: Transaction,
-  { deliveryId, generation, epoch, outboxId }: ParkedDelivery,
-): Promise<boolean> {
-  return (await unit.query(PARK, [deliveryId, generation, epoch, outboxId])).rowCount > 0;
-}
-
-/** Ends an unfinished delivery without an attempt. */
-export async function end(
-  queryable: Queryable,
-  deliveryId: string,
-  status: 'canceled' | 'failed',
-  error: string | null,
-): Promise<void> {
-  await queryable.query(
-    `UPDATE deliveries SET status = $2, completed_at = now(), next_attempt_at = NULL, waiting_epoch = NULL,
-           needs_workflow = false, last_error = coalesce($3, last_error)
-         WHERE id = $1 AND status IN ('pending', 'retrying')`,
-    [deliveryId, status, error],
-  );
-}
-
-/**
- * Enqueues a command for the workflow of a delivery that has ended: the workflow reads the row and ends.
- * @returns false when no workflow is known, or the delivery is unfinished
- */
-export async function callWorkflow(queryable: Queryable, deliveryId: string): Promise<boolean> {
-  const { rowCount } = await queryable.query(
-    `INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, command)
-     SELECT gen_random_uuid(), tenant_id, subscription_id, id, started_generation, 'command', 'cancel' FROM deliveries
-     WHERE id = $1 AND started_generation IS NOT NULL AND status NOT IN ('pending', 'retrying')`,
-    [deliveryId],
-  );
-  return rowCount > 0;
 }
 
 /** Repeats a record until no other POST has taken its number, at most `MOST_TRIES` times. */

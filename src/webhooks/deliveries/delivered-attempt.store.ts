@@ -1,6 +1,8 @@
 // SQL of the record of a 2xx, for many deliveries in one statement.
 import { boundsOf } from '../../platform/database/partitions.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { deliver } from '../rows/delivery-row.ts';
+import { dropFirst } from '../rows/outbox.ts';
 import type { AttemptReport } from './attempt.ts';
 
 /** A POST with a 2xx. `workflow` is the generation of the workflow that made it; null for a relay. */
@@ -53,14 +55,9 @@ WITH unflushed AS (
   JOIN deliveries d ON d.id = ANY($1::uuid[]) AND d.id BETWEEN $14 AND $15 AND d.id = a.delivery_id
   ORDER BY d.id FOR UPDATE OF d
 ), delivered AS (
-  UPDATE deliveries d SET status = 'delivered', attempt_count = greatest(d.attempt_count, t.n), next_attempt_at = NULL,
-    needs_workflow = false, waiting_epoch = NULL, retry_requested_at = NULL, last_status_code = t.status_code, last_error = NULL,
-    completed_at = CASE WHEN d.status = 'delivered' THEN d.completed_at ELSE now() END,
-    started_generation = greatest(d.started_generation, t.workflow)
-  FROM locked t
-  WHERE d.id = ANY($1::uuid[]) AND d.id BETWEEN $14 AND $15 AND d.id = t.id AND (d.status <> 'delivered' OR d.attempt_count < t.n)
+  ${deliver('locked', 'd.id = ANY($1::uuid[]) AND d.id BETWEEN $14 AND $15')}
 ), handed_over AS (
-  DELETE FROM outbox o USING locked t WHERE o.id = t.id AND o.kind = 'first' AND t.workflow IS NULL
+  ${dropFirst('locked')}
 )
 SELECT a.delivery_id AS "deliveryId", a.n, l.workflow IS NULL AND l.waiting_epoch IS NOT NULL AS parked
 FROM attempt a LEFT JOIN locked l ON l.id = a.delivery_id`;

@@ -1,6 +1,8 @@
 // SQL that cancels old deliveries, and deletes their rows that are in no daily partition.
 import type { Queryable } from '../../platform/database/transaction.ts';
-import { endingStatement } from './ending.ts';
+import { endingStatement } from '../rows/delivery-row.ts';
+
+export { purgeWork } from '../rows/outbox.store.ts';
 
 const EXPIRED = 'expired';
 
@@ -29,16 +31,6 @@ export async function expire(
   limit: number,
 ): Promise<{ readonly tenantId: string; readonly count: number }[]> {
   return (await unit.query<{ tenantId: string; count: number }>(EXPIRE, [days, limit])).rows;
-}
-
-/** Deletes unclaimed outbox rows of deliveries that are older than `days`. @returns how many, at most `limit` */
-export async function purgeWork(queryable: Queryable, days: number, limit: number): Promise<number> {
-  const { rowCount } = await queryable.query(
-    `DELETE FROM outbox WHERE id IN (
-           SELECT id FROM outbox WHERE delivery_id < ${BEFORE} AND claimed_by IS NULL LIMIT $2 FOR UPDATE SKIP LOCKED)`,
-    [days, limit],
-  );
-  return rowCount;
 }
 
 /** Deletes rows of default partitions that are older than `days`. @returns how many, at most `limit` of each table */

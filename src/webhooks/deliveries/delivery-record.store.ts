@@ -1,8 +1,9 @@
 // SQL by which people read, retry and cancel deliveries.
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { beginAgain, endingStatement } from '../rows/delivery-row.ts';
+import { enqueue } from '../rows/outbox.ts';
 import type { AttemptRecord, DeliveryFilters, DeliveryRecord, DeliveryStatus } from './delivery.ts';
-import { endingStatement } from './ending.ts';
 
 export type DeliveryScope = { readonly tenantId: string; readonly subscriptionId?: string | undefined };
 
@@ -60,23 +61,14 @@ WITH target AS (
     AND ($4::int IS NULL OR d.generation = $4 AND d.status IN ('pending', 'retrying'))
   FOR UPDATE OF d
 ), changed AS (
-  UPDATE deliveries d SET
-    next_attempt_at = now(),
-    retry_requested_at = CASE WHEN t.ended THEN NULL ELSE now() END,
-    generation = d.generation + CASE WHEN t.ended THEN 1 ELSE 0 END,
-    status = CASE WHEN NOT t.ended THEN d.status WHEN d.attempt_count > 0 THEN 'retrying' ELSE 'pending' END,
-    failed_attempts = CASE WHEN t.ended THEN 0 ELSE d.failed_attempts END,
-    waiting_epoch = CASE WHEN t.ended THEN NULL ELSE d.waiting_epoch END,
-    needs_workflow = d.needs_workflow AND NOT t.ended,
-    completed_at = CASE WHEN t.ended THEN NULL ELSE d.completed_at END
-  FROM target t WHERE d.id = t.id
-  RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.started_generation, t.ended
-), work AS (
-  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, rank, command)
-  SELECT $3, c.tenant_id, c.subscription_id, c.id, c.generation,
-    CASE WHEN c.ended THEN 'start' ELSE 'command' END, 2, CASE WHEN c.ended THEN NULL ELSE 'retry' END
-  FROM changed c
-  WHERE c.ended OR c.started_generation = c.generation
+  ${beginAgain('target')}
+), work AS (${enqueue({
+  id: '$3',
+  kind: `CASE WHEN ended THEN 'start' ELSE 'command' END`,
+  rank: '2',
+  command: `CASE WHEN ended THEN NULL ELSE 'retry' END`,
+  from: 'changed WHERE ended OR started_generation = generation',
+})}
 )
 SELECT ended FROM changed`;
 

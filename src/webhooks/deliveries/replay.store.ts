@@ -1,6 +1,8 @@
 // SQL that replays many ended deliveries. Each replay is a new generation, like the replay of a single delivery.
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { beginAgain } from '../rows/delivery-row.ts';
+import { enqueue } from '../rows/outbox.ts';
 
 export const REPLAYABLE = ['failed', 'canceled', 'delivered'] as const;
 export type ReplayableStatus = (typeof REPLAYABLE)[number];
@@ -27,18 +29,12 @@ d.tenant_id = $1 AND d.subscription_id = $2 AND d.status = '${status}' AND d.com
 // Deliveries are locked in id order, to prevent deadlocks. The rows of the outbox keep that order.
 const replayStatement = (status: ReplayableStatus) => `
 WITH target AS (
-  SELECT d.id FROM deliveries d WHERE ${inRange(status)} AND d.id > $6 ORDER BY d.id LIMIT $7 FOR UPDATE
+  SELECT d.id, true AS ended FROM deliveries d WHERE ${inRange(status)} AND d.id > $6 ORDER BY d.id LIMIT $7 FOR UPDATE
 ), changed AS (
-  UPDATE deliveries d SET next_attempt_at = now(), retry_requested_at = NULL, generation = d.generation + 1,
-    status = CASE WHEN d.attempt_count > 0 THEN 'retrying' ELSE 'pending' END, failed_attempts = 0, waiting_epoch = NULL,
-    needs_workflow = false, completed_at = NULL
-  FROM target t WHERE d.id = t.id
-  RETURNING d.id, d.tenant_id, d.subscription_id, d.generation
+  ${beginAgain('target')}
 ), numbered AS (
   SELECT changed.*, row_number() OVER (ORDER BY id)::int AS place FROM changed
-), work AS (
-  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, rank)
-  SELECT ($8::uuid[])[place], tenant_id, subscription_id, id, generation, 'start', 2 FROM numbered
+), work AS (${enqueue({ id: '($8::uuid[])[place]', kind: `'start'`, rank: '2', from: 'numbered' })}
 )
 SELECT count(*)::int AS replayed, (array_agg(id ORDER BY id DESC))[1] AS last FROM changed`;
 

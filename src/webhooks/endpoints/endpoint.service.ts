@@ -40,7 +40,8 @@ export type EndpointNeeds = {
 export function createEndpointService(needs: EndpointNeeds) {
   return {
     ...bindUseCases(needs, { setActive, remove, endHold, setTenantHeld, noteFailure, noteSuccess }),
-    create,
+    /** `held`: the endpoint is closed with those of its suspended tenant. */
+    create: store.insert,
     deactivateFailing,
     saveSpeeds,
     read,
@@ -51,13 +52,6 @@ export function createEndpointService(needs: EndpointNeeds) {
 }
 
 export type EndpointService = ReturnType<typeof createEndpointService>;
-
-function create(
-  unit: Queryable,
-  endpoint: { subscriptionId: string; tenantId: string; active: boolean; rate: number | null },
-): Promise<void> {
-  return store.insert(unit, endpoint);
-}
 
 /**
  * Opens or closes an endpoint when its subscription is activated or deactivated. After the commit that closes it no

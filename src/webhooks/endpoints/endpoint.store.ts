@@ -80,14 +80,12 @@ FROM endpoints p WHERE p.subscription_id = ANY($1::uuid[])`;
 
 export async function insert(
   unit: Queryable,
-  endpoint: { subscriptionId: string; tenantId: string; active: boolean; rate: number | null },
+  endpoint: { subscriptionId: string; tenantId: string; active: boolean; rate: number | null; held: boolean },
 ): Promise<void> {
   await unit.query(
     `INSERT INTO endpoints (subscription_id, tenant_id, active, rate, tenant_held_until)
-         SELECT $1, $2, $3, $4, CASE WHEN tenant.suspended_at IS NOT NULL THEN 'infinity'::timestamptz END
-         FROM (SELECT suspended_at FROM tenants WHERE id = $2 FOR SHARE) AS tenant
-         ON CONFLICT (subscription_id) DO NOTHING`,
-    [endpoint.subscriptionId, endpoint.tenantId, endpoint.active, endpoint.rate],
+         VALUES ($1, $2, $3, $4, CASE WHEN $5 THEN 'infinity'::timestamptz END) ON CONFLICT (subscription_id) DO NOTHING`,
+    [endpoint.subscriptionId, endpoint.tenantId, endpoint.active, endpoint.rate, endpoint.held],
   );
 }
 

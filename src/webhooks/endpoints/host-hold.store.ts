@@ -5,6 +5,8 @@ import type { Queryable } from '../../platform/database/transaction.ts';
 import { CHANGED, type EndpointChange, PACED } from './endpoint.store.ts';
 import type { HoldLength } from './host-hold.ts';
 
+export { hasten } from '../rows/delivery-row.store.ts';
+
 /** A hold in force. `until` is null for a hold without an end. */
 export type HeldHost = {
   readonly host: string;
@@ -84,27 +86,6 @@ WHERE p.failures_in_a_row > 0 AND p.active AND NOT p.deleted AND p.last_error IS
   AND ($1::text IS NULL OR split_part(p.last_error, ':', 1) = $1)
 GROUP BY 1, 2 ORDER BY endpoints DESC, s.host, class LIMIT $2`;
 
-// Only deliveries that wait for their time become due now; pacing lets their attempts begin one by one. A delivery
-// whose workflow is just being started gets a retry request instead of a command. The relay that marks it as started
-// reads the request and enqueues the command. Deliveries are locked in id order.
-const HASTEN = `
-WITH target AS (
-  SELECT d.id FROM deliveries d
-  WHERE d.subscription_id = ANY ($1::uuid[]) AND d.status = 'retrying' AND d.waiting_epoch IS NULL AND d.next_attempt_at > now()
-    AND d.id > $2
-  ORDER BY d.id LIMIT $3 FOR UPDATE
-), changed AS (
-  UPDATE deliveries d SET next_attempt_at = now(),
-    retry_requested_at = CASE WHEN d.started_generation = d.generation THEN d.retry_requested_at ELSE now() END
-  FROM target t WHERE d.id = t.id
-  RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.started_generation
-), commands AS (
-  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, command)
-  SELECT gen_random_uuid(), tenant_id, subscription_id, id, generation, 'command', 'retry' FROM changed
-  WHERE started_generation = generation
-)
-SELECT id FROM changed ORDER BY id`;
-
 // An open endpoint is paced too, so that deliveries that become due together are not all sent together.
 const RETRY = `${MINE}
 UPDATE endpoints p SET state = 'open', hold_until = NULL, probe_at = NULL, probe_step = 0, epoch = epoch + 1, ${PACED}, updated_at = now()
@@ -182,16 +163,6 @@ export async function follow(
 ): Promise<EndpointChange | undefined> {
   await unit.query(SHARE_NAMES, [[before, host]]);
   return (await unit.query<EndpointChange>(FOLLOW, [subscriptionId, host])).rows[0];
-}
-
-/** Makes waiting deliveries due now. @returns their ids after `after`, at most `limit` */
-export async function hasten(
-  unit: Queryable,
-  subscriptionIds: readonly string[],
-  { after, limit }: { after: string; limit: number },
-): Promise<string[]> {
-  const { rows } = await unit.query<{ id: string }>(HASTEN, [subscriptionIds, after, limit]);
-  return rows.map(({ id }) => id);
 }
 
 /** Lists the holds in force, the oldest first. */

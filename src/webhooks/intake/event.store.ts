@@ -4,7 +4,7 @@ import { type AuditRecord, ENTRY_COLUMNS, insertEntries } from '../../audit/audi
 import { EVENT_COLUMNS, type EventRecord, readEvents } from '../../events/event.ts';
 import { type AnswerKey, keyColumns } from '../../platform/answer-key.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import { EMIT_INPUT, insertWork, MATCHED } from './fan-out.ts';
+import { EMIT_INPUT, enqueueFirst, insertWork, MATCHED } from './fan-out.ts';
 
 /** The number of deliveries of an accepted event. `deliveryId` is set only for an event to one subscription. */
 export type FanOut = {
@@ -117,11 +117,11 @@ claimed AS (
       AND EXISTS (SELECT 1 FROM relays WHERE instance = ${instance} AND epoch = ${epoch} AND seen_at > now() - interval '5 seconds')
   ) AS open WHERE nth <= least(${perEndpoint}::int, in_flight_cap) LIMIT ${room}
 ), new_work AS (
-  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, kind, claimed_by, claim_epoch)
-  SELECT n.id, n.tenant_id, n.subscription_id, n.id, 'first', w.instance, w.epoch
-  FROM new_deliveries n LEFT JOIN (
-    SELECT delivery_id, ${instance}::uuid AS instance, ${epoch}::bigint AS epoch FROM claimed) AS w ON w.delivery_id = n.id
-  ON CONFLICT DO NOTHING
+  ${enqueueFirst(
+    `new_deliveries n LEFT JOIN (
+    SELECT delivery_id, ${instance}::uuid AS instance, ${epoch}::bigint AS epoch FROM claimed) AS w ON w.delivery_id = n.id`,
+    'w.instance, w.epoch',
+  )}
   RETURNING id, endpoint, claimed_by
 )`;
 

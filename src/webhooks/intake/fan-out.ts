@@ -2,6 +2,8 @@
 // of events, deliveries and outbox.
 // docs/decisions/0039-subscription-filters.md
 import { ACCESS_TYPES } from '../../events/event.ts';
+import { insertDeliveries } from '../rows/delivery-row.ts';
+import { enqueue } from '../rows/outbox.ts';
 
 /**
  * The expressions `matched` and `counted`, after an expression `input` with the columns of events. An event reads no
@@ -27,12 +29,10 @@ matched AS (
   GROUP BY i.id, i.only_subscription
 )`;
 
-const NEW_WORK = `
-new_work AS (
-  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, kind)
-  SELECT id, tenant_id, subscription_id, id, 'first' FROM new_deliveries
-  ON CONFLICT DO NOTHING
-)`;
+/** Inserts the rows of the outbox for new deliveries. @param claim the process that claims a row, and its epoch */
+export const enqueueFirst = (from: string, claim?: string) =>
+  `${enqueue({ id: 'id', generation: '0', kind: `'first'`, from, ...(claim === undefined ? {} : { claim }) })}
+  ON CONFLICT DO NOTHING`;
 
 /**
  * The inserts, after `matched` and an expression `accepted`. An event is inserted with all of its deliveries, or not at
@@ -41,7 +41,7 @@ new_work AS (
  * @param kept which events of `input` i, `accepted` a are inserted
  * @param newWork inserts the rows of the outbox
  */
-export const insertWork = (kept: string, newWork = NEW_WORK) => `
+export const insertWork = (kept: string, newWork = `new_work AS (${enqueueFirst('new_deliveries')})`) => `
 new_events AS (
   INSERT INTO events (id, tenant_id, event_id, type, occurred_at, body, test, deliveries)
   SELECT i.id, i.tenant_id, i.event_id, i.type, i.occurred_at, convert_to(i.body, 'UTF8'), i.test, a.deliveries
@@ -49,11 +49,7 @@ new_events AS (
   ON CONFLICT DO NOTHING
   RETURNING id
 ), new_deliveries AS (
-  INSERT INTO deliveries (id, tenant_id, subscription_id, event_row, event_id, event_type, test, trace, next_attempt_at)
-  SELECT m.delivery_id, i.tenant_id, m.subscription_id, i.id, i.event_id, i.type, i.test, i.trace, now()
-  FROM matched m JOIN new_events n ON n.id = m.id JOIN input i ON i.id = m.id
-  ON CONFLICT DO NOTHING
-  RETURNING id, tenant_id, subscription_id
+  ${insertDeliveries('matched m JOIN new_events n ON n.id = m.id JOIN input i ON i.id = m.id')}
 ), ${newWork}`;
 
 /** Which events of the service are kept: those that somebody gets, and those that end access. */

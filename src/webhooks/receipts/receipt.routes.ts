@@ -1,4 +1,5 @@
 // The routes of receipts: who has acknowledged that an agent's access has ended.
+import type { AgentService } from '../../identity/agents/agent.service.ts';
 import { ok, page } from '../../platform/http/answers.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import {
@@ -15,9 +16,11 @@ import type { ReceiptService } from './receipt.service.ts';
 /** @param workflows address of Temporal's web UI */
 export function createReceiptRoutes({
   receipts,
+  agents,
   workflows,
 }: {
-  receipts: Pick<ReceiptService, 'get' | 'list' | 'exists'>;
+  receipts: Pick<ReceiptService, 'get' | 'list'>;
+  agents: Pick<AgentService, 'existed'>;
   workflows: { readonly uiUrl: string; readonly namespace: string };
 }): Route[] {
   return defineRoutes({ tag: 'Agents', scope: 'agents:read' }, [
@@ -29,7 +32,7 @@ export function createReceiptRoutes({
       description:
         'A suspension, a deletion, the revocation of a key or of a delegation. Deleted agents have theirs for 30 days.',
       request: { params: receiptsParams, query: receiptListQuery },
-      exists: (context, { agent_id }) => receipts.exists(context, agent_id),
+      exists: (context, { agent_id }) => agents.existed(context, agent_id),
       responses: { 200: { description: 'A page of receipts', schema: receiptListSchema } },
       handler: async ({ context, params, query }) =>
         page(await receipts.list(context, params.agent_id, query), presentEntry),

@@ -48,9 +48,6 @@ export type ReceiptNeeds = {
 export function createReceiptService(needs: ReceiptNeeds) {
   return {
     ...bindUseCases(needs, { get, list, describe, complete }),
-    /** Whether the tenant has this agent, or had it. */
-    exists: ({ tenant, transaction }: RequestContext, agentId: string): Promise<boolean> =>
-      store.hadAgent(transaction ?? needs.database, tenant.id, agentId),
     look: (name: ReceiptName): Promise<ReceiptStanding> => look(needs.database, name),
   };
 }

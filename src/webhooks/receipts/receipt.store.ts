@@ -58,15 +58,6 @@ export async function read(
   return rows[0];
 }
 
-/** @returns whether the tenant has, or had, this agent */
-export async function hadAgent(queryable: Queryable, tenantId: string, agentId: string): Promise<boolean> {
-  const { rowCount } = await queryable.query('SELECT 1 FROM agents WHERE id = $1 AND tenant_id = $2', [
-    agentId,
-    tenantId,
-  ]);
-  return rowCount > 0;
-}
-
 /** Lists an agent's receipts, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
 export async function list(
   queryable: Queryable,

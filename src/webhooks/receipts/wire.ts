@@ -6,10 +6,11 @@ import * as store from './receipt.store.ts';
 
 export function wireReceipts(
   { config, database }: Platform,
-  rooms: Needs<typeof createReceiptService, 'database'>,
+  rooms: Needs<typeof createReceiptService, 'database'> &
+    Needs<typeof createReceiptRoutes, 'receipts' | 'workflows'>,
 ) {
   const receipts = createReceiptService({ ...rooms, database });
-  return { receipts, routes: createReceiptRoutes({ receipts, workflows: config.temporal }) };
+  return { receipts, routes: createReceiptRoutes({ ...rooms, receipts, workflows: config.temporal }) };
 }
 
 export { listExpectedWorkflows as listReceipts } from './receipt.store.ts';

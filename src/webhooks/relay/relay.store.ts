@@ -5,7 +5,12 @@ import type { Queryable } from '../../platform/database/transaction.ts';
 import { LOADED_COLUMNS, type LoadedDelivery } from '../deliveries/attempt.store.ts';
 import type { LastAttempt, Step } from '../deliveries/attempt.ts';
 import type { StoredStatus } from '../deliveries/delivery.ts';
-import { free } from './freed-claims.store.ts';
+import { SPEND_PERMITS } from '../endpoints/endpoint-permit.store.ts';
+import { markStarted, wake } from '../rows/delivery-row.ts';
+import { claimRows, enqueue, free, removeClaimed } from '../rows/outbox.ts';
+
+export { refund } from '../endpoints/endpoint-permit.store.ts';
+export { restart } from '../rows/delivery-row.store.ts';
 
 /** A relay whose last beat is older is dead, and other relays take over its claims. */
 const RELAY_LIFETIME = "interval '5 seconds'";
@@ -145,35 +150,22 @@ WITH unflushed AS (
       ELSE greatest(0, least(w.quota, coalesce(least(g.permits, floor(g.tokens)::int), 0))) END
     FOR UPDATE SKIP LOCKED) AS o
 ), claimed AS (
-  UPDATE outbox SET claimed_by = $1, claim_epoch = $2 FROM picked WHERE outbox.id = picked.id AND ${ALIVE}
-  RETURNING outbox.*
+  ${claimRows('picked', ALIVE)}
 ), spent AS (
-  UPDATE endpoints p SET permits = CASE WHEN p.permits IS NOT NULL THEN greatest(0, g.permits - c.rows) END, permits_at = now(),
-    tokens = coalesce(g.tokens - c.rows, p.tokens), tokens_at = greatest(p.tokens_at, now())
-  FROM (SELECT endpoint, count(*)::int AS rows FROM claimed GROUP BY endpoint) AS c JOIN gate g ON g.subscription_id = c.endpoint
-  WHERE p.subscription_id = c.endpoint
+  ${SPEND_PERMITS}
 )`;
 const CLAIM_WORK = `${CLAIM}${CLAIMED}, c.kind = 'first' AND d.attempt_count = 0 AND e.large IS NOT TRUE AS loaded, e.body, ${LOADED_COLUMNS}
 ${CLAIMED_ROWS}${CLAIMED_BODIES} ORDER BY c.id`;
-
-const REFUND = `
-WITH given AS (
-  SELECT p.subscription_id, r.rows FROM (
-    SELECT endpoint, epoch, count(*)::int AS rows FROM unnest($1::uuid[], $2::bigint[]) AS w (endpoint, epoch) GROUP BY endpoint, epoch
-  ) AS r JOIN endpoints p ON p.subscription_id = r.endpoint AND p.epoch = r.epoch AND p.permits IS NOT NULL
-  ORDER BY p.subscription_id FOR UPDATE OF p
-)
-UPDATE endpoints p SET permits = p.permits + given.rows, permits_at = now()
-FROM given WHERE p.subscription_id = given.subscription_id`;
 
 const CLAIM_COMMANDS = `
 WITH picked AS (
   SELECT id FROM outbox WHERE claimed_by IS NULL AND kind = 'command' ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED
 ), claimed AS (
-  UPDATE outbox SET claimed_by = $1, claim_epoch = $2 FROM picked WHERE outbox.id = picked.id AND ${ALIVE}
-  RETURNING outbox.*
+  ${claimRows('picked', ALIVE)}
 )
 ${CLAIMED}${CLAIMED_ROWS} ORDER BY c.id`;
+
+const MARKED = 'd.id = ANY($6::uuid[]) AND d.id BETWEEN $7 AND $8';
 
 // Only rows that this relay still owns are deleted. When another relay has taken a row over, that relay hands the row
 // over, and the delivery may wait again. A delivery whose workflow has recorded an attempt is already marked as
@@ -185,37 +177,23 @@ const COMPLETE = `
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)
 ), own AS (
-  DELETE FROM outbox o USING unflushed, unnest($3::uuid[], $4::boolean[], $5::bigint[]) AS w (id, mark, epoch)
-  WHERE o.id = ANY($3::uuid[]) AND o.id = w.id AND o.claimed_by = $1 AND o.claim_epoch = $2
-  RETURNING o.id, o.delivery_id, o.generation, o.kind, w.mark, w.epoch
+  ${removeClaimed('unflushed, unnest($3::uuid[], $4::boolean[], $5::bigint[]) AS w (id, mark, epoch)')}
 ), target AS (
   SELECT d.id, own.kind, own.generation, own.epoch FROM own JOIN deliveries d ON d.id = own.delivery_id
-  WHERE own.mark AND d.id = ANY($6::uuid[]) AND d.id BETWEEN $7 AND $8 AND CASE own.kind
+  WHERE own.mark AND ${MARKED} AND CASE own.kind
     WHEN 'wake' THEN d.waiting_epoch <= own.epoch
     ELSE d.generation = own.generation AND d.started_generation IS DISTINCT FROM own.generation END
   ORDER BY d.id FOR UPDATE OF d
 ), woken AS (
-  UPDATE deliveries d SET waiting_epoch = NULL, next_attempt_at = now() FROM target t
-  WHERE d.id = ANY($6::uuid[]) AND d.id BETWEEN $7 AND $8 AND d.id = t.id AND t.kind = 'wake' AND NOT EXISTS (
-    SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind = 'wake' AND o.id NOT IN (SELECT id FROM own))
+  ${wake('target', MARKED, 'own')}
 ), marked AS (
-  UPDATE deliveries d SET started_generation = t.generation, needs_workflow = false FROM target t
-  WHERE d.id = ANY($6::uuid[]) AND d.id BETWEEN $7 AND $8 AND d.id = t.id AND t.kind IN ('first', 'start')
-  RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.retry_requested_at, d.status
+  ${markStarted('target', MARKED)}
 )
-INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, command)
-SELECT gen_random_uuid(), tenant_id, subscription_id, id, generation, 'command',
-  CASE status WHEN 'canceled' THEN 'cancel' ELSE 'retry' END
-FROM marked WHERE retry_requested_at IS NOT NULL OR status = 'canceled'`;
-
-const RESTART = `
-WITH next AS (
-  UPDATE deliveries SET generation = generation + 1, waiting_epoch = NULL, next_attempt_at = coalesce(next_attempt_at, now())
-  WHERE id = $1 AND generation = $2 AND started_generation = $2 AND status IN ('pending', 'retrying')
-  RETURNING id, tenant_id, subscription_id, generation
-)
-INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, rank)
-SELECT $3, tenant_id, subscription_id, id, generation, 'start', 1 FROM next`;
+${enqueue({
+  kind: `'command'`,
+  command: `CASE status WHEN 'canceled' THEN 'cancel' ELSE 'retry' END`,
+  from: `marked WHERE retry_requested_at IS NOT NULL OR status = 'canceled'`,
+})}`;
 
 const ATTEMPTED = `
 SELECT d.id FROM unnest($1::uuid[], $2::int[]) AS w (id, attempts) JOIN deliveries d ON d.id = w.id
@@ -358,22 +336,6 @@ export async function forsake(
   ids: readonly string[],
 ): Promise<number> {
   return (await queryable.query(FORSAKE, [instance, epoch, ids])).rowCount;
-}
-
-/** Returns the permits of claims that began no attempt, unless the endpoint has closed since. */
-export async function refund(queryable: Queryable, work: readonly Work[]): Promise<void> {
-  const paced = work.filter((row) => row.paced);
-  if (paced.length === 0) return;
-  await queryable.query(REFUND, [paced.map(({ endpoint }) => endpoint), paced.map(({ epoch }) => epoch)]);
-}
-
-/** Enqueues a workflow of the next generation. @returns false when the delivery has ended or has a newer generation */
-export async function restart(
-  queryable: Queryable,
-  delivery: { deliveryId: string; generation: number; outboxId: string },
-): Promise<boolean> {
-  const { deliveryId, generation, outboxId } = delivery;
-  return (await queryable.query(RESTART, [deliveryId, generation, outboxId])).rowCount > 0;
 }
 
 /** @returns the deliveries among these that had another attempt, have ended, or wait for their endpoint */

@@ -2,7 +2,9 @@
 // docs/decisions/0001-held-is-derived.md
 import type { Database } from '../../platform/database/database.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import { endingStatement } from '../deliveries/ending.ts';
+import { endingStatement } from '../rows/delivery-row.ts';
+
+export { mendParked, removeLeft } from '../rows/outbox.store.ts';
 
 const LOCK = 5_402_117;
 
@@ -24,29 +26,6 @@ const CANCEL_DELETED = endingStatement({
   WHERE p.deleted AND d.status IN ('pending', 'retrying') LIMIT $1 FOR UPDATE OF d SKIP LOCKED`,
   answer: 'SELECT count(*)::int AS canceled FROM changed',
 });
-
-// No relay reads the rows of a closed endpoint, and a deleted one stays closed. The workflow of a wake-up still waits
-// for it, so the row becomes a command.
-const REMOVE_LEFT = `
-WITH remaining AS (
-  SELECT o.id, o.kind FROM endpoints p JOIN outbox o ON o.tenant_id = p.tenant_id AND o.endpoint = p.subscription_id
-  WHERE p.deleted AND o.claimed_by IS NULL AND o.kind <> 'command' AND NOT EXISTS (
-    SELECT 1 FROM deliveries d WHERE d.id = o.delivery_id AND d.status IN ('pending', 'retrying'))
-  LIMIT $1 FOR UPDATE OF o SKIP LOCKED
-), commands AS (
-  UPDATE outbox o SET kind = 'command', command = 'cancel' FROM remaining r WHERE o.id = r.id AND r.kind = 'wake'
-), removed AS (
-  DELETE FROM outbox o USING remaining r WHERE o.id = r.id AND r.kind <> 'wake'
-)
-SELECT count(*)::int AS removed FROM remaining`;
-
-const MEND_PARKED = `
-INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, rank)
-SELECT gen_random_uuid(), d.tenant_id, d.subscription_id, d.id, d.generation, 'wake', CASE WHEN d.generation > 0 THEN 2 ELSE 1 END
-FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
-WHERE d.waiting_epoch IS NOT NULL AND d.status IN ('pending', 'retrying') AND endpoint_is_open(p)
-  AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind = 'wake')
-LIMIT $1`;
 
 /** Runs `work` under the advisory lock. @returns undefined when another process holds the lock */
 export async function exclusively<T>(
@@ -82,17 +61,4 @@ export async function overdue(
 /** Cancels unfinished deliveries of deleted subscriptions. @returns how many, at most `limit` */
 export async function cancelDeleted(queryable: Queryable, limit: number): Promise<number> {
   return (await queryable.query<{ canceled: number }>(CANCEL_DELETED, [limit])).rows[0]?.canceled ?? 0;
-}
-
-/**
- * Removes outbox rows of ended deliveries of deleted subscriptions, or makes them commands.
- * @returns how many, at most `limit`
- */
-export async function removeLeft(queryable: Queryable, limit: number): Promise<number> {
-  return (await queryable.query<{ removed: number }>(REMOVE_LEFT, [limit])).rows[0]?.removed ?? 0;
-}
-
-/** Enqueues missing outbox rows of deliveries that wait for an open endpoint. @returns how many, at most `limit` */
-export async function mendParked(queryable: Queryable, limit: number): Promise<number> {
-  return (await queryable.query(MEND_PARKED, [limit])).rowCount;
 }

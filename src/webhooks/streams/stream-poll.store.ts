@@ -1,7 +1,7 @@
 // SQL of polled streams: unfinished deliveries are what a receiver can still fetch, and an acknowledgement ends one. An
 // outbox row of a polled stream is never claimed, because its endpoint is inactive; it goes with its delivery.
 import type { Queryable } from '../../platform/database/transaction.ts';
-import { endingStatement } from '../deliveries/ending.ts';
+import { endingStatement } from '../rows/delivery-row.ts';
 
 /** A delivery that a receiver has not acknowledged, with the bytes of its event, at the database's time. */
 export type WaitingDelivery = { readonly id: string; readonly body: Buffer; readonly readAt: Date };

@@ -2,6 +2,7 @@
 // its records, and the end of what it holds.
 
 import type { AuditContext } from '../../audit/audit.ts';
+import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { DeliveryService } from '../deliveries/delivery.service.ts';
@@ -22,6 +23,7 @@ export type SubscriptionChangeNeeds = {
   hostHolds: Pick<HostHoldService, 'follow'>;
   deliveries: Pick<DeliveryService, 'cancelUnfinished'>;
   records: Pick<RecordService, 'write'>;
+  tenants: Pick<TenantService, 'isSuspended'>;
 };
 
 /** All functions run in the caller's transaction, which has locked the row of a subscription that is there already. */
@@ -41,7 +43,8 @@ async function create(
 ): Promise<SubscriptionRecord> {
   const row = await store.insert(unit, columns);
   const { id, tenantId, host, rateLimit } = row;
-  await needs.endpoints.create(unit, { subscriptionId: id, tenantId, active, rate: rateLimit });
+  const held = await needs.tenants.isSuspended(unit, tenantId);
+  await needs.endpoints.create(unit, { subscriptionId: id, tenantId, active, rate: rateLimit, held });
   await followHost(needs, unit, context, id, { host });
   await record(needs, unit, context, 'created', row);
   return row;

@@ -67,9 +67,9 @@ export const DEFECTS = {
   'an outbox row is deleted when it is claimed, before the attempt': {
     edits: [
       [
-        'src/webhooks/relay/relay.store.ts',
-        'UPDATE outbox SET claimed_by = $1, claim_epoch = $2 FROM picked WHERE',
-        'DELETE FROM outbox USING picked WHERE',
+        'src/webhooks/rows/outbox.ts',
+        'UPDATE outbox SET claimed_by = $1, claim_epoch = $2 FROM',
+        'DELETE FROM outbox USING',
       ],
     ],
     faults: ['kill'],

@@ -16,6 +16,7 @@ beforeAll(async () => {
   context = rooms.demo;
   streams = createStreamService({
     ...rooms,
+    tenants: { isSuspended: async () => false },
     agents: { exists: async () => false },
     eventKeys: { ensureKey: async () => undefined },
     admittedNetworks: [],

@@ -1,0 +1,43 @@
+// SQL of permits and tokens: how many attempts may begin at an endpoint that is paced or has a rate.
+import type { Queryable } from '../../platform/database/transaction.ts';
+
+/** Spends permits and tokens for the rows of `claimed`, of endpoints that the expression `gate` has locked. */
+export const SPEND_PERMITS = `
+UPDATE endpoints p SET permits = CASE WHEN p.permits IS NOT NULL THEN greatest(0, g.permits - c.rows) END, permits_at = now(),
+  tokens = coalesce(g.tokens - c.rows, p.tokens), tokens_at = greatest(p.tokens_at, now())
+FROM (SELECT endpoint, count(*)::int AS rows FROM claimed GROUP BY endpoint) AS c JOIN gate g ON g.subscription_id = c.endpoint
+WHERE p.subscription_id = c.endpoint`;
+
+const REFUND = `
+WITH given AS (
+  SELECT p.subscription_id, r.rows FROM (
+    SELECT endpoint, epoch, count(*)::int AS rows FROM unnest($1::uuid[], $2::bigint[]) AS w (endpoint, epoch) GROUP BY endpoint, epoch
+  ) AS r JOIN endpoints p ON p.subscription_id = r.endpoint AND p.epoch = r.epoch AND p.permits IS NOT NULL
+  ORDER BY p.subscription_id FOR UPDATE OF p
+)
+UPDATE endpoints p SET permits = p.permits + given.rows, permits_at = now()
+FROM given WHERE p.subscription_id = given.subscription_id`;
+
+/** Returns the permits of claims that began no attempt, unless the endpoint has closed since. */
+export async function refund(
+  queryable: Queryable,
+  work: readonly { readonly endpoint: string; readonly epoch: number; readonly paced: boolean }[],
+): Promise<number> {
+  const paced = work.filter((row) => row.paced);
+  if (paced.length === 0) return 0;
+  const values = [paced.map(({ endpoint }) => endpoint), paced.map(({ epoch }) => epoch)];
+  return (await queryable.query(REFUND, values)).rowCount;
+}
+
+/** Returns the permit of an attempt that is not made. @returns whether the endpoint was paced at this epoch */
+export const returnPermit = async (queryable: Queryable, endpoint: string, epoch: number): Promise<boolean> =>
+  (await refund(queryable, [{ endpoint, epoch, paced: true }])) > 0;
+
+/** Counts an attempt against the endpoint's rate. The claim of a relay has counted its attempts already. */
+export async function spendToken(queryable: Queryable, subscriptionId: string): Promise<void> {
+  await queryable.query(
+    `UPDATE endpoints SET tokens = endpoint_tokens(endpoints) - 1, tokens_at = greatest(tokens_at, now())
+         WHERE subscription_id = $1 AND rate IS NOT NULL`,
+    [subscriptionId],
+  );
+}

@@ -1,0 +1,141 @@
+// SQL that changes single deliveries: what a failed attempt, a wait, an end and a lost workflow mean for the row.
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import { ENDED } from './delivery-row.ts';
+import { dropUnclaimed, enqueue, RANK_OF_RETRY } from './outbox.ts';
+
+/** A failed attempt, and its consequence. `delayMs` is null when the delivery has ended. */
+export type FailureRecord = {
+  readonly deliveryId: string;
+  readonly n: number;
+  readonly startedAt: Date | string;
+  readonly statusCode: number | null;
+  readonly error: string;
+  readonly status: 'retrying' | 'failed';
+  readonly failedAttempts: number;
+  readonly delayMs: number | null;
+  readonly needsWorkflow: boolean;
+  readonly workflow: number | null;
+};
+
+export type ParkedDelivery = {
+  readonly deliveryId: string;
+  readonly generation: number;
+  readonly epoch: number;
+  readonly outboxId: string;
+};
+
+// The column rounds to whole milliseconds. Half a millisecond is added so that no attempt begins early.
+const RECORD_FAILED = `
+UPDATE deliveries SET status = $2, failed_attempts = $3, attempt_count = greatest(attempt_count, $4),
+  next_attempt_at = clock_timestamp() + ($5::float8 + 0.5) * interval '1 millisecond',
+  completed_at = CASE WHEN $2 = 'failed' THEN now() END,
+  waiting_epoch = NULL, needs_workflow = $6, last_status_code = $7, last_error = $8,
+  retry_requested_at = CASE WHEN retry_requested_at > $9 AND $2 <> 'failed' THEN retry_requested_at END,
+  started_generation = greatest(started_generation, $10)
+WHERE id = $1`;
+
+// A new outbox row is written each time, because a relay may be claiming the old row concurrently.
+const PARK = `
+WITH parked AS (
+  UPDATE deliveries SET waiting_epoch = $3, next_attempt_at = NULL, started_generation = greatest(started_generation, $2)
+  WHERE id = $1 AND generation = $2 AND status IN ('pending', 'retrying')
+  RETURNING id, tenant_id, subscription_id, generation
+), replaced AS (${dropUnclaimed('parked', `o.delivery_id = $1 AND o.kind = 'wake'`)}
+)
+${enqueue({ id: '$4', kind: `'wake'`, rank: RANK_OF_RETRY, from: 'parked' })}`;
+
+const END = `
+UPDATE deliveries SET status = $2, ${ENDED}, last_error = coalesce($3, last_error)
+WHERE id = $1 AND status IN ('pending', 'retrying')`;
+
+const RESTART = `
+WITH next AS (
+  UPDATE deliveries SET generation = generation + 1, waiting_epoch = NULL, next_attempt_at = coalesce(next_attempt_at, now())
+  WHERE id = $1 AND generation = $2 AND started_generation = $2 AND status IN ('pending', 'retrying')
+  RETURNING id, tenant_id, subscription_id, generation
+)
+${enqueue({ id: '$3', kind: `'start'`, rank: '1', from: 'next' })}`;
+
+// Only deliveries that wait for their time become due now; pacing lets their attempts begin one by one. A delivery
+// whose workflow is just being started gets a retry request instead of a command. The relay that marks it as started
+// reads the request and enqueues the command. Deliveries are locked in id order.
+const HASTEN = `
+WITH target AS (
+  SELECT d.id FROM deliveries d
+  WHERE d.subscription_id = ANY ($1::uuid[]) AND d.status = 'retrying' AND d.waiting_epoch IS NULL AND d.next_attempt_at > now()
+    AND d.id > $2
+  ORDER BY d.id LIMIT $3 FOR UPDATE
+), changed AS (
+  UPDATE deliveries d SET next_attempt_at = now(),
+    retry_requested_at = CASE WHEN d.started_generation = d.generation THEN d.retry_requested_at ELSE now() END
+  FROM target t WHERE d.id = t.id
+  RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.started_generation
+), commands AS (${enqueue({
+  kind: `'command'`,
+  command: `'retry'`,
+  from: 'changed WHERE started_generation = generation',
+})}
+)
+SELECT id FROM changed ORDER BY id`;
+
+export async function recordFailed(unit: Transaction, failure: FailureRecord): Promise<void> {
+  await unit.query(RECORD_FAILED, [
+    failure.deliveryId,
+    failure.status,
+    failure.failedAttempts,
+    failure.n,
+    failure.delayMs,
+    failure.needsWorkflow,
+    failure.statusCode,
+    failure.error,
+    failure.startedAt,
+    failure.workflow,
+  ]);
+}
+
+/** Counts an attempt of a delivery that has ended or has a newer generation. */
+export async function countAttempt(unit: Transaction, deliveryId: string, n: number): Promise<void> {
+  await unit.query('UPDATE deliveries SET attempt_count = greatest(attempt_count, $2) WHERE id = $1', [
+    deliveryId,
+    n,
+  ]);
+}
+
+/**
+ * Parks a delivery, and enqueues the row of the outbox that wakes it when its endpoint opens.
+ * @returns false when the delivery has ended or has a newer generation
+ */
+export async function park(
+  unit: Transaction,
+  { deliveryId, generation, epoch, outboxId }: ParkedDelivery,
+): Promise<boolean> {
+  return (await unit.query(PARK, [deliveryId, generation, epoch, outboxId])).rowCount > 0;
+}
+
+/** Ends an unfinished delivery without an attempt; its own workflow, which knows of it, asks for that. */
+export async function end(
+  queryable: Queryable,
+  deliveryId: string,
+  status: 'canceled' | 'failed',
+  error: string | null,
+): Promise<void> {
+  await queryable.query(END, [deliveryId, status, error]);
+}
+
+/** Enqueues a workflow of the next generation. @returns false when the delivery has ended or has a newer generation */
+export async function restart(
+  queryable: Queryable,
+  { deliveryId, generation, outboxId }: { deliveryId: string; generation: number; outboxId: string },
+): Promise<boolean> {
+  return (await queryable.query(RESTART, [deliveryId, generation, outboxId])).rowCount > 0;
+}
+
+/** Makes waiting deliveries due now. @returns their ids after `after`, at most `limit` */
+export async function hasten(
+  unit: Queryable,
+  subscriptionIds: readonly string[],
+  { after, limit }: { after: string; limit: number },
+): Promise<string[]> {
+  const { rows } = await unit.query<{ id: string }>(HASTEN, [subscriptionIds, after, limit]);
+  return rows.map(({ id }) => id);
+}
