@@ -139,23 +139,24 @@ const RULES: readonly {
       isPure(from) && !typeOnly && inRepository(to) && !isPure(to) && to !== NAMES,
   },
   {
-    rule: 'a store is imported by the services, the stores and the wiring of its own room',
-    refuses: ['src/app/wiring/api.ts', 'src/identity/agents/agent.store.ts'],
+    rule: 'a store is imported by its own room, and by the roots of the wiring',
+    refuses: ['src/identity/keys/key.service.ts', 'src/identity/agents/agent.store.ts'],
     matches: ({ from, to, typeOnly }) =>
       roleOf(to) === 'store' &&
       !typeOnly &&
       roomOf(from) !== roomOf(to) &&
+      !from.startsWith('src/app/wiring/') &&
       !(from.startsWith('src/webhooks/') && to.startsWith('src/webhooks/') && roleOf(from) === 'store'),
   },
   {
-    rule: 'a root of the wiring makes no service of a room: it calls wire.ts',
-    refuses: ['src/app/wiring/api.ts', 'src/identity/agents/agent.service.ts'],
+    rule: 'a root of the wiring leaves metrics, clients and models to the wire.ts of their room',
+    refuses: ['src/app/wiring/api.ts', 'src/webhooks/deliveries/delivery.client.ts'],
     matches: ({ from, to, typeOnly }) =>
       from.startsWith('src/app/wiring/') &&
       !typeOnly &&
       inRepository(to) &&
       !to.startsWith('src/platform/') &&
-      ['store', 'service', 'metrics', 'client', 'model'].includes(roleOf(to)),
+      ['metrics', 'client', 'model'].includes(roleOf(to)),
   },
   {
     rule: 'only the wiring and the tests import a wire.ts',

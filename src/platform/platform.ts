@@ -19,12 +19,6 @@ export type Channel = {
   listen(onNotice: () => void): { close(): Promise<void> };
 };
 
-/** The parameters of a factory, without those that the wiring of its room provides. */
-export type Needs<Create extends (needs: never) => unknown, Given extends PropertyKey> = Omit<
-  Parameters<Create>[0],
-  Given
->;
-
 /**
  * Opens the shared services; each connection is made at its first use.
  * @param options.name shown in pg_stat_activity

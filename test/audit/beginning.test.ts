@@ -1,7 +1,7 @@
 // The beginning of the audit log: signed once by `migrate`, and refused when somebody else begins the log anew.
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAuditBeginning } from '../../src/audit/beginning.service.ts';
-import { wireTenantList } from '../../src/identity/tenants/wire.ts';
+import { list } from '../../src/identity/tenants/tenant.store.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { createTestDatabase, MASTER_KEYS } from '../setup/database.ts';
 import { createTenantContext } from '../webhooks/intake/fixture.ts';
@@ -18,7 +18,7 @@ beforeEach(async () => {
 afterAll(() => Promise.all(opened.map((database) => database.drop())));
 
 const begin = (database: Database = test.database) =>
-  createAuditBeginning({ database, masterKeys: MASTER_KEYS, tenants: wireTenantList({ database }) }).begin();
+  createAuditBeginning({ database, masterKeys: MASTER_KEYS, tenants: { list: () => list(database) } }).begin();
 
 /** What the head and the beginning are where nobody has signed them. */
 const UNSIGNED_HEAD = `UPDATE audit_head SET n = 0, hash = decode(repeat('00', 32), 'hex'), last_xid = '0',

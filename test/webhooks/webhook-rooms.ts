@@ -6,11 +6,18 @@ import { isSuspended } from '../../src/identity/tenants/tenant.store.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { wireLimits } from '../../src/platform/http/wire.ts';
 import { createWorkflowCommandService } from '../../src/platform/temporal/workflow-command.service.ts';
-import { wireAccounts } from '../../src/webhooks/accounts/wire.ts';
-import { wireDeliveries } from '../../src/webhooks/deliveries/wire.ts';
+import { createAccountRoutes } from '../../src/webhooks/accounts/account.routes.ts';
+import { createAccountReadingService } from '../../src/webhooks/accounts/account-reading.service.ts';
+import { createDeliveryRoutes } from '../../src/webhooks/deliveries/delivery.routes.ts';
+import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
 import { wireEndpoints } from '../../src/webhooks/endpoints/wire.ts';
+import { createEventRoutes } from '../../src/webhooks/intake/event.routes.ts';
+import { createEventTypeRoutes } from '../../src/webhooks/intake/event-type.routes.ts';
 import { wirePublishing, wireRecords } from '../../src/webhooks/intake/wire.ts';
+import { createBulkReplayRoutes } from '../../src/webhooks/replays/bulk-replay.routes.ts';
 import { wireReplays } from '../../src/webhooks/replays/wire.ts';
+import { createSigningSecretRoutes } from '../../src/webhooks/subscriptions/signing-secret.routes.ts';
+import { createSubscriptionRoutes } from '../../src/webhooks/subscriptions/subscription.routes.ts';
 import { wireSubscriptions } from '../../src/webhooks/subscriptions/wire.ts';
 import { startTestServer, tokenFor } from '../platform/http/test-server.ts';
 import { createTestDatabase } from '../setup/database.ts';
@@ -18,6 +25,16 @@ import { createTestPlatform } from '../setup/platform.ts';
 import { createTenantContext } from './intake/fixture.ts';
 
 const TOKEN = tokenFor('app', 'webhooks:read', 'webhooks:write', 'events:write');
+
+const ROUTES = [
+  createEventRoutes,
+  createEventTypeRoutes,
+  createSubscriptionRoutes,
+  createSigningSecretRoutes,
+  createBulkReplayRoutes,
+  createDeliveryRoutes,
+  createAccountRoutes,
+];
 
 export type WebhookRooms = Awaited<ReturnType<typeof createWebhookRooms>>;
 
@@ -97,27 +114,18 @@ export function wireWebhookRooms(database: Database, allowedNetworks: string[] =
   });
   const commands = createWorkflowCommandService();
   const records = wireRecords(platform);
-  const shared = { records, commands };
-  const endpoints = wireEndpoints(platform, shared);
-  const deliveries = wireDeliveries(platform, { ...shared, ...endpoints });
-  const subscriptions = wireSubscriptions(platform, {
-    ...{ ...shared, ...endpoints, ...deliveries, tenants: { isSuspended } },
-  });
-  const replays = wireReplays(
-    platform,
-    { ...shared, ...endpoints, ...subscriptions },
-    { chunk: 3, waiting: 5 },
-  );
-  const publishing = wirePublishing(platform, { ...deliveries, limits: wireLimits(platform) });
-  const accounts = wireAccounts(platform);
-  return {
-    notifier,
-    records,
-    ...endpoints,
-    ...deliveries,
+  const endpoints = wireEndpoints(platform, { commands });
+  const shared = { database, notifier, records, commands, ...endpoints };
+  const deliveries = createDeliveryService(shared);
+  const subscriptions = wireSubscriptions(platform, { ...shared, deliveries, tenants: { isSuspended } });
+  const services = {
+    ...shared,
     ...subscriptions,
-    ...replays,
-    ...publishing,
-    routes: [publishing, subscriptions, replays, deliveries, accounts].flatMap(({ routes }) => routes),
+    ...wireReplays(platform, { ...shared, ...subscriptions }, { chunk: 3, waiting: 5 }),
+    ...wirePublishing(platform, { deliveries, limits: wireLimits(platform) }),
+    deliveries,
+    accounts: createAccountReadingService({ database }),
+    workflows: platform.config.temporal,
   };
+  return { ...services, routes: ROUTES.flatMap((create) => create(services)) };
 }

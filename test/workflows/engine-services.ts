@@ -5,9 +5,10 @@ import { masterKeys } from '../../src/platform/config-values.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { createWorkflowCommandService } from '../../src/platform/temporal/workflow-command.service.ts';
-import { wireDeliveries } from '../../src/webhooks/deliveries/wire.ts';
+import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
+import { createEndpointRecoveryService } from '../../src/webhooks/endpoints/endpoint-recovery.service.ts';
 import type { RecoverySettings } from '../../src/webhooks/endpoints/recovery-settings.ts';
-import { wireEndpointRecovery, wireEndpoints } from '../../src/webhooks/endpoints/wire.ts';
+import { wireEndpoints } from '../../src/webhooks/endpoints/wire.ts';
 import { wireRecords } from '../../src/webhooks/intake/wire.ts';
 import { wireReplays } from '../../src/webhooks/replays/wire.ts';
 import { wireSubscriptions } from '../../src/webhooks/subscriptions/wire.ts';
@@ -33,21 +34,20 @@ export function wireServices({
     config: { masterKeys: masterKeys.parse(MASTER_KEY) },
   });
   const records = wireRecords(platform);
-  const shared = { records, commands: createWorkflowCommandService() };
-  const endpoints = wireEndpoints(platform, shared, recovery);
-  const deliveries = wireDeliveries(platform, { ...shared, ...endpoints });
+  const commands = createWorkflowCommandService();
+  const endpoints = wireEndpoints(platform, { commands }, recovery);
+  const shared = { database, notifier, records, commands, ...endpoints };
+  const deliveries = createDeliveryService(shared);
   const tenants = { byId: async () => tenant, isSuspended };
-  const subscriptions = wireSubscriptions(platform, {
-    ...{ ...shared, ...endpoints, ...deliveries, tenants },
-  });
+  const subscriptions = wireSubscriptions(platform, { ...shared, deliveries, tenants });
   const pace = { chunk: 5, waiting: 10 };
   return {
     records,
     platform,
     ...endpoints,
-    ...deliveries,
+    deliveries,
     ...subscriptions,
-    ...wireReplays(platform, { ...shared, ...endpoints, ...subscriptions }, pace),
-    recoveries: wireEndpointRecovery(platform, { ...shared, ...subscriptions, tenants }),
+    ...wireReplays(platform, { ...shared, ...subscriptions }, pace),
+    recoveries: createEndpointRecoveryService({ ...shared, ...subscriptions, tenants }),
   };
 }

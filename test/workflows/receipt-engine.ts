@@ -5,7 +5,8 @@ import type { Database } from '../../src/platform/database/database.ts';
 import { newId } from '../../src/platform/database/ids.ts';
 import { createWorkflowCommandService } from '../../src/platform/temporal/workflow-command.service.ts';
 import { wireRecords } from '../../src/webhooks/intake/wire.ts';
-import { wireReceiptOpening, wireReceipts } from '../../src/webhooks/receipts/wire.ts';
+import { createReceiptService } from '../../src/webhooks/receipts/receipt.service.ts';
+import { createReceiptOpening } from '../../src/webhooks/receipts/receipt-opening.service.ts';
 import type { AccessReceiptResult, AccessReceiptState } from '../../workflows/access-receipt.ts';
 import { createTestPlatform } from '../setup/platform.ts';
 import { createTenantContext, insertSubscription } from '../webhooks/intake/fixture.ts';
@@ -17,8 +18,8 @@ export type ReceiptEngine = Awaited<ReturnType<typeof createReceiptEngine>>;
 function wire(database: Database) {
   const platform = createTestPlatform(database);
   const commands = createWorkflowCommandService();
-  const records = wireRecords(platform, { receipts: wireReceiptOpening({ commands }) });
-  return { records, ...wireReceipts(platform, { records, agents: { existed: async () => true } }) };
+  const records = wireRecords(platform, { receipts: createReceiptOpening({ commands }) });
+  return { records, receipts: createReceiptService({ database, records }) };
 }
 
 /** @param options.virtual gives the database a clock that a test can advance */

@@ -1,6 +1,6 @@
 // A worker of retention in a new namespace, where no other schedule has its name.
 import { createRetentionActivities } from '../../activities/retention.ts';
-import { wireRetentionOfRooms } from '../../src/app/wiring/retention.ts';
+import { wireRetention } from '../../src/app/wiring/retention.ts';
 import type { RetentionService } from '../../src/operations/retention/retention.service.ts';
 import { RETENTION_SCHEDULE } from '../../src/platform/temporal/names.ts';
 import { type DeliveryEngine, eventually } from './delivery-engine.ts';
@@ -13,7 +13,7 @@ export async function startRetentionWorker(
 ) {
   const workers = await connectTestWorkers({ namespace: { own: 'retention' } });
   const { client } = workers;
-  const { retention } = wireRetentionOfRooms(engine.platform, engine);
+  const retention = wireRetention(engine.platform, engine);
   await workers.startWorker(createRetentionActivities({ retention: change(retention) }));
   return {
     client,

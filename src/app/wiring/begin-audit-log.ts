@@ -1,7 +1,7 @@
 // The last step of `migrate`: signs the beginning of the audit log, which only a holder of the master key can do.
 import type { Logger } from 'pino';
-import { wireAuditBeginning } from '../../audit/wire.ts';
-import { wireTenantList } from '../../identity/tenants/wire.ts';
+import { createAuditBeginning } from '../../audit/beginning.service.ts';
+import { list } from '../../identity/tenants/tenant.store.ts';
 import type { Config } from '../../platform/config.ts';
 import { openPlatform } from '../../platform/platform.ts';
 
@@ -15,8 +15,10 @@ export async function beginAuditLog(config: Config, logger: Logger): Promise<voi
     return;
   }
   const platform = openPlatform(config, { logger, name: 'migrate' });
+  const { database } = platform;
+  const tenants = { list: () => list(database) };
   try {
-    const report = await wireAuditBeginning(platform, { tenants: wireTenantList(platform) }).begin();
+    const report = await createAuditBeginning({ database, masterKeys: config.masterKeys, tenants }).begin();
     if (report.result === 'refused')
       logger.error(
         { event: 'audit.beginning_refused', reason: report.reason },

@@ -1,47 +1,60 @@
-// Wires the rooms of the commands of management, in the order of the wings.
-import { wireAuditVerification } from '../../audit/wire.ts';
-import { wireConsoleCodes } from '../../authentication/console/wire.ts';
-import { wireIssuer } from '../../authentication/issuer/wire.ts';
+// Wires the services of the commands of management, in the order of the wings.
+import { createAuditVerificationService } from '../../audit/audit-verification.service.ts';
+import { createVerificationStore } from '../../audit/verification.store.ts';
+import { createConsoleCodeService } from '../../authentication/console/code.service.ts';
+import { wireIssuers } from '../../authentication/issuer/wire.ts';
 import { wireRevocations } from '../../authentication/tokens/wire.ts';
-import { wireApplications } from '../../identity/applications/wire.ts';
-import { wireProvisioning, wireTenants } from '../../identity/tenants/wire.ts';
-import { wireSealedSecrets } from '../../operations/master-keys/wire.ts';
-import { wireOperatedDeliveries, wireOperatorActs, wireOperators } from '../../operations/operators/wire.ts';
+import { createApplicationService } from '../../identity/applications/application.service.ts';
+import { createProvisionService } from '../../identity/tenants/provision.service.ts';
+import { createTenantService } from '../../identity/tenants/tenant.service.ts';
+import { createSealedSecretService } from '../../operations/master-keys/sealed-secret.service.ts';
+import { createHostService } from '../../operations/operators/host.service.ts';
+import { createOperatedDeliveryService } from '../../operations/operators/operated-delivery.service.ts';
+import { createOperatorActService } from '../../operations/operators/operator-act.service.ts';
+import { createSuspensionService } from '../../operations/operators/suspension.service.ts';
 import type { Config } from '../../platform/config.ts';
 import { type Log, SILENT } from '../../platform/logging.ts';
 import { openPlatform } from '../../platform/platform.ts';
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
-import { wireDeliveries } from '../../webhooks/deliveries/wire.ts';
+import { createDeliveryService } from '../../webhooks/deliveries/delivery.service.ts';
 import { wireEndpoints } from '../../webhooks/endpoints/wire.ts';
 import { wireRecords } from '../../webhooks/intake/wire.ts';
-import { wireReceiptOpening } from '../../webhooks/receipts/wire.ts';
+import { createReceiptOpening } from '../../webhooks/receipts/receipt-opening.service.ts';
 import { SEALED_COLUMNS } from './sealed-columns.ts';
 
 /** Wires the commands for tenants, applications, secrets and the audit log. */
 export function wireManagement(config: Config, logger: Log = SILENT) {
   const platform = openPlatform(config, { logger, name: 'command' });
+  const { database, notifier } = platform;
+  const { masterKeys, defaultTenant, temporal: workflows } = config;
   const commands = createWorkflowCommandService();
-  const records = wireRecords(platform, { receipts: wireReceiptOpening({ commands }) });
-  const shared = { records, commands };
+  const records = wireRecords(platform, { receipts: createReceiptOpening({ commands }) });
+  const shared = { database, notifier, commands, records };
   const revocations = wireRevocations(platform);
-  const { issuer, issuerKeys } = wireIssuer(platform, { ...shared, revocations });
-  const { tenants } = wireTenants(platform, { ...shared, issuerKeys });
-  const { applications } = wireApplications(platform, { ...shared, tokens: revocations });
-  const provisioning = wireProvisioning(platform, { tenants, applications });
-  const endpoints = wireEndpoints(platform, shared);
-  const acts = wireOperatorActs(platform, shared);
-  const { deliveries } = wireDeliveries(platform, { ...shared, ...endpoints });
+  const { issuer, issuerKeys } = wireIssuers(platform, { ...shared, revocations });
+  const tenants = createTenantService({ ...shared, issuerKeys, addresses: config });
+  const applications = createApplicationService({ ...shared, tokens: revocations });
+  const { endpoints, hostHolds } = wireEndpoints(platform, shared);
+  const acts = createOperatorActService(shared);
+  const deliveries = createDeliveryService({ ...shared, endpoints });
   return {
     issuer,
     tenants,
     applications,
-    provisioning,
     acts,
-    ...wireOperatedDeliveries(platform, { deliveries, acts }),
-    ...wireConsoleCodes(platform, { records, applications }),
-    ...wireOperators(platform, { ...endpoints, tenants, revocations, acts }),
-    sealedSecrets: wireSealedSecrets(platform, { columns: SEALED_COLUMNS }),
-    auditVerification: wireAuditVerification(platform),
+    workflows,
+    defaultTenant,
+    provisioning: createProvisionService({ database, tenants, applications }),
+    operatedDeliveries: createOperatedDeliveryService({ database, deliveries, acts }),
+    consoleCodes: createConsoleCodeService({ database, records, applications }),
+    suspensions: createSuspensionService({ database, tenants, revocations, endpoints, acts }),
+    hosts: createHostService({ database, hosts: hostHolds, acts }),
+    sealedSecrets: createSealedSecretService({ database, masterKeys, columns: SEALED_COLUMNS }),
+    auditVerification: createAuditVerificationService({
+      database,
+      masterKeys,
+      store: createVerificationStore({ database }),
+    }),
     close: async () => {
       await revocations.close();
       await platform.close();

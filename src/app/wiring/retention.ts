@@ -1,41 +1,59 @@
 // The purges of all rooms with the names that operators see, and how long each kind of row is kept.
-import { purgesOfChallenges } from '../../authentication/challenges/wire.ts';
-import { purgesOfConsole } from '../../authentication/console/wire.ts';
-import { purgesOfProofs } from '../../authentication/dpop/wire.ts';
-import { purgesOfTokens } from '../../authentication/tokens/wire.ts';
-import { purgesOfWorkloads } from '../../authentication/workload-issuers/wire.ts';
-import { purgesOfEnrollments } from '../../identity/enrollments/wire.ts';
+import { purge as purgeChallenges } from '../../authentication/challenges/challenge.store.ts';
+import * as consoleStore from '../../authentication/console/session.store.ts';
+import { purge as purgeProofs } from '../../authentication/dpop/dpop.store.ts';
+import { purge as purgeClientAssertions } from '../../authentication/tokens/client-assertion.store.ts';
+import { purge as purgeRefreshTokens } from '../../authentication/tokens/refresh-token.store.ts';
+import { purge as purgeRevocations } from '../../authentication/tokens/revocation.store.ts';
+import { purge as purgeWorkloadAssertions } from '../../authentication/workload-issuers/workload-issuer.store.ts';
+import { purge as purgeEnrollmentTokens } from '../../identity/enrollments/enrollment.store.ts';
+import { createRetentionService, type Purge } from '../../operations/retention/retention.service.ts';
 import { ACCOUNT_DAYS, KEPT_DAYS } from '../../operations/retention/retention.ts';
-import { wireRetention } from '../../operations/retention/wire.ts';
-import { purgesOfRequests } from '../../platform/http/wire.ts';
+import { purge as purgeIdempotencyKeys } from '../../platform/http/idempotency.store.ts';
+import { purge as purgeRateLimits } from '../../platform/http/limit-counts.store.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { purgesOfAccounts, wireAccounts } from '../../webhooks/accounts/wire.ts';
-import { purgesOfDeliveries, wireDeliveryExpiry } from '../../webhooks/deliveries/wire.ts';
-import { purgesOfEvents } from '../../webhooks/intake/wire.ts';
-import { purgesOfReceipts } from '../../webhooks/receipts/wire.ts';
-import { purgesOfReplays } from '../../webhooks/replays/wire.ts';
+import { createAccountService } from '../../webhooks/accounts/account.service.ts';
+import * as accountStore from '../../webhooks/accounts/account.store.ts';
+import { createDeliveryExpiryService } from '../../webhooks/deliveries/delivery-expiry.service.ts';
+import * as deliveryStore from '../../webhooks/deliveries/delivery-expiry.store.ts';
+import { purgePublished } from '../../webhooks/intake/event.store.ts';
+import type { RecordService } from '../../webhooks/intake/record.service.ts';
+import { purge as purgeReceipts } from '../../webhooks/receipts/receipt.store.ts';
+import { purge as purgeReplays } from '../../webhooks/replays/bulk-replay.store.ts';
 
-/** Wires retention and the daily accounts of a worker. */
-export function wireRetentionOfRooms(platform: Platform, records: Parameters<typeof wireDeliveryExpiry>[1]) {
-  const kept = { keptDays: KEPT_DAYS, accountDays: ACCOUNT_DAYS };
-  const { accounts, readStanding } = wireAccounts(platform);
-  const retention = wireRetention(platform, {
-    accounts,
-    expiry: wireDeliveryExpiry(platform, records),
-    purges: {
-      ...purgesOfRequests,
-      ...purgesOfEvents(kept),
-      ...purgesOfEnrollments,
-      ...purgesOfDeliveries(kept),
-      ...purgesOfReplays,
-      ...purgesOfReceipts(kept),
-      ...purgesOfAccounts(kept),
-      ...purgesOfChallenges,
-      ...purgesOfTokens,
-      ...purgesOfConsole,
-      ...purgesOfProofs,
-      ...purgesOfWorkloads,
-    },
+const PURGES: Readonly<Record<string, Purge>> = {
+  'idempotency keys': purgeIdempotencyKeys,
+  'rate limits': purgeRateLimits,
+  'published event ids': (database, limit) => purgePublished(database, KEPT_DAYS, limit),
+  'enrollment tokens': purgeEnrollmentTokens,
+  'work of old deliveries': (database, limit) => deliveryStore.purgeWork(database, KEPT_DAYS, limit),
+  'rows without a partition': (database, limit) => deliveryStore.purgeSpare(database, KEPT_DAYS, limit),
+  'bulk replays': purgeReplays,
+  receipts: (database, limit) => purgeReceipts(database, KEPT_DAYS + 2, limit),
+  accounts: (database, limit) => accountStore.purge(database, ACCOUNT_DAYS, limit),
+  challenges: purgeChallenges,
+  'refresh tokens': purgeRefreshTokens,
+  'client assertions': purgeClientAssertions,
+  revocations: purgeRevocations,
+  'console sessions': consoleStore.purgeSessions,
+  'console codes': consoleStore.purgeCodes,
+  'DPoP proofs': purgeProofs,
+  'workload assertions': purgeWorkloadAssertions,
+};
+
+/** Wires retention, with the daily accounts, of a worker. */
+export function wireRetention(
+  { database, log, notifier }: Platform,
+  { records }: { records: Pick<RecordService, 'prepare' | 'writeBatch'> },
+) {
+  return createRetentionService({
+    database,
+    accounts: createAccountService({
+      database,
+      onDifference: (account) =>
+        log.error({ event: 'accounts.difference', ...account }, 'deliveries are not accounted for'),
+    }),
+    expiry: createDeliveryExpiryService({ database, records, onWork: notifier.poke }),
+    purges: PURGES,
   });
-  return { retention, readStanding: () => readStanding(kept) };
 }

@@ -1,15 +1,16 @@
 // Wires `countersign status`: the gauges that each worker reports of the whole service, read once.
 import { measureSealer } from '../../audit/wire.ts';
-import { wireActList } from '../../operations/operators/wire.ts';
+import * as actStore from '../../operations/operators/operator-act.store.ts';
 import { KEPT_DAYS } from '../../operations/retention/retention.ts';
-import { wireStatus } from '../../operations/status/wire.ts';
+import { createStatusService } from '../../operations/status/status.service.ts';
 import type { Config } from '../../platform/config.ts';
 import { SILENT } from '../../platform/logging.ts';
 import { createReadings } from '../../platform/metrics/reading.ts';
 import { openPlatform } from '../../platform/platform.ts';
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { VERSION } from '../../platform/version.ts';
-import { measureAccounts, wireAccounts } from '../../webhooks/accounts/wire.ts';
+import * as accountStore from '../../webhooks/accounts/account.store.ts';
+import { measureAccounts } from '../../webhooks/accounts/wire.ts';
 import { measureBacklog } from '../../webhooks/backlog/wire.ts';
 import { wireEndpoints } from '../../webhooks/endpoints/wire.ts';
 
@@ -17,14 +18,16 @@ export function wireStanding(config: Config) {
   // Loading the SDK blocks this process while it connects, on a busy machine for seconds.
   const platform = openPlatform(config, { logger: SILENT, name: 'status', limits: { connect: 15_000 } });
   const readings = createReadings();
-  const { readStanding } = wireAccounts(platform);
+  const { database, registry } = platform;
   measureBacklog(platform, readings);
   measureSealer(platform, readings);
-  measureAccounts(platform, readings, () => readStanding({ keptDays: KEPT_DAYS }));
+  measureAccounts(platform, readings, () => accountStore.sum(database, KEPT_DAYS + 1));
   const { hostHolds } = wireEndpoints(platform, { commands: createWorkflowCommandService() });
-  const status = wireStatus(platform, {
+  const status = createStatusService({
+    database,
+    registry,
     hosts: hostHolds,
-    acts: wireActList(platform),
+    acts: { list: (limit) => actStore.list(database, limit) },
     probeTemporal: () => probe(config.temporal),
     version: VERSION,
   });

@@ -1,172 +1,95 @@
-// Wires the rooms of a worker process: first those that need the database only, then those that use Temporal.
+// Wires a worker process: first the services that need the database only, then those that use Temporal.
 import type { Client } from '@temporalio/client';
 import { createActivities } from '../../../activities/index.ts';
 import { measureSealer, wireAuditSealer } from '../../audit/wire.ts';
-import { wireChallengeExpiry, wireExpiryKeeper } from '../../authentication/challenges/wire.ts';
-import {
-  countOverdueDelegations,
-  tellDelegations,
-  wireDelegationExpiry,
-  wireDelegations,
-} from '../../authentication/delegations/wire.ts';
-import {
-  countOverdueIssuerKeys,
-  wireDeliveryKeys,
-  wireIssuer,
-  wireIssuerRotation,
-} from '../../authentication/issuer/wire.ts';
-import { wireRevocations, wireTokens } from '../../authentication/tokens/wire.ts';
-import { wireAgents } from '../../identity/agents/wire.ts';
-import { countOverdueAnchors, wireAnchorChecks } from '../../identity/anchors/wire.ts';
-import { countOverdueRotations, wireKeys } from '../../identity/keys/wire.ts';
-import { wireTenants } from '../../identity/tenants/wire.ts';
-import { wireSealedSecrets } from '../../operations/master-keys/wire.ts';
-import { createSignatureVerifier } from '../../platform/crypto/verify-signature.node.ts';
+import { createExpiryService } from '../../authentication/challenges/challenge-expiry.service.ts';
+import { wireExpiryKeeper } from '../../authentication/challenges/wire.ts';
+import { createDelegationExpiryService } from '../../authentication/delegations/delegation-expiry.service.ts';
+import * as delegationStore from '../../authentication/delegations/delegation-expiry.store.ts';
+import { createIssuerRotationService } from '../../authentication/issuer/issuer-rotation.service.ts';
+import * as issuerKeyStore from '../../authentication/issuer/key-schedule.store.ts';
+import * as anchorStore from '../../identity/anchors/anchor-check.store.ts';
+import { wireAnchorChecks } from '../../identity/anchors/wire.ts';
+import * as rotationStore from '../../identity/keys/rotation.store.ts';
+import { KEPT_DAYS } from '../../operations/retention/retention.ts';
 import { isAway } from '../../platform/database/errors.ts';
 import { createReadings } from '../../platform/metrics/reading.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { TASK_QUEUES } from '../../platform/temporal/names.ts';
+import { type EntityWorkflow, TASK_QUEUES } from '../../platform/temporal/names.ts';
 import { measureWorkflowCommands, wireWorkflowCommands } from '../../platform/temporal/wire.ts';
-import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import type { Describe } from '../../platform/temporal/workflow-command.client.ts';
+import * as accountStore from '../../webhooks/accounts/account.store.ts';
 import { measureAccounts } from '../../webhooks/accounts/wire.ts';
 import { measureBacklog, wireWaitingCount } from '../../webhooks/backlog/wire.ts';
-import { wireAttempts, wireDeliveries } from '../../webhooks/deliveries/wire.ts';
-import { wireEndpointRecovery, wireEndpoints } from '../../webhooks/endpoints/wire.ts';
-import { wireRecords } from '../../webhooks/intake/wire.ts';
-import { wireReceiptOpening, wireReceipts } from '../../webhooks/receipts/wire.ts';
+import { createEndpointRecoveryService } from '../../webhooks/endpoints/endpoint-recovery.service.ts';
 import { wireRelay } from '../../webhooks/relay/wire.ts';
-import { wireReplays } from '../../webhooks/replays/wire.ts';
-import { wireSecurityEvents } from '../../webhooks/streams/wire.ts';
-import { countOverdueSecrets, wireSubscriptions } from '../../webhooks/subscriptions/wire.ts';
-import { wireRetentionOfRooms } from './retention.ts';
-import { SEALED_COLUMNS } from './sealed-columns.ts';
+import * as secretStore from '../../webhooks/subscriptions/signing-secret.store.ts';
+import { wireCore } from './core.ts';
+import { wireRetention } from './retention.ts';
 
 export type WorkerRooms = ReturnType<typeof wireWorkerRooms>;
 
-/** Wires the rooms that work without Temporal. */
+/** Wires the services that work without Temporal. */
 export function wireWorkerRooms(platform: Platform) {
-  const verifier = createSignatureVerifier();
-  const commands = createWorkflowCommandService();
-
-  const records = wireRecords(platform, { receipts: wireReceiptOpening({ commands }) });
-  const shared = { records, commands };
-
-  // The issuer comes before agents and keys, because the end of an agent or a key ends its tokens.
-  const revocations = wireRevocations(platform);
-  const issuer = wireIssuer(platform, { ...shared, revocations });
-  const tokens = wireTokens(platform, { ...issuer, revocations });
-
-  const tenants = wireTenants(platform, { ...shared, ...issuer });
-  const deliveryKeys = wireDeliveryKeys(platform, { ...issuer, ...tenants });
-  const agents = wireAgents(platform, { ...shared, tokens, tellDelegations });
-  const keys = wireKeys(platform, { ...shared, ...tenants, ...agents, tokens, verifier });
-  const anchorChecks = wireAnchorChecks(platform, { ...shared, ...tenants, ...agents });
-
-  const endpoints = wireEndpoints(platform, shared);
-  const deliveries = wireDeliveries(platform, { ...shared, ...endpoints });
-  const subscriptions = wireSubscriptions(platform, {
-    ...shared,
-    ...tenants,
-    ...endpoints,
-    ...deliveries,
-    ...deliveryKeys,
-  });
-  const replays = wireReplays(platform, { ...shared, ...endpoints, ...subscriptions });
-  const securityEvents = wireSecurityEvents({ ...tenants, ...issuer });
-  const attempts = wireAttempts(platform, {
-    ...shared,
-    ...endpoints,
-    ...subscriptions,
-    ...securityEvents,
-    ...deliveryKeys,
-  });
-  const receipts = wireReceipts(platform, { ...shared, ...agents });
-  const recovery = wireEndpointRecovery(platform, { ...shared, ...tenants, ...subscriptions });
-
-  const issuerRotation = wireIssuerRotation(platform, { ...tenants, ...issuer });
-  const delegations = wireDelegations(platform, { ...shared, ...agents, revocations });
-  const delegationExpiry = wireDelegationExpiry(platform, { ...shared, ...tenants, ...delegations });
-  const challengeExpiry = wireChallengeExpiry(platform, shared);
-
-  const sealedSecrets = wireSealedSecrets(platform, { columns: SEALED_COLUMNS });
-  const { retention, readStanding } = wireRetentionOfRooms(platform, shared);
-
+  const core = wireCore(platform);
+  const { rotationSteps, signingSecrets, bulkReplays, receipts } = core;
+  const { anchorChecks, close: closeLooker } = wireAnchorChecks(platform, core);
+  const recovery = createEndpointRecoveryService(core);
+  const issuerRotation = createIssuerRotationService(core);
+  const delegationExpiry = createDelegationExpiryService(core);
+  const challengeExpiry = createExpiryService(core);
+  const own = { anchorChecks, recovery, issuerRotation, delegationExpiry, challengeExpiry };
+  const retention = wireRetention(platform, core);
   return {
-    issuer: issuer.issuer,
-    tenants: tenants.tenants,
-    sealedSecrets,
-    endpoints: endpoints.endpoints,
-    attempts,
+    ...core,
     challengeExpiry,
-    readStanding,
-    activities: createActivities({
-      ...attempts,
-      ...deliveries,
-      ...keys,
-      ...anchorChecks,
-      ...replays,
-      ...subscriptions,
-      ...receipts,
-      recovery,
-      issuerRotation,
-      delegationExpiry,
-      challengeExpiry,
-      retention,
-    }),
+    activities: createActivities({ ...core, ...own, retention }),
     /** The summary that operators see for each entity with a workflow. */
     describe: {
-      agentKeyRotation: ({ tenantId, id }) => keys.rotationSteps.describe({ tenantId, keyId: id }),
+      agentKeyRotation: ({ tenantId, id }) => rotationSteps.describe({ tenantId, keyId: id }),
       anchorVerification: async (name) => {
-        const shown = await anchorChecks.anchorChecks.describe(name);
+        const shown = await anchorChecks.describe(name);
         return shown && { ...shown, slowQueue: TASK_QUEUES.slow };
       },
-      bulkReplay: replays.bulkReplays.describe,
-      webhookSecretRotation: ({ tenantId, id }) =>
-        subscriptions.signingSecrets.describe({ tenantId, subscriptionId: id }),
+      bulkReplay: bulkReplays.describe,
+      webhookSecretRotation: ({ tenantId, id }) => signingSecrets.describe({ tenantId, subscriptionId: id }),
       endpointRecovery: ({ tenantId, id }) => recovery.describe({ tenantId, subscriptionId: id }),
       issuerKeyRotation: issuerRotation.describe,
       delegationExpiry: delegationExpiry.describe,
-      accessReceipt: receipts.receipts.describe,
-    } satisfies Parameters<typeof wireWorkflowCommands>[1]['describe'],
+      accessReceipt: receipts.describe,
+    } satisfies Record<EntityWorkflow, Describe>,
     /** Called after all loops have ended, before the platform closes. */
-    close: () =>
-      Promise.allSettled([attempts, verifier, anchorChecks, revocations].map((room) => room.close())),
+    close: () => Promise.allSettled([core.close(), closeLooker()]),
   };
 }
 
 /** Wires the loops of a worker that use Temporal, without starting them. @param client starts workflows */
 export function wireWorkerLoops(platform: Platform, rooms: WorkerRooms, client: Client) {
-  const { endpoints, attempts, challengeExpiry, describe, tenants } = rooms;
+  const { describe, tenants, challengeExpiry: expiry } = rooms;
   const presenter = { docsUrl: platform.config.docsUrl, tenantOf: tenants.byId };
   return {
     sealer: wireAuditSealer(platform),
     ...wireWorkflowCommands(platform, { client, describe, presenter }),
-    ...wireRelay(platform, {
-      ...attempts,
-      endpoints,
-      client,
-      presenter,
-      countWaiting: wireWaitingCount(platform),
-    }),
-    expiryKeeper: wireExpiryKeeper(platform, { client, expiry: challengeExpiry }),
+    ...wireRelay(platform, { ...rooms, client, presenter, countWaiting: wireWaitingCount(platform) }),
+    expiryKeeper: wireExpiryKeeper(platform, { client, expiry }),
   };
 }
 
 /** Registers metrics that are read from the database at each scrape; every worker reports the same values. */
 export function measureStanding(
   platform: Platform,
-  { challengeExpiry, readStanding }: Pick<WorkerRooms, 'challengeExpiry' | 'readStanding'>,
+  { challengeExpiry }: Pick<WorkerRooms, 'challengeExpiry'>,
 ): void {
   const readings = createReadings({ isAway });
   measureBacklog(platform, readings);
   measureWorkflowCommands(platform, readings, {
-    agentKeyRotation: countOverdueRotations,
-    anchorVerification: countOverdueAnchors,
+    agentKeyRotation: rotationStore.countOverdue,
+    anchorVerification: anchorStore.countOverdue,
     challengeExpiry: async () => ((await challengeExpiry.findOverdue()) === null ? 0 : 1),
-    delegationExpiry: countOverdueDelegations,
-    issuerKeyRotation: countOverdueIssuerKeys,
-    webhookSecretRotation: countOverdueSecrets,
+    delegationExpiry: delegationStore.countOverdue,
+    issuerKeyRotation: issuerKeyStore.countOverdue,
+    webhookSecretRotation: secretStore.countOverdue,
   });
   measureSealer(platform, readings);
-  measureAccounts(platform, readings, readStanding);
+  measureAccounts(platform, readings, () => accountStore.sum(platform.database, KEPT_DAYS + 1));
 }

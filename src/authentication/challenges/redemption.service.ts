@@ -17,16 +17,14 @@ const WAITING = 2;
 
 const NOTHING: PreparedRecords = { audit: [], events: [] };
 
-/** Source: Specification, "Challenge-response procedure": a challenge is used once. */
-export function createRedemptionService({
-  database,
-  records,
-  rotations,
-}: {
+export type RedemptionNeeds = {
   database: Queryable;
   records: Pick<RecordService, 'prepare' | 'announce'>;
   rotations: Pick<RotationService, 'noticeSwitches'>;
-}) {
+};
+
+/** Source: Specification, "Challenge-response procedure": a challenge is used once. */
+export function createRedemptionService({ database, records, rotations }: RedemptionNeeds) {
   const underWay = new Map<string, Promise<boolean>>();
   const together = createCoalescer<Redemption, boolean>({
     run: (batch) => settle(batch, { waits: false }),

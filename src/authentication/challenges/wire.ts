@@ -1,31 +1,27 @@
-// Wires challenges: authentication, the records of failures, and the sweep of overdue challenges.
+// Wires challenges: authentication, the records of failures, and the start of the sweeps of overdue challenges.
 import type { Client } from '@temporalio/client';
 import { createBruteForceService } from '../../audit/brute-force.service.ts';
-import type { Limits } from '../../platform/http/wire.ts';
+import type { FailureLimits } from '../../platform/http/wire.ts';
 import { reasonOf } from '../../platform/logging.ts';
-import type { Needs, Platform } from '../../platform/platform.ts';
-import { createAuthenticationFailureService } from './authentication-failure.service.ts';
+import type { Platform } from '../../platform/platform.ts';
+import {
+  type AuthenticationFailureNeeds,
+  createAuthenticationFailureService,
+} from './authentication-failure.service.ts';
 import { countChallenges } from './challenge.metrics.ts';
-import { createChallengeRoutes } from './challenge.routes.ts';
-import { createChallengeService } from './challenge.service.ts';
-import * as challengeStore from './challenge.store.ts';
+import { type ChallengeNeeds, createChallengeService } from './challenge.service.ts';
 import { createExpiryKeeper } from './challenge-expiry.client.ts';
-import { createExpiryService } from './challenge-expiry.service.ts';
-import { createRedemptionService } from './redemption.service.ts';
+import type { ExpiryService } from './challenge-expiry.service.ts';
+import { createRedemptionService, type RedemptionNeeds } from './redemption.service.ts';
 
 /** Wires the records of failed authentications. The refresh of tokens uses them too. */
 export function wireAuthenticationFailures(
   { config, database }: Platform,
-  {
-    limits,
-    ...rooms
-  }: Needs<typeof createAuthenticationFailureService, 'database' | 'limiter' | 'bruteForce'> & {
-    limits: Pick<Limits, 'limitFailures'>;
-  },
+  { limits, records }: Pick<AuthenticationFailureNeeds, 'records'> & FailureLimits,
 ) {
   const limit = config.rateLimit.fingerprintFailures;
   return createAuthenticationFailureService({
-    ...rooms,
+    records,
     database,
     limiter: limits.limitFailures('fingerprint', limit),
     bruteForce: createBruteForceService({ database, limit }),
@@ -34,9 +30,8 @@ export function wireAuthenticationFailures(
 
 export function wireChallenges(
   { config, database, registry, clock }: Platform,
-  rooms: Needs<typeof createChallengeService, 'database' | 'redemptions' | 'challengeLifetime' | 'now'> &
-    Needs<typeof createRedemptionService, 'database'> &
-    Pick<Parameters<typeof createChallengeRoutes>[0], 'dpop'>,
+  rooms: Omit<ChallengeNeeds, 'database' | 'redemptions' | 'challengeLifetime' | 'now'> &
+    Omit<RedemptionNeeds, 'database'>,
 ) {
   const challenges = createChallengeService({
     ...rooms,
@@ -45,24 +40,13 @@ export function wireChallenges(
     challengeLifetime: config.challengeLifetime,
     now: clock.now,
   });
-  return {
-    challenges,
-    routes: createChallengeRoutes({ ...rooms, challenges: countChallenges(challenges, { registry }) }),
-  };
-}
-
-/** Wires the sweep of overdue challenges. */
-export function wireChallengeExpiry(
-  { database }: Platform,
-  rooms: Needs<typeof createExpiryService, 'database' | 'settings'>,
-) {
-  return createExpiryService({ ...rooms, database });
+  return countChallenges(challenges, { registry });
 }
 
 /** Wires the start of each sweep's workflow. @param rooms.client starts workflows */
 export function wireExpiryKeeper(
   { log }: Platform,
-  rooms: { client: Client } & Pick<Parameters<typeof createExpiryKeeper>[0], 'expiry'>,
+  rooms: { client: Client; expiry: Pick<ExpiryService, 'readClock'> },
 ) {
   return createExpiryKeeper({
     ...rooms,
@@ -73,6 +57,3 @@ export function wireExpiryKeeper(
       ),
   });
 }
-
-/** Purge of old challenges. Retention runs it. */
-export const purgesOfChallenges = { challenges: challengeStore.purge };

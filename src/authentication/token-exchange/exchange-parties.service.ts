@@ -25,14 +25,13 @@ export type ExchangedSubject = Pick<VerifiedSubject, 'issuer' | 'sub' | 'scopes'
 
 export type ExchangeParties = { readonly actor: SignedClaims; readonly subject: ExchangedSubject };
 
-/** Verifies the tokens of an exchange (RFC 8693 §2.1). @param subjects verifies users' tokens of trusted issuers */
-export function createExchangePartiesService({
-  tokens,
-  subjects,
-}: {
+export type ExchangePartiesNeeds = {
   tokens: Pick<TokenService, 'verifyAccessToken'>;
   subjects: Pick<SubjectTokenService, 'verifySubjectToken'>;
-}) {
+};
+
+/** Verifies the tokens of an exchange (RFC 8693 §2.1). @param subjects verifies users' tokens of trusted issuers */
+export function createExchangePartiesService({ tokens, subjects }: ExchangePartiesNeeds) {
   async function verifyOwn(
     { tenant }: RequestContext,
     name: 'actor' | 'subject',

@@ -38,7 +38,11 @@ import {
   deriveFrom,
   ownLinks,
 } from './exchange.ts';
-import type { ExchangeParties, ExchangePartiesService } from './exchange-parties.service.ts';
+import {
+  createExchangePartiesService,
+  type ExchangeParties,
+  type ExchangePartiesNeeds,
+} from './exchange-parties.service.ts';
 import { type ExchangeRequest, ISSUED_TOKEN_TYPE, readExchangeRequest } from './exchange-request.ts';
 
 /** Name of this grant in audit entries and events. */
@@ -54,10 +58,9 @@ type Asked = ExchangeParties & {
   readonly key: ProvenKey | undefined;
 };
 
-export type TokenExchangeNeeds = {
+export type TokenExchangeNeeds = ExchangePartiesNeeds & {
   database: Pick<Database, 'transaction'>;
   clients: Pick<ClientAuthenticationService, 'authenticate'>;
-  parties: ExchangePartiesService;
   tokens: Pick<TokenService, 'prepareAccessTokens'>;
   delegations: Pick<DelegationService, 'findForExchange'>;
   revocations: Pick<RevocationService, 'anyRevoked'>;
@@ -79,7 +82,7 @@ export function createTokenExchangeService(needs: TokenExchangeNeeds) {
 type TokenExchangeTools = ReturnType<typeof prepareTokenExchange>;
 
 function prepareTokenExchange({ now = Date.now, ...needs }: TokenExchangeNeeds) {
-  return { ...needs, now };
+  return { ...needs, now, parties: createExchangePartiesService(needs) };
 }
 
 /**

@@ -41,16 +41,14 @@ type Failure = {
   readonly episode?: Episode;
 };
 
-/** Creates the records of client credentials requests. Source: Specification, "Event types". */
-export function createClientRecordService({
-  database,
-  records,
-  log,
-}: {
+export type ClientRecordNeeds = {
   database: Pick<Database, 'query'>;
   records: Pick<RecordService, 'prepare' | 'writeBatch'>;
   log: Log<'error'>;
-}) {
+};
+
+/** Creates the records of client credentials requests. Source: Specification, "Event types". */
+export function createClientRecordService({ database, records, log }: ClientRecordNeeds) {
   const onError = (error: unknown) =>
     log.error(
       { event: 'client_records.write_failed', err: error },

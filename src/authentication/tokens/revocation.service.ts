@@ -21,6 +21,17 @@ const STALE_AFTER = 700;
 const PURGE_INTERVAL = 60_000;
 const PURGE_BATCH = 1_000;
 
+export type RevocationNeeds = {
+  /** Replaced in tests of faults. */
+  store?: typeof revocationStore | undefined;
+  database: Pick<Database, 'query'>;
+  listen?: ((onNotice: () => void) => { close(): Promise<void> } | undefined) | undefined;
+  notifier?: { poke(): void } | undefined;
+  onRead?: ((seen: { horizon: bigint; newest: bigint; at: number }) => void) | undefined;
+  onError?: ((error: unknown) => void) | undefined;
+  now?: (() => number) | undefined;
+};
+
 /**
  * Creates the memory of revocations. A process that accepts tokens calls `start`. Before the first read, and while
  * reads fail, each check queries the database.
@@ -38,16 +49,7 @@ export function createRevocationService({
   onRead = () => undefined,
   onError = () => undefined,
   now = () => performance.now(),
-}: {
-  /** Replaced in tests of faults. */
-  store?: typeof revocationStore | undefined;
-  database: Pick<Database, 'query'>;
-  listen?: ((onNotice: () => void) => { close(): Promise<void> } | undefined) | undefined;
-  notifier?: { poke(): void } | undefined;
-  onRead?: ((seen: { horizon: bigint; newest: bigint; at: number }) => void) | undefined;
-  onError?: ((error: unknown) => void) | undefined;
-  now?: (() => number) | undefined;
-}) {
+}: RevocationNeeds) {
   const book = createRevocationBook();
   let since = '0';
   let readAt = Number.NEGATIVE_INFINITY;

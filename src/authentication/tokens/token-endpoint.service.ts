@@ -17,16 +17,15 @@ export type TokenRequest = {
 /** `nonce` is the value of the header `DPoP-Nonce`, when the request had a proof (RFC 9449 §8.2). */
 export type TokenResponse = { readonly answer: TokenAnswer; readonly nonce: string | undefined };
 
+export type TokenEndpointNeeds = {
+  grants: ReadonlyMap<string, Grant>;
+  dpop: Pick<DpopService, 'verifyProof' | 'nonce'>;
+};
+
 /**
  * @param grants the grants by their `grant_type`
  */
-export function createTokenEndpointService({
-  grants,
-  dpop,
-}: {
-  grants: ReadonlyMap<string, Grant>;
-  dpop: Pick<DpopService, 'verifyProof' | 'nonce'>;
-}) {
+export function createTokenEndpointService({ grants, dpop }: TokenEndpointNeeds) {
   return {
     /**
      * Answers a token request (RFC 6749 §3.2).

@@ -1,38 +1,32 @@
-// Wires tokens: issuing, revocation, client authentication, and the token endpoint with its grants.
+// Wires revocation, client authentication, and the token endpoint with its grants.
 import { createBruteForceService } from '../../audit/brute-force.service.ts';
-import type { Limits } from '../../platform/http/wire.ts';
+import type { FailureLimits } from '../../platform/http/wire.ts';
 import { reasonOf } from '../../platform/logging.ts';
-import type { Needs, Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { createClientAssertionService } from './client-assertion.service.ts';
-import * as clientAssertionStore from './client-assertion.store.ts';
-import { createClientAuthenticationService } from './client-authentication.service.ts';
-import { createClientCredentialsService } from './client-credentials.service.ts';
+import {
+  type ClientAuthenticationNeeds,
+  createClientAuthenticationService,
+} from './client-authentication.service.ts';
+import { type ClientCredentialsNeeds, createClientCredentialsService } from './client-credentials.service.ts';
 import { CLIENT_CREDENTIALS } from './client-credentials.ts';
-import { createClientRecordService } from './client-record.service.ts';
-import { createIntrospectionRoutes } from './introspection.routes.ts';
-import { createIntrospectionService } from './introspection.service.ts';
-import { createRefreshService } from './refresh.service.ts';
+import { type ClientRecordNeeds, createClientRecordService } from './client-record.service.ts';
+import { createRefreshService, type RefreshNeeds } from './refresh.service.ts';
 import { createSuccessorDeriver } from './refresh-successor.node.ts';
-import * as refreshTokenStore from './refresh-token.store.ts';
 import { REFRESH_TOKEN } from './refresh-token.ts';
-import { createRevocationService, REVOCATION_CHANNEL } from './revocation.service.ts';
-import * as revocationStore from './revocation.store.ts';
+import { createRevocationService, REVOCATION_CHANNEL, type RevocationNeeds } from './revocation.service.ts';
 import { countTokens } from './token.metrics.ts';
-import { createTokenRoutes } from './token.routes.ts';
-import { createTokenService } from './token.service.ts';
 import type { Grant } from './token-answer.ts';
-import { createTokenEndpointService } from './token-endpoint.service.ts';
-import { createUserinfoRoutes } from './userinfo.routes.ts';
-import { createUserinfoService } from './userinfo.service.ts';
+import { createTokenEndpointService, type TokenEndpointNeeds } from './token-endpoint.service.ts';
 
 /** Wires the revocation feed. A process that accepts tokens calls `start`. */
 export function wireRevocations(
   { database, log, openChannel }: Platform,
-  rooms: Pick<Parameters<typeof createRevocationService>[0], 'onRead'> = {},
+  { onRead }: Pick<RevocationNeeds, 'onRead'> = {},
 ) {
   const channel = openChannel(REVOCATION_CHANNEL);
   return createRevocationService({
-    ...rooms,
+    onRead,
     database,
     notifier: channel,
     listen: channel.listen,
@@ -44,30 +38,20 @@ export function wireRevocations(
   });
 }
 
-export function wireTokens(
-  { config, clock }: Platform,
-  rooms: Needs<typeof createTokenService, 'accessTokenLifetime' | 'refreshTokenLifetime' | 'now'>,
-) {
-  const { accessTokenLifetime, refreshTokenLifetime } = config;
-  return createTokenService({ ...rooms, accessTokenLifetime, refreshTokenLifetime, now: clock.now });
-}
-
 /** Wires the authentication of clients. */
 export function wireClients(
   { config, database, log, clock }: Platform,
   {
     limits,
-    ...rooms
-  }: Needs<typeof createClientRecordService, 'database' | 'log'> &
-    Pick<Parameters<typeof createClientAuthenticationService>[0], 'applications'> & {
-      limits: Pick<Limits, 'limitFailures'>;
-    },
+    records,
+    applications,
+  }: Pick<ClientRecordNeeds, 'records'> & Pick<ClientAuthenticationNeeds, 'applications'> & FailureLimits,
 ) {
   const limit = config.rateLimit.clientFailures;
-  const clientRecords = createClientRecordService({ ...rooms, database, log });
+  const clientRecords = createClientRecordService({ records, database, log });
   const assertions = createClientAssertionService({ database, log, now: clock.now });
   const clients = createClientAuthenticationService({
-    ...rooms,
+    applications,
     assertions,
     clientRecords,
     failures: limits.limitFailures('client', limit),
@@ -77,9 +61,7 @@ export function wireClients(
     clients,
     clientRecords,
     /** Writes the failures that were counted. Call it before the database closes. */
-    close: async () => {
-      await Promise.allSettled([clientRecords.close(), assertions.close()]);
-    },
+    closeClients: () => Promise.allSettled([clientRecords.close(), assertions.close()]),
   };
 }
 
@@ -89,41 +71,16 @@ export function wireTokenEndpoint(
   {
     grants: others = [],
     ...rooms
-  }: Needs<typeof createClientCredentialsService, never> &
-    Needs<typeof createRefreshService, 'database' | 'successors'> &
-    Needs<typeof createIntrospectionService, 'database'> &
-    Needs<typeof createTokenEndpointService, 'grants'> & {
-      grants?: Iterable<readonly [string, Grant]>;
-    },
+  }: ClientCredentialsNeeds &
+    Omit<RefreshNeeds, 'database' | 'successors'> &
+    Pick<TokenEndpointNeeds, 'dpop'> & { grants?: Iterable<readonly [string, Grant]> },
 ) {
-  const credentials = createClientCredentialsService(rooms);
-  const refresh = createRefreshService({ ...rooms, database, successors: createSuccessorDeriver(config) });
+  const successors = createSuccessorDeriver(config);
   const grants = new Map<string, Grant>([
-    [CLIENT_CREDENTIALS, credentials.grant],
-    [REFRESH_TOKEN, refresh.grant],
+    [CLIENT_CREDENTIALS, createClientCredentialsService(rooms).grant],
+    [REFRESH_TOKEN, createRefreshService({ ...rooms, database, successors }).grant],
     ...others,
   ]);
   const tokenEndpoint = createTokenEndpointService({ ...rooms, grants });
-  const introspection = createIntrospectionService({ ...rooms, database });
-  return {
-    tokenEndpoint,
-    introspection,
-    routes: [
-      ...createTokenRoutes({
-        tokenEndpoint: countTokens(tokenEndpoint, { registry, grants: grants.keys() }),
-      }),
-      ...createIntrospectionRoutes({ introspection }),
-    ],
-  };
+  return countTokens(tokenEndpoint, { registry, grants: grants.keys() });
 }
-
-export function wireUserinfo(rooms: Needs<typeof createUserinfoService, never>) {
-  return { routes: createUserinfoRoutes({ userinfo: createUserinfoService(rooms) }) };
-}
-
-/** Purges of old tokens. Retention runs them. */
-export const purgesOfTokens = {
-  'refresh tokens': refreshTokenStore.purge,
-  'client assertions': clientAssertionStore.purge,
-  revocations: revocationStore.purge,
-};

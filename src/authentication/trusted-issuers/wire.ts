@@ -1,18 +1,17 @@
 // Wires trusted issuers and the verification of their tokens.
 import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
-import type { Needs, Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { createIssuerKeyFinder } from './issuer-key-finder.service.ts';
 import { createJwksFetcher } from './jwks.client.ts';
 import { createKeySetCache } from './key-set.service.ts';
 import { createSubjectTokenService } from './subject-token.service.ts';
-import { createTrustedIssuerRoutes } from './trusted-issuer.routes.ts';
-import { createTrustedIssuerService } from './trusted-issuer.service.ts';
+import { createTrustedIssuerService, type TrustedIssuerNeeds } from './trusted-issuer.service.ts';
 import * as store from './trusted-issuer.store.ts';
 
 /** @param fetchDeadline milliseconds; shorter in tests */
 export function wireTrustedIssuers(
   { config, database, log, clock }: Platform,
-  rooms: Needs<typeof createTrustedIssuerService, 'database' | 'admittedNetworks'>,
+  { records }: Pick<TrustedIssuerNeeds, 'records'>,
   fetchDeadline?: number,
 ) {
   const agent = openAgent(config);
@@ -23,16 +22,14 @@ export function wireTrustedIssuers(
   });
   const trustedKeys = createIssuerKeyFinder({ keySets });
   const { admittedNetworks } = agent;
-  const trustedIssuers = createTrustedIssuerService({ ...rooms, database, admittedNetworks });
   return {
-    trustedIssuers,
+    trustedIssuers: createTrustedIssuerService({ records, database, admittedNetworks }),
     /** Verifies users' tokens of trusted issuers. */
     subjects: createSubjectTokenService({ database, trustedKeys, now: clock.now }),
     /** Finds keys of other issuers. */
     trustedKeys,
     admittedNetworks,
-    routes: createTrustedIssuerRoutes({ trustedIssuers }),
-    close: () => agent.close(),
+    closeTrustedIssuers: () => agent.close(),
   };
 }
 

@@ -12,18 +12,15 @@ import { METHOD } from './workload-assertion.ts';
 
 type Failure = { readonly context: RequestContext; readonly issuerId: string; readonly error: ServiceError };
 
-/** @param failures counts refused assertions by issuer and address */
-export function createWorkloadFailureService({
-  database,
-  records,
-  failures,
-  log,
-}: {
+export type WorkloadFailureNeeds = {
   database: Pick<Database, 'transaction'>;
   records: Pick<RecordService, 'write'>;
   failures: FailureCounter;
   log: Log<'error'>;
-}) {
+};
+
+/** @param failures counts refused assertions by issuer and address */
+export function createWorkloadFailureService({ database, records, failures, log }: WorkloadFailureNeeds) {
   const onError = (error: unknown) =>
     log.error(
       { event: 'workload_records.write_failed', err: error },

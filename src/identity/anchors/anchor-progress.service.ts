@@ -15,13 +15,12 @@ const EMITTED: ReadonlySet<string> = new Set(['verified', 'failed', 'revoked', '
 
 export type AnchorChange = 'created' | 'check_requested' | 'verified' | 'failed' | 'revoked' | 'missing';
 
-export function createAnchorProgressService({
-  records,
-  commands,
-}: {
+export type AnchorProgressNeeds = {
   records: Pick<RecordService, 'write'>;
   commands: Pick<WorkflowCommandService, 'add'>;
-}) {
+};
+
+export function createAnchorProgressService({ records, commands }: AnchorProgressNeeds) {
   return {
     /**
      * Writes the audit entry `agent.anchor.<change>`. For the changes in `EMITTED` it also emits the event

@@ -1,28 +1,16 @@
-// Wires anchors: their management by tenants and, in a worker, the checks of their proofs.
+// Wires the checks of anchors' proofs in a worker.
 import { promises as dns } from 'node:dns';
 import { createAddressLookup } from '../../platform/egress/address.client.ts';
 import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
-import type { Needs, Platform } from '../../platform/platform.ts';
-import { createAnchorRoutes } from './anchor.routes.ts';
-import { createAnchorService } from './anchor.service.ts';
-import { createAnchorCheckService } from './anchor-check.service.ts';
-import { createAnchorProgressService } from './anchor-progress.service.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { type AnchorCheckNeeds, createAnchorCheckService } from './anchor-check.service.ts';
+import { type AnchorProgressNeeds, createAnchorProgressService } from './anchor-progress.service.ts';
 import { createProofLooker, type ProofLooker } from './proof.client.ts';
-
-type Progress = Needs<typeof createAnchorProgressService, never>;
-
-export function wireAnchors(
-  { database }: Platform,
-  rooms: Progress & Needs<typeof createAnchorService, 'database' | 'progress'>,
-) {
-  const anchors = createAnchorService({ ...rooms, database, progress: createAnchorProgressService(rooms) });
-  return { anchors, routes: createAnchorRoutes({ anchors }) };
-}
 
 /** Wires the checks of a worker. @param looker a replacement for tests */
 export function wireAnchorChecks(
   { config, database }: Platform,
-  rooms: Progress & Needs<typeof createAnchorCheckService, 'database' | 'progress' | 'looker'>,
+  rooms: AnchorProgressNeeds & Pick<AnchorCheckNeeds, 'tenants' | 'agents'>,
   looker?: ProofLooker,
 ) {
   const { looker: guarded, close } = openLooker(config);
@@ -49,12 +37,3 @@ function openLooker({ anchors, ...config }: Platform['config']) {
   });
   return { looker: createProofLooker({ agent, dnsServers, httpsPort }), close: () => agent.close() };
 }
-
-/** Ends the anchors of an agent that is deleted, in the caller's transaction. */
-export { revokeAll as revokeAnchorsOfAgent } from './anchor.store.ts';
-
-/** Lists the anchors that should have a workflow, and counts those whose check is late. */
-export {
-  countOverdue as countOverdueAnchors,
-  listExpectedWorkflows as listAnchors,
-} from './anchor-check.store.ts';

@@ -22,6 +22,13 @@ export type FailureCounter = {
   failed(key: string): Promise<{ readonly blocked: LimitReached | undefined }>;
 };
 
+export type EnrollmentFailureNeeds = {
+  database: Queryable;
+  records: Pick<RecordService, 'write'>;
+  limiter: FailureCounter;
+  bruteForce: Pick<BruteForceService, 'failed' | 'goesOn'>;
+};
+
 /**
  * Creates the records of failed enrollments.
  * @param limiter counts by token and address; all unknown tokens are counted together
@@ -33,12 +40,7 @@ export function createEnrollmentFailureService({
   records,
   limiter,
   bruteForce,
-}: {
-  database: Queryable;
-  records: Pick<RecordService, 'write'>;
-  limiter: FailureCounter;
-  bruteForce: Pick<BruteForceService, 'failed' | 'goesOn'>;
-}) {
+}: EnrollmentFailureNeeds) {
   async function alarm(
     context: RequestContext,
     token: EnrollmentToken | undefined,

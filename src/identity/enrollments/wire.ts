@@ -1,32 +1,17 @@
 // Wires enrollments, with which an agent registers its first key.
 import { createBruteForceService } from '../../audit/brute-force.service.ts';
-import type { Limits } from '../../platform/http/wire.ts';
-import type { Needs, Platform } from '../../platform/platform.ts';
-import { createEnrollmentRoutes } from './enrollment.routes.ts';
-import { createEnrollmentService } from './enrollment.service.ts';
-import * as enrollmentStore from './enrollment.store.ts';
+import type { FailureLimits } from '../../platform/http/wire.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { createEnrollmentService, type EnrollmentNeeds } from './enrollment.service.ts';
 import { createEnrollmentFailureService } from './enrollment-failure.service.ts';
 
 export function wireEnrollments(
   { config, database }: Platform,
-  {
-    limits,
-    ...rooms
-  }: Needs<typeof createEnrollmentService, 'database' | 'failures'> &
-    Needs<typeof createEnrollmentFailureService, 'database' | 'limiter' | 'bruteForce'> & {
-      limits: Pick<Limits, 'limitFailures'>;
-    },
+  { limits, ...rooms }: Omit<EnrollmentNeeds, 'database' | 'failures'> & FailureLimits,
 ) {
   const limit = config.rateLimit.fingerprintFailures;
-  const failures = createEnrollmentFailureService({
-    ...rooms,
-    database,
-    limiter: limits.limitFailures('enrollment', limit),
-    bruteForce: createBruteForceService({ database, limit }),
-  });
-  const enrollments = createEnrollmentService({ ...rooms, database, failures });
-  return { enrollments, routes: createEnrollmentRoutes({ enrollments }) };
+  const limiter = limits.limitFailures('enrollment', limit);
+  const bruteForce = createBruteForceService({ database, limit });
+  const failures = createEnrollmentFailureService({ ...rooms, database, limiter, bruteForce });
+  return createEnrollmentService({ ...rooms, database, failures });
 }
-
-/** Purge of old enrollment tokens. Retention runs it. */
-export const purgesOfEnrollments = { 'enrollment tokens': enrollmentStore.purge };

@@ -1,55 +1,24 @@
-// Wires keys and their rotations: for tenants, and for the workflow agentKeyRotation.
-import type { Needs, Platform } from '../../platform/platform.ts';
-import { createKeyRoutes } from './key.routes.ts';
-import { createKeyService } from './key.service.ts';
-import { createKeyDirectoryRoutes } from './key-directory.routes.ts';
+// Wires keys, their public lists and their rotations.
+import type { Platform } from '../../platform/platform.ts';
+import { createKeyService, type KeyNeeds } from './key.service.ts';
 import { createKeyDirectoryService } from './key-directory.service.ts';
-import { createKeySetRoutes } from './key-set.routes.ts';
 import { createKeySetService } from './key-set.service.ts';
-import { createRotationRoutes } from './rotation.routes.ts';
-import { createRotationService } from './rotation.service.ts';
+import { createRotationService, type RotationNeeds } from './rotation.service.ts';
 import { createRotationProgressService } from './rotation-progress.service.ts';
 import { createRotationStepService } from './rotation-steps.service.ts';
 
 export function wireKeys(
-  { config, database, log, clock }: Platform,
-  rooms: Needs<typeof createKeyService, 'database' | 'rotations'> &
-    Needs<typeof createRotationProgressService, never> &
-    Needs<typeof createRotationStepService, 'database' | 'keys'>,
+  { database, log, clock }: Platform,
+  rooms: Omit<KeyNeeds, 'database' | 'rotations'> & Pick<RotationNeeds, 'tenants' | 'commands'>,
 ) {
-  const keys = createKeyService({
-    ...rooms,
-    database,
-    rotations: createRotationProgressService(rooms),
-  });
-  const rotationSteps = createRotationStepService({ ...rooms, database, keys });
-  const rotations = createRotationService({
-    ...rooms,
-    database,
-    keys,
-    steps: rotationSteps,
-    log,
-  });
-  const keySets = createKeySetService({ database, now: clock.monotonic });
-  const directory = createKeyDirectoryService({ ...rooms, database, clock });
+  const needs = { ...rooms, database, log, clock };
+  const keys = createKeyService({ ...needs, rotations: createRotationProgressService(rooms) });
+  const rotationSteps = createRotationStepService({ ...needs, keys });
   return {
     keys,
-    rotations,
+    rotations: createRotationService({ ...needs, keys, steps: rotationSteps }),
     rotationSteps,
-    routes: [
-      ...createKeyRoutes({ keys }),
-      ...createKeySetRoutes({ keySets }),
-      ...createKeyDirectoryRoutes({ directory, keys }),
-      ...createRotationRoutes({ rotations, workflows: config.temporal }),
-    ],
+    keySets: createKeySetService({ database, now: clock.monotonic }),
+    directory: createKeyDirectoryService(needs),
   };
 }
-
-/** Deletes the unrevoked keys of an agent that is deleted, in the caller's transaction. */
-export { release as releaseKeysOfAgent } from './key.store.ts';
-
-/** Lists the keys that should have a workflow, and counts those with an overdue step. */
-export {
-  countOverdue as countOverdueRotations,
-  listExpectedWorkflows as listRotations,
-} from './rotation.store.ts';

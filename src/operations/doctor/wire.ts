@@ -54,7 +54,7 @@ export function wireDoctor(
     sealedSecrets: Parameters<typeof createSealedSecretsCheck>[0];
     challengeExpiry: Parameters<typeof createChallengeExpiryCheck>[0];
     issuerKeys: Parameters<typeof createIssuerKeysCheck>[0];
-    readStanding: (kept: { keptDays: number }) => Promise<Standing>;
+    readStanding: () => Promise<Standing>;
   },
 ) {
   const { namespace } = config.temporal;
@@ -76,7 +76,7 @@ export function wireDoctor(
     createDatabaseRoleCheck({ database, store: databaseRoleStore }),
     createChallengeExpiryCheck(challengeExpiry),
     createSealedSecretsCheck(sealedSecrets),
-    createAccountsCheck({ read: () => readStanding({ keptDays: KEPT_DAYS }) }),
+    createAccountsCheck({ read: readStanding }),
     ...[
       createFoundationCheck({
         pendingMigrations: () => pendingMigrations(database),

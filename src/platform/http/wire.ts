@@ -1,14 +1,15 @@
 // Wires the limits of requests and of failed attempts. Each refusal is counted.
 import type { Platform } from '../platform.ts';
 import { createFailureLimiter } from './failure-limiter.ts';
-import * as idempotencyStore from './idempotency.store.ts';
 import { countRefusals } from './limit.metrics.ts';
-import * as limitCountsStore from './limit-counts.store.ts';
 import { createLimitCounts } from './limit-counts.ts';
 import { createRateLimiter, createRateLimits } from './rate-limit.ts';
 import { createRequestTurns } from './request-turns.ts';
 
 export type Limits = ReturnType<typeof wireLimits>;
+
+/** Given to rooms that limit failed attempts. */
+export type FailureLimits = { limits: Pick<Limits, 'limitFailures'> };
 
 export function wireLimits({ config, database, log, registry }: Platform) {
   const onRefused = countRefusals({ registry });
@@ -23,9 +24,3 @@ export function wireLimits({ config, database, log, registry }: Platform) {
     close: () => counts.settled(),
   };
 }
-
-/** The purges of the tables of this folder, for retention. */
-export const purgesOfRequests = {
-  'idempotency keys': idempotencyStore.purge,
-  'rate limits': limitCountsStore.purge,
-};

@@ -2,7 +2,7 @@
 import type { Client } from '@temporalio/client';
 import { newId } from '../../platform/database/ids.ts';
 import { reasonOf } from '../../platform/logging.ts';
-import type { Needs, Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { probeTemporal } from '../../platform/temporal/client.ts';
 import { TASK_QUEUES } from '../../platform/temporal/names.ts';
 import * as inspectionStore from './delivery-inspection.store.ts';
@@ -14,6 +14,8 @@ import * as relayStore from './relay.store.ts';
 import { createSweepService } from './sweep.service.ts';
 import { createTemporalSilence } from './temporal-silence.service.ts';
 
+type FirstAttemptNeeds = Parameters<typeof createFirstAttemptService>[0];
+
 /** Wires the relay and the sweep of a worker. @param rooms.client starts workflows */
 export function wireRelay(
   { config, database, log, notifier, tracing }: Platform,
@@ -24,7 +26,7 @@ export function wireRelay(
     ...rooms
   }: Pick<Parameters<typeof createDeliveryStarter>[0], 'presenter'> &
     Pick<Parameters<typeof createRelayService>[0], 'monitor' | 'occupancy' | 'endpoints'> &
-    Parameters<typeof createFirstAttemptService>[0] & { client: Client; countWaiting: () => Promise<number> },
+    FirstAttemptNeeds & { client: Client; countWaiting: () => Promise<number> },
 ) {
   const onFailure = (error: unknown) =>
     log.warn({ event: 'relay.failed', reason: reasonOf(error) }, 'the relay waits and tries again');
@@ -63,7 +65,7 @@ export function wireRelay(
 /** Wires the first attempts that an API process makes of events it has accepted; undefined where workers make all. */
 export function wireDirectAttempts(
   { config, database, log, notifier, tracing }: Platform,
-  rooms: Needs<typeof createFirstAttemptService, 'tracing'>,
+  rooms: FirstAttemptNeeds,
 ) {
   if (config.firstAttempts !== 'api') return undefined;
   return createDirectAttempts({
@@ -75,10 +77,7 @@ export function wireDirectAttempts(
   });
 }
 
-export function wireRelayInspection(
-  { database, log }: Platform,
-  { client }: Needs<typeof createDeliveryStarter, 'taskQueues'>,
-) {
+export function wireRelayInspection({ database, log }: Platform, { client }: { client: Client }) {
   return {
     store: inspectionStore,
     sweep: createSweepService({

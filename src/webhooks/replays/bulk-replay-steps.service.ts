@@ -31,6 +31,15 @@ export type BulkReplayStanding = {
  */
 const PACE = { chunk: 250, waiting: 500 } as const;
 
+export type BulkReplayStepNeeds = {
+  store?: typeof bulkReplayStore | undefined;
+  database: Pick<Database, 'transaction'>;
+  replays: ReplayService;
+  endpoints: Pick<EndpointService, 'read'>;
+  records: Pick<RecordService, 'write'>;
+  pace?: { readonly chunk: number; readonly waiting: number } | undefined;
+};
+
 export function createBulkReplayStepService({
   store = bulkReplayStore,
   database,
@@ -38,14 +47,7 @@ export function createBulkReplayStepService({
   endpoints,
   records,
   pace = PACE,
-}: {
-  store?: typeof bulkReplayStore | undefined;
-  database: Pick<Database, 'transaction'>;
-  replays: ReplayService;
-  endpoints: Pick<EndpointService, 'read'>;
-  records: Pick<RecordService, 'write'>;
-  pace?: { readonly chunk: number; readonly waiting: number } | undefined;
-}) {
+}: BulkReplayStepNeeds) {
   const contextOf = ({ tenantId }: BulkReplay) => serviceContext({ id: tenantId }, newId());
 
   const end = async (

@@ -1,30 +1,18 @@
-// Wires bulk replays: their routes, and the steps of their workflow.
-import type { Needs, Platform } from '../../platform/platform.ts';
+// Wires bulk replays, and the steps of their workflow.
+import type { Platform } from '../../platform/platform.ts';
 import { createReplayService } from '../deliveries/replay.service.ts';
-import { createBulkReplayRoutes } from './bulk-replay.routes.ts';
-import { createBulkReplayService } from './bulk-replay.service.ts';
-import * as store from './bulk-replay.store.ts';
-import { createBulkReplayStepService } from './bulk-replay-steps.service.ts';
+import { type BulkReplayNeeds, createBulkReplayService } from './bulk-replay.service.ts';
+import { type BulkReplayStepNeeds, createBulkReplayStepService } from './bulk-replay-steps.service.ts';
 
+/** @param pace shorter in tests */
 export function wireReplays(
-  { config, database, notifier }: Platform,
-  rooms: Needs<typeof createBulkReplayService, 'database' | 'replays'> &
-    Needs<typeof createBulkReplayStepService, 'database' | 'replays' | 'store' | 'pace'>,
-  pace?: Parameters<typeof createBulkReplayStepService>[0]['pace'],
+  { database, notifier }: Platform,
+  rooms: Omit<BulkReplayNeeds & BulkReplayStepNeeds, 'database' | 'replays' | 'store' | 'pace'>,
+  pace?: BulkReplayStepNeeds['pace'],
 ) {
-  const replays = createReplayService({ notifier });
-  const bulkReplays = createBulkReplayService({ ...rooms, database, replays });
+  const needs = { ...rooms, database, replays: createReplayService({ notifier }) };
   return {
-    bulkReplays,
-    bulkReplaySteps: createBulkReplayStepService({ ...rooms, database, replays, pace }),
-    routes: createBulkReplayRoutes({
-      bulkReplays,
-      subscriptions: rooms.subscriptions,
-      workflows: config.temporal,
-    }),
+    bulkReplays: createBulkReplayService(needs),
+    bulkReplaySteps: createBulkReplayStepService({ ...needs, pace }),
   };
 }
-
-export { listExpectedWorkflows as listBulkReplays } from './bulk-replay.store.ts';
-
-export const purgesOfReplays = { 'bulk replays': store.purge };

@@ -1,38 +1,21 @@
 // Wires subscriptions and their signing secrets.
 import { parseNetworks } from '../../platform/egress/address-rules.ts';
-import type { Needs, Platform } from '../../platform/platform.ts';
-import { createSigningSecretRoutes } from './signing-secret.routes.ts';
-import { createSigningSecretService } from './signing-secret.service.ts';
-import { createSubscriptionRoutes } from './subscription.routes.ts';
-import { createSubscriptionService } from './subscription.service.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { createSigningSecretService, type SigningSecretNeeds } from './signing-secret.service.ts';
+import { createSubscriptionService, type SubscriptionNeeds } from './subscription.service.ts';
 import { createSubscriptionSealing } from './subscription-sealing.service.ts';
 
 export function wireSubscriptions(
   { config, database }: Platform,
-  rooms: Needs<typeof createSubscriptionService, 'database' | 'sealing' | 'admittedNetworks'> &
-    Needs<typeof createSigningSecretService, 'database' | 'sealing'>,
+  rooms: Omit<SubscriptionNeeds, 'database' | 'sealing' | 'admittedNetworks'> &
+    Pick<SigningSecretNeeds, 'commands'>,
 ) {
   const sealing = createSubscriptionSealing({ masterKeys: config.masterKeys });
-  const subscriptions = createSubscriptionService({
-    ...rooms,
-    database,
-    sealing,
-    admittedNetworks: parseNetworks(config.webhookAllowedNetworks),
-  });
-  const signingSecrets = createSigningSecretService({ ...rooms, database, sealing });
+  const admittedNetworks = parseNetworks(config.webhookAllowedNetworks);
+  const needs = { ...rooms, database, sealing, admittedNetworks };
   return {
-    subscriptions,
-    signingSecrets,
+    subscriptions: createSubscriptionService(needs),
+    signingSecrets: createSigningSecretService(needs),
     sealing,
-    routes: [
-      ...createSubscriptionRoutes({ subscriptions }),
-      ...createSigningSecretRoutes({ signingSecrets, subscriptions }),
-    ],
   };
 }
-
-export {
-  countOverdue as countOverdueSecrets,
-  listExpectedWorkflows as listSecretRotations,
-} from './signing-secret.store.ts';
-export { SEALED_SUBSCRIPTIONS } from './subscription-sealing.service.ts';

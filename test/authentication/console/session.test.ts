@@ -2,9 +2,11 @@
 // gets.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operatorContext } from '../../../src/audit/audit.ts';
-import type { ConsoleLink } from '../../../src/authentication/console/code.service.ts';
-import { wireConsoleCodes } from '../../../src/authentication/console/wire.ts';
-import { wireApplications } from '../../../src/identity/applications/wire.ts';
+import {
+  type ConsoleLink,
+  createConsoleCodeService,
+} from '../../../src/authentication/console/code.service.ts';
+import { createApplicationService } from '../../../src/identity/applications/application.service.ts';
 import { hashSecret } from '../../../src/platform/crypto/opaque-secret.node.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { wireRecords } from '../../../src/webhooks/intake/wire.ts';
@@ -48,11 +50,11 @@ async function makeCode(party: Party, wanted?: string): Promise<string> {
 
 async function makeLink({ credentials }: Party, wanted?: string): Promise<ConsoleLink> {
   const { tenant_id: id, slug, base_url: baseUrl, issuer_url: issuerUrl } = credentials;
-  const platform = createTestPlatform(tenants.database);
-  const records = wireRecords(platform);
+  const { database } = tenants;
+  const records = wireRecords(createTestPlatform(database));
   const tokens = { endPrincipal: async () => undefined, admitPrincipal: async () => undefined };
-  const { applications } = wireApplications(platform, { records, tokens });
-  const { consoleCodes } = wireConsoleCodes(platform, { records, applications });
+  const applications = createApplicationService({ database, records, tokens });
+  const consoleCodes = createConsoleCodeService({ database, records, applications });
   const tenant = {
     id,
     slug,

@@ -1,5 +1,8 @@
 // Delegations and trusted issuers wired for real beside agents and tokens, over one database.
-import { wireDelegationExpiry, wireDelegations } from '../../../src/authentication/delegations/wire.ts';
+import { createDelegationRoutes } from '../../../src/authentication/delegations/delegation.routes.ts';
+import { createDelegationService } from '../../../src/authentication/delegations/delegation.service.ts';
+import { createDelegationExpiryService } from '../../../src/authentication/delegations/delegation-expiry.service.ts';
+import { createTrustedIssuerRoutes } from '../../../src/authentication/trusted-issuers/trusted-issuer.routes.ts';
 import { wireTrustedIssuers } from '../../../src/authentication/trusted-issuers/wire.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { createRooms } from '../../identity/agents/agent-rooms.ts';
@@ -21,15 +24,18 @@ export function createDelegationRooms(
     ...rooms.platform,
     config: { ...rooms.platform.config, webhookAllowedNetworks: allowedNetworks },
   });
-  const delegations = wireDelegations(platform, rooms);
-  const delegationExpiry = wireDelegationExpiry(platform, { ...rooms, ...delegations });
+  const delegations = createDelegationService({ ...rooms, tokens: rooms.revocations });
   const trustedIssuers = wireTrustedIssuers(platform, rooms, 1_000);
   return {
     ...rooms,
-    ...delegations,
     ...trustedIssuers,
     platform,
-    delegationExpiry,
-    routes: [rooms, delegations, trustedIssuers].flatMap(({ routes }) => routes),
+    delegations,
+    delegationExpiry: createDelegationExpiryService({ ...rooms, delegations }),
+    routes: [
+      ...rooms.routes,
+      ...createDelegationRoutes({ delegations }),
+      ...createTrustedIssuerRoutes(trustedIssuers),
+    ],
   };
 }

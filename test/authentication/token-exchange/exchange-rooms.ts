@@ -1,9 +1,10 @@
 // Token exchange wired for real beside delegations, trusted issuers and tokens, over one database; keys of issuers come
 // over a socket.
 
-import { wireTokenExchange } from '../../../src/authentication/token-exchange/wire.ts';
+import { createTokenExchangeService } from '../../../src/authentication/token-exchange/token-exchange.service.ts';
 import { wireTokenEndpoint } from '../../../src/authentication/tokens/wire.ts';
 import { wireWorkloadIssuers } from '../../../src/authentication/workload-issuers/wire.ts';
+import { TOKEN_EXCHANGE_GRANT } from '../../../src/identity/applications/application.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { wireLimits } from '../../../src/platform/http/wire.ts';
 import { createTestPlatform } from '../../setup/platform.ts';
@@ -19,15 +20,17 @@ export function createExchangeRooms(
 ) {
   const rooms = createDelegationRooms(database, options);
   const platform = createTestPlatform(database, rooms.platform);
-  const { workloadGrant, close } = wireWorkloadIssuers(platform, { ...rooms, limits: wireLimits(platform) });
-  const grants = [wireTokenExchange(platform, rooms), workloadGrant];
+  const limits = wireLimits(platform);
+  const { workloadGrant, closeWorkloads } = wireWorkloadIssuers(platform, { ...rooms, limits });
+  const { accessTokenLifetime } = platform.config;
+  const { grant } = createTokenExchangeService({ ...rooms, accessTokenLifetime, now: platform.clock.now });
+  const grants = [[TOKEN_EXCHANGE_GRANT, grant] as const, workloadGrant];
   return {
     ...rooms,
-    ...wireTokenEndpoint(platform, { ...rooms, grants }),
-    routes: rooms.routes,
+    tokenEndpoint: wireTokenEndpoint(platform, { ...rooms, grants }),
     closeExchange: async () => {
-      await close();
-      await rooms.close();
+      await closeWorkloads();
+      await rooms.closeTrustedIssuers();
     },
   };
 }

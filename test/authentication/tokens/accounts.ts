@@ -2,19 +2,19 @@
 // are fakes.
 
 import { randomBytes } from 'node:crypto';
-import { wireAccessRecords } from '../../../src/audit/wire.ts';
+import { createAccessRecordService } from '../../../src/audit/access-record.service.ts';
 import { wireAuthenticationFailures } from '../../../src/authentication/challenges/wire.ts';
-import { wireDpop } from '../../../src/authentication/dpop/wire.ts';
-import { wireIssuer, wireIssuerRotation } from '../../../src/authentication/issuer/wire.ts';
-import {
-  wireClients,
-  wireRevocations,
-  wireTokenEndpoint,
-  wireTokens,
-} from '../../../src/authentication/tokens/wire.ts';
-import { wireApplications } from '../../../src/identity/applications/wire.ts';
+import { createDpopService } from '../../../src/authentication/dpop/dpop.service.ts';
+import { createProofVerifier } from '../../../src/authentication/dpop/dpop-proof.service.ts';
+import { createIssuerRotationService } from '../../../src/authentication/issuer/issuer-rotation.service.ts';
+import { wireIssuers } from '../../../src/authentication/issuer/wire.ts';
+import { createIntrospectionService } from '../../../src/authentication/tokens/introspection.service.ts';
+import { createTokenService } from '../../../src/authentication/tokens/token.service.ts';
+import { wireClients, wireRevocations, wireTokenEndpoint } from '../../../src/authentication/tokens/wire.ts';
+import { createApplicationService } from '../../../src/identity/applications/application.service.ts';
+import { createProvisionService } from '../../../src/identity/tenants/provision.service.ts';
+import { createTenantService } from '../../../src/identity/tenants/tenant.service.ts';
 import type { AddressRules } from '../../../src/identity/tenants/tenant.ts';
-import { wireProvisioning, wireTenants } from '../../../src/identity/tenants/wire.ts';
 import type { RequestContext, Tenant } from '../../../src/platform/context.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
@@ -58,32 +58,29 @@ export function createAccounts(
   const limits = wireLimits(platform);
   const records = wireRecords(platform);
   const commands = createWorkflowCommandService();
-  const shared = { records, commands, accesses: wireAccessRecords(platform) };
+  const { log } = platform;
+  const { masterKeys } = platform.config;
+  const shared = { database, records, commands, accesses: createAccessRecordService(platform) };
   const revocations = wireRevocations(platform);
-  const { issuer, issuerKeys, eventIssuer, eventKeys } = wireIssuer(platform, { ...shared, revocations });
-  const tokens = wireTokens(platform, { issuer, revocations });
-  const { tenants } = wireTenants(platform, { records, issuerKeys });
-  const { applications } = wireApplications(platform, { records, tokens: revocations });
-  const dpop = wireDpop(platform);
+  const issuers = wireIssuers(platform, { ...shared, revocations });
+  const tokens = createTokenService({ ...platform.config, ...issuers, revocations, now });
+  const tenants = createTenantService({ ...shared, ...issuers, addresses: platform.config });
+  const applications = createApplicationService({ ...shared, tokens: revocations });
+  const dpop = createDpopService({ database, log, masterKeys, now, verifier: createProofVerifier() });
   const failures = wireAuthenticationFailures(platform, { ...shared, limits });
   const { clients, clientRecords } = wireClients(platform, { ...shared, applications, limits });
   const accounts = { ...shared, tokens, revocations, clients, clientRecords, dpop, failures };
-  const { tokenEndpoint, introspection } = wireTokenEndpoint(platform, accounts);
   return {
     ...accounts,
+    ...issuers,
     platform,
-    database,
-    issuer,
-    issuerKeys,
-    eventIssuer,
-    eventKeys,
-    issuerRotation: wireIssuerRotation(platform, { tenants, issuerKeys, eventKeys }),
+    issuerRotation: createIssuerRotationService({ ...issuers, database, tenants }),
     tenants,
     applications,
-    tokenEndpoint,
-    introspection,
-    provisioning: wireProvisioning(platform, { tenants, applications }),
-    masterKeys: platform.config.masterKeys,
+    tokenEndpoint: wireTokenEndpoint(platform, accounts),
+    introspection: createIntrospectionService(accounts),
+    provisioning: createProvisionService({ database, tenants, applications }),
+    masterKeys,
   };
 }
 

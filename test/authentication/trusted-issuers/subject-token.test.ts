@@ -25,7 +25,7 @@ let service: ReturnType<typeof newService>;
 const endings: (() => Promise<unknown>)[] = [];
 
 function newService() {
-  const { subjects, close } = wireTrustedIssuers(rooms.platform, rooms, 1_000);
+  const { subjects, closeTrustedIssuers: close } = wireTrustedIssuers(rooms.platform, rooms, 1_000);
   endings.push(close);
   return subjects;
 }

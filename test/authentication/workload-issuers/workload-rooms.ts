@@ -1,6 +1,7 @@
 // Workload issuers wired for real beside agents and tokens, over one database; keys of issuers come over a socket.
 import { wireTokenEndpoint } from '../../../src/authentication/tokens/wire.ts';
 import { wireWorkloadIssuers } from '../../../src/authentication/workload-issuers/wire.ts';
+import { createWorkloadIssuerRoutes } from '../../../src/authentication/workload-issuers/workload-issuer.routes.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { wireLimits } from '../../../src/platform/http/wire.ts';
 import { createTestPlatform } from '../../setup/platform.ts';
@@ -28,12 +29,12 @@ export function createWorkloadRooms(
   const workloads = wireWorkloadIssuers(platform, { ...rooms, limits: wireLimits(platform) });
   return {
     ...rooms,
-    ...wireTokenEndpoint(platform, { ...rooms, grants: [workloads.workloadGrant] }),
     ...workloads,
-    routes: [...rooms.routes, ...workloads.routes],
+    tokenEndpoint: wireTokenEndpoint(platform, { ...rooms, grants: [workloads.workloadGrant] }),
+    routes: [...rooms.routes, ...createWorkloadIssuerRoutes(workloads)],
     closeWorkloads: async () => {
-      await workloads.close();
-      await rooms.close();
+      await workloads.closeWorkloads();
+      await rooms.closeTrustedIssuers();
     },
   };
 }

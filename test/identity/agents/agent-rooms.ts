@@ -1,11 +1,24 @@
 // Agents, keys and challenges wired for real over one database, beside tenants and tokens; only the relay's notifier
 // and the log are fakes.
 
+import { createChallengeRoutes } from '../../../src/authentication/challenges/challenge.routes.ts';
 import { wireAuthenticationFailures, wireChallenges } from '../../../src/authentication/challenges/wire.ts';
-import { tellDelegations } from '../../../src/authentication/delegations/wire.ts';
-import { wireAgents, wireSelf } from '../../../src/identity/agents/wire.ts';
-import { wireAnchors } from '../../../src/identity/anchors/wire.ts';
+import { tellOfAgent as tellDelegations } from '../../../src/authentication/delegations/delegation-expiry.store.ts';
+import { createAgentRoutes } from '../../../src/identity/agents/agent.routes.ts';
+import { createAgentService } from '../../../src/identity/agents/agent.service.ts';
+import { createSelfRoutes } from '../../../src/identity/agents/self.routes.ts';
+import { createSelfService } from '../../../src/identity/agents/self.service.ts';
+import { createAnchorRoutes } from '../../../src/identity/anchors/anchor.routes.ts';
+import { createAnchorService } from '../../../src/identity/anchors/anchor.service.ts';
+import { revokeAll as revokeAnchors } from '../../../src/identity/anchors/anchor.store.ts';
+import { createAnchorProgressService } from '../../../src/identity/anchors/anchor-progress.service.ts';
+import { createEnrollmentRoutes } from '../../../src/identity/enrollments/enrollment.routes.ts';
 import { wireEnrollments } from '../../../src/identity/enrollments/wire.ts';
+import { createKeyRoutes } from '../../../src/identity/keys/key.routes.ts';
+import { release as releaseKeys } from '../../../src/identity/keys/key.store.ts';
+import { createKeyDirectoryRoutes } from '../../../src/identity/keys/key-directory.routes.ts';
+import { createKeySetRoutes } from '../../../src/identity/keys/key-set.routes.ts';
+import { createRotationRoutes } from '../../../src/identity/keys/rotation.routes.ts';
 import { wireKeys } from '../../../src/identity/keys/wire.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
@@ -20,6 +33,18 @@ import { APPLICATION_SCOPES } from '../../../src/platform/scopes.ts';
 import { createAccounts, requestTo } from '../../authentication/tokens/accounts.ts';
 import { createTestPlatform } from '../../setup/platform.ts';
 import { insertSubscription } from '../../webhooks/intake/fixture.ts';
+
+const ROUTES = [
+  createAgentRoutes,
+  createKeyRoutes,
+  createKeySetRoutes,
+  createKeyDirectoryRoutes,
+  createRotationRoutes,
+  createAnchorRoutes,
+  createChallengeRoutes,
+  createEnrollmentRoutes,
+  createSelfRoutes,
+];
 
 export type Rooms = ReturnType<typeof createRooms>;
 
@@ -46,25 +71,19 @@ export function createRooms(
   });
   const limits = wireLimits(platform);
   const verifier = createSignatureVerifier({ schnorrThreads: 1 });
-  const agents = wireAgents(platform, { ...accounts, tellDelegations });
-  const keys = wireKeys(platform, { ...accounts, ...agents, verifier });
-  const anchors = wireAnchors(platform, { ...accounts, ...agents });
+  const agents = createAgentService({ ...accounts, tellDelegations, releaseKeys, revokeAnchors });
+  const keys = wireKeys(platform, { ...accounts, agents, verifier });
   const failures = wireAuthenticationFailures(platform, { ...accounts, limits });
-  const enrollments = wireEnrollments(platform, { ...accounts, ...agents, ...keys, limits });
-  const challenges = wireChallenges(platform, { ...accounts, ...keys, failures, verifier });
-  const self = wireSelf(platform, { ...accounts, ...agents, ...keys });
-  return {
-    ...accounts,
-    ...agents,
-    ...keys,
-    ...anchors,
-    ...enrollments,
-    ...challenges,
-    platform,
-    database,
-    verifier,
-    routes: [agents, keys, anchors, challenges, enrollments, self].flatMap(({ routes }) => routes),
+  const needs = { ...accounts, ...keys, agents, failures, verifier };
+  const services = {
+    ...needs,
+    workflows: platform.config.temporal,
+    anchors: createAnchorService({ ...needs, progress: createAnchorProgressService(needs) }),
+    enrollments: wireEnrollments(platform, { ...needs, limits }),
+    challenges: wireChallenges(platform, needs),
+    self: createSelfService(needs),
   };
+  return { ...services, platform, routes: ROUTES.flatMap((create) => create(services)) };
 }
 
 let tenantNumber = 0;

@@ -2,8 +2,10 @@
 import { Command } from 'commander';
 import { registerTenantCommands } from '../../../src/identity/tenants/tenant.commands.ts';
 import { registerHostCommands } from '../../../src/operations/operators/host.commands.ts';
+import { createHostService } from '../../../src/operations/operators/host.service.ts';
 import { registerOperatorCommands } from '../../../src/operations/operators/operator.commands.ts';
-import { wireOperatorActs, wireOperators } from '../../../src/operations/operators/wire.ts';
+import { createOperatorActService } from '../../../src/operations/operators/operator-act.service.ts';
+import { createSuspensionService } from '../../../src/operations/operators/suspension.service.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { wireEndpoints } from '../../../src/webhooks/endpoints/wire.ts';
 import { createAccounts } from '../../authentication/tokens/accounts.ts';
@@ -20,8 +22,12 @@ export function createOperatorRooms(
   const { tenants, provisioning } = accounts;
   const platform = createTestPlatform(database, { ...accounts.platform, notifier });
   const { endpoints, hostHolds } = wireEndpoints(platform, accounts);
-  const acts = wireOperatorActs(platform, accounts);
-  const operators = { acts, ...wireOperators(platform, { ...accounts, endpoints, hostHolds, acts }) };
+  const acts = createOperatorActService(accounts);
+  const operators = {
+    acts,
+    suspensions: createSuspensionService({ ...accounts, endpoints, acts }),
+    hosts: createHostService({ database, hosts: hostHolds, acts }),
+  };
 
   return {
     ...accounts,

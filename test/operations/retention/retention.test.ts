@@ -1,7 +1,7 @@
 // What retention removes and what it leaves, by rows that were written in the past.
 
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { wireRetentionOfRooms } from '../../../src/app/wiring/retention.ts';
+import { wireRetention } from '../../../src/app/wiring/retention.ts';
 import { createRetentionService } from '../../../src/operations/retention/retention.service.ts';
 import { describeReport } from '../../../src/operations/retention/retention.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
@@ -14,15 +14,15 @@ import { createTenantContext, insertSubscription } from '../../webhooks/intake/f
 import { OLD_ROWS } from './old-rows.ts';
 
 let context: RequestContext;
-let retention: ReturnType<typeof wireRetentionOfRooms>['retention'];
+let retention: ReturnType<typeof wireRetention>;
 const poke = vi.fn();
 
 const test = await useTestDatabase();
 beforeAll(async () => {
   const platform = createTestPlatform(test.database, { notifier: { poke } });
-  retention = wireRetentionOfRooms(platform, {
+  retention = wireRetention(platform, {
     records: createRecordService({ notifier: { poke: () => undefined } }),
-  }).retention;
+  });
 });
 beforeEach(async () => {
   context = await createTenantContext(test.database);

@@ -102,17 +102,16 @@ async function startRelay(url: string, publicUrl: string) {
   );
   const logger = createLogger(config);
   const platform = openPlatform(config, { logger, name: 'worker', limits: PATIENT });
-  const { attempts, endpoints, close } = wireWorkerRooms(platform);
+  const rooms = wireWorkerRooms(platform);
   const relay = createRelayService({
-    ...attempts,
+    ...rooms,
     database: platform.database,
     store: relayStore,
     starter: {
       start: () => Promise.reject(new Error('no Temporal')),
       signal: () => Promise.reject(new Error('no Temporal')),
     } as never,
-    endpoints,
-    firstAttempts: createFirstAttemptService(attempts),
+    firstAttempts: createFirstAttemptService(rooms),
     listen: platform.notifier.listen,
     onFailure: () => undefined,
     settings: RELAY_SETTINGS,
@@ -121,7 +120,7 @@ async function startRelay(url: string, publicUrl: string) {
   return {
     stop: async () => {
       await stop();
-      await close();
+      await rooms.close();
       await platform.close();
     },
   };
