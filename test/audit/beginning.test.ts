@@ -18,7 +18,11 @@ beforeEach(async () => {
 afterAll(() => Promise.all(opened.map((database) => database.drop())));
 
 const begin = (database: Database = test.database) =>
-  createAuditBeginning({ database, masterKeys: MASTER_KEYS, tenants: { list: () => list(database) } }).begin();
+  createAuditBeginning({
+    database,
+    masterKeys: MASTER_KEYS,
+    tenants: { list: () => list(database) },
+  }).begin();
 
 /** What the head and the beginning are where nobody has signed them. */
 const UNSIGNED_HEAD = `UPDATE audit_head SET n = 0, hash = decode(repeat('00', 32), 'hex'), last_xid = '0',

@@ -5,7 +5,7 @@ import { purge as purgeProofs } from '../../authentication/dpop/dpop.store.ts';
 import { purge as purgeClientAssertions } from '../../authentication/tokens/client-assertion.store.ts';
 import { purge as purgeRefreshTokens } from '../../authentication/tokens/refresh-token.store.ts';
 import { purge as purgeRevocations } from '../../authentication/tokens/revocation.store.ts';
-import { purge as purgeWorkloadAssertions } from '../../authentication/workload-issuers/workload-issuer.store.ts';
+import { usedAssertions } from '../../authentication/workload-issuers/workload-issuer.store.ts';
 import { purge as purgeEnrollmentTokens } from '../../identity/enrollments/enrollment.store.ts';
 import { createRetentionService, type Purge } from '../../operations/retention/retention.service.ts';
 import { ACCOUNT_DAYS, KEPT_DAYS } from '../../operations/retention/retention.ts';
@@ -38,7 +38,7 @@ const PURGES: Readonly<Record<string, Purge>> = {
   'console sessions': consoleStore.purgeSessions,
   'console codes': consoleStore.purgeCodes,
   'DPoP proofs': purgeProofs,
-  'workload assertions': purgeWorkloadAssertions,
+  'workload assertions': usedAssertions.purge,
 };
 
 /** Wires retention, with the daily accounts, of a worker. */

@@ -1,4 +1,5 @@
 // SQL of delegations. Each statement is bound to one tenant. All times come from the database's clock.
+import { existenceIn } from '../../platform/database/existence.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
@@ -99,14 +100,7 @@ export async function find(
   return rows[0] === undefined ? undefined : toDelegation(rows[0]);
 }
 
-/** Returns whether the delegation exists. One indexed read. */
-export async function exists(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
-  const { rowCount } = await queryable.query('SELECT 1 FROM delegations WHERE id = $1 AND tenant_id = $2', [
-    id,
-    tenantId,
-  ]);
-  return rowCount > 0;
-}
+export const exists = existenceIn('delegations');
 
 /** Lists delegations, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
 export async function list(

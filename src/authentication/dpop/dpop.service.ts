@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
+import { createPurging } from '../../platform/database/used-once.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { Log } from '../../platform/logging.ts';
 import * as store from './dpop.store.ts';
@@ -11,10 +12,6 @@ import { createDpopNonces } from './dpop-nonce.ts';
 import type { ProofVerifier } from './dpop-proof.service.ts';
 import { checkProof, expiryOf, onlyProof, parseProof } from './dpop-proof.ts';
 import { invalidProof } from './invalid-proof.ts';
-
-const PURGE_INTERVAL = 60_000;
-
-const PURGE_BATCH = 1_000;
 
 export type ProofUse = {
   /** All `DPoP` headers as they were sent, because Node joins them into one text, which hides their number. */
@@ -46,8 +43,12 @@ export function createDpopService({
   now?: (() => number) | undefined;
 }) {
   const nonces = createDpopNonces({ masterKeys });
-  let purgedAt = now();
-  let purging: Promise<void> = Promise.resolve();
+  const purging = createPurging({
+    purge: (limit) => store.purge(database, limit),
+    now,
+    onError: (error) =>
+      log.error({ event: 'dpop.purge_failed', err: error }, 'used proofs could not be purged'),
+  });
 
   async function verify({ tenant }: Pick<RequestContext, 'tenant'>, use: ProofUse): Promise<string> {
     const { method, path, accessToken, requireNonce } = use;
@@ -59,32 +60,13 @@ export function createDpopService({
     if (claims.nonce === undefined ? requireNonce : !nonces.isRecent(tenant.id, claims.nonce, time))
       throw new ServiceError('use_dpop_nonce', { detail: NONCE_WANTED });
     const isFirstUse = await store.insert(database, {
-      jkt: Buffer.from(key.thumbprint, 'base64url'),
-      jtiHash: createHash('sha256').update(claims.jti).digest(),
+      owner: Buffer.from(key.thumbprint, 'base64url'),
+      hash: createHash('sha256').update(claims.jti).digest(),
       expiresAt: expiryOf(claims),
     });
     if (!isFirstUse)
       throw invalidProof('The DPoP proof was used before; each request needs a proof of its own.');
     return key.thumbprint;
-  }
-
-  function purgeWhenDue(): void {
-    if (now() - purgedAt < PURGE_INTERVAL) return;
-    purgedAt = now();
-    purging = purge().then(
-      () => undefined,
-      (error: unknown) =>
-        log.error({ event: 'dpop.purge_failed', err: error }, 'used proofs could not be purged'),
-    );
-  }
-
-  async function purge(): Promise<number> {
-    let purged = 0;
-    for (;;) {
-      const count = await store.purge(database, PURGE_BATCH);
-      purged += count;
-      if (count < PURGE_BATCH) return purged;
-    }
   }
 
   return {
@@ -101,7 +83,7 @@ export function createDpopService({
       const nonce = nonces.issue(context.tenant.id, now());
       try {
         const jkt = await verify(context, use);
-        purgeWhenDue();
+        purging.whenDue();
         return { jkt, nonce };
       } catch (error) {
         throw withNonce(error, nonce);
@@ -110,10 +92,8 @@ export function createDpopService({
 
     /** Returns the value of `DPoP-Nonce` for an answer without a verified proof. */
     nonce: (tenant: Pick<Tenant, 'id'>): string => nonces.issue(tenant.id, now()),
-    purge,
 
-    /** Waits for a running purge. Call it before the database closes. */
-    close: (): Promise<void> => purging,
+    close: purging.settled,
   };
 }
 

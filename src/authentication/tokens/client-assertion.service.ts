@@ -6,13 +6,10 @@ import type { RequestContext } from '../../platform/context.ts';
 import { thumbprintOf } from '../../platform/crypto/jwk.ts';
 import { importJwk, verifyJws } from '../../platform/crypto/jws.node.ts';
 import type { Database } from '../../platform/database/database.ts';
+import { createPurging } from '../../platform/database/used-once.ts';
 import type { Log } from '../../platform/logging.ts';
 import * as store from './client-assertion.store.ts';
 import { type ClientAssertion, checkAssertion, parseAssertion, refused } from './client-assertion.ts';
-
-/** Milliseconds between two purges of one process, and the greatest number of rows that one statement deletes. */
-const PURGE_INTERVAL = 60_000;
-const PURGE_BATCH = 1_000;
 
 /** These keys verify an assertion of a client without keys, so that its refusal takes as long as any refusal. */
 const NOBODYS_KEYS: Readonly<Record<ClientAssertion['algorithm'], ApplicationJwk>> = {
@@ -32,13 +29,15 @@ export function createClientAssertionService({
   log: Log<'error'>;
   now?: (() => number) | undefined;
 }) {
-  let purgedAt = now();
-  let purging: Promise<void> = Promise.resolve();
-
-  async function purge(): Promise<void> {
-    let count = PURGE_BATCH;
-    while (count === PURGE_BATCH) count = await store.purge(database, PURGE_BATCH);
-  }
+  const purging = createPurging({
+    purge: (limit) => store.purge(database, limit),
+    now,
+    onError: (error) =>
+      log.error(
+        { event: 'client_assertions.purge_failed', err: error },
+        'used client assertions could not be purged',
+      ),
+  });
 
   return {
     read: (text: string): ClientAssertion => parseAssertion(text),
@@ -68,25 +67,16 @@ export function createClientAssertionService({
       if (key === undefined || client === undefined || !keys.includes(key))
         throw refused('is not signed with a key of this client');
       const use = {
-        clientId: client.id,
-        jtiHash: createHash('sha256').update(jti).digest(),
+        owner: client.id,
+        hash: createHash('sha256').update(jti).digest(),
         expiresAt: assertion.expiresAt,
       };
       if (!(await store.insert(database, use))) throw refused('was used before');
-      if (now() - purgedAt >= PURGE_INTERVAL) {
-        purgedAt = now();
-        purging = purge().catch((error: unknown) =>
-          log.error(
-            { event: 'client_assertions.purge_failed', err: error },
-            'used client assertions could not be purged',
-          ),
-        );
-      }
+      purging.whenDue();
       return thumbprintOf(key);
     },
 
-    /** Waits for a running purge. Call it before the database closes. */
-    close: (): Promise<void> => purging,
+    close: purging.settled,
   };
 }
 

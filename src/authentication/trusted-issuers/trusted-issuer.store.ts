@@ -1,5 +1,6 @@
 // SQL of trusted issuers. Each statement is bound to one tenant, but for the list of operators.
 import { violatedUnique } from '../../platform/database/errors.ts';
+import { existenceIn } from '../../platform/database/existence.ts';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
@@ -18,14 +19,7 @@ export function find(models: Models, tenantId: string, id: string): Promise<Trus
   return models.model(TRUSTED_ISSUER).find({ id, tenantId });
 }
 
-/** Returns whether the trusted issuer exists. One indexed read. */
-export async function exists(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
-  const { rowCount } = await queryable.query(
-    'SELECT 1 FROM trusted_issuers WHERE id = $1 AND tenant_id = $2',
-    [id, tenantId],
-  );
-  return rowCount > 0;
-}
+export const exists = existenceIn('trusted_issuers');
 
 /** Reads a trusted issuer and locks it until the transaction ends. */
 export function lock(

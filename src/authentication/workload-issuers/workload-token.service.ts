@@ -200,8 +200,8 @@ function redeem(
   return needs.database.transaction({ tenant: context.tenant }, async (unit) => {
     const grant = await decide(needs, unit, context, asked);
     const { hash, expiresAt } = asked.assertion;
-    const use = { tenantId: context.tenant.id, hash, expiresAt };
-    if (!(await store.insertUse(unit, use)))
+    const use = { owner: context.tenant.id, hash, expiresAt };
+    if (!(await store.usedAssertions.insert(unit, use)))
       throw refused(asked.assertion.jti === undefined ? USED_WITHOUT_JTI : USED);
     const { claims: _, ...issued } = issue(grant);
     await needs.records.write(unit, context, describe(context, asked, { grant, issued }));

@@ -84,7 +84,7 @@ export function createAgentService(needs: AgentNeeds) {
     holdAny,
     /** Returns whether the tenant has this agent, or had it. One indexed read. */
     existed: (context: RequestContext, id: string): Promise<boolean> =>
-      store.exists(context.transaction ?? needs.database, context.tenant.id, id, { deleted: true }),
+      store.existed(context.transaction ?? needs.database, context.tenant.id, id),
     /** Returns whether the tenant has this agent and the agent is not deleted. One indexed read. */
     exists: (context: RequestContext, id: string): Promise<boolean> =>
       store.exists(context.transaction ?? needs.database, context.tenant.id, id),

@@ -1,5 +1,6 @@
 // SQL of agents. Each statement is bound to one tenant and finds no deleted agents.
 import { col, Op, where } from 'sequelize';
+import { existenceIn } from '../../platform/database/existence.ts';
 import { asked, type Changes, type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import { selectList } from '../../platform/database/table.ts';
@@ -82,19 +83,10 @@ export async function find(
   return { agent, evidence: { verified, audited } };
 }
 
-/** Returns whether the agent exists. One indexed read. @param options.deleted a deleted one counts, too */
-export async function exists(
-  queryable: Queryable,
-  tenantId: string,
-  id: string,
-  { deleted = false }: { deleted?: boolean } = {},
-): Promise<boolean> {
-  const { rowCount } = await queryable.query(
-    `SELECT 1 FROM agents WHERE id = $1 AND tenant_id = $2 ${deleted ? '' : 'AND deleted_at IS NULL'}`,
-    [id, tenantId],
-  );
-  return rowCount > 0;
-}
+export const exists = existenceIn('agents', 'deleted_at IS NULL');
+
+/** A deleted agent counts, too. */
+export const existed = existenceIn('agents');
 
 /**
  * Reads an agent and locks its row until the transaction ends. `change` excludes every other lock. `reference` excludes

@@ -10,6 +10,10 @@ export type AgentStatus = (typeof AGENT_STATUSES)[number];
 /** `client_id` of every challenge, and of the tokens that are issued for it. Source: Specification, "Challenge". */
 export const AGENT_CLIENT_ID = 'service-agent';
 
+/** SQL: the row is of the agent `$3`, which is not deleted. */
+export const OF_AGENT =
+  'agent_id = $3 AND EXISTS (SELECT FROM agents WHERE agents.id = agent_id AND deleted_at IS NULL)';
+
 export type AgentRecord = Omit<AgentRow, 'deletedAt'>;
 
 /** What the tokens of an agent may reach. */

@@ -3,6 +3,7 @@
 import { accepted, created, locate, ok, page } from '../../platform/http/answers.ts';
 import { noFields } from '../../platform/http/field-schemas.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
+import type { AgentService } from '../agents/agent.service.ts';
 import {
   agentAnchorsParams,
   anchorListQuery,
@@ -24,7 +25,13 @@ const COMMON = {
 const ROOT = '/api/v1/agents/:agent_id/anchors';
 
 /** Source: Specification, "Anchor", "Create request": after creation an anchor or key must be attached and verified. */
-export function createAnchorRoutes({ anchors }: { anchors: AnchorService }): Route[] {
+export function createAnchorRoutes({
+  anchors,
+  agents,
+}: {
+  anchors: AnchorService;
+  agents: Pick<AgentService, 'exists'>;
+}): Route[] {
   return defineRoutes(COMMON, [
     {
       method: 'GET',
@@ -32,7 +39,7 @@ export function createAnchorRoutes({ anchors }: { anchors: AnchorService }): Rou
       operationId: 'listAnchors',
       summary: "List an agent's anchors, the newest first",
       request: { params: agentAnchorsParams, query: anchorListQuery },
-      exists: (context, params) => anchors.hasAgent(context, params.agent_id),
+      exists: (context, params) => agents.exists(context, params.agent_id),
       responses: { 200: { description: 'A page of anchors', schema: anchorListSchema } },
       handler: async ({ context, params, query }) =>
         page(await anchors.list(context, params.agent_id, query), presentAnchor),
@@ -46,7 +53,7 @@ export function createAnchorRoutes({ anchors }: { anchors: AnchorService }): Rou
         "Publish the answer's `proof` there within seven days. It is looked for every few seconds at first, and hourly in the end; once found, once a day.",
       idempotent: true,
       request: { params: agentAnchorsParams, body: createAnchorBody },
-      exists: (context, params) => anchors.hasAgent(context, params.agent_id),
+      exists: (context, params) => agents.exists(context, params.agent_id),
       responses: {
         201: {
           description:

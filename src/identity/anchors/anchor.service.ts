@@ -27,7 +27,7 @@ export type NewAnchor = { readonly type: AnchorType; readonly value: string };
 
 export type AnchorNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
-  agents: Pick<AgentService, 'exists' | 'get' | 'hold'>;
+  agents: Pick<AgentService, 'get' | 'hold'>;
   progress: AnchorProgressService;
 };
 
@@ -35,10 +35,8 @@ export type AnchorNeeds = {
 export function createAnchorService(needs: AnchorNeeds) {
   return {
     ...bindUseCases(needs, { create, get: read, list, requestCheck, revoke }),
-    hasAgent: (context: RequestContext, agentId: string): Promise<boolean> =>
-      needs.agents.exists(context, agentId),
     exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
-      store.exists(context.transaction ?? needs.database, nameOf(context, agentId, id)),
+      store.exists(context.transaction ?? needs.database, context.tenant.id, id, agentId),
   };
 }
 

@@ -1,11 +1,13 @@
 // SQL of anchors. Each statement is bound to one tenant, or to an agent that the transaction has locked. All times come
 // from the database's clock.
 
+import { existenceIn } from '../../platform/database/existence.ts';
 import { NOW } from '../../platform/database/model.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { enqueueCommands } from '../../platform/temporal/enqueued-commands.ts';
+import { OF_AGENT } from '../agents/agent.ts';
 import { ANCHOR } from './anchor.model.ts';
 import { type Anchor, type AnchorStatus, type AnchorType, PROOF_DAYS } from './anchor.ts';
 
@@ -119,15 +121,8 @@ export async function find(
   return rows[0];
 }
 
-/** Returns whether the anchor and its agent exist. One indexed read. */
-export async function exists(queryable: Queryable, { tenantId, agentId, id }: AnchorName): Promise<boolean> {
-  const { rowCount } = await queryable.query(
-    `SELECT 1 FROM anchors anchor JOIN agents agent ON agent.id = anchor.agent_id
-         WHERE anchor.id = $1 AND anchor.agent_id = $2 AND anchor.tenant_id = $3 AND agent.deleted_at IS NULL`,
-    [id, agentId, tenantId],
-  );
-  return rowCount > 0;
-}
+/** Its last parameter is the agent's id. */
+export const exists = existenceIn('anchors', OF_AGENT);
 
 /** Lists anchors, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
 export async function list(

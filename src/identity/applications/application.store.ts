@@ -2,6 +2,7 @@
 import { Op } from 'sequelize';
 import { validate as isUuid } from 'uuid';
 import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
+import { existenceIn } from '../../platform/database/existence.ts';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { isHeard } from '../../webhooks/intake/fan-out.ts';
@@ -74,14 +75,7 @@ export async function update(
   return row;
 }
 
-/** Returns whether the application exists. One indexed read. */
-export async function exists(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
-  const { rowCount } = await queryable.query(
-    'SELECT 1 FROM applications WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL',
-    [id, tenantId],
-  );
-  return rowCount > 0;
-}
+export const exists = existenceIn('applications', 'deleted_at IS NULL');
 
 export function find(models: Models, tenantId: string, id: string): Promise<Application | undefined> {
   return models.model(APPLICATION).find({ id, tenantId, deletedAt: null });

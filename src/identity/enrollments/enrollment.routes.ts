@@ -4,6 +4,7 @@ import { created, noContent, page } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';
 import { noFields } from '../../platform/http/field-schemas.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
+import type { AgentService } from '../agents/agent.service.ts';
 import { keySchema, presentKey } from '../keys/key.schemas.ts';
 import {
   agentEnrollmentsParams,
@@ -26,7 +27,13 @@ const COMMON = {
 } as const;
 const ROOT = '/api/v1/agents/:agent_id/enrollment-tokens';
 
-export function createEnrollmentRoutes({ enrollments }: { enrollments: EnrollmentService }): Route[] {
+export function createEnrollmentRoutes({
+  enrollments,
+  agents,
+}: {
+  enrollments: EnrollmentService;
+  agents: Pick<AgentService, 'exists'>;
+}): Route[] {
   return defineRoutes(COMMON, [
     {
       method: 'GET',
@@ -34,7 +41,7 @@ export function createEnrollmentRoutes({ enrollments }: { enrollments: Enrollmen
       operationId: 'listEnrollmentTokens',
       summary: "List an agent's enrollment tokens, the newest first, without their texts",
       request: { params: agentEnrollmentsParams, query: enrollmentListQuery },
-      exists: (context, params) => enrollments.hasAgent(context, params.agent_id),
+      exists: (context, params) => agents.exists(context, params.agent_id),
       responses: { 200: { description: 'A page of enrollment tokens', schema: enrollmentListSchema } },
       handler: async ({ context, params, query }) =>
         page(await enrollments.list(context, params.agent_id, query), presentEnrollment),
@@ -47,7 +54,7 @@ export function createEnrollmentRoutes({ enrollments }: { enrollments: Enrollmen
       idempotent: true,
       secretFields: ['token'],
       request: { params: agentEnrollmentsParams, body: noFields },
-      exists: (context, params) => enrollments.hasAgent(context, params.agent_id),
+      exists: (context, params) => agents.exists(context, params.agent_id),
       responses: {
         201: {
           description: 'The token, and all that the agent needs to use it',

@@ -34,7 +34,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
 
 export type EnrollmentNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
-  agents: Pick<AgentService, 'exists' | 'get' | 'hold'>;
+  agents: Pick<AgentService, 'get' | 'hold'>;
   keys: Pick<KeyService, 'prove' | 'add'>;
   records: Pick<RecordService, 'write'>;
   failures: Pick<EnrollmentFailureService, 'report'>;
@@ -42,11 +42,7 @@ export type EnrollmentNeeds = {
 
 /** Manages enrollment tokens, and registers keys with them. */
 export function createEnrollmentService(needs: EnrollmentNeeds) {
-  return {
-    ...bindUseCases(needs, { create, list, revoke, enroll }),
-    hasAgent: (context: RequestContext, agentId: string): Promise<boolean> =>
-      needs.agents.exists(context, agentId),
-  };
+  return bindUseCases(needs, { create, list, revoke, enroll });
 }
 
 export type EnrollmentService = ReturnType<typeof createEnrollmentService>;

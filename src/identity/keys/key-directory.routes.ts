@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { DOCUMENT_HEADERS, NOT_MODIFIED, ok, publicDocument } from '../../platform/http/answers.ts';
 import { defineRoute, type Route } from '../../platform/http/route.ts';
-import type { KeyService } from './key.service.ts';
+import type { AgentService } from '../agents/agent.service.ts';
 import {
   directoryParams,
   directorySignatureBody,
@@ -28,10 +28,10 @@ const DEPOSIT = {
 
 export function createKeyDirectoryRoutes({
   directory,
-  keys,
+  agents,
 }: {
   directory: KeyDirectoryService;
-  keys: Pick<KeyService, 'hasAgent'>;
+  agents: Pick<AgentService, 'exists'>;
 }): Route[] {
   return [
     defineRoute({
@@ -63,7 +63,7 @@ export function createKeyDirectoryRoutes({
       tag: 'Keys',
       scope: 'agents:write',
       request: { params: directoryParams, body: directorySignatureBody },
-      exists: (context, params) => keys.hasAgent(context, params.agent_id),
+      exists: (context, params) => agents.exists(context, params.agent_id),
       handler: async ({ context, params, body }) =>
         ok(presentSignature(await directory.deposit(context, params.agent_id, toFields(body)))),
     }),

@@ -2,6 +2,7 @@
 import { created, locate, ok, page } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
+import type { AgentService } from '../agents/agent.service.ts';
 import { linkToReceipt } from '../agents/receipt-link.ts';
 import { KEYS, REGISTRATIONS } from './key.examples.ts';
 import {
@@ -25,7 +26,13 @@ const COMMON = {
 } as const;
 
 /** Source: Specification, "Agent management". */
-export function createKeyRoutes({ keys }: { keys: KeyService }): Route[] {
+export function createKeyRoutes({
+  keys,
+  agents,
+}: {
+  keys: KeyService;
+  agents: Pick<AgentService, 'exists'>;
+}): Route[] {
   return defineRoutes(COMMON, [
     {
       method: 'GET',
@@ -33,7 +40,7 @@ export function createKeyRoutes({ keys }: { keys: KeyService }): Route[] {
       operationId: 'listAgentKeys',
       summary: "List an agent's keys, the newest first",
       request: { params: agentKeysParams, query: keyListQuery },
-      exists: (context, params) => keys.hasAgent(context, params.agent_id),
+      exists: (context, params) => agents.exists(context, params.agent_id),
       responses: { 200: { description: 'A page of keys', schema: keyListSchema } },
       handler: async ({ context, params, query }) =>
         page(await keys.list(context, params.agent_id, query), presentKey),
@@ -47,7 +54,7 @@ export function createKeyRoutes({ keys }: { keys: KeyService }): Route[] {
         'Its fingerprint, the SHA-256 of the raw public key, names it at authentication. A key lives once in a tenant. It is verified by its first successful challenge, or now by `proof`. Private keys are refused.',
       idempotent: true,
       request: { params: agentKeysParams, body: registerKeyBody, examples: REGISTRATIONS },
-      exists: (context, params) => keys.hasAgent(context, params.agent_id),
+      exists: (context, params) => agents.exists(context, params.agent_id),
       responses: {
         201: { description: 'The key', schema: keySchema, headers: ['location'], examples: KEYS },
       },

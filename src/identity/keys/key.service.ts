@@ -43,7 +43,7 @@ type Verb = 'registered' | 'verified' | 'deprecated' | 'revoked';
 
 export type KeyNeeds = {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;
-  agents: Pick<AgentService, 'exists' | 'get' | 'hold'>;
+  agents: Pick<AgentService, 'get' | 'hold'>;
   verifier: Pick<SignatureVerifier, 'verifySignature'>;
   records: Pick<RecordService, 'write'>;
   tokens: Pick<TokenService, 'revokeTokensOfKey'>;
@@ -58,10 +58,8 @@ export type KeyNeeds = {
 export function createKeyService(needs: KeyNeeds) {
   return {
     ...bindUseCases(needs, { register, add, prove, get, list, listUsable, deprecate, revoke }),
-    hasAgent: (context: RequestContext, agentId: string): Promise<boolean> =>
-      needs.agents.exists(context, agentId),
     exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
-      store.exists(context.transaction ?? needs.database, nameOf(context, agentId, id)),
+      store.exists(context.transaction ?? needs.database, context.tenant.id, id, agentId),
     /** Records a use of a key, at most once a minute, in a separate statement. */
     recordUse: (id: string): Promise<void> => store.recordUse(needs.database, id),
   };

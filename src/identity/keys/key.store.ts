@@ -1,11 +1,13 @@
 // SQL of keys, except the frequent statements of authentication. Each statement is bound to one tenant.
 import { fn, literal, Op } from 'sequelize';
 import { violatedUnique } from '../../platform/database/errors.ts';
+import { existenceIn } from '../../platform/database/existence.ts';
 import { type Models, NOW, type Where } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { enqueueCommands } from '../../platform/temporal/enqueued-commands.ts';
+import { OF_AGENT } from '../agents/agent.ts';
 import { AGENT_KEY, type KeyRow, type NewKeyRow } from './key.model.ts';
 import type { KeyState } from './key.ts';
 
@@ -48,15 +50,8 @@ export async function insert(transaction: Transaction, row: NewKeyRow): Promise<
   }
 }
 
-/** Returns whether the key and its agent exist. One indexed read. */
-export async function exists(queryable: Queryable, { tenantId, agentId, id }: KeyName): Promise<boolean> {
-  const { rowCount } = await queryable.query(
-    `SELECT 1 FROM agent_keys key JOIN agents agent ON agent.id = key.agent_id AND agent.tenant_id = key.tenant_id
-     WHERE key.id = $1 AND key.agent_id = $2 AND key.tenant_id = $3 AND agent.deleted_at IS NULL`,
-    [id, agentId, tenantId],
-  );
-  return rowCount > 0;
-}
+/** Its last parameter is the agent's id. */
+export const exists = existenceIn('agent_keys', OF_AGENT);
 
 export async function find(
   models: Models,

@@ -5,6 +5,7 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import { accepted, locate, ok, page } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
+import type { AgentService } from '../agents/agent.service.ts';
 import { AGENT_CLIENT_ID } from '../agents/agent.ts';
 import { agentKeysParams } from './key.schemas.ts';
 import {
@@ -31,9 +32,11 @@ const ROOT = '/api/v1/agents/:agent_id/keys/rotations';
 /** Source: Specification, "Key state". @param workflows address of Temporal's web UI */
 export function createRotationRoutes({
   rotations,
+  agents,
   workflows,
 }: {
   rotations: RotationService;
+  agents: Pick<AgentService, 'exists'>;
   workflows: WorkflowPlace;
 }): Route[] {
   const present = (rotation: KeyRotation) => presentRotation(rotation, workflows);
@@ -50,7 +53,7 @@ export function createRotationRoutes({
       operationId: 'listKeyRotations',
       summary: "List rotations of an agent's keys, the newest first",
       request: { params: agentKeysParams, query: rotationListQuery },
-      exists: (context, params) => rotations.hasAgent(context, params.agent_id),
+      exists: (context, params) => agents.exists(context, params.agent_id),
       responses: { 200: { description: 'A page of rotations', schema: rotationListSchema } },
       handler: async ({ context, params, query }) =>
         page(await rotations.list(context, params.agent_id, query), present),
@@ -62,7 +65,7 @@ export function createRotationRoutes({
       summary: 'Register a new key and retire an old one once the agent uses the new one',
       idempotent: true,
       request: { params: agentKeysParams, body: beginRotationBody },
-      exists: (context, params) => rotations.hasAgent(context, params.agent_id),
+      exists: (context, params) => agents.exists(context, params.agent_id),
       responses: {
         202: { description: 'The rotation, which goes on', schema: rotationSchema, headers: ['location'] },
       },

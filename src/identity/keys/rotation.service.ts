@@ -47,7 +47,7 @@ export type OwnRotation = NewRotation & {
 export type RotationNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;
-  agents: Pick<AgentService, 'exists' | 'get' | 'hold'>;
+  agents: Pick<AgentService, 'get' | 'hold'>;
   keys: Pick<KeyService, 'add' | 'get'>;
   steps: Pick<RotationStepService, 'perform'>;
   verifier: Pick<SignatureVerifier, 'verifySignature'>;
@@ -60,10 +60,8 @@ export type RotationNeeds = {
 export function createRotationService(needs: RotationNeeds) {
   return {
     ...bindUseCases(needs, { begin, beginOwn, get, list, cancel, cancelByOperator, noticeSwitches }),
-    hasAgent: (context: RequestContext, agentId: string): Promise<boolean> =>
-      needs.agents.exists(context, agentId),
     exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
-      store.exists(context.transaction ?? needs.database, nameOf(context, agentId, id)),
+      store.exists(context.transaction ?? needs.database, context.tenant.id, id, agentId),
   };
 }
 

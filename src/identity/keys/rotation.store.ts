@@ -1,6 +1,7 @@
 // SQL of key rotations. Each statement on one rotation is bound to a tenant or to a key's id. All times come from the
 // database's clock.
 
+import { existenceIn } from '../../platform/database/existence.ts';
 import { NOW } from '../../platform/database/model.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import { selectList } from '../../platform/database/table.ts';
@@ -10,6 +11,7 @@ import {
   type ExpectedWorkflow,
   pageValues,
 } from '../../platform/temporal/expected-workflows.ts';
+import { OF_AGENT } from '../agents/agent.ts';
 import type { KeyState } from './key.ts';
 import { KEY_ROTATION } from './rotation.model.ts';
 import type { KeyRotation, RotationFacts, RotationState, Transition } from './rotation.ts';
@@ -125,18 +127,8 @@ export async function find(
   return rows[0] ?? null;
 }
 
-/** Returns whether the rotation and its agent exist. One indexed read. */
-export async function exists(
-  queryable: Queryable,
-  { tenantId, agentId, id }: RotationName,
-): Promise<boolean> {
-  const { rowCount } = await queryable.query(
-    `SELECT 1 FROM key_rotations r JOIN agents agent ON agent.id = r.agent_id
-         WHERE r.id = $1 AND r.agent_id = $2 AND r.tenant_id = $3 AND agent.deleted_at IS NULL`,
-    [id, agentId, tenantId],
-  );
-  return rowCount > 0;
-}
+/** Its last parameter is the agent's id. */
+export const exists = existenceIn('key_rotations', OF_AGENT);
 
 /** Lists rotations, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
 export async function list(

@@ -1,0 +1,12 @@
+// Whether a tenant has a row. The shell asks before it reads a request, so that an unknown id is 404.
+import type { Queryable } from './transaction.ts';
+
+/**
+ * Makes the question of one table. One indexed read.
+ * @param where SQL that narrows the rows; `more` has its values from `$3` on
+ */
+export function existenceIn(table: string, where = 'true') {
+  const statement = `SELECT 1 FROM ${table} WHERE id = $1 AND tenant_id = $2 AND ${where}`;
+  return async (queryable: Queryable, tenantId: string, id: string, ...more: string[]): Promise<boolean> =>
+    (await queryable.query(statement, [id, tenantId, ...more])).rowCount > 0;
+}

@@ -1,0 +1,75 @@
+// What is accepted once only, such as the `jti` of a proof: one INSERT decides which of several uses is the first, also
+// of uses in several processes.
+import type { Queryable } from './transaction.ts';
+
+/** A row is kept this long after its expiry, because the clocks of processes and the database differ. */
+const MARGIN = "interval '5 minutes'";
+
+/** Milliseconds between two purges of one process, and the greatest number of rows that one statement deletes. */
+const PURGE_INTERVAL = 60_000;
+const PURGE_BATCH = 1_000;
+
+/** Whose it is and its hash, which are unique together; `expiresAt` in Unix seconds. */
+export type Use = {
+  readonly owner: string | Uint8Array;
+  readonly hash: Uint8Array;
+  readonly expiresAt: number;
+};
+
+/** The statements of one table. @param columns of `owner` and of `hash` */
+export function createUsedOnce(table: string, [ownerColumn, hashColumn]: readonly [string, string]) {
+  const key = `${ownerColumn}, ${hashColumn}`;
+  return {
+    /** Records a use. Of concurrent uses exactly one gets true. @returns false when it was used before */
+    insert: async (queryable: Queryable, { owner, hash, expiresAt }: Use): Promise<boolean> => {
+      const { rowCount } = await queryable.query(
+        `INSERT INTO ${table} (${key}, expires_at) VALUES ($1, $2, to_timestamp($3::float8))
+         ON CONFLICT (${key}) DO NOTHING`,
+        [owner, hash, expiresAt],
+      );
+      return rowCount === 1;
+    },
+    /** Deletes expired uses. @returns the number deleted, at most `limit` */
+    purge: async (queryable: Queryable, limit: number): Promise<number> => {
+      const { rowCount } = await queryable.query(
+        `DELETE FROM ${table} used USING (
+           SELECT ${key} FROM ${table} WHERE expires_at < now() - ${MARGIN}
+           ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+         ) AS old
+         WHERE used.${ownerColumn} = old.${ownerColumn} AND used.${hashColumn} = old.${hashColumn}`,
+        [limit],
+      );
+      return rowCount;
+    },
+  };
+}
+
+/**
+ * Purges a table of a busy process once a minute, beside its requests.
+ * @param purge deletes at most so many rows, and returns their number
+ * @param now in milliseconds
+ */
+export function createPurging({
+  purge,
+  now,
+  onError,
+}: {
+  purge: (limit: number) => Promise<number>;
+  now: () => number;
+  onError: (error: unknown) => void;
+}) {
+  let purgedAt = now();
+  let purging: Promise<void> = Promise.resolve();
+  const purgeAll = async (): Promise<void> => {
+    while ((await purge(PURGE_BATCH)) === PURGE_BATCH);
+  };
+  return {
+    whenDue: (): void => {
+      if (now() - purgedAt < PURGE_INTERVAL) return;
+      purgedAt = now();
+      purging = purgeAll().catch(onError);
+    },
+    /** Waits for a running purge. Call it before the database closes. */
+    settled: (): Promise<void> => purging,
+  };
+}
