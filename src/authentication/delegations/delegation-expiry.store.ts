@@ -3,11 +3,7 @@
 import { NOW } from '../../platform/database/model.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { enqueueCommands } from '../../platform/temporal/enqueued-commands.ts';
-import {
-  type ExpectedPage,
-  type ExpectedWorkflow,
-  pageValues,
-} from '../../platform/temporal/expected-workflows.ts';
+import { countBy, listBy } from '../../platform/temporal/expected-workflows.ts';
 import { DELEGATION } from './delegation.model.ts';
 import type { DelegationCase } from './delegation-expiry.ts';
 
@@ -54,14 +50,7 @@ export async function tellOfAgent(unit: Transaction, agentId: string): Promise<v
 }
 
 /** Counts the delegations that expired more than 5 minutes ago and whose end is not recorded. */
-export async function countOverdue(queryable: Queryable): Promise<number> {
-  return (await queryable.query<{ count: number }>(OVERDUE)).rows[0]?.count ?? 0;
-}
+export const countOverdue = countBy(OVERDUE);
 
 /** Lists the delegations whose workflow should be running: neither revoked nor recorded as expired. */
-export async function listExpectedWorkflows(
-  queryable: Queryable,
-  page: ExpectedPage,
-): Promise<ExpectedWorkflow[]> {
-  return (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows;
-}
+export const listExpectedWorkflows = listBy(EXPECTED);

@@ -2,11 +2,7 @@
 // of that read.
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
-import {
-  type ExpectedPage,
-  type ExpectedWorkflow,
-  pageValues,
-} from '../../platform/temporal/expected-workflows.ts';
+import { countBy, listBy } from '../../platform/temporal/expected-workflows.ts';
 import { EVENT_KEY, ISSUER_KEY } from './issuer-key.model.ts';
 import type { IssuerAlgorithm, IssuerJwk } from './issuer-key.ts';
 import type { KeyTimes, Schedule, ScheduledKey } from './key-schedule.ts';
@@ -150,18 +146,9 @@ export async function setDeliveryKey(
 }
 
 /** Counts the tenants with a step that has been due for 5 minutes: publish, destroy or remove. */
-export async function countOverdue(queryable: Queryable): Promise<number> {
-  return (await queryable.query<{ count: number }>(OVERDUE)).rows[0]?.count ?? 0;
-}
+export const countOverdue = countBy(OVERDUE);
 
 /** Lists all tenants by ascending id, because the keys of every tenant have a workflow. One round trip on an index. */
-export async function listExpectedWorkflows(
-  queryable: Queryable,
-  page: ExpectedPage,
-): Promise<ExpectedWorkflow[]> {
-  const { rows } = await queryable.query<ExpectedWorkflow>(
-    'SELECT id AS "tenantId", id AS "entityId" FROM tenants WHERE id > $1 ORDER BY id LIMIT $2',
-    pageValues(page),
-  );
-  return rows;
-}
+export const listExpectedWorkflows = listBy(
+  'SELECT id AS "tenantId", id AS "entityId" FROM tenants WHERE id > $1 ORDER BY id LIMIT $2',
+);

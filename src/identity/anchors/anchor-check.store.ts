@@ -2,11 +2,7 @@
 // database's clock.
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
-import {
-  type ExpectedPage,
-  type ExpectedWorkflow,
-  pageValues,
-} from '../../platform/temporal/expected-workflows.ts';
+import { countBy, listBy } from '../../platform/temporal/expected-workflows.ts';
 import { ANCHOR, type AnchorRow } from './anchor.model.ts';
 import { FOUND, LEAST_PAUSE_MS, type LookEffect } from './anchor-check.ts';
 
@@ -113,14 +109,7 @@ export async function request(
 }
 
 /** Counts the anchors whose check or end has been due for more than 5 minutes. */
-export async function countOverdue(queryable: Queryable): Promise<number> {
-  return (await queryable.query<{ count: number }>(OVERDUE)).rows[0]?.count ?? 0;
-}
+export const countOverdue = countBy(OVERDUE);
 
 /** Lists the anchors whose workflow anchorVerification should be running: pending and verified ones. */
-export async function listExpectedWorkflows(
-  queryable: Queryable,
-  page: ExpectedPage,
-): Promise<ExpectedWorkflow[]> {
-  return (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows;
-}
+export const listExpectedWorkflows = listBy(EXPECTED);

@@ -6,11 +6,7 @@ import { NOW } from '../../platform/database/model.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
-import {
-  type ExpectedPage,
-  type ExpectedWorkflow,
-  pageValues,
-} from '../../platform/temporal/expected-workflows.ts';
+import { countBy, listBy } from '../../platform/temporal/expected-workflows.ts';
 import { OF_AGENT } from '../agents/agent.ts';
 import type { KeyState } from './key.ts';
 import { KEY_ROTATION } from './rotation.model.ts';
@@ -186,10 +182,7 @@ export async function move(
 }
 
 /** Counts the keys whose sunset or rotation deadline passed more than 5 minutes ago without its step. */
-export async function countOverdue(queryable: Queryable): Promise<number> {
-  const { rows } = await queryable.query<{ count: number }>(OVERDUE);
-  return rows[0]?.count ?? 0;
-}
+export const countOverdue = countBy(OVERDUE);
 
 export async function markSwitched(transaction: Transaction, id: string, switchedAt: Date): Promise<void> {
   await transaction.model(KEY_ROTATION).update({ id }, { switchedAt });
@@ -213,12 +206,7 @@ export async function describeKey(
 }
 
 /** Lists the keys whose workflow should be running: deprecated keys, and old keys of open rotations. */
-export async function listExpectedWorkflows(
-  queryable: Queryable,
-  page: ExpectedPage,
-): Promise<ExpectedWorkflow[]> {
-  return (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows;
-}
+export const listExpectedWorkflows = listBy(EXPECTED);
 
 /** Reads a key with its latest rotation; null when the key does not exist. */
 export async function readCase(
