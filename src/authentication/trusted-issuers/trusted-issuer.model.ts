@@ -3,7 +3,6 @@ import {
   defineTable,
   given,
   json,
-  type NewRowOf,
   nullable,
   primaryKey,
   type RowOf,
@@ -26,4 +25,3 @@ export const TRUSTED_ISSUER = defineTable('trusted_issuers', {
 });
 
 export type TrustedIssuerRow = RowOf<typeof TRUSTED_ISSUER>;
-export type NewTrustedIssuerRow = NewRowOf<typeof TRUSTED_ISSUER>;

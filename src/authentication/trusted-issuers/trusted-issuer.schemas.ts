@@ -41,7 +41,7 @@ const jwks = z
   .refine(hasOwnKids, 'must not use a kid twice')
   .meta({ description: 'Its public keys (RFC 7517). Instead of jwks_uri.' });
 
-export const jwkAnswer = z.object({
+const jwkAnswer = z.object({
   kty: z.string(),
   crv: z.string().optional(),
   x: z.string().optional(),
@@ -53,13 +53,18 @@ export const jwkAnswer = z.object({
   use: z.string().optional(),
 });
 
+/** What answers say of any issuer. */
+export const issuerAnswer = {
+  id: z.uuid(),
+  issuer: z.string(),
+  jwks_uri: z.string().nullable(),
+  jwks: z.strictObject({ keys: z.array(jwkAnswer) }).nullable(),
+  audiences: z.array(z.string()),
+};
+
 export const trustedIssuerSchema = z
   .strictObject({
-    id: z.uuid(),
-    issuer: z.string(),
-    jwks_uri: z.string().nullable(),
-    jwks: z.strictObject({ keys: z.array(jwkAnswer) }).nullable(),
-    audiences: z.array(z.string()),
+    ...issuerAnswer,
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
   })

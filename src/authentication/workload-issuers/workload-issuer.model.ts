@@ -3,7 +3,6 @@ import {
   defineTable,
   given,
   json,
-  type NewRowOf,
   nullable,
   primaryKey,
   type RowOf,
@@ -28,4 +27,3 @@ export const WORKLOAD_ISSUER = defineTable('workload_issuers', {
 });
 
 export type WorkloadIssuerRow = RowOf<typeof WORKLOAD_ISSUER>;
-export type NewWorkloadIssuerRow = NewRowOf<typeof WORKLOAD_ISSUER>;

@@ -3,7 +3,7 @@
 import { created, locate, noContent, ok, page } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
-import { trustedIssuerListQuery } from '../trusted-issuers/trusted-issuer.schemas.ts';
+import { trustedIssuerListQuery, trustedIssuerParams } from '../trusted-issuers/trusted-issuer.schemas.ts';
 import { NEW_WORKLOAD_ISSUERS } from './workload-issuer.examples.ts';
 import {
   createWorkloadIssuerBody,
@@ -11,7 +11,6 @@ import {
   readRules,
   updateWorkloadIssuerBody,
   workloadIssuerListSchema,
-  workloadIssuerParams,
   workloadIssuerSchema,
 } from './workload-issuer.schemas.ts';
 import type { WorkloadIssuerService } from './workload-issuer.service.ts';
@@ -65,7 +64,7 @@ export function createWorkloadIssuerRoutes({
       path: `${ROOT}/:id`,
       operationId: 'getWorkloadIssuer',
       summary: 'Read one workload issuer',
-      request: { params: workloadIssuerParams },
+      request: { params: trustedIssuerParams },
       responses: { 200: { description: 'The workload issuer', schema: workloadIssuerSchema } },
       handler: async ({ context, params }) =>
         ok(presentWorkloadIssuer(await workloadIssuers.get(context, params.id))),
@@ -75,7 +74,7 @@ export function createWorkloadIssuerRoutes({
       path: `${ROOT}/:id`,
       operationId: 'updateWorkloadIssuer',
       summary: 'Change its keys, audiences or rules; what it takes away ends tokens',
-      request: { params: workloadIssuerParams, body: updateWorkloadIssuerBody },
+      request: { params: trustedIssuerParams, body: updateWorkloadIssuerBody },
       exists: (context, { id }) => workloadIssuers.exists(context, id),
       responses: { 200: { description: 'The workload issuer, changed', schema: workloadIssuerSchema } },
       handler: async ({ context, params, body }) => {
@@ -89,7 +88,7 @@ export function createWorkloadIssuerRoutes({
       path: `${ROOT}/:id`,
       operationId: 'deleteWorkloadIssuer',
       summary: 'Trust an issuer no longer; the tokens of its assertions end',
-      request: { params: workloadIssuerParams },
+      request: { params: trustedIssuerParams },
       responses: { 204: { description: 'The issuer is trusted no longer' } },
       handler: ({ context, params }) => noContent(workloadIssuers.remove(context, params.id)),
     },

@@ -4,7 +4,7 @@ import { pageSchema } from '../../platform/http/answers.ts';
 import { audience } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
 import { LONGEST } from '../delegations/subject.ts';
-import { hasOwnKids, jwkAnswer, jwksUri, trustedKeys } from '../trusted-issuers/trusted-issuer.schemas.ts';
+import { hasOwnKids, issuerAnswer, jwksUri, trustedKeys } from '../trusted-issuers/trusted-issuer.schemas.ts';
 import type { WorkloadRule } from './claim-rules.ts';
 import type { WorkloadIssuer } from './workload-issuer.service.ts';
 
@@ -65,11 +65,7 @@ const rules = z
 
 export const workloadIssuerSchema = z
   .strictObject({
-    id: z.uuid(),
-    issuer: z.string(),
-    jwks_uri: z.string().nullable(),
-    jwks: z.strictObject({ keys: z.array(jwkAnswer) }).nullable(),
-    audiences: z.array(z.string()),
+    ...issuerAnswer,
     rules: z.array(rule),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
@@ -77,8 +73,6 @@ export const workloadIssuerSchema = z
   .meta({ id: 'WorkloadIssuer' });
 
 export const workloadIssuerListSchema = pageSchema(workloadIssuerSchema, 'WorkloadIssuerList');
-
-export const workloadIssuerParams = z.object({ id: z.uuid() });
 
 export const createWorkloadIssuerBody = z
   .strictObject({

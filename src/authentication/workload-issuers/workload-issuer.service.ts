@@ -118,7 +118,7 @@ function update(
 ): Promise<WorkloadIssuer> {
   return needs.database.transaction(context, async (transaction) => {
     const { tenant } = context;
-    const found = orNotFound(await store.lock(transaction, tenant.id, id, 'change'));
+    const found = orNotFound(await store.lock(transaction, tenant.id, id));
     if (patch.issuer !== undefined && patch.issuer !== found.issuer)
       throw invalidField('body.issuer', 'cannot be changed; trust the other issuer beside this one');
     const after = {
@@ -139,7 +139,7 @@ function update(
 /** Removes a workload issuer. After the commit its tokens have ended. @throws ServiceError `not_found` */
 function remove(needs: WorkloadIssuerNeeds, context: RequestContext, id: string): Promise<void> {
   return needs.database.transaction(context, async (transaction) => {
-    const found = orNotFound(await store.lock(transaction, context.tenant.id, id, 'change'));
+    const found = orNotFound(await store.lock(transaction, context.tenant.id, id));
     await store.remove(transaction, id);
     await needs.revocations.endPrincipal(transaction, context.tenant.id, id);
     await record(needs, transaction, context, 'deleted', found);

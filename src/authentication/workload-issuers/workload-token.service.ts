@@ -149,7 +149,7 @@ async function decide(
   { issuer: read, assertion, parameters, key }: Asked,
 ): Promise<AccessTokenGrant> {
   const { tenant } = context;
-  const issuer = await store.lock(unit, tenant.id, read.id, 'use');
+  const issuer = await store.lock(unit, tenant.id, read.id, 'KEY SHARE');
   if (issuer === undefined) throw refused(UNTRUSTED);
   if (issuer.updatedAt.getTime() !== read.updatedAt.getTime())
     throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });

@@ -31,7 +31,7 @@ type Extras = Pick<FindOptions, 'order' | 'limit' | 'attributes'>;
  * The locks that a lock on a row excludes: all (`UPDATE`), all except references to the row (`NO KEY UPDATE`), or
  * changes only (`KEY SHARE`).
  */
-type LockLevel = 'UPDATE' | 'NO KEY UPDATE' | 'KEY SHARE';
+export type LockLevel = 'UPDATE' | 'NO KEY UPDATE' | 'KEY SHARE';
 
 /** Models either on the database, where each call is a separate transaction, or on an open transaction. */
 export type Models = { model<T extends Table>(table: T): Model<T> };

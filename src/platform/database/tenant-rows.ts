@@ -1,0 +1,50 @@
+// The statements that stores of a tenant's rows have in common.
+
+import { ServiceError } from '../errors/service-error.ts';
+import { violatedUnique } from './errors.ts';
+import { existenceIn } from './existence.ts';
+import { type Changes, type LockLevel, type Models, NOW, type Where } from './model.ts';
+import type { Page, PageRequest } from './page.ts';
+import type { NewRowOf, RowOf, Table } from './table.ts';
+import type { Transaction } from './transaction.ts';
+
+/**
+ * @param table has the columns `id`, `tenantId` and `updatedAt`
+ * @param unique the constraint that a second row of the same thing violates, and what the client is told
+ */
+export function createTenantRows<T extends Table>(table: T, unique: { constraint: string; detail: string }) {
+  // TypeScript cannot see which columns a table has before it is given.
+  const where = (conditions: object) => conditions as unknown as Where<T>;
+  const refuse = (error: unknown): never => {
+    if (violatedUnique(error) !== unique.constraint) throw error;
+    throw new ServiceError('conflict', { detail: unique.detail, cause: error });
+  };
+  return {
+    exists: existenceIn(table.name),
+    /** @throws ServiceError `conflict` */
+    insert: (transaction: Transaction, row: NewRowOf<T>): Promise<RowOf<T>> =>
+      transaction.model(table).insert(row).catch(refuse),
+    find: (models: Models, tenantId: string, id: string): Promise<RowOf<T> | undefined> =>
+      models.model(table).find(where({ id, tenantId })),
+    /** Locks the row until the transaction ends. */
+    lock: (
+      transaction: Transaction,
+      tenantId: string,
+      id: string,
+      level: LockLevel = 'UPDATE',
+    ): Promise<RowOf<T> | undefined> => transaction.model(table).lock(where({ id, tenantId }), level),
+    /** Lists rows, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    page: (
+      models: Models,
+      tenantId: string,
+      conditions: object,
+      request: PageRequest,
+    ): Promise<Page<RowOf<T> & { readonly id: string }>> =>
+      models.model(table).page(where({ ...conditions, tenantId }), request),
+    /** Changes a row that the transaction has locked. */
+    update: (transaction: Transaction, id: string, changes: Changes<T>): Promise<RowOf<T>> =>
+      transaction.model(table).change(id, { ...changes, updatedAt: NOW } as Changes<T>),
+    remove: (transaction: Transaction, id: string): Promise<void> =>
+      transaction.model(table).remove(where({ id })),
+  };
+}
