@@ -45,158 +45,169 @@ type Share = {
   last: Position;
 };
 
-/**
- * @param onFailure receives each error of the database; the sealer continues after it
- * @param options.interval milliseconds between two runs
- * @param options.sealRows, options.pageRows greatest number of rows in a seal, and in a page
- */
-export function createAuditSealer({
-  database,
-  masterKeys,
-  onFailure = () => undefined,
-  interval = 1_000,
-  sealRows = SEAL_ROWS,
-  pageRows = PAGE_ROWS,
-}: {
+export type AuditSealerNeeds = {
   database: Pick<Database, 'query' | 'transaction'>;
-
   masterKeys: readonly MasterKey[];
   onFailure?: ((error: unknown) => void) | undefined;
   interval?: number | undefined;
   sealRows?: number | undefined;
   pageRows?: number | undefined;
-}) {
-  const signer = createCheckpointSigner({ masterKeys });
+};
 
-  /** Groups the next rows by tenant. Memory holds one page of rows, and the ids and hashes of one seal. */
-  async function collect(unit: Transaction, head: Head) {
-    const shares = new Map<string, Share>();
-    const refuse = head.n === 0 ? await refuseOlder(unit) : () => undefined;
-    let { last } = head;
-    let count = 0;
-    while (count < sealRows) {
-      const limit = Math.min(pageRows, sealRows - count);
-      const rows = await store.listFinishedRows(unit, last, limit);
-      for (const row of rows) {
-        refuse(row);
-        addRow(shares, row);
-      }
-      const end = rows.at(-1);
-      if (end !== undefined) last = { xid: end.xid, id: end.id };
-      count += rows.length;
-      if (rows.length < limit) break;
-    }
-    // All rows of the last transaction were read. Therefore the seal covers that transaction to its end, and
-    // verification reports any row that is added to it later.
-    return { shares, last: count < sealRows ? endOf(last.xid) : last, count };
-  }
-
-  /** Makes one seal. @returns undefined when another process is sealing */
-  const sealOnce = (): Promise<SealReport | undefined> =>
-    database.transaction({}, async (unit) => {
-      const turn = await store.tryLock(unit);
-      if (turn === null) return undefined;
-      const head = await readTrustedHead(unit);
-      const { shares, last, count } = await collect(unit, head);
-      const n = head.n + 1;
-      const { keyId } = signer;
-      if (head.signature?.keyId !== keyId) await store.keepKey(unit, keyId, signer.publicKey);
-      if (count === 0) {
-        if (head.signature?.keyId !== keyId) await signHead(unit, head);
-        return { seals: 0, checkpoints: 0, rows: 0 };
-      }
-      const checkpoints = await writeCheckpoints(unit, shares, { seal: n, sealedAt: turn.now });
-      const seal = { n, previous: head.hash, count, last, sealedAt: turn.now, keyId, checkpoints };
-      const statement = sealStatement(seal);
-      await store.insertSeal(unit, { ...seal, signature: signer.sign(statement) });
-      await signHead(unit, { n, hash: hashText(statement), last });
-      return { seals: 1, checkpoints: checkpoints.length, rows: count };
-    });
-
-  /** @throws Error for a head that is not the one that was signed last, because its rows may have been replaced */
-  async function readTrustedHead(unit: Transaction) {
-    const head = await store.readHead(unit);
-    if (head === undefined) throw new Error(HEADLESS);
-    const fault = faultOfHead(head, signer);
-    if (fault !== undefined)
-      throw new Error(`the head of the audit log is refused (${fault}): nothing more is sealed`);
-    return head;
-  }
-
-  const signHead = (unit: Transaction, { n, hash, last }: Head): Promise<void> => {
-    const { keyId } = signer;
-    const bytes = signer.sign(headStatement({ n, hash, last }, keyId));
-    return store.moveHead(unit, { n, hash, last }, { keyId, bytes });
-  };
-
-  /** Appends one checkpoint to each tenant's chain. @returns the checkpoints in the form that the seal contains */
-  async function writeCheckpoints(
-    unit: Transaction,
-    shares: ReadonlyMap<string, Share>,
-    seal: Pick<Checkpoint, 'seal' | 'sealedAt'>,
-  ): Promise<Seal['checkpoints']> {
-    const before = new Map(
-      (await store.listLastCheckpoints(unit, [...shares.keys()])).map((last) => [last.tenantId, last]),
-    );
-    const checkpoints = [...shares].map(([tenantId, share]) =>
-      continueChain(tenantId, share, before.get(tenantId), seal),
-    );
-    await store.insertCheckpoints(unit, checkpoints);
-    return checkpoints.map((checkpoint) => ({
-      tenantId: checkpoint.tenantId,
-      n: checkpoint.n,
-      hash: hashText(sealedForm(checkpoint, hashList(checkpoint))),
-    }));
-  }
-
-  function continueChain(
-    tenantId: string,
-    { rowIds, leaves, first, last }: Share,
-    previous: LastCheckpoint | undefined,
-    { seal, sealedAt }: Pick<Checkpoint, 'seal' | 'sealedAt'>,
-  ): StoredCheckpoint {
-    const tree = createMerkleTree(sha256, treeOf(previous));
-    for (const leaf of leaves) tree.add(leaf);
-    const checkpoint: Checkpoint = {
-      tenantId,
-      n: (previous?.n ?? 0) + 1,
-      seal,
-      count: rowIds.length,
-      treeSize: tree.size(),
-      root: tree.root(),
-      previous: previous === undefined ? NOTHING_BEFORE : hashText(checkpointStatement(previous)),
-      first,
-      last,
-      sealedAt,
-      keyId: signer.keyId,
-    };
-    return {
-      ...checkpoint,
-      signature: signer.sign(checkpointStatement(checkpoint)),
-      rowIds,
-      leaves: Buffer.concat(leaves),
-      peaks: Buffer.concat(tree.peaks()),
-      nodes: Buffer.concat(tree.kept()),
-    };
-  }
-
-  async function run(signal?: AbortSignal): Promise<SealReport | undefined> {
-    const total = { seals: 0, checkpoints: 0, rows: 0 };
-    while (await store.hasWork(database, signer.keyId)) {
-      const report = await sealOnce();
-      if (report === undefined) return total.seals === 0 ? undefined : total;
-      for (const part of ['seals', 'checkpoints', 'rows'] as const) total[part] += report[part];
-      if (report.rows < sealRows || signal?.aborted) break;
-    }
-    return total;
-  }
-
+/**
+ * @param needs.onFailure receives each error of the database; the sealer continues after it
+ * @param needs.interval milliseconds between two runs
+ * @param needs.sealRows, needs.pageRows greatest number of rows in a seal, and in a page
+ */
+export function createAuditSealer(needs: AuditSealerNeeds) {
+  const tools = prepareSealer(needs);
+  const { interval = 1_000, onFailure = () => undefined } = needs;
   return {
     /** Seals all rows that can be sealed now. @returns undefined when another process was sealing */
-    runOnce: (): Promise<SealReport | undefined> => run(),
+    runOnce: (): Promise<SealReport | undefined> => run(tools),
 
     /** Seals every `interval`. `stop` waits for the seal that is being made. */
-    start: (): RunningLoop => createLoop({ run, next: interval, onFailure }).start(),
+    start: (): RunningLoop =>
+      createLoop({ run: (signal) => run(tools, signal), next: interval, onFailure }).start(),
+  };
+}
+
+type SealerTools = ReturnType<typeof prepareSealer>;
+
+function prepareSealer({
+  database,
+  masterKeys,
+  sealRows = SEAL_ROWS,
+  pageRows = PAGE_ROWS,
+}: AuditSealerNeeds) {
+  return { database, sealRows, pageRows, signer: createCheckpointSigner({ masterKeys }) };
+}
+
+async function run(tools: SealerTools, signal?: AbortSignal): Promise<SealReport | undefined> {
+  const { database, signer, sealRows } = tools;
+  const total = { seals: 0, checkpoints: 0, rows: 0 };
+  while (await store.hasWork(database, signer.keyId)) {
+    const report = await sealOnce(tools);
+    if (report === undefined) return total.seals === 0 ? undefined : total;
+    for (const part of ['seals', 'checkpoints', 'rows'] as const) total[part] += report[part];
+    if (report.rows < sealRows || signal?.aborted) break;
+  }
+  return total;
+}
+
+/** Groups the next rows by tenant. Memory holds one page of rows, and the ids and hashes of one seal. */
+async function collect({ sealRows, pageRows }: SealerTools, unit: Transaction, head: Head) {
+  const shares = new Map<string, Share>();
+  const refuse = head.n === 0 ? await refuseOlder(unit) : () => undefined;
+  let { last } = head;
+  let count = 0;
+  while (count < sealRows) {
+    const limit = Math.min(pageRows, sealRows - count);
+    const rows = await store.listFinishedRows(unit, last, limit);
+    for (const row of rows) {
+      refuse(row);
+      addRow(shares, row);
+    }
+    const end = rows.at(-1);
+    if (end !== undefined) last = { xid: end.xid, id: end.id };
+    count += rows.length;
+    if (rows.length < limit) break;
+  }
+  // All rows of the last transaction were read. Therefore the seal covers that transaction to its end, and
+  // verification reports any row that is added to it later.
+  return { shares, last: count < sealRows ? endOf(last.xid) : last, count };
+}
+
+/** Makes one seal. @returns undefined when another process is sealing */
+function sealOnce(tools: SealerTools): Promise<SealReport | undefined> {
+  const { database, signer } = tools;
+  return database.transaction({}, async (unit) => {
+    const turn = await store.tryLock(unit);
+    if (turn === null) return undefined;
+    const head = await readTrustedHead(tools, unit);
+    const { shares, last, count } = await collect(tools, unit, head);
+    const n = head.n + 1;
+    const { keyId } = signer;
+    if (head.signature?.keyId !== keyId) await store.keepKey(unit, keyId, signer.publicKey);
+    if (count === 0) {
+      if (head.signature?.keyId !== keyId) await signHead(tools, unit, head);
+      return { seals: 0, checkpoints: 0, rows: 0 };
+    }
+    const checkpoints = await writeCheckpoints(tools, unit, shares, { seal: n, sealedAt: turn.now });
+    const seal = { n, previous: head.hash, count, last, sealedAt: turn.now, keyId, checkpoints };
+    const statement = sealStatement(seal);
+    await store.insertSeal(unit, { ...seal, signature: signer.sign(statement) });
+    await signHead(tools, unit, { n, hash: hashText(statement), last });
+    return { seals: 1, checkpoints: checkpoints.length, rows: count };
+  });
+}
+
+/** @throws Error for a head that is not the one that was signed last, because its rows may have been replaced */
+async function readTrustedHead({ signer }: SealerTools, unit: Transaction) {
+  const head = await store.readHead(unit);
+  if (head === undefined) throw new Error(HEADLESS);
+  const fault = faultOfHead(head, signer);
+  if (fault !== undefined)
+    throw new Error(`the head of the audit log is refused (${fault}): nothing more is sealed`);
+  return head;
+}
+
+function signHead({ signer }: SealerTools, unit: Transaction, { n, hash, last }: Head): Promise<void> {
+  const { keyId } = signer;
+  const bytes = signer.sign(headStatement({ n, hash, last }, keyId));
+  return store.moveHead(unit, { n, hash, last }, { keyId, bytes });
+}
+
+/** Appends one checkpoint to each tenant's chain. @returns the checkpoints in the form that the seal contains */
+async function writeCheckpoints(
+  { signer }: SealerTools,
+  unit: Transaction,
+  shares: ReadonlyMap<string, Share>,
+  seal: Pick<Checkpoint, 'seal' | 'sealedAt'>,
+): Promise<Seal['checkpoints']> {
+  const before = new Map(
+    (await store.listLastCheckpoints(unit, [...shares.keys()])).map((last) => [last.tenantId, last]),
+  );
+  const checkpoints = [...shares].map(([tenantId, share]) =>
+    continueChain(signer, tenantId, share, before.get(tenantId), seal),
+  );
+  await store.insertCheckpoints(unit, checkpoints);
+  return checkpoints.map((checkpoint) => ({
+    tenantId: checkpoint.tenantId,
+    n: checkpoint.n,
+    hash: hashText(sealedForm(checkpoint, hashList(checkpoint))),
+  }));
+}
+
+function continueChain(
+  signer: SealerTools['signer'],
+  tenantId: string,
+  { rowIds, leaves, first, last }: Share,
+  previous: LastCheckpoint | undefined,
+  { seal, sealedAt }: Pick<Checkpoint, 'seal' | 'sealedAt'>,
+): StoredCheckpoint {
+  const tree = createMerkleTree(sha256, treeOf(previous));
+  for (const leaf of leaves) tree.add(leaf);
+  const checkpoint: Checkpoint = {
+    tenantId,
+    n: (previous?.n ?? 0) + 1,
+    seal,
+    count: rowIds.length,
+    treeSize: tree.size(),
+    root: tree.root(),
+    previous: previous === undefined ? NOTHING_BEFORE : hashText(checkpointStatement(previous)),
+    first,
+    last,
+    sealedAt,
+    keyId: signer.keyId,
+  };
+  return {
+    ...checkpoint,
+    signature: signer.sign(checkpointStatement(checkpoint)),
+    rowIds,
+    leaves: Buffer.concat(leaves),
+    peaks: Buffer.concat(tree.peaks()),
+    nodes: Buffer.concat(tree.kept()),
   };
 }
 
