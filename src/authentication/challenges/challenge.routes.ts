@@ -33,6 +33,30 @@ const ERRORS: readonly ErrorCode[] = [
   'invalid_target',
 ];
 
+const HOW_TO_SIGN = [
+  'Nine lines are to be signed, joined by line feeds, without one at the end:',
+  '',
+  '```',
+  'SERVICE-CHALLENGE-V1',
+  'nonce:<nonce>',
+  'timestamp:<Unix seconds>',
+  'expires_at:<Unix seconds>',
+  'audience:<audience>',
+  'client_id:<client_id>',
+  'scope_hash:<scope_hash>',
+  'key_fingerprint:<key_fingerprint>',
+  'algorithm:<algorithm>',
+  '```',
+  '',
+  'In values a backslash is written `\\\\`, a line feed `\\n`, a carriage return `\\r`, a tab `\\t`, any other control character `\\u00XX`. ed25519 signs these bytes; es256 and es256k their SHA-256 (`r‖s` or DER); bip340 their SHA-256 as the message, or the bytes. A deprecated key is answered with `Warning`, `Deprecation` and `Sunset`.',
+].join('\n');
+
+const HOW_TO_ANSWER = [
+  'A challenge is used up by the first correct signature; of several concurrent ones one gets tokens, the others `challenge_used`. A wrong signature leaves it as it is. With a DPoP proof (RFC 9449) the tokens are bound to its key.',
+  '',
+  `Instead of the payload an agent with an ed25519 or es256 key may sign the request (RFC 9421), and leave out \`signature\` and \`algorithm\`. The signature has the tag \`${VERIFY_TAG}\`, \`created\`, \`expires\`, the challenge's \`nonce\`, and the RFC 7638 thumbprint of the key as \`keyid\`; it covers \`@method\`, \`@target-uri\` (or \`@authority\` and \`@path\`), \`content-digest\` (RFC 9530), and \`dpop\` where that is sent. Components with parameters are refused.`,
+].join('\n');
+
 /** Source: Specification, "Agent authentication routes". */
 export function createChallengeRoutes({
   challenges,
@@ -47,23 +71,7 @@ export function createChallengeRoutes({
       path: '/auth/agent/challenge',
       operationId: 'issueChallenge',
       summary: 'Ask for a challenge to sign',
-      description: [
-        'Nine lines are to be signed, joined by line feeds, without one at the end:',
-        '',
-        '```',
-        'SERVICE-CHALLENGE-V1',
-        'nonce:<nonce>',
-        'timestamp:<Unix seconds>',
-        'expires_at:<Unix seconds>',
-        'audience:<audience>',
-        'client_id:<client_id>',
-        'scope_hash:<scope_hash>',
-        'key_fingerprint:<key_fingerprint>',
-        'algorithm:<algorithm>',
-        '```',
-        '',
-        'In values a backslash is written `\\\\`, a line feed `\\n`, a carriage return `\\r`, a tab `\\t`, any other control character `\\u00XX`. ed25519 signs these bytes; es256 and es256k their SHA-256 (`r‖s` or DER); bip340 their SHA-256 as the message, or the bytes. A deprecated key is answered with `Warning`, `Deprecation` and `Sunset`.',
-      ].join('\n'),
+      description: HOW_TO_SIGN,
       request: { body: challengeBody, examples: CHALLENGE_REQUESTS },
       responses: {
         200: {
@@ -88,11 +96,7 @@ export function createChallengeRoutes({
       path: VERIFY_PATH,
       operationId: 'verifyChallenge',
       summary: 'Exchange a signed challenge for tokens',
-      description: [
-        'A challenge is used up by the first correct signature; of several concurrent ones one gets tokens, the others `challenge_used`. A wrong signature leaves it as it is. With a DPoP proof (RFC 9449) the tokens are bound to its key.',
-        '',
-        `Instead of the payload an agent with an ed25519 or es256 key may sign the request (RFC 9421), and leave out \`signature\` and \`algorithm\`. The signature has the tag \`${VERIFY_TAG}\`, \`created\`, \`expires\`, the challenge's \`nonce\`, and the RFC 7638 thumbprint of the key as \`keyid\`; it covers \`@method\`, \`@target-uri\` (or \`@authority\` and \`@path\`), \`content-digest\` (RFC 9530), and \`dpop\` where that is sent. Components with parameters are refused.`,
-      ].join('\n'),
+      description: HOW_TO_ANSWER,
       bindsTokens: true,
       request: { body: verifyBody, examples: VERIFICATIONS },
       responses: {

@@ -55,10 +55,7 @@ export function createClientRecordService({ database, records, log }: ClientReco
       'a record of what happened could not be written',
     );
   const batches = createCoalescer<PreparedRecords, void>({
-    sizeOf: (record) => ({
-      rows: record.audit.length + record.events.length,
-      bytes: record.events.reduce((sum, { body }) => sum + body.length, 0),
-    }),
+    sizeOf,
     run: async (batch) => {
       await records.writeBatch(database, batch);
       return batch.map(() => undefined);
@@ -152,6 +149,13 @@ export function createClientRecordService({ database, records, log }: ClientReco
 }
 
 export type ClientRecordService = ReturnType<typeof createClientRecordService>;
+
+function sizeOf({ audit, events }: PreparedRecords) {
+  return {
+    rows: audit.length + events.length,
+    bytes: events.reduce((sum, { body }) => sum + body.length, 0),
+  };
+}
 
 /** One event for `count` failures, and for a first failure its audit entry. */
 function happeningOf(failure: Failure, count: number, isFirst: boolean): Happening {
