@@ -1,7 +1,7 @@
 // Guesses and floods through two real API processes: limits are those of all together, guessing is told of once, and
 // nobody is refused for a stranger.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { generatePrivateKey } from '../../src/platform/crypto/sign.ts';
+import { generatePrivateKey } from '../platform/crypto/sign.ts';
 import { createStallingProxy } from '../setup/stalling-proxy.ts';
 import { type Answer, type Api, accessToken, registerAgent, startApis, tally } from './two-apis.ts';
 

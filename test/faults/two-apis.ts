@@ -6,8 +6,8 @@ import { inject } from 'vitest';
 import { buildPayloadOfResponse, type ChallengeResponse } from '../../packages/agent/src/payloads.ts';
 import { encodeBase64 } from '../../src/platform/crypto/base64.ts';
 import { fingerprint } from '../../src/platform/crypto/public-key.ts';
-import { derivePublicKey, generatePrivateKey, signPayload } from '../../src/platform/crypto/sign.ts';
 import { buildStack } from '../app/local/stack.ts';
+import { derivePublicKey, generatePrivateKey, signPayload } from '../platform/crypto/sign.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { takePort } from '../setup/ports.ts';
 

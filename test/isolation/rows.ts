@@ -3,8 +3,8 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { encodeBase64 } from '../../src/platform/crypto/base64.ts';
 import { fingerprint, jwkThumbprint } from '../../src/platform/crypto/public-key.ts';
-import { derivePublicKey, generatePrivateKey, signPayload } from '../../src/platform/crypto/sign.ts';
 import type { Route } from '../../src/platform/http/route.ts';
+import { derivePublicKey, generatePrivateKey, signPayload } from '../platform/crypto/sign.ts';
 import type { Party } from './tenants-server.ts';
 
 let number = 0;

@@ -9,7 +9,7 @@ import {
 } from '../../packages/agent/src/payloads.ts';
 import { encodeBase64, encodeBase64Url } from '../../src/platform/crypto/base64.ts';
 import { fingerprint } from '../../src/platform/crypto/public-key.ts';
-import { derivePublicKey, generatePrivateKey, signPayload } from '../../src/platform/crypto/sign.ts';
+import { derivePublicKey, generatePrivateKey, signPayload } from '../platform/crypto/sign.ts';
 import { eventually } from '../workflows/delivery-engine.ts';
 import type { ScriptedReceiver } from '../workflows/scripted-receiver.ts';
 import { type Processes, PUBLIC_URL } from './processes.ts';

@@ -43,12 +43,6 @@ export function decodeSignature(algorithm: KeyAlgorithm, text: string): Uint8Arr
   return bytes === null ? null : OPEN[algorithm](bytes);
 }
 
-/** Encodes `r‖s` as DER: `SEQUENCE { INTEGER r, INTEGER s }`, at most 72 bytes. */
-export function encodeDerSignature(signature: Uint8Array): Uint8Array {
-  const body = [...encodeInteger(signature.subarray(0, 32)), ...encodeInteger(signature.subarray(32, 64))];
-  return Uint8Array.from([0x30, body.length, ...body]);
-}
-
 function openFixed(bytes: Uint8Array): Uint8Array | null {
   return bytes.length === SIGNATURE_LENGTH ? bytes : null;
 }
@@ -63,10 +57,7 @@ function openEcdsa(bytes: Uint8Array): Uint8Array | null {
   return bytes.length === SIGNATURE_LENGTH ? bytes : decodeDer(bytes);
 }
 
-/**
- * Both integers together have at most 70 bytes with their headers, so the short form of every length is the minimal
- * one.
- */
+/** Both integers have at most 70 bytes with their headers, so the short form of every length is the minimal one. */
 function decodeDer(der: Uint8Array): Uint8Array | null {
   if (der[0] !== 0x30 || der[1] !== der.length - 2) return null;
   const r = readInteger(der, 2);
@@ -89,11 +80,4 @@ function readInteger(der: Uint8Array, start: number): { value: Uint8Array; end: 
   if (first === 0 && length > 1 && second < 0x80) return null;
   const value = der.subarray(first === 0 ? start + 3 : start + 2, end);
   return value.length > 32 ? null : { value, end };
-}
-
-function encodeInteger(bytes: Uint8Array): number[] {
-  const firstUsed = bytes.findIndex((byte) => byte !== 0);
-  const digits = firstUsed < 0 ? [0] : [...bytes.subarray(firstUsed)];
-  const padded = (digits[0] ?? 0) >= 0x80 ? [0, ...digits] : digits;
-  return [0x02, padded.length, ...padded];
 }

@@ -8,8 +8,7 @@ export function findTarget({ request, exists }: Route): Middleware {
   const schema = request?.params;
   return async (ctx, next) => {
     if (schema === undefined) return next();
-    // The router sets no parameters for a path that it found by lookup.
-    const result = schema.safeParse(ctx.params ?? {});
+    const result = schema.safeParse(ctx.params);
     if (!result.success) throw unknownTarget();
     // The cast is safe: the type of the route's `params` is derived from this schema.
     const params = result.data as never;

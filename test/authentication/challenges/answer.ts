@@ -7,8 +7,8 @@ import type { Challenge } from '../../../src/authentication/challenges/challenge
 import { AGENT_CLIENT_ID } from '../../../src/identity/agents/agent.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
-import { generatePrivateKey, signPayload } from '../../../src/platform/crypto/sign.ts';
 import type { Rooms } from '../../identity/agents/agent-rooms.ts';
+import { generatePrivateKey, signPayload } from '../../platform/crypto/sign.ts';
 
 export type Signer = { readonly algorithm: KeyAlgorithm; readonly privateKey: Uint8Array };
 

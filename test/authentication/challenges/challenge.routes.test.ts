@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildPayloadOfResponse, type ChallengeResponse } from '../../../packages/agent/src/payloads.ts';
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
 import { fingerprint, toJwk } from '../../../src/platform/crypto/public-key.ts';
-import { derivePublicKey, generatePrivateKey, signPayload } from '../../../src/platform/crypto/sign.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { createRooms, type Rooms } from '../../identity/agents/agent-rooms.ts';
+import { derivePublicKey, generatePrivateKey, signPayload } from '../../platform/crypto/sign.ts';
 import { startTestServer, type TestServer, tokenFor } from '../../platform/http/test-server.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 

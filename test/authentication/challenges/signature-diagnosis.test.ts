@@ -5,13 +5,13 @@ import { buildPayloadOfResponse } from '../../../packages/agent/src/payloads.ts'
 import { presentChallenge } from '../../../src/authentication/challenges/challenge.schemas.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { KEY_ALGORITHMS } from '../../../src/platform/crypto/algorithm.ts';
-import { signPayload } from '../../../src/platform/crypto/sign.ts';
 import {
   createRooms,
   createTestAgent,
   createTestTenant,
   type Rooms,
 } from '../../identity/agents/agent-rooms.ts';
+import { signPayload } from '../../platform/crypto/sign.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { answer, ask, forge } from './answer.ts';
 

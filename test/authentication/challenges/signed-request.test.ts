@@ -6,8 +6,8 @@ import { buildPayloadOfResponse } from '../../../packages/agent/src/payloads.ts'
 import type { KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
 import { encodeBase64Url } from '../../../src/platform/crypto/base64.ts';
 import { jwkThumbprint, toJwk } from '../../../src/platform/crypto/public-key.ts';
-import { signPayload } from '../../../src/platform/crypto/sign.ts';
 import { createRooms, createTestAgent, readAudit } from '../../identity/agents/agent-rooms.ts';
+import { signPayload } from '../../platform/crypto/sign.ts';
 import { startTestServer, type TestServer } from '../../platform/http/test-server.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { requestTo } from '../tokens/accounts.ts';

@@ -9,8 +9,9 @@ import { PRIVATE_MEMBERS } from '../../../src/platform/crypto/jwk.ts';
 import { importJwk } from '../../../src/platform/crypto/jws.node.ts';
 import { parsePublicKey, toJwk, toSpkiDer } from '../../../src/platform/crypto/public-key.ts';
 import { PublicKeyError } from '../../../src/platform/crypto/public-key-error.ts';
-import { decodeSignature, encodeDerSignature } from '../../../src/platform/crypto/signature.ts';
+import { decodeSignature } from '../../../src/platform/crypto/signature.ts';
 import { buildSpki, isPrivateKeyDer, nameForeignKey, parseSpki } from '../../../src/platform/crypto/spki.ts';
+import { encodeDerSignature } from '../../platform/crypto/sign.ts';
 import { accepts, attempt, headerOf, isObject, jsonOf, refusal, type Target, textOf } from '../target.ts';
 
 const ED25519 = 'MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=';

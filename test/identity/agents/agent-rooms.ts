@@ -24,13 +24,13 @@ import type { RequestContext } from '../../../src/platform/context.ts';
 import type { KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
 import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';
 import { fingerprint } from '../../../src/platform/crypto/public-key.ts';
-import { derivePublicKey, generatePrivateKey } from '../../../src/platform/crypto/sign.ts';
 import { createSignatureVerifier } from '../../../src/platform/crypto/verify-signature.node.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { wireLimits } from '../../../src/platform/http/wire.ts';
 import type { Platform } from '../../../src/platform/platform.ts';
 import { APPLICATION_SCOPES } from '../../../src/platform/scopes.ts';
 import { createAccounts, requestTo } from '../../authentication/tokens/accounts.ts';
+import { derivePublicKey, generatePrivateKey } from '../../platform/crypto/sign.ts';
 import { createTestPlatform } from '../../setup/platform.ts';
 import { insertSubscription } from '../../webhooks/intake/fixture.ts';
 

@@ -1,8 +1,8 @@
 // The management routes of agents and keys over HTTP: what the shell and these rooms make of a request together.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toJwk } from '../../../src/platform/crypto/public-key.ts';
-import { derivePublicKey, generatePrivateKey } from '../../../src/platform/crypto/sign.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
+import { derivePublicKey, generatePrivateKey } from '../../platform/crypto/sign.ts';
 import { startTestServer, type TestServer, tokenFor } from '../../platform/http/test-server.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { createRooms } from './agent-rooms.ts';

@@ -8,7 +8,6 @@ import { readApplicationJwks } from '../../../src/identity/applications/applicat
 import type { Tenant } from '../../../src/platform/context.ts';
 import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';
 import { toJwk } from '../../../src/platform/crypto/public-key.ts';
-import { derivePublicKey, generatePrivateKey } from '../../../src/platform/crypto/sign.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import type { Route } from '../../../src/platform/http/route.ts';
 import { AGENT_SCOPES, APPLICATION_SCOPES, MANAGEMENT_SCOPES } from '../../../src/platform/scopes.ts';
@@ -16,6 +15,7 @@ import {
   createWorkloadRooms,
   type WorkloadRooms,
 } from '../../authentication/workload-issuers/workload-rooms.ts';
+import { derivePublicKey, generatePrivateKey } from '../../platform/crypto/sign.ts';
 import { startTestServer, type TestServer, tokenFor } from '../../platform/http/test-server.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { createTestAgent } from './agent-rooms.ts';

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { thumbprintOf } from '../../../src/platform/crypto/jwk.ts';
 import { toJwk } from '../../../src/platform/crypto/public-key.ts';
-import { derivePublicKey, generatePrivateKey } from '../../../src/platform/crypto/sign.ts';
 import { basic, insertAgent, provisionTenant, requestTo } from '../../authentication/tokens/accounts.ts';
 import { type AccountsServer, startAccountsServer } from '../../authentication/tokens/accounts-server.ts';
+import { derivePublicKey, generatePrivateKey } from '../../platform/crypto/sign.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 
 const GRANT = 'grant_type=client_credentials';

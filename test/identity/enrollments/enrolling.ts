@@ -6,7 +6,7 @@ import type { RequestContext } from '../../../src/platform/context.ts';
 import type { KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
 import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';
 import { fingerprint } from '../../../src/platform/crypto/public-key.ts';
-import { derivePublicKey, generatePrivateKey, signPayload } from '../../../src/platform/crypto/sign.ts';
+import { derivePublicKey, generatePrivateKey, signPayload } from '../../platform/crypto/sign.ts';
 import type { Rooms } from '../agents/agent-rooms.ts';
 
 /** A fresh key with its proof for an agent. @param changes to what the proof says */

@@ -7,8 +7,8 @@ import type { RequestContext } from '../../../src/platform/context.ts';
 import { KEY_ALGORITHMS } from '../../../src/platform/crypto/algorithm.ts';
 import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';
 import { fingerprint, toJwk, toSpkiDer } from '../../../src/platform/crypto/public-key.ts';
-import { derivePublicKey, generatePrivateKey, signPayload } from '../../../src/platform/crypto/sign.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
+import { derivePublicKey, generatePrivateKey, signPayload } from '../../platform/crypto/sign.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import {
   createRooms,

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';
 import { fingerprint } from '../../../src/platform/crypto/public-key.ts';
-import { derivePublicKey, generatePrivateKey } from '../../../src/platform/crypto/sign.ts';
 import { answer, ask, type Signer } from '../../authentication/challenges/answer.ts';
+import { derivePublicKey, generatePrivateKey } from '../../platform/crypto/sign.ts';
 import { createTestAgent, type Rooms } from '../agents/agent-rooms.ts';
 
 export type RotationCase = Awaited<ReturnType<typeof beginRotation>>;

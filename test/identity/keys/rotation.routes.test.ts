@@ -1,10 +1,10 @@
 // Rotations over HTTP: the tenant's routes, and the agent's own with its token and two proofs.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildRotationProofPayload } from '../../../packages/agent/src/payloads.ts';
-import { signPayload } from '../../../src/platform/crypto/sign.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { answer, ask, type Signer } from '../../authentication/challenges/answer.ts';
 import { type AccountsServer, startAccountsServer } from '../../authentication/tokens/accounts-server.ts';
+import { signPayload } from '../../platform/crypto/sign.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import type { Rooms } from '../agents/agent-rooms.ts';
 import { createTestAgent, createTestTenant, readAudit } from '../agents/agent-rooms.ts';

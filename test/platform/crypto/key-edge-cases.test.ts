@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
 import { RAW_KEY_LENGTHS } from '../../../src/platform/crypto/curve.ts';
 import { isCanonicalPublicKey, parsePublicKey, toSpkiDer } from '../../../src/platform/crypto/public-key.ts';
-import { derivePublicKey, generatePrivateKey } from '../../../src/platform/crypto/sign.ts';
+import { derivePublicKey, generatePrivateKey } from './sign.ts';
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 const fromHex = (text: string) => Buffer.from(text, 'hex');

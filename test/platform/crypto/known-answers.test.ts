@@ -5,8 +5,8 @@ import { schnorr } from '@noble/curves/secp256k1.js';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
 import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';
-import { derivePublicKey, signPayload } from '../../../src/platform/crypto/sign.ts';
 import { createSignatureVerifier } from '../../../src/platform/crypto/verify-signature.node.ts';
+import { derivePublicKey, signPayload } from './sign.ts';
 import { verifySignaturePortable } from './verify-signature-portable.ts';
 
 const bytes = (hex: string) => Uint8Array.from(Buffer.from(hex, 'hex'));

@@ -16,7 +16,7 @@ import {
   toJwk,
   toSpkiDer,
 } from '../../../src/platform/crypto/public-key.ts';
-import { derivePublicKey } from '../../../src/platform/crypto/sign.ts';
+import { derivePublicKey } from './sign.ts';
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');

@@ -10,12 +10,11 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';
 import { isCanonicalPublicKey, parsePublicKey } from '../../../src/platform/crypto/public-key.ts';
-import { derivePublicKey, generatePrivateKey } from '../../../src/platform/crypto/sign.ts';
-import { encodeDerSignature } from '../../../src/platform/crypto/signature.ts';
 import {
   createSignatureVerifier,
   type SignatureInput,
 } from '../../../src/platform/crypto/verify-signature.node.ts';
+import { derivePublicKey, encodeDerSignature, generatePrivateKey } from './sign.ts';
 import { verifySignaturePortable } from './verify-signature-portable.ts';
 
 const verifier = createSignatureVerifier({ schnorrThreads: 0 });

@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { KEY_ALGORITHMS } from '../../../src/platform/crypto/algorithm.ts';
 import { encodeBase64, encodeBase64Url } from '../../../src/platform/crypto/base64.ts';
-import { decodeSignature, encodeDerSignature } from '../../../src/platform/crypto/signature.ts';
+import { decodeSignature } from '../../../src/platform/crypto/signature.ts';
+import { encodeDerSignature } from './sign.ts';
 
 const decodeHex = (hex: string) => decodeSignature('es256', Buffer.from(hex, 'hex').toString('base64'));
 

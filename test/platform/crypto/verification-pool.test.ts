@@ -1,11 +1,11 @@
 // BIP 340 on real worker threads.
 import { afterEach, describe, expect, it } from 'vitest';
-import { derivePublicKey, generatePrivateKey, signPayload } from '../../../src/platform/crypto/sign.ts';
 import {
   createVerificationPool,
   type VerificationPool,
 } from '../../../src/platform/crypto/verification-pool.node.ts';
 import { createSignatureVerifier } from '../../../src/platform/crypto/verify-signature.node.ts';
+import { derivePublicKey, generatePrivateKey, signPayload } from './sign.ts';
 
 const privateKey = generatePrivateKey('bip340');
 const publicKey = derivePublicKey('bip340', privateKey).raw;

@@ -10,12 +10,12 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
 import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';
 import { parsePublicKey } from '../../../src/platform/crypto/public-key.ts';
-import { derivePublicKey, generatePrivateKey, signPayload } from '../../../src/platform/crypto/sign.ts';
 import { decodeSignature } from '../../../src/platform/crypto/signature.ts';
 import {
   createSignatureVerifier,
   type SignatureInput,
 } from '../../../src/platform/crypto/verify-signature.node.ts';
+import { derivePublicKey, generatePrivateKey, signPayload } from './sign.ts';
 import { verifySignaturePortable } from './verify-signature-portable.ts';
 
 const verifier = createSignatureVerifier({ keyCacheSize: 50, schnorrThreads: 0 });

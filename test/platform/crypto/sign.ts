@@ -1,13 +1,11 @@
-// Makes private keys and signatures of all four algorithms in any JavaScript runtime, for agents, the demo and tests.
-// The service does not import this file, because it only verifies.
+// Makes private keys and signatures of all four algorithms; the service only verifies.
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { p256 } from '@noble/curves/nist.js';
 import { schnorr, secp256k1 } from '@noble/curves/secp256k1.js';
 import { sha256 } from '@noble/hashes/sha2.js';
-import type { KeyAlgorithm } from './algorithm.ts';
-import { encodeBase64 } from './base64.ts';
-import type { PublicKey } from './public-key.ts';
-import { encodeDerSignature } from './signature.ts';
+import type { KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
+import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';
+import type { PublicKey } from '../../../src/platform/crypto/public-key.ts';
 
 type Signer = {
   readonly generate: () => Uint8Array;
@@ -65,4 +63,17 @@ export function signPayload(
   const signature = SIGNERS[algorithm].sign(payload, privateKey);
   const isEcdsa = algorithm === 'es256' || algorithm === 'es256k';
   return encodeBase64(isEcdsa && form === 'der' ? encodeDerSignature(signature) : signature);
+}
+
+/** Encodes `r‖s` as DER: `SEQUENCE { INTEGER r, INTEGER s }`, at most 72 bytes. */
+export function encodeDerSignature(signature: Uint8Array): Uint8Array {
+  const body = [...encodeInteger(signature.subarray(0, 32)), ...encodeInteger(signature.subarray(32, 64))];
+  return Uint8Array.from([0x30, body.length, ...body]);
+}
+
+function encodeInteger(bytes: Uint8Array): number[] {
+  const firstUsed = bytes.findIndex((byte) => byte !== 0);
+  const digits = firstUsed < 0 ? [0] : [...bytes.subarray(firstUsed)];
+  const padded = (digits[0] ?? 0) >= 0x80 ? [0, ...digits] : digits;
+  return [0x02, padded.length, ...padded];
 }
