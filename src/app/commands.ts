@@ -1,5 +1,6 @@
 // The commands of `countersign` beside its roles: a name, a line of help, and how its options and actions are loaded.
 import type { Command } from 'commander';
+import type { Config } from '../platform/config.ts';
 import { RESOURCES } from './terminal/resources.ts';
 import type { TerminalRuntime } from './terminal/runtime.ts';
 
@@ -77,11 +78,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     fill: async (command, runtime) =>
       (await import('../operations/status/status.commands.ts')).registerStatusCommand(command, {
         ...runtime,
-        open: async () => {
-          const { openUnchecked } = await import('./command-services.ts');
-          const { wireStanding } = await import('./wiring/status.ts');
-          return openUnchecked(runtime.env, wireStanding);
-        },
+        open: opening(runtime, async () => (await import('./wiring/status.ts')).wireStanding),
       }),
   },
   {
@@ -91,11 +88,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     fill: async (command, runtime) =>
       (await import('../identity/tenants/tenant.commands.ts')).registerTenantCommands(command, {
         ...management(runtime),
-        openList: async () => {
-          const { openUnchecked } = await import('./command-services.ts');
-          const { wireTenantListing } = await import('./wiring/tenant-list.ts');
-          return openUnchecked(runtime.env, wireTenantListing);
-        },
+        openList: opening(runtime, async () => (await import('./wiring/tenant-list.ts')).wireTenantListing),
       }),
   },
   {
@@ -116,11 +109,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     fill: async (command, runtime) =>
       (await import('../operations/doctor/doctor.commands.ts')).registerDoctorCommand(command, {
         ...runtime,
-        open: async () => {
-          const { openUnchecked } = await import('./command-services.ts');
-          const { wireExamination } = await import('./wiring/examination.ts');
-          return openUnchecked(runtime.env, wireExamination);
-        },
+        open: opening(runtime, async () => (await import('./wiring/examination.ts')).wireExamination),
       }),
   },
   {
@@ -130,11 +119,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     fill: async (command, runtime) =>
       (await import('../operations/master-keys/master-key.commands.ts')).registerMasterKeyCommands(command, {
         ...runtime,
-        open: async () => {
-          const { openUnchecked } = await import('./command-services.ts');
-          const { wireManagement } = await import('./wiring/commands.ts');
-          return openUnchecked(runtime.env, wireManagement);
-        },
+        open: opening(runtime, async () => (await import('./wiring/commands.ts')).wireManagement),
       }),
   },
   {
@@ -184,6 +169,17 @@ async function fillResource(name: string, command: Command, runtime: TerminalRun
     const { registerAuditCommands } = await import('../operations/operators/audit.commands.ts');
     registerAuditCommands(command, management(runtime));
   }
+}
+
+/** Opens services for a command that seals and opens no secret, or checks the master keys itself. */
+function opening<Services>(
+  { env }: TerminalRuntime,
+  load: () => Promise<(config: Config) => Services>,
+): () => Promise<Services> {
+  return async () => {
+    const { openUnchecked } = await import('./command-services.ts');
+    return openUnchecked(env, await load());
+  };
 }
 
 /** The runtime of commands that need the services of management. */
