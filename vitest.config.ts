@@ -5,11 +5,13 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 import { countBranches } from './test/fuzz/branches.ts';
 import { LongestFirst } from './test/setup/longest-first.ts';
 import { sortByNeed } from './test/setup/needs.ts';
+import { PATIENCE } from './test/setup/patience.ts';
 
 /** What judges the sources and the pages: `npm run check` runs it. */
 const sources = [
   'test/architecture.test.ts',
   'test/tables.test.ts',
+  'test/time.test.ts',
   'test/regular-expressions.test.ts',
   'test/unsteady.test.ts',
   'test/documentation/architecture-drawing.test.ts',
@@ -50,6 +52,7 @@ const common: TestProjectInlineConfiguration['test'] = {
   experimental: { fsModuleCache: true },
   setupFiles: ['test/setup/leave-nothing.ts'],
   testTimeout: 90_000,
+  expect: { poll: { timeout: PATIENCE.timeout } },
   hookTimeout: 120_000,
   teardownTimeout: 60_000,
   // Temporal's workers run workflows in the thread of the tests: a thread for each worker cost a tenth of the processor

@@ -3,7 +3,6 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { findCeilings, findNaps } from './unsteady.ts';
 
 type Import = { from: string; to: string; typeOnly: boolean };
 
@@ -348,45 +347,5 @@ describe('the house', () => {
     expect(
       compiled.filter((path) => !existsSync(path.replace(/^dist\//, '').replace(/\.js$/, '.ts'))),
     ).toEqual([]);
-  });
-});
-
-describe('the tests', () => {
-  const found = (find: (text: string) => readonly string[], but: readonly string[] = []) =>
-    listFiles('test').filter(
-      (file) =>
-        !but.includes(file) &&
-        file !== 'test/architecture.test.ts' &&
-        find(readFileSync(file, 'utf8')).length > 0,
-    );
-
-  it('judge no time that has passed: steps, ratios and fake timers hold on a busy machine too', () => {
-    for (const ceiling of [
-      'expect(Date.now() - began).toBeLessThan(2_000);',
-      'const took = performance.now() - began;\nexpect(took).toBeLessThanOrEqual(SOON);',
-      'return { ms: performance.now() - began };\nconst { ms } = await ask();\nexpect(ms).not.toBeGreaterThan(5);',
-      'waits.push(performance.now() - start);\nexpect(Math.max(...waits)).toBeLessThan(4_000);',
-      'expect(Math.abs(at - Date.now())).toBeLessThan(60_000);',
-      'const { duration_ms: duration } = attempt;\nexpect(duration).toBeLessThan(20_000);',
-      'expect(result.durationMs).toBeLessThan(withinMs);',
-    ])
-      expect(findCeilings(ceiling), ceiling).toHaveLength(1);
-    expect(findCeilings('expect(at).toBeLessThanOrEqual(Date.now());')).toEqual([]);
-    expect(found(findCeilings)).toEqual([]);
-  });
-
-  it('read that nothing came, and do not sleep for it', () => {
-    for (const nap of [
-      'await sleep(500);\nexpect(received).toEqual([]);',
-      'await new Promise((resolve) => setTimeout(resolve, 60));\n// By now.\nexpect(said).toHaveLength(1);',
-    ])
-      expect(findNaps(nap), nap).toHaveLength(1);
-    // A command of a process that must not go on meanwhile.
-    expect(found(findNaps, ['test/app/local/scripts.test.ts'])).toEqual([]);
-  });
-
-  it('take ports that nobody else can get', () => {
-    const own = ['test/app/local/ports.test.ts', 'test/setup/temporal.ts'];
-    expect(found((text) => text.match(/findFreePort/g) ?? [], own)).toEqual([]);
   });
 });

@@ -1,15 +1,21 @@
-// Forms by which a test judges how busy the machine is, found in its text: test/architecture.test.ts refuses them.
+// Forms by which a test judges how busy the machine is, found in its text: test/time.test.ts refuses them.
 
 const CLOCK = String.raw`(?:Date|performance)\.now\(\)`;
 /** Time that has passed, by a clock or as the product measures it. Less a number it is a moment: `now() - 60_000`. */
 const PASSED = new RegExp(
-  String.raw`${CLOCK}(?: / 1_?000)? - (?![\d(]|[A-Z_]+\b)|- ${CLOCK}|\b(?:\w*[dD]uration_?[mM]s|total_ms)\b`,
+  String.raw`${CLOCK}(?: / 1_?000)? - (?![\d(]|[A-Z_]+\b)|- ${CLOCK}|TimeUnixNano\)* - |\b(?:\w*[dD]uration_?[mM]s|total_ms)\b`,
 );
 const UNPACKED = /\b(?:\w*[dD]uration_?[mM]s|total_ms): (\w+)\b/g;
 const ASSIGNED = /\b(\w+)(?: \+?=|:) ([^;]+?[;,\n])|\b(\w+)\.push\(([^;]+);/g;
 const CEILING = /expect\(((?:(?!expect\()[^;])*?)\)\s*\.(?:toBeLessThan|not\s*\.toBeGreaterThan)/g;
+/** A pause, then an expectation: also of what was read just before it, and also against a pause. */
 const NAP =
-  /await (?:(?:sleep|pause|delay)\([^;\n]*\)|new Promise\(\(\w+\) => setTimeout\(\w+, [^)]*\)\));\s*(?:\/\/[^\n]*\s*)*expect\(/g;
+  /await (?:(?:sleep|pause|delay)\([^;\n]*\)|new Promise\(\(\w+\) => setTimeout\(\w+, [^)]*\)\));\s*(?:\/\/[^\n]*\s*)*(?:const [^;]+;\s*){0,2}expect\(/g;
+const BET = /Promise\.race\(\[[^;]*?setTimeout\(/g;
+/** What waits until something has come, with how long. */
+const WAITS = /\b(vi\s*\.wait(?:For|Until)|expect\s*\.poll|eventually)\(/g;
+const OWN_LIMIT = /\btimeout: ([\d_]+)|, ?([\d_]+),?\s*$/;
+const LEAST_PATIENCE = 60_000;
 
 /** @returns what is expected to take less than some time */
 export function findCeilings(text: string): string[] {
@@ -26,4 +32,27 @@ export function findCeilings(text: string): string[] {
 }
 
 /** @returns sleeps after which something is expected at once: that nothing has come, or that something has */
-export const findNaps = (text: string): string[] => [...text.matchAll(NAP)].map(([nap]) => nap);
+export const findNaps = (text: string): string[] =>
+  [...text.matchAll(NAP), ...text.matchAll(BET)].map(([nap]) => nap);
+
+/** @returns waits that end sooner than a busy machine may need: `vi.waitFor` gives up after a second by itself */
+export function findImpatience(text: string): string[] {
+  return [...text.matchAll(WAITS)].flatMap(({ 0: call, 1: name = '', index }) => {
+    const given = readArguments(text, index + call.length);
+    const [, option, last] = OWN_LIMIT.exec(given) ?? [];
+    const own = option ?? last;
+    if (own === undefined) return name.startsWith('vi') && !given.includes('PATIENCE') ? [call + given] : [];
+    return Number(own.replaceAll('_', '')) < LEAST_PATIENCE ? [call + given] : [];
+  });
+}
+
+/** @returns the text from `start` to the parenthesis that ends the arguments */
+function readArguments(text: string, start: number): string {
+  let end = start;
+  for (let depth = 1; end < text.length; end += 1) {
+    if (text[end] === '(') depth += 1;
+    if (text[end] === ')') depth -= 1;
+    if (depth === 0) break;
+  }
+  return text.slice(start, end);
+}

@@ -6,6 +6,7 @@ import { newId } from '../../src/platform/database/ids.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { readAudit } from '../identity/agents/agent-rooms.ts';
 import { startTenants, type Tenants } from '../isolation/tenants-server.ts';
+import { PATIENCE } from '../setup/patience.ts';
 
 const RECORDS = ['auth.access.refused', 'auth.token.introspected', 'audit.read'];
 
@@ -23,7 +24,7 @@ async function readRecords(least: number) {
     (await readAudit(tenants.database, tenants.owner.credentials.tenant_id)).filter(({ action }) =>
       RECORDS.includes(action),
     );
-  await vi.waitFor(async () => expect((await found()).length).toBeGreaterThanOrEqual(least), 10_000);
+  await vi.waitFor(async () => expect((await found()).length).toBeGreaterThanOrEqual(least), PATIENCE);
   return found();
 }
 

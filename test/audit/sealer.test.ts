@@ -5,6 +5,7 @@ import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createAuditSealer } from '../../src/audit/audit-sealing.service.ts';
 import { createCheckpointSigner } from '../../src/audit/checkpoint-signature.node.ts';
 import { createTestDatabase, MASTER_KEYS } from '../setup/database.ts';
+import { PATIENCE } from '../setup/patience.ts';
 import { createTenantContext } from '../webhooks/intake/fixture.ts';
 import { createSealing, tamper } from './sealing.ts';
 
@@ -147,7 +148,7 @@ describe('the sealer', () => {
   it('gives way to another one that is sealing', async () => {
     const sealing = createSealing(test.database);
     await sealing.write(await createTenantContext(test.database), 3);
-    await vi.waitUntil(() => sealing.checkpoints.hasWork(test.database, KEY_ID), 25_000);
+    await vi.waitUntil(() => sealing.checkpoints.hasWork(test.database, KEY_ID), PATIENCE);
     await test.database.transaction({}, async (unit) => {
       expect(await sealing.checkpoints.tryLock(unit)).not.toBeNull();
       expect(await sealing.sealer.runOnce()).toBeUndefined();

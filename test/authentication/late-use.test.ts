@@ -9,6 +9,7 @@ import { createRooms, createTestAgent, createTestTenant } from '../identity/agen
 import { createEnrollee, proveFreshKey } from '../identity/enrollments/enrolling.ts';
 import { beginRotation } from '../identity/keys/rotation-case.ts';
 import { createPatientDatabase, createTestDatabase } from '../setup/database.ts';
+import { countLockWaits } from '../setup/lock-waits.ts';
 import { answer, ask } from './challenges/answer.ts';
 import { createDelegationRooms, type DelegationRooms } from './delegations/delegation-rooms.ts';
 import { codeOf, issueFirst, refresh } from './tokens/refresh-fixture.ts';
@@ -48,22 +49,13 @@ async function useBehindLock<T>(
   await holder.query(`SELECT 1 FROM ${table} WHERE id = $1 FOR UPDATE`, [id]);
   const used = begin();
   used.catch(() => undefined);
-  await expect.poll(countWaiting, { timeout: 30_000, interval: 20 }).toBeGreaterThan(0);
+  await expect.poll(() => countLockWaits(holder, 'late-use')).toBeGreaterThan(0);
   const { rows } = await holder.query<{ at: Date }>(
     `SELECT clock_timestamp() AS at FROM pg_sleep(extract(epoch FROM now() + make_interval(secs => $1) - clock_timestamp()))`,
     [seconds],
   );
   await holder.query('ROLLBACK');
   return { used, releasedAt: rows[0]?.at as Date };
-}
-
-/** Sessions of the rooms that wait for a lock. */
-async function countWaiting(): Promise<number> {
-  const { rows } = await holder.query<{ count: number }>(
-    `SELECT count(*)::int AS count FROM pg_stat_activity
-     WHERE application_name = 'late-use' AND wait_event_type = 'Lock'`,
-  );
-  return rows[0]?.count ?? 0;
 }
 
 /** Lets a row end two seconds from now, and its use wait for three. */

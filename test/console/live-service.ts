@@ -41,6 +41,6 @@ export async function startLiveTenant(): Promise<LiveTenant> {
     const answer = await fetch(`http://127.0.0.1:${at}/readyz`).catch(() => undefined);
     return answer?.ok ?? false;
   };
-  for (const at of [port, metrics]) await eventually(() => isReady(at), `a process on ${at}`, 60_000);
+  for (const at of [port, metrics]) await eventually(() => isReady(at), `a process on ${at}`);
   return { ...made, read };
 }

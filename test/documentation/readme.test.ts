@@ -47,7 +47,7 @@ async function startService() {
         ({ ok }) => ok,
         () => false,
       );
-    await eventually(isReady, `a process to be ready on ${at}`, 60_000);
+    await eventually(isReady, `a process to be ready on ${at}`);
   }
   // The tenant has the address of the settings; the api listens elsewhere.
   return { credentials: made.output.stdout.replaceAll('localhost:8080', `localhost:${port}`) };

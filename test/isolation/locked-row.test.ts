@@ -1,6 +1,7 @@
 // Requests of one tenant that wait for one locked row take nothing from another tenant, and little from their own.
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { countLockWaits } from '../setup/lock-waits.ts';
 import { type Answer, type Party, startTenants, type Tenants } from './tenants-server.ts';
 
 /** More requests than a process has connections. */
@@ -27,14 +28,7 @@ const createAgent = async (party: Party): Promise<string> => {
 const rename = (party: Party, path: string): Promise<Answer> =>
   party.send('PATCH', path, { name: 'Another name' });
 
-/** Sessions that wait for a lock, beside that of the test. */
-async function countWaiting(): Promise<number> {
-  const { rows } = await holder.query<{ count: number }>(
-    `SELECT count(*)::int AS count FROM pg_stat_activity
-     WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-  );
-  return rows[0]?.count ?? 0;
-}
+const countWaiting = () => countLockWaits(holder);
 
 it('requests that wait for a locked row of one tenant hold up no other tenant, and no other row', async () => {
   const { owner, stranger } = tenants;
@@ -43,7 +37,7 @@ it('requests that wait for a locked row of one tenant hold up no other tenant, a
   await holder.query('BEGIN');
   await holder.query('SELECT 1 FROM agents WHERE id = $1 FOR UPDATE', [locked.split('/').at(-1)]);
   const waiting = Array.from({ length: WAITING }, () => rename(owner, locked));
-  await expect.poll(countWaiting, { timeout: 10_000 }).toBeGreaterThan(0);
+  await expect.poll(countWaiting).toBeGreaterThan(0);
   const answers: Record<string, number[]> = {};
   const note = (name: string, { status }: Answer) => {
     answers[name] = [...(answers[name] ?? []), status];

@@ -42,6 +42,7 @@ import {
 import * as relayStore from '../../src/webhooks/relay/relay.store.ts';
 import { createSweepService } from '../../src/webhooks/relay/sweep.service.ts';
 import { createTestDatabase } from '../setup/database.ts';
+import { countLockWaits } from '../setup/lock-waits.ts';
 import { installTestRuntime } from '../setup/temporal-runtime.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
 import { createTenantContext } from '../webhooks/intake/fixture.ts';
@@ -251,10 +252,7 @@ export async function createEngine({
     /** Keeps the attempts of workflows from beginning. @returns how to let them begin */
     holdRetries: retries.close,
     /** Waits until some connection of this database waits for another's lock. */
-    lockIsWaitedFor: async (): Promise<void> => {
-      const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-      await eventually(async () => (await database.query(waiting)).rowCount > 0, 'a wait for a lock');
-    },
+    lockIsWaitedFor: () => eventually(async () => (await countLockWaits(database)) > 0, 'a wait for a lock'),
     /** Waits until nothing is under way and nothing will begin by itself before its time. */
     quiet: createQuiet({ database, client, relays }),
     startProcess,

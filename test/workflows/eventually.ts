@@ -1,11 +1,13 @@
 // Waits for what must happen, as long as it takes on a busy machine.
+
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PATIENCE } from '../setup/patience.ts';
 
 /** Waits until `probe` gives something other than undefined or false. */
 export async function eventually<T>(
   probe: () => Promise<T | undefined | false> | T | undefined | false,
   what: string,
-  limit = 60_000,
+  limit: number = PATIENCE.timeout,
 ): Promise<T> {
   const begun = Date.now();
   for (let waited = 0; waited < limit; waited = Date.now() - begun) {

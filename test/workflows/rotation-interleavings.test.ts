@@ -91,7 +91,6 @@ async function run(groups: readonly (readonly Step[])[]): Promise<void> {
       return rowCount > 0;
     },
     `the old key to be revoked after ${JSON.stringify(groups)}`,
-    60_000,
   );
   await engine.toldAll();
   await eventually(

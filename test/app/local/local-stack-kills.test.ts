@@ -23,11 +23,11 @@ describe('a local stack', () => {
     const stack = await createStack();
     const { child } = await stack.startReady();
     const slow = fetch(`http://127.0.0.1:${stack.ports.api}/slow`);
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await expect.poll(stack.journal).toContain('slow request');
     child.kill('SIGKILL');
     expect((await slow).status).toBe(200);
     await stack.gone();
-    await expect.poll(stack.isUp, { timeout: 60_000 }).toBe(false);
+    await expect.poll(stack.isUp).toBe(false);
     expect(stack.journal()).toEqual(expect.arrayContaining(['api stopped', 'worker stopped']));
   });
 
@@ -54,6 +54,6 @@ describe('npm start', () => {
     child.kill('SIGKILL');
     await stack.gone();
     expect(stack.journal().at(-1)).toBe('worker stopped');
-    await expect.poll(stack.isUp, { timeout: 60_000 }).toBe(false);
+    await expect.poll(stack.isUp).toBe(false);
   });
 });

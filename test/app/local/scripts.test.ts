@@ -208,7 +208,9 @@ describe('the cases of a run', () => {
 describe('a step that takes long', () => {
   it('is told of again and again until it ends', () => {
     const { stdout } = node(
-      `import { withProgress } from '${SCRIPTS}/prepare.mjs'; const work = new Promise((resolve) => setTimeout(resolve, 500, 7)); console.log(await withProgress('building', work, 150));`,
+      `import { withProgress } from '${SCRIPTS}/prepare.mjs'; const write = process.stdout.write.bind(process.stdout); let lines = 0;
+       const work = new Promise((resolve) => { process.stdout.write = (line) => { lines += 1; if (lines === 2) resolve(7); return write(line); }; });
+       const result = await withProgress('building', work, 50); process.stdout.write = write; console.log(result);`,
     );
     expect(stdout).toMatch(/^(Still building \(\d s\)\.\n){2,}7\n$/);
   });
@@ -218,16 +220,25 @@ describe('a step that takes long', () => {
     cpSync(SCRIPTS, join(clone, 'scripts'), { recursive: true });
     mkdirSync(join(clone, '.data'));
     writeFileSync(join(clone, '.data/prepare.lock'), String(process.pid));
-    const child = spawn(process.execPath, [join(clone, 'scripts/demo.mjs')], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+    // Each look at the lock is followed by a pause, which is counted on the other stream.
+    const counting = `import timers from 'node:timers/promises'; import { syncBuiltinESMExports } from 'node:module';
+      const sleep = timers.setTimeout;
+      timers.setTimeout = (...given) => { console.error('looked'); return sleep(...given); };
+      syncBuiltinESMExports();`;
+    const counted = ['--import', `data:text/javascript,${encodeURIComponent(counting)}`];
+    const child = spawn(process.execPath, [...counted, join(clone, 'scripts/demo.mjs')], {
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
     onTestFinished(() => void child.kill('SIGKILL'));
     let said = '';
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
       said += chunk;
     });
-    await once(child.stdout, 'data');
-    await new Promise((resolve) => setTimeout(resolve, 600));
+    let looks = 0;
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+      looks += chunk.split('looked\n').length - 1;
+    });
+    await expect.poll(() => looks).toBeGreaterThan(2);
     expect(said).toBe('Waiting for another command, which installs or builds this clone.\n');
     expect(child.exitCode).toBeNull();
   });

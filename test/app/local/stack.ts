@@ -131,7 +131,7 @@ export async function createStack(variables: Readonly<Record<string, string>> = 
   /** Starts, and waits until all of it is up. */
   async function startReady(command?: readonly string[], cwd?: string) {
     const started = start(command, cwd);
-    await expect.poll(started.output, { timeout: 60_000, interval: 50 }).toContain('Countersign is ready');
+    await expect.poll(started.output).toContain('Countersign is ready');
     processes();
     return started;
   }
@@ -147,7 +147,7 @@ export async function createStack(variables: Readonly<Record<string, string>> = 
     journal: () => readFileSync(journal, 'utf8').trim().split('\n'),
     isUp: () => existsSync(join(dataDir, 'run.json')),
     /** Waits until none of the processes that were ever seen runs any more. */
-    gone: () => expect.poll(() => [...seen].filter(isAlive), { timeout: 30_000, interval: 100 }).toEqual([]),
+    gone: () => expect.poll(() => [...seen].filter(isAlive)).toEqual([]),
   };
 }
 

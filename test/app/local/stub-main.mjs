@@ -46,6 +46,7 @@ if (role === 'start') {
   const { createHttpServer } = await load('src/platform/http/server.js');
   const answer = (request, response) => {
     const wait = request.url === '/slow' ? 1_500 : 0;
+    if (wait > 0) note('slow request');
     const { env, execArgv, pid } = process;
     const said = request.url === '/process' ? JSON.stringify({ env, execArgv }) : String(pid);
     setTimeout(() => response.end(said), wait);

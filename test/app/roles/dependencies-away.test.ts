@@ -8,6 +8,7 @@ import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { ensureNamespace } from '../../../src/platform/temporal/namespace.ts';
 import { createCuttingProxy, ENDS } from '../../setup/cutting-proxy.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { takePort } from '../../setup/ports.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
 import { OTHER_KEY, prepareRuns } from './role-runs.ts';
@@ -32,7 +33,7 @@ describe('a worker that starts before what it needs', () => {
       await worker.exited;
     });
     const told = async (event: string) => {
-      await expect.poll(() => worker.output.stdout, { timeout: 30_000 }).toContain(`"event":"${event}"`);
+      await expect.poll(() => worker.output.stdout).toContain(`"event":"${event}"`);
       expect([worker.child.exitCode, worker.output.stderr]).toEqual([null, '']);
     };
     return { ...worker, told };
@@ -52,7 +53,7 @@ describe('a worker that starts before what it needs', () => {
           "SELECT 1 FROM relays WHERE role = 'worker' AND seen_at > now() - interval '2 seconds'",
         )
       ).rowCount;
-    await expect.poll(countRelays, { timeout: 20_000 }).toBe(1);
+    await expect.poll(countRelays).toBe(1);
   });
 
   it('waits for its database, and ends when its key turns out to be another', async () => {
@@ -91,21 +92,18 @@ describe('a role that loses all its connections again and again', () => {
       child.kill('SIGTERM');
       await exited;
     });
-    await expect.poll(() => output.stdout, { timeout: 30_000 }).toMatch(/the (API|worker) is ready/);
+    await expect.poll(() => output.stdout).toMatch(/the (API|worker) is ready/);
     for (let loss = 0; loss < 3 * ENDS.length; loss += 1) {
       const isCut = proxy.cutAfter(1 + (loss % 3), ENDS[loss % ENDS.length] ?? 'reset');
-      await vi.waitFor(
-        async () => {
-          if (role === 'api') await fetch(`http://127.0.0.1:${port}/readyz`);
-          expect([
-            isCut(),
-            child.exitCode,
-            output.stderr,
-            child.exitCode === null ? '' : output.stdout.slice(-3000),
-          ]).toEqual([true, null, '', '']);
-        },
-        { timeout: 30_000, interval: 50 },
-      );
+      await vi.waitFor(async () => {
+        if (role === 'api') await fetch(`http://127.0.0.1:${port}/readyz`);
+        expect([
+          isCut(),
+          child.exitCode,
+          output.stderr,
+          child.exitCode === null ? '' : output.stdout.slice(-3000),
+        ]).toEqual([true, null, '', '']);
+      }, PATIENCE);
     }
   });
 });
@@ -126,7 +124,7 @@ describe('an output that cannot be written', () => {
     });
     const readiness = async () =>
       (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.status;
-    await expect.poll(readiness, { timeout: 20_000 }).toBe(200);
+    await expect.poll(readiness).toBe(200);
     for (let n = 0; n < 3; n += 1) await fetch(`http://127.0.0.1:${port}/nowhere`);
     expect([await readiness(), child.exitCode]).toEqual([200, null]);
   });

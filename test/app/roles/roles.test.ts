@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { makeUnreleased } from '../../platform/database/unreleased-database.ts';
 import { createEmptyDatabase, createTestDatabase } from '../../setup/database.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { takePort } from '../../setup/ports.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
 import { temporaryFolder } from '../local/temporary-folder.ts';
@@ -151,7 +152,7 @@ it('in development several processes make one master key, kept for its owner alo
   const key = readFileSync(file, 'utf8');
   expect(Buffer.from(key, 'base64')).toHaveLength(32);
   const api = await startApi({ ...variables, DEFAULT_TENANT: '' });
-  await expect.poll(api.readiness, { timeout: 20_000 }).toBe(200);
+  await expect.poll(api.readiness).toBe(200);
   expect(readFileSync(file, 'utf8')).toBe(key);
 });
 
@@ -162,16 +163,14 @@ it('a key that is set makes no file', async () => {
 });
 
 describe('an api whose database is away when it starts', () => {
-  const settle = { timeout: 20_000 };
-
   it('is not ready until the database is there and fits', async () => {
     const proxy = await createStallingProxy(test.url);
     onTestFinished(proxy.close);
     proxy.stall();
     const api = await startApi({ DATABASE_URL: proxy.url });
-    await expect.poll(api.readiness, settle).toBe(503);
+    await expect.poll(api.readiness).toBe(503);
     proxy.resume();
-    await expect.poll(api.readiness, settle).toBe(200);
+    await expect.poll(api.readiness).toBe(200);
   });
 
   it.each([
@@ -182,7 +181,7 @@ describe('an api whose database is away when it starts', () => {
     onTestFinished(proxy.close);
     proxy.stall();
     const api = await startApi({ DATABASE_URL: proxy.url, ...variables });
-    await expect.poll(api.readiness, settle).toBe(503);
+    await expect.poll(api.readiness).toBe(503);
     proxy.resume();
     expect(await api.exited).toBe(2);
     expect(api.output.stdout).toContain(`${variable}: `);
@@ -205,14 +204,12 @@ describe('a worker whose Temporal stops answering', () => {
         )
       ).rowCount;
     // Its other loops begin right after its relay: their first looks hang.
-    await vi.waitFor(async () => expect(await countRelays()).toBe(1), { timeout: 60_000, interval: 2 });
+    await vi.waitFor(async () => expect(await countRelays()).toBe(1), { ...PATIENCE, interval: 2 });
     proxy.stall();
     await new Promise((resolve) => setTimeout(resolve, 300));
     child.kill('SIGTERM');
     await expect
-      .poll(async () => (await test.database.query("SELECT 1 FROM relays WHERE role = 'worker'")).rowCount, {
-        timeout: 6_000,
-      })
+      .poll(async () => (await test.database.query("SELECT 1 FROM relays WHERE role = 'worker'")).rowCount)
       .toBe(0);
   });
 });
@@ -229,7 +226,7 @@ describe('a role in which an error is not caught', () => {
       LOG_FORMAT: 'json',
       NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(program)}`,
     });
-    await expect.poll(() => output.stdout, { timeout: 20_000 }).toMatch(/the (API|worker) is ready/);
+    await expect.poll(() => output.stdout).toMatch(/the (API|worker) is ready/);
     child.kill('SIGUSR2');
     expect([await exited, output.stderr]).toEqual([1, '']);
     const last = output.stdout.trim().split('\n').at(-1) ?? '';
@@ -247,7 +244,7 @@ describe('--json', () => {
 
   it('makes an api log lines of JSON', async () => {
     const api = await startApi({ LOG_FORMAT: 'pretty' }, ['--json']);
-    await expect.poll(() => api.output.stdout, { timeout: 20_000 }).toContain('ready');
+    await expect.poll(() => api.output.stdout).toContain('ready');
     for (const line of api.output.stdout.trim().split('\n'))
       expect(JSON.parse(line)).toMatchObject({ level: 'info', role: 'api' });
   });

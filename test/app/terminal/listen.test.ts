@@ -4,6 +4,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { verifyDelivery } from '../../../packages/receiver/src/index.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { type Service, startService } from './service.ts';
 
 let service: Service;
@@ -35,9 +36,7 @@ async function startReceiver(status: number) {
 
 async function listen(...args: string[]) {
   const command = service.begin(['listen', ...args]);
-  await vi.waitFor(() => expect(command.told.join('\n')).toMatch(/secret {2}|Following/), {
-    timeout: 20_000,
-  });
+  await vi.waitFor(() => expect(command.told.join('\n')).toMatch(/secret {2}|Following/), PATIENCE);
   return command;
 }
 
@@ -53,7 +52,7 @@ describe('listen', () => {
     });
     const { lines } = await service.run(['trigger', 'orders.order.placed', '--data', '{"order":1}']);
     expect(lines).toEqual([expect.stringMatching(/^orders\.order\.placed: event \S+, 1 delivery$/)]);
-    await vi.waitFor(() => expect(command.lines).toHaveLength(2), { timeout: 20_000 });
+    await vi.waitFor(() => expect(command.lines).toHaveLength(2), PATIENCE);
     expect(command.lines[0]).toMatch(
       /^\d\d:\d\d:\d\d {2}orders\.order\.placed +attempt 1 {2}verified → 200$/,
     );
@@ -67,7 +66,7 @@ describe('listen', () => {
     const receiver = await startReceiver(404);
     const command = await listen('--forward-to', receiver.url, '--event-types', 'shop.*', '--json');
     await service.run(['trigger', 'shop.sold', '--data', '{}']);
-    await vi.waitFor(() => expect(command.lines).toHaveLength(1), { timeout: 20_000 });
+    await vi.waitFor(() => expect(command.lines).toHaveLength(1), PATIENCE);
     const shown = JSON.parse(command.lines[0] ?? '');
     expect(shown).toMatchObject({
       event_type: 'shop.sold',
@@ -82,14 +81,11 @@ describe('listen', () => {
       ok: true,
       deliveryId: shown.delivery_id,
     });
-    const delivery = await vi.waitFor(
-      async () => {
-        const { body } = await service.owner.send('GET', `/api/v1/deliveries/${shown.delivery_id}`);
-        expect(body.attempts).toHaveLength(1);
-        return body;
-      },
-      { timeout: 20_000 },
-    );
+    const delivery = await vi.waitFor(async () => {
+      const { body } = await service.owner.send('GET', `/api/v1/deliveries/${shown.delivery_id}`);
+      expect(body.attempts).toHaveLength(1);
+      return body;
+    }, PATIENCE);
     expect(delivery.attempts[0]).toMatchObject({ status_code: 404, response_excerpt: 'of the receiver' });
     command.end();
     await command.ended;
@@ -103,9 +99,7 @@ describe('listen', () => {
     await service.run(['trigger', 'shop.away', '--data', '{}']);
     await vi.waitFor(
       () => expect(command.lines[0]).toContain('→ 502: the receiver did not answer (ECONNREFUSED)'),
-      {
-        timeout: 20_000,
-      },
+      PATIENCE,
     );
     command.end();
     await command.ended;
@@ -117,7 +111,7 @@ describe('listen', () => {
     const headers = { 'content-type': 'application/json', 'x-service-signature-suite': 'service-webhook-v1' };
     const answer = await fetch(url, { method: 'POST', headers, body: '{}' });
     expect(answer.status).toBeGreaterThanOrEqual(400);
-    await vi.waitFor(() => expect(command.lines[0]).toContain('refused: malformed_headers'));
+    await vi.waitFor(() => expect(command.lines[0]).toContain('refused: malformed_headers'), PATIENCE);
     command.end();
     await command.ended;
   });
@@ -149,7 +143,7 @@ describe('listen', () => {
       '--event-types',
       'shop.earlier',
     );
-    await vi.waitFor(() => expect(command.lines).toHaveLength(2), { timeout: 20_000 });
+    await vi.waitFor(() => expect(command.lines).toHaveLength(2), PATIENCE);
     expect(command.lines[0]).toMatch(/shop\.earlier +feed +→ 200$/);
     expect(await subscriptions()).toEqual([]);
     const [request] = receiver.requests;

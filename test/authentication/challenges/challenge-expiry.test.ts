@@ -4,6 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { createExpiryKeeper } from '../../../src/authentication/challenges/challenge-expiry.client.ts';
 import { BUCKET_LENGTH, bucketsAt } from '../../../src/authentication/challenges/challenge-expiry.ts';
 import { challengeExpiryWorkflowId } from '../../../src/platform/temporal/names.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 
 const at = (text: string) => Date.parse(text);
 
@@ -60,7 +61,7 @@ describe('a keeper', () => {
       onFailure: (error) => failures.push(error),
     });
     const { stop } = keeper.start();
-    await vi.waitFor(() => expect(looks).toBeGreaterThan(4), { timeout: 30_000 });
+    await vi.waitFor(() => expect(looks).toBeGreaterThan(4), PATIENCE);
     await stop();
     expect(failures.map(String)).toEqual(['Error: the database is away', 'Error: Temporal is away']);
     expect(asked).toHaveLength(3);

@@ -15,6 +15,7 @@ import {
   readEvents,
 } from '../../identity/agents/agent-rooms.ts';
 import { createTestDatabase } from '../../setup/database.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { answer, ask, forge } from './answer.ts';
 
 let rooms: Rooms;
@@ -272,7 +273,7 @@ describe('a success', () => {
     const login = async () =>
       rooms.challenges.verify(context, answer(await ask(rooms, context, agent.fingerprint), agent));
     await login();
-    const first = await vi.waitUntil(lastUsedAt);
+    const first = await vi.waitUntil(lastUsedAt, PATIENCE);
     await login();
     expect(await lastUsedAt()).toEqual(first);
     await rooms.database.query(
@@ -280,7 +281,7 @@ describe('a success', () => {
       [agent.key.id],
     );
     await login();
-    await vi.waitUntil(async () => ((await lastUsedAt()) ?? first) >= first);
+    await vi.waitUntil(async () => ((await lastUsedAt()) ?? first) >= first, PATIENCE);
   });
 });
 
@@ -292,7 +293,10 @@ describe('round trips', () => {
       return rooms.challenges.verify(context, answer(challenge, agent));
     };
     await login();
-    await vi.waitUntil(async () => (await rooms.keys.get(context, agent.agent.id, agent.key.id)).lastUsedAt);
+    await vi.waitUntil(
+      async () => (await rooms.keys.get(context, agent.agent.id, agent.key.id)).lastUsedAt,
+      PATIENCE,
+    );
     await rooms.issuer.jwks(context.tenant);
     const query = vi.spyOn(pg.Client.prototype, 'query');
     try {

@@ -10,6 +10,7 @@ import {
   type Rooms,
 } from '../../identity/agents/agent-rooms.ts';
 import { createPatientDatabase, createTestDatabase } from '../../setup/database.ts';
+import { countLockWaits } from '../../setup/lock-waits.ts';
 import { answer, ask } from './answer.ts';
 
 let rooms: Rooms;
@@ -126,14 +127,4 @@ describe.each(ENDINGS)('a %s in the middle of verifications', (_, code, action) 
   });
 });
 
-/** Until some connection of this database waits for another's lock. */
-async function waitForLock(): Promise<void> {
-  for (let n = 0; n < 100; n++) {
-    const { rows } = await second.query(
-      "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-    );
-    if (rows.length > 0) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error('nobody waits');
-}
+const waitForLock = () => expect.poll(() => countLockWaits(second)).toBeGreaterThan(0);

@@ -4,6 +4,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createTestAgent, type Rooms } from '../../identity/agents/agent-rooms.ts';
 import { createTestDatabase } from '../../setup/database.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { type AccountsServer, startAccountsServer } from '../tokens/accounts-server.ts';
 import { claimsOf, codeOf, createHolder, refresh } from '../tokens/refresh-fixture.ts';
 import { answer } from './answer.ts';
@@ -117,6 +118,7 @@ describe('a challenge with a resource', () => {
     await rooms.challenges.verify(context, answer(await ask(TWO), signer));
     await vi.waitUntil(
       async () => (await rooms.keys.get(context, signer.agent.id, signer.key.id)).lastUsedAt,
+      PATIENCE,
     );
     const query = vi.spyOn(pg.Client.prototype, 'query');
     try {

@@ -73,7 +73,7 @@ describe('issuer keys', () => {
 
     await shift(tenant.id, 601);
     await expect
-      .poll(async () => kidOf(await accounts.issuer.sign(tenant, {}, { typ: 'JWT' })), { timeout: 5_000 })
+      .poll(async () => kidOf(await accounts.issuer.sign(tenant, {}, { typ: 'JWT' })))
       .toBe(keys[0]?.kid);
     const after = await accounts.issuer.sign(tenant, { a: 1 }, { typ: 'JWT' });
     const set = createLocalJWKSet({ keys });

@@ -1,6 +1,7 @@
 // Chains of delegation over HTTP: how they grow, and that the end of any link ends what came of it, in every process.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPatientDatabase, createTestDatabase } from '../../setup/database.ts';
+import { letClockMove } from '../../setup/patience.ts';
 import { type Accounts, createAccounts } from '../tokens/accounts.ts';
 import { type AccountsServer, startAccountsServer } from '../tokens/accounts-server.ts';
 import { codeOf, issueFirst, lastAccepted } from '../tokens/refresh-fixture.ts';
@@ -185,7 +186,7 @@ describe('a delegated token also ends', () => {
     await world.rooms.agents.reactivate(world.context, actor.agent.id);
     expect(await world.introspect(token)).toEqual({ active: false });
     expect(await world.outcome(user.token, actor)).toBe('400 invalid_request');
-    await pause(5);
+    await letClockMove();
     const owner = { agentId: actor.agent.id, keyId: actor.key.id };
     const fresh = await issueFirst(world.rooms, world.context, owner);
     expect(await world.outcome(user.token, fresh)).toBe('accepted');

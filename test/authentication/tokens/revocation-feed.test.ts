@@ -7,6 +7,7 @@ import { createRevocationBook } from '../../../src/authentication/tokens/revocat
 import type { Database } from '../../../src/platform/database/database.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import type { Rooms } from '../../identity/agents/agent-rooms.ts';
+import { letClockMove, PATIENCE } from '../../setup/patience.ts';
 import {
   claimsOf,
   codeOf,
@@ -30,14 +31,13 @@ afterEach(async () => {
 });
 afterAll(() => processes?.drop());
 
-const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 const check = (rooms: Rooms, { tenant }: Parameters<Rooms['agents']['get']>[0], token: string) =>
   codeOf(rooms.tokens.verifyAccessToken(tenant, token));
 
 /** Waits until the feeds have begun so many readings. */
 async function readings(count: number): Promise<void> {
   const read = vi.spyOn(store, 'readSince');
-  await vi.waitUntil(() => read.mock.calls.length >= count, { timeout: 60_000 });
+  await vi.waitUntil(() => read.mock.calls.length >= count, PATIENCE);
   read.mockRestore();
 }
 
@@ -96,7 +96,7 @@ describe('a feed', () => {
     closing.push(() => feed.close());
     expect(await codeOf(feed.check(claims))).toBe('accepted');
     isDeaf = true;
-    await vi.waitUntil(() => failures.length > 0, { timeout: 60_000 });
+    await vi.waitUntil(() => failures.length > 0, PATIENCE);
     // What was read last is older than a memory may be.
     ahead = 1_000;
     expect(await codeOf(feed.check(claims))).toBe('accepted');
@@ -133,8 +133,8 @@ describe('a feed', () => {
       expect(read.mock.settledResults).toHaveLength(before);
       notice();
       expect(read).toHaveBeenCalledTimes(before + 1);
-    }, 60_000);
-    await vi.waitUntil(() => feed.isRevoked(claims), { timeout: 60_000 });
+    }, PATIENCE);
+    await vi.waitUntil(() => feed.isRevoked(claims), PATIENCE);
   });
 
   it('forgets nothing of a transaction that was rolled back, because it never knew it', async () => {
@@ -154,7 +154,7 @@ describe('after a reactivation', () => {
     await one.agents.suspend(context, agent.id);
     const between = await issueFirst(one, context, { agentId: agent.id, keyId: key.id });
     await one.agents.reactivate(context, agent.id);
-    await pause(5);
+    await letClockMove();
     const after = await issueFirst(one, context, { agentId: agent.id, keyId: key.id });
     expect(await check(one, context, accessToken)).toBe('token_revoked');
     expect(await check(one, context, between.accessToken)).toBe('token_revoked');
@@ -167,7 +167,7 @@ describe('the tokens of a tenant', () => {
     const [mine, other] = [await createHolder(one), await createHolder(one)];
     const { id } = mine.context.tenant;
     await processes.database.transaction({}, (unit) => one.revocations.endTenant(unit, id));
-    await pause(5);
+    await letClockMove();
     const after = await issueFirst(one, mine.context, { agentId: mine.agent.id, keyId: mine.key.id });
     expect(await check(two, mine.context, mine.accessToken)).toBe('token_revoked');
     expect(await check(two, mine.context, after.accessToken)).toBe('accepted');

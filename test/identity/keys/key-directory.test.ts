@@ -71,7 +71,7 @@ const kidsOf = ({ body }: Awaited<ReturnType<typeof read>>) =>
 
 /** Reads the directory until it has, or has not, a key: a process may show it half a second later. */
 const eventually = (kid: string | null, is: boolean) =>
-  expect.poll(async () => kidsOf(await read()).includes(kid), { timeout: 5_000 }).toBe(is);
+  expect.poll(async () => kidsOf(await read()).includes(kid)).toBe(is);
 
 describe('a key', () => {
   it('stands in the directory with the signature that was handed in, until its agent is suspended', async () => {
@@ -193,7 +193,7 @@ describe('a key', () => {
     const refused = await deposit(full.agent.id, await sign(full));
     expect([refused.status, refused.body.error]).toEqual([409, 'conflict']);
     expect((await deposit(agent.id, await sign({ signer, url }))).status).toBe(200);
-    await expect.poll(async () => kidsOf(await read()).length, { timeout: 5_000 }).toBe(20);
+    await expect.poll(async () => kidsOf(await read()).length).toBe(20);
     const { headers } = await read();
     const size = [headers.get('signature'), headers.get('signature-input')].join('').length;
     expect(size).toBeLessThan(8_192);

@@ -8,6 +8,7 @@ import {
 } from '../../authentication/tokens/accounts.ts';
 import { type AccountsServer, startAccountsServer } from '../../authentication/tokens/accounts-server.ts';
 import { createTestDatabase } from '../../setup/database.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 
 let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let server: AccountsServer;
@@ -139,7 +140,7 @@ describe('the tenant’s own routes', () => {
     onTestFinished(() => clock.mockRestore());
     // While the database takes longer than a quarter of a second, the memory answers.
     const isNew = async () => (await tenants.bySlug('quick'))?.audience === 'https://new.example';
-    await vi.waitUntil(isNew, { timeout: 60_000 });
+    await vi.waitUntil(isNew, PATIENCE);
     expect(await tenants.byId(tenant.id)).toMatchObject({ audience: 'https://new.example' });
   });
 

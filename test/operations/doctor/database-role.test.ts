@@ -5,6 +5,7 @@ import * as databaseRoleStore from '../../../src/operations/doctor/database-role
 import { createDoctorService } from '../../../src/operations/doctor/doctor.service.ts';
 import type { Finding } from '../../../src/operations/doctor/finding.ts';
 import { createPatientDatabase, SERVICE_ROLE, useTestDatabase } from '../../setup/database.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 
 const { database: owner, url, serviceUrl } = await useTestDatabase();
 
@@ -34,7 +35,7 @@ it('finds a process that connects as the owner, where there is a weaker role', a
   ]);
   await api.close();
   // Postgres lists a session for a moment after its client has gone.
-  await vi.waitFor(async () => expect(await examine()).toEqual([]), { timeout: 10_000 });
+  await vi.waitFor(async () => expect(await examine()).toEqual([]), PATIENCE);
   await owner.query(`GRANT DELETE ON audit_log TO ${SERVICE_ROLE.name}`);
   expect(await examine()).toMatchObject([{ subject: 'countersign worker' }]);
   await worker.close();

@@ -118,7 +118,7 @@ async function run(heading: string, words: string): Promise<string> {
 
 /** Runs a line until it tells what is expected: Temporal's index follows with a delay. */
 const runUntil = (heading: string, words: string, expected: RegExp) =>
-  eventually(async () => expected.test(await run(heading, words)), `${words} to tell ${expected}`, 30_000);
+  eventually(async () => expected.test(await run(heading, words)), `${words} to tell ${expected}`);
 
 /**
  * Waits until Temporal's index has these deliveries: a batch reaches what the index has, and former ones stay in it for
@@ -131,7 +131,6 @@ const listed = (heading: string, ids: readonly string[]) =>
       return ids.every((id) => list.includes(`delivery/${id}`));
     },
     `the index to have ${ids.join(' and ')}`,
-    30_000,
   );
 
 const statuses = async (ids: readonly string[]) => {

@@ -9,6 +9,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createTestIssuer, type TestIssuer } from '../../../packages/resource-server/src/testing.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { takePort } from '../../setup/ports.ts';
 
 const ROOT = resolve('.');
@@ -90,13 +91,10 @@ async function start(name: string) {
   });
   children.push(child);
   const call = (claims: Record<string, unknown> | string, path = '/orders') => send(port, claims, path);
-  await vi.waitUntil(
-    () => {
-      if (child.exitCode !== null) throw new Error(`${name} ended with ${child.exitCode}`);
-      return call({}).catch(() => undefined);
-    },
-    { timeout: 60_000, interval: 50 },
-  );
+  await vi.waitUntil(() => {
+    if (child.exitCode !== null) throw new Error(`${name} ended with ${child.exitCode}`);
+    return call({}).catch(() => undefined);
+  }, PATIENCE);
   return call;
 }
 
@@ -170,13 +168,10 @@ describe('the guide', () => {
     const token = await issuer.createToken();
     expect((await call(token)).status).toBe(200);
     issuer.revokeToken(token);
-    const refused = await vi.waitUntil(
-      async () => {
-        const answer = await call(token);
-        return answer.status === 200 ? undefined : answer;
-      },
-      { timeout: 60_000, interval: 20 },
-    );
+    const refused = await vi.waitUntil(async () => {
+      const answer = await call(token);
+      return answer.status === 200 ? undefined : answer;
+    }, PATIENCE);
     expect([refused.status, refused.body.error]).toEqual([401, 'token_revoked']);
     const delegated = await issuer.createDelegatedToken({ agentId: 'a', userId: 'u' });
     expect((await call(delegated, '/users')).body).toMatchObject({ subject: 'u', actor: 'a' });

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { followRevocations, type Revocations } from '../../../packages/resource-server/src/revocations.ts';
 import { newKey } from '../../authentication/trusted-issuers/identity-provider.ts';
 import { startTenants, type Tenants } from '../../isolation/tenants-server.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { openForeignTransaction } from '../../webhooks/intake/foreign-transaction.ts';
 import { AUDIENCE, createApplication, enrollAgent, manage, startResourceServer } from './live-service.ts';
 
@@ -44,13 +45,10 @@ afterAll(async () => {
 
 /** Waits until the resource server refuses the token: the feed may wait for transactions of other test files. */
 const refusal = (token: string, path?: string) =>
-  vi.waitUntil(
-    async () => {
-      const outcome = await server.outcome(token, path);
-      return outcome === 'accepted' ? undefined : outcome;
-    },
-    { timeout: 60_000, interval: 20 },
-  );
+  vi.waitUntil(async () => {
+    const outcome = await server.outcome(token, path);
+    return outcome === 'accepted' ? undefined : outcome;
+  }, PATIENCE);
 
 describe('the token of an agent', () => {
   it('is accepted, with what it permits', async () => {
@@ -90,7 +88,7 @@ describe('the token of an agent', () => {
     expect(await refusal(token)).toBe('401 token_revoked');
     await manage(tenants.owner, 'PATCH', `/api/v1/agents/${agent.id}/reactivate`, {});
     const again = await agent.authenticate();
-    await vi.waitUntil(async () => (await server.outcome(again)) === 'accepted', { timeout: 60_000 });
+    await vi.waitUntil(async () => (await server.outcome(again)) === 'accepted', PATIENCE);
     expect(await server.outcome(token)).toBe('401 token_revoked');
   });
 
@@ -135,7 +133,7 @@ describe('while a transaction stays open in another database of the cluster', ()
     const alone = await startResourceServer({ ...options, revocations: two });
     const outcomes = async () => Promise.all([asking, alone].map((each) => each.outcome(token)));
     const become = (...expected: string[]) =>
-      vi.waitFor(async () => expect(await outcomes()).toEqual(expected), { timeout: 60_000, interval: 20 });
+      vi.waitFor(async () => expect(await outcomes()).toEqual(expected), PATIENCE);
     try {
       await become('accepted', 'accepted');
       const close = await openForeignTransaction();
@@ -154,7 +152,7 @@ describe('while a transaction stays open in another database of the cluster', ()
       await become('401 token_revoked', '401 token_revoked');
       await manage(tenants.owner, 'PATCH', `/api/v1/agents/${agent.id}/reactivate`, {});
       const again = await agent.authenticate();
-      await vi.waitUntil(async () => (await alone.outcome(again)) === 'accepted', { timeout: 60_000 });
+      await vi.waitUntil(async () => (await alone.outcome(again)) === 'accepted', PATIENCE);
     } finally {
       await Promise.all([asking.close(), alone.close(), one.close(), two.close()]);
     }

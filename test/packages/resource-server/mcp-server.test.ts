@@ -14,6 +14,7 @@ import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { canRun, runScript, scriptOf } from '../../documentation/walk.ts';
 import { startTenants, type Tenants } from '../../isolation/tenants-server.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { takePort } from '../../setup/ports.ts';
 import { createApplication, enrollAgent, manage } from './live-service.ts';
 
@@ -164,7 +165,7 @@ describe('the example of an MCP server', () => {
           () => undefined,
           (error: unknown) => error,
         ),
-      { timeout: 60_000, interval: 50 },
+      PATIENCE,
     );
     expect(String(failure)).toMatch(/token_revoked/);
     await client.close();

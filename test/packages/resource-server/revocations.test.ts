@@ -8,6 +8,7 @@ import {
   type RevocationsOptions,
 } from '../../../packages/resource-server/src/revocations.ts';
 import { createTestIssuer, type TestIssuer } from '../../../packages/resource-server/src/testing.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { bearer, outcomeOf } from './requests.ts';
 
 const FEED = '/api/v1/events';
@@ -41,7 +42,7 @@ const guardWith = async (options: Partial<RevocationsOptions> = {}, more: Partia
 const readAgain = async (): Promise<void> => {
   const before = issuer.requests.filter((path) => path === FEED).length;
   await vi.waitUntil(() => issuer.requests.filter((path) => path === FEED).length >= before + 4, {
-    timeout: 60_000,
+    ...PATIENCE,
     interval: 5,
   });
 };
@@ -145,7 +146,7 @@ describe('a guard that follows', () => {
     const token = await issuer.createToken();
     statuses.push(410, 410, 401, 401);
     issuer.revokeToken(token);
-    await vi.waitUntil(() => statuses.length === 0 && revocations.status().failures === 0, 60_000);
+    await vi.waitUntil(() => statuses.length === 0 && revocations.status().failures === 0, PATIENCE);
     expect(await outcomeOf(guard, bearer(token))).toBe('401 token_revoked');
     expect(issuer.requests.filter((path) => path === '/oauth/token').length).toBeGreaterThan(1);
   });
@@ -174,7 +175,7 @@ describe('while the feed is unreachable', () => {
     let fetch = issuer.fetch;
     const made = await guardWith({ fetch: (input, init) => fetch(input, init), ...options }, more);
     fetch = withoutFeed;
-    await vi.waitUntil(() => made.revocations.status().failures > 0, 60_000);
+    await vi.waitUntil(() => made.revocations.status().failures > 0, PATIENCE);
     time += seconds * 1_000;
     return made;
   };
@@ -226,7 +227,7 @@ describe('while the feed is unreachable', () => {
     const onError = vi.fn();
     let fetch = withoutFeed;
     const revocations = follow({ fetch: (input, init) => fetch(input, init), onError });
-    await vi.waitUntil(() => revocations.status().failures >= 3, 60_000);
+    await vi.waitUntil(() => revocations.status().failures >= 3, PATIENCE);
     expect(onError).toHaveBeenCalledTimes(1);
     fetch = issuer.fetch;
     await revocations.ready();

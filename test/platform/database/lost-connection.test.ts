@@ -10,6 +10,7 @@ import { migrate } from '../../../src/platform/database/migrate.ts';
 import * as sweepStore from '../../../src/webhooks/relay/sweep.store.ts';
 import { createCuttingProxy } from '../../setup/cutting-proxy.ts';
 import { createTestDatabase } from '../../setup/database.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 
 let url: string;
 let database: Database;
@@ -33,7 +34,7 @@ async function terminate(pids: readonly number[]): Promise<void> {
   await vi.waitFor(async () => {
     const { rowCount } = await admin.query('SELECT 1 FROM pg_stat_activity WHERE pid = ANY($1)', [pids]);
     expect(rowCount).toBe(0);
-  }, 10_000);
+  }, PATIENCE);
   await sleep(100);
 }
 /** The backends that hold this advisory lock of the test's database. */
@@ -86,7 +87,7 @@ describe('a connection that is lost between two statements', () => {
     await locking.query('BEGIN');
     await locking.query('LOCK TABLE schema_migrations');
     const migrating = migrate(url);
-    await vi.waitFor(async () => expect(await holders(7_263_511)).toHaveLength(1), 10_000);
+    await vi.waitFor(async () => expect(await holders(7_263_511)).toHaveLength(1), PATIENCE);
     await terminate(await holders(7_263_511));
     await locking.end();
     expect(await migrating).toEqual([]);
@@ -98,7 +99,7 @@ describe('a connection that is lost between two statements', () => {
     await client.connect();
     const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     await terminate(rows.map(({ pid }) => pid));
-    await vi.waitFor(() => expect(errors).not.toEqual([]), 10_000);
+    await vi.waitFor(() => expect(errors).not.toEqual([]), PATIENCE);
     await client.end();
   });
 

@@ -57,7 +57,7 @@ describe('a migration', () => {
       }),
     );
     const client = await connect();
-    await client.query("SET lock_timeout = '500 ms'");
+    await client.query("SET lock_timeout = '30 s'");
     for (let n = 0; n < 15; n += 1) {
       await client.query('SELECT count(*) FROM challenges');
       await insertEnded({ query: client.query.bind(client) } as never, newId(), { count: 1, seconds: 10 });
@@ -102,7 +102,7 @@ describe('a migration', () => {
       'ALTER TABLE challenges ADD COLUMN more text',
     ]);
     const client = await connect();
-    await client.query("SET lock_timeout = '2 s'");
+    await client.query("SET lock_timeout = '30 s'");
     for (let n = 0; n < 8; n += 1) {
       await client.query('SELECT count(*) FROM challenges');
       await new Promise((resolve) => setTimeout(resolve, 200));

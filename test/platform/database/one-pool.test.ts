@@ -5,6 +5,7 @@ import { createDatabase, type Database } from '../../../src/platform/database/da
 import type { Models } from '../../../src/platform/database/model.ts';
 import { defineTable, integer, primaryKey } from '../../../src/platform/database/table.ts';
 import { createTestDatabase } from '../../setup/database.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 
 const POOL = 4;
 const PID = 'SELECT pg_backend_pid() AS pid';
@@ -80,7 +81,7 @@ describe('the pool', () => {
     await expect(
       database.openSequelize().query('SELECT pg_terminate_backend(pg_backend_pid())'),
     ).rejects.toThrow();
-    await vi.waitFor(async () => expect((await modelPid())[0]?.pid).not.toBe(before?.pid), 10_000);
+    await vi.waitFor(async () => expect((await modelPid())[0]?.pid).not.toBe(before?.pid), PATIENCE);
     expect(database.poolUse().size).toBe(1);
   });
 });

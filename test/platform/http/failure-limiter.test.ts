@@ -2,6 +2,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { createFailureLimiter } from '../../../src/platform/http/failure-limiter.ts';
 import { useTestDatabase } from '../../setup/database.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { countAlone } from './counts.ts';
 
 const test = await useTestDatabase();
@@ -50,7 +51,7 @@ describe('a failure limiter', () => {
     await limiter.failed('k');
     await vi.waitFor(
       async () => expect(await limiter.failed('k')).toEqual({ failures: 1, blocked: undefined }),
-      { timeout: 10_000, interval: 300 },
+      { ...PATIENCE, interval: 300 },
     );
   });
 

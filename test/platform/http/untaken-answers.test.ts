@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { type AnswerRoom, createAnswerRoom } from '../../../src/platform/http/answer-room.ts';
 import { defineRoute, type Route } from '../../../src/platform/http/route.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { startTestServer, type TestServer } from './test-server.ts';
 
 const MIB = 1024 * 1024;
@@ -75,7 +76,7 @@ describe('a connection', () => {
     });
     const reading = setInterval(() => ours.resume(), 10);
     closing.push(() => clearInterval(reading));
-    await vi.waitUntil(() => taken > LARGE.length, { timeout: 60_000 });
+    await vi.waitUntil(() => taken > LARGE.length, PATIENCE);
     expect(timeouts).not.toHaveBeenCalled();
   });
 
@@ -91,7 +92,7 @@ describe('a connection', () => {
     const [answer] = await once(ours.resume(), 'data');
     expect(String(answer)).toMatch(/^HTTP\/1.1 200 /);
     // While it idles, Node keeps it for the time of an idle connection.
-    await vi.waitUntil(() => Number(theirs.timeout) > 10_000, 60_000);
+    await vi.waitUntil(() => Number(theirs.timeout) > 10_000, PATIENCE);
     expect(theirs.destroyed).toBe(false);
   });
 });
@@ -106,7 +107,7 @@ describe('the bytes that wait', () => {
     ];
     const server = await start(60_000, routes, room);
     const { theirs } = await ask(server, '/large');
-    await vi.waitUntil(() => room.waiting() > 0, 60_000);
+    await vi.waitUntil(() => room.waiting() > 0, PATIENCE);
     const refused = await server.fetch('/large');
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
     expect((await refused.json()).error).toBe('temporarily_unavailable');
@@ -114,9 +115,9 @@ describe('the bytes that wait', () => {
     const done = await server.fetch('/work', { method: 'POST' });
     expect((await done.text()).length).toBe(LARGE.length);
     theirs.destroy();
-    await vi.waitUntil(() => room.waiting() === 0, 60_000);
+    await vi.waitUntil(() => room.waiting() === 0, PATIENCE);
     expect((await (await server.fetch('/large')).text()).length).toBe(LARGE.length);
-    await vi.waitUntil(() => room.waiting() === 0, 60_000);
+    await vi.waitUntil(() => room.waiting() === 0, PATIENCE);
   });
 
   it('are given back by an answer behind another one when the connection ends', async () => {
@@ -124,9 +125,9 @@ describe('the bytes that wait', () => {
     const server = await start(60_000, [route('/large', 'GET', async () => LARGE)], room);
     const { ours, theirs } = await ask(server, '/large');
     ours.write('GET /large HTTP/1.1\r\nHost: x\r\n\r\n');
-    await vi.waitUntil(() => room.waiting() >= LARGE.length, 60_000);
+    await vi.waitUntil(() => room.waiting() >= LARGE.length, PATIENCE);
     theirs.destroy();
-    await vi.waitUntil(() => room.waiting() === 0, 60_000);
+    await vi.waitUntil(() => room.waiting() === 0, PATIENCE);
   });
 
   it('are never more than their bounds, of a client, a tenant and the process', () => {

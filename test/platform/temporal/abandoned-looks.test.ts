@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
 import { createExpiryKeeper } from '../../../src/authentication/challenges/challenge-expiry.client.ts';
 import { createTemporalClient } from '../../../src/platform/temporal/client.ts';
 import { keepSchedules } from '../../../src/platform/temporal/schedules.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
 import { installRuntimeOnce } from '../../workflows/delivery-engine.ts';
 
@@ -45,7 +46,7 @@ it.each([
     },
   };
   const { stop } = start(patient);
-  await vi.waitUntil(() => hasLooked, { timeout: 60_000 });
+  await vi.waitUntil(() => hasLooked, PATIENCE);
   await stop();
   expect(failures).toEqual([]);
 });

@@ -123,7 +123,6 @@ describe('changes of an endpoint under load', () => {
     await eventually(
       async () => !(await engine.endpoint(id)).watched,
       `its actor to let go after ${steps.join(', ')}: ${JSON.stringify(await engine.endpoint(id))}`,
-      60_000,
     );
   };
 

@@ -1,6 +1,7 @@
 // The estimate of a tenant's backlog.
 import { describe, expect, it, vi } from 'vitest';
 import { createBacklogGauge } from '../../../src/webhooks/intake/backlog.service.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 
 function createGauge(limit: number) {
   let now = 0;
@@ -12,7 +13,7 @@ function createGauge(limit: number) {
     count,
     state,
     wait: async (milliseconds: number) => {
-      await vi.waitFor(() => undefined);
+      await vi.waitFor(() => undefined, PATIENCE);
       now += milliseconds;
     },
     settle: () => new Promise((resolve) => setImmediate(resolve)),

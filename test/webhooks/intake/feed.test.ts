@@ -11,6 +11,7 @@ import {
   FEED_KEPT_MS,
   positionBefore,
 } from '../../../src/webhooks/intake/feed-cursor.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
 import { createTenantContext } from './fixture.ts';
 import { openForeignTransaction } from './foreign-transaction.ts';
@@ -236,7 +237,7 @@ describe('the feed', () => {
         const later = await feed.read(context, { limit: 10, after: nextCursor });
         return Number(decodePosition(later.nextCursor)?.at) > Number(decodePosition(nextCursor)?.at);
       },
-      { timeout: 60_000, interval: 5 },
+      { ...PATIENCE, interval: 5 },
     );
   });
 });
@@ -246,13 +247,10 @@ describe('how far the feed is complete', () => {
     Number((await rooms.database.query<{ at: Date }>('SELECT clock_timestamp() AS at')).rows[0]?.at);
   /** Reads until the feed has everything of before `moment`. */
   const readUntil = (feed: ReturnType<typeof createFeedService>, context: RequestContext, moment: number) =>
-    vi.waitUntil(
-      async () => {
-        const page = await feed.read(context, { limit: 10 });
-        return Number(page.completeUntil) >= moment ? page : undefined;
-      },
-      { timeout: 60_000, interval: 10 },
-    );
+    vi.waitUntil(async () => {
+      const page = await feed.read(context, { limit: 10 });
+      return Number(page.completeUntil) >= moment ? page : undefined;
+    }, PATIENCE);
 
   it('is the present, and all of before is in the page', async () => {
     const { feed, context, publish, idsOf } = await createFeed();

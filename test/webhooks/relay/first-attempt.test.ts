@@ -196,7 +196,7 @@ describe('a first attempt', () => {
     });
     expect(engine.receiver.of(path)).toHaveLength(1);
     answer();
-    await eventually(() => engine.receiver.of(path).length === 2, 'the second attempt', 20_000);
+    await eventually(() => engine.receiver.of(path).length === 2, 'the second attempt');
   });
 
   it('goes on with first attempts while Temporal is away, and with the others when it is back', async () => {

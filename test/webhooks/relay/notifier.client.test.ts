@@ -3,6 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { createOutboxNotifier } from '../../../src/platform/database/notifier.client.ts';
 import { createTestDatabase } from '../../setup/database.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
 
 const CHANNEL = 'countersign_stalled';
@@ -44,22 +45,19 @@ it('leaves no connection behind when one had no answer, and notifies on the next
     onError: (error) => errors.push(error.message),
   });
   const pokeUntil = (count: number) =>
-    vi.waitFor(
-      () => {
-        notifier.poke();
-        expect(notifiers.size).toBe(count);
-      },
-      { timeout: 20_000 },
-    );
+    vi.waitFor(() => {
+      notifier.poke();
+      expect(notifiers.size).toBe(count);
+    }, PATIENCE);
   await pokeUntil(1);
   expect(await connections()).toBe(1);
   proxy.stall();
   notifier.poke();
-  await vi.waitFor(() => expect(errors).toEqual(['Query read timeout']), { timeout: 20_000 });
+  await vi.waitFor(() => expect(errors).toEqual(['Query read timeout']), PATIENCE);
   proxy.resume();
   await pokeUntil(2);
-  await vi.waitFor(async () => expect(await connections()).toBe(1), { timeout: 10_000 });
+  await vi.waitFor(async () => expect(await connections()).toBe(1), PATIENCE);
   expect(errors).toEqual(['Query read timeout']);
   await notifier.close();
-  await vi.waitFor(async () => expect(await connections()).toBe(0), { timeout: 10_000 });
+  await vi.waitFor(async () => expect(await connections()).toBe(0), PATIENCE);
 });

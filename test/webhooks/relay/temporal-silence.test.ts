@@ -3,6 +3,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createBacklogStore } from '../../../src/webhooks/backlog/backlog.store.ts';
 import { createTemporalSilence, type Silence } from '../../../src/webhooks/relay/temporal-silence.service.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { createWebhookRooms } from '../webhook-rooms.ts';
 
 let stop: (() => Promise<void>) | undefined;
@@ -29,7 +30,7 @@ describe('a Temporal that does not answer', () => {
   it('is told with the time of its last answer, each minute, and that it is back', async () => {
     const began = Date.now();
     const { told, probes } = watch((probe) => probe <= 3 || probe > 16);
-    await vi.waitFor(() => expect(probes()).toBeGreaterThan(20), 10_000);
+    await vi.waitFor(() => expect(probes()).toBeGreaterThan(20), PATIENCE);
     expect(told).toEqual([
       { since: expect.any(String), deliveries: 7 },
       { since: expect.any(String), deliveries: 7 },
@@ -47,13 +48,13 @@ describe('a Temporal that does not answer', () => {
     );
     await vi.waitFor(
       () => expect(told[0]).toEqual({ since: expect.any(String), deliveries: undefined }),
-      10_000,
+      PATIENCE,
     );
   });
 
   it('is not told after a few probes without an answer', async () => {
     const { told, probes } = watch((probe) => probe % 6 === 0);
-    await vi.waitFor(() => expect(probes()).toBeGreaterThan(30), 10_000);
+    await vi.waitFor(() => expect(probes()).toBeGreaterThan(30), PATIENCE);
     expect(told).toEqual([]);
   });
 });

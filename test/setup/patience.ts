@@ -1,0 +1,8 @@
+// How long a test waits for what has to come: longer than a busy machine needs, shorter than a case may take.
+// `expect.poll` and `eventually` have the same by themselves.
+export const PATIENCE = { timeout: 60_000, interval: 20 } as const;
+
+/** Waits until what is written next has a later time than what was written before. */
+export async function letClockMove(): Promise<void> {
+  for (const at = Date.now(); Date.now() <= at + 2; ) await new Promise((resolve) => setTimeout(resolve, 1));
+}
