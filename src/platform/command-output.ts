@@ -1,9 +1,6 @@
 // What a command of the command line is given: its services, and where its lines and its exit code go.
 
-/**
- * `open` opens the services of the command. `print` writes one line to stdout, `tell` one line of progress to stderr.
- * `fail` sets the exit code.
- */
+/** `print` writes one line to stdout, `tell` one line of progress to stderr; `fail` sets the exit code. */
 export type CommandOutput<Open> = {
   readonly open: Open;
   readonly print: (line: string) => void;

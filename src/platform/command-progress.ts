@@ -2,10 +2,7 @@
 
 const INTERVAL = 5_000;
 
-/**
- * @param tell writes one line to stderr
- * @returns a function that tells its line when five seconds have passed since the one before
- */
+/** @returns a function that tells its line when five seconds have passed since the one before */
 export function createProgress(tell: (line: string) => void): (line: () => string) => void {
   let told = performance.now();
   return (line) => {

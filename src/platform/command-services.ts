@@ -1,9 +1,6 @@
 // Opens the services of one command, and closes them, so that the process can exit.
 
-/**
- * @param open opens the services that `work` needs
- * @returns what `work` returns, when they are closed again; they close also after an error
- */
+/** @returns what `work` returns, when the services are closed again; they close also after an error */
 export async function useServices<Services extends { close: () => Promise<void> }, Result>(
   open: () => Promise<Services>,
   work: (services: Services) => Promise<Result>,

@@ -4,10 +4,7 @@ import { joinBytes } from './bytes.ts';
 import { checkOptions, type ReceiverOptions, receive } from './receive.ts';
 import { BodyTooLarge, RawBodyMissing } from './receiver-errors.ts';
 
-/**
- * @returns a handler; it rejects with RawBodyMissing when other code has read the request's body
- * @throws {TypeError} when there is no secret
- */
+/** Rejects with RawBodyMissing when other code has read the body. @throws {TypeError} when there is no secret */
 export function createFetchReceiver(options: ReceiverOptions): (request: Request) => Promise<Response> {
   checkOptions(options);
   return async (request) => {

@@ -28,10 +28,7 @@ export function basicAuthorization({ clientId, clientSecret }: ClientCredentials
   return `Basic ${btoa(`${encode(clientId)}:${encode(clientSecret)}`)}`;
 }
 
-/**
- * Sends a request and reads the JSON object of its answer.
- * @throws UnexpectedAnswer for a status other than 200; an Error when there is no answer, or none in JSON
- */
+/** @throws UnexpectedAnswer for another status than 200; an Error when there is no answer, or none in JSON */
 export async function requestJson(
   fetch: typeof globalThis.fetch,
   url: string,
@@ -64,10 +61,7 @@ export function postForm(
   });
 }
 
-/**
- * Gets access tokens by client credentials, and keeps each until shortly before its end.
- * @returns a function that resolves to a token; `forget` drops it, when it was refused
- */
+/** Access tokens by client credentials, kept until shortly before their end; `forget` drops a refused one. */
 export function createTokenSource({
   issuer,
   credentials,

@@ -49,10 +49,7 @@ export async function prepareDemoTenant(
   }
 }
 
-/**
- * @param clientId the application of the credentials file: what the link can do is what that file can do
- * @returns null where the tenant is suspended, or no application of it is for the console
- */
+/** @returns null where the tenant is suspended, or the credentials file's application is not for the console */
 async function makeConsoleLink(
   { tenants, consoleCodes }: Pick<ReturnType<typeof wireManagement>, 'tenants' | 'consoleCodes'>,
   slug: string,

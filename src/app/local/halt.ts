@@ -2,10 +2,7 @@
 // kills the stack.
 import { isAlive, lookUp } from './processes.ts';
 
-/**
- * Milliseconds in which a second SIGINT is ignored: the terminal sends SIGINT to npm and to this process, and npm
- * forwards its copy.
- */
+/** Milliseconds in which a second SIGINT is ignored: the terminal and npm send one each. */
 const ECHO = 300;
 
 /**

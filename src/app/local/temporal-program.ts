@@ -26,10 +26,7 @@ const DOWNLOAD: Maker = {
   limit: 300_000,
 };
 
-/**
- * For closed networks with a Go module proxy. It can build no later release than this one: later ones have `replace`
- * lines.
- */
+/** For closed networks with a Go module proxy. Later releases have `replace` lines, which it cannot build. */
 const BUILD: Maker = {
   begins: 'building it with Go, once; this takes about two minutes',
   made: 'built with Go',
@@ -76,10 +73,7 @@ export async function obtainTemporal(search: TemporalSearch): Promise<string> {
   );
 }
 
-/**
- * True when the program prints its version. Otherwise it is unusable: absent, built for another architecture,
- * incomplete, or another program of that name.
- */
+/** Otherwise it is unusable: absent, for another architecture, incomplete, or another program of that name. */
 async function runs(program: string): Promise<boolean> {
   const { stdout } = await run(program, ['--version'], { timeout: 20_000 }).catch(() => ({ stdout: '' }));
   return /temporal/i.test(stdout) && /server/i.test(stdout);

@@ -44,10 +44,7 @@ export function Deliveries({ query }: Route) {
   );
 }
 
-/**
- * Deliveries as a table; its child is shown when there is none.
- * @param subscriptions for their addresses; absent where all deliveries are of one
- */
+/** @param subscriptions for their addresses; absent where all are of one @param children shown when there is none */
 export function DeliveryTable({
   list,
   subscriptions,

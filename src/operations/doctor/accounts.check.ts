@@ -2,10 +2,7 @@
 // lost deliveries.
 import type { Check } from './finding.ts';
 
-/**
- * Recent accepted deliveries. `lost`: without a row. `stranded`: unfinished, but no workflow or outbox row works on
- * them.
- */
+/** Accepted lately. `lost`: without a row. `stranded`: unfinished, without workflow or outbox row. */
 export type Standing = { readonly lost: number; readonly stranded: number };
 
 /** @param options.read returns the latest accounts */

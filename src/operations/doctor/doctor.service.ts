@@ -7,10 +7,7 @@ export type DoctorObserver = {
   readonly onCheck?: ((report: CheckReport, check: Check) => void) | undefined;
 };
 
-/**
- * @param options.checks in the order of the run
- * @param options.reasonOf returns the error of a failed check in one line
- */
+/** @param options.reasonOf returns the error of a failed check in one line */
 export function createDoctorService({
   checks,
   reasonOf,
@@ -43,11 +40,7 @@ export function createDoctorService({
   }
 
   return {
-    /**
-     * @param options.fix mends the findings that can be mended
-     * @param options.issuers runs the checks that must be asked for too
-     * @returns a report for each check, in their order
-     */
+    /** @param options.issuers runs the checks that must be asked for too @returns a report for each check */
     examine: async (
       { fix, issuers = false }: { fix: boolean; issuers?: boolean },
       observer: DoctorObserver = {},

@@ -20,10 +20,7 @@ type Look = {
   readonly orphans: ReadonlySet<string>;
 };
 
-/**
- * @param options.listExpected lists the entities of the workflow's type
- * @param options.pace shorter in tests
- */
+/** @param options.listExpected lists the entities of the workflow's type */
 export function createEntityWorkflowCheck({
   workflow,
   listExpected,

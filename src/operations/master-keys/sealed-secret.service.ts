@@ -14,10 +14,7 @@ import { bindUseCases } from '../../platform/use-cases.ts';
 import type { SealedSecret } from './sealed-secret.store.ts';
 import * as store from './sealed-secret.store.ts';
 
-/**
- * After a run: the secrets of a column that are still sealed with another master key. `missing`: the settings lack that
- * key.
- */
+/** Secrets of a column that are sealed with another master key. `missing`: the settings lack that key. */
 export type Remaining = KeyInUse & { readonly secrets: number; readonly missing: boolean };
 
 /** `refused`: secrets that their own master key does not open, because they were changed or moved. */
@@ -36,10 +33,7 @@ export type ListedKey = {
   readonly secrets: number;
 };
 
-/**
- * How far the secrets have moved to the first key. `secrets`: those that it sealed. `unused`: keys of the settings that
- * no secret names.
- */
+/** `secrets`: sealed with the first key. `unused`: keys of the settings that no secret names. */
 export type KeyStanding = {
   readonly keyId: string;
   readonly secrets: number;
@@ -70,10 +64,7 @@ export type SealedSecretNeeds = {
 export function createSealedSecretService(needs: SealedSecretNeeds) {
   return {
     ...bindUseCases(needs, { list, readStanding, reseal }),
-    /**
-     * Lists the master keys of stored secrets that the settings lack, in one statement whose cost does not grow with
-     * the number of secrets.
-     */
+    /** The master keys that the settings lack, in one statement of the same cost for any number of secrets. */
     listMissingKeys: async (): Promise<KeyInUse[]> =>
       (await store.listKeysInUse(needs.database, needs.columns)).filter(({ keyId }) => !isHere(needs, keyId)),
   };
@@ -95,10 +86,7 @@ async function list(needs: SealedSecretNeeds): Promise<ListedKey[]> {
   }));
 }
 
-/**
- * Says how many secrets the first key of the settings has sealed, and which are left under another one.
- * @throws SecretBoxError without a master key
- */
+/** How many secrets the first key has sealed, and which another one. @throws SecretBoxError without a key */
 async function readStanding(needs: SealedSecretNeeds): Promise<KeyStanding> {
   const { id } = requireFirst(needs);
   const counted = await countByKey(needs);

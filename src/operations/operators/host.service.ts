@@ -15,10 +15,7 @@ import { type HoldLength, readHost } from '../../webhooks/endpoints/host-hold.ts
 import type { Concerned, OperatorActService } from './operator-act.service.ts';
 import type { OperatorIntent } from './operator-act.ts';
 
-/**
- * How many endpoints of how many tenants an act changed. With `changed` false nothing was to do, and no act is
- * recorded.
- */
+/** Endpoints and tenants that an act changed. Without `changed` nothing was to do, and nothing is recorded. */
 export type HostResult = {
   readonly host: string;
   readonly changed: boolean;
@@ -73,10 +70,7 @@ function hold(
   });
 }
 
-/**
- * Releases a host: its waiting deliveries are attempted at a limited rate, the oldest first.
- * @throws ServiceError `invalid_request` when the text is no host
- */
+/** Its waiting deliveries go out at a limited rate, the oldest first. @throws ServiceError `invalid_request` */
 function release(needs: HostNeeds, intent: OperatorIntent, text: string): Promise<HostResult> {
   const host = parseHost(text);
   return needs.database.transaction({}, async (transaction) => {

@@ -20,10 +20,7 @@ const UNUSED = /[=( ](?:@|%|-?\d+\.)/;
 const BYTES = /[=( ]:([^:]*):/g;
 const KEYS = /[,;]/g;
 
-/**
- * Parses a dictionary (RFC 9651 §4.2.2). Several fields of one name are joined by commas before.
- * @throws StructuredFieldError
- */
+/** Parses a dictionary (RFC 9651 §4.2.2); several fields of one name are joined by commas before. */
 export function readDictionary(text: string): Dictionary {
   const members = dictionaryOf(text);
   const bare = text.replace(STRINGS, '""');

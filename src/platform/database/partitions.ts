@@ -59,9 +59,7 @@ export async function ensurePartitions(
 /** `attached`: false for a partition that is already detached. */
 export type OldPartition = Partition & { readonly attached: boolean };
 
-/**
- * Lists the partitions of days that are more than `days` days old: the oldest day first, within a day deliveries first.
- */
+/** Partitions of days that are more than `days` old: the oldest day first, within a day deliveries first. */
 export async function listOldPartitions(database: Queryable, days: number): Promise<OldPartition[]> {
   return (await database.query<OldPartition>(OLD, [PARTITIONED, days])).rows;
 }

@@ -77,10 +77,7 @@ export function createFailureLimiter({
   };
 
   return {
-    /**
-     * Counts one failure in one round trip, or in none while the key is known to be blocked.
-     * @returns the failures so far in this window, and `blocked` once the limit is exceeded
-     */
+    /** At most one round trip. @returns the failures in this window, `blocked` once the limit is exceeded */
     async failed(key: string): Promise<FailureCount> {
       if (points === 0) return { failures: 0, blocked: undefined };
       const remaining = known.remaining(key);

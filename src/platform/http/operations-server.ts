@@ -4,11 +4,7 @@ import { createServer, type Server } from 'node:http';
 /** The answer of `/readyz`. `ready` decides between 200 and 503; the other members are shown. */
 export type Readiness = { ready: boolean } & Record<string, unknown>;
 
-/**
- * @param readiness called for each `/readyz`
- * @param metrics returns text in the Prometheus exposition format; called for each `/metrics`
- * @returns a server that does not listen yet
- */
+/** @param metrics returns text in the Prometheus exposition format @returns a server that does not listen yet */
 export function createOperationsServer({
   readiness,
   metrics,

@@ -10,10 +10,7 @@ import type { Context, Middleware } from './request-state.ts';
 /** The page of a tenant that says of each error code what to do; the code is the anchor. */
 export const ERRORS_PAGE = '/docs/errors';
 
-/**
- * @param options.errorTypeBase base address of error type URIs
- * @param options.logger receives every failure of this service, with its cause
- */
+/** @param options.logger receives every failure of this service, with its cause */
 export function answerProblems({
   errorTypeBase,
   logger,
@@ -45,10 +42,7 @@ export function answerProblems({
   };
 }
 
-/**
- * Returns a ServiceError unchanged, 503 for a database that is down, and otherwise `server_error` with the thrown value
- * as its cause.
- */
+/** 503 for a database that is down; `server_error` with its cause for what is no ServiceError. */
 function asServiceError(thrown: unknown): ServiceError {
   const error = translateDatabaseError(thrown);
   return error instanceof ServiceError ? error : new ServiceError('server_error', { cause: error });

@@ -18,10 +18,7 @@ const PROCESS = { patience: 30_000, isPaced: true };
 const AT_WORK = { alone: 256, beside: 8 };
 const PRESENCE = 1_000;
 
-/**
- * @param options.connections of the pool; the requests of one tenant that change or list things may use half of them
- * @param options.now a monotonic clock in milliseconds
- */
+/** @param options.connections of the pool; changes and lists of one tenant may use half @param options.now monotonic */
 export function createRequestTurns({
   connections,
   now = () => performance.now(),

@@ -9,10 +9,7 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 
 const NO_ROUTE = 'none';
 
-/**
- * @param options.routes the whole table
- * @returns a middleware around everything that answers
- */
+/** @returns a middleware around everything that answers */
 export function measureRequests({
   registry,
   routes,

@@ -7,12 +7,6 @@ import { createDocument, type Document, sendDocument } from './document.ts';
 import type { Health } from './health.ts';
 import type { Context, Middleware } from './request-state.ts';
 
-/**
- * @param options.health called for each `/readyz`
- * @param options.openapi the document of `/openapi.json`
- * @param options.llmsText the text of `/llms.txt`
- * @param options.errorTypeBase base address of error type URIs
- */
 export function answerSystemRoutes({
   health,
   openapi,

@@ -3,11 +3,7 @@
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 import { createGauges } from './gauges.ts';
 
-/**
- * Registers the metrics of every process: memory, event loop, role and version.
- * @param process.role `api` or `worker`
- * @param process.version of the release
- */
+/** Registers the metrics of every process: memory, event loop, role and version. */
 export function registerProcess({
   registry,
   role,
@@ -26,10 +22,7 @@ export function registerProcess({
   }).set({ role, version, node: process.version }, 1);
 }
 
-/**
- * Registers a gauge that is 1 while the process is ready.
- * @param readiness as `/readyz` reports it; an unknown state counts as not ready
- */
+/** Registers a gauge that is 1 while the process is ready, as `/readyz` says; an unknown state is 0. */
 export function registerReadiness({
   registry,
   readiness,

@@ -4,10 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { INTERCEPTOR_PATHS, WORKFLOWS_PATH } from './worker.ts';
 
-/**
- * @param workflowsPath absolute path of the workflows' entry file
- * @returns the code of the bundle; stateless modules are loaded once instead of once for each workflow
- */
+/** @returns the code of the bundle; stateless modules are loaded once instead of once for each workflow */
 export async function bundleWorkflows(workflowsPath: string = WORKFLOWS_PATH): Promise<{ code: string }> {
   const { code } = await bundleWorkflowCode({
     workflowsPath,

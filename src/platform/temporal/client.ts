@@ -8,10 +8,7 @@ import type { Config } from '../config.ts';
 
 type TemporalSettings = Pick<Config['temporal'], 'address' | 'port' | 'variables'>;
 
-/**
- * Reads address, TLS and credentials from the variables of `@temporalio/envconfig`, and its configuration file only if
- * a variable names it.
- */
+/** Reads the variables of `@temporalio/envconfig`, and its file only if a variable names it. */
 function connectionOptions({ address, port, variables }: TemporalSettings) {
   const named = variables.TEMPORAL_CONFIG_FILE !== undefined || variables.TEMPORAL_PROFILE !== undefined;
   const { connectionOptions: options } = loadClientConnectConfig({
@@ -32,11 +29,7 @@ export function createLazyConnection(settings: TemporalSettings): Connection {
   return Connection.lazy({ ...connectionOptions(settings), connectTimeout: 2_000 });
 }
 
-/**
- * Connects for a worker, and repeats until Temporal answers.
- * @param options.signal aborts the wait
- * @param options.onFailure receives the error of each failed try
- */
+/** Connects for a worker, and repeats until Temporal answers. @param options.onFailure the error of each try */
 export async function connectNatively(
   settings: TemporalSettings,
   { signal, onFailure }: { signal?: AbortSignal; onFailure?: (error: unknown) => void } = {},
@@ -55,11 +48,7 @@ export async function connectNatively(
   }
 }
 
-/**
- * Waits until Temporal answers for the namespace. A worker cannot be made before that.
- * @param options.signal aborts the wait
- * @param options.onFailure called after each failed try
- */
+/** Waits until Temporal answers for the namespace. A worker cannot be made before that. */
 export async function awaitNamespace(
   connection: NativeConnection,
   settings: { namespace: string },
@@ -81,10 +70,7 @@ export function createTemporalClient(
   return new Client({ connection, namespace });
 }
 
-/**
- * Checks within a second whether Temporal answers.
- * @returns false when it does not answer, or does not know the namespace
- */
+/** @returns false when Temporal does not answer within a second, or does not know the namespace */
 export async function probeTemporal(
   connection: Pick<ConnectionLike, 'withDeadline' | 'workflowService'>,
   { namespace }: { namespace: string },

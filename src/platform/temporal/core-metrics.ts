@@ -42,10 +42,7 @@ export async function installWithMetrics({
   }
 }
 
-/**
- * @param options.address of the core's metrics
- * @returns the text of `/metrics`: the service's metrics, and those of the core if it answers in time
- */
+/** @returns the text of `/metrics`: the service's metrics, and those of the core if it answers in time */
 export function createMergedMetrics({
   registry,
   address,

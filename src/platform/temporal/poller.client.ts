@@ -5,10 +5,7 @@ import proto, { type temporal } from '@temporalio/proto';
 import type { NativeConnection } from '@temporalio/worker';
 import { type TaskQueues, WORKER_DEPLOYMENT } from './names.ts';
 
-/**
- * Milliseconds since the last poll of a live worker: the server ends a poll after a minute, the rest is for the
- * network.
- */
+/** Milliseconds since the last poll of a live worker: the server ends a poll after a minute. */
 const LIVE_FOR = 75_000;
 
 export type TaskKind = 'workflow' | 'activity';
