@@ -3,8 +3,7 @@ import { Command } from 'commander';
 import type { Role } from '../platform/config.ts';
 import { VERSION } from '../platform/version.ts';
 import { COMMANDS } from './commands.ts';
-import { CommandFailure } from './terminal/command-failure.ts';
-import type { TerminalRuntime } from './terminal/runtime.ts';
+import { CommandFailure, type TerminalRuntime } from './terminal/runtime.ts';
 
 /** The effects of the commands; tests pass substitutes. */
 export type Runtime = Pick<TerminalRuntime, 'env' | 'print' | 'fail'> & Partial<TerminalRuntime>;

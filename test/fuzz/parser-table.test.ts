@@ -61,7 +61,7 @@ const PARSERS: Readonly<Record<string, 'properties' | 'examples' | 'through its 
   'platform/http/etag.ts#matchesEtag': 'through its callers',
   'platform/http/form.ts#parseForm': 'properties',
   'platform/http/idempotency.ts#keepAnswers': 'through its callers',
-  'platform/http/negotiate.ts#chooseProblemType': 'examples',
+  'platform/http/problem-handler.ts#chooseProblemType': 'examples',
   'platform/http/parser-errors.ts#answerParserErrors': 'through its callers',
   'platform/http/request-id.ts#requestIdOf': 'through its callers',
   'platform/http/strict-json.ts#parseStrictJson': 'properties',

@@ -1,11 +1,10 @@
 // The adapter for Express (4 and 5) and Node's HTTP server. It does not import Express.
 import type { Rules } from './checks.ts';
 import type { Guard } from './guard.ts';
-import { rememberAgent } from './known-agents.ts';
-import { fromNodeRequest, type NodeRequest } from './node-request.ts';
+import { fromNodeRequest, type NodeRequest, rememberAgent } from './node-request.ts';
 import type { GuardAnswer } from './refusal.ts';
 
-export { agentOf } from './known-agents.ts';
+export { agentOf } from './node-request.ts';
 
 type NodeResponse = {
   setHeader(name: string, value: string): unknown;

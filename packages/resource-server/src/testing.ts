@@ -1,9 +1,15 @@
 // The entry `@countersign/resource-server/testing`: an issuer in memory, so that the tests of a resource server need no
 // service. It answers by `fetch`: keys, introspection, tokens by client credentials, and the event feed.
-import { type CryptoKey, decodeJwt, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
-import { createTestKey, type TestKey } from './test-key.ts';
-
-export type { TestKey, TestProof } from './test-key.ts';
+import {
+  type CryptoKey,
+  calculateJwkThumbprint,
+  decodeJwt,
+  exportJWK,
+  generateKeyPair,
+  type JWK,
+  SignJWT,
+} from 'jose';
+import { sha256 } from './digest.ts';
 
 export type TestIssuerOptions = {
   readonly issuer?: string | undefined;
@@ -213,4 +219,41 @@ export async function createTestIssuer(options: TestIssuerOptions = {}) {
 function timedId(milliseconds: number): string {
   const time = Math.floor(milliseconds).toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-7${crypto.randomUUID().slice(15)}`;
+}
+
+/** The request that a proof is for. `claims` and `header` replace members; undefined removes one. */
+export type TestProof = {
+  readonly method?: string | undefined;
+  readonly url: string;
+  readonly token: string;
+  readonly claims?: Readonly<Record<string, unknown>> | undefined;
+  readonly header?: Readonly<Record<string, unknown>> | undefined;
+};
+
+export type TestKey = {
+  /** Thumbprint of the key: `cnf.jkt` of the tokens that are bound to it. */
+  readonly jkt: string;
+  readonly createProof: (proof: TestProof) => Promise<string>;
+};
+
+/** @param now milliseconds since 1970 */
+async function createTestKey(now: () => number = Date.now): Promise<TestKey> {
+  const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true });
+  const jwk = await exportJWK(publicKey);
+  return {
+    jkt: await calculateJwkThumbprint(jwk),
+    createProof: async ({ method = 'GET', url, token, claims = {}, header = {} }) => {
+      const payload = {
+        jti: crypto.randomUUID(),
+        htm: method,
+        htu: url,
+        iat: Math.floor(now() / 1000),
+        ath: await sha256(token),
+        ...claims,
+      };
+      return new SignJWT(payload)
+        .setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk, ...header })
+        .sign(privateKey);
+    },
+  };
 }

@@ -5,7 +5,28 @@ import { extname, join } from 'node:path';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import { createDocument } from '../../platform/http/document.ts';
 import type { FindPage, Page, PageRequest } from '../../platform/http/pages.ts';
-import { ASSET_HEADERS, PAGE_HEADERS } from './page-headers.ts';
+
+/** A page loads scripts, styles and data of its own origin only; nothing inline, nothing in a frame. */
+export const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const PAGE_HEADERS = {
+  'content-security-policy': CONTENT_SECURITY_POLICY,
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cache-control': 'no-store',
+} as const;
+
+/** For a file whose name changes with its content. */
+const ASSET_HEADERS = { 'cache-control': 'public, max-age=31536000, immutable' } as const;
 
 const HTML = 'text/html; charset=utf-8';
 const TYPES: Readonly<Record<string, string>> = {

@@ -2,7 +2,9 @@
 // that runs in this folder.
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CommandFailure } from './command-failure.ts';
+import type { Command } from 'commander';
+import { CommandFailure, type TerminalRuntime } from './runtime.ts';
+import { createTenantApi, type TenantApi } from './tenant-api.client.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -124,4 +126,18 @@ function describeAbsence(env: Environment, tenant: string | undefined, demo: str
     `  ${VARIABLES.join(', ')} in the environment`,
     `  {"default": {"url", "client_id", "client_secret"}} in ${file}, mode 0600`,
   ].join('\n');
+}
+
+export type AccountOptions = AccountChoice & { readonly json?: true };
+
+/** Adds `--tenant`, `--profile` and `--json`. */
+export function withAccount(command: Command): Command {
+  return command
+    .option('--tenant <slug>', 'the tenant of the running stack, or a profile of this name')
+    .option('--profile <name>', 'a profile; docs/command-line.md says where they are')
+    .option('--json', 'print JSON only');
+}
+
+export async function openApi(runtime: TerminalRuntime, choice: AccountChoice): Promise<TenantApi> {
+  return createTenantApi(await findAccount(runtime.env, choice));
 }

@@ -1,8 +1,7 @@
 // `countersign listen`: shows the tenant's events as they arrive, verifies them, and may forward them to a receiver.
 import type { Command } from 'commander';
 import { clockTime, readDuration } from '../../platform/command-times.ts';
-import { type AccountOptions, openApi, withAccount } from './account-options.ts';
-import { CommandFailure } from './command-failure.ts';
+import { type AccountOptions, openApi, withAccount } from './account.ts';
 import {
   isOnThisMachine,
   type Listening,
@@ -12,7 +11,7 @@ import {
   type Shown,
 } from './listening.ts';
 import { createForwarder } from './local-receiver.ts';
-import type { TerminalRuntime } from './runtime.ts';
+import { CommandFailure, type TerminalRuntime } from './runtime.ts';
 import { type Json, RefusedCall } from './tenant-api.client.ts';
 
 type Options = AccountOptions & {

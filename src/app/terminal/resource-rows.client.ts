@@ -1,7 +1,7 @@
 // Reads the rows of a resource over the HTTP interface, and finds the one that somebody has named.
 import { findNearest } from '../../platform/http/issue-words.ts';
-import { CommandFailure } from './command-failure.ts';
 import type { Resource } from './resources.ts';
+import { CommandFailure } from './runtime.ts';
 import { type Json, queryOf, type TenantApi } from './tenant-api.client.ts';
 
 /** The most rows of one answer. */

@@ -3,12 +3,11 @@
 import type { Command } from 'commander';
 import { type Column, formatFields, formatTable } from '../../platform/command-table.ts';
 import { readDuration } from '../../platform/command-times.ts';
-import { type AccountOptions, openApi, withAccount } from './account-options.ts';
-import { CommandFailure } from './command-failure.ts';
+import { type AccountOptions, openApi, withAccount } from './account.ts';
 import { type Act, type Field, loadOperations } from './resource-operations.ts';
 import { findRowId, listFeed, listRows } from './resource-rows.client.ts';
 import { RESOURCES, type Resource } from './resources.ts';
-import type { TerminalRuntime } from './runtime.ts';
+import { CommandFailure, type TerminalRuntime } from './runtime.ts';
 import type { Json, TenantApi } from './tenant-api.client.ts';
 
 type Options = AccountOptions & Readonly<Record<string, unknown>> & { readonly agent?: string };

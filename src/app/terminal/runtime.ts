@@ -15,3 +15,8 @@ export type TerminalRuntime = {
   /** Everything on stdin. */
   readonly readInput: () => Promise<Buffer>;
 };
+
+/** An expected failure: what is wrong and what to do, in a few lines without a stack. */
+export class CommandFailure extends Error {
+  override readonly name = 'CommandFailure';
+}

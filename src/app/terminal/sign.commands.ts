@@ -2,8 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { signDelivery } from '../../webhooks/signing/delivery-signature.node.ts';
-import { CommandFailure } from './command-failure.ts';
-import type { TerminalRuntime } from './runtime.ts';
+import { CommandFailure, type TerminalRuntime } from './runtime.ts';
 
 type Options = {
   readonly secret?: string;

@@ -2,7 +2,7 @@
 // docs/decisions/0035-command-line.md
 import { randomUUID } from 'node:crypto';
 import type { Account } from './account.ts';
-import { CommandFailure } from './command-failure.ts';
+import { CommandFailure } from './runtime.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,6 @@
 // `countersign token`: prints an access token of the account, for use in one's own requests.
 import type { Command } from 'commander';
-import { type AccountOptions, openApi, withAccount } from './account-options.ts';
+import { type AccountOptions, openApi, withAccount } from './account.ts';
 import type { TerminalRuntime } from './runtime.ts';
 
 /** Fills in `token`. */

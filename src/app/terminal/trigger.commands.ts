@@ -2,10 +2,9 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { findNearest } from '../../platform/http/issue-words.ts';
-import { type AccountOptions, openApi, withAccount } from './account-options.ts';
-import { CommandFailure } from './command-failure.ts';
+import { type AccountOptions, openApi, withAccount } from './account.ts';
 import { findListening } from './listening.ts';
-import type { TerminalRuntime } from './runtime.ts';
+import { CommandFailure, type TerminalRuntime } from './runtime.ts';
 import type { Json, TenantApi } from './tenant-api.client.ts';
 
 type Options = AccountOptions & {

@@ -1,9 +1,8 @@
 // `countersign verify-receiver <url>`: sends a receiver good and bad deliveries, and says what to mend.
 import type { Command } from 'commander';
-import { CommandFailure } from './command-failure.ts';
 import { isOnThisMachine } from './listening.ts';
 import { type Case, makeCases } from './receiver-cases.ts';
-import type { TerminalRuntime } from './runtime.ts';
+import { CommandFailure, type TerminalRuntime } from './runtime.ts';
 
 type Options = { readonly secret?: string; readonly remote?: true; readonly json?: true };
 

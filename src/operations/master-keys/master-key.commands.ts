@@ -2,9 +2,7 @@
 // says how far that is. With --json, stdout has only the answer.
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
-import type { CommandOutput } from '../../platform/command-output.ts';
-import { createProgress } from '../../platform/command-progress.ts';
-import { useServices } from '../../platform/command-services.ts';
+import { type CommandOutput, createProgress, useServices } from '../../platform/command-services.ts';
 import { readIntent, withName } from '../operators/operator.commands.ts';
 import type { OperatorActService } from '../operators/operator-act.service.ts';
 import type {

@@ -12,9 +12,7 @@ import {
   type VerificationReport,
 } from '../../audit/verification.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
-import type { CommandOutput } from '../../platform/command-output.ts';
-import { createProgress } from '../../platform/command-progress.ts';
-import { useServices } from '../../platform/command-services.ts';
+import { type CommandOutput, createProgress, useServices } from '../../platform/command-services.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 
 type Open = () => Promise<{

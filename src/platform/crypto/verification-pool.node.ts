@@ -3,9 +3,9 @@
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
+import { schnorr } from '@noble/curves/secp256k1.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { ServiceError } from '../errors/service-error.ts';
-import { verifyBip340 } from './bip340.ts';
 
 /** Verifications that may wait for one thread, about two seconds of work. Further verifications are refused. */
 const LONGEST_QUEUE = 1_000;
@@ -120,4 +120,15 @@ export type VerificationPool = ReturnType<typeof createVerificationPool>;
 
 function verifyHere({ signature, payload, publicKey }: Job): boolean {
   return verifyBip340(signature, payload, publicKey);
+}
+
+/**
+ * Verifies with the SHA-256 of the payload as the 32-byte message, or else with the payload as the message.
+ * @param signature 64 bytes
+ * @param publicKey 32 bytes, x-only
+ */
+export function verifyBip340(signature: Uint8Array, payload: Uint8Array, publicKey: Uint8Array): boolean {
+  return (
+    schnorr.verify(signature, sha256(payload), publicKey) || schnorr.verify(signature, payload, publicKey)
+  );
 }

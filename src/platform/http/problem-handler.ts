@@ -1,11 +1,28 @@
 // Turns every thrown value into a problem answer, and logs its cause, which is in no answer.
+import Negotiator from 'negotiator';
 import type { Logger } from 'pino';
 import { translateDatabaseError } from '../database/errors.ts';
 import { toProblem } from '../errors/problem.ts';
 import { ServiceError } from '../errors/service-error.ts';
-import { chooseProblemType } from './negotiate.ts';
 import { setHeaders } from './rate-limit-headers.ts';
 import type { Context, Middleware } from './request-state.ts';
+
+const PROBLEM = 'application/problem+json';
+const JSON_TYPE = 'application/json';
+const PROBLEM_FIRST = [PROBLEM, JSON_TYPE];
+const JSON_FIRST = [JSON_TYPE, PROBLEM];
+
+/**
+ * Chooses by `Accept` (RFC 9110 §12.5.1). The default is `application/problem+json`, and `application/json` below
+ * `/oauth/` (RFC 6749 §5.2). A caller that accepts neither type receives the default, because an error is never
+ * answered with 406.
+ */
+export function chooseProblemType(accept: string | undefined, path: string): string {
+  const available = path.startsWith('/oauth/') ? JSON_FIRST : PROBLEM_FIRST;
+  const preferred = available[0] ?? PROBLEM;
+  if (accept === undefined || accept === '' || accept === '*/*') return preferred;
+  return new Negotiator({ headers: { accept } }).mediaType([...available]) ?? preferred;
+}
 
 /** The page of a tenant that says of each error code what to do; the code is the anchor. */
 export const ERRORS_PAGE = '/docs/errors';

@@ -1,5 +1,6 @@
-// Counts and times requests by route. A label is a path of the route table, never the path that a client sent.
-import { Histogram, type Registry } from 'prom-client';
+// Counts and times requests by route, and counts those that a limit refused. A label is a path of the route table,
+// never the path that a client sent.
+import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Middleware } from './request-state.ts';
 import type { Route } from './route.ts';
 
@@ -45,4 +46,15 @@ export function measureRequests({
     await next();
     childOf(ctx.state.operation, ctx.method, ctx.status).observe((performance.now() - began) / 1_000);
   };
+}
+
+/** @returns a function to be called with the name of the limit for each refused request */
+export function countRefusals({ registry }: { registry: Registry }): (limit: string) => void {
+  const counter = new Counter({
+    name: 'countersign_rate_limited_total',
+    help: 'Requests that a limit refused, by limit.',
+    labelNames: ['limit'],
+    registers: [registry],
+  });
+  return (limit) => counter.inc({ limit });
 }

@@ -1,9 +1,9 @@
 // Wires the limits of requests and of failed attempts. Each refusal is counted.
 import type { Platform } from '../platform.ts';
 import { createFailureLimiter } from './failure-limiter.ts';
-import { countRefusals } from './limit.metrics.ts';
 import { createLimitCounts } from './limit-counts.ts';
 import { createRateLimiter, createRateLimits } from './rate-limit.ts';
+import { countRefusals } from './request.metrics.ts';
 import { createRequestTurns } from './request-turns.ts';
 
 export type Limits = ReturnType<typeof wireLimits>;

@@ -13,11 +13,10 @@ export async function openTracing(
   { role, logger }: { role: string; logger: Pick<Logger, 'warn'> },
 ): Promise<Tracing> {
   if (tracing === undefined) return NO_TRACING;
-  const [{ createTracer }, { createOtlpProcessor }, { createSampler }, { resourceFromAttributes }] =
+  const [{ createSampler, createTracer }, { createOtlpProcessor }, { resourceFromAttributes }] =
     await Promise.all([
       import('./tracer.ts'),
       import('./otlp.client.ts'),
-      import('./sampler.ts'),
       import('@opentelemetry/resources'),
     ]);
   let warned = Number.NEGATIVE_INFINITY;

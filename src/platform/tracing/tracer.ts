@@ -15,10 +15,18 @@ import {
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { globalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
 import type { Resource } from '@opentelemetry/resources';
-import { type Sampler, type SpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  ParentBasedSampler,
+  type Sampler,
+  type SpanProcessor,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
 import { ServiceError } from '../errors/service-error.ts';
-import type { Span, Tracing } from './tracing.ts';
-import { NO_SPAN } from './tracing.ts';
+import type { SamplerName } from './sampler-names.ts';
+import { NO_SPAN, type Span, type Tracing } from './tracing.ts';
 
 /** Milliseconds for sending the remaining spans at the end. */
 const CLOSE_TIMEOUT = 5_000;
@@ -108,4 +116,20 @@ function defined(attributes: Parameters<Span['set']>[0]): Record<string, string 
 function typeOf(error: unknown): string {
   if (error instanceof ServiceError) return error.code;
   return error instanceof Error ? error.name : 'error';
+}
+
+const followParent = (root: Sampler): Sampler => new ParentBasedSampler({ root });
+
+const SAMPLERS: Readonly<Record<SamplerName, (ratio: number) => Sampler>> = {
+  always_on: () => new AlwaysOnSampler(),
+  always_off: () => new AlwaysOffSampler(),
+  traceidratio: (ratio) => new TraceIdRatioBasedSampler(ratio),
+  parentbased_always_on: () => followParent(new AlwaysOnSampler()),
+  parentbased_always_off: () => followParent(new AlwaysOffSampler()),
+  parentbased_traceidratio: (ratio) => followParent(new TraceIdRatioBasedSampler(ratio)),
+};
+
+/** @param ratio of recorded traces, 0 to 1, for the samplers with a ratio */
+export function createSampler(name: SamplerName, ratio: number): Sampler {
+  return SAMPLERS[name](ratio);
 }

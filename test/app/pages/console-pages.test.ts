@@ -3,8 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { findConsolePages } from '../../../src/app/pages/built-pages.ts';
-import { CONTENT_SECURITY_POLICY } from '../../../src/app/pages/page-headers.ts';
+import { CONTENT_SECURITY_POLICY, findConsolePages } from '../../../src/app/pages/built-pages.ts';
 import { startTestServer, type TestServer, tenantNamed } from '../../platform/http/test-server.ts';
 
 let folder: string;

@@ -2,8 +2,7 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { findReferencePages } from '../../../src/app/pages/built-pages.ts';
-import { CONTENT_SECURITY_POLICY } from '../../../src/app/pages/page-headers.ts';
+import { CONTENT_SECURITY_POLICY, findReferencePages } from '../../../src/app/pages/built-pages.ts';
 import { ADVICE } from '../../../src/platform/errors/advice.ts';
 import { ERRORS, publishErrors } from '../../../src/platform/errors/catalogue.ts';
 import { startTestServer, type TestServer, tenantNamed } from '../../platform/http/test-server.ts';

@@ -7,8 +7,8 @@ import { createAddressReader } from '../../../src/platform/http/client-address.t
 import { matchesEtag } from '../../../src/platform/http/etag.ts';
 import { FormError, parseForm } from '../../../src/platform/http/form.ts';
 import { keepAnswers } from '../../../src/platform/http/idempotency.ts';
-import { chooseProblemType } from '../../../src/platform/http/negotiate.ts';
 import { answerParserErrors } from '../../../src/platform/http/parser-errors.ts';
+import { chooseProblemType } from '../../../src/platform/http/problem-handler.ts';
 import { requestIdOf } from '../../../src/platform/http/request-id.ts';
 import { JsonError, parseStrictJson } from '../../../src/platform/http/strict-json.ts';
 import { createTenantLocator } from '../../../src/platform/http/tenant-locator.ts';
@@ -176,7 +176,7 @@ const requests: Target = {
 
 const headers: Target = {
   name: 'headers',
-  parsers: ['platform/http/etag.ts#matchesEtag', 'platform/http/negotiate.ts#chooseProblemType'],
+  parsers: ['platform/http/etag.ts#matchesEtag', 'platform/http/problem-handler.ts#chooseProblemType'],
   seeds: ['W/"abc", "x"', '*', 'application/json;q=0.5, application/problem+json', 'text/*;q=2, */*;q=0'],
   run: (bytes) => {
     const value = headerOf(bytes);

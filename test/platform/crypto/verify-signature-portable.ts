@@ -5,9 +5,9 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { sha512 } from '@noble/hashes/sha2.js';
 import { bytesToHex, concatBytes } from '@noble/hashes/utils.js';
 import type { KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
-import { verifyBip340 } from '../../../src/platform/crypto/bip340.ts';
 import { isCanonicalPublicKey } from '../../../src/platform/crypto/public-key.ts';
 import { decodeSignature } from '../../../src/platform/crypto/signature.ts';
+import { verifyBip340 } from '../../../src/platform/crypto/verification-pool.node.ts';
 import type { SignatureInput } from '../../../src/platform/crypto/verify-signature.node.ts';
 
 type Verify = (signature: Uint8Array, payload: Uint8Array, publicKey: Uint8Array) => boolean;

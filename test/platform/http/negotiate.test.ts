@@ -1,6 +1,6 @@
 // Which media type an error goes out as.
 import { expect, it } from 'vitest';
-import { chooseProblemType } from '../../../src/platform/http/negotiate.ts';
+import { chooseProblemType } from '../../../src/platform/http/problem-handler.ts';
 
 const PROBLEM = 'application/problem+json';
 const JSON_TYPE = 'application/json';

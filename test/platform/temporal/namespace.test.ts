@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { urlOfView, viewsAt } from '../../../src/app/local/invitation.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
 import {
   createLazyConnection,
@@ -13,7 +14,6 @@ import {
 import { createEntityStarter } from '../../../src/platform/temporal/entity.client.ts';
 import { deliveryWorkflowId, SEARCH_ATTRIBUTES, workflowUrl } from '../../../src/platform/temporal/names.ts';
 import { ensureNamespace, knowsSearchAttributes } from '../../../src/platform/temporal/namespace.ts';
-import { urlOfView, viewsAt } from '../../../src/platform/temporal/views.ts';
 import { createDeliveryStarter } from '../../../src/webhooks/relay/delivery-workflow.client.ts';
 import { eventually } from '../../workflows/delivery-engine.ts';
 

@@ -1,8 +1,7 @@
 // A tracer whose spans stay in memory.
 import { InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
-import { createSampler } from '../../../src/platform/tracing/sampler.ts';
 import type { SamplerName } from '../../../src/platform/tracing/sampler-names.ts';
-import { createTracer } from '../../../src/platform/tracing/tracer.ts';
+import { createSampler, createTracer } from '../../../src/platform/tracing/tracer.ts';
 
 /** A `traceparent` as its parts. */
 export function partsOf(traceparent: string | undefined): { traceId: string; spanId: string } | undefined {
