@@ -41,6 +41,9 @@ type Unanswered = Extract<Outcome, { kind: 'retry' }>;
 
 type AttemptPhase = 'address' | 'dns' | 'connect' | 'tls' | 'response';
 
+/** The longest wait that an answer can ask for: 24 hours. */
+export const MAX_RETRY_AFTER_MS = 86_400_000;
+
 /** Statuses that refuse the delivery itself, so that a further attempt would be refused too. */
 const REFUSING_STATUSES = new Set([400, 413, 415, 422]);
 const HOLDING_STATUSES = new Set([429, 503]);
@@ -74,7 +77,7 @@ export function classifyResponse(statusCode: number, retryAfterMs?: number | und
     statusCode,
     errorClass: statusCode >= 300 && statusCode <= 399 ? 'redirect' : 'status',
     error,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs: Math.min(retryAfterMs, MAX_RETRY_AFTER_MS) }),
     hold: HOLDING_STATUSES.has(statusCode) && retryAfterMs !== undefined && retryAfterMs > 0,
   };
 }

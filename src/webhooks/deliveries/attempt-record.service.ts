@@ -22,7 +22,7 @@ import {
 import { type AttemptReport, ended, outcomeCode, type RecordResult, type Step } from './attempt.ts';
 import { isUnfinished } from './delivery.ts';
 import { type NextStep, nextStep } from './next-step.ts';
-import { MAX_RETRY_AFTER_MS, readRetryPolicy } from './retry-schedule.ts';
+import { readRetryPolicy } from './retry-schedule.ts';
 
 /** The most successes in one statement, whose joins compare each of them with each. */
 const MOST_RECORDED = 64;
@@ -179,7 +179,7 @@ async function blameEndpoint(
 ): Promise<void> {
   if (outcome.kind !== 'gone' || probe) {
     const hold = outcome.kind === 'retry' && outcome.hold;
-    const holdMs = hold ? Math.min(outcome.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) : null;
+    const holdMs = hold ? (outcome.retryAfterMs ?? 0) : null;
     const refused = outcome.kind === 'rejected';
     const limited = outcome.statusCode === 429;
     const error = outcomeCode(outcome);

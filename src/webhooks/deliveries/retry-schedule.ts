@@ -41,9 +41,6 @@ function isDelay(value: unknown): value is number {
 
 const MAX_JITTER = 0.2;
 
-/** The longest `Retry-After` that is followed, in milliseconds. */
-export const MAX_RETRY_AFTER_MS = 24 * HOUR;
-
 /**
  * The limits of a subscription's schedule. The longest schedule (19 waits of 24 h with jitter) ends within the 30 days
  * for which deliveries are kept.
@@ -58,7 +55,7 @@ export const RETRY_POLICY_BOUNDS = {
  * Computes the wait before the next attempt: the scheduled delay or `Retry-After` (at most 24 h), whichever is longer,
  * plus a random addition of up to 20 %.
  * @param options.failedAttempts how many attempts of the schedule have failed, 1 or more
- * @param options.retryAfterMs the wait that the receiver asked for, in milliseconds
+ * @param options.retryAfterMs the wait of the outcome, in milliseconds
  * @param options.random a number in [0, 1)
  * @returns whole milliseconds, or `exhausted` when no attempt is left
  */
@@ -75,6 +72,6 @@ export function nextDelay({
 }): number | 'exhausted' {
   const scheduled = policy.delaysMs[failedAttempts - 1];
   if (scheduled === undefined) return 'exhausted';
-  const base = Math.max(scheduled, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
+  const base = Math.max(scheduled, retryAfterMs);
   return Math.ceil(base * (1 + MAX_JITTER * random));
 }

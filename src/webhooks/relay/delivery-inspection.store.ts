@@ -1,5 +1,6 @@
 // SQL with which the doctor finds deliveries that no workflow and no relay will continue. It only reads, page by page.
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { LEFT, OF_DELETED, UNWOKEN } from '../rows/leftovers.ts';
 
 /** An unfinished delivery whose workflow of this generation was started. */
 export type StartedDelivery = {
@@ -36,31 +37,19 @@ WHERE o.claimed_by IS NOT NULL
 
 const MOST = 100_000;
 
-const DELETED = `
-SELECT count(*)::int AS count, min(created_at) AS oldest FROM (
-  SELECT d.created_at FROM endpoints p JOIN deliveries d ON d.subscription_id = p.subscription_id
-  WHERE p.deleted AND p.updated_at < now() - $1::float8 * interval '1 millisecond'
-    AND d.status IN ('pending', 'retrying') LIMIT ${MOST}) AS counted`;
+/** @param created the rows' time, read from a text of leftovers */
+const counted = (created: string, of: string) => `
+SELECT count(*)::int AS count, min(created_at) AS oldest FROM (SELECT ${created} ${of} LIMIT ${MOST}) AS counted`;
 
-const LEFT = `
-SELECT count(*)::int AS count, min(created_at) AS oldest FROM (
-  SELECT o.created_at FROM endpoints p JOIN outbox o ON o.tenant_id = p.tenant_id AND o.endpoint = p.subscription_id
-  WHERE p.deleted AND p.updated_at < now() - $1::float8 * interval '1 millisecond'
-    AND o.claimed_by IS NULL AND o.kind <> 'command' AND NOT EXISTS (
-    SELECT 1 FROM deliveries d WHERE d.id = o.delivery_id AND d.status IN ('pending', 'retrying')) LIMIT ${MOST}) AS counted`;
+const LONG_DELETED = "AND p.updated_at < now() - $1::float8 * interval '1 millisecond'";
+const STUCK_OF_DELETED = counted('d.created_at', `${OF_DELETED} ${LONG_DELETED}`);
+const STUCK_LEFT = counted('o.created_at', `${LEFT} ${LONG_DELETED}`);
+const STUCK_UNWOKEN = counted('d.created_at', UNWOKEN);
 
-const PARKED = `
-SELECT count(*)::int AS count, min(created_at) AS oldest FROM (
-  SELECT d.created_at FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
-  WHERE d.waiting_epoch IS NOT NULL AND d.status IN ('pending', 'retrying') AND endpoint_is_open(p)
-    AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind = 'wake') LIMIT ${MOST}) AS counted`;
-
-const readStuck = async (
-  queryable: Queryable,
-  text: string,
-  values: readonly unknown[] = [],
-): Promise<StuckWork> =>
-  (await queryable.query<StuckWork>(text, values)).rows[0] ?? { count: 0, oldest: null };
+const finder =
+  (text: string) =>
+  async (queryable: Queryable, ...ageMs: readonly number[]): Promise<StuckWork> =>
+    (await queryable.query<StuckWork>(text, ageMs)).rows[0] ?? { count: 0, oldest: null };
 
 /** Reads all unfinished deliveries with a workflow in pages, first those with a time for their next attempt. */
 export async function* listStarted(queryable: Queryable, limit: number): AsyncGenerator<StartedDelivery[]> {
@@ -97,25 +86,15 @@ export async function listUnfinished(
 }
 
 /** Finds commands that no relay has handed over within `ageMs` milliseconds. */
-export function findStuckCommands(queryable: Queryable, ageMs: number): Promise<StuckWork> {
-  return readStuck(queryable, STUCK_COMMANDS, [ageMs]);
-}
+export const findStuckCommands = finder(STUCK_COMMANDS);
 
-export function findDeadClaims(queryable: Queryable): Promise<StuckWork> {
-  return readStuck(queryable, DEAD_CLAIMS);
-}
+export const findDeadClaims = finder(DEAD_CLAIMS);
 
 /** Finds unfinished deliveries of subscriptions that were deleted more than `ageMs` milliseconds ago. */
-export function findOfDeleted(queryable: Queryable, ageMs: number): Promise<StuckWork> {
-  return readStuck(queryable, DELETED, [ageMs]);
-}
+export const findOfDeleted = finder(STUCK_OF_DELETED);
 
 /** Finds outbox rows of ended deliveries of subscriptions that were deleted more than `ageMs` milliseconds ago. */
-export function findLeft(queryable: Queryable, ageMs: number): Promise<StuckWork> {
-  return readStuck(queryable, LEFT, [ageMs]);
-}
+export const findLeft = finder(STUCK_LEFT);
 
 /** Finds deliveries that wait for an open endpoint but have no row of the outbox that would wake them. */
-export function findParked(queryable: Queryable): Promise<StuckWork> {
-  return readStuck(queryable, PARKED);
-}
+export const findParked = finder(STUCK_UNWOKEN);

@@ -8,7 +8,7 @@ import type { LastAttempt, Step } from '../deliveries/attempt.ts';
 import type { AttemptRecordService } from '../deliveries/attempt-record.service.ts';
 import { isSlow } from '../endpoints/endpoint-speed.ts';
 import { traceDelivery } from './delivery-span.ts';
-import type { Work } from './relay.store.ts';
+import { isLoaded, type Work } from './relay.store.ts';
 
 /**
  * `done`: the delivery has ended; `removed`: the record of a success has removed the row of the outbox. `release`: the
@@ -55,7 +55,7 @@ export function createFirstAttemptService({
       const { deliveryId, generation, epoch: grant } = work;
       const request = { deliveryId, generation, n: 1, grant };
       const sent = await traceDelivery(tracing, work, 'first attempt', () =>
-        attempts.send(request, { workflow: false, loaded: work.delivery, signal }),
+        attempts.send(request, { workflow: false, loaded: isLoaded(work) ? work : undefined, signal }),
       );
       const unrecorded = sent.kind === 'unrecorded';
       const { step, last, removed = false } = unrecorded ? await recordUntilDone(sent.report, signal) : sent;

@@ -3,6 +3,7 @@
 import type { Database } from '../../platform/database/database.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { endingStatement } from '../rows/delivery-row.ts';
+import { OF_DELETED } from '../rows/leftovers.ts';
 
 export { mendParked, removeLeft } from '../rows/outbox.store.ts';
 
@@ -21,9 +22,7 @@ WHERE d.status IN ('pending', 'retrying') AND d.started_generation IS NOT NULL A
 ORDER BY d.next_attempt_at, d.id LIMIT $4`;
 
 const CANCEL_DELETED = endingStatement({
-  target: `
-  SELECT d.id FROM endpoints p JOIN deliveries d ON d.subscription_id = p.subscription_id
-  WHERE p.deleted AND d.status IN ('pending', 'retrying') LIMIT $1 FOR UPDATE OF d SKIP LOCKED`,
+  target: `SELECT d.id ${OF_DELETED} LIMIT $1 FOR UPDATE OF d SKIP LOCKED`,
   answer: 'SELECT count(*)::int AS canceled FROM changed',
 });
 

@@ -1,5 +1,6 @@
 // SQL of the outbox beside the relay: what is left over, what is missing, and commands for workflows.
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { LEFT, UNWOKEN } from './leftovers.ts';
 import { enqueue, RANK_OF_RETRY } from './outbox.ts';
 
 const CALL_WORKFLOW = enqueue({
@@ -13,10 +14,7 @@ const CALL_WORKFLOW = enqueue({
 // for it, so the row becomes a command.
 const REMOVE_LEFT = `
 WITH remaining AS (
-  SELECT o.id, o.kind FROM endpoints p JOIN outbox o ON o.tenant_id = p.tenant_id AND o.endpoint = p.subscription_id
-  WHERE p.deleted AND o.claimed_by IS NULL AND o.kind <> 'command' AND NOT EXISTS (
-    SELECT 1 FROM deliveries d WHERE d.id = o.delivery_id AND d.status IN ('pending', 'retrying'))
-  LIMIT $1 FOR UPDATE OF o SKIP LOCKED
+  SELECT o.id, o.kind ${LEFT} LIMIT $1 FOR UPDATE OF o SKIP LOCKED
 ), commands AS (
   UPDATE outbox o SET kind = 'command', command = 'cancel' FROM remaining r WHERE o.id = r.id AND r.kind = 'wake'
 ), removed AS (
@@ -27,12 +25,7 @@ SELECT count(*)::int AS removed FROM remaining`;
 const MEND_PARKED = enqueue({
   kind: `'wake'`,
   rank: RANK_OF_RETRY,
-  from: `(
-  SELECT d.id, d.tenant_id, d.subscription_id, d.generation
-  FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
-  WHERE d.waiting_epoch IS NOT NULL AND d.status IN ('pending', 'retrying') AND endpoint_is_open(p)
-    AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind = 'wake')
-  LIMIT $1) AS unwoken`,
+  from: `(SELECT d.id, d.tenant_id, d.subscription_id, d.generation ${UNWOKEN} LIMIT $1) AS unwoken`,
 });
 
 /**

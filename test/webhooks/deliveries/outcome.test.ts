@@ -52,6 +52,7 @@ describe('classifyResponse', () => {
     });
     expect(held).toEqual([429, 503]);
     expect(classifyResponse(503, 0)).toMatchObject({ hold: false });
+    expect(classifyResponse(503, Number.MAX_SAFE_INTEGER)).toMatchObject({ retryAfterMs: 86_400_000 });
   });
 });
 
