@@ -66,8 +66,9 @@ function roomOf(file: string): string {
 }
 
 function findUses(file: string, text: string): Use[] {
-  const statements = /\b(INSERT INTO|UPDATE|DELETE FROM|FROM|JOIN)\s+(?:ONLY\s+)?([a-z_]+)/g;
-  return [...text.matchAll(statements)].flatMap(([, verb = '', table = '']) =>
+  const statements =
+    /\b(INSERT INTO|UPDATE|DELETE FROM|FROM|JOIN)\s+(?:ONLY\s+)?([a-z_]+)|\b(?:deleteOldest|createUsedOnce)\('([a-z_]+)'/g;
+  return [...text.matchAll(statements)].flatMap(([, verb = '', named = '', table = named]) =>
     owners.has(table) ? [{ room: roomOf(file), table, writes: verb !== 'FROM' && verb !== 'JOIN' }] : [],
   );
 }
@@ -119,6 +120,9 @@ describe('tables', () => {
     expect(findUses('src/webhooks/intake/x.store.ts', text)).toEqual([
       { room: 'webhooks/intake', table: 'outbox', writes: true },
       { room: 'webhooks/intake', table: 'relays', writes: false },
+    ]);
+    expect(findUses('src/webhooks/intake/x.store.ts', "deleteOldest('receipts', {")).toEqual([
+      { room: 'webhooks/intake', table: 'receipts', writes: true },
     ]);
   });
 

@@ -54,20 +54,20 @@ export type AuditRecord = {
 
 /** The parameters of `insertEntries`. */
 export const ENTRY_COLUMNS = columnsOf<AuditRecord>({
-  id: 'uuid',
-  tenantId: 'uuid',
-  action: 'text',
-  outcome: 'text',
-  reason: 'text',
-  actorKind: 'text',
-  actorId: 'text',
-  targetType: 'text',
-  targetId: 'text',
-  keyId: 'uuid',
-  tokenId: 'text',
-  data: 'jsonb',
-  address: 'text',
-  requestId: 'text',
+  uuid: ['id', 'tenantId', 'keyId'],
+  text: [
+    'action',
+    'outcome',
+    'reason',
+    'actorKind',
+    'actorId',
+    'targetType',
+    'targetId',
+    'tokenId',
+    'address',
+    'requestId',
+  ],
+  jsonb: ['data'],
 });
 
 /**

@@ -90,15 +90,9 @@ export function prepareEvent(
 /** The parameters of `readEvents`. */
 export const EVENT_COLUMNS = columnsOf<EventRecord>(
   {
-    id: 'uuid',
-    tenantId: 'uuid',
-    eventId: 'text',
-    type: 'text',
-    body: 'text',
-    onlySubscription: 'uuid',
-    exceptSubscription: 'uuid',
-    test: 'boolean',
-    trace: 'text',
+    uuid: ['id', 'tenantId', 'onlySubscription', 'exceptSubscription'],
+    text: ['eventId', 'type', 'body', 'trace'],
+    boolean: ['test'],
   },
   {
     occurred_at: ['timestamptz', ({ occurredAt }) => occurredAt.toISOString()],

@@ -1,5 +1,7 @@
 // The key under which the answer of a request is stored, so that its repetition gets the same answer.
 
+import { columnsOf } from './columns.ts';
+
 export type KeyScope = {
   readonly tenantId: string;
   readonly principal: string;
@@ -10,16 +12,17 @@ export type KeyScope = {
 /** The key under which a statement stores the answer of its request. `digest`: SHA-256 of the request. */
 export type AnswerKey = { readonly scope: KeyScope; readonly digest: Buffer };
 
-/** @returns an array for each of principal, route, key, digest (hex) and the name of the key's advisory lock */
-export function keyColumns(keys: readonly AnswerKey[]): string[][] {
-  return [
-    keys.map(({ scope }) => scope.principal),
-    keys.map(({ scope }) => scope.route),
-    keys.map(({ scope }) => scope.key),
-    keys.map(({ digest }) => digest.toString('hex')),
-    keys.map(({ scope }) => lockNameOf(scope)),
-  ];
-}
+/** The columns of keys for a statement; `digest` is hex, `lock` the name of the key's advisory lock. */
+export const KEY_COLUMNS = columnsOf<AnswerKey>(
+  {},
+  {
+    principal: ['text', ({ scope }) => scope.principal],
+    route: ['text', ({ scope }) => scope.route],
+    key: ['text', ({ scope }) => scope.key],
+    digest: ['text', ({ digest }) => digest.toString('hex')],
+    lock: ['text', ({ scope }) => lockNameOf(scope)],
+  },
+);
 
 /** The name of the advisory lock of a key, which is unique for the key. */
 export function lockNameOf(scope: KeyScope): string {

@@ -1,24 +1,24 @@
 // The columns of a batch: many records as one parameter a column, which a statement reads by `unnest`. Pure.
 
-type Derived<Row> = Readonly<Record<string, readonly [type: string, value: (row: Row) => unknown]>>;
+type SqlType = 'uuid' | 'text' | 'int' | 'bigint' | 'float8' | 'boolean' | 'timestamptz' | 'bytea' | 'jsonb';
+
+type Derived<Row> = Readonly<Record<string, readonly [type: SqlType, value: (row: Row) => unknown]>>;
 
 const inSnakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /**
  * Names the columns of a batch once, for its statement and for its values.
- * @param members the SQL type of each member that is written as it is; its column is the member's name in snake case
+ * @param members the members of each SQL type that are written as they are; a column is a member's name in snake case
  * @param derived column → SQL type, and the value of a record
  */
 export function columnsOf<Row>(
-  members: { readonly [Name in keyof Row & string]?: string },
+  members: { readonly [Type in SqlType]?: readonly (keyof Row & string)[] },
   derived: Derived<Row> = {},
 ) {
   const columns = [
-    ...Object.entries(members as Record<string, string>).map(([member, type]) => ({
-      name: inSnakeCase(member),
-      type,
-      value: (row: Row): unknown => row[member as keyof Row],
-    })),
+    ...Object.entries(members).flatMap(([type, names]) =>
+      names.map((member) => ({ name: inSnakeCase(member), type, value: (row: Row): unknown => row[member] })),
+    ),
     ...Object.entries(derived).map(([name, [type, value]]) => ({ name, type, value })),
   ];
   return {

@@ -1,6 +1,8 @@
 // SQL that inserts and reads challenges. redemption.store.ts consumes them.
 import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
 import { mayAuthenticate } from '../../identity/keys/key.ts';
+import { columnsOf } from '../../platform/columns.ts';
+import { deleteOldest } from '../../platform/database/deletion.ts';
 import { nestRow } from '../../platform/database/nested-row.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { isHeard } from '../../webhooks/intake/fan-out.ts';
@@ -58,17 +60,22 @@ WHERE k.tenant_id = $1
   AND (k.aliases[1] = $2 OR k.aliases[2] = $2 OR k.aliases[3] = $2 OR k.aliases[4] = $2)
 ORDER BY k.state = 'revoked' OR coalesce(k.sunset_at <= now(), false), k.verified_at IS NULL, k.id`;
 
+const NEW = columnsOf<NewChallenge>(
+  {
+    uuid: ['id', 'tenantId', 'agentId', 'keyId'],
+    text: ['keyFingerprint', 'algorithm', 'nonce', 'audience', 'resource'],
+  },
+  { joined: ['text', ({ scopes }) => scopes.join(' ')] },
+);
+
 // The commit does not wait for the disk, because an agent can request a new challenge when a crash of the database
 // loses one. A repeated statement finds its own row and returns that row's times.
 const INSERT = `
 INSERT INTO challenges
   (id, tenant_id, agent_id, key_id, key_fingerprint, algorithm, nonce, audience, scopes, token_audience, created_at, expires_at)
 SELECT id, tenant_id, agent_id, key_id, key_fingerprint, algorithm, decode(nonce, 'hex'), audience, string_to_array(joined, ' '),
-  token_audience, date_trunc('second', now()), date_trunc('second', now()) + make_interval(secs => $10)
-FROM set_config('synchronous_commit', 'off', true),
-  unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-    $11::text[])
-    AS row (id, tenant_id, agent_id, key_id, key_fingerprint, algorithm, nonce, audience, joined, token_audience)
+  resource, date_trunc('second', now()), date_trunc('second', now()) + make_interval(secs => $1)
+FROM set_config('synchronous_commit', 'off', true), ${NEW.from('row', 2)}
 ON CONFLICT (id) DO UPDATE SET id = excluded.id
 RETURNING id, created_at AS "createdAt", expires_at AS "expiresAt"`;
 
@@ -111,8 +118,7 @@ export async function findHolders(
 /**
  * Finds a key and its agent by one of the key's aliases.
  * @returns null also when usable keys of several agents have the alias and it cannot be told whose it is: none of them
- *   or
- * several are verified
+ *   or several are verified
  */
 export async function findHolderByAlias(
   queryable: Queryable,
@@ -138,17 +144,8 @@ export async function insert(
   lifetime: number,
 ): Promise<Challenge[]> {
   const { rows } = await queryable.query<Pick<Challenge, 'id' | 'createdAt' | 'expiresAt'>>(INSERT, [
-    challenges.map(({ id }) => id),
-    challenges.map(({ tenantId }) => tenantId),
-    challenges.map(({ agentId }) => agentId),
-    challenges.map(({ keyId }) => keyId),
-    challenges.map(({ keyFingerprint }) => keyFingerprint),
-    challenges.map(({ algorithm }) => algorithm),
-    challenges.map(({ nonce }) => nonce),
-    challenges.map(({ audience }) => audience),
-    challenges.map(({ scopes }) => scopes.join(' ')),
     lifetime,
-    challenges.map(({ resource }) => resource),
+    ...NEW.of(challenges),
   ]);
   const written = new Map(rows.map((row) => [row.id, row]));
   return challenges.map(({ tenantId, agentId, keyId, ...challenge }) => {
@@ -186,14 +183,8 @@ export async function load(
  * Deletes challenges that expired a day ago, so that an answer up to a day late gets the right error code. An unmarked
  * challenge is kept until the sweep has counted it. @returns the number deleted, at most `limit`
  */
-export async function purge(queryable: Queryable, limit: number): Promise<number> {
-  const { rowCount } = await queryable.query(
-    `DELETE FROM challenges c USING (
-           SELECT id FROM challenges
-           WHERE expires_at < now() - interval '24 hours' AND expires_at < (SELECT swept_until FROM challenge_sweep)
-           ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
-         ) AS old WHERE c.id = old.id`,
-    [limit],
-  );
-  return rowCount;
-}
+export const purge = deleteOldest('challenges', {
+  key: ['id'],
+  old: `expires_at < now() - interval '24 hours' AND expires_at < (SELECT swept_until FROM challenge_sweep)`,
+  by: 'expires_at',
+});

@@ -1,4 +1,5 @@
 // SQL of the console's sessions and codes. Every statement is bound to one tenant; none has the text of a secret.
+import { deleteOldest } from '../../platform/database/deletion.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 
 /** A session ends an hour after its last use, and eight hours after it began. */
@@ -93,23 +94,15 @@ export async function remove(
 }
 
 /** Deletes ended sessions. @returns the number deleted, at most `limit` */
-export async function purgeSessions(queryable: Queryable, limit: number): Promise<number> {
-  const { rowCount } = await queryable.query(
-    `DELETE FROM console_sessions WHERE id IN (
-           SELECT id FROM console_sessions WHERE created_at < now() - ${LONGEST}
-           ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED)`,
-    [limit],
-  );
-  return rowCount;
-}
+export const purgeSessions = deleteOldest('console_sessions', {
+  key: ['id'],
+  old: `created_at < now() - ${LONGEST}`,
+  by: 'created_at',
+});
 
 /** Deletes expired codes. @returns the number deleted, at most `limit` */
-export async function purgeCodes(queryable: Queryable, limit: number): Promise<number> {
-  const { rowCount } = await queryable.query(
-    `DELETE FROM console_codes WHERE hash IN (
-           SELECT hash FROM console_codes WHERE expires_at < now()
-           ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED)`,
-    [limit],
-  );
-  return rowCount;
-}
+export const purgeCodes = deleteOldest('console_codes', {
+  key: ['hash'],
+  old: 'expires_at < now()',
+  by: 'expires_at',
+});

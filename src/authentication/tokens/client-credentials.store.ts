@@ -23,7 +23,7 @@ export type RememberedToken = {
 
 type Asked = RememberedClient & { readonly n: number };
 
-const ASKED = columnsOf<Asked>({ n: 'int', tenantId: 'uuid', id: 'uuid', secretId: 'uuid', version: 'text' });
+const ASKED = columnsOf<Asked>({ uuid: ['tenantId', 'id', 'secretId'], text: ['version'], int: ['n'] });
 
 // A client with a subscriber is not proven, because its token also needs events.
 const recordStatement = (repeated: boolean) => `

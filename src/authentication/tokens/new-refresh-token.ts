@@ -21,17 +21,10 @@ export type NewRefreshToken = {
 /** The columns that `insertRefreshTokens` reads. */
 export const NEW_TOKEN_COLUMNS = columnsOf<NewRefreshToken>(
   {
-    id: 'uuid',
-    tenantId: 'uuid',
-    familyId: 'uuid',
-    agentId: 'uuid',
-    keyId: 'uuid',
-    hash: 'bytea',
-    clientId: 'text',
-    audience: 'text',
-    jkt: 'text',
-    accessTokenId: 'uuid',
-    familyLifetime: 'float8',
+    uuid: ['id', 'tenantId', 'familyId', 'agentId', 'keyId', 'accessTokenId'],
+    bytea: ['hash'],
+    text: ['clientId', 'audience', 'jkt'],
+    float8: ['familyLifetime'],
   },
   { joined: ['text', ({ scopes }) => scopes.join(' ')] },
 );

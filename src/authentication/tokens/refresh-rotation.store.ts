@@ -82,7 +82,7 @@ INSERT INTO refresh_tokens (id, tenant_id, family_id, agent_id, key_id, hash, cl
 SELECT $2, tenant_id, family_id, agent_id, key_id, $4, client_id, scopes, $5, $6, family_expires_at, ARRAY[$7::uuid] FROM spent`;
 
 const ASKED = columnsOf<Rotation>(
-  { tokenId: 'uuid', request: 'bytea' },
+  { uuid: ['tokenId'], bytea: ['request'] },
   {
     id: ['uuid', ({ successor }) => successor.id],
     hash: ['bytea', ({ successor }) => successor.hash],

@@ -1,4 +1,5 @@
 // SQL of refresh tokens. Statements receive a token's hash, never its text.
+import { deleteOldest } from '../../platform/database/deletion.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { insertRefreshTokens, NEW_TOKEN_COLUMNS, type NewRefreshToken } from './new-refresh-token.ts';
 
@@ -73,13 +74,8 @@ export function revokeOfKey(
  * recorded only while the token is stored.
  * @returns the number of tokens deleted, at most `limit`
  */
-export async function purge(queryable: Queryable, limit: number): Promise<number> {
-  const { rowCount } = await queryable.query(
-    `DELETE FROM refresh_tokens t USING (
-           SELECT id FROM refresh_tokens WHERE family_expires_at < now() - interval '30 days'
-           ORDER BY family_expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
-         ) AS old WHERE t.id = old.id`,
-    [limit],
-  );
-  return rowCount;
-}
+export const purge = deleteOldest('refresh_tokens', {
+  key: ['id'],
+  old: `family_expires_at < now() - interval '30 days'`,
+  by: 'family_expires_at',
+});

@@ -1,6 +1,7 @@
 // SQL of revocations. A revocation is inserted in the transaction of its cause. Each process that accepts tokens reads
 // it.
 import { validate as isUuid } from 'uuid';
+import { deleteOldest } from '../../platform/database/deletion.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { principalsOf, type RevocableClaims, type Revocation, tokensOf } from './revocation.ts';
 
@@ -86,12 +87,8 @@ export async function readOf(
 }
 
 /** Deletes revocations whose tokens have all expired. @returns the number deleted, at most `limit` */
-export async function purge(queryable: Queryable, limit: number): Promise<number> {
-  const { rowCount } = await queryable.query(
-    `DELETE FROM revocations r USING (
-           SELECT id FROM revocations WHERE expires_at < now() ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
-         ) AS old WHERE r.id = old.id`,
-    [limit],
-  );
-  return rowCount;
-}
+export const purge = deleteOldest('revocations', {
+  key: ['id'],
+  old: 'expires_at < now()',
+  by: 'expires_at',
+});

@@ -1,6 +1,7 @@
 // SQL of enrollment tokens. Statements receive a token's hash, never its text. All times come from the database's
 // clock.
 
+import { deleteOldest } from '../../platform/database/deletion.ts';
 import { NOW } from '../../platform/database/model.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import { selectList } from '../../platform/database/table.ts';
@@ -114,13 +115,8 @@ export async function noteKey(unit: Transaction, id: string, keyId: string): Pro
 }
 
 /** Deletes tokens of any status that expired more than 30 days ago. @returns the number deleted, at most `limit` */
-export async function purge(queryable: Queryable, limit: number): Promise<number> {
-  const { rowCount } = await queryable.query(
-    `DELETE FROM enrollment_tokens t USING (
-           SELECT id FROM enrollment_tokens WHERE expires_at < now() - interval '30 days'
-           ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
-         ) AS old WHERE t.id = old.id`,
-    [limit],
-  );
-  return rowCount;
-}
+export const purge = deleteOldest('enrollment_tokens', {
+  key: ['id'],
+  old: `expires_at < now() - interval '30 days'`,
+  by: 'expires_at',
+});

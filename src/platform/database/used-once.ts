@@ -1,5 +1,6 @@
 // What is accepted once only, such as the `jti` of a proof: one INSERT decides which of several uses is the first, also
 // of uses in several processes.
+import { deleteOldest } from './deletion.ts';
 import type { Queryable } from './transaction.ts';
 
 /** A row is kept this long after its expiry, because the clocks of processes and the database differ. */
@@ -30,17 +31,11 @@ export function createUsedOnce(table: string, [ownerColumn, hashColumn]: readonl
       return rowCount === 1;
     },
     /** Deletes expired uses. @returns the number deleted, at most `limit` */
-    purge: async (queryable: Queryable, limit: number): Promise<number> => {
-      const { rowCount } = await queryable.query(
-        `DELETE FROM ${table} used USING (
-           SELECT ${key} FROM ${table} WHERE expires_at < now() - ${MARGIN}
-           ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
-         ) AS old
-         WHERE used.${ownerColumn} = old.${ownerColumn} AND used.${hashColumn} = old.${hashColumn}`,
-        [limit],
-      );
-      return rowCount;
-    },
+    purge: deleteOldest(table, {
+      key: [ownerColumn, hashColumn],
+      old: `expires_at < now() - ${MARGIN}`,
+      by: 'expires_at',
+    }),
   };
 }
 

@@ -1,6 +1,7 @@
 // SQL of idempotency_keys and of the lock on one key. It runs in the caller's transaction, so that work and answer
 // commit together.
 import { type KeyScope, lockNameOf, valuesOf } from '../answer-key.ts';
+import { deleteOldest } from '../database/deletion.ts';
 import type { Queryable } from '../database/transaction.ts';
 
 /** `digest`: hash of the request. `body`: the answer's JSON text, byte for byte. */
@@ -52,14 +53,8 @@ export async function save(unit: Queryable, scope: KeyScope, answer: StoredAnswe
 }
 
 /** Deletes expired answers. @returns how many, at most `limit` */
-export async function purge(queryable: Queryable, limit: number): Promise<number> {
-  const { rowCount } = await queryable.query(
-    `DELETE FROM idempotency_keys k USING (
-           SELECT tenant_id, principal, route, key FROM idempotency_keys WHERE created_at < now() - interval '24 hours'
-           ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
-         ) AS old
-         WHERE k.tenant_id = old.tenant_id AND k.principal = old.principal AND k.route = old.route AND k.key = old.key`,
-    [limit],
-  );
-  return rowCount;
-}
+export const purge = deleteOldest('idempotency_keys', {
+  key: ['tenant_id', 'principal', 'route', 'key'],
+  old: `created_at < now() - interval '24 hours'`,
+  by: 'created_at',
+});

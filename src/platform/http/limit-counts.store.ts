@@ -1,4 +1,6 @@
 // SQL of the table rate_limits, in which processes share their counts. Rows lost in a crash cost one window of a limit.
+import { columnsOf } from '../columns.ts';
+import { deleteOldest } from '../database/deletion.ts';
 import type { Queryable } from '../database/transaction.ts';
 
 /** The points that one process admitted for a key and has not shared yet; `milliseconds` until the window ends. */
@@ -7,6 +9,11 @@ export type Admitted = { readonly key: string; readonly count: number; readonly 
 /** The sum of all processes for a key; `milliseconds` until the window ends. */
 export type SharedCount = { readonly count: number; readonly milliseconds: number };
 
+const ADMITTED = columnsOf<Admitted>(
+  { text: ['key'], int: ['count'] },
+  { milliseconds: ['bigint', ({ milliseconds }) => Math.round(milliseconds)] },
+);
+
 // Rows are written in the order of their keys, so that two processes never deadlock. A repeated key becomes one row.
 const ADD = `
 WITH clock AS MATERIALIZED (
@@ -14,7 +21,7 @@ WITH clock AS MATERIALIZED (
 ), added AS (
   INSERT INTO rate_limits AS r (key, points, expire)
   SELECT key, sum(count)::int, max(ms) + max(milliseconds)
-  FROM clock, unnest($1::text[], $2::int[], $3::bigint[]) AS given (key, count, milliseconds)
+  FROM clock, ${ADMITTED.from('given')}
   GROUP BY key ORDER BY key
   ON CONFLICT (key) DO UPDATE SET
     points = CASE WHEN r.expire <= (SELECT ms FROM clock) THEN excluded.points
@@ -26,11 +33,7 @@ SELECT key, points AS count, expire - ms AS milliseconds FROM added, clock`;
 
 /** Adds to the counts in one round trip, and begins missing windows. @returns the counts, in the order of `batch` */
 export async function add(queryable: Queryable, batch: readonly Admitted[]): Promise<SharedCount[]> {
-  const { rows } = await queryable.query<SharedCount & { readonly key: string }>(ADD, [
-    batch.map(({ key }) => key),
-    batch.map(({ count }) => count),
-    batch.map(({ milliseconds }) => Math.round(milliseconds)),
-  ]);
+  const { rows } = await queryable.query<SharedCount & { readonly key: string }>(ADD, ADMITTED.of(batch));
   const found = new Map(rows.map((row) => [row.key, row]));
   return batch.map(({ key }) => {
     const row = found.get(key);
@@ -40,13 +43,8 @@ export async function add(queryable: Queryable, batch: readonly Admitted[]): Pro
 }
 
 /** Deletes counts whose window ended an hour ago. @returns how many, at most `limit` */
-export async function purge(queryable: Queryable, limit: number): Promise<number> {
-  const { rowCount } = await queryable.query(
-    `DELETE FROM rate_limits r USING (
-           SELECT key FROM rate_limits WHERE expire < (extract(epoch FROM now() - interval '1 hour') * 1000)::bigint
-           ORDER BY expire LIMIT $1 FOR UPDATE SKIP LOCKED
-         ) AS old WHERE r.key = old.key`,
-    [limit],
-  );
-  return rowCount;
-}
+export const purge = deleteOldest('rate_limits', {
+  key: ['key'],
+  old: `expire < (extract(epoch FROM now() - interval '1 hour') * 1000)::bigint`,
+  by: 'expire',
+});

@@ -9,15 +9,12 @@ export type ExpectedPage = { readonly after?: string | undefined; readonly limit
 /** The lowest UUID. */
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
 
-/** @returns the values of a statement with the id before the page as $1 and the length of the page as $2 */
-export function pageValues({ after = BEFORE_ALL, limit }: ExpectedPage): [after: string, limit: number] {
-  return [after, limit];
-}
-
-/** @param statement has the values of `pageValues`; its rows are in ascending order of their ids */
+/** @param statement its rows are in ascending order of their ids; $1 is the id before the page, $2 its length */
 export function listBy(statement: string) {
-  return async (queryable: Queryable, page: ExpectedPage): Promise<ExpectedWorkflow[]> =>
-    (await queryable.query<ExpectedWorkflow>(statement, pageValues(page))).rows;
+  return async (
+    queryable: Queryable,
+    { after = BEFORE_ALL, limit }: ExpectedPage,
+  ): Promise<ExpectedWorkflow[]> => (await queryable.query<ExpectedWorkflow>(statement, [after, limit])).rows;
 }
 
 /** @param statement has one row, with the number as `count` */

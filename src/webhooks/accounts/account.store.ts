@@ -1,5 +1,6 @@
 // SQL of the accounts. The number of accepted deliveries is read from the events, all other numbers from the
 // deliveries.
+import { columnsOf } from '../../platform/columns.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { DeliveryAccount, TenantNumbers, WrongAccount } from './account.ts';
 
@@ -53,13 +54,17 @@ SELECT coalesce(t.tenant_id, s.tenant_id) AS "tenantId", coalesce(t.n, 0)::float
   coalesce(s.failed, 0)::float8 AS failed, coalesce(s.canceled, 0)::float8 AS canceled, coalesce(s.stranded, 0)::float8 AS stranded
 FROM taken t FULL JOIN summed s ON s.tenant_id = t.tenant_id`;
 
+const NUMBERS = columnsOf<TenantNumbers>({
+  uuid: ['tenantId'],
+  bigint: ['accepted', 'delivered', 'waiting', 'held', 'failed', 'canceled', 'stranded'],
+});
+
 // `accepted` never shrinks, so that a later count that finds fewer events shows a loss.
 const SAVE = `
 WITH counted AS (
-  SELECT * FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[])
-    AS c (tenant_id, accepted, delivered, waiting, held, failed, canceled, stranded)
+  SELECT * FROM ${NUMBERS.from('c', 3)}
   UNION ALL
-  SELECT tenant_id, accepted, 0, 0, 0, 0, 0, 0 FROM delivery_accounts WHERE day = $1::date AND tenant_id <> ALL ($2::uuid[])
+  SELECT tenant_id, accepted, 0, 0, 0, 0, 0, 0 FROM delivery_accounts WHERE day = $1::date AND tenant_id <> ALL ($3::uuid[])
 ), saved AS (
   INSERT INTO delivery_accounts AS a (tenant_id, day, accepted, delivered, waiting, held, failed, canceled, stranded)
   SELECT tenant_id, $1::date, accepted, delivered, waiting, held, failed, canceled, stranded FROM counted ORDER BY tenant_id
@@ -68,7 +73,7 @@ WITH counted AS (
     stranded = excluded.stranded, counted_at = now()
   RETURNING tenant_id, accepted, delivered, waiting, held, failed, canceled, stranded, difference
 ), noted AS (
-  INSERT INTO delivery_account_days (day, counted_at, took_ms) VALUES ($1::date, now(), $10)
+  INSERT INTO delivery_account_days (day, counted_at, took_ms) VALUES ($1::date, now(), $2)
   ON CONFLICT (day) DO UPDATE SET counted_at = now(), took_ms = excluded.took_ms
 )
 SELECT tenant_id AS "tenantId", $1::date::text AS day, accepted, delivered, waiting, held, failed, canceled, stranded, difference
@@ -122,15 +127,8 @@ export async function save(
 ): Promise<WrongAccount[]> {
   const { rows } = await queryable.query<WrongAccount>(SAVE, [
     day,
-    numbers.map(({ tenantId }) => tenantId),
-    numbers.map(({ accepted }) => accepted),
-    numbers.map(({ delivered }) => delivered),
-    numbers.map(({ waiting }) => waiting),
-    numbers.map(({ held }) => held),
-    numbers.map(({ failed }) => failed),
-    numbers.map(({ canceled }) => canceled),
-    numbers.map(({ stranded }) => stranded),
     Math.round(tookMs),
+    ...NUMBERS.of(numbers),
   ]);
   return rows;
 }

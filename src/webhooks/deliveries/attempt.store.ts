@@ -7,7 +7,7 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import { RENEWED_AFTER } from '../endpoints/endpoint-health.store.ts';
 import { PROVEN_FOR_MS } from '../endpoints/endpoint-judgement.ts';
 import type { AttemptReport } from './attempt.ts';
-import { ATTEMPT_COLUMNS } from './delivered-attempt.store.ts';
+import { insertNumbered } from './delivered-attempt.store.ts';
 import type { StoredStatus } from './delivery.ts';
 import type { Envelope } from './envelope.ts';
 
@@ -127,18 +127,6 @@ JOIN endpoints p ON p.subscription_id = d.subscription_id
 JOIN subscriptions s ON s.id = d.subscription_id
 LEFT JOIN LATERAL (SELECT body FROM events WHERE events.id = d.event_row OFFSET 0) AS e ON true`;
 
-// Chooses the attempt number. A POST that was recorded before keeps its number. A new POST gets the number it was made
-// under, or the next free number when another POST has taken it, or when a restored database has forgotten attempts.
-const NUMBERED = `
-SELECT coalesce(max(n) FILTER (WHERE generation = $5 AND started_at = $7::timestamptz),
-  CASE WHEN bool_or(n = $2) THEN max(n) + 1 ELSE least($2, coalesce(max(n), 0) + 1) END) AS n
-FROM attempts WHERE delivery_id = $1`;
-const INSERT = `INSERT INTO attempts ${ATTEMPT_COLUMNS}
-  SELECT $1, numbered.n, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14 FROM numbered
-  ON CONFLICT (delivery_id, n)`;
-
-const INSERT_ATTEMPT = `WITH numbered AS (${NUMBERED}) ${INSERT} DO NOTHING RETURNING n`;
-
 const FIND_POST = `
 SELECT n FROM attempts WHERE delivery_id = $1 AND generation = $2 AND started_at = $3::timestamptz`;
 
@@ -176,8 +164,8 @@ export function insertAttempt(
   owner: { tenantId: string; subscriptionId: string },
 ): Promise<{ n: number; fresh: boolean }> {
   return numbered(async () => {
-    const { rows } = await unit.query<{ n: number }>(INSERT_ATTEMPT, attemptValues(report, owner));
-    if (rows[0] !== undefined) return { n: rows[0].n, fresh: true };
+    const n = await insertNumbered(unit, { report, ...owner });
+    if (n !== undefined) return { n, fresh: true };
     const { deliveryId, generation, startedAt } = report;
     const before = await unit.query<{ n: number }>(FIND_POST, [deliveryId, generation, startedAt]);
     return before.rows[0] && { n: before.rows[0].n, fresh: false };
@@ -218,27 +206,4 @@ export async function numbered<T>(record: () => Promise<T | undefined>): Promise
     if (result !== undefined) return result;
   }
   throw new ServiceError('temporarily_unavailable', { detail: 'The attempt found no number of its own.' });
-}
-
-function attemptValues(
-  report: AttemptReport,
-  owner: { tenantId: string; subscriptionId: string },
-): unknown[] {
-  const { outcome } = report;
-  return [
-    report.deliveryId,
-    report.n,
-    owner.tenantId,
-    owner.subscriptionId,
-    report.generation,
-    report.probe,
-    report.startedAt,
-    report.durationMs,
-    report.phases,
-    outcome.statusCode,
-    outcome.kind,
-    outcome.kind === 'delivered' ? null : outcome.error,
-    report.retryAfterSeconds,
-    report.responseExcerpt ?? null,
-  ];
 }

@@ -1,4 +1,5 @@
-// SQL of the record of a 2xx, for many deliveries in one statement.
+// SQL that inserts attempts, and the record of a 2xx for many deliveries in one statement.
+import { columnsOf } from '../../platform/columns.ts';
 import { boundsOf } from '../../platform/database/partitions.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { deliver } from '../rows/delivery-row.ts';
@@ -16,35 +17,64 @@ export type DeliveredRecord = {
 /** The attempt number; `parked`: a relay made the attempt although a workflow waits for the endpoint. */
 export type RecordedDelivery = { readonly n: number; readonly parked: boolean };
 
-/** The columns of a POST, in the order of both statements that insert one. */
-export const ATTEMPT_COLUMNS = `(delivery_id, n, tenant_id, subscription_id, generation, probe, started_at, duration_ms, phases,
-  status_code, outcome, error, retry_after_seconds, response_excerpt)`;
+type Made = Omit<DeliveredRecord, 'workflow'>;
+
+const ATTEMPT = columnsOf<Made>(
+  {},
+  {
+    delivery_id: ['uuid', ({ report }) => report.deliveryId],
+    tenant_id: ['uuid', ({ tenantId }) => tenantId],
+    subscription_id: ['uuid', ({ subscriptionId }) => subscriptionId],
+    generation: ['int', ({ report }) => report.generation],
+    probe: ['boolean', ({ report }) => report.probe],
+    started_at: ['timestamptz', ({ report }) => report.startedAt],
+    duration_ms: ['int', ({ report }) => report.durationMs],
+    phases: ['jsonb', ({ report }) => JSON.stringify(report.phases)],
+    status_code: ['int', ({ report }) => report.outcome.statusCode],
+    outcome: ['text', ({ report }) => report.outcome.kind],
+    error: ['text', ({ report: { outcome } }) => (outcome.kind === 'delivered' ? null : outcome.error)],
+    retry_after_seconds: ['int', ({ report }) => report.retryAfterSeconds],
+    response_excerpt: ['text', ({ report }) => report.responseExcerpt],
+  },
+);
+
+/** The parameters of the texts below: the bounds of the ids, which open only their partitions, and the columns. */
+const valuesOf = (made: readonly Made[]): unknown[] => [
+  ...boundsOf(made.map(({ report }) => report.deliveryId)),
+  ...ATTEMPT.of(made),
+  made.map(({ report }) => report.n),
+];
+
+// Chooses the attempt number. A POST that was recorded before keeps its number. A new POST gets the number it was made
+// under, or the next free number when another POST has taken it, or when a restored database has forgotten attempts.
+const INSERT = `
+INSERT INTO attempts (n, ${ATTEMPT.names})
+SELECT numbered.n, ${ATTEMPT.names}
+FROM input i CROSS JOIN LATERAL (
+  SELECT coalesce(max(a.n) FILTER (WHERE a.generation = i.generation AND a.started_at = i.started_at),
+    CASE WHEN bool_or(a.n = i.wanted) THEN max(a.n) + 1 ELSE least(i.wanted, coalesce(max(a.n), 0) + 1) END) AS n
+  FROM attempts a WHERE a.delivery_id = i.delivery_id AND a.delivery_id BETWEEN $1 AND $2) AS numbered
+ORDER BY delivery_id
+ON CONFLICT (delivery_id, n)`;
+
+const INSERT_ATTEMPT = `
+WITH input AS (SELECT * FROM ${ATTEMPT.from('i', 3, { wanted: 'int' })}) ${INSERT} DO NOTHING RETURNING n`;
+
+const WITHIN = 'd.id = ANY($3::uuid[]) AND d.id BETWEEN $1 AND $2';
 
 const SAME_POST = 'attempts.generation = excluded.generation AND attempts.started_at = excluded.started_at';
 
 // The only statement that records a 2xx of an endpoint without failures. Its commit does not wait for the disk, because
 // a success that is lost in a crash of the database is an attempt repeated. It also deletes the outbox row of a first
-// attempt of a relay; the row has the delivery's id. Deliveries are locked in id order, as in all statements that lock
-// several. The bounds of the ids ($14, $15) let it open only their partitions. An attempt is missing in the result when
-// another POST took its number concurrently.
+// attempt of a relay. Deliveries are locked in id order, as in all statements that lock several. An attempt is missing
+// in the result when another POST took its number concurrently.
 const RECORD_DELIVERED = `
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)
 ), input AS (
-  SELECT i.* FROM unflushed CROSS JOIN unnest($1::uuid[], $2::int[], $3::uuid[], $4::uuid[], $5::int[], $6::boolean[], $7::timestamptz[], $8::int[], $9::jsonb[],
-    $10::int[], $11::int[], $12::text[], $13::int[])
-    AS i (delivery_id, n, tenant_id, subscription_id, generation, probe, started_at, duration_ms, phases,
-      status_code, retry_after_seconds, response_excerpt, workflow)
+  SELECT i.* FROM unflushed CROSS JOIN ${ATTEMPT.from('i', 3, { wanted: 'int', workflow: 'int' })}
 ), attempt AS (
-  INSERT INTO attempts ${ATTEMPT_COLUMNS}
-  SELECT delivery_id, numbered.n, tenant_id, subscription_id, generation, probe, started_at, duration_ms, phases, status_code,
-    'delivered', NULL, retry_after_seconds, response_excerpt
-  FROM input i CROSS JOIN LATERAL (
-    SELECT coalesce(max(a.n) FILTER (WHERE a.generation = i.generation AND a.started_at = i.started_at),
-      CASE WHEN bool_or(a.n = i.n) THEN max(a.n) + 1 ELSE least(i.n, coalesce(max(a.n), 0) + 1) END) AS n
-    FROM attempts a WHERE a.delivery_id = i.delivery_id AND a.delivery_id BETWEEN $14 AND $15) AS numbered
-  ORDER BY delivery_id
-  ON CONFLICT (delivery_id, n) DO UPDATE SET probe = excluded.probe, duration_ms = excluded.duration_ms, phases = excluded.phases,
+  ${INSERT} DO UPDATE SET probe = excluded.probe, duration_ms = excluded.duration_ms, phases = excluded.phases,
     status_code = excluded.status_code, outcome = excluded.outcome, error = excluded.error,
     retry_after_seconds = excluded.retry_after_seconds, response_excerpt = excluded.response_excerpt, recorded_at = now()
   WHERE ${SAME_POST}
@@ -52,15 +82,20 @@ WITH unflushed AS (
 ), locked AS (
   SELECT d.id, a.n, i.status_code, i.workflow, d.waiting_epoch
   FROM attempt a JOIN input i ON i.delivery_id = a.delivery_id
-  JOIN deliveries d ON d.id = ANY($1::uuid[]) AND d.id BETWEEN $14 AND $15 AND d.id = a.delivery_id
+  JOIN deliveries d ON ${WITHIN} AND d.id = a.delivery_id
   ORDER BY d.id FOR UPDATE OF d
 ), delivered AS (
-  ${deliver('locked', 'd.id = ANY($1::uuid[]) AND d.id BETWEEN $14 AND $15')}
+  ${deliver('locked', WITHIN)}
 ), handed_over AS (
   ${dropFirst('locked')}
 )
 SELECT a.delivery_id AS "deliveryId", a.n, l.workflow IS NULL AND l.waiting_epoch IS NOT NULL AS parked
 FROM attempt a LEFT JOIN locked l ON l.id = a.delivery_id`;
+
+/** Inserts the row of a POST, unless it was recorded before. @returns its number; undefined where a row has that */
+export async function insertNumbered(unit: Queryable, made: Made): Promise<number | undefined> {
+  return (await unit.query<{ n: number }>(INSERT_ATTEMPT, valuesOf([made]))).rows[0]?.n;
+}
 
 /**
  * Records POSTs of different deliveries that were answered with 2xx. A 2xx wins over an earlier record of its POST.
@@ -71,24 +106,10 @@ export async function recordDelivered(
   queryable: Queryable,
   successes: readonly DeliveredRecord[],
 ): Promise<(RecordedDelivery | undefined)[]> {
-  const reports = successes.map(({ report }) => report);
-  const ids = reports.map(({ deliveryId }) => deliveryId);
   const { rows } = await queryable.query<RecordedDelivery & { deliveryId: string }>(RECORD_DELIVERED, [
-    ids,
-    reports.map(({ n }) => n),
-    successes.map(({ tenantId }) => tenantId),
-    successes.map(({ subscriptionId }) => subscriptionId),
-    reports.map(({ generation }) => generation),
-    reports.map(({ probe }) => probe),
-    reports.map(({ startedAt }) => startedAt),
-    reports.map(({ durationMs }) => durationMs),
-    reports.map(({ phases }) => JSON.stringify(phases)),
-    reports.map(({ outcome }) => outcome.statusCode),
-    reports.map(({ retryAfterSeconds }) => retryAfterSeconds),
-    reports.map(({ responseExcerpt }) => responseExcerpt ?? null),
+    ...valuesOf(successes),
     successes.map(({ workflow }) => workflow),
-    ...boundsOf(ids),
   ]);
   const recorded = new Map(rows.map(({ deliveryId, n, parked }) => [deliveryId, { n, parked }]));
-  return reports.map(({ deliveryId }) => recorded.get(deliveryId));
+  return successes.map(({ report }) => recorded.get(report.deliveryId));
 }

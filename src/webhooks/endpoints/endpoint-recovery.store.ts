@@ -1,10 +1,6 @@
 // SQL of the workflow endpointRecovery: one read for all its decisions, and the changes that an operator makes.
 import type { Queryable } from '../../platform/database/transaction.ts';
-import {
-  type ExpectedPage,
-  type ExpectedWorkflow,
-  pageValues,
-} from '../../platform/temporal/expected-workflows.ts';
+import { listBy } from '../../platform/temporal/expected-workflows.ts';
 import { PACED, WAITING } from './endpoint.store.ts';
 import type { EndpointFacts } from './recovery-step.ts';
 
@@ -50,12 +46,7 @@ export async function read(
 }
 
 /** Lists the subscriptions whose endpointRecovery should be running, because their endpoints are watched. */
-export async function listExpectedWorkflows(
-  queryable: Queryable,
-  page: ExpectedPage,
-): Promise<ExpectedWorkflow[]> {
-  return (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows;
-}
+export const listExpectedWorkflows = listBy(EXPECTED);
 
 /** Locks the endpoint against changes until the transaction ends. */
 export async function lock(unit: Queryable, { tenantId, subscriptionId }: EndpointName): Promise<void> {

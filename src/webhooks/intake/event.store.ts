@@ -2,8 +2,10 @@
 // relays after the commit.
 import { type AuditRecord, ENTRY_COLUMNS, insertEntries } from '../../audit/audit.ts';
 import { EVENT_COLUMNS, type EventRecord, readEvents } from '../../events/event.ts';
-import { type AnswerKey, keyColumns } from '../../platform/answer-key.ts';
+import { type AnswerKey, KEY_COLUMNS } from '../../platform/answer-key.ts';
+import { deleteOldest } from '../../platform/database/deletion.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
+import type { LoadedDelivery } from '../deliveries/attempt.store.ts';
 import { EMIT_INPUT, enqueueFirst, insertWork, MATCHED } from './fan-out.ts';
 
 /** The number of deliveries of an accepted event. `deliveryId` is set only for an event to one subscription. */
@@ -29,23 +31,23 @@ export type ClaimAtBirth = {
 };
 
 /** A new delivery whose row of the outbox the inserting process has claimed, with what its first attempt needs. */
-export type ClaimedDelivery = {
-  readonly deliveryId: string;
-  readonly event: EventRecord;
-  readonly subscriptionId: string;
-  readonly host: string;
-  readonly endpointEpoch: number;
-  readonly endpointCap: number;
-  readonly url: string;
-  readonly envelope: 'plain' | 'cloudevents-structured' | 'cloudevents-binary';
-  readonly maxAge: number;
-  readonly secretSealed: Buffer;
-  readonly nextSecretSealed: Buffer | null;
-  readonly headersSealed: Buffer | null;
-  readonly signatures: readonly string[];
-  readonly overlapEnded: boolean;
-  readonly insertedAt: Date;
-};
+export type ClaimedDelivery = ClaimedColumns & { readonly deliveryId: string; readonly event: EventRecord };
+
+type ClaimedColumns = Pick<
+  LoadedDelivery,
+  | 'subscriptionId'
+  | 'endpointEpoch'
+  | 'endpointCap'
+  | 'url'
+  | 'envelope'
+  | 'maxAge'
+  | 'secretSealed'
+  | 'nextSecretSealed'
+  | 'headersSealed'
+  | 'signatures'
+  | 'overlapEnded'
+  | 'loadedAt'
+> & { readonly host: string };
 
 /**
  * An event to publish. `digest`: SHA-256 of its content in hex; `answer`: stores the answer under an idempotency key.
@@ -56,8 +58,7 @@ export type NewPublication = {
   readonly answer?: AnswerKey | undefined;
 };
 
-type AcceptedRow = FanOut &
-  Omit<ClaimedDelivery, 'deliveryId' | 'event'> & { readonly claimed: string | null };
+type AcceptedRow = FanOut & ClaimedColumns & { readonly claimed: string | null };
 
 /** A published event. `digest` is the SHA-256 of its content in hex. */
 export type PublishedRow = {
@@ -89,8 +90,7 @@ const ACCEPTED = accepted('');
 // route's answer, byte for byte.
 const ACCEPTED_WITH_KEYS = `
 keys AS (
-  SELECT * FROM unnest($1::uuid[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[])
-    AS k (id, principal, route, key, digest, lock)
+  SELECT * FROM ${KEY_COLUMNS.from('k', 13, { id: 'uuid' })}
 ), stored AS (
   INSERT INTO idempotency_keys AS kept (tenant_id, principal, route, key, request_digest, status, headers, body)
   SELECT i.tenant_id, k.principal, k.route, k.key, decode(k.digest, 'hex'), 202, '{}',
@@ -136,7 +136,7 @@ FROM accepted a LEFT JOIN LATERAL (
   SELECT w.id AS claimed, s.id AS "subscriptionId", s.host, p.epoch AS "endpointEpoch", p.in_flight_cap AS "endpointCap", s.url, s.envelope,
     s.max_age AS "maxAge", s.secret_sealed AS "secretSealed", s.next_secret_sealed AS "nextSecretSealed",
     s.headers_sealed AS "headersSealed", s.signatures, coalesce(s.secret_overlap_ends_at <= now(), false) AS "overlapEnded",
-    now()::timestamptz(3) AS "insertedAt"
+    now()::timestamptz(3) AS "loadedAt"
   FROM matched m JOIN new_work w ON w.id = m.delivery_id
   JOIN subscriptions s ON s.id = w.endpoint JOIN endpoints p ON p.subscription_id = w.endpoint
   WHERE m.id = a.id AND w.claimed_by IS NOT NULL) AS w ON true`;
@@ -156,13 +156,6 @@ const PUBLISH_WITH_KEYS = publication(ACCEPTED_WITH_KEYS, 18);
 const FIND_PUBLISHED = `
 SELECT event_id AS "eventId", encode(digest, 'hex') AS digest, deliveries
 FROM published_events WHERE tenant_id = $1 AND event_id = ANY ($2::text[])`;
-
-const PURGE_PUBLISHED = `
-DELETE FROM published_events p USING (
-  SELECT tenant_id, event_id FROM published_events
-  WHERE created_at < ((now() AT TIME ZONE 'UTC')::date - $1::int)::timestamp AT TIME ZONE 'UTC'
-  ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED
-) AS old WHERE p.tenant_id = old.tenant_id AND p.event_id = old.event_id`;
 
 // Reads at most `$2` rows, so that a full backlog does not make the count slower.
 const COUNT_UNFINISHED = `
@@ -202,7 +195,11 @@ export async function publish(
   const events = publications.map(({ record }) => record);
   const values: unknown[] = [...EVENT_COLUMNS.of(events), publications.map(({ digest }) => digest)];
   const keys = publications.flatMap(({ answer }) => answer ?? []);
-  if (keys.length > 0) values.push(...keyColumns(keys));
+  if (keys.length > 0)
+    values.push(
+      ...KEY_COLUMNS.of(keys),
+      events.map(({ id }) => id),
+    );
   const { plain, claiming } = keys.length > 0 ? PUBLISH_WITH_KEYS : PUBLISH;
   if (claim === undefined) return { accepted: (await unit.query<FanOut>(plain, values)).rows, claimed: [] };
   values.push(...CLAIM_MEMBERS.map((name) => claim[name]));
@@ -226,11 +223,12 @@ export async function findPublished(
   return rows;
 }
 
-/** Deletes event ids that are older than `days`, like the events themselves. @returns how many, at most `limit` */
-export async function purgePublished(queryable: Queryable, days: number, limit: number): Promise<number> {
-  const { rowCount } = await queryable.query(PURGE_PUBLISHED, [days, limit]);
-  return rowCount;
-}
+/** Deletes event ids that are older than so many days, as the events are. @returns how many, at most `limit` */
+export const purgePublished = deleteOldest('published_events', {
+  key: ['tenant_id', 'event_id'],
+  old: `created_at < ((now() AT TIME ZONE 'UTC')::date - $2::int)::timestamp AT TIME ZONE 'UTC'`,
+  by: 'created_at',
+});
 
 /** Counts unfinished deliveries of the tenant's subscriptions, up to `atMost`. */
 export async function countUnfinished(unit: Queryable, tenantId: string, atMost: number): Promise<number> {

@@ -1,11 +1,9 @@
 // SQL of receipts. The state of a receiver is that of its delivery's row, so no attempt writes anything for a receipt.
+import { columnsOf } from '../../platform/columns.ts';
+import { deleteOldest } from '../../platform/database/deletion.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import {
-  type ExpectedPage,
-  type ExpectedWorkflow,
-  pageValues,
-} from '../../platform/temporal/expected-workflows.ts';
+import { listBy } from '../../platform/temporal/expected-workflows.ts';
 import type { ReceiptRow, Receiver } from './receipt.ts';
 
 export type ReceiptName = { readonly tenantId: string; readonly id: string };
@@ -23,25 +21,23 @@ FROM delivery_records d JOIN subscriptions s ON s.id = d.subscription_id JOIN en
 WHERE d.event_row = $2 AND d.tenant_id = $1 AND d.id BETWEEN $3 AND $4
 ORDER BY d.id`;
 
+type NewReceipt = Pick<ReceiptRow, 'id' | 'agentId' | 'cause' | 'receivers'>;
+
+const NEW = columnsOf<NewReceipt>({ uuid: ['id', 'agentId'], text: ['cause'], int: ['receivers'] });
+
 const OPEN = `
 INSERT INTO receipts (id, tenant_id, agent_id, cause, receivers, completed_at)
 SELECT id, $1, agent_id, cause, receivers, CASE WHEN receivers = 0 THEN now() END
-FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::int[]) AS r (id, agent_id, cause, receivers)
+FROM ${NEW.from('r', 2)}
 ON CONFLICT DO NOTHING`;
 
 /** Inserts receipts; one without receivers is complete. */
 export async function open(
   unit: Queryable,
   tenantId: string,
-  receipts: readonly Pick<ReceiptRow, 'id' | 'agentId' | 'cause' | 'receivers'>[],
+  receipts: readonly NewReceipt[],
 ): Promise<void> {
-  await unit.query(OPEN, [
-    tenantId,
-    receipts.map(({ id }) => id),
-    receipts.map(({ agentId }) => agentId),
-    receipts.map(({ cause }) => cause),
-    receipts.map(({ receivers }) => receivers),
-  ]);
+  await unit.query(OPEN, [tenantId, ...NEW.of(receipts)]);
 }
 
 /** Reads a receipt, with the database's time. @param lock locks its row until the transaction ends */
@@ -89,24 +85,13 @@ export async function complete(unit: Queryable, id: string): Promise<void> {
 }
 
 /** Lists receipts that wait, so that their workflow should be running. */
-export async function listExpectedWorkflows(
-  queryable: Queryable,
-  page: ExpectedPage,
-): Promise<ExpectedWorkflow[]> {
-  const { rows } = await queryable.query<ExpectedWorkflow>(
-    `SELECT tenant_id AS "tenantId", id AS "entityId" FROM receipts WHERE completed_at IS NULL AND id > $1 ORDER BY id LIMIT $2`,
-    pageValues(page),
-  );
-  return rows;
-}
+export const listExpectedWorkflows = listBy(
+  `SELECT tenant_id AS "tenantId", id AS "entityId" FROM receipts WHERE completed_at IS NULL AND id > $1 ORDER BY id LIMIT $2`,
+);
 
-/** Deletes complete receipts that are older than `days`. @returns how many, at most `limit` */
-export async function purge(queryable: Queryable, days: number, limit: number): Promise<number> {
-  const { rowCount } = await queryable.query(
-    `DELETE FROM receipts WHERE id IN (
-       SELECT id FROM receipts WHERE created_at < now() - $1::int * interval '1 day' AND completed_at IS NOT NULL
-       ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)`,
-    [days, limit],
-  );
-  return rowCount;
-}
+/** Deletes complete receipts that are older than so many days. @returns how many, at most `limit` */
+export const purge = deleteOldest('receipts', {
+  key: ['id'],
+  old: `created_at < now() - $2::int * interval '1 day' AND completed_at IS NOT NULL`,
+  by: 'created_at',
+});

@@ -1,11 +1,9 @@
 // SQL of bulk replays. Each step locks the row first, so that no delivery is replayed twice.
+
+import { deleteOldest } from '../../platform/database/deletion.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import {
-  type ExpectedPage,
-  type ExpectedWorkflow,
-  pageValues,
-} from '../../platform/temporal/expected-workflows.ts';
+import { listBy } from '../../platform/temporal/expected-workflows.ts';
 import type { BulkReplay, BulkReplayEnd } from './bulk-replay.ts';
 
 /** Names a bulk replay of the given subscription, or of any when `subscriptionId` is undefined. */
@@ -130,19 +128,11 @@ export async function end(
 }
 
 /** Lists bulk replays that have not ended, so that their bulkReplay should be running. */
-export async function listExpectedWorkflows(
-  queryable: Queryable,
-  page: ExpectedPage,
-): Promise<ExpectedWorkflow[]> {
-  return (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows;
-}
+export const listExpectedWorkflows = listBy(EXPECTED);
 
 /** Deletes bulk replays that ended more than 30 days ago. @returns how many, at most `limit` */
-export async function purge(queryable: Queryable, limit: number): Promise<number> {
-  const { rowCount } = await queryable.query(
-    `DELETE FROM bulk_replays WHERE id IN (
-           SELECT id FROM bulk_replays WHERE completed_at < now() - interval '30 days' LIMIT $1 FOR UPDATE SKIP LOCKED)`,
-    [limit],
-  );
-  return rowCount;
-}
+export const purge = deleteOldest('bulk_replays', {
+  key: ['id'],
+  old: `completed_at < now() - interval '30 days'`,
+  by: 'completed_at',
+});

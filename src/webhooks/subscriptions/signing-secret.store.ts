@@ -1,11 +1,7 @@
 // SQL of signing secrets and their rotation. Both secrets of a row are sealed in the same way, so the next one can take
 // over without a new seal.
 import type { Queryable } from '../../platform/database/transaction.ts';
-import {
-  type ExpectedPage,
-  type ExpectedWorkflow,
-  pageValues,
-} from '../../platform/temporal/expected-workflows.ts';
+import { listBy } from '../../platform/temporal/expected-workflows.ts';
 import type { SecretCase } from './signing-secret.ts';
 
 export type SecretRow = SecretCase & {
@@ -79,12 +75,7 @@ export function replace(unit: Queryable, id: string, secret: Buffer): Promise<Da
 }
 
 /** Lists subscriptions with an overlap, or with an ended overlap whose new secret has not taken over. */
-export async function listExpectedWorkflows(
-  queryable: Queryable,
-  page: ExpectedPage,
-): Promise<ExpectedWorkflow[]> {
-  return (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows;
-}
+export const listExpectedWorkflows = listBy(EXPECTED);
 
 /** Makes the next secret of a locked row the current one. */
 export async function takeOver(unit: Queryable, id: string): Promise<void> {
