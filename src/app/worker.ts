@@ -1,10 +1,11 @@
 // The worker role: workflows, attempts, the relay and the sweep of one process, from start to ordered stop.
+import type { Logger } from 'pino';
 import type { Config } from '../platform/config.ts';
 import { refuseUnreleasedDatabase } from '../platform/database/migrate.ts';
 import { answerInTime } from '../platform/http/health.ts';
 import { createLogger } from '../platform/logger.ts';
 import { reasonOf } from '../platform/logging.ts';
-import { openPlatform } from '../platform/platform.ts';
+import { openPlatform, type Platform } from '../platform/platform.ts';
 import { announceReady, onStop } from '../platform/process/part-protocol.ts';
 import { releaseStartupMemory } from '../platform/process/startup-memory.ts';
 import {
@@ -49,33 +50,12 @@ export async function runWorker(config: Config): Promise<void> {
     await platform.close();
   });
 
-  const log = ({ level, message, meta }: LogEntry) => {
-    // One of the two workers deliberately serves attempts only, so this warning is dropped.
-    if (message.startsWith('No workflows registered')) return;
-    platform.log[level === 'ERROR' ? 'error' : 'warn'](
-      { event: 'temporal.sdk', reason: message, temporal: meta },
-      'the SDK of Temporal reports',
-    );
-  };
   const address = await installWithMetrics({
-    install: (metrics) => installTemporalRuntime(log, 'WARN', metrics),
+    install: (metrics) => installTemporalRuntime(logOfSdk(platform), 'WARN', metrics),
     findPort: findFreePort,
   });
   const { namespace } = config.temporal;
-  const waiting = {
-    signal: ending.signal,
-    onFailure: () =>
-      logger.warn(
-        { event: 'temporal.unreachable', namespace },
-        'Temporal does not answer for the namespace; trying again',
-      ),
-  };
-  const connect = async () => {
-    const opened = await connectNatively(config.temporal, waiting);
-    await awaitNamespace(opened, config.temporal, waiting);
-    return opened;
-  };
-  const opened = await openDeliveryWorker(connect, {
+  const opened = await openDeliveryWorker(() => connect(config, logger, ending.signal), {
     namespace,
     taskQueues: TASK_QUEUES,
     version: workerVersionOf(config),
@@ -121,14 +101,7 @@ export async function runWorker(config: Config): Promise<void> {
   const sealing = loops.sealer.start();
   const telling = loops.runner.start();
   const expiring = loops.expiryKeeper.start();
-  const scheduling = keepSchedules({
-    client,
-    onFailure: (error) =>
-      logger.warn(
-        { event: 'retention.schedule_failed', reason: reasonOf(error) },
-        'the schedule of retention is not sure to be there; trying again',
-      ),
-  });
+  const scheduling = keepSchedules({ client, onFailure: (error) => warnOfSchedule(error, logger) });
   steps.push(
     // Concurrently, so that no loop keeps running while another waits for a missing answer.
     () =>
@@ -147,4 +120,38 @@ export async function runWorker(config: Config): Promise<void> {
   announceReady();
   // The failure of the worker ends this process; its supervisor starts another.
   await running;
+}
+
+/** Waits for Temporal and for the namespace, until the signal. */
+async function connect(config: Config, logger: Logger, signal: AbortSignal) {
+  const { namespace } = config.temporal;
+  const waiting = {
+    signal,
+    onFailure: () =>
+      logger.warn(
+        { event: 'temporal.unreachable', namespace },
+        'Temporal does not answer for the namespace; trying again',
+      ),
+  };
+  const opened = await connectNatively(config.temporal, waiting);
+  await awaitNamespace(opened, config.temporal, waiting);
+  return opened;
+}
+
+function warnOfSchedule(error: unknown, logger: Logger): void {
+  logger.warn(
+    { event: 'retention.schedule_failed', reason: reasonOf(error) },
+    'the schedule of retention is not sure to be there; trying again',
+  );
+}
+
+function logOfSdk({ log }: Platform) {
+  return ({ level, message, meta }: LogEntry): void => {
+    // One of the two workers deliberately serves attempts only, so this warning is dropped.
+    if (message.startsWith('No workflows registered')) return;
+    log[level === 'ERROR' ? 'error' : 'warn'](
+      { event: 'temporal.sdk', reason: message, temporal: meta },
+      'the SDK of Temporal reports',
+    );
+  };
 }

@@ -80,70 +80,6 @@ async function verify(
   let reached = 0;
   const left = new Set(anchors);
 
-  const add = (row: AuditRow) =>
-    needs.report({ kind: 'row_added', tenantId, rowId: row.id, detail: 'was never sealed' });
-
-  async function verifyRows(checkpoint: ReadCheckpoint): Promise<void> {
-    const { n, seal, root, rowIds, leaves, last, sealedAt } = checkpoint;
-    const finding = { tenantId, checkpoint: n };
-    const before = treeBefore(checkpoint, previous);
-    if (!isListSealed(needs, checkpoint)) {
-      needs.report({
-        ...finding,
-        kind: 'checkpoint_changed',
-        detail: 'its list of rows is not what was sealed',
-      });
-      const tree = createMerkleTree(needs.digest, before);
-      counts.rows += await take(rows, last, true, (row) => tree.add(hashRow(needs, row)));
-      if (before !== undefined && !isSameHash(tree.root(), root))
-        needs.report({ ...finding, kind: 'rows_differ', detail: 'its rows are not what was sealed' });
-      return;
-    }
-    if (before !== undefined && !isTreeGrown(needs, checkpoint, before))
-      needs.report({ ...finding, kind: 'checkpoint_changed', detail: 'its tree is not that of its rows' });
-    // A log that was begun anew has its first seal long after its rows.
-    const isSuspect = (row: AuditRow) => seal === 1 && isLate(row, sealedAt);
-    let suspects = 0;
-    const expected = new Map(rowIds.map((id, index) => [id, index * HASH_LENGTH]));
-    const found: { readonly start: number; readonly rowId: string }[] = [];
-    counts.rows += await take(rows, last, true, (row) => {
-      const start = expected.get(row.id);
-      if (start === undefined) {
-        add(row);
-        return;
-      }
-      expected.delete(row.id);
-      found.push({ start, rowId: row.id });
-      if (!isSameHash(hashRow(needs, row), leaves.subarray(start, start + HASH_LENGTH)))
-        return needs.report({
-          ...finding,
-          kind: 'row_changed',
-          rowId: row.id,
-          detail: 'is not what was sealed',
-        });
-      if (isSuspect(row)) suspects += 1;
-      const wrong = times.check(row, sealedAt);
-      if (wrong !== undefined)
-        needs.report({ ...finding, kind: 'row_back_dated', rowId: row.id, detail: wrong });
-    });
-    for (const rowId of listDisplaced(found))
-      needs.report({
-        ...finding,
-        kind: 'row_changed',
-        rowId,
-        detail: 'is not at the place where it was sealed',
-      });
-    if (suspects > 0)
-      needs.report({
-        ...finding,
-        kind: 'first_seal_late',
-        seal,
-        detail: `${suspects} rows of the first seal say that they occurred more than 10 minutes before it: no worker ran after the installation, or the log was begun anew`,
-      });
-    for (const rowId of expected.keys())
-      needs.report({ ...finding, kind: 'row_removed', rowId, detail: 'was sealed here, and is gone' });
-  }
-
   /** Reports the missing checkpoint numbers before a checkpoint, and skips the rows of the missing checkpoints. */
   async function passGap(checkpoint: ReadCheckpoint): Promise<void> {
     const passed = await take(rows, checkpoint.first, false, () => undefined);
@@ -178,7 +114,7 @@ async function verify(
             detail: 'is not the one that was kept',
           });
       }
-    await verifyRows(checkpoint);
+    await verifyRows(needs, { tenantId, rows, times, counts }, checkpoint, previous);
     previous = checkpoint;
     reached = n;
   }
@@ -193,7 +129,7 @@ async function verify(
   let behind = 0;
   for (let row = rows.peek(); row !== undefined; row = rows.peek()) {
     behind += 1;
-    if (!isIncomplete) add(row);
+    if (!isIncomplete) reportAdded(needs, tenantId, row);
     await rows.advance();
   }
   counts.rows += behind;
@@ -205,6 +141,84 @@ async function verify(
       detail: `${behind} rows behind ${end?.id ?? 'the beginning'} cannot be verified`,
     });
   return { ...counts, sealedLate: times.late() };
+}
+
+type Progress = {
+  readonly tenantId: string;
+  readonly rows: Rows;
+  readonly times: ReturnType<typeof createTimeCheck>;
+  readonly counts: { checkpoints: number; rows: number; sealedLate: number };
+};
+
+/** Compares the rows of one checkpoint with what was sealed. */
+async function verifyRows(
+  needs: TenantVerifierTools,
+  { tenantId, rows, times, counts }: Progress,
+  checkpoint: ReadCheckpoint,
+  previous: ReadCheckpoint | undefined,
+): Promise<void> {
+  const { n, seal, root, rowIds, leaves, last, sealedAt } = checkpoint;
+  const finding = { tenantId, checkpoint: n };
+  const before = treeBefore(checkpoint, previous);
+  if (!isListSealed(needs, checkpoint)) {
+    needs.report({
+      ...finding,
+      kind: 'checkpoint_changed',
+      detail: 'its list of rows is not what was sealed',
+    });
+    const tree = createMerkleTree(needs.digest, before);
+    counts.rows += await take(rows, last, true, (row) => tree.add(hashRow(needs, row)));
+    if (before !== undefined && !isSameHash(tree.root(), root))
+      needs.report({ ...finding, kind: 'rows_differ', detail: 'its rows are not what was sealed' });
+    return;
+  }
+  if (before !== undefined && !isTreeGrown(needs, checkpoint, before))
+    needs.report({ ...finding, kind: 'checkpoint_changed', detail: 'its tree is not that of its rows' });
+  // A log that was begun anew has its first seal long after its rows.
+  const isSuspect = (row: AuditRow) => seal === 1 && isLate(row, sealedAt);
+  let suspects = 0;
+  const expected = new Map(rowIds.map((id, index) => [id, index * HASH_LENGTH]));
+  const found: { readonly start: number; readonly rowId: string }[] = [];
+  counts.rows += await take(rows, last, true, (row) => {
+    const start = expected.get(row.id);
+    if (start === undefined) {
+      reportAdded(needs, tenantId, row);
+      return;
+    }
+    expected.delete(row.id);
+    found.push({ start, rowId: row.id });
+    if (!isSameHash(hashRow(needs, row), leaves.subarray(start, start + HASH_LENGTH)))
+      return needs.report({
+        ...finding,
+        kind: 'row_changed',
+        rowId: row.id,
+        detail: 'is not what was sealed',
+      });
+    if (isSuspect(row)) suspects += 1;
+    const wrong = times.check(row, sealedAt);
+    if (wrong !== undefined)
+      needs.report({ ...finding, kind: 'row_back_dated', rowId: row.id, detail: wrong });
+  });
+  for (const rowId of listDisplaced(found))
+    needs.report({
+      ...finding,
+      kind: 'row_changed',
+      rowId,
+      detail: 'is not at the place where it was sealed',
+    });
+  if (suspects > 0)
+    needs.report({
+      ...finding,
+      kind: 'first_seal_late',
+      seal,
+      detail: `${suspects} rows of the first seal say that they occurred more than 10 minutes before it: no worker ran after the installation, or the log was begun anew`,
+    });
+  for (const rowId of expected.keys())
+    needs.report({ ...finding, kind: 'row_removed', rowId, detail: 'was sealed here, and is gone' });
+}
+
+function reportAdded({ report }: TenantVerifierTools, tenantId: string, row: AuditRow): void {
+  report({ kind: 'row_added', tenantId, rowId: row.id, detail: 'was never sealed' });
 }
 
 function hashText({ digest, encoder }: TenantVerifierTools, text: string) {

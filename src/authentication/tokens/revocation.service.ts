@@ -92,15 +92,8 @@ export function createRevocationService({
     });
   }
 
-  async function anyRevoked(queryable: Queryable, claims: readonly RevocableClaims[]): Promise<boolean> {
-    const asked = createRevocationBook();
-    asked.add(await store.readOf(queryable, claims));
-    return claims.some(asked.isRevoked);
-  }
-
-  async function isRevoked(claims: RevocableClaims): Promise<boolean> {
-    return now() - readAt <= STALE_AFTER ? book.isRevoked(claims) : anyRevoked(database, [claims]);
-  }
+  const isRevoked = async (claims: RevocableClaims): Promise<boolean> =>
+    now() - readAt <= STALE_AFTER ? book.isRevoked(claims) : anyRevoked(store, database, [claims]);
 
   return {
     /** Ends single tokens in the caller's transaction. @param tokenIds their `jti` */
@@ -127,7 +120,8 @@ export function createRevocationService({
     hasEnded: book.hasEnded,
 
     /** Returns whether one of these tokens was revoked in a committed transaction. One round trip. */
-    anyRevoked,
+    anyRevoked: (queryable: Queryable, claims: readonly RevocableClaims[]): Promise<boolean> =>
+      anyRevoked(store, queryable, claims),
 
     /** @throws ServiceError `token_revoked`; `temporarily_unavailable` when the database does not answer */
     check: async (claims: RevocableClaims): Promise<void> => {
@@ -149,3 +143,13 @@ export function createRevocationService({
 }
 
 export type RevocationService = ReturnType<typeof createRevocationService>;
+
+async function anyRevoked(
+  store: Pick<typeof revocationStore, 'readOf'>,
+  queryable: Queryable,
+  claims: readonly RevocableClaims[],
+): Promise<boolean> {
+  const asked = createRevocationBook();
+  asked.add(await store.readOf(queryable, claims));
+  return claims.some(asked.isRevoked);
+}
