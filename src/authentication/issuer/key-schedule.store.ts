@@ -21,8 +21,6 @@ export type NewIssuerKey = Pick<ScheduledKey, 'id' | 'kid' | 'algorithm' | 'publ
 /** The key for deliveries that belongs to an issuer key, sealed likewise. */
 export type DeliveryKey = { readonly deliveryJwk: IssuerJwk; readonly deliverySealed: Uint8Array };
 
-export type KeyScheduleStore = ReturnType<typeof createKeyScheduleStore>;
-
 /** @param table of the keys @param algorithm of the tenant's next key: a literal, or a column of `tenants` as t */
 function createKeyScheduleStore(
   table: typeof ISSUER_KEY | typeof EVENT_KEY,

@@ -80,5 +80,3 @@ export function createExchangePartiesService({ tokens, subjects }: ExchangeParti
     },
   };
 }
-
-export type ExchangePartiesService = ReturnType<typeof createExchangePartiesService>;
