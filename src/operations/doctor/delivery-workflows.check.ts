@@ -10,14 +10,11 @@ import {
 } from '../../platform/temporal/names.ts';
 import type { WorkflowInspector } from '../../platform/temporal/workflow-inspection.client.ts';
 import type * as deliveryInspectionStore from '../../webhooks/relay/delivery-inspection.store.ts';
-import type { StartedDelivery } from '../../webhooks/relay/delivery-inspection.store.ts';
 import type { Check, Reporter } from './finding.ts';
-import { inGroups } from './in-groups.ts';
-import { comesTrue } from './mend-waiting.service.ts';
+import { comesTrue, compareRunning, inGroups, mendedWhen } from './mend-waiting.service.ts';
 import { PACE, type Pace } from './pace.ts';
 
 type Named = { readonly id: string; readonly generation: number };
-type Look = { readonly missing: ReadonlyMap<string, StartedDelivery>; readonly orphans: ReadonlySet<string> };
 
 /** @param options.restart restarts the workflow of a delivery; returns false when there is nothing to start */
 export function createDeliveryWorkflowCheck({
@@ -33,21 +30,6 @@ export function createDeliveryWorkflowCheck({
   restart: (delivery: Named) => Promise<boolean>;
   pace?: Pace | undefined;
 }): Check {
-  async function look(looked: Reporter['looked']): Promise<Look> {
-    const running = new Set<string>();
-    for await (const page of inspector.listRunning(DELIVERY_WORKFLOW)) for (const id of page) running.add(id);
-    const missing = new Map<string, StartedDelivery>();
-    for await (const page of store.listStarted(database, pace.page)) {
-      for (const delivery of page) {
-        const id = deliveryWorkflowId(delivery.id, delivery.generation);
-        if (!running.delete(id)) missing.set(id, delivery);
-      }
-      looked(page.length);
-    }
-    looked(running.size);
-    return { missing, orphans: running };
-  }
-
   /**
    * Compares a running workflow with its row: `ended` when the delivery has ended, `unmarked` when its row does not
    * note that the workflow was started. An id that does not belong to a delivery workflow has no delivery.
@@ -66,18 +48,22 @@ export function createDeliveryWorkflowCheck({
     if (await comesTrue(hasEnded, pace)) return 'mended';
     if ((await compare(id)) !== 'ended') return 'asked';
     await inspector.terminate(id, 'countersign doctor: its delivery has ended, and it does not');
-    return (await comesTrue(hasEnded, pace)) ? 'mended' : 'asked';
+    return mendedWhen(hasEnded, pace);
   }
 
   /** A signalled workflow reads the row of its delivery, and marks it as it makes its attempt or is parked. */
   async function remind(id: string): Promise<'mended' | 'asked'> {
     await inspector.signal(id, DELIVERY_SIGNALS.retryNow);
     const agrees = async () => (await compare(id)) === 'equal' || !(await inspector.isRunning(id));
-    return (await comesTrue(agrees, pace)) ? 'mended' : 'asked';
+    return mendedWhen(agrees, pace);
   }
 
   async function examine({ found, looked }: Reporter): Promise<void> {
-    const { missing, orphans } = await look(looked);
+    const { missing, orphans } = await compareRunning(
+      inspector.listRunning(DELIVERY_WORKFLOW),
+      store.listStarted(database, pace.page),
+      { idOf: ({ id, generation }) => deliveryWorkflowId(id, generation), looked },
+    );
     if (missing.size === 0 && orphans.size === 0) return;
     // The pause lets workflows that were starting or ending settle. After it each id is checked again.
     await sleep(pace.settle);
@@ -93,7 +79,7 @@ export function createDeliveryWorkflowCheck({
           // The delivery may have ended since it was listed.
           (await store.listUnfinished(database, [{ ...delivery, generation: delivery.generation + 1 }]))
             .length === 0;
-        return (await comesTrue(isBack, pace)) ? ('mended' as const) : ('asked' as const);
+        return mendedWhen(isBack, pace);
       };
       const detail = `its delivery is unfinished${delivery.nextAttemptAt === null ? '' : `, due at ${delivery.nextAttemptAt.toISOString()}`}, and it does not run`;
       const { tenantId } = delivery;

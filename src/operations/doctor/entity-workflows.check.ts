@@ -8,17 +8,11 @@ import { ENTITY_CHANGED, type EntityWorkflow, entityWorkflowId } from '../../pla
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { WorkflowInspector } from '../../platform/temporal/workflow-inspection.client.ts';
 import type { Check, Reporter } from './finding.ts';
-import { inGroups } from './in-groups.ts';
-import { comesTrue } from './mend-waiting.service.ts';
+import { compareRunning, inGroups, mendedWhen } from './mend-waiting.service.ts';
 import { PACE, type Pace } from './pace.ts';
 
 /** Lists one page of the entities of a type whose workflow should run now, by ascending id. */
 export type ListExpected = (queryable: Queryable, page: ExpectedPage) => Promise<readonly ExpectedWorkflow[]>;
-
-type Look = {
-  readonly missing: ReadonlyMap<string, ExpectedWorkflow>;
-  readonly orphans: ReadonlySet<string>;
-};
 
 /** @param options.listExpected lists the entities of the workflow's type */
 export function createEntityWorkflowCheck({
@@ -45,22 +39,6 @@ export function createEntityWorkflowCheck({
     }
   }
 
-  /** Compares all entities and workflows once. Temporal's list of workflows may be a few seconds old. */
-  async function look(looked: Reporter['looked']): Promise<Look> {
-    const running = new Set<string>();
-    for await (const page of inspector.listRunning(workflow)) for (const id of page) running.add(id);
-    const missing = new Map<string, ExpectedWorkflow>();
-    for await (const page of listRows()) {
-      for (const entity of page) {
-        const id = entityWorkflowId(workflow, entity.entityId);
-        if (!running.delete(id)) missing.set(id, entity);
-      }
-      looked(page.length);
-    }
-    looked(running.size);
-    return { missing, orphans: running };
-  }
-
   /** @returns those of the ids whose entity should have a workflow */
   async function filterExpected(ids: ReadonlySet<string>): Promise<Set<string>> {
     const expected = new Set<string>();
@@ -73,7 +51,10 @@ export function createEntityWorkflowCheck({
   }
 
   async function examine({ found, looked }: Reporter): Promise<void> {
-    const { missing, orphans } = await look(looked);
+    const { missing, orphans } = await compareRunning(inspector.listRunning(workflow), listRows(), {
+      idOf: ({ entityId }) => entityWorkflowId(workflow, entityId),
+      looked,
+    });
     if (missing.size === 0 && orphans.size === 0) return;
     // The pause lets workflows that were starting or ending settle. After it each id is checked again.
     await sleep(pace.settle);
@@ -85,9 +66,7 @@ export function createEntityWorkflowCheck({
       const finding = { code: 'workflow_missing', subject: id, tenantId };
       const mend = async () => {
         await database.transaction({}, (unit) => commands.add(unit, [{ tenantId, workflow, entityId }]));
-        return (await comesTrue(() => inspector.isRunning(id), pace))
-          ? ('mended' as const)
-          : ('asked' as const);
+        return mendedWhen(() => inspector.isRunning(id), pace);
       };
       await found({ ...finding, detail: 'its row should have a workflow, and none runs' }, mend);
     });
@@ -95,8 +74,7 @@ export function createEntityWorkflowCheck({
       if (expected.has(id) || !(await inspector.isRunning(id))) return;
       const mend = async () => {
         await inspector.signal(id, ENTITY_CHANGED);
-        const ended = await comesTrue(async () => !(await inspector.isRunning(id)), pace);
-        return ended ? ('mended' as const) : ('asked' as const);
+        return mendedWhen(async () => !(await inspector.isRunning(id)), pace);
       };
       const detail = 'it runs, and no row should have it';
       await found({ code: 'workflow_without_row', subject: id, detail }, mend);

@@ -2,7 +2,7 @@
 // finds is a tenant's to mend, so it runs only when it is asked for.
 import type { IssuerAddress } from '../../authentication/trusted-issuers/trusted-issuer.ts';
 import type { Check } from './finding.ts';
-import { inGroups } from './in-groups.ts';
+import { inGroups } from './mend-waiting.service.ts';
 
 /** Addresses that are asked concurrently. */
 const CONCURRENT = 8;

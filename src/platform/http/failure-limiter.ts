@@ -1,5 +1,6 @@
 // Counts failed attempts across all processes, in Postgres. Successful attempts are not counted.
 // docs/decisions/0009-limits.md
+import { createBoundedCache } from '../bounded-cache.ts';
 import type { Queryable } from '../database/transaction.ts';
 import type { LimitReached } from '../errors/service-error.ts';
 import type { Log } from '../logging.ts';
@@ -47,7 +48,8 @@ export function createFailureLimiter({
   const window = seconds * 1_000;
   // A count that is never shared, because no process admits a twentieth of this limit.
   const alone = counts.open({ name: prefix, points: Number.MAX_SAFE_INTEGER, window });
-  const known = createDeadlines();
+  /** Until when a key is blocked. */
+  const known = createBoundedCache<number>({ limit: 100_000 });
   let complained = 0;
 
   const count = async (key: string): Promise<SharedCount> => {
@@ -80,30 +82,11 @@ export function createFailureLimiter({
     /** At most one round trip. @returns the failures in this window, `blocked` once the limit is exceeded */
     async failed(key: string): Promise<FailureCount> {
       if (points === 0) return { failures: 0, blocked: undefined };
-      const remaining = known.remaining(key);
+      const remaining = (known.peek(key) ?? 0) - Date.now();
       if (remaining > 0) return { failures: points + 1, blocked: blockedFor(remaining) };
       const { count: failures, milliseconds } = await count(key);
-      if (failures >= points) known.set(key, milliseconds);
+      if (failures >= points) known.set(key, Date.now() + milliseconds);
       return { failures, blocked: failures > points ? blockedFor(milliseconds) : undefined };
-    },
-  };
-}
-
-/** Keys with the end of their block. The number of keys is limited; the oldest are removed first. */
-function createDeadlines() {
-  const deadlines = new Map<string, number>();
-  return {
-    remaining(key: string): number {
-      const deadline = deadlines.get(key);
-      if (deadline === undefined) return 0;
-      const remaining = deadline - Date.now();
-      if (remaining <= 0) deadlines.delete(key);
-      return remaining;
-    },
-    set(key: string, milliseconds: number): void {
-      const [oldest] = deadlines.keys();
-      if (deadlines.size >= 100_000 && oldest !== undefined) deadlines.delete(oldest);
-      deadlines.set(key, Date.now() + milliseconds);
     },
   };
 }
