@@ -28,6 +28,13 @@ export function measureProcess(
   return { clocks };
 }
 
+type ServeOperationsOptions = {
+  part: string;
+  readiness: () => Promise<Readiness>;
+  metrics: () => Promise<string>;
+  onMissing?: ((error: unknown) => void) | undefined;
+};
+
 /**
  * Opens the port, if the settings ask for it.
  * @param options.part name of the process in the error
@@ -38,17 +45,7 @@ export function measureProcess(
  */
 export async function serveOperations(
   { metricsHost: host, metricsPort: port }: Pick<Config, 'metricsHost' | 'metricsPort'>,
-  {
-    part,
-    readiness,
-    metrics,
-    onMissing,
-  }: {
-    part: string;
-    readiness: () => Promise<Readiness>;
-    metrics: () => Promise<string>;
-    onMissing?: ((error: unknown) => void) | undefined;
-  },
+  { part, readiness, metrics, onMissing }: ServeOperationsOptions,
 ): Promise<{ close(): void }> {
   if (port === 0) return { close: () => undefined };
   const server = createOperationsServer({ readiness, metrics });

@@ -13,6 +13,8 @@ const PAUSE = 1_000;
 
 type Api = ReturnType<typeof wireApi>;
 
+type StartChecksNeeds = { check: () => Promise<void>; onRefused: (error: unknown) => void };
+
 /**
  * Repeats a check until it has passed.
  * @param check throws ConfigError when the settings do not fit
@@ -20,13 +22,7 @@ type Api = ReturnType<typeof wireApi>;
  * @returns `begin`, the first try, which throws unless the database does not answer or is not migrated yet; `passed`,
  *   which tries again until the check has passed once; `keepTrying`, which calls `passed` each second until then
  */
-export function createStartChecks({
-  check,
-  onRefused,
-}: {
-  check: () => Promise<void>;
-  onRefused: (error: unknown) => void;
-}) {
+export function createStartChecks({ check, onRefused }: StartChecksNeeds) {
   let hasPassed = false;
   let trying: Promise<void> | undefined;
 

@@ -12,20 +12,16 @@ export function readFilters(query: URLSearchParams, names: readonly string[]) {
   return Object.fromEntries(names.map((name) => [name, query.get(name) ?? undefined]));
 }
 
-/** One of some values, or any; a pair is a value and its name. */
-export function Pick({
-  name,
-  label,
-  options,
-  query,
-  none = 'any',
-}: {
+type PickProps = {
   name: string;
   label: string;
   options: readonly (string | readonly [string, string])[];
   query: URLSearchParams;
   none?: string;
-}) {
+};
+
+/** One of some values, or any; a pair is a value and its name. */
+export function Pick({ name, label, options, query, none = 'any' }: PickProps) {
   const id = useId();
   const value = query.get(name) ?? '';
   const pairs = options.map((option) => (typeof option === 'string' ? ([option, option] as const) : option));
@@ -47,18 +43,10 @@ export function Pick({
   );
 }
 
+type FieldProps = { name: string; label: string; query: URLSearchParams; first?: boolean };
+
 /** A value to type; `first` is the one that the key `/` goes to. */
-export function Field({
-  name,
-  label,
-  query,
-  first = false,
-}: {
-  name: string;
-  label: string;
-  query: URLSearchParams;
-  first?: boolean;
-}) {
+export function Field({ name, label, query, first = false }: FieldProps) {
   const id = useId();
   const value = query.get(name) ?? '';
   const [text, setText] = useState(value);

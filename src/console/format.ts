@@ -63,14 +63,10 @@ export function describeError(code: string): string {
   return code.startsWith('http:') ? `HTTP ${code.slice(5)}` : code.replaceAll('_', ' ');
 }
 
+type DescribeEndOptions = { readonly status: string; readonly last_status_code: number | null };
+
 /** @returns why a delivery ended without success, and what follows; empty when there is nothing to say */
-export function describeEnd({
-  status,
-  last_status_code: code,
-}: {
-  readonly status: string;
-  readonly last_status_code: number | null;
-}): string {
+export function describeEnd({ status, last_status_code: code }: DescribeEndOptions): string {
   if (status === 'canceled') return 'No further attempt is made.';
   if (status !== 'failed') return '';
   if (code === 410) return 'HTTP 410 says that the receiver is gone: the subscription was disabled.';

@@ -261,16 +261,10 @@ export function Table<T>({
   );
 }
 
+type HeadProps = { title: ComponentChildren; about?: ComponentChildren; children?: ComponentChildren };
+
 /** The head of a page: its title, one line about it, and its actions. */
-export function Head({
-  title,
-  about,
-  children,
-}: {
-  title: ComponentChildren;
-  about?: ComponentChildren;
-  children?: ComponentChildren;
-}) {
+export function Head({ title, about, children }: HeadProps) {
   return (
     <header class="head">
       <div>
@@ -282,16 +276,10 @@ export function Head({
   );
 }
 
+type PartProps = { title: string; note?: ComponentChildren; children: ComponentChildren };
+
 /** A part of a page under its heading. */
-export function Part({
-  title,
-  note,
-  children,
-}: {
-  title: string;
-  note?: ComponentChildren;
-  children: ComponentChildren;
-}) {
+export function Part({ title, note, children }: PartProps) {
   const id = useId();
   return (
     <section class="part" aria-labelledby={id}>
@@ -335,12 +323,7 @@ export function Words({ of, none }: { of: readonly string[]; none: string }) {
   );
 }
 
-/** A labelled input of a form. */
-export function Input({
-  label,
-  onType,
-  ...input
-}: {
+type InputProps = {
   label: string;
   value: string;
   onType: (value: string) => void;
@@ -348,7 +331,10 @@ export function Input({
   maxLength?: number;
   placeholder?: string;
   spellcheck?: boolean;
-}) {
+};
+
+/** A labelled input of a form. */
+export function Input({ label, onType, ...input }: InputProps) {
   return (
     <label>
       {label}

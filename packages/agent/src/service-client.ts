@@ -23,18 +23,15 @@ const REQUEST_MILLISECONDS = 30_000;
 
 export type ServiceClient = ReturnType<typeof createServiceClient>;
 
-/** @param options.maxWaitSeconds the longest `Retry-After` that is waited for */
-export function createServiceClient({
-  issuer,
-  prover,
-  fetch,
-  maxWaitSeconds,
-}: {
+type ServiceClientNeeds = {
   issuer: string;
   prover: Prover | undefined;
   fetch: typeof globalThis.fetch;
   maxWaitSeconds: number;
-}) {
+};
+
+/** @param options.maxWaitSeconds the longest `Retry-After` that is waited for */
+export function createServiceClient({ issuer, prover, fetch, maxWaitSeconds }: ServiceClientNeeds) {
   async function headersOf(request: ServiceRequest, method: string, url: string): Promise<Headers> {
     const headers = new Headers(request.headers);
     headers.set('accept', 'application/json');

@@ -3,18 +3,15 @@
 import type { Prover } from './dpop.ts';
 import type { AgentToken } from './token-cache.ts';
 
-/** @param options.token gives the token @param options.drop forgets one that was refused */
-export function createTokenFetch({
-  token,
-  drop,
-  prover,
-  fetch,
-}: {
+type TokenFetchNeeds = {
   token: () => Promise<AgentToken>;
   drop: (refused: AgentToken) => void;
   prover: Prover | undefined;
   fetch: typeof globalThis.fetch;
-}) {
+};
+
+/** @param options.token gives the token @param options.drop forgets one that was refused */
+export function createTokenFetch({ token, drop, prover, fetch }: TokenFetchNeeds) {
   async function send(request: Request, { tokenType, accessToken }: AgentToken): Promise<Response> {
     request.headers.set('authorization', `${tokenType} ${accessToken}`);
     if (tokenType === 'DPoP' && prover !== undefined)

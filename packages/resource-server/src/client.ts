@@ -61,18 +61,15 @@ export function postForm(
   });
 }
 
-/** Access tokens by client credentials, kept until shortly before their end; `forget` drops a refused one. */
-export function createTokenSource({
-  issuer,
-  credentials,
-  fetch,
-  now,
-}: {
+type TokenSourceNeeds = {
   issuer: string;
   credentials: ClientCredentials;
   fetch: typeof globalThis.fetch;
   now: () => number;
-}) {
+};
+
+/** Access tokens by client credentials, kept until shortly before their end; `forget` drops a refused one. */
+export function createTokenSource({ issuer, credentials, fetch, now }: TokenSourceNeeds) {
   let kept: { token: string; until: number } | undefined;
   let pending: Promise<string> | undefined;
 

@@ -25,18 +25,15 @@ const CACHE_LIMIT = 10_000;
 
 export type Introspector = ReturnType<typeof createIntrospector>;
 
-/** @param options.now milliseconds since 1970 */
-export function createIntrospector({
-  issuer,
-  options,
-  fetch,
-  now,
-}: {
+type IntrospectorNeeds = {
   issuer: string;
   options: IntrospectionOptions;
   fetch: typeof globalThis.fetch;
   now: () => number;
-}) {
+};
+
+/** @param options.now milliseconds since 1970 */
+export function createIntrospector({ issuer, options, fetch, now }: IntrospectorNeeds) {
   const { clientId, clientSecret, cacheSeconds = CACHE_SECONDS, use = 'fallback' } = options;
   let pending = 0;
   const kept = new Map<string, { answer: Promise<SignedToken | undefined>; until: number }>();

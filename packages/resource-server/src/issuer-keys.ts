@@ -28,16 +28,10 @@ const NOT_VALID = 'The access token is not valid.';
 
 export type IssuerKeys = ReturnType<typeof createIssuerKeys>;
 
+type IssuerKeysNeeds = { jwksUri: string; fetch: typeof globalThis.fetch; now: () => number };
+
 /** @param options.now milliseconds since 1970, for the pause after a failed fetch */
-export function createIssuerKeys({
-  jwksUri,
-  fetch,
-  now,
-}: {
-  jwksUri: string;
-  fetch: typeof globalThis.fetch;
-  now: () => number;
-}) {
+export function createIssuerKeys({ jwksUri, fetch, now }: IssuerKeysNeeds) {
   const keys = createRemoteJWKSet(new URL(jwksUri), {
     cacheMaxAge: KEPT_MS,
     cooldownDuration: COOLDOWN_MS,

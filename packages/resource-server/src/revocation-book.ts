@@ -48,17 +48,13 @@ export const ENDING_TYPES: readonly string[] = Object.keys(EFFECTS);
 
 export type RevocationBook = ReturnType<typeof createRevocationBook>;
 
+type RevocationBookNeeds = { longestTokenSeconds: number; limit: number };
+
 /**
  * @param options.longestTokenSeconds no token lives longer: an entry goes after this time
  * @param options.limit entries at most; beyond, `isIncomplete` until the tokens of what was left out have expired
  */
-export function createRevocationBook({
-  longestTokenSeconds,
-  limit,
-}: {
-  longestTokenSeconds: number;
-  limit: number;
-}) {
+export function createRevocationBook({ longestTokenSeconds, limit }: RevocationBookNeeds) {
   const tokens = new Map<string, number>();
   const principals = new Map<string, Ended>();
   const size = () => tokens.size + principals.size;

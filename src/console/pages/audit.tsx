@@ -42,14 +42,10 @@ export function Audit({ query }: Route) {
   );
 }
 
+type AuditTableProps = { list: ReturnType<typeof useList<AuditEntry>>; children: ComponentChildren };
+
 /** Entries as a table, each with its details; the child is shown when there is none. */
-export function AuditTable({
-  list,
-  children,
-}: {
-  list: ReturnType<typeof useList<AuditEntry>>;
-  children: ComponentChildren;
-}) {
+export function AuditTable({ list, children }: AuditTableProps) {
   return (
     <Table
       label="Audit entries"

@@ -88,11 +88,9 @@ export function DeliveryPage({ id }: { id: string }) {
   );
 }
 
-function Workflow({
-  of: { workflow_url: url, workflow_reason: reason, completed_at },
-}: {
-  of: DeliveryDetails;
-}) {
+type WorkflowProps = { of: DeliveryDetails };
+
+function Workflow({ of: { workflow_url: url, workflow_reason: reason, completed_at } }: WorkflowProps) {
   if (url === null)
     return (
       <span class="faint">
@@ -133,13 +131,9 @@ function AttemptEntry({ attempt }: { attempt: Attempt }) {
   );
 }
 
-function Next({
-  delivery,
-  subscription,
-}: {
-  delivery: DeliveryDetails;
-  subscription: Subscription | undefined;
-}) {
+type NextProps = { delivery: DeliveryDetails; subscription: Subscription | undefined };
+
+function Next({ delivery, subscription }: NextProps) {
   if (delivery.completed_at !== null)
     return (
       <li class="end">

@@ -7,14 +7,10 @@ export type DoctorObserver = {
   readonly onCheck?: ((report: CheckReport, check: Check) => void) | undefined;
 };
 
+type DoctorServiceNeeds = { checks: readonly Check[]; reasonOf: (error: unknown) => string };
+
 /** @param options.reasonOf returns the error of a failed check in one line */
-export function createDoctorService({
-  checks,
-  reasonOf,
-}: {
-  checks: readonly Check[];
-  reasonOf: (error: unknown) => string;
-}) {
+export function createDoctorService({ checks, reasonOf }: DoctorServiceNeeds) {
   async function run(check: Check, fix: boolean, observer: DoctorObserver): Promise<CheckReport> {
     let looked = 0;
     const counts = { mended: 0, asked: 0, left: 0 };

@@ -10,13 +10,9 @@ const CONSEQUENCES: Readonly<Record<string, string>> = {
   events: 'the event feed does not show them',
 };
 
-export function createTransactionIdsCheck({
-  database,
-  store,
-}: {
-  database: Queryable;
-  store: Pick<typeof transactionIdsStore, 'findAhead'>;
-}): Check {
+type TransactionIdsCheckNeeds = { database: Queryable; store: Pick<typeof transactionIdsStore, 'findAhead'> };
+
+export function createTransactionIdsCheck({ database, store }: TransactionIdsCheckNeeds): Check {
   return {
     name: 'transactionIds',
     title: 'the transaction ids of this cluster',

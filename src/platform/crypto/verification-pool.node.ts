@@ -34,18 +34,14 @@ parentPort.on('message', async ({ id, signature, messages, publicKey }) => {
 });
 `;
 
+type VerificationPoolNeeds = { size: number; longestQueue?: number | undefined };
+
 /**
  * Creates the pool. A thread starts with its first verification and keeps no process alive.
  * @param size number of threads; with 0 the calling thread verifies
  * @param longestQueue verifications that may wait for one thread
  */
-export function createVerificationPool({
-  size,
-  longestQueue = LONGEST_QUEUE,
-}: {
-  size: number;
-  longestQueue?: number | undefined;
-}) {
+export function createVerificationPool({ size, longestQueue = LONGEST_QUEUE }: VerificationPoolNeeds) {
   const threads: (Thread | null)[] = Array.from({ length: size }, () => null);
   let nextId = 0;
   let isClosed = false;

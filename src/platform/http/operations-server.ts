@@ -4,14 +4,10 @@ import { createServer, type Server } from 'node:http';
 /** The answer of `/readyz`. `ready` decides between 200 and 503; the other members are shown. */
 export type Readiness = { ready: boolean } & Record<string, unknown>;
 
+type OperationsServerNeeds = { readiness: () => Promise<Readiness>; metrics: () => Promise<string> };
+
 /** @param metrics returns text in the Prometheus exposition format @returns a server that does not listen yet */
-export function createOperationsServer({
-  readiness,
-  metrics,
-}: {
-  readiness: () => Promise<Readiness>;
-  metrics: () => Promise<string>;
-}): Server {
+export function createOperationsServer({ readiness, metrics }: OperationsServerNeeds): Server {
   const routes: Record<string, () => Promise<{ status: number; type: string; body: string }>> = {
     '/healthz': async () => json(200, { status: 'ok' }),
     '/readyz': async () => {

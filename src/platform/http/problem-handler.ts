@@ -27,14 +27,10 @@ export function chooseProblemType(accept: string | undefined, path: string): str
 /** The page of a tenant that says of each error code what to do; the code is the anchor. */
 export const ERRORS_PAGE = '/docs/errors';
 
+type AnswerProblemsOptions = { errorTypeBase: string; logger: Logger };
+
 /** @param options.logger receives every failure of this service, with its cause */
-export function answerProblems({
-  errorTypeBase,
-  logger,
-}: {
-  errorTypeBase: string;
-  logger: Logger;
-}): Middleware {
+export function answerProblems({ errorTypeBase, logger }: AnswerProblemsOptions): Middleware {
   return async (ctx, next) => {
     try {
       await next();

@@ -11,6 +11,13 @@ import { type Route, takesToken } from './route.ts';
 
 const WINDOW_SECONDS = 60;
 
+type RateLimiterNeeds = {
+  name: string;
+  points: number;
+  counts: Pick<LimitCounts, 'open'>;
+  onRefused?: ((limit: string) => void) | undefined;
+};
+
 /**
  * Limits the points of each key in windows of a minute. The first request of a key begins its window.
  * @param name of the policy in its header fields
@@ -18,17 +25,7 @@ const WINDOW_SECONDS = 60;
  * @param counts the counts that all processes share
  * @param onRefused called for each refused request
  */
-export function createRateLimiter({
-  name,
-  points,
-  counts,
-  onRefused,
-}: {
-  name: string;
-  points: number;
-  counts: Pick<LimitCounts, 'open'>;
-  onRefused?: ((limit: string) => void) | undefined;
-}) {
+export function createRateLimiter({ name, points, counts, onRefused }: RateLimiterNeeds) {
   if (points === 0) return undefined;
   const limit = { name, points, window: WINDOW_SECONDS };
   const counter = counts.open({ name, points, window: WINDOW_SECONDS * 1_000 });

@@ -18,14 +18,10 @@ const PROCESS = { patience: 30_000, isPaced: true };
 const AT_WORK = { alone: 256, beside: 8 };
 const PRESENCE = 1_000;
 
+type RequestTurnsNeeds = { connections: number; now?: (() => number) | undefined };
+
 /** @param options.connections of the pool; changes and lists of one tenant may use half @param options.now monotonic */
-export function createRequestTurns({
-  connections,
-  now = () => performance.now(),
-}: {
-  connections: number;
-  now?: (() => number) | undefined;
-}) {
+export function createRequestTurns({ connections, now = () => performance.now() }: RequestTurnsNeeds) {
   const rows = createTurns({ ...ROW, share: () => 1 });
   const database = createTurns({ ...DATABASE, share: () => Math.max(1, Math.floor(connections / 2)) });
   const atWork = createTurns({

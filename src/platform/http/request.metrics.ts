@@ -10,14 +10,10 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 
 const NO_ROUTE = 'none';
 
+type MeasureRequestsOptions = { registry: Registry; routes: readonly Route[] };
+
 /** @returns a middleware around everything that answers */
-export function measureRequests({
-  registry,
-  routes,
-}: {
-  registry: Registry;
-  routes: readonly Route[];
-}): Middleware {
+export function measureRequests({ registry, routes }: MeasureRequestsOptions): Middleware {
   const histogram = new Histogram({
     name: 'countersign_http_request_duration_seconds',
     help: 'Time from a request to the last of its answer being handed over, by route, method and class of status.',

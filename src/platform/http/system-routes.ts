@@ -7,17 +7,14 @@ import { createDocument, type Document, sendDocument } from './document.ts';
 import type { Health } from './health.ts';
 import type { Context, Middleware } from './request-state.ts';
 
+type AnswerSystemRoutesOptions = { health: Health; openapi: object; llmsText: string; errorTypeBase: string };
+
 export function answerSystemRoutes({
   health,
   openapi,
   llmsText,
   errorTypeBase,
-}: {
-  health: Health;
-  openapi: object;
-  llmsText: string;
-  errorTypeBase: string;
-}): Middleware {
+}: AnswerSystemRoutesOptions): Middleware {
   const document = createDocument(JSON.stringify(openapi));
   const text = createDocument(llmsText);
   const answers: Readonly<Record<string, (ctx: Context) => void | Promise<void>>> = {

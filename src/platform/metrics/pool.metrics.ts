@@ -9,14 +9,10 @@ export type PoolUse = {
   readonly waiting: Readonly<Record<'connection' | 'transaction', number>>;
 };
 
+type PoolMetricsNeeds = { registry: Registry; poolUse: () => PoolUse };
+
 /** @param options.poolUse reads the current state of the pool */
-export function registerPoolMetrics({
-  registry,
-  poolUse,
-}: {
-  registry: Registry;
-  poolUse: () => PoolUse;
-}): void {
+export function registerPoolMetrics({ registry, poolUse }: PoolMetricsNeeds): void {
   new Gauge({
     name: 'countersign_database_pool_connections',
     help: 'Connections of the pool by what they do: in use, or idle.',

@@ -3,16 +3,10 @@
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 import { createGauges } from './gauges.ts';
 
+type ProcessNeeds = { registry: Registry; role: string; version: string };
+
 /** Registers the metrics of every process: memory, event loop, role and version. */
-export function registerProcess({
-  registry,
-  role,
-  version,
-}: {
-  registry: Registry;
-  role: string;
-  version: string;
-}): void {
+export function registerProcess({ registry, role, version }: ProcessNeeds): void {
   collectDefaultMetrics({ register: registry });
   new Gauge({
     name: 'countersign_build_info',
@@ -22,14 +16,10 @@ export function registerProcess({
   }).set({ role, version, node: process.version }, 1);
 }
 
+type ReadinessNeeds = { registry: Registry; readiness: () => Promise<{ readonly ready: boolean }> };
+
 /** Registers a gauge that is 1 while the process is ready, as `/readyz` says; an unknown state is 0. */
-export function registerReadiness({
-  registry,
-  readiness,
-}: {
-  registry: Registry;
-  readiness: () => Promise<{ readonly ready: boolean }>;
-}): void {
+export function registerReadiness({ registry, readiness }: ReadinessNeeds): void {
   new Gauge({
     name: 'countersign_ready',
     help: 'Whether this process is ready, as /readyz says it: 1 or 0.',
@@ -44,14 +34,10 @@ export function registerReadiness({
   });
 }
 
+type ClockSkewNeeds = { registry: Registry; seconds: () => number | null };
+
 /** Registers the difference between the clock of this process and the database's. @param seconds null: not known */
-export function registerClockSkew({
-  registry,
-  seconds,
-}: {
-  registry: Registry;
-  seconds: () => number | null;
-}): void {
+export function registerClockSkew({ registry, seconds }: ClockSkewNeeds): void {
   createGauges({ registry, read: async () => ({ seconds: seconds() }) })(
     {
       name: 'countersign_clock_skew_seconds',

@@ -8,6 +8,11 @@ import { mergeExpositions } from '../metrics/exposition.ts';
 const PATIENCE = 1_000;
 const TRIES = 5;
 
+type InstallWithMetricsOptions = {
+  install: (metrics: MetricsExporterConfig) => void;
+  findPort: () => Promise<number>;
+};
+
 /**
  * Finds a port for the core's metrics.
  * @param options.install sets up the core with its exporter, and throws when the port is busy
@@ -15,13 +20,7 @@ const TRIES = 5;
  * @returns the address of the core's metrics
  * @throws the error of the last `install`
  */
-export async function installWithMetrics({
-  install,
-  findPort,
-}: {
-  install: (metrics: MetricsExporterConfig) => void;
-  findPort: () => Promise<number>;
-}): Promise<string> {
+export async function installWithMetrics({ install, findPort }: InstallWithMetricsOptions): Promise<string> {
   for (let tries = 1; ; tries += 1) {
     const bindAddress = `127.0.0.1:${await findPort()}`;
     try {
@@ -42,14 +41,10 @@ export async function installWithMetrics({
   }
 }
 
+type MergedMetricsNeeds = { registry: Registry; address: string };
+
 /** @returns the text of `/metrics`: the service's metrics, and those of the core if it answers in time */
-export function createMergedMetrics({
-  registry,
-  address,
-}: {
-  registry: Registry;
-  address: string;
-}): () => Promise<string> {
+export function createMergedMetrics({ registry, address }: MergedMetricsNeeds): () => Promise<string> {
   const up = new Gauge({
     name: 'countersign_temporal_metrics_up',
     help: "Whether the metrics of Temporal's SDK could be read for this answer: 1 or 0.",

@@ -38,19 +38,13 @@ const KINDS = {
   producer: SpanKind.PRODUCER,
 } as const;
 
+type TracerNeeds = { sampler: Sampler; processor: SpanProcessor; resource?: Resource | undefined };
+
 /**
  * @param options.processor receives the spans that have ended
  * @param options.resource describes this process
  */
-export function createTracer({
-  sampler,
-  processor,
-  resource,
-}: {
-  sampler: Sampler;
-  processor: SpanProcessor;
-  resource?: Resource | undefined;
-}): Tracing {
+export function createTracer({ sampler, processor, resource }: TracerNeeds): Tracing {
   const provider = new TracerProvider({
     sampler,
     spanProcessors: [processor],
