@@ -57,7 +57,10 @@ export function createProgram(given: Runtime): Command {
   return program;
 }
 
-/** Prints the failure of a command. @returns the exit code: 2 for a wrong setting, 1 for everything else */
+/**
+ * Prints the failure of a command: an expected failure in a few lines, wrong settings in one line each.
+ * @returns the exit code: 2 for a wrong setting, 1 for everything else
+ */
 export async function reportFailure(error: unknown, print: (line: string) => void): Promise<number> {
   const { ConfigError } = await import('../platform/config.ts');
   const { ServiceError } = await import('../platform/errors/service-error.ts');

@@ -24,7 +24,10 @@ const ROLES: Readonly<Record<Exclude<Role, 'command'>, () => Promise<Run>>> = {
   migrate: async () => (await import('./migrate.ts')).runMigrate,
 };
 
-/** Runs a role until it is stopped. @throws what prevents the start, after a report to a supervisor */
+/**
+ * Runs a role until it is stopped.
+ * @throws ConfigError when a setting is wrong; any other error that prevents the start, after a report to a supervisor
+ */
 export async function runRole(name: keyof typeof ROLES, env: Environment, output: Output): Promise<void> {
   try {
     const asked = output.json ? { ...env, LOG_FORMAT: 'json' } : env;

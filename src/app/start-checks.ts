@@ -66,7 +66,10 @@ export function leave(error: unknown, logger: Pick<Logger, 'fatal' | 'error'>): 
   logger.error({ event: 'start_check.failed', err: error }, 'a start check failed; it is tried again');
 }
 
-/** A wrong key would seal new secrets beside old ones that it cannot open. @throws ConfigError naming MASTER_KEY */
+/**
+ * Checks the master keys. A wrong key would seal new secrets beside old ones that it cannot open.
+ * @throws ConfigError naming MASTER_KEY, also when a removed key is still needed to open secrets
+ */
 export async function refuseForeignMasterKey({
   issuer,
   sealedSecrets,
@@ -86,7 +89,10 @@ export async function refuseForeignMasterKey({
   );
 }
 
-/** Tokens carry the tenants' addresses, so others would make them invalid. @throws ConfigError naming PUBLIC_URL */
+/**
+ * Checks the tenants' addresses: tokens carry the address, so another address would make them invalid.
+ * @throws ConfigError naming PUBLIC_URL
+ */
 export async function refuseMovedTenants({ tenants }: Pick<Api, 'tenants'>): Promise<void> {
   const [moved, ...others] = await tenants.checkTenantAddresses();
   if (moved === undefined) return;

@@ -1,6 +1,10 @@
 // A map of limited size that removes the least recently used entry.
 
-/** A Map iterates in the order of insertion, so its first entry is the least recently used. @param limit at least 1 */
+/**
+ * Creates the cache. A JavaScript Map iterates in the order of insertion, so its first entry is the least recently
+ * used.
+ * @param limit the greatest number of entries, at least 1
+ */
 export function createBoundedCache<Value>({ limit }: { limit: number }) {
   const entries = new Map<string, Value>();
 
@@ -13,7 +17,9 @@ export function createBoundedCache<Value>({ limit }: { limit: number }) {
   };
 
   return {
-    /** Returns the value of `key`, which `load` makes if it is missing. An error of `load` is not kept. */
+    /**
+     * Returns the value of `key`, which `load` makes if it is missing. An error of `load` is passed on and not kept.
+     */
     get(key: string, load: () => Value): Value {
       const known = entries.get(key);
       const value = known === undefined ? load() : known;

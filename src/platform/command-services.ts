@@ -1,6 +1,9 @@
 // What a command of the command line is given: its services for as long as it runs, and where its lines go.
 
-/** @returns what `work` returns, when the services are closed again; they close also after an error */
+/**
+ * @param open opens the services that `work` needs
+ * @returns what `work` returns, when they are closed again; they close also after an error
+ */
 export async function useServices<Services extends { close: () => Promise<void> }, Result>(
   open: () => Promise<Services>,
   work: (services: Services) => Promise<Result>,

@@ -18,7 +18,10 @@ import {
   wholeNumber,
 } from './config-values.ts';
 
-/** They differ so that both run on one machine; `npm start` counts up from the port of the workers. */
+/**
+ * Default ports of a worker and an api process. They differ so that both can run on one machine; `npm start` counts up
+ * from the port of the workers.
+ */
 export const METRICS_PORTS = { api: 9_465, worker: 9_464 } as const;
 
 /** Requests a minute. `local` is for a development machine, where load tests come from one address. */
@@ -36,7 +39,10 @@ export const RATE_LIMITS = {
 /** Requests a minute; 0 turns the limit off. */
 const limit = wholeNumber(0, 1_000_000_000).optional();
 
-/** In the order and under the titles of docs/settings.md. `shown`: a default that depends on other settings. */
+/**
+ * All variables, in the order and under the titles of docs/settings.md. `shown` describes a default that depends on
+ * other settings.
+ */
 export const VARIABLES = {
   Addresses: {
     PORT: port.default(8080).meta({ description: 'port of the API' }),

@@ -26,7 +26,10 @@ export type Tenant = {
   readonly resumedAt?: Date;
 };
 
-/** The caller, by a valid access token. `subject`: the claim `sub`, which is the user in a delegated token. */
+/**
+ * The caller, identified by a valid access token. `subject` is the claim `sub`: the agent, but the user in a delegated
+ * token.
+ */
 export type Principal = {
   readonly kind: 'application' | 'agent';
   readonly subject: string;

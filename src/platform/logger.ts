@@ -10,7 +10,11 @@ const DEEPEST_CAUSE = 5;
 /** The most bytes of lines that wait until the output can be written again. */
 const MOST_UNWRITTEN = 1_048_576;
 
-/** Makes a pino logger. @param destination standard output by default */
+/**
+ * Makes a pino logger on standard output.
+ * @param config `logLevel`, and `logFormat` (`json`, or `pretty` for a terminal)
+ * @param destination another output
+ */
 export function createLogger(
   config: Pick<Config, 'logLevel' | 'logFormat'>,
   destination: DestinationStream = process.stdout,

@@ -20,7 +20,10 @@ export function canonicalizeScopes(scopes: Iterable<string>): string[] {
   return [...new Set(scopes)].sort();
 }
 
-/** Lowercase hex SHA-256 of the sorted scopes, joined by a space. Source: Specification, "Challenge" (`scope_hash`). */
+/**
+ * Lowercase hex SHA-256 of the scopes, unique, sorted by byte value and joined by one space.
+ * Source: Specification, "Challenge" (`scope_hash`).
+ */
 export function hashScopes(scopes: Iterable<string>): string {
   return bytesToHex(sha256(new TextEncoder().encode(canonicalizeScopes(scopes).join(' '))));
 }

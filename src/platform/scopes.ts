@@ -38,7 +38,10 @@ export const MANAGEMENT_SCOPES = [
 ] as const;
 export type ManagementScope = (typeof MANAGEMENT_SCOPES)[number];
 
-/** Scopes that were made narrower later, each with the older one that allows the same and more, also to grant. */
+/**
+ * Scopes that were made narrower later, each with the older scope that allows the same and more. Who holds the older
+ * one can also grant the narrower one.
+ */
 const BROADER: Readonly<Record<string, ManagementScope>> = {
   'events:read': 'webhooks:read',
   'tenant:read': 'tenant:write',

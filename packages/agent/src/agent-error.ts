@@ -1,6 +1,8 @@
 // The one error that the agent throws: a refusal of the service by its code, or a failure on the way to it.
 
-/** Not the service's: it could not be reached, answered nothing that can be read, or the key is unfit. */
+/**
+ * Codes that are not the service's: it could not be reached, answered nothing that can be read, or the key is unfit.
+ */
 export type LocalErrorCode = 'unreachable' | 'unexpected_answer' | 'invalid_key';
 
 /**

@@ -50,7 +50,11 @@ export type RotationOptions = {
 
 export type Agent = Awaited<ReturnType<typeof createAgent>>;
 
-/** Sends no request before a token is needed. @throws {AgentError} `invalid_key` @throws {TypeError} for no issuer */
+/**
+ * Creates the client of one agent. No request is sent before a token is needed.
+ * @throws {AgentError} `invalid_key`
+ * @throws {TypeError} when the issuer is no address
+ */
 export async function createAgent(options: AgentOptions) {
   const { fetch = globalThis.fetch, now = Date.now, maxWaitSeconds = 30, dpop = false } = options;
   if (!URL.canParse(options.issuer))
@@ -87,7 +91,9 @@ export async function createAgent(options: AgentOptions) {
     /** Returns a token that is good for some time; of concurrent calls for one purpose, one asks the service. */
     getToken,
 
-    /** `fetch` with the agent's token, and a proof where it is bound. Use it for the agent's audiences only. */
+    /**
+     * `fetch` with the agent's token, and a DPoP proof where the token is bound. Use it for the agent's audiences only.
+     */
     fetch: (
       input: string | URL | Request,
       init?: RequestInit,

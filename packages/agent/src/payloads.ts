@@ -93,7 +93,10 @@ export function buildKeyProofPayload({ tenantId, agentId, fingerprint }: KeyProo
   return joinLines(['SERVICE-KEY-PROOF-V1', tenantId, agentId, fingerprint]);
 }
 
-/** The five lines that the old and the new key sign when an agent rotates its own key. */
+/**
+ * Builds the five lines that the old and the new key sign when an agent rotates its own key. They contain both
+ * fingerprints, so the signatures are not valid for another pair of keys.
+ */
 export function buildRotationProofPayload(fields: RotationProofFields): Uint8Array {
   const { tenantId, agentId, oldFingerprint, newFingerprint } = fields;
   return joinLines(['SERVICE-KEY-ROTATION-V1', tenantId, agentId, oldFingerprint, newFingerprint]);

@@ -6,7 +6,10 @@ import { asSource, decodeBase64 } from './bytes.ts';
 import type { PrivateJwk } from './private-key.ts';
 import type { Signer } from './signer.ts';
 
-/** Signs on secp256k1. @param privateKey its 32 bytes, or a private JWK with `d` */
+/**
+ * Signs with a private key on secp256k1.
+ * @param privateKey its 32 bytes, or a private JWK with `d`
+ */
 export function secp256k1Signer(algorithm: 'es256k' | 'bip340', privateKey: Uint8Array | PrivateJwk): Signer {
   const secret = privateKey instanceof Uint8Array ? privateKey : decodeBase64(privateKey.d ?? '');
   if (algorithm === 'es256k') {

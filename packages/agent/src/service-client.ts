@@ -5,7 +5,10 @@ import type { Prover } from './dpop.ts';
 
 export type Answer = Readonly<Record<string, unknown>>;
 
-/** `json` as a JSON body, `form` as a form. What is `safe` may be sent again after a lost answer. */
+/**
+ * What is sent: `json` as a JSON body, `form` as a form. A request that is `safe` may be sent again after a lost
+ * answer.
+ */
 export type ServiceRequest = {
   readonly path: string;
   readonly json?: Readonly<Record<string, unknown>> | undefined;

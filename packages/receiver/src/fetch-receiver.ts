@@ -4,7 +4,10 @@ import { joinBytes } from './bytes.ts';
 import { checkOptions, type ReceiverOptions, receive } from './receive.ts';
 import { BodyTooLarge, RawBodyMissing } from './receiver-errors.ts';
 
-/** Rejects with RawBodyMissing when other code has read the body. @throws {TypeError} when there is no secret */
+/**
+ * @returns a handler; it rejects with RawBodyMissing when other code has read the request's body
+ * @throws {TypeError} when there is no secret
+ */
 export function createFetchReceiver(options: ReceiverOptions): (request: Request) => Promise<Response> {
   checkOptions(options);
   return async (request) => {

@@ -19,7 +19,10 @@ export type Rules = {
   readonly capability?: string | readonly string[] | undefined;
   /** The kind of subject: `agent` unless it is given. `any` admits every kind. */
   readonly subjectType?: 'agent' | 'human' | 'any' | undefined;
-  /** Delegated tokens; a function decides by both parties, and refuses tokens of one party. By default `refuse`. */
+  /**
+   * Delegated tokens: `refuse` (the default), `accept`, `require`, or a function that decides by both parties and
+   * refuses tokens of one party.
+   */
   readonly delegated?: 'refuse' | 'accept' | 'require' | ((parties: Parties) => boolean) | undefined;
 };
 

@@ -15,7 +15,10 @@ export type GuardedRequest = {
   readonly header: (name: string) => readonly string[];
 };
 
-/** @throws Refusal `invalid_token` for no or a malformed token, `invalid_request` for a repeated header */
+/**
+ * @returns scheme and token
+ * @throws Refusal `invalid_token` without a token or with a malformed one, `invalid_request` for a repeated header
+ */
 export function readCredentials({ header }: GuardedRequest): { scheme: 'bearer' | 'dpop'; token: string } {
   const [value, ...others] = header('authorization');
   if (others.length > 0) throw new Refusal('invalid_request', 'The Authorization header must be sent once.');

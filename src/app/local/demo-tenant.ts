@@ -49,7 +49,10 @@ export async function prepareDemoTenant(
   }
 }
 
-/** @returns null where the tenant is suspended, or the credentials file's application is not for the console */
+/**
+ * @param clientId the application of the credentials file: what the link can do is what that file can do
+ * @returns null where the tenant is suspended, or no application of it is for the console
+ */
 async function makeConsoleLink(
   { tenants, consoleCodes }: Pick<ReturnType<typeof wireManagement>, 'tenants' | 'consoleCodes'>,
   slug: string,

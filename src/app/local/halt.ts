@@ -2,7 +2,10 @@
 // kills the stack.
 import { isAlive, lookUp } from './processes.ts';
 
-/** Milliseconds in which a second SIGINT is ignored: the terminal and npm send one each. */
+/**
+ * Milliseconds in which a second SIGINT is ignored: the terminal sends SIGINT to npm and to this process, and npm
+ * forwards its copy.
+ */
 const ECHO = 300;
 
 /**

@@ -23,7 +23,10 @@ export async function obtainMasterKey(dataDir: string): Promise<string> {
   throw new ConfigError('MASTER_KEY', `is not set, and ${file} does not hold 32 bytes in base64`);
 }
 
-/** @returns the environment with a MASTER_KEY, in development that of the data folder @throws ConfigError */
+/**
+ * @returns the environment with a MASTER_KEY; in development the default is the key of the data folder
+ * @throws ConfigError like `obtainMasterKey`
+ */
 export async function withMasterKey(env: Environment): Promise<Environment> {
   // Without a database no secret is sealed, so no key is needed.
   if (env.MASTER_KEY || env.NODE_ENV === 'production' || !env.DATABASE_URL) return env;

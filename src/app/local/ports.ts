@@ -6,7 +6,12 @@ import { LocalStackError } from './local-stack-error.ts';
 /** A port with the setting that chooses it and the part that needs it. */
 export type NeededPort = { host: string; port: number; variable: string; part: string };
 
-/** Listens for a moment. @returns the port @throws EADDRINUSE when another process has it */
+/**
+ * Listens for a moment.
+ * @param port 0 for any
+ * @returns the port
+ * @throws the system's error: EADDRINUSE when another process has it
+ */
 export async function tryPort(host: string, port: number): Promise<number> {
   const server = createServer().listen({ host, port, exclusive: true });
   await once(server, 'listening');
@@ -15,7 +20,10 @@ export async function tryPort(host: string, port: number): Promise<number> {
   return bound;
 }
 
-/** @param preferred used when it is free @returns a free port on 127.0.0.1 */
+/**
+ * @param preferred used when it is free
+ * @returns a free port on 127.0.0.1
+ */
 export async function findFreePort(preferred = 0): Promise<number> {
   return await tryPort('127.0.0.1', preferred).catch(() => tryPort('127.0.0.1', 0));
 }
@@ -27,7 +35,10 @@ export async function requirePort(needed: NeededPort): Promise<void> {
   });
 }
 
-/** @returns one line for the operator about a server that could not listen; any other error unchanged */
+/**
+ * Turns the error of a server that could not listen into one line for the operator.
+ * @returns a LocalStackError with the error as its cause; any other error is returned unchanged
+ */
 export function explainListen(error: unknown, { host, port, variable, part }: NeededPort): unknown {
   const { code, syscall = '' } = error as NodeJS.ErrnoException;
   if (!['listen', 'bind', 'getaddrinfo'].includes(syscall)) return error;

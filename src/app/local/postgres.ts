@@ -33,7 +33,10 @@ export type PostgresOptions = {
   log: (line: string) => void;
 };
 
-/** `url` connects as the owner of the tables, `service.url` as the role of api and worker, which `migrate` makes. */
+/**
+ * A database of the local stack: `url` connects as the owner of its tables, `service.url` as the role of api and
+ * worker, which `migrate` makes.
+ */
 export type LocalDatabase = {
   readonly url: string;
   readonly service?: (Required<ServiceRole> & { readonly url: string }) | undefined;
@@ -43,7 +46,10 @@ export type LocalDatabase = {
 export type RunningPostgres = Part &
   Required<LocalDatabase> & { readonly port: number; readonly cluster: string };
 
-/** Starts Postgres and waits until it answers, also during recovery after a crash. @throws LocalStackError */
+/**
+ * Starts Postgres and waits until it answers, also during recovery after a crash.
+ * @throws LocalStackError with one line for the operator
+ */
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
   const cluster = await prepareCluster({ dataDir: options.dataDir, say: options.log });
   await endLeftover(cluster.cluster);

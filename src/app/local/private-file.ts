@@ -2,7 +2,10 @@
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Replaces a file. Readers see the old or the new content, also after a power failure. */
+/**
+ * Replaces a file. Readers see the old or the new content, never a part of it, also after a power failure.
+ * @param file path; its folder exists
+ */
 export async function writePrivateFile(file: string, content: string): Promise<void> {
   const next = `${file}.${process.pid}`;
   try {

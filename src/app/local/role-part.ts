@@ -9,7 +9,9 @@ import type { PartEnd } from './processes.ts';
 
 export type RoleName = 'api' | 'worker';
 
-/** Each `grace` exceeds the time that the role gives unfinished work: answers of an api, attempts of a worker. */
+/**
+ * Each `grace` exceeds the time that the role itself gives unfinished work: answers of an api, attempts of a worker.
+ */
 export const ROLE_ENDS: Readonly<Record<RoleName, PartEnd>> = {
   api: { order: 1, grace: 10_000, signals: ['SIGTERM', 'SIGKILL'] },
   worker: { order: 2, grace: 35_000, signals: ['SIGTERM', 'SIGKILL'] },

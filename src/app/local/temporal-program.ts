@@ -25,7 +25,10 @@ const DOWNLOAD: Maker = {
   limit: 300_000,
 };
 
-/** For closed networks with a Go module proxy. Later releases have `replace` lines, which it cannot build. */
+/**
+ * For closed networks with a Go module proxy. It can build no later release than this one: later ones have `replace`
+ * lines.
+ */
 const BUILD: Maker = {
   begins: 'building it with Go, once; this takes about two minutes',
   made: 'built with Go',
@@ -72,7 +75,10 @@ export async function obtainTemporal(search: TemporalSearch): Promise<string> {
   );
 }
 
-/** Otherwise it is unusable: absent, for another architecture, incomplete, or another program of that name. */
+/**
+ * True when the program prints its version. Otherwise it is unusable: absent, built for another architecture,
+ * incomplete, or another program of that name.
+ */
 async function runs(program: string): Promise<boolean> {
   const { stdout } = await run(program, ['--version'], { timeout: 20_000 }).catch(() => ({ stdout: '' }));
   return /temporal/i.test(stdout) && /server/i.test(stdout);

@@ -46,7 +46,10 @@ export type TemporalOptions = {
 /** `address` is host:port. */
 export type RunningTemporal = Part & { readonly address: string };
 
-/** Starts the server and waits until it has namespace and search attributes. @throws LocalStackError */
+/**
+ * Starts the server and waits until it has the namespace and the search attributes.
+ * @throws LocalStackError with one line for the operator
+ */
 export async function startTemporal(options: TemporalOptions): Promise<RunningTemporal> {
   const { dataDir, port, namespace, keeper, signal } = options;
   await requireRoom(join(dataDir, 'temporal'), 64, 0o700);

@@ -89,7 +89,11 @@ export async function listenOnPort(
   }
 }
 
-/** Shows the feed from `since` (now) on. Forwarded events are signed anew: the feed has no signatures. */
+/**
+ * Shows the events of the feed. Forwarded ones are signed anew with `secret`, since the feed has no signatures.
+ * @param since the time of acceptance to begin at; now unless given
+ * @param skip event ids that were shown already
+ */
 export async function listenToFeed(
   { api, eventTypes, forward, signal, show }: Listening,
   {

@@ -41,7 +41,10 @@ const ANSWER_FIELDS = ['content-type', 'retry-after', 'location'];
 const PATIENCE = 25_000;
 const LARGEST_BODY = 1024 * 1024;
 
-/** @param onArrival called after each answer was sent @param forward answers; without it the answer is 200 */
+/**
+ * @param onArrival called after each answer was sent
+ * @param forward gives the answer of another receiver; without it the answer is 200
+ */
 export function createLocalReceiver({
   secret,
   onArrival,

@@ -30,7 +30,10 @@ export async function listRows(
   }
 }
 
-/** The last rows of the feed, which gives the oldest first. @returns the newest first */
+/**
+ * Finds the last rows of the feed, which gives the oldest first.
+ * @returns the newest first
+ */
 export async function listFeed(
   api: Api,
   path: string,
@@ -47,7 +50,10 @@ export async function listFeed(
   }
 }
 
-/** The row with this id, beginning or end of an id, or name. @throws CommandFailure for none or several */
+/**
+ * Finds the id of the row that `text` names: its id, the beginning or the end of its id, or one of its names.
+ * @throws CommandFailure when it names none or several, with those that it may mean
+ */
 export async function findRowId(
   api: Api,
   { name, columns: [id], names, isFeed }: Resource,

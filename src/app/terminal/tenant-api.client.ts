@@ -67,7 +67,10 @@ export function createTenantApi(account: Account) {
   return {
     account,
     requestToken,
-    /** @param path below the tenant's address @throws RefusedCall with the problem's words */
+    /**
+     * @param path below the tenant's address
+     * @throws RefusedCall with the problem's words
+     */
     call: async (method: string, path: string, body?: unknown): Promise<Json> =>
       send(method, path, {
         headers: {

@@ -44,7 +44,10 @@ export function Deliveries({ query }: Route) {
   );
 }
 
-/** @param subscriptions for their addresses; absent where all are of one @param children shown when there is none */
+/**
+ * Deliveries as a table; its child is shown when there is none.
+ * @param subscriptions for their addresses; absent where all deliveries are of one
+ */
 export function DeliveryTable({
   list,
   subscriptions,

@@ -2,7 +2,10 @@
 // lost deliveries.
 import type { Check } from './finding.ts';
 
-/** Accepted lately. `lost`: without a row. `stranded`: unfinished, without workflow or outbox row. */
+/**
+ * Recent accepted deliveries. `lost`: without a row. `stranded`: unfinished, but no workflow or outbox row works on
+ * them.
+ */
 export type Standing = { readonly lost: number; readonly stranded: number };
 
 /** @param options.read returns the latest accounts */

@@ -10,7 +10,10 @@ export type Finding = {
   readonly detail: string;
 };
 
-/** `mended`: a second check found no fault. `asked`: not in effect yet. `left`: no mend was tried, or none exists. */
+/**
+ * The outcome of a finding. `mended`: a second check found no fault. `asked`: the mend was requested, but has not taken
+ * effect yet. `left`: no mend was tried, or none exists.
+ */
 export type Outcome = 'mended' | 'asked' | 'left';
 
 /** Mends one finding. A mend can be repeated, and does no harm when the finding was wrong. */
@@ -27,7 +30,9 @@ export type Check = {
   readonly name: string;
   /** The checked objects: `key-rotation/… and their rows`. */
   readonly title: string;
-  /** Throws when a service that it needs is unreachable, so that no query waits for its time limit. */
+  /**
+   * Throws immediately when a service that the check needs is unreachable, so that no query waits for its time limit.
+   */
   readonly require?: (() => Promise<void>) | undefined;
   /** Runs only when `--issuers` asks for it. */
   readonly isAskedFor?: true | undefined;

@@ -7,7 +7,12 @@ import type { Check, Reporter } from './finding.ts';
 /** `retentionDays` is null when the Temporal namespace does not exist. */
 export type NamespaceState = { readonly retentionDays: number | null; readonly attributes: boolean };
 
-/** @param options.readCurrentBuild of the workers that receive work; null: workers without a build id */
+/**
+ * @param options.pendingMigrations names of the migrations that the database lacks
+ * @param options.readCurrentBuild returns the build of the workers that receive work; null: workers without a build id
+ * @param options.ensureSchedules creates missing schedules
+ * @param options.ensureNamespace creates a missing namespace
+ */
 export function createFoundationCheck({
   pendingMigrations,
   readNamespace,

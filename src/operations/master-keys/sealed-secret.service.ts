@@ -14,7 +14,10 @@ import { bindUseCases } from '../../platform/use-cases.ts';
 import type { SealedSecret } from './sealed-secret.store.ts';
 import * as store from './sealed-secret.store.ts';
 
-/** Secrets of a column that are sealed with another master key. `missing`: the settings lack that key. */
+/**
+ * After a run: the secrets of a column that are still sealed with another master key. `missing`: the settings lack that
+ * key.
+ */
 export type Remaining = KeyInUse & { readonly secrets: number; readonly missing: boolean };
 
 /** `refused`: secrets that their own master key does not open, because they were changed or moved. */
@@ -33,7 +36,10 @@ export type ListedKey = {
   readonly secrets: number;
 };
 
-/** `secrets`: sealed with the first key. `unused`: keys of the settings that no secret names. */
+/**
+ * How far the secrets have moved to the first key. `secrets`: those that it sealed. `unused`: keys of the settings that
+ * no secret names.
+ */
 export type KeyStanding = {
   readonly keyId: string;
   readonly secrets: number;
@@ -64,7 +70,10 @@ export type SealedSecretNeeds = {
 export function createSealedSecretService(needs: SealedSecretNeeds) {
   return {
     ...bindUseCases(needs, { list, readStanding, reseal }),
-    /** The master keys that the settings lack, in one statement of the same cost for any number of secrets. */
+    /**
+     * Lists the master keys of stored secrets that the settings lack, in one statement whose cost does not grow with
+     * the number of secrets.
+     */
     listMissingKeys: async (): Promise<KeyInUse[]> =>
       (await store.listKeysInUse(needs.database, needs.columns)).filter(({ keyId }) => !isHere(needs, keyId)),
   };
@@ -86,7 +95,10 @@ async function list(needs: SealedSecretNeeds): Promise<ListedKey[]> {
   }));
 }
 
-/** How many secrets the first key has sealed, and which another one. @throws SecretBoxError without a key */
+/**
+ * Says how many secrets the first key of the settings has sealed, and which are left under another one.
+ * @throws SecretBoxError without a master key
+ */
 async function readStanding(needs: SealedSecretNeeds): Promise<KeyStanding> {
   const { id } = requireFirst(needs);
   const counted = await countByKey(needs);

@@ -23,7 +23,9 @@ SELECT '${table}' AS "table", '${column}' AS "column", id FROM (
   ) SELECT id FROM ids WHERE id IS NOT NULL
 ) AS of_column`;
 
-/** The ids of the master keys of these columns, in a time that does not grow with the number of secrets. */
+/**
+ * Lists the ids of the master keys that sealed these columns, in a time that does not grow with the number of secrets.
+ */
 export async function listKeysInUse(
   queryable: Queryable,
   columns: readonly SealedColumn[],

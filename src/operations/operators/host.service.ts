@@ -15,7 +15,10 @@ import { type HoldLength, readHost } from '../../webhooks/endpoints/host-hold.ts
 import type { Concerned, OperatorActService } from './operator-act.service.ts';
 import type { OperatorIntent } from './operator-act.ts';
 
-/** Endpoints and tenants that an act changed. Without `changed` nothing was to do, and nothing is recorded. */
+/**
+ * How many endpoints of how many tenants an act changed. With `changed` false nothing was to do, and no act is
+ * recorded.
+ */
 export type HostResult = {
   readonly host: string;
   readonly changed: boolean;
@@ -70,7 +73,10 @@ function hold(
   });
 }
 
-/** Its waiting deliveries go out at a limited rate, the oldest first. @throws ServiceError `invalid_request` */
+/**
+ * Releases a host: its waiting deliveries are attempted at a limited rate, the oldest first.
+ * @throws ServiceError `invalid_request` when the text is no host
+ */
 function release(needs: HostNeeds, intent: OperatorIntent, text: string): Promise<HostResult> {
   const host = parseHost(text);
   return needs.database.transaction({}, async (transaction) => {

@@ -39,10 +39,16 @@ export function createOperatedDeliveryService({
       return { tenantId, delivery: await deliveries.findOfTenant(tenantId, id) };
     },
 
-    /** Makes an unfinished delivery due now, or replays an ended one. @throws `not_found`, `conflict` */
+    /**
+     * Makes an unfinished delivery due now, or replays an ended one.
+     * @throws ServiceError `not_found`, `conflict` when the subscription is deleted
+     */
     retry: (intent: OperatorIntent, id: string) => change(intent, id, 'retry'),
 
-    /** For a canceled delivery nothing changes or is recorded. @throws `not_found`, `conflict` when it has ended */
+    /**
+     * Cancels a delivery; for a canceled one nothing changes, and no act is recorded.
+     * @throws ServiceError `not_found`, `conflict` when it was delivered or has failed
+     */
     cancel: (intent: OperatorIntent, id: string) => change(intent, id, 'cancel'),
   };
 }

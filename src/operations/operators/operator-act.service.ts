@@ -53,7 +53,10 @@ export function createOperatorActService({
     recordAlone: (intent: OperatorIntent, deed: OperatorDeed): Promise<number> =>
       database.transaction({}, (transaction) => record(transaction, intent, deed, [])),
 
-    /** @returns the newest acts first, and whether the log is complete and unaltered: an owner can change it */
+    /**
+     * @returns the newest acts, the newest first, and whether the log is complete and unaltered (an owner of the
+     *   database can change it)
+     */
     list: async (limit: number): Promise<{ acts: OperatorAct[] } & RecordState> => ({
       acts: await store.list(database, limit),
       ...(await store.examine(database)),

@@ -64,7 +64,10 @@ async function countAccounts({ accounts }: RetentionTools, pulse: Pulse): Promis
   };
 }
 
-/** After a last count of the day. A partition that is locked, or has an unfinished delivery, stays. */
+/**
+ * Drops the partitions of overdue days, after a last count of the deliveries of the day. A partition with an
+ * unfinished delivery, or one that cannot be locked, stays for the next run.
+ */
 async function dropPartitions({ database, accounts }: RetentionTools, pulse: Pulse): Promise<StepResult> {
   const kept = new Set<string>();
   let count = 0;

@@ -5,7 +5,10 @@ import { bytesOf, readDictionary, StructuredFieldError } from './structured-fiel
 
 const HASHES = { 'sha-256': sha256, 'sha-512': sha512 } as const;
 
-/** @throws StructuredFieldError for a malformed field, one without SHA-256 and SHA-512, or for another content */
+/**
+ * Checks the field `Content-Digest`. Digests of other algorithms are ignored.
+ * @throws StructuredFieldError when the field is malformed, has no SHA-256 or SHA-512, or has one of another content
+ */
 export function checkContentDigest(field: string, content: Uint8Array): void {
   const digests = readDictionary(field);
   const known = Object.entries(HASHES).filter(([name]) => digests.has(name));

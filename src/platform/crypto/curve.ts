@@ -56,7 +56,11 @@ export function compressPoint(uncompressed: Uint8Array): Uint8Array {
   return concatBytes(Uint8Array.of(isOdd ? 0x03 : 0x02), uncompressed.subarray(1, 33));
 }
 
-/** The 65-byte form of the other secp256k1 point with the same x coordinate. @throws PointError */
+/**
+ * Returns the 65-byte form of the other secp256k1 point with the same x coordinate.
+ * @param uncompressed 65 bytes
+ * @throws PointError
+ */
 export function negatePoint(uncompressed: Uint8Array): Uint8Array {
   const isOdd = compressPoint(uncompressed)[0] === 0x03;
   return decodePoint(

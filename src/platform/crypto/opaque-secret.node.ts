@@ -7,7 +7,10 @@ export function newSecret(byteLength = 32): string {
   return randomBytes(byteLength).toString('base64url');
 }
 
-/** 32 random bytes in base64 with the prefix of Standard Webhooks. Our HMAC key is this whole text. */
+/**
+ * Makes a signing secret of 32 random bytes as in Standard Webhooks: padded standard base64 with a prefix. The HMAC key
+ * of the specified suite is this whole text.
+ */
 export function newSigningSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }

@@ -112,12 +112,16 @@ export function toJwk(key: PublicKey): CurveJwk {
   };
 }
 
-/** SubjectPublicKeyInfo in DER (RFC 5280 §4.1.2.7), uncompressed; for bip340 the point with an even y. */
+/**
+ * The SubjectPublicKeyInfo in DER (RFC 5280 §4.1.2.7), with an uncompressed point; for bip340 the point with an even y.
+ */
 export function toSpkiDer(key: PublicKey): Uint8Array {
   return buildSpki(CURVE_OF[key.algorithm], toPoint(key));
 }
 
-/** The RFC 7638 thumbprint; a bip340 key has that of the es256k key on the same point. */
+/**
+ * The RFC 7638 thumbprint of `toJwk(key)`. A bip340 key has the same thumbprint as the es256k key on the same point.
+ */
 export function jwkThumbprint(key: PublicKey): string {
   return thumbprintOf(toJwk(key));
 }

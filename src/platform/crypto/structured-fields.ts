@@ -20,7 +20,10 @@ const UNUSED = /[=( ](?:@|%|-?\d+\.)/;
 const BYTES = /[=( ]:([^:]*):/g;
 const KEYS = /[,;]/g;
 
-/** Parses a dictionary (RFC 9651 §4.2.2); several fields of one name are joined by commas before. */
+/**
+ * Parses a dictionary (RFC 9651 §4.2.2). Several fields of one name are joined by commas before.
+ * @throws StructuredFieldError
+ */
 export function readDictionary(text: string): Dictionary {
   const members = dictionaryOf(text);
   const bare = text.replace(STRINGS, '""');

@@ -8,7 +8,10 @@ import { isCanonicalPublicKey, type PublicKey, toJwk, toSpkiDer } from './public
 import { decodeSignature } from './signature.ts';
 import { createVerificationPool } from './verification-pool.node.ts';
 
-/** `publicKey`: canonical raw bytes. `payload`: the exact signed bytes. `signature`: base64 in any accepted form. */
+/**
+ * `publicKey`: canonical raw bytes from `parsePublicKey`. `payload`: the exact signed bytes. `signature`: base64 in any
+ * accepted form.
+ */
 export type SignatureInput = {
   readonly algorithm: KeyAlgorithm;
   readonly publicKey: Uint8Array;
@@ -37,7 +40,9 @@ export function createSignatureVerifier({ keyCacheSize = 10_000, schnorrThreads 
     );
   }
 
-  /** OpenSSL checks S < L and compares R as bytes (RFC 8032, no cofactor): a non-canonical R never matches. */
+  /**
+   * OpenSSL checks S < L and compares R as bytes (RFC 8032 without the cofactor), so a non-canonical R never matches.
+   */
   const ed25519: Verify = async (signature, payload, publicKey) => {
     const key = loadKey('ed25519', publicKey);
     return key !== null && (await verifyInThreadPool(null, payload, { key }, signature));
@@ -77,7 +82,10 @@ export function createSignatureVerifier({ keyCacheSize = 10_000, schnorrThreads 
 
 export type SignatureVerifier = ReturnType<typeof createSignatureVerifier>;
 
-/** In the form that is cheaper by measurement: a JWK, but DER on secp256k1, in half the time. */
+/**
+ * Imports the key in its cheaper form by measurement: as a JWK, except on secp256k1, where OpenSSL imports DER in half
+ * the time.
+ */
 function importKey(key: PublicKey): KeyObject {
   if (key.algorithm === 'es256k') {
     return createPublicKey({ key: Buffer.from(toSpkiDer(key)), format: 'der', type: 'spki' });

@@ -2,7 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg, { type ClientConfig, type Pool, type PoolConfig } from 'pg';
 
-/** Makes a client outside the pools. @param onError a connection lost between statements; the next one fails */
+/**
+ * Makes an unconnected client outside the pools.
+ * @param onError receives a connection loss between two statements; the next statement fails in any case
+ */
 export function newClient(
   config: ClientConfig,
   onError: (error: Error) => void = () => undefined,

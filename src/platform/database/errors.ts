@@ -2,7 +2,10 @@
 // violations.
 import { ServiceError } from '../errors/service-error.ts';
 
-/** Temporary failures: connection, resources, shutdown, time limits, serialisation, read-only standby. */
+/**
+ * SQLSTATE classes and codes of temporary failures: connection, resources, shutdown, time limits, serialisation,
+ * read-only standby.
+ */
 const NOT_NOW = /^(08|53|57P0|58)|^(57014|55P03|25P03|40001|40P01|25006)$/;
 
 const NOT_NOW_NETWORK = new Set([
@@ -37,7 +40,10 @@ export function violatedUnique(error: unknown): string | undefined {
   return (source as { constraint?: string }).constraint ?? '';
 }
 
-/** True for a named statement whose plan a migration has outdated. It succeeds under a new name. */
+/**
+ * True when a named statement has an outdated plan, because a migration changed its columns. The statement succeeds
+ * under a new name.
+ */
 export function isOutdatedPlan(error: unknown): boolean {
   return sqlState(error) === '0A000' && /cached plan/.test((error as Error).message);
 }
@@ -57,10 +63,16 @@ export function isAway(error: unknown): boolean {
   );
 }
 
-/** Errors that the values of the statement cause: data, integrity, and (54) a value too large for an index. */
+/**
+ * SQLSTATE classes of errors that the values of the statement cause: data, integrity, and (54) a value too large for an
+ * index.
+ */
 const DATA = /^(22|23|54)/;
 
-/** Deadlock, serialisation failure, outdated plan, connection exceptions, a server that ended. */
+/**
+ * Deadlock, serialisation failure, outdated plan, connection exceptions, and a server ended by an administrator or a
+ * crash.
+ */
 const AGAIN = /^(40P01|40001|0A000|08...|57P0[12])$/;
 
 const LOST = /^Connection terminated( unexpectedly)?$/;

@@ -48,14 +48,20 @@ export async function migrate(
   }
 }
 
-/** @returns the migrations that the database lacks @throws ConfigError for one from before the first release */
+/**
+ * @returns the names of the migrations that the database lacks
+ * @throws ConfigError for a database from before the first release
+ */
 export async function pendingMigrations(queryable: Queryable, list = MIGRATIONS): Promise<string[]> {
   const applied = await readMigrations(queryable);
   refuseUnreleased(applied);
   return list.map(({ name }) => name).filter((name) => !applied.includes(name));
 }
 
-/** Refuses a database from before the first release, whose tables have other columns. @throws ConfigError */
+/**
+ * Refuses a database from before the first release: its tables have the current names, but other columns.
+ * @throws ConfigError naming DATABASE_URL
+ */
 export async function refuseUnreleasedDatabase(queryable: Queryable): Promise<void> {
   refuseUnreleased(await readMigrations(queryable));
 }
@@ -70,7 +76,10 @@ function refuseUnreleased([first]: readonly string[]): void {
     );
 }
 
-/** @returns the recorded migrations, and `name#n` for the steps of an unfinished one; empty for a new database */
+/**
+ * @returns the recorded names of migrations, and `name#n` for the steps of an unfinished migration; empty for a new
+ *   database
+ */
 async function readMigrations(queryable: Queryable): Promise<string[]> {
   const { rowCount } = await queryable.query(`SELECT 1 WHERE to_regclass('schema_migrations') IS NOT NULL`);
   if (rowCount === 0) return [];

@@ -27,7 +27,10 @@ export type Where<T extends Table> = WhereOptions<RowOf<T>>;
 
 type Extras = Pick<FindOptions, 'order' | 'limit' | 'attributes'>;
 
-/** Locks that a lock excludes: all, all but references to the row, or changes only. */
+/**
+ * The locks that a lock on a row excludes: all (`UPDATE`), all except references to the row (`NO KEY UPDATE`), or
+ * changes only (`KEY SHARE`).
+ */
 export type LockLevel = 'UPDATE' | 'NO KEY UPDATE' | 'KEY SHARE';
 
 /** Models either on the database, where each call is a separate transaction, or on an open transaction. */

@@ -59,7 +59,9 @@ export async function ensurePartitions(
 /** `attached`: false for a partition that is already detached. */
 export type OldPartition = Partition & { readonly attached: boolean };
 
-/** Partitions of days that are more than `days` old: the oldest day first, within a day deliveries first. */
+/**
+ * Lists the partitions of days that are more than `days` days old: the oldest day first, within a day deliveries first.
+ */
 export async function listOldPartitions(database: Queryable, days: number): Promise<OldPartition[]> {
   return (await database.query<OldPartition>(OLD, [PARTITIONED, days])).rows;
 }

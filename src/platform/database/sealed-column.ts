@@ -1,6 +1,9 @@
 // Types of a column with sealed secrets.
 
-/** `name`: of the column in the context, beside the tenant. All names are constants: they go into SQL unchanged. */
+/**
+ * `name` is the column that becomes part of the context, with the tenant. All names are constants, because they are
+ * inserted into SQL unchanged.
+ */
 export type SealedColumn = {
   readonly table: string;
   readonly column: string;

@@ -3,7 +3,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createBoundedCache } from '../bounded-cache.ts';
 
-/** Milliseconds. `most`: the greatest age of a value that is used for a newer one. `patience`: the wait for that. */
+/**
+ * Milliseconds. `most`: the greatest age of a value that is used because no newer one can be read. `patience`: the
+ * longest wait for a newer one.
+ */
 export type Staleness = { readonly most: number; readonly patience: number };
 
 /** What `getOrOld` allows. */

@@ -7,7 +7,10 @@ declare const OPTIONAL: unique symbol;
 
 type TypeOf = (types: typeof DataTypes) => DataType;
 
-/** `sql`: the type in Postgres. `typeOf`: in Sequelize. `isGiven`: the column has a default. */
+/**
+ * `sql`: the type in Postgres. `typeOf`: the type in Sequelize. `isGiven`: the column has a default, so an insert may
+ * omit it.
+ */
 export type Column<Value = unknown, Optional extends boolean = boolean> = {
   readonly sql: string;
   readonly typeOf: TypeOf;
@@ -73,7 +76,10 @@ export function columnNames<T extends Table>(table: T): (keyof T['columns'] & st
   return Object.keys(table.columns);
 }
 
-/** Columns for a SELECT or RETURNING, each renamed to its attribute. @param options.of the alias of the table */
+/**
+ * Columns for a SELECT or RETURNING, each renamed to its attribute.
+ * @param options.of the table's alias in the statement
+ */
 export function selectList<T extends Table, Name extends keyof T['columns'] & string>(
   _table: T,
   names: readonly Name[],

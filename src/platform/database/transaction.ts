@@ -26,7 +26,10 @@ export type Connections = {
   readonly turns: Turns;
 };
 
-/** Runs one statement on the pool. @throws ServiceError `temporarily_unavailable` when the database is down */
+/**
+ * Runs one statement on the pool, with its own commit.
+ * @throws ServiceError `temporarily_unavailable` when the database is down
+ */
 export async function queryPool<Row extends object>(
   { pool, names }: Pick<Connections, 'pool' | 'names'>,
   text: string,
@@ -45,7 +48,9 @@ export type TransactionContext = {
   readonly tenant?: { readonly id: string } | undefined;
 };
 
-/** Runs `work` between BEGIN and COMMIT, or inside the transaction that the request already has. */
+/**
+ * Runs `work` between BEGIN and COMMIT on one client, or inside the transaction that the request already has.
+ */
 export async function runTransaction<T>(
   connections: Connections,
   { transaction: joined, tenant }: TransactionContext,

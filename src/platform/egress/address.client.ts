@@ -4,7 +4,9 @@
 import { promises as dns } from 'node:dns';
 import { canonicalAddress } from './address-rules.ts';
 
-/** All addresses of a host name; an IP literal is its own. Rejects with a `code` when there are none. */
+/**
+ * Resolves a host name to all its addresses, and an IP literal to itself. Rejects with a `code` when there are none.
+ */
 export type AddressLookup = (hostname: string) => Promise<string[]>;
 
 // DNS has no such name (of this type), or no DNS server answers. The hosts file of the system may still have the name.

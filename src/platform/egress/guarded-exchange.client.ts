@@ -40,10 +40,16 @@ type ExchangeLimits = {
   signal?: AbortSignal | undefined;
 };
 
-/** The most informational answers (1xx): a receiver can send them at the speed of the network. */
+/**
+ * The most informational answers (1xx) of an exchange: each is parsed, and a receiver can send them at the speed of the
+ * network.
+ */
 export const MAX_INFORMATIONAL = 32;
 
-/** The most bytes of an exchange: its reason phrase or the framing of its chunks can be endless, too. */
+/**
+ * The most bytes of an exchange, because an answer can also be endless by its reason phrase or by the framing of its
+ * chunks.
+ */
 export const MAX_WIRE_BYTES = 1024 * 1024;
 
 export type TracedRequest = TracedDispatchOptions & { trace: ConnectionTrace };

@@ -16,7 +16,10 @@ type UrlRefusal =
   | 'plain_http'
   | 'blocked_address';
 
-/** `url`: normalised. `message`: for the client that sent it. `block`: what refuses its address. */
+/**
+ * `url`: the parsed, normalised URL. `message`: for the client that sent the URL. `block`: the block that refuses its
+ * address.
+ */
 export type UrlVerdict =
   | { ok: true; url: URL }
   | { ok: false; reason: UrlRefusal; message: string; block?: string | undefined };

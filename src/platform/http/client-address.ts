@@ -5,7 +5,10 @@ import { canonicalAddress } from '../egress/address-rules.ts';
 
 type Block = ReturnType<typeof ipaddr.parseCIDR>;
 
-/** @returns the rightmost address of the chain that is no trusted proxy (CIDR); `unknown` after the connection's end */
+/**
+ * @param trustedProxies CIDR blocks of the proxies whose `X-Forwarded-For` counts
+ * @returns the rightmost address of the chain that is not a trusted proxy; `unknown` when the connection is closed
+ */
 export function createAddressReader(trustedProxies: readonly string[]) {
   const blocks = trustedProxies.map((block) => ipaddr.parseCIDR(block));
   return (remote: string | undefined, forwardedFor: string | undefined): string => {

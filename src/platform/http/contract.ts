@@ -4,7 +4,10 @@ import { ServiceError } from '../errors/service-error.ts';
 import type { Contract } from './handler.ts';
 import { type HandlerResult, type Route, takesToken } from './route.ts';
 
-/** `invalid_request`: the request is no HTTP, or has a token in its query. `not_found`: no tenant has the address. */
+/**
+ * Codes that every route can answer. `invalid_request`: the request is no HTTP, or has a token in its query.
+ * `not_found`: no tenant has the address.
+ */
 const EVERYWHERE: readonly ErrorCode[] = [
   'invalid_request',
   'not_found',
@@ -34,7 +37,10 @@ export function errorsOf(route: Route): ErrorCode[] {
   return [...new Set([...route.errors, ...codes, ...EVERYWHERE])];
 }
 
-/** @param options.errors an undeclared error code is a 500, too @returns checks; a mismatch is `server_error` */
+/**
+ * @param options.errors true: an undeclared error code becomes a 500, too
+ * @returns checks that throw ServiceError `server_error`, whose cause names the route and the mismatch
+ */
 export function createContract(route: Route, options: { errors: boolean }): Contract {
   const declared = new Set(errorsOf(route));
   return {

@@ -12,7 +12,10 @@ type Form = { readonly etag: string; readonly bytes: Promise<Buffer> };
 /** A content that does not change. */
 export type Document = (coding: Coding) => Form;
 
-/** The forms of a document by content coding, each with its tag, made when asked for. @param ready made ones */
+/**
+ * The forms of a document by content coding, each with its own strong tag. A form is made once, when it is asked for.
+ * @param ready forms that were made before
+ */
 export function createDocument(
   content: string | Uint8Array,
   ready: { readonly [C in Coding]?: Buffer | undefined } = {},

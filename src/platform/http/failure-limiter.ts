@@ -79,7 +79,10 @@ export function createFailureLimiter({
   };
 
   return {
-    /** At most one round trip. @returns the failures in this window, `blocked` once the limit is exceeded */
+    /**
+     * Counts one failure in one round trip, or in none while the key is known to be blocked.
+     * @returns the failures so far in this window, and `blocked` once the limit is exceeded
+     */
     async failed(key: string): Promise<FailureCount> {
       if (points === 0) return { failures: 0, blocked: undefined };
       const remaining = (known.peek(key) ?? 0) - Date.now();

@@ -32,7 +32,10 @@ function describe(prefix: string, issue: Issue): FieldError[] {
   return [{ path, message: word(issue.message) }];
 }
 
-/** The branch of a union with the deepest issue: the caller most likely meant it. Undefined when all are at the top. */
+/**
+ * The branch of a union with the deepest issue, because the caller most likely meant that branch. Undefined when all
+ * issues are at the top.
+ */
 function nearestBranch(branches: readonly Issue[][]): Issue[] | undefined {
   // Math.max(...lengths) would fail, because a call takes a limited number of arguments.
   const depth = (issues: Issue[]) => issues.reduce((most, { path }) => Math.max(most, path.length), 0);
@@ -40,7 +43,10 @@ function nearestBranch(branches: readonly Issue[][]): Issue[] | undefined {
   return deepest === 0 ? undefined : branches.find((issues) => depth(issues) === deepest);
 }
 
-/** Parses a value, with messages in the words of this service. @param part its origin: `body`, `query` … */
+/**
+ * Parses a value, with messages in the words of this service.
+ * @param part the origin of the value: `body`, `query` …
+ */
 export function parseFields<Schema extends z.ZodType>(
   schema: Schema,
   part: string,

@@ -14,7 +14,10 @@ const VISIBLE = new RegExp(
 /** No character that changes the direction of the following text (embeddings, overrides, isolates). */
 const ONE_DIRECTION = new RegExp(`^[^${range(0x202a, 0x202e)}${range(0x2066, 0x2069)}]*$`);
 
-/** Names that people read: one line with a visible character, no control characters, nothing that turns the text. */
+/**
+ * Names that people read in lists: one line with a visible character, without control characters (C0, DEL, C1) and
+ * characters that change the direction of text.
+ */
 export const displayName = z
   .string()
   .min(1)

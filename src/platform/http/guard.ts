@@ -10,7 +10,10 @@ import { JsonError, parseStrictJson } from './strict-json.ts';
 
 const MEDIA_TYPES = { json: 'application/json', form: 'application/x-www-form-urlencoded' } as const;
 
-/** The most bytes of a body: with an access token, and from anyone; a form may have several tokens in it. */
+/**
+ * The most bytes of a body: with an access token, from anyone in JSON, and from anyone in a form, which may have
+ * several tokens in it.
+ */
 const LONGEST = { known: 1_048_576, json: 16_384, form: 65_536 } as const;
 
 type Part = { value: unknown; errors: FieldError[] };

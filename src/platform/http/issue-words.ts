@@ -30,7 +30,10 @@ const FORMATS: Readonly<Record<string, string>> = {
 
 type RawIssue = Parameters<z.core.$ZodErrorMap>[0];
 
-/** The message of an issue whose schema has none; undefined for what the library words best. One line a wrong key. */
+/**
+ * The message of an issue whose schema has none of its own. The message of `unrecognized_keys` has a line for each key.
+ * @returns undefined for what the library words best
+ */
 export const wordIssue: z.core.$ZodErrorMap = (issue) => {
   switch (issue.code) {
     case 'unrecognized_keys':

@@ -17,7 +17,10 @@ const MOST_KEYS = 100_000;
 /** Milliseconds without a further log line after the database failed. */
 const PAUSE = 1_000;
 
-/** The points of a key in its window: known to all processes, on the way to the database, not shared yet. */
+/**
+ * The points of one key in its current window: known to all processes (`shared`), on the way to the database (`sent`),
+ * not shared yet (`own`).
+ */
 type Entry = { shared: number; sent: number; own: number; endsAt: number };
 
 /** `used`: the points admitted in this window. `milliseconds`: until the window ends. */
@@ -52,7 +55,12 @@ export function createLimitCounts({
   let isFailing = false;
 
   return {
-    /** Opens the counter of a limit. @param window in milliseconds; the first request of a key begins it */
+    /**
+     * Opens the counter of a limit.
+     * @param name distinguishes limits
+     * @param points the limit
+     * @param window in milliseconds; the first request of a key begins it
+     */
     open({ name, points, window }: { name: string; points: number; window: number }) {
       const entries = new Map<string, Entry>();
       const share = Math.max(1, Math.ceil(points * SHARE));
@@ -94,7 +102,10 @@ export function createLimitCounts({
       }
 
       return {
-        /** Admits a request if the limit has its cost left, without a round trip. A refused request does not count. */
+        /**
+         * Admits a request of this cost if the limit has enough points left, without a round trip. A refused request
+         * does not count.
+         */
         spend(key: string, cost: number): Spending {
           const time = now();
           const entry = find(key, time);

@@ -34,7 +34,9 @@ export function describePath(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}');
 }
 
-/** The description and the permitted callers, because few viewers of OpenAPI show the scopes of bearer tokens. */
+/**
+ * The route's description and its permitted callers, because few viewers of OpenAPI show the scopes of bearer tokens.
+ */
 function describeInWords(route: Route): string {
   const { description, idempotent } = route;
   const repeatable = idempotent ? ' Can be repeated safely with an `idempotency-key`.' : '';

@@ -58,7 +58,10 @@ function convert(schema: ZodType, io: 'input' | 'output'): JsonSchema {
   }) as JsonSchema;
 }
 
-/** The component of each definition: its id, or another name when a different form of it already has the id. */
+/**
+ * The component name of each definition: its id, or another name when a different form of it (or of its references)
+ * already has the id.
+ */
 function nameDefinitions(
   definitions: Definitions,
   io: 'input' | 'output',
@@ -104,7 +107,10 @@ function rewrite(value: unknown, names: ReadonlyMap<string, string>): unknown {
   );
 }
 
-/** Writes characters beyond ASCII as they are: not every dialect of regular expressions has these escapes. */
+/**
+ * Replaces escapes with the characters beyond ASCII, because not every dialect of regular expressions has these
+ * escapes.
+ */
 function withoutEscapes(pattern: string): string {
   return pattern.replace(/\\u([0-9a-f]{4})/gi, (sequence, digits: string) => {
     const code = Number.parseInt(digits, 16);

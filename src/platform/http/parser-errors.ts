@@ -18,7 +18,11 @@ const MALFORMED = { code: 'invalid_request', detail: 'This is not a valid HTTP r
 
 const SENT_ID = /^x-request-id:[ \t]*(\S+)[ \t]*\r?$/im;
 
-/** Makes a listener for the server's `clientError`. @param current the answer under way on a connection */
+/**
+ * Makes a listener for the server's `clientError`.
+ * @param errorTypeBase base address of error type URIs
+ * @param current returns the answer under way on a connection, if there is one
+ */
 export function answerParserErrors(
   errorTypeBase: string,
   current: (socket: Duplex) => ServerResponse | undefined,
@@ -37,7 +41,10 @@ export function answerParserErrors(
   };
 }
 
-/** A listener for `connect`: the service is no tunnel (RFC 9110 §9.3.6), and Node would answer nothing. */
+/**
+ * Makes a listener for the server's `connect`. The service is no tunnel (RFC 9110 §9.3.6), and Node would close the
+ * connection without an answer.
+ */
 export function refuseTunnels(
   errorTypeBase: string,
   current: (socket: Duplex) => ServerResponse | undefined,

@@ -2,7 +2,10 @@
 import { type ZodType, z } from 'zod';
 import { type CamelCase, camelCase } from './field-names.ts';
 
-/** A value in code that can be shown as the API type: a Date for a timestamp, camelCase names of fields. */
+/**
+ * The type of a value in code that can be shown as the API type `Shown`: a Date for a timestamp, a readonly list for a
+ * list, and camelCase names of fields.
+ */
 type Source<Shown> = Shown extends string
   ? Shown | (string extends Shown ? Date : never)
   : Shown extends readonly (infer Item)[]

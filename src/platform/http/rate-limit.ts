@@ -57,7 +57,10 @@ export function createRateLimiter({ name, points, counts, onRefused }: RateLimit
 
 type RateLimiter = ReturnType<typeof createRateLimiter>;
 
-/** `tenant`: with a valid token. `anonymous`: that need none. `refused`: without a route, or its token refused. */
+/**
+ * `tenant`: requests of a tenant with a valid access token. `anonymous`: those that need none. `refused`: those that
+ * reach no route, or whose token is refused.
+ */
 export type RateLimits = Readonly<Record<'address' | 'tenant' | 'anonymous' | 'refused', RateLimiter>>;
 
 /** The shares of a tenant's limit that are for requests of anybody. */

@@ -4,12 +4,18 @@ import type { Middleware } from './request-state.ts';
 
 const VISIBLE = /^[\x21-\x7e]{1,128}$/;
 
-/** @returns the id of the caller if it has 1–128 visible characters, else a new UUIDv7, which its index likes best */
+/**
+ * @returns the id of the caller if it has 1–128 visible characters, else a new UUID. These grow with time, and so does
+ *   their index of the audit log
+ */
 export function requestIdOf(sent: string | string[] | undefined): string {
   return typeof sent === 'string' && VISIBLE.test(sent) ? sent : newId();
 }
 
-/** Sets `x-request-id` (Specification, "Errors: Format") and the client's address. */
+/**
+ * Sets `x-request-id` on the answer. Source: Specification, "Errors: Format".
+ * @param addressOf returns the client's address for the address of the connection and `X-Forwarded-For`
+ */
 export function identifyRequest(
   addressOf: (remote: string | undefined, forwardedFor: string | undefined) => string,
 ): Middleware {

@@ -30,7 +30,10 @@ export function contextOf(ctx: Context): RequestContext {
   return ctx.state.context;
 }
 
-/** Each value of a header (in lower case) as it was sent: Node joins several `dpop` headers into one text. */
+/**
+ * Each value of a header as it was sent, because Node joins several `dpop` headers into one text.
+ * @param name in lower case
+ */
 export function headerValues(ctx: Context, name: string): string[] {
   const raw = ctx.req.rawHeaders;
   return raw.filter((_, index) => index % 2 === 1 && raw[index - 1]?.toLowerCase() === name);

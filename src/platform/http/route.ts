@@ -27,7 +27,10 @@ type Schemas = {
   /** The schema for openapi.json, if the guard accepts more, so that the handler can answer with a better error. */
   readonly described?: ZodType;
   readonly examples?: Readonly<Record<string, Example>>;
-  /** Fields that PUT and PATCH ignore. Default: fields of the 200 answer that the body's schema does not know. */
+  /**
+   * Fields that PUT and PATCH ignore in the body. Default: fields of the 200 answer that the body's schema does not
+   * know.
+   */
   readonly readOnly?: readonly string[];
 };
 

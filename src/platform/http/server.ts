@@ -79,7 +79,10 @@ export function createHttpServer(
   return {
     server,
     listen: (place: { port: number; host: string }) => listen(server, place),
-    /** Stops accepting and waits for answers under way. @param deadline milliseconds until connections are destroyed */
+    /**
+     * Stops accepting, closes idle connections, waits for answers under way, and closes their connections.
+     * @param deadline milliseconds after which the remaining connections are destroyed
+     */
     async drain(deadline = 10_000): Promise<void> {
       draining = true;
       for (const response of open.values())

@@ -99,7 +99,10 @@ function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39;
 }
 
-/** @returns the index of its last character; a number that JavaScript would write differently is refused */
+/**
+ * @returns the index of the last character of the number whose first digit is at `start`. A number that JavaScript
+ *   would write differently is refused, so that ids and amounts do not change
+ */
 function endOfNumber(text: string, start: number): number {
   let end = start + 1;
   while (NUMBER_CHARACTERS.includes(text.charAt(end)) && end < text.length) end += 1;
@@ -120,7 +123,10 @@ function losesDigits(token: string): boolean {
   return /^\d+$/.test(token) || sent.length > DOUBLE_DIGITS;
 }
 
-/** The digits without leading and trailing zeros, in linear time, unlike a regular expression. */
+/**
+ * The digits without leading and trailing zeros, in linear time. A regular expression for trailing zeros would need
+ * more.
+ */
 function significant(number: string): string {
   const exponent = number.search(/e/i);
   const digits = (exponent === -1 ? number : number.slice(0, exponent)).replace('.', '');

@@ -6,7 +6,9 @@ import type { Route } from './route.ts';
 /** Paths that load balancers and monitors request frequently. */
 const UNTRACED = new Set(['/healthz', '/readyz', '/openapi.json', '/llms.txt']);
 
-/** Traces the work of a request, within the caller's trace if it names one (`traceparent`, W3C Trace Context). */
+/**
+ * Traces the work of a request, within the caller's trace if the request names one (`traceparent`, W3C Trace Context).
+ */
 export function traceRequests(tracing: Tracing, routes: readonly Route[]): Middleware {
   const paths = new Map(routes.map(({ operationId, path }) => [operationId, path]));
   return (ctx, next) => {

@@ -7,7 +7,10 @@ const COMMENT = /^# (?:HELP|TYPE) (\S+)/;
 const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)/;
 const PARTS = /_(?:bucket|sum|count)$/;
 
-/** @param first kept whole @param second loses the families that `first` has, and lines outside a family */
+/**
+ * @param first kept whole
+ * @param second loses the families that `first` has, and lines outside a family
+ */
 export function mergeExpositions(first: string, second: string): string {
   const known = new Set(familiesOf(first).map(({ name }) => name));
   const added = new Map<string, string[]>();

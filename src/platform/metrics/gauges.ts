@@ -3,7 +3,10 @@ import { Gauge, type Registry } from 'prom-client';
 
 type GaugeValues = readonly (readonly [labels: Readonly<Record<string, string>>, value: number | null])[];
 
-/** @param options.read undefined when its source is unavailable @returns `define`, which registers one gauge */
+/**
+ * @param options.read returns the source of all values, or undefined when it is unavailable
+ * @returns `define`, which registers one gauge
+ */
 export function createGauges<Source>({
   registry,
   read,

@@ -4,7 +4,10 @@ import { writeFile } from 'node:fs/promises';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { INTERCEPTOR_PATHS, WORKFLOWS_PATH } from './worker.ts';
 
-/** @returns the code of the bundle; stateless modules are loaded once instead of once for each workflow */
+/**
+ * @param workflowsPath absolute path of the workflows' entry file
+ * @returns the code of the bundle; stateless modules are loaded once instead of once for each workflow
+ */
 export async function bundleWorkflows(workflowsPath: string = WORKFLOWS_PATH): Promise<{ code: string }> {
   const { code } = await bundleWorkflowCode({
     workflowsPath,

@@ -8,7 +8,10 @@ import type { Config } from '../config.ts';
 
 type TemporalSettings = Pick<Config['temporal'], 'address' | 'port' | 'variables'>;
 
-/** Reads the variables of `@temporalio/envconfig`, and its file only if a variable names it. */
+/**
+ * Reads address, TLS and credentials from the variables of `@temporalio/envconfig`, and its configuration file only if
+ * a variable names it.
+ */
 function connectionOptions({ address, port, variables }: TemporalSettings) {
   const named = variables.TEMPORAL_CONFIG_FILE !== undefined || variables.TEMPORAL_PROFILE !== undefined;
   const { connectionOptions: options } = loadClientConnectConfig({
@@ -29,7 +32,11 @@ export function createLazyConnection(settings: TemporalSettings): Connection {
   return Connection.lazy({ ...connectionOptions(settings), connectTimeout: 2_000 });
 }
 
-/** Connects for a worker, and repeats until Temporal answers. @param options.onFailure the error of each try */
+/**
+ * Connects for a worker, and repeats until Temporal answers.
+ * @param options.signal aborts the wait
+ * @param options.onFailure receives the error of each failed try
+ */
 export async function connectNatively(
   settings: TemporalSettings,
   { signal, onFailure }: { signal?: AbortSignal; onFailure?: (error: unknown) => void } = {},
@@ -48,7 +55,11 @@ export async function connectNatively(
   }
 }
 
-/** Waits until Temporal answers for the namespace. A worker cannot be made before that. */
+/**
+ * Waits until Temporal answers for the namespace. A worker cannot be made before that.
+ * @param options.signal aborts the wait
+ * @param options.onFailure called after each failed try
+ */
 export async function awaitNamespace(
   connection: NativeConnection,
   settings: { namespace: string },
@@ -70,7 +81,10 @@ export function createTemporalClient(
   return new Client({ connection, namespace });
 }
 
-/** @returns false when Temporal does not answer within a second, or does not know the namespace */
+/**
+ * Checks within a second whether Temporal answers.
+ * @returns false when it does not answer, or does not know the namespace
+ */
 export async function probeTemporal(
   connection: Pick<ConnectionLike, 'withDeadline' | 'workflowService'>,
   { namespace }: { namespace: string },

@@ -26,7 +26,11 @@ export type EntityRequest = {
   readonly slowQueue?: string | undefined;
 };
 
-/** Starts or signals the workflow of an entity. @param options.presenter names tenant and pages to operators */
+/**
+ * Starts or signals the workflow of an entity.
+ * @param options.taskQueue of workflows
+ * @param options.presenter names the tenant and the pages to operators; absent: neither is shown
+ */
 export function createEntityStarter({
   client,
   taskQueue,
@@ -76,7 +80,10 @@ export function createEntityStarter({
   };
 
   return {
-    /** Signals the entity's workflow that the entity has changed, or starts it. It can be repeated when it throws. */
+    /**
+     * Signals the workflow of the entity that the entity has changed, and starts the workflow if none runs.
+     * @throws when Temporal does not answer; the signal may have been sent, and can be repeated
+     */
     tell: async (request: EntityRequest): Promise<void> => {
       const tenant = await namesOf(presenter, request.tenantId);
       await indexing.attempt((indexed) => tell(request, tenant, indexed));

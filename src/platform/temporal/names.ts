@@ -22,14 +22,20 @@ export const SEARCH_ATTRIBUTES = {
   entityState: key('EntityState', 'KEYWORD'),
 } as const;
 
-/** Separate slots for workflows and quick activities, attempts, and attempts for receivers that were slow before. */
+/**
+ * `main`: workflows and quick activities. `attempts`: attempts. `slow`: attempts for receivers that were slow before.
+ * Each queue has separate slots, so that slow receivers do not delay the others.
+ */
 export type TaskQueues = { readonly main: string; readonly attempts: string; readonly slow: string };
 
 export const TASK_QUEUES: TaskQueues = { main: 'countersign', attempts: 'attempts', slow: 'attempts-slow' };
 
 export const WORKER_DEPLOYMENT = 'countersign';
 
-/** `delivery/<id>`, for a replay `delivery/<id>/<generation>` (from 1). One id runs at most once. */
+/**
+ * Id of a delivery's workflow: `delivery/<id>`, for a replay `delivery/<id>/<generation>`. One id runs at most once.
+ * @param generation 0 for the first, one more for each replay
+ */
 export function deliveryWorkflowId(deliveryId: string, generation: number): string {
   return generation === 0 ? `delivery/${deliveryId}` : `delivery/${deliveryId}/${generation}`;
 }
@@ -40,7 +46,10 @@ export function parseDeliveryWorkflowId(workflowId: string): { id: string; gener
   return id === undefined ? undefined : { id, generation: Number(generation) };
 }
 
-/** Address of a workflow in Temporal's Web UI. @param place.uiUrl without a slash at its end */
+/**
+ * Address of a workflow in Temporal's Web UI.
+ * @param place.uiUrl origin of the UI, without a slash at its end
+ */
 export function workflowUrl(
   { uiUrl, namespace }: { uiUrl: string; namespace: string },
   workflowId: string,
@@ -48,7 +57,10 @@ export function workflowUrl(
   return `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(workflowId)}`;
 }
 
-/** Each makes `webhookDelivery` read the row of its delivery; `wake` also carries the epoch of the endpoint. */
+/**
+ * Signals of `webhookDelivery`. Each makes the workflow read the row of its delivery; `wake` also carries the epoch of
+ * the endpoint.
+ */
 export const DELIVERY_SIGNALS = { retryNow: 'retryNow', cancel: 'cancel', wake: 'wake' } as const;
 
 export const DELIVERY_WORKFLOW = 'webhookDelivery';
@@ -56,7 +68,10 @@ export const DELIVERY_WORKFLOW = 'webhookDelivery';
 /** In a backlogged queue the lower number runs first: first attempts, then retries, then replays. */
 export const ATTEMPT_PRIORITY = { first: 2, retry: 3, replay: 4 } as const;
 
-/** Prefixes of workflow ids. Each type takes `EntityInput`, handles `changed`, and reads the due step in Postgres. */
+/**
+ * The types of entity workflows, each with the prefix of its workflow ids. Each takes `EntityInput`, handles the signal
+ * `changed`, and reads the due step in Postgres.
+ */
 const ENTITY_WORKFLOWS = {
   agentKeyRotation: 'key-rotation/',
   endpointRecovery: 'endpoint/',
@@ -107,7 +122,10 @@ export const WORKFLOW_TYPES: readonly string[] = [
   CHALLENGE_EXPIRY_WORKFLOW,
 ];
 
-/** The workflow that expires the challenges of the period until then: `challenge-expiry/2026-11-21T18:15Z`. */
+/**
+ * Id of the workflow that expires the challenges of one period, named by the end of the period:
+ * `challenge-expiry/2026-11-21T18:15Z`.
+ */
 export function challengeExpiryWorkflowId(bucket: string): string {
   return `challenge-expiry/${bucket}`;
 }

@@ -5,7 +5,10 @@ import proto, { type temporal } from '@temporalio/proto';
 import type { NativeConnection } from '@temporalio/worker';
 import { type TaskQueues, WORKER_DEPLOYMENT } from './names.ts';
 
-/** Milliseconds since the last poll of a live worker: the server ends a poll after a minute. */
+/**
+ * Milliseconds since the last poll of a live worker: the server ends a poll after a minute, the rest is for the
+ * network.
+ */
 const LIVE_FOR = 75_000;
 
 export type TaskKind = 'workflow' | 'activity';
