@@ -51,9 +51,10 @@ const common: TestProjectInlineConfiguration['test'] = {
   // What an earlier run has transformed is not transformed again.
   experimental: { fsModuleCache: true },
   setupFiles: ['test/setup/leave-nothing.ts'],
-  testTimeout: 90_000,
+  // No busy machine reaches these: they end a case that hangs.
+  testTimeout: 300_000,
   expect: { poll: { timeout: PATIENCE.timeout } },
-  hookTimeout: 120_000,
+  hookTimeout: 300_000,
   teardownTimeout: 60_000,
   // Temporal's workers run workflows in the thread of the tests: a thread for each worker cost a tenth of the processor
   // time, and gives up a workflow that a busy machine has stopped for five seconds. Real processes have those threads.
