@@ -67,6 +67,10 @@ export type PublishedRow = {
   readonly deliveries: number;
 };
 
+// Numbers of the first placeholders: the events come first.
+const DIGESTS = EVENT_COLUMNS.count + 1;
+const KEYS = DIGESTS + 1;
+
 const INPUT = `input AS (${readEvents()})`;
 
 const ANSWER = 'SELECT id, deliveries, delivery_id AS "deliveryId" FROM accepted';
@@ -79,7 +83,7 @@ const accepted = (condition: string) => `
 accepted AS (
   INSERT INTO published_events (tenant_id, event_id, id, digest, deliveries)
   SELECT i.tenant_id, i.event_id, i.id, decode(d.digest, 'hex'), c.deliveries
-  FROM input i JOIN counted c ON c.id = i.id JOIN unnest($1::uuid[], $12::text[]) AS d (id, digest) ON d.id = i.id
+  FROM input i JOIN counted c ON c.id = i.id JOIN unnest($1::uuid[], $${DIGESTS}::text[]) AS d (id, digest) ON d.id = i.id
   ${condition} ORDER BY i.tenant_id, i.event_id
   ON CONFLICT DO NOTHING
   RETURNING id, deliveries, NULL::text AS delivery_id
@@ -90,7 +94,7 @@ const ACCEPTED = accepted('');
 // route's answer, byte for byte.
 const ACCEPTED_WITH_KEYS = `
 keys AS (
-  SELECT * FROM ${KEY_COLUMNS.from('k', 13, { id: 'uuid' })}
+  SELECT * FROM ${KEY_COLUMNS.from('k', KEYS, { id: 'uuid' })}
 ), stored AS (
   INSERT INTO idempotency_keys AS kept (tenant_id, principal, route, key, request_digest, status, headers, body)
   SELECT i.tenant_id, k.principal, k.route, k.key, decode(k.digest, 'hex'), 202, '{}',
@@ -150,8 +154,8 @@ const publication = (rows: string, first: number) => {
     claiming: `WITH ${INPUT}, ${MATCHED}, ${rows}, ${insertWork('true', work)} ${ANSWER_WITH_CLAIMS}`,
   };
 };
-const PUBLISH = publication(ACCEPTED, 13);
-const PUBLISH_WITH_KEYS = publication(ACCEPTED_WITH_KEYS, 18);
+const PUBLISH = publication(ACCEPTED, KEYS);
+const PUBLISH_WITH_KEYS = publication(ACCEPTED_WITH_KEYS, KEYS + KEY_COLUMNS.count + 1);
 
 const FIND_PUBLISHED = `
 SELECT event_id AS "eventId", encode(digest, 'hex') AS digest, deliveries
