@@ -5,7 +5,8 @@ import { randomBytes } from 'node:crypto';
 import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { asDiskFull, LocalStackError, requireRoom } from './local-stack-error.ts';
+import { requireRoom } from './disk-space.ts';
+import { asDiskFull, LocalStackError } from './local-stack-error.ts';
 import { type PostgresPlace, preparePostgresPlace } from './postgres-place.ts';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
 

@@ -5,7 +5,8 @@ import { chmod, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { LocalStackError, requireRoom } from './local-stack-error.ts';
+import { requireRoom } from './disk-space.ts';
+import { LocalStackError } from './local-stack-error.ts';
 
 const run = promisify(execFile);
 

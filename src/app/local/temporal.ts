@@ -1,8 +1,9 @@
 // Runs Temporal's development server for a local stack: one process on 127.0.0.1, with its Web UI.
 import { join } from 'node:path';
 import { SEARCH_ATTRIBUTES } from '../../platform/temporal/names.ts';
+import { requireRoom } from './disk-space.ts';
 import type { Keeper } from './keeper.ts';
-import { LocalStackError, requireRoom } from './local-stack-error.ts';
+import { LocalStackError } from './local-stack-error.ts';
 import { type Part, startPart } from './part.ts';
 import type { PartEnd } from './processes.ts';
 import { awaitTemporal } from './temporal-ready.ts';

@@ -1,4 +1,4 @@
-// Finds the route of a request, and the resource of its path. 404 and 405 of routes come before the check of a token.
+// Finds the route of a request. 404 and 405 come before the check of a token.
 import { Router } from '@koa/router';
 import { ServiceError } from '../errors/service-error.ts';
 import { isReadableAnywhere, setPreflight } from './cors.ts';
@@ -86,24 +86,4 @@ function checkTable(routes: readonly Route[]): void {
     if (path.includes(':') && request?.params === undefined)
       throw new Error(`${operationId} has path parameters but no schema for them.`);
   }
-}
-
-/** Validates the path parameters, checks that the resource exists, and stores the parameters in `ctx.state.params`. */
-export function findTarget({ request, exists }: Route): Middleware {
-  const schema = request?.params;
-  return async (ctx, next) => {
-    if (schema === undefined) return next();
-    const result = schema.safeParse(ctx.params);
-    if (!result.success) throw unknownTarget();
-    // The cast is safe: the type of the route's `params` is derived from this schema.
-    const params = result.data as never;
-    if (exists !== undefined && !(await exists(contextOf(ctx), params))) throw unknownTarget();
-    ctx.state.params = params;
-    return next();
-  };
-}
-
-/** The same answer for a malformed id, an unknown id, and an id of another tenant. */
-function unknownTarget(): ServiceError {
-  return new ServiceError('not_found', { detail: 'There is nothing with this id.' });
 }

@@ -2,10 +2,7 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { Script } from 'node:vm';
 import {
-  type ActivityInterceptorsFactory,
-  type CompiledWorkerOptions,
   DefaultLogger,
   type InjectedSinks,
   type MetricsExporterConfig,
@@ -16,33 +13,14 @@ import {
   type WorkerOptions,
   type WorkflowBundleOption,
 } from '@temporalio/worker';
-import { ReusableVMWorkflowCreator } from '@temporalio/worker/lib/workflow/reusable-vm.js';
 import { Registry } from 'prom-client';
 import type { Activities } from '../../../activities/index.ts';
 import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
-import { DELIVERY_WORKFLOW, type TaskQueues } from './names.ts';
+import { traceActivities } from './activity-traces.ts';
+import type { TaskQueues } from './names.ts';
 import type { WorkerVersion } from './worker-version.ts';
 import { createWorkflowMetrics, type WorkflowMetricSinks } from './workflow.metrics.ts';
-
-type Bundle = ConstructorParameters<typeof ReusableVMWorkflowCreator>[1];
-
-/** Without a time limit a call into the sandbox starts no watchdog. All workflows are our own. */
-const NO_LIMIT = undefined as unknown as number;
-
-/**
- * Runs workflows in a sandbox on the main thread. In the SDK's thread the sandbox costs more than the workflow:
- * messages for each step, a watchdog thread for each call, and a stack trace for each promise. Its workflows have no
- * `__stack_trace`. As in the SDK's thread, all workflows share one V8 context, and each has its own globals.
- */
-class SandboxWorker extends Worker {
-  protected static override async createWorkflowCreator(
-    bundle: Bundle,
-    { activities }: CompiledWorkerOptions,
-  ): Promise<ReusableVMWorkflowCreator> {
-    const script = new Script(bundle.code, { filename: bundle.filename });
-    return new ReusableVMWorkflowCreator(script, bundle, NO_LIMIT, new Set(activities.keys()));
-  }
-}
+import { SandboxWorker } from './workflow-sandbox.ts';
 
 const WORKER_LIMITS = {
   /** A local attempt occupies its workflow task while it runs. */
@@ -221,35 +199,4 @@ function workflowSource(
   return existsSync(BUNDLE)
     ? { workflowBundle: { codePath: BUNDLE } }
     : { workflowsPath: SOURCE, interceptors: { workflowModules: INTERCEPTOR_PATHS } };
-}
-
-/**
- * Traces each activity. An attempt belongs to the trace in which its event was published, and has no span if that trace
- * was not recorded. Any other activity begins a trace, because it may emit events. No part of the workflows' bundle:
- * a replay in Temporal would record every span again.
- */
-function traceActivities(tracing: Tracing): ActivityInterceptorsFactory {
-  return ({ info }) => {
-    const { activityType, attempt, isLocal, workflowExecution, workflowType } = info;
-    const attributes = {
-      temporalWorkflowId: workflowExecution?.workflowId,
-      temporalRunId: workflowExecution?.runId,
-      'countersign.activity_attempt': attempt,
-      'countersign.local': isLocal,
-    };
-    const root = workflowType !== DELIVERY_WORKFLOW;
-    return {
-      inbound: {
-        execute: (input, next) => {
-          const parent = traceOf(input.args[0]);
-          return tracing.span(`RunActivity:${activityType}`, { parent, root, attributes }, () => next(input));
-        },
-      },
-    };
-  };
-}
-
-function traceOf(argument: unknown): string | undefined {
-  const { trace } = (argument ?? {}) as { trace?: unknown };
-  return typeof trace === 'string' ? trace : undefined;
 }
