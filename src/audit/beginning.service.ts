@@ -1,6 +1,7 @@
 // Begins the audit log: `migrate` signs the beginning and the first head, once for each installation.
 import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import type { Database } from '../platform/database/database.ts';
+import type { Queryable } from '../platform/database/transaction.ts';
 import * as beginnings from './beginning.store.ts';
 import { type Beginning, beginningStatement } from './beginning.ts';
 import * as store from './checkpoint.store.ts';
@@ -14,7 +15,7 @@ export type BeginningReport =
 
 /**
  * @param options.masterKeys a key that is derived from the first one signs
- * @param options.tenants each was created with a row of the log
+ * @param options.tenants each was created with a row of the log; `any`: there is one
  */
 export function createAuditBeginning({
   database,
@@ -23,7 +24,7 @@ export function createAuditBeginning({
 }: {
   database: Pick<Database, 'transaction'>;
   masterKeys: readonly MasterKey[];
-  tenants: { list(): Promise<readonly unknown[]> };
+  tenants: { any(unit: Queryable): Promise<boolean> };
 }) {
   const signer = createCheckpointSigner({ masterKeys });
 
@@ -38,7 +39,7 @@ export function createAuditBeginning({
           return refused(`the ${stored === undefined ? 'beginning' : 'head'} of the audit log is missing`);
         if (stored.signed !== null) return { result: 'unchanged' };
         const traces = await beginnings.listTraces(unit);
-        if ((await tenants.list()).length > 0) traces.push('tenants');
+        if (await tenants.any(unit)) traces.push('tenants');
         if (traces.length > 0)
           return refused(`the audit log is to begin, and the database has ${traces.join(', ')} already`);
         if (head.n !== 0 || head.signature !== null)

@@ -1,7 +1,7 @@
 // The beginning of the audit log: signed once by `migrate`, and refused when somebody else begins the log anew.
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAuditBeginning } from '../../src/audit/beginning.service.ts';
-import { list } from '../../src/identity/tenants/tenant.store.ts';
+import { any } from '../../src/identity/tenants/tenant.store.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { createTestDatabase, MASTER_KEYS } from '../setup/database.ts';
 import { createTenantContext } from '../webhooks/intake/fixture.ts';
@@ -21,7 +21,7 @@ const begin = (database: Database = test.database) =>
   createAuditBeginning({
     database,
     masterKeys: MASTER_KEYS,
-    tenants: { list: () => list(database) },
+    tenants: { any },
   }).begin();
 
 /** What the head and the beginning are where nobody has signed them. */

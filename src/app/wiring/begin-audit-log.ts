@@ -1,7 +1,7 @@
 // The last step of `migrate`: signs the beginning of the audit log, which only a holder of the master key can do.
 import type { Logger } from 'pino';
 import { createAuditBeginning } from '../../audit/beginning.service.ts';
-import { list } from '../../identity/tenants/tenant.store.ts';
+import { any } from '../../identity/tenants/tenant.store.ts';
 import type { Config } from '../../platform/config.ts';
 import { openPlatform } from '../../platform/platform.ts';
 
@@ -16,9 +16,12 @@ export async function beginAuditLog(config: Config, logger: Logger): Promise<voi
   }
   const platform = openPlatform(config, { logger, name: 'migrate' });
   const { database } = platform;
-  const tenants = { list: () => list(database) };
   try {
-    const report = await createAuditBeginning({ database, masterKeys: config.masterKeys, tenants }).begin();
+    const report = await createAuditBeginning({
+      database,
+      masterKeys: config.masterKeys,
+      tenants: { any },
+    }).begin();
     if (report.result === 'refused')
       logger.error(
         { event: 'audit.beginning_refused', reason: report.reason },

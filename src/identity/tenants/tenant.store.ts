@@ -59,6 +59,11 @@ export async function setSuspended(unit: Queryable, id: string, suspended: boole
   return rowCount > 0;
 }
 
+/** Returns whether there is a tenant. */
+export async function any(queryable: Queryable): Promise<boolean> {
+  return (await queryable.query('SELECT 1 FROM tenants LIMIT 1')).rowCount > 0;
+}
+
 /** Returns whether the tenant is suspended, and keeps that so until the transaction ends. */
 export async function isSuspended(unit: Queryable, id: string): Promise<boolean> {
   const { rows } = await unit.query<{ suspended: boolean }>(
