@@ -20,13 +20,14 @@ import { purgePublished } from '../../webhooks/intake/event.store.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import { purge as purgeReceipts } from '../../webhooks/receipts/receipt.store.ts';
 import { purge as purgeReplays } from '../../webhooks/replays/bulk-replay.store.ts';
+import { purgeWork } from '../../webhooks/rows/outbox.store.ts';
 
 const PURGES: Readonly<Record<string, Purge>> = {
   'idempotency keys': purgeIdempotencyKeys,
   'rate limits': purgeRateLimits,
   'published event ids': (database, limit) => purgePublished(database, limit, KEPT_DAYS),
   'enrollment tokens': purgeEnrollmentTokens,
-  'work of old deliveries': (database, limit) => deliveryStore.purgeWork(database, KEPT_DAYS, limit),
+  'work of old deliveries': (database, limit) => purgeWork(database, KEPT_DAYS, limit),
   'rows without a partition': (database, limit) => deliveryStore.purgeSpare(database, KEPT_DAYS, limit),
   'bulk replays': purgeReplays,
   receipts: (database, limit) => purgeReceipts(database, limit, KEPT_DAYS + 2),

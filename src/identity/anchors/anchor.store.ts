@@ -121,8 +121,7 @@ export async function find(
   return rows[0];
 }
 
-/** Its last parameter is the agent's id. */
-export const exists = existenceIn('anchors', OF_AGENT);
+export const exists = existenceIn<[agentId: string]>('anchors', OF_AGENT);
 
 /** Lists anchors, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
 export async function list(

@@ -50,8 +50,7 @@ export async function insert(transaction: Transaction, row: NewKeyRow): Promise<
   }
 }
 
-/** Its last parameter is the agent's id. */
-export const exists = existenceIn('agent_keys', OF_AGENT);
+export const exists = existenceIn<[agentId: string]>('agent_keys', OF_AGENT);
 
 export async function find(
   models: Models,

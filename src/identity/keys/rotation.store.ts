@@ -123,8 +123,7 @@ export async function find(
   return rows[0] ?? null;
 }
 
-/** Its last parameter is the agent's id. */
-export const exists = existenceIn('key_rotations', OF_AGENT);
+export const exists = existenceIn<[agentId: string]>('key_rotations', OF_AGENT);
 
 /** Lists rotations, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
 export async function list(

@@ -2,17 +2,18 @@
 import type { Queryable } from './transaction.ts';
 
 /**
- * @param options.key the columns of the table's key @param options.old which rows are deleted; may refer to `$2`
+ * @param options.key the columns of the table's key
+ * @param options.old which rows are deleted; its parameters from `$2` on are `Values`
  * @param options.by the column of their order, which has an index
  * @returns a function that deletes at most `limit` rows, the oldest first, and says how many; locked rows are left
  */
-export function deleteOldest(
+export function deleteOldest<Values extends readonly unknown[] = []>(
   table: string,
   { key, old, by }: { readonly key: readonly string[]; readonly old: string; readonly by: string },
 ) {
   const text = `DELETE FROM ${table} t USING (
   SELECT ${key.join(', ')} FROM ${table} WHERE ${old} ORDER BY ${by} LIMIT $1 FOR UPDATE SKIP LOCKED
 ) AS old WHERE ${key.map((column) => `t.${column} = old.${column}`).join(' AND ')}`;
-  return async (queryable: Queryable, limit: number, ...values: readonly unknown[]): Promise<number> =>
+  return async (queryable: Queryable, limit: number, ...values: Values): Promise<number> =>
     (await queryable.query(text, [limit, ...values])).rowCount;
 }

@@ -3,10 +3,10 @@ import type { Queryable } from './transaction.ts';
 
 /**
  * Makes the question of one table. One indexed read.
- * @param where SQL that narrows the rows; `more` has its values from `$3` on
+ * @param where SQL that narrows the rows; its parameters from `$3` on are `Values`
  */
-export function existenceIn(table: string, where = 'true') {
+export function existenceIn<Values extends readonly string[] = []>(table: string, where = 'true') {
   const statement = `SELECT 1 FROM ${table} WHERE id = $1 AND tenant_id = $2 AND ${where}`;
-  return async (queryable: Queryable, tenantId: string, id: string, ...more: string[]): Promise<boolean> =>
-    (await queryable.query(statement, [id, tenantId, ...more])).rowCount > 0;
+  return async (queryable: Queryable, tenantId: string, id: string, ...values: Values): Promise<boolean> =>
+    (await queryable.query(statement, [id, tenantId, ...values])).rowCount > 0;
 }

@@ -2,8 +2,6 @@
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { endingStatement } from '../rows/delivery-row.ts';
 
-export { purgeWork } from '../rows/outbox.store.ts';
-
 const EXPIRED = 'expired';
 
 // The order is that of the index of unfinished deliveries, so that the statement reads few rows of each partition.

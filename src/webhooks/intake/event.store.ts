@@ -228,7 +228,7 @@ export async function findPublished(
 }
 
 /** Deletes event ids that are older than so many days, as the events are. @returns how many, at most `limit` */
-export const purgePublished = deleteOldest('published_events', {
+export const purgePublished = deleteOldest<[days: number]>('published_events', {
   key: ['tenant_id', 'event_id'],
   old: `created_at < ((now() AT TIME ZONE 'UTC')::date - $2::int)::timestamp AT TIME ZONE 'UTC'`,
   by: 'created_at',

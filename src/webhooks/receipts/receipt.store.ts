@@ -90,7 +90,7 @@ export const listExpectedWorkflows = listBy(
 );
 
 /** Deletes complete receipts that are older than so many days. @returns how many, at most `limit` */
-export const purge = deleteOldest('receipts', {
+export const purge = deleteOldest<[days: number]>('receipts', {
   key: ['id'],
   old: `created_at < now() - $2::int * interval '1 day' AND completed_at IS NOT NULL`,
   by: 'created_at',

@@ -47,9 +47,9 @@ const STUCK_LEFT = counted('o.created_at', `${LEFT} ${LONG_DELETED}`);
 const STUCK_UNWOKEN = counted('d.created_at', UNWOKEN);
 
 const finder =
-  (text: string) =>
-  async (queryable: Queryable, ...ageMs: readonly number[]): Promise<StuckWork> =>
-    (await queryable.query<StuckWork>(text, ageMs)).rows[0] ?? { count: 0, oldest: null };
+  <Values extends readonly number[]>(text: string) =>
+  async (queryable: Queryable, ...values: Values): Promise<StuckWork> =>
+    (await queryable.query<StuckWork>(text, values)).rows[0] ?? { count: 0, oldest: null };
 
 /** Reads all unfinished deliveries with a workflow in pages, first those with a time for their next attempt. */
 export async function* listStarted(queryable: Queryable, limit: number): AsyncGenerator<StartedDelivery[]> {
@@ -86,15 +86,15 @@ export async function listUnfinished(
 }
 
 /** Finds commands that no relay has handed over within `ageMs` milliseconds. */
-export const findStuckCommands = finder(STUCK_COMMANDS);
+export const findStuckCommands = finder<[ageMs: number]>(STUCK_COMMANDS);
 
-export const findDeadClaims = finder(DEAD_CLAIMS);
+export const findDeadClaims = finder<[]>(DEAD_CLAIMS);
 
 /** Finds unfinished deliveries of subscriptions that were deleted more than `ageMs` milliseconds ago. */
-export const findOfDeleted = finder(STUCK_OF_DELETED);
+export const findOfDeleted = finder<[ageMs: number]>(STUCK_OF_DELETED);
 
 /** Finds outbox rows of ended deliveries of subscriptions that were deleted more than `ageMs` milliseconds ago. */
-export const findLeft = finder(STUCK_LEFT);
+export const findLeft = finder<[ageMs: number]>(STUCK_LEFT);
 
 /** Finds deliveries that wait for an open endpoint but have no row of the outbox that would wake them. */
-export const findParked = finder(STUCK_UNWOKEN);
+export const findParked = finder<[]>(STUCK_UNWOKEN);
