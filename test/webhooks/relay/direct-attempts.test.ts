@@ -57,9 +57,18 @@ async function startApi({
         occurredAt: undefined,
       })),
     );
+  const publishOnce = (key: string) =>
+    publishing.publishOnce(
+      engine.context,
+      { path: 'body', type: 'wallet.tx.signed', data: {}, eventId: undefined, occurredAt: undefined },
+      {
+        scope: { tenantId: engine.context.tenant.id, principal: 'test', route: 'publishEvents', key },
+        digest: Buffer.alloc(32, 1),
+      },
+    );
   const isAlive = async () => (await engine.database.query('SELECT 1 FROM relays')).rows.length > 0;
   await eventually(isAlive, 'the first beat');
-  return { publish, notifier, stop: running.stop };
+  return { publish, publishOnce, notifier, stop: running.stop };
 }
 
 const deliveriesOf = async (subscription: string) =>
@@ -93,6 +102,17 @@ describe('an API process', () => {
     // The event again is the same answer, and no second delivery.
     expect(await api.publish(1, 'event-1')).toEqual([published]);
     expect(engine.receiver.of(one.path)).toHaveLength(1);
+    await api.stop();
+  });
+
+  it('delivers what it has accepted under an idempotency key, once', async () => {
+    const { id } = await engine.subscribe();
+    const api = await startApi();
+    expect(await api.publishOnce('key-1')).toMatchObject({ deliveries: 1 });
+    expect(await api.publishOnce('key-1')).toBeUndefined();
+    await allDelivered(id, 1);
+    expect(await engine.outbox()).toEqual([]);
+    expect(api.notifier.poke).not.toHaveBeenCalled();
     await api.stop();
   });
 
