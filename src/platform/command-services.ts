@@ -16,7 +16,10 @@ export async function useServices<Services extends { close: () => Promise<void> 
   }
 }
 
-/** `print` writes one line to stdout, `tell` one line of progress to stderr; `fail` sets the exit code. */
+/**
+ * `open` opens the services of the command. `print` writes one line to stdout, `tell` one line of progress to stderr.
+ * `fail` sets the exit code.
+ */
 export type CommandOutput<Open> = {
   readonly open: Open;
   readonly print: (line: string) => void;
@@ -27,7 +30,10 @@ export type CommandOutput<Open> = {
 /** Milliseconds between two lines of progress. */
 const INTERVAL = 5_000;
 
-/** @returns a function that tells its line when five seconds have passed since the one before */
+/**
+ * @param tell writes one line to stderr
+ * @returns a function that tells its line when five seconds have passed since the one before
+ */
 export function createProgress(tell: (line: string) => void): (line: () => string) => void {
   let told = performance.now();
   return (line) => {

@@ -28,7 +28,10 @@ export function basicAuthorization({ clientId, clientSecret }: ClientCredentials
   return `Basic ${btoa(`${encode(clientId)}:${encode(clientSecret)}`)}`;
 }
 
-/** @throws UnexpectedAnswer for another status than 200; an Error when there is no answer, or none in JSON */
+/**
+ * Sends a request and reads the JSON object of its answer.
+ * @throws UnexpectedAnswer for a status other than 200; an Error when there is no answer, or none in JSON
+ */
 export async function requestJson(
   fetch: typeof globalThis.fetch,
   url: string,
@@ -68,7 +71,10 @@ type TokenSourceNeeds = {
   now: () => number;
 };
 
-/** Access tokens by client credentials, kept until shortly before their end; `forget` drops a refused one. */
+/**
+ * Gets access tokens by client credentials, and keeps each until shortly before its end.
+ * @returns a function that resolves to a token; `forget` drops it, when it was refused
+ */
 export function createTokenSource({ issuer, credentials, fetch, now }: TokenSourceNeeds) {
   let kept: { token: string; until: number } | undefined;
   let pending: Promise<string> | undefined;

@@ -9,7 +9,10 @@ export type DoctorObserver = {
 
 type DoctorServiceNeeds = { checks: readonly Check[]; reasonOf: (error: unknown) => string };
 
-/** @param options.reasonOf returns the error of a failed check in one line */
+/**
+ * @param options.checks in the order of the run
+ * @param options.reasonOf returns the error of a failed check in one line
+ */
 export function createDoctorService({ checks, reasonOf }: DoctorServiceNeeds) {
   async function run(check: Check, fix: boolean, observer: DoctorObserver): Promise<CheckReport> {
     let looked = 0;
@@ -36,7 +39,11 @@ export function createDoctorService({ checks, reasonOf }: DoctorServiceNeeds) {
   }
 
   return {
-    /** @param options.issuers runs the checks that must be asked for too @returns a report for each check */
+    /**
+     * @param options.fix mends the findings that can be mended
+     * @param options.issuers runs the checks that must be asked for too
+     * @returns a report for each check, in their order
+     */
     examine: async (
       { fix, issuers = false }: { fix: boolean; issuers?: boolean },
       observer: DoctorObserver = {},

@@ -14,7 +14,10 @@ import { PACE, type Pace } from './pace.ts';
 /** Lists one page of the entities of a type whose workflow should run now, by ascending id. */
 export type ListExpected = (queryable: Queryable, page: ExpectedPage) => Promise<readonly ExpectedWorkflow[]>;
 
-/** @param options.listExpected lists the entities of the workflow's type */
+/**
+ * @param options.listExpected lists the entities of the workflow's type
+ * @param options.pace shorter in tests
+ */
 export function createEntityWorkflowCheck({
   workflow,
   listExpected,

@@ -1,5 +1,5 @@
-// What is accepted once only, such as the `jti` of a proof: one INSERT decides which of several uses is the first, also
-// of uses in several processes.
+// Uses of proofs and assertions, each of which is accepted once: of concurrent uses, also in several processes, one
+// INSERT decides which is the first.
 import { deleteOldest } from './deletion.ts';
 import type { Queryable } from './transaction.ts';
 

@@ -6,7 +6,11 @@ export type Readiness = { ready: boolean } & Record<string, unknown>;
 
 type OperationsServerNeeds = { readiness: () => Promise<Readiness>; metrics: () => Promise<string> };
 
-/** @param metrics returns text in the Prometheus exposition format @returns a server that does not listen yet */
+/**
+ * @param readiness called for each `/readyz`
+ * @param metrics returns text in the Prometheus exposition format; called for each `/metrics`
+ * @returns a server that does not listen yet
+ */
 export function createOperationsServer({ readiness, metrics }: OperationsServerNeeds): Server {
   const routes: Record<string, () => Promise<{ status: number; type: string; body: string }>> = {
     '/healthz': async () => json(200, { status: 'ok' }),

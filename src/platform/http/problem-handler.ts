@@ -29,7 +29,10 @@ export const ERRORS_PAGE = '/docs/errors';
 
 type AnswerProblemsOptions = { errorTypeBase: string; logger: Logger };
 
-/** @param options.logger receives every failure of this service, with its cause */
+/**
+ * @param options.errorTypeBase base address of error type URIs
+ * @param options.logger receives every failure of this service, with its cause
+ */
 export function answerProblems({ errorTypeBase, logger }: AnswerProblemsOptions): Middleware {
   return async (ctx, next) => {
     try {
@@ -55,7 +58,10 @@ export function answerProblems({ errorTypeBase, logger }: AnswerProblemsOptions)
   };
 }
 
-/** 503 for a database that is down; `server_error` with its cause for what is no ServiceError. */
+/**
+ * Returns a ServiceError unchanged, 503 for a database that is down, and otherwise `server_error` with the thrown value
+ * as its cause.
+ */
 function asServiceError(thrown: unknown): ServiceError {
   const error = translateDatabaseError(thrown);
   return error instanceof ServiceError ? error : new ServiceError('server_error', { cause: error });

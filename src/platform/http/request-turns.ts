@@ -20,7 +20,10 @@ const PRESENCE = 1_000;
 
 type RequestTurnsNeeds = { connections: number; now?: (() => number) | undefined };
 
-/** @param options.connections of the pool; changes and lists of one tenant may use half @param options.now monotonic */
+/**
+ * @param options.connections of the pool; the requests of one tenant that change or list things may use half of them
+ * @param options.now a monotonic clock in milliseconds
+ */
 export function createRequestTurns({ connections, now = () => performance.now() }: RequestTurnsNeeds) {
   const rows = createTurns({ ...ROW, share: () => 1 });
   const database = createTurns({ ...DATABASE, share: () => Math.max(1, Math.floor(connections / 2)) });

@@ -12,7 +12,10 @@ const NO_ROUTE = 'none';
 
 type MeasureRequestsOptions = { registry: Registry; routes: readonly Route[] };
 
-/** @returns a middleware around everything that answers */
+/**
+ * @param options.routes the whole table
+ * @returns a middleware around everything that answers
+ */
 export function measureRequests({ registry, routes }: MeasureRequestsOptions): Middleware {
   const histogram = new Histogram({
     name: 'countersign_http_request_duration_seconds',

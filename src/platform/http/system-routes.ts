@@ -9,6 +9,12 @@ import type { Context, Middleware } from './request-state.ts';
 
 type AnswerSystemRoutesOptions = { health: Health; openapi: object; llmsText: string; errorTypeBase: string };
 
+/**
+ * @param options.health called for each `/readyz`
+ * @param options.openapi the document of `/openapi.json`
+ * @param options.llmsText the text of `/llms.txt`
+ * @param options.errorTypeBase base address of error type URIs
+ */
 export function answerSystemRoutes({
   health,
   openapi,

@@ -5,7 +5,11 @@ import { createGauges } from './gauges.ts';
 
 type ProcessNeeds = { registry: Registry; role: string; version: string };
 
-/** Registers the metrics of every process: memory, event loop, role and version. */
+/**
+ * Registers the metrics of every process: memory, event loop, role and version.
+ * @param process.role `api` or `worker`
+ * @param process.version of the release
+ */
 export function registerProcess({ registry, role, version }: ProcessNeeds): void {
   collectDefaultMetrics({ register: registry });
   new Gauge({
@@ -18,7 +22,10 @@ export function registerProcess({ registry, role, version }: ProcessNeeds): void
 
 type ReadinessNeeds = { registry: Registry; readiness: () => Promise<{ readonly ready: boolean }> };
 
-/** Registers a gauge that is 1 while the process is ready, as `/readyz` says; an unknown state is 0. */
+/**
+ * Registers a gauge that is 1 while the process is ready.
+ * @param readiness as `/readyz` reports it; an unknown state counts as not ready
+ */
 export function registerReadiness({ registry, readiness }: ReadinessNeeds): void {
   new Gauge({
     name: 'countersign_ready',

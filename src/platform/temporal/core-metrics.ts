@@ -43,7 +43,10 @@ export async function installWithMetrics({ install, findPort }: InstallWithMetri
 
 type MergedMetricsNeeds = { registry: Registry; address: string };
 
-/** @returns the text of `/metrics`: the service's metrics, and those of the core if it answers in time */
+/**
+ * @param options.address of the core's metrics
+ * @returns the text of `/metrics`: the service's metrics, and those of the core if it answers in time
+ */
 export function createMergedMetrics({ registry, address }: MergedMetricsNeeds): () => Promise<string> {
   const up = new Gauge({
     name: 'countersign_temporal_metrics_up',

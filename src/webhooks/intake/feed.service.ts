@@ -99,7 +99,7 @@ async function read(
   });
   const { horizon, newest, readAt, hasMore, last } = page;
   if (position.xid >= newest)
-    throw expired('The cursor is of a database that was replaced: its places mean nothing here.');
+    throw expired('The cursor is of a database that was replaced: its positions mean nothing here.');
   needs.completeness.add({ horizon, newest, at: readAt.getTime() });
   const until = needs.completeness.until(horizon);
   // What a transaction under way writes has an id of any time since it began: the cursor keeps an earlier time.

@@ -1,4 +1,4 @@
-// SQL of the outbox beside the relay: what is left over, what is missing, and commands for workflows.
+// SQL that removes rows of the outbox without work, adds missing ones, and enqueues commands for workflows.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { LEFT, UNWOKEN } from './leftovers.ts';
 import { enqueue, RANK_OF_RETRY } from './outbox.ts';

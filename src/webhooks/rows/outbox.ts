@@ -30,8 +30,9 @@ SELECT ${id}, tenant_id, subscription_id, id, ${generation}, ${kind}, ${rank}, $
 export const RANK_OF_RETRY = 'CASE WHEN generation > 0 THEN 2 ELSE 1 END';
 
 /**
- * Removes unclaimed rows `o` of the deliveries of `from`. A claimed row stays: its relay finds what has become of the
- * delivery.
+ * Removes the unclaimed rows `o` of deliveries. A relay that has claimed a row reads the delivery's present state.
+ * @param from has the `id` of the deliveries
+ * @param which narrows the rows
  */
 export const dropUnclaimed = (from: string, which: string) => `
 DELETE FROM outbox WHERE id IN (
