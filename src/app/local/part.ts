@@ -11,6 +11,8 @@ export type Part = {
   readonly name: string;
   readonly pid: number;
   readonly end: PartEnd;
+  /** The last 16 KiB of its output; empty where that is not read. */
+  readonly readLog: () => string;
   readonly exited: Promise<LocalStackError>;
   readonly stop: () => Promise<void>;
 };
@@ -66,7 +68,8 @@ export async function startPart(options: {
     await stop();
     throw reason;
   }
-  return { name, pid: child.pid ?? 0, end, exited, stop };
+  const readLog = () => (log === undefined ? '' : readEnd(log.path));
+  return { name, pid: child.pid ?? 0, end, readLog, exited, stop };
 }
 
 function openLog(dataDir: string, name: string): { path: string; fd: number } {

@@ -1,0 +1,79 @@
+// A development server of Temporal whose database breaks: what counts as broken, and that it comes back with its file.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { Client } from '@temporalio/client';
+import { expect, inject, it } from 'vitest';
+import { startTemporal } from '../../../src/app/local/temporal.ts';
+import { obtainTemporal } from '../../../src/app/local/temporal-program.ts';
+import { INTERRUPTED, untilBroken } from '../../../src/app/local/temporal-watch.ts';
+import { createLazyConnection } from '../../../src/platform/temporal/client.ts';
+import { takePort } from '../../setup/ports.ts';
+
+const away = () => Promise.reject(new Error('deadline exceeded'));
+
+it.each([
+  ['answers', [true, true, true, true, true], INTERRUPTED, false],
+  ['answers every fourth question', [false, false, false, true, false, false, false], INTERRUPTED, false],
+  ['does not answer, and does not say why', [false, false, false, false, false], 'slow', false],
+  [
+    'does not answer four times in a row, because of interrupted statements',
+    [true, false, false, false, false],
+    INTERRUPTED,
+    true,
+  ],
+])('a server that %s', async (_, answers, log, broken) => {
+  const end = new AbortController();
+  const left = [...answers];
+  const ask = async () => {
+    const isAnswered = left.shift();
+    if (isAnswered === undefined) end.abort();
+    if (!isAnswered) await away();
+  };
+  expect(await untilBroken({ ask, readLog: () => log, signal: end.signal, period: 1 })).toBe(broken);
+});
+
+it('starts again with its workflows when canceled requests have broken its database', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'countersign-broken-'));
+  const namespace = inject('temporalNamespace');
+  const said: string[] = [];
+  const server = await startTemporal({
+    program: await obtainTemporal({
+      binFolder: resolve('.data', 'bin'),
+      path: process.env.PATH ?? '',
+      say: () => undefined,
+    }),
+    dataDir,
+    port: await takePort(),
+    uiPort: null,
+    namespace,
+    say: (line) => said.push(line),
+    watchPeriod: 300,
+  });
+  const connection = createLazyConnection({ address: server.address, port: 0, variables: {} });
+  const { workflow } = new Client({ connection, namespace });
+  try {
+    const { pid } = server;
+    const kept = await workflow.start('nobody', { workflowId: 'kept', taskQueue: 'nobody' });
+    const cancel = async (): Promise<void> => {
+      // Each is canceled at another moment of its reading.
+      for (let limit = 0; said.length === 0; limit = (limit + 0.7) % 12)
+        await connection.withDeadline(Date.now() + limit, () => kept.describe()).catch(() => undefined);
+    };
+    await Promise.all(Array.from({ length: 12 }, cancel));
+    await expect.poll(() => server.pid).not.toBe(pid);
+    await expect
+      .poll(() =>
+        kept.describe().then(
+          ({ status }) => status.name,
+          () => 'away',
+        ),
+      )
+      .toBe('RUNNING');
+    expect(said).toEqual([expect.stringContaining('started again')]);
+  } finally {
+    await connection.close();
+    await server.stop();
+    rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  }
+});
