@@ -17,7 +17,7 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
     const { id, path } = await engine.subscribe({ delaysMs: [300] });
     engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
+    await engine.failedOnce(delivery);
     await engine.subscriptions.update(engine.context, id, { active: false });
     await eventually(async () => (await engine.delivery(delivery)).waiting_epoch !== null, 'its wait');
     await engine.subscriptions.update(engine.context, id, { active: true });
@@ -33,7 +33,7 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
     engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
+    await engine.failedOnce(delivery);
     await engine.deliveries.retry(engine.context, delivery);
     return [delivery, 0];
   },
@@ -41,7 +41,7 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
     engine.receiver.answer(path, () => ({ status: 500 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
+    await engine.failedOnce(delivery);
     await engine.deliveries.cancel(engine.context, delivery);
     return [delivery, 0];
   },
@@ -49,7 +49,7 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
     engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
+    await engine.failedOnce(delivery);
     await engine.workflow(delivery).executeUpdate('retry', { args: ['by a test'] });
     return [delivery, 0];
   },
@@ -57,7 +57,7 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
     engine.receiver.answer(path, () => ({ status: 500 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
+    await engine.failedOnce(delivery);
     await engine.workflow(delivery).executeUpdate('cancel');
     return [delivery, 0];
   },
@@ -65,7 +65,7 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
     engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
+    await engine.failedOnce(delivery);
     await engine.workflow(delivery).signal('operatorRetry', 'by a test');
     return [delivery, 0];
   },
@@ -73,7 +73,7 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
     engine.receiver.answer(path, () => ({ status: 500 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
+    await engine.failedOnce(delivery);
     await engine.workflow(delivery).cancel();
     return [delivery, 0];
   },

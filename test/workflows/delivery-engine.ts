@@ -333,6 +333,16 @@ export async function createEngine({
       return row;
     },
 
+    /** Waits until the first attempt of a delivery has failed, and the workflow of its retries has begun. */
+    failedOnce: (id: string) =>
+      eventually(async () => {
+        const { rows } = await database.query(
+          'SELECT FROM deliveries WHERE id = $1 AND attempt_count >= 1 AND started_generation = generation',
+          [id],
+        );
+        return rows.length === 1;
+      }, `the first failure of ${id}`),
+
     /** Waits for the end of a delivery. */
     ended: (id: string, limit?: number): Promise<DeliveryRow> =>
       eventually(() => readEnd(id), `the end of ${id}`, limit),

@@ -135,9 +135,10 @@ export function createRevocationService({
       running = loop.start();
     },
 
-    /** Stops the reads. Call it before the database closes. */
+    /** Stops the reads; each later check queries the database. Call it before the database closes. */
     close: async (): Promise<void> => {
       await Promise.all([running?.stop(), listener?.close()]);
+      readAt = Number.NEGATIVE_INFINITY;
     },
   };
 }

@@ -65,7 +65,7 @@ async function listed(): Promise<string[]> {
 /** A delivery that failed once and waits for an hour. */
 async function waitingDelivery(subscriptionId: string): Promise<string> {
   const [id = ''] = await engine.publish(subscriptionId);
-  await eventually(async () => (await engine.delivery(id)).attempt_count >= 1, 'the first attempt');
+  await engine.failedOnce(id);
   await eventually(async () => (await listed()).includes(deliveryWorkflowId(id, 0)), 'Temporal to list it');
   // A relay that marks the start of an ended delivery would end the workflow itself.
   const isMarked = async () => (await engine.outbox()).every(({ delivery_id }) => delivery_id !== id);

@@ -163,7 +163,7 @@ describe('faults', () => {
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
+    await engine.failedOnce(delivery);
     await engine.workflow(delivery).terminate('by an operator');
     expect(await engine.sweep(120_000).run()).toMatchObject({ restarted: 0 });
     await engine.database.query(`UPDATE deliveries SET next_attempt_at = now() - interval '3 minutes'`);
@@ -193,7 +193,7 @@ describe('faults', () => {
     const { id, path } = await engine.subscribe({ delaysMs: [200, 200] });
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
+    await engine.failedOnce(delivery);
     await engine.subscriptions.update(engine.context, id, { active: false });
     await eventually(async () => (await engine.delivery(delivery)).waiting_epoch !== null, 'its wait');
     await engine.database.query('DELETE FROM outbox');
@@ -207,7 +207,7 @@ describe('faults', () => {
     const { id, path } = await engine.subscribe({ delaysMs: [200, 200] });
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
+    await engine.failedOnce(delivery);
     await engine.subscriptions.update(engine.context, id, { active: false });
     await eventually(async () => (await engine.delivery(delivery)).waiting_epoch !== null, 'its wait');
     await engine.workflow(delivery).terminate('by an operator');

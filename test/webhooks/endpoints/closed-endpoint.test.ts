@@ -65,7 +65,7 @@ describe('the endpoint of a subscription', () => {
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
     const letRetry = engine.holdRetries();
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
+    await engine.failedOnce(delivery);
     await activate(id, false);
     letRetry();
     await eventually(async () => (await engine.delivery(delivery)).waiting_epoch !== null, 'its wait');
@@ -88,7 +88,7 @@ describe('the endpoint of a subscription', () => {
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
     const letRetry = engine.holdRetries();
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
+    await engine.failedOnce(delivery);
     const parking = gate.close();
     await activate(id, false);
     letRetry();
@@ -134,7 +134,7 @@ describe('the endpoint of a subscription', () => {
     engine.receiver.answer(path, () => ({ status: 500 }));
     const letRetry = engine.holdRetries();
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
+    await engine.failedOnce(delivery);
     await activate(id, false);
     letRetry();
     await eventually(async () => (await engine.delivery(delivery)).waiting_epoch !== null, 'its wait');
@@ -155,7 +155,7 @@ describe('the endpoint of a subscription', () => {
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
     engine.receiver.answer(path, () => ({ status: 500 }));
     const [tried = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(tried)).attempt_count >= 1, 'the first record');
+    await engine.failedOnce(tried);
     await activate(id, false);
     const [untried = ''] = await engine.publish(id);
     await remove(engine, id);

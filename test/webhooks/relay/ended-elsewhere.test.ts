@@ -50,7 +50,7 @@ describe('the workflow of a delivery that another attempt has ended', () => {
     engine.receiver.answer(path, () => ({ status: 500 }));
     await engine.startProcess();
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
+    await engine.failedOnce(delivery);
     await activate(id, false);
     await eventually(async () => (await engine.delivery(delivery)).waiting_epoch !== null, 'its wait');
     await isAsleep(delivery);
@@ -105,7 +105,7 @@ describe('the workflow of a delivery that another attempt has ended', () => {
     engine.receiver.answer(path, () => ({ status: 500 }));
     await engine.startProcess();
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
+    await engine.failedOnce(delivery);
     await isAsleep(delivery);
     await recordLate(delivery, 1, outcome);
     expect(await engine.workflow(delivery).result()).toMatchObject({ status });

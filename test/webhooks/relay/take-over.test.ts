@@ -29,7 +29,7 @@ describe('a relay that comes back late', () => {
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
     const first = await engine.startProcess();
     const [delivery = ''] = await engine.publish(id);
-    await eventually(async () => (await engine.delivery(delivery)).attempt_count >= 1, 'the first record');
+    await engine.failedOnce(delivery);
     await activate(id, false);
     await eventually(async () => (await engine.delivery(delivery)).waiting_epoch !== null, 'its wait');
     await first.stop();
