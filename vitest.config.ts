@@ -81,8 +81,8 @@ export default defineConfig({
       project('pure', 0, cores, { include: pure, exclude: sources, pool: 'threads', execArgv: [] }),
       project('database', 1, many, { include: database, exclude: crowded, globalSetup: postgres }),
       project('temporal', 1, many, { include: temporal, exclude: crowded, globalSetup: servers }),
-      project('smoke', 2, 2, { include: smoke, globalSetup: all }),
-      project('processes', 2, 2, { include: [...processes, ...crowded], exclude: smoke, globalSetup: all }),
+      project('smoke', 2, 3, { include: smoke, globalSetup: all }),
+      project('processes', 2, 3, { include: [...processes, ...crowded], exclude: smoke, globalSetup: all }),
       // `npm run test:fuzz` names the seconds; no other run has it.
       ...(process.env.FUZZ_SECONDS === undefined ? [] : [fuzz()]),
     ],

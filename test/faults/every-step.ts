@@ -12,22 +12,26 @@ export type Undisturbed = { readonly way: Way; readonly steps: readonly string[]
 /** Milliseconds without any news after which what has not stopped yet is left for the next kill. */
 const QUIET = 8_000;
 /** Kills in a row that may meet no further step. */
-const MOST_IDLE_ROUNDS = 4;
+const MOST_IDLE_ROUNDS = 2;
+/** Departures of each way that nobody disturbs: what not all of them take comes by chance. */
+const OBSERVED = 4;
 
 /** The part of all steps that may be met by no kill: a timer and a signal that come together are one step. */
 const MOST_UNMET = 0.2;
 
-/** Lets two keys go in each way, and notes the steps that both take: a loaded machine adds some by chance. */
+/** Lets keys go in each way, and notes the steps that all of one way take: a loaded machine adds some by chance. */
 export async function observe(stack: KillableStack): Promise<Undisturbed[]> {
   const worker = await stack.startWorker();
-  const cases = await Promise.all([...WAYS, ...WAYS].map((way) => createCase(stack, way)));
+  const ways = Array.from({ length: OBSERVED }, () => WAYS).flat();
+  const cases = await Promise.all(ways.map((way) => createCase(stack, way)));
   const ends = await Promise.all(cases.map(async (one) => (await one.begin())()));
   await worker.stop();
-  const stepsOf = (one: DepartingCase | undefined) =>
-    worker.steps.filter(({ workflowId }) => workflowId === one?.workflowId).map(({ step }) => step);
+  const stepsOf = ({ workflowId: id }: DepartingCase) =>
+    worker.steps.filter(({ workflowId }) => workflowId === id).map(({ step }) => step);
   return WAYS.map((way, n) => {
-    const other = new Set(stepsOf(cases[n + WAYS.length]));
-    return { way, steps: stepsOf(cases[n]).filter((step) => other.has(step)), end: ends[n] as End };
+    const [first = [], ...others] = cases.filter((one) => one.way === way).map(stepsOf);
+    const steps = first.filter((step) => others.every((taken) => taken.includes(step)));
+    return { way, steps, end: ends[n] as End };
   });
 }
 
