@@ -1,5 +1,5 @@
 // The keys: j and k go through rows, / to the filter, g and a letter to a page, ? to the help.
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { open } from './router.ts';
 
 /** Pages by the letter after g. */
@@ -17,7 +17,8 @@ export const LETTERS: Readonly<Record<string, string>> = {
 export function useKeyboard(showHelp: () => void): void {
   const help = useRef(showHelp);
   help.current = showHelp;
-  useEffect(() => {
+  // Not after the first paint: a person may press a key as soon as the page shows.
+  useLayoutEffect(() => {
     let isAfterG = false;
     const take = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;

@@ -1,5 +1,5 @@
 // Pages by the browser's history: the path after `/console`, and filters in the query.
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { base } from './session.ts';
 
 const CHANGED = 'console:route';
@@ -25,7 +25,8 @@ export function open(path: string, { replace = false } = {}): void {
 /** @returns where the browser is, also after it went on */
 export function useRoute(): Route {
   const [route, setRoute] = useState(readRoute);
-  useEffect(() => {
+  // Not after the first paint: a link may be clicked as soon as the page shows.
+  useLayoutEffect(() => {
     const update = (): void => setRoute(readRoute());
     addEventListener('popstate', update);
     addEventListener(CHANGED, update);

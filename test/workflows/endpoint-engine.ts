@@ -1,5 +1,5 @@
 // The delivery engine with the actors of endpoints: what a test asks of them.
-import type { EndpointRecoveryState } from '../../workflows/endpoint-recovery.ts';
+import type { EndpointRecoveryResult, EndpointRecoveryState } from '../../workflows/endpoint-recovery.ts';
 import { createEngine, type EngineSurroundings, eventually } from './delivery-engine.ts';
 
 export type EndpointEngine = Awaited<ReturnType<typeof createEndpointEngine>>;
@@ -38,6 +38,17 @@ export async function createEndpointEngine(surroundings: EngineSurroundings = {}
       );
       if (rows[0] === undefined) throw new Error(`no endpoint ${id}`);
       return rows[0];
+    },
+
+    /** Waits for the end of the actor. @throws with what it is about, where it does not end */
+    endOf: async (id: string): Promise<EndpointRecoveryResult> => {
+      const isOver = async () => (await actor(id).describe()).status.name !== 'RUNNING';
+      await eventually(isOver, 'the end of the actor').catch(async (error) => {
+        const { rows } = await database.query('SELECT * FROM deliveries WHERE subscription_id = $1', [id]);
+        const about = { actor: await stateOf(id), deliveries: rows, outbox: await engine.outbox() };
+        throw new Error(`${error}: ${JSON.stringify(about)}`);
+      });
+      return actor(id).result();
     },
 
     /** Waits until the actor waits for this. */

@@ -56,7 +56,7 @@ describe('an endpoint in trouble has an actor that', () => {
     answers.status = 204;
     await engine.actor(id).executeUpdate('probeNow');
     for (const delivery of ids) expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
-    expect(await engine.actor(id).result()).toMatchObject({ state: 'open' });
+    expect(await engine.endOf(id)).toMatchObject({ state: 'open' });
     expect(await engine.endpoint(id)).toMatchObject({ state: 'open', failing_since: null, watched: false });
     expect(await engine.auditOf('webhook.endpoint.probed')).toContainEqual(
       expect.objectContaining({ actor_kind: 'operator' }),
@@ -84,7 +84,7 @@ describe('an endpoint in trouble has an actor that', () => {
     answers.status = 204;
     expect(await engine.actor(id).executeUpdate('release')).toMatchObject({ host: engine.receiver.host });
     for (const delivery of ids) expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
-    await engine.actor(id).result();
+    await engine.endOf(id);
     expect(await engine.auditOf('webhook.endpoint.released')).toHaveLength(1);
   });
 
@@ -97,7 +97,7 @@ describe('an endpoint in trouble has an actor that', () => {
     for (const delivery of ids) expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
     const first = engine.receiver.received.filter(({ at }) => at >= held + 100).at(0);
     expect(first?.at ?? 0).toBeGreaterThanOrEqual(held);
-    await engine.actor(id).result();
+    await engine.endOf(id);
     expect(await engine.auditOf('webhook.endpoint.held')).toContainEqual(
       expect.objectContaining({ actor_kind: 'operator', data: { seconds: 2 } }),
     );
@@ -120,14 +120,14 @@ describe('an endpoint in trouble has an actor that', () => {
   ])('ends when somebody %s the subscription', async (_, act, state) => {
     const { id } = await bringDown();
     await act(id);
-    expect(await engine.actor(id).result()).toMatchObject({ state });
+    expect(await engine.endOf(id)).toMatchObject({ state });
     expect((await engine.endpoint(id)).watched).toBe(false);
   });
 
   it('runs again when the subscription is active again and its endpoint still down, with a new count of days', async () => {
     const { id } = await bringDown();
     await engine.subscriptions.update(engine.context, id, { active: false });
-    await engine.actor(id).result();
+    await engine.endOf(id);
     const since = (await engine.endpoint(id)).failing_since;
     await engine.subscriptions.update(engine.context, id, { active: true });
     // Its probe is due at once, and fails.
@@ -140,10 +140,10 @@ describe('an endpoint in trouble has an actor that', () => {
     const one = await bringDown();
     one.answers.status = 204;
     await engine.deliveries.retry(engine.context, one.ids[0] ?? '');
-    expect(await engine.actor(one.id).result()).toMatchObject({ state: 'open' });
+    expect(await engine.endOf(one.id)).toMatchObject({ state: 'open' });
     const two = await bringDown();
     await engine.subscriptions.update(engine.context, two.id, { url: `${engine.receiver.url}/elsewhere` });
-    expect(await engine.actor(two.id).result()).toMatchObject({ state: 'open' });
+    expect(await engine.endOf(two.id)).toMatchObject({ state: 'open' });
   });
 
   it('watches a single delivery that fails again and again, although the endpoint stays open', async () => {
@@ -155,7 +155,7 @@ describe('an endpoint in trouble has an actor that', () => {
     expect(await engine.endpoint(id)).toMatchObject({ state: 'open', watched: true });
     status = 204;
     expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
-    expect(await engine.actor(id).result()).toMatchObject({ state: 'open' });
+    expect(await engine.endOf(id)).toMatchObject({ state: 'open' });
   });
 });
 
@@ -188,7 +188,7 @@ describe('an endpoint that refuses a few deliveries for good, and takes none', (
     const [kept = ''] = await engine.publish(id, 1);
     await engine.actor(id).executeUpdate('probeNow');
     expect((await engine.ended(kept)).status).toBe('delivered');
-    expect(await engine.actor(id).result()).toMatchObject({ state: 'open' });
+    expect(await engine.endOf(id)).toMatchObject({ state: 'open' });
   });
 });
 
@@ -236,7 +236,7 @@ describe('people are told', () => {
     });
     answers.status = 204;
     await engine.actor(id).executeUpdate('probeNow');
-    await engine.actor(id).result();
+    await engine.endOf(id);
     const recovered = (await engine.eventsOf('webhook.endpoint.recovered')).filter((data) => about(data, id));
     expect(recovered).toHaveLength(1);
     expect(recovered[0]).toMatchObject({ host: engine.receiver.host });
@@ -251,7 +251,7 @@ describe('people are told', () => {
     await failSince(id, '13 days 23 hours');
     await eventually(async () => (await warnings(id)).length === 1, 'a warning');
     await failSince(id, '14 days');
-    expect(await engine.actor(id).result()).toMatchObject({ state: 'inactive' });
+    expect(await engine.endOf(id)).toMatchObject({ state: 'inactive' });
     const { active, disabledReason, endpoint } = await engine.subscriptions.get(engine.context, id);
     expect({ active, disabledReason }).toEqual({ active: false, disabledReason: 'failing' });
     expect(endpoint.waiting).toBe(ids.length);
