@@ -21,9 +21,6 @@ import { takePort } from '../setup/ports.ts';
 const STEPPING = new URL('./stepping.mjs', import.meta.url).href;
 const NAMESPACE = 'countersign';
 
-/** Starts of a Temporal server until it counts as broken. */
-const MOST_STARTS = 3;
-
 /** A step that a worker takes for a workflow; `stopped`: it goes no further in this. */
 type Step = { readonly workflowId: string; readonly step: string; readonly stopped: boolean };
 
@@ -120,15 +117,7 @@ export async function createKillableStack() {
 
     /** With the file that the killed one has left. */
     restartTemporal: async () => {
-      for (let tries = 1; ; tries += 1) {
-        try {
-          temporal = await start();
-          return;
-        } catch (error) {
-          // A development server that was killed does not always come up: whoever supervises it starts it again.
-          if (tries === MOST_STARTS) throw error;
-        }
-      }
+      temporal = await start();
     },
 
     /** As if the leases of a runner that died had run out. */

@@ -11,7 +11,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 export async function createTcpProxy(
   url: string,
   pass: (client: Socket, upstream: Socket) => void,
-  { allowHalfOpen = false } = {},
+  { allowHalfOpen = false, port = 0 } = {},
 ) {
   const target = new URL(url);
   const clients = new Set<Socket>();
@@ -34,7 +34,7 @@ export async function createTcpProxy(
     }
     pass(client, upstream);
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   const through = new URL(url);
   through.hostname = '127.0.0.1';

@@ -23,19 +23,18 @@ export async function awaitTemporal(
   server: Server,
   { signal, limit = 60_000 }: { signal?: AbortSignal | undefined; limit?: number | undefined } = {},
 ): Promise<'ok' | 'degraded'> {
-  const connection = createLazyConnection({ port: 0, variables: {}, ...server });
-  try {
-    for (const deadline = Date.now() + limit; ; await sleep(50, undefined, { signal })) {
-      try {
-        await connection.withDeadline(Date.now() + 2_000, () => connection.ensureConnected());
-        return await ensureNamespace(connection, server);
-      } catch (error) {
-        signal?.throwIfAborted();
-        if (Date.now() > deadline) throw error;
-      }
+  for (const deadline = Date.now() + limit; ; await sleep(50, undefined, { signal })) {
+    // One that has failed to connect once never tries it again.
+    const connection = createLazyConnection({ port: 0, variables: {}, ...server });
+    try {
+      await connection.withDeadline(Date.now() + 2_000, () => connection.ensureConnected());
+      return await ensureNamespace(connection, server);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (Date.now() > deadline) throw error;
+    } finally {
+      await connection.close();
     }
-  } finally {
-    await connection.close();
   }
 }
 

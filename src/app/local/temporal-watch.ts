@@ -4,9 +4,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Milliseconds between two questions, and after which one counts as not answered. */
-const PERIOD = 5_000;
+const PERIOD = 10_000;
 /** Questions in a row without an answer after which the database counts as broken. */
-const MOST_FAILURES = 4;
+const MOST_FAILURES = 3;
 /** What the log says of such a statement. */
 export const INTERRUPTED = 'interrupted (9)';
 

@@ -27,9 +27,16 @@ function connectionOptions({ address, port, variables }: TemporalSettings) {
   };
 }
 
+/** Milliseconds between two tries to reach a server that is away: gRPC would wait up to two minutes. */
+const RECONNECT = { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnect_backoff_ms': 2_000 };
+
 /** Makes a connection that opens at its first use. Close it with `close()`. */
 export function createLazyConnection(settings: TemporalSettings): Connection {
-  return Connection.lazy({ ...connectionOptions(settings), connectTimeout: 2_000 });
+  return Connection.lazy({
+    ...connectionOptions(settings),
+    connectTimeout: 2_000,
+    channelArgs: RECONNECT,
+  });
 }
 
 /**

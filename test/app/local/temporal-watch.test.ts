@@ -1,24 +1,27 @@
-// A development server of Temporal whose database breaks: what counts as broken, and that it comes back with its file.
+// A development server of Temporal that comes late, or whose database breaks: it comes back with its file.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@temporalio/client';
 import { expect, inject, it } from 'vitest';
 import { startTemporal } from '../../../src/app/local/temporal.ts';
 import { obtainTemporal } from '../../../src/app/local/temporal-program.ts';
+import { awaitTemporal } from '../../../src/app/local/temporal-ready.ts';
 import { INTERRUPTED, untilBroken } from '../../../src/app/local/temporal-watch.ts';
 import { createLazyConnection } from '../../../src/platform/temporal/client.ts';
 import { takePort } from '../../setup/ports.ts';
+import { createTcpProxy } from '../../setup/tcp-proxy.ts';
 
 const away = () => Promise.reject(new Error('deadline exceeded'));
 
 it.each([
   ['answers', [true, true, true, true, true], INTERRUPTED, false],
-  ['answers every fourth question', [false, false, false, true, false, false, false], INTERRUPTED, false],
+  ['answers every third question', [false, false, true, false, false], INTERRUPTED, false],
   ['does not answer, and does not say why', [false, false, false, false, false], 'slow', false],
   [
-    'does not answer four times in a row, because of interrupted statements',
-    [true, false, false, false, false],
+    'does not answer three times in a row, because of interrupted statements',
+    [true, false, false, false],
     INTERRUPTED,
     true,
   ],
@@ -31,6 +34,21 @@ it.each([
     if (!isAnswered) await away();
   };
   expect(await untilBroken({ ask, readLog: () => log, signal: end.signal, period: 1 })).toBe(broken);
+});
+
+it('is waited for, although nothing listened on its port for longer than a connection may take', async () => {
+  const port = await takePort();
+  const server = { address: `127.0.0.1:${port}`, namespace: inject('temporalNamespace') };
+  const ready = awaitTemporal(server);
+  // A connection gives up after two seconds.
+  await sleep(2_500);
+  const proxy = await createTcpProxy(
+    `tcp://${inject('temporalAddress')}`,
+    (client, upstream) => client.pipe(upstream).pipe(client),
+    { port },
+  );
+  expect(await ready).toBe('ok');
+  await proxy.close();
 });
 
 it('starts again with its workflows when canceled requests have broken its database', async () => {

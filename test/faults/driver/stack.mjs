@@ -21,8 +21,6 @@ import { createRole } from './role.mjs';
 export const TENANT = 'faults';
 const NAMESPACE = 'countersign';
 const ROLES = { api1: 'api', api2: 'api', worker1: 'worker', worker2: 'worker' };
-/** A development server that was killed does not always come up. */
-const MOST_STARTS = 3;
 
 /**
  * @param options.main the built entry point of the service
@@ -115,14 +113,7 @@ export async function openStack({ main, deployed, onOwnEnd }) {
     postgres = await startPostgres({ dataDir: folder, port: postgresPort, keeper, log: quiet });
   };
   const startTemporalAgain = async () => {
-    for (let tries = 1; ; tries += 1) {
-      try {
-        temporal = await temporalServer.start();
-        return;
-      } catch (error) {
-        if (tries === MOST_STARTS) throw error;
-      }
-    }
+    temporal = await temporalServer.start();
   };
   /** Waits until both apis are ready. */
   const ready = async () => {
