@@ -37,6 +37,8 @@ const { pure, database, temporal, processes } = sortByNeed(join(import.meta.dirn
 const cores = availableParallelism();
 // Tests wait more than they compute, for timers and servers: two cores would otherwise have one file at a time.
 const many = Math.max(5, cores);
+// These compute themselves: with two of them a quarter of the processor time stayed idle.
+const few = Math.max(3, cores);
 const postgres = ['test/setup/postgres.ts'];
 const servers = [...postgres, 'test/setup/temporal.ts'];
 const all = [...servers, 'test/setup/build.mjs'];
@@ -81,8 +83,8 @@ export default defineConfig({
       project('pure', 0, cores, { include: pure, exclude: sources, pool: 'threads', execArgv: [] }),
       project('database', 1, many, { include: database, exclude: crowded, globalSetup: postgres }),
       project('temporal', 1, many, { include: temporal, exclude: crowded, globalSetup: servers }),
-      project('smoke', 2, 3, { include: smoke, globalSetup: all }),
-      project('processes', 2, 3, { include: [...processes, ...crowded], exclude: smoke, globalSetup: all }),
+      project('smoke', 2, few, { include: smoke, globalSetup: all }),
+      project('processes', 2, few, { include: [...processes, ...crowded], exclude: smoke, globalSetup: all }),
       // `npm run test:fuzz` names the seconds; no other run has it.
       ...(process.env.FUZZ_SECONDS === undefined ? [] : [fuzz()]),
     ],
