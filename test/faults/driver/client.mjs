@@ -51,7 +51,9 @@ export function createClient({ stack, ledger, random }) {
   const persist = async (method, path, options, goesOn = () => true) => {
     for (;;) {
       const answer = await ask(method, path, options);
-      if (answer.isKnown || !goesOn()) return answer;
+      // The first of two equal requests still runs, where the answer of that one got lost.
+      const isUnderWay = answer.body?.error === 'idempotency_in_progress';
+      if ((answer.isKnown && !isUnderWay) || !goesOn()) return answer;
       await sleep(300);
     }
   };
