@@ -39,16 +39,16 @@ it.each([
 it('is waited for, although nothing listened on its port for longer than a connection may take', async () => {
   const port = await takePort();
   const server = { address: `127.0.0.1:${port}`, namespace: inject('temporalNamespace') };
-  const ready = awaitTemporal(server);
   // A connection gives up after two seconds.
-  await sleep(2_500);
-  const proxy = await createTcpProxy(
-    `tcp://${inject('temporalAddress')}`,
-    (client, upstream) => client.pipe(upstream).pipe(client),
-    { port },
+  const proxy = sleep(2_500).then(() =>
+    createTcpProxy(
+      `tcp://${inject('temporalAddress')}`,
+      (client, upstream) => client.pipe(upstream).pipe(client),
+      { port },
+    ),
   );
-  expect(await ready).toBe('ok');
-  await proxy.close();
+  expect(await awaitTemporal(server)).toBe('ok');
+  await (await proxy).close();
 });
 
 it('starts again with its workflows when canceled requests have broken its database', async () => {
