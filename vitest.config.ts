@@ -37,7 +37,7 @@ const { pure, database, temporal, processes } = sortByNeed(join(import.meta.dirn
 const cores = availableParallelism();
 // Tests wait more than they compute, for timers and servers: two cores would otherwise have one file at a time.
 const many = Math.max(5, cores);
-// These compute themselves: with two of them a quarter of the processor time stayed idle.
+// Real processes compute on their own: two files with them left a quarter of the processor time idle.
 const few = Math.max(3, cores);
 const postgres = ['test/setup/postgres.ts'];
 const servers = [...postgres, 'test/setup/temporal.ts'];

@@ -4,12 +4,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { createKeeper } from '../../src/app/local/keeper.ts';
 import { startTemporal } from '../../src/app/local/temporal.ts';
-import { obtainTemporal } from '../../src/app/local/temporal-program.ts';
 import { loadConfig } from '../../src/platform/config.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { buildStack } from '../app/local/stack.ts';
@@ -17,6 +16,7 @@ import { createAccounts } from '../authentication/tokens/accounts.ts';
 import { createRooms, createTestTenant } from '../identity/agents/agent-rooms.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { takePort } from '../setup/ports.ts';
+import { obtainTestTemporal } from '../setup/temporal-program.ts';
 
 const STEPPING = new URL('./stepping.mjs', import.meta.url).href;
 const NAMESPACE = 'countersign';
@@ -33,11 +33,7 @@ export async function createKillableStack() {
   chmodSync(dataDir, 0o755);
   const keeper = createKeeper({ file: join(dataDir, 'parts.json'), remove: [dataDir] });
   const { database, serviceUrl: url, drop } = await createTestDatabase();
-  const program = await obtainTemporal({
-    binFolder: resolve('.data', 'bin'),
-    path: process.env.PATH ?? '',
-    say: () => undefined,
-  });
+  const program = await obtainTestTemporal();
   const port = await takePort();
   const start = () =>
     startTemporal({ program, dataDir, port, uiPort: null, namespace: NAMESPACE, inMemory: false, keeper });

@@ -4,18 +4,18 @@
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { Context } from '@temporalio/activity';
 import { defaultPayloadConverter, type Payload } from '@temporalio/common';
 import { createKeeper } from '../../src/app/local/keeper.ts';
 import { startTemporal } from '../../src/app/local/temporal.ts';
-import { obtainTemporal } from '../../src/app/local/temporal-program.ts';
 import {
   ENTITY_WORKFLOW_TYPES,
   SEARCH_ATTRIBUTES,
   type TaskQueues,
 } from '../../src/platform/temporal/names.ts';
 import { takePort } from '../setup/ports.ts';
+import { obtainTestTemporal } from '../setup/temporal-program.ts';
 import { eventually } from '../workflows/delivery-engine.ts';
 import { connectTestWorkers } from '../workflows/test-workers.ts';
 import type { History } from './history-file.ts';
@@ -40,11 +40,7 @@ export async function startRecordedWorkflows(
   const dataDir = await mkdtemp(join(tmpdir(), 'countersign-recorded-'));
   const keeper = createKeeper({ file: join(dataDir, 'parts.json'), remove: [dataDir] });
   const server = await startTemporal({
-    program: await obtainTemporal({
-      binFolder: resolve('.data', 'bin'),
-      path: process.env.PATH ?? '',
-      say: () => undefined,
-    }),
+    program: await obtainTestTemporal(),
     dataDir,
     port: await takePort(),
     uiPort: null,

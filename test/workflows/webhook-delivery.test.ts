@@ -249,9 +249,8 @@ describe('a delivery', () => {
     await engine.failedOnce(delivery);
     const handle = engine.workflow(delivery);
     const state = await eventually(async () => {
-      // Where the relay makes the first attempt, the workflow comes after its record.
-      const now = await handle.query<{ doing: string }>('state').catch(() => undefined);
-      return now?.doing === 'waiting' && now;
+      const now = await handle.query<{ doing: string }>('state');
+      return now.doing === 'waiting' && now;
     }, 'the wait');
     expect(state).toMatchObject({ nextAttempt: 2, lastOutcome: 'http:500' });
     const description = await handle.describe();

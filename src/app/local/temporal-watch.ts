@@ -3,7 +3,7 @@
 // then on each statement fails, until the process ends.
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Milliseconds between two questions, and after which one counts as not answered. */
+/** Milliseconds between two questions; one that takes as long counts as not answered. */
 const PERIOD = 10_000;
 /** Questions in a row without an answer after which the database counts as broken. */
 const MOST_FAILURES = 3;

@@ -127,6 +127,7 @@ async function breaks(
   const gone = new AbortController();
   void part.exited.then(() => gone.abort());
   const connection = createLazyConnection({ address, port: 0, variables: {} });
+  // Not `probeTemporal`: on a slow machine its deadline of a second can cancel a read, and break what it asks.
   const ask = (limit: number) =>
     connection.withDeadline(Date.now() + limit, () =>
       connection.workflowService.describeNamespace({ namespace }),

@@ -1,17 +1,17 @@
 // A development server of Temporal that comes late, or whose database breaks: it comes back with its file.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@temporalio/client';
 import { expect, inject, it } from 'vitest';
 import { startTemporal } from '../../../src/app/local/temporal.ts';
-import { obtainTemporal } from '../../../src/app/local/temporal-program.ts';
 import { awaitTemporal } from '../../../src/app/local/temporal-ready.ts';
 import { INTERRUPTED, untilBroken } from '../../../src/app/local/temporal-watch.ts';
 import { createLazyConnection } from '../../../src/platform/temporal/client.ts';
 import { takePort } from '../../setup/ports.ts';
 import { createTcpProxy } from '../../setup/tcp-proxy.ts';
+import { obtainTestTemporal } from '../../setup/temporal-program.ts';
 
 const away = () => Promise.reject(new Error('deadline exceeded'));
 
@@ -56,11 +56,7 @@ it('starts again with its workflows when canceled requests have broken its datab
   const namespace = inject('temporalNamespace');
   const said: string[] = [];
   const server = await startTemporal({
-    program: await obtainTemporal({
-      binFolder: resolve('.data', 'bin'),
-      path: process.env.PATH ?? '',
-      say: () => undefined,
-    }),
+    program: await obtainTestTemporal(),
     dataDir,
     port: await takePort(),
     uiPort: null,
