@@ -10,8 +10,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { findFreePort } from '../dist/src/app/local/ports.js';
-import { startPostgres } from '../dist/src/app/local/postgres.js';
+import { findFreePort } from '#dist/src/app/local/ports.js';
+import { startPostgres } from '#dist/src/app/local/postgres.js';
 import { percentile } from './delivery-load.mjs';
 import { buildPayloadOfResponse } from './keys.mjs';
 import { prepareDatabase } from './prepare-database.mjs';
@@ -235,7 +235,9 @@ async function openParty(port, { slug, client_id: clientId, client_secret: secre
 
 /** In a process of its own: sends what it is told to, and tells how long the answers took. */
 function serveOrders() {
-  process.on('message', async (order) => process.send(await load(order)));
+  process.on('message', async (/** @type {Parameters<typeof load>[0]} */ order) =>
+    process.send(await load(order)),
+  );
 }
 
 async function load({ port, party, kinds, connections, pause = 0, seconds }) {

@@ -18,7 +18,7 @@ const FLOOR = fileURLToPath(new URL('./delivery-floor.mjs', import.meta.url));
 const WARM_UP = { rate: 500, milliseconds: 4_000 };
 
 /**
- * @param options.scenario healthy, or how the receiver fails (flaky, away): the floor, which tries nothing again, has
+ * @param options `scenario`: healthy, or how the receiver fails (flaky, away): the floor, which tries nothing again, has
  *   no part in that
  * @returns `service` and `floor`: published, received, rate, p50 and p99 (ms) from the publish call to the arrival,
  *   publish (p50 and p99 of the call), cpu (ms a delivery by part); `ratio` of the service to the floor: rate, cpu;
@@ -87,7 +87,7 @@ export async function warmUp(target, receiver, options) {
   await take(receiver);
 }
 
-/** @param options.count events, or else `seconds` for which they are published */
+/** @param options `count`: events, or else `seconds` for which they are published */
 export async function measureWindow(stack, target, receiver, options) {
   const before = readCpu(target, stack);
   const begun = now();

@@ -2,7 +2,7 @@
 // attempt with another. Nothing is kept in order, tried again, limited or audited.
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { Agent, createServer, request } from 'node:http';
-import { newPool } from '../dist/src/platform/database/client.js';
+import { newPool } from '#dist/src/platform/database/client.js';
 
 const [url, receiverPort] = process.argv.slice(2);
 const pool = newPool({ connectionString: url, max: 10 });
@@ -20,7 +20,7 @@ async function accept(incoming, response) {
   await pool.query({
     name: 'accept',
     text: 'INSERT INTO floor_deliveries (id, type, body) VALUES ($1, $2, $3)',
-    values: [id, JSON.parse(body).type, body],
+    values: [id, JSON.parse(body.toString()).type, body],
   });
   response.writeHead(202, { 'content-length': 2 }).end('{}');
   await post(id, body);
@@ -49,5 +49,8 @@ async function post(id, body) {
 }
 
 const server = createServer(accept);
-server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port }));
+server.listen(0, '127.0.0.1', () => {
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  process.send({ port });
+});
 process.on('disconnect', () => process.exit());

@@ -14,8 +14,12 @@ export const now = () => performance.timeOrigin + performance.now();
 
 /**
  * @param target port, path and authorization
- * @param load.rate events a second, evenly; 0: as fast as `connections` publishers can
- * @param load.count events, or `milliseconds` for which they are published
+ * @param {object} load
+ * @param {number} [load.rate] events a second, evenly; 0: as fast as `connections` publishers can
+ * @param {number} load.connections
+ * @param {number} load.endpoints
+ * @param {number} [load.milliseconds]
+ * @param {number} [load.count] events, or `milliseconds` for which they are published
  * @returns number of events, milliseconds that each publish call took
  */
 export async function publish(target, { rate = 0, connections, endpoints, milliseconds, count }) {

@@ -8,10 +8,10 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { findFreePort } from '../dist/src/app/local/ports.js';
-import { startPostgres } from '../dist/src/app/local/postgres.js';
-import { startTemporal } from '../dist/src/app/local/temporal.js';
-import { obtainTemporal } from '../dist/src/app/local/temporal-program.js';
+import { findFreePort } from '#dist/src/app/local/ports.js';
+import { startPostgres } from '#dist/src/app/local/postgres.js';
+import { startTemporal } from '#dist/src/app/local/temporal.js';
+import { obtainTemporal } from '#dist/src/app/local/temporal-program.js';
 import { call, end, output, ready, startRole } from './service.mjs';
 
 const RECEIVER = fileURLToPath(new URL('./receiver.mjs', import.meta.url));
@@ -21,6 +21,7 @@ const SCOPES = 'agents:read agents:write events:write webhooks:write';
 const say = (line) => process.stderr.write(`${line}\n`);
 
 /**
+ * @param {{ workers: number, profile?: string }} options
  * @returns `pids` by part, addresses of Postgres and Temporal, `origin` and `port` of the API, `tenant` (the default
  *   one), `openTenant`, `startReceiver`, `subscribe`, `children` (they end with the stack), `kill` and `startRoles` (of
  *   API and workers), `close`

@@ -2,7 +2,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { findFreePort } from '../dist/src/app/local/ports.js';
+import { findFreePort } from '#dist/src/app/local/ports.js';
 import { pinToCore } from './processes.mjs';
 
 const FLOOR = fileURLToPath(new URL('./floor.mjs', import.meta.url));

@@ -3,7 +3,7 @@
 import { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import Koa from 'koa';
-import { newPool } from '../dist/src/platform/database/client.js';
+import { newPool } from '#dist/src/platform/database/client.js';
 import { buildPayloadOfResponse, openVerifier } from './keys.mjs';
 
 const [url, port, algorithm] = process.argv.slice(2);
@@ -128,7 +128,7 @@ app.use(async (ctx) => {
   for await (const chunk of ctx.req) chunks.push(chunk);
   ctx.body = await routes[ctx.path](ctx, Buffer.concat(chunks).toString());
 });
-process.on('message', async (keys) => {
+process.on('message', async (/** @type {{ fingerprint: string, publicKey: string }[]} */ keys) => {
   for (const { fingerprint, publicKey } of keys)
     await pool.query('INSERT INTO floor_keys VALUES ($1, $2)', [fingerprint, publicKey]);
   app.listen(Number(port), '127.0.0.1', () => process.send({ credentials: ['floor', secret] }));

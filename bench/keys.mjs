@@ -4,7 +4,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } 
 import { schnorr } from '@noble/curves/secp256k1.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 
-export { buildPayloadOfResponse } from '../dist/packages/agent/src/payloads.js';
+export { buildPayloadOfResponse } from '#dist/packages/agent/src/payloads.js';
 
 const GENERATE = {
   ed25519: () => generateKeyPairSync('ed25519'),

@@ -78,7 +78,7 @@ let recording;
 let running = true;
 /** Cycles until somebody is to be told; 0: nobody waits. */
 let awaited = 0;
-process.on('message', (message) => {
+process.on('message', (/** @type {any} */ message) => {
   if (message === 'begin') recording = { latencies: [], failures: 0, begun: performance.now() };
   else if (message === 'end') {
     const { latencies, failures, begun } = recording;

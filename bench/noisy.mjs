@@ -6,8 +6,8 @@ import { drain, percentile, publish, take } from './delivery-load.mjs';
 import { openDeliveryStack } from './delivery-stack.mjs';
 
 /**
- * @param options.deliveries of the noisy tenant
- * @param options.seconds for which the quiet tenant publishes beside it; a third of them alone before
+ * @param options `deliveries` of the noisy tenant; `seconds` for which the quiet tenant publishes beside it, a third of
+ *   them alone before
  * @returns `alone` and `beside`: published, received, p50 and p99 (ms) of the quiet tenant; `noisy`: deliveries that
  *   ended meanwhile
  */

@@ -52,7 +52,10 @@ const DEFAULTS = {
   endpoints: '1',
 };
 
-/** @returns `names` (what is no option), and `given`: the options that were said, as text */
+/**
+ * @returns {{ names: string[], given: Record<string, any> }} `names` (what is no option), and `given`: the options that
+ *   were said, as text
+ */
 export function readWords() {
   const { positionals, values } = parseArgs({
     allowPositionals: true,

@@ -1,9 +1,9 @@
 // A new database as `countersign migrate` leaves it, but for Temporal: the schema, and the beginning of the audit log.
-import { createAuditBeginning } from '../dist/src/audit/beginning.service.js';
-import { any } from '../dist/src/identity/tenants/tenant.store.js';
-import { masterKeys } from '../dist/src/platform/config-values.js';
-import { createDatabase } from '../dist/src/platform/database/database.js';
-import { migrate } from '../dist/src/platform/database/migrate.js';
+import { createAuditBeginning } from '#dist/src/audit/beginning.service.js';
+import { any } from '#dist/src/identity/tenants/tenant.store.js';
+import { masterKeys } from '#dist/src/platform/config-values.js';
+import { createDatabase } from '#dist/src/platform/database/database.js';
+import { migrate } from '#dist/src/platform/database/migrate.js';
 
 /** @param masterKey that of the service */
 export async function prepareDatabase(url, masterKey) {

@@ -38,7 +38,10 @@ const server = createServer((request, response) => {
   });
 });
 server.keepAliveTimeout = 60_000;
-server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port }));
+server.listen(0, '127.0.0.1', () => {
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  process.send({ port });
+});
 process.on('message', (message) => {
   if (message === 'count') process.send(new Set(received.map(({ id }) => id)).size);
   if (message === 'away') awayUntil = now() + 3_000;

@@ -25,7 +25,7 @@ export async function measureRequests(options) {
 
 /**
  * The same of targets that run: `floor` and `service`, each with pid, port and inputs.
- * @param options.requests numbers of requests that replace the times: `warmUp` before each round, `measured`
+ * @param options `requests`: numbers of requests that replace the times: `warmUp` before each round, `measured`
  */
 export async function compareTargets(stack, targets, options) {
   const rounds = { floor: [], service: [] };

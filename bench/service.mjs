@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { MALLOC_SETTINGS, NODE_FLAGS } from '../dist/src/app/local/role-part.js';
+import { MALLOC_SETTINGS, NODE_FLAGS } from '#dist/src/app/local/role-part.js';
 
 const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
 

@@ -44,6 +44,7 @@ function endIfRed() {
   if (counts.some(({ failed }) => failed.length > 0)) end();
 }
 
+/** @param {import('node:child_process').ChildProcess} child that leads it */
 function endGroup({ pid, exitCode, signalCode }) {
   if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGKILL');
 }

@@ -7,6 +7,7 @@ const CHECKS = [
   ['format and lint', '@biomejs/biome/bin/biome', 'check', '.'],
   ['types', 'typescript/bin/tsc'],
   ['types of the console', 'typescript/bin/tsc', '-p', 'src/console'],
+  ['types of the programs', 'typescript/bin/tsc', '-b', 'tsconfig.programs.json'],
   ['sources and pages', 'vitest/vitest.mjs', 'run', '--project', 'sources', '--reporter', 'dot'],
 ];
 const results = await Promise.all(

@@ -14,6 +14,10 @@ const DAY = 86_400_000;
 const tenant = JSON.parse(readFileSync(join(process.env.DATA_DIR ?? '.data', 'demo-tenant.json'), 'utf8'));
 const base = tenant.base_url;
 
+/**
+ * @param {string} path
+ * @param {{ token?: string, client?: Record<string, string>, json?: object, form?: Record<string, string> }} options
+ */
 async function send(path, { token, client, json, form }) {
   const basic =
     client && `Basic ${Buffer.from(`${client.client_id}:${client.client_secret}`).toString('base64')}`;

@@ -34,11 +34,12 @@ function longFunctions(file) {
   const parsed = ts.createSourceFile(file, text(file), ts.ScriptTarget.Latest, true);
   const found = [];
   const visit = (node) => {
-    if (ts.isFunctionLike(node) && node.body) {
+    if (ts.isFunctionLike(node) && 'body' in node && node.body) {
       const [from, to] = [node.getStart(), node.end].map(
         (at) => parsed.getLineAndCharacterOfPosition(at).line,
       );
-      const name = node.name?.getText() ?? node.parent?.name?.getText() ?? 'function';
+      const holder = /** @type {{ name?: ts.Node } | undefined} */ (node.parent);
+      const name = node.name?.getText() ?? holder?.name?.getText() ?? 'function';
       if (to - from + 1 > LONG) found.push(`${file}: ${name} ${to - from + 1}`);
     }
     ts.forEachChild(node, visit);

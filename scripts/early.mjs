@@ -5,6 +5,6 @@ import { prepare, root } from './prepare.mjs';
 
 setPriority(10);
 await prepare({ build: true });
-const { obtainTemporal } = await import('../dist/src/app/local/temporal-program.js');
+const { obtainTemporal } = await import('#dist/src/app/local/temporal-program.js');
 const say = (line) => process.stdout.write(`${line}\n`);
 await obtainTemporal({ binFolder: join(root, '.data', 'bin'), path: process.env.PATH ?? '', say });

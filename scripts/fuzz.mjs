@@ -3,7 +3,7 @@ import './require-node.mjs';
 import { parseArgs } from 'node:util';
 
 const { prepare, run } = await import('./prepare.mjs');
-const text = { type: 'string' };
+const text = /** @type {const} */ ({ type: 'string' });
 const { values } = parseArgs({
   options: { target: text, seconds: text, seed: text, keep: { type: 'boolean' } },
 });

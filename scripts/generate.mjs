@@ -20,7 +20,7 @@ const FILES = {
   settings: {
     file: join('docs', 'settings.md'),
     make: async () => {
-      const { describeSettings } = await import('../dist/src/platform/config-page.js');
+      const { describeSettings } = await import('#dist/src/platform/config-page.js');
       return describeSettings();
     },
   },

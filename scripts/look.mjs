@@ -74,7 +74,7 @@ export function compareLooks(first, second, files) {
   const before = files.reduce((sum, file) => sum + (first.files?.[file] ?? 0), 0);
   const red = new Set(second.failed.map(({ file }) => file));
   // What failed without a file, as a server that did not start, says nothing about any file.
-  const isGreen = ({ file }) => !red.has(file) && !red.has(undefined);
+  const isGreen = (/** @type {Failed} */ { file }) => !red.has(file) && !red.has(undefined);
   return {
     cases: { passed: first.passed - before + second.passed, failed: second.failed },
     unsteady: first.failed.filter(isGreen),

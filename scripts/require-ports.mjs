@@ -39,7 +39,7 @@ function isTaken(host, port) {
   return new Promise((resolve) => {
     if (!(port > 0 && port < 65_536)) return resolve(false);
     const server = createServer();
-    server.once('error', ({ code }) => resolve(code === 'EADDRINUSE'));
+    server.once('error', (/** @type {NodeJS.ErrnoException} */ { code }) => resolve(code === 'EADDRINUSE'));
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(false)));
   });
 }

@@ -12,6 +12,7 @@ export function renderPages({ document, errors, advice }, assets) {
     const [, , kind = '', name = ''] = ref.split('/');
     return document.components?.[kind]?.[name];
   };
+  /** @returns {[path: string, page: string]} */
   const lay = (title, path, main) => [path, layOut({ title, path, groups, assets }, main).html];
   return new Map([
     lay('Countersign', '/', showHome()),
@@ -100,7 +101,7 @@ function showNames(group) {
 function showGroup({ name, description, operations }, find) {
   return html`<h1>${name}</h1><p>${fromInline(description)}</p>
 <ul class="contents">${operations.map(({ method, operation: { operationId, summary } }) => html`<li><b class="method ${method}">${method.toUpperCase()}</b> <a href="#${operationId}">${summary}</a></li>`)}</ul>
-${operations.map(({ operation, ...place }) => showOperation(operation, place, find))}`;
+${operations.map(({ method, path, operation }) => showOperation(operation, { method, path }, find))}`;
 }
 
 /** Each code has an anchor, also as the end of `type` has it, and each status has one at its first code. */

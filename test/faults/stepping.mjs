@@ -135,8 +135,10 @@ function watchActivities(native) {
   };
 }
 
-const { nativeWorkerCtor } = Worker;
-Worker.nativeWorkerCtor = {
+/** Its types hide what makes the native part. */
+const opened = /** @type {any} */ (Worker);
+const { nativeWorkerCtor } = opened;
+opened.nativeWorkerCtor = {
   create: async (...options) => {
     const native = await nativeWorkerCtor.create(...options);
     watchWorkflows(native);

@@ -20,7 +20,7 @@ const CIPHERS = [
 export async function freePort() {
   const server = net.createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const { port } = server.address();
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
   await new Promise((resolve) => server.close(resolve));
   return port;
 }
@@ -32,6 +32,7 @@ async function startTls(folder, target) {
     'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost';
   const made = spawnSync('openssl', [...request.split(' '), '-keyout', key, '-out', cert]);
   if (made.status !== 0) throw new Error(`no certificate: ${made.stderr}`);
+  /** @type {tls.TlsOptions} */
   const options = {
     key: readFileSync(key),
     cert: readFileSync(cert),
@@ -58,7 +59,8 @@ async function startTls(folder, target) {
 export async function startStack({ say, folder }, { isTls = false } = {}) {
   const port = await freePort();
   const front = isTls ? await startTls(folder, port) : undefined;
-  const publicUrl = front ? `https://localhost:${front.address().port}` : `http://localhost:${port}`;
+  const address = /** @type {import('node:net').AddressInfo | undefined} */ (front?.address());
+  const publicUrl = address ? `https://localhost:${address.port}` : `http://localhost:${port}`;
   const data = join(folder, 'data');
   say(`starting the service at ${publicUrl}`);
   const [temporal, ui, metrics] = await Promise.all([freePort(), freePort(), freePort()]);
@@ -83,7 +85,6 @@ export async function startStack({ say, folder }, { isTls = false } = {}) {
     child.kill('SIGINT');
     await ended;
     front?.close();
-    front?.closeAllConnections?.();
   };
   const isReady = () => Buffer.concat(output).includes('"status":"ready"');
   for (let waited = 0; !isReady(); waited += 1) {

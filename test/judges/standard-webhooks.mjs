@@ -45,7 +45,8 @@ async function capture(say) {
   });
   receiver.listen(0, '127.0.0.1');
   await once(receiver, 'listening');
-  const url = `http://127.0.0.1:${receiver.address().port}`;
+  const { port } = /** @type {import('node:net').AddressInfo} */ (receiver.address());
+  const url = `http://127.0.0.1:${port}`;
   try {
     const granted = await fetch(`${stack.origin}/oauth/token`, {
       method: 'POST',

@@ -10,7 +10,12 @@ export function createClient({ stack, ledger, random }) {
   const basic = `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString('base64')}`;
   let bearer = '';
 
-  /** @returns status (0: none), body, headers, and when it was sent and answered; `isKnown`: the outcome is definite */
+  /**
+   * @param {string} method
+   * @param {string} path
+   * @param {{ json?: object, form?: Record<string, string>, headers?: object, as?: string, api?: any }} [options]
+   * @returns status (0: none), body, headers, and when it was sent and answered; `isKnown`: the outcome is definite
+   */
   const ask = async (
     method,
     path,

@@ -6,12 +6,13 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { startPart } from '../../../dist/src/app/local/part.js';
-import { findFreePort } from '../../../dist/src/app/local/ports.js';
-import { awaitTemporal } from '../../../dist/src/app/local/temporal-ready.js';
+import { startPart } from '#dist/src/app/local/part.js';
+import { findFreePort } from '#dist/src/app/local/ports.js';
+import { awaitTemporal } from '#dist/src/app/local/temporal-ready.js';
 
 const run = promisify(execFile);
 const MODULE = 'go.temporal.io/server';
+/** @type {import('#dist/src/app/local/processes.js').PartEnd} */
 const END = { order: 3, grace: 15_000, signals: ['SIGTERM', 'SIGKILL'] };
 /** The databases and their schemas, as the service `temporal-schema` of docker-compose.yml makes them. */
 const DATABASES = { temporal: 'temporal', temporal_visibility: 'visibility' };
@@ -38,8 +39,8 @@ export async function obtainDeployedTemporal({ say }) {
 }
 
 /**
- * @param options.programs from `obtainDeployedTemporal`; `folder` of the stack, absolute; `port` of the frontend
- * @param options.postgres `port`, and `query(text)` as the superuser
+ * @param options `programs` from `obtainDeployedTemporal`; `folder` of the stack, absolute; `port` of the frontend;
+ *   `postgres`: `port`, and `query(text)` as the superuser
  * @returns `start()` a server that answers like `startTemporal`, and `lose()` both of its databases
  */
 export async function deployTemporal({ programs, folder, port, postgres, namespace, keeper }) {

@@ -2,7 +2,7 @@
 // used once, twice and late, client credentials, keys that are rotated.
 import { createHash, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { buildPayloadOfResponse } from '../../../dist/packages/agent/src/payloads.js';
+import { buildPayloadOfResponse } from '#dist/packages/agent/src/payloads.js';
 import { createRandom } from './random.mjs';
 
 /** Of these the last have their keys rotated, which ends the tokens of the old ones. */

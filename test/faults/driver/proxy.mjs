@@ -47,7 +47,7 @@ export async function createProxy(target, { host = '127.0.0.1' } = {}) {
   };
   server.listen(0, host);
   await once(server, 'listening');
-  const { port } = server.address();
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
   return {
     port,
     cut: () => each(({ client, upstream }) => [client, upstream].map((socket) => socket.resetAndDestroy())),

@@ -84,7 +84,8 @@ export async function openReceivers({ ledger, seed }) {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     servers.push(server);
-    links[name] = await createProxy(() => server.address().port);
+    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+    links[name] = await createProxy(() => port);
   }
   return {
     links,

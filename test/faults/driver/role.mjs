@@ -4,15 +4,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { identify } from '../../../dist/src/app/local/processes.js';
+import { identify } from '#dist/src/app/local/processes.js';
 
 /** How the keeper ends it when the driver has died. */
 const END = { order: 1, grace: 1_000, signals: ['SIGKILL'] };
 const CLOCK = new URL('./shift-clock.mjs', import.meta.url).href;
 
 /**
- * @param options.name such as `api1`; `role`: api or worker; `main`: the built entry point
- * @param options.onOwnEnd is told when the process ended by itself, with the last lines that it wrote
+ * @param options `name`: such as `api1`; `role`: api or worker; `main`: the built entry point; `onOwnEnd` is told when
+ *   the process ended by itself, with the last lines that it wrote
  */
 export function createRole({ name, role, main, environment, folder, keeper, onOwnEnd }) {
   const clockFile = join(folder, `${name}.clock`);

@@ -23,10 +23,16 @@ const PATIENCE = 240;
 const MOST_REPAIRS = 6;
 
 /**
- * @param options.seed, `seconds` of load, `pace`: milliseconds between two requests of a client
- * @param options.main the built entry point; `kinds`: of faults; `say`: one line of progress; `patience` in seconds
- * @param options.deployed see `openStack`
- * @param options.restore Postgres is copied after half of the load, and taken back to that copy at its end
+ * @param {object} options
+ * @param {number} options.seed
+ * @param {number} options.seconds of load
+ * @param {number} options.pace milliseconds between two requests of a client
+ * @param {string} options.main the built entry point
+ * @param {string[]} [options.kinds] of faults
+ * @param {(line: string) => void} options.say one line of progress
+ * @param {number} [options.patience] in seconds
+ * @param {object} [options.deployed] see `openStack`
+ * @param {boolean} [options.restore] Postgres is copied after half of the load, and taken back to that copy at its end
  * @returns the ledger and the table
  */
 export async function runSeed({ main, kinds, restore = false, patience = PATIENCE, ...options }) {

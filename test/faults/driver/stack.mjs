@@ -9,11 +9,11 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import pg from 'pg';
-import { createKeeper } from '../../../dist/src/app/local/keeper.js';
-import { findFreePort } from '../../../dist/src/app/local/ports.js';
-import { startPostgres } from '../../../dist/src/app/local/postgres.js';
-import { startTemporal } from '../../../dist/src/app/local/temporal.js';
-import { obtainTemporal } from '../../../dist/src/app/local/temporal-program.js';
+import { createKeeper } from '#dist/src/app/local/keeper.js';
+import { findFreePort } from '#dist/src/app/local/ports.js';
+import { startPostgres } from '#dist/src/app/local/postgres.js';
+import { startTemporal } from '#dist/src/app/local/temporal.js';
+import { obtainTemporal } from '#dist/src/app/local/temporal-program.js';
 import { deployTemporal } from './deployed-temporal.mjs';
 import { createProxy } from './proxy.mjs';
 import { createRole } from './role.mjs';
@@ -23,9 +23,8 @@ const NAMESPACE = 'countersign';
 const ROLES = { api1: 'api', api2: 'api', worker1: 'worker', worker2: 'worker' };
 
 /**
- * @param options.main the built entry point of the service
- * @param options.deployed programs of `obtainDeployedTemporal`; absent: Temporal's development server
- * @param options.onOwnEnd see role.mjs
+ * @param options `main`: the built entry point of the service; `deployed`: programs of `obtainDeployedTemporal`, absent:
+ *   Temporal's development server; `onOwnEnd`: see role.mjs
  */
 export async function openStack({ main, deployed, onOwnEnd }) {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-faults-'));
@@ -178,14 +177,14 @@ export async function openStack({ main, deployed, onOwnEnd }) {
 }
 
 /** Temporal's development server with its file, like `deployTemporal`. */
-async function developTemporal({ folder, ...server }) {
+async function developTemporal({ folder, port, namespace, keeper }) {
   const program = await obtainTemporal({
     binFolder: resolve('.data', 'bin'),
     path: process.env.PATH ?? '',
     say: () => undefined,
   });
   return {
-    start: () => startTemporal({ ...server, program, dataDir: folder, uiPort: null }),
+    start: () => startTemporal({ program, dataDir: folder, port, uiPort: null, namespace, keeper }),
     lose: async () => {
       for (const end of ['', '-wal', '-shm'])
         await rm(join(folder, 'temporal', `temporal.db${end}`), { force: true });

@@ -1,6 +1,7 @@
 // Judges deliveries in the envelopes of CloudEvents by the SDKs of Python and Go: each event of the catalogue, as it
 // comes over the wire.
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -34,10 +35,10 @@ export const judge = {
 
 /** Sends each example in both envelopes to a server on loopback. @returns what arrived, with what the event must be */
 async function sendAll() {
-  const { CATALOGUE, exampleOf } = await import('../../../dist/src/events/catalogue.js');
-  const { enclose } = await import('../../../dist/src/webhooks/deliveries/envelope.js');
-  const { createDeliverySender } = await import('../../../dist/src/webhooks/deliveries/delivery.client.js');
-  const { createGuardedAgent } = await import('../../../dist/src/platform/egress/guarded-agent.client.js');
+  const { CATALOGUE, exampleOf } = await import('#dist/src/events/catalogue.js');
+  const { enclose } = await import('#dist/src/webhooks/deliveries/envelope.js');
+  const { createDeliverySender } = await import('#dist/src/webhooks/deliveries/delivery.client.js');
+  const { createGuardedAgent } = await import('#dist/src/platform/egress/guarded-agent.client.js');
   const arrived = [];
   const server = createServer(async (request, response) => {
     const chunks = [];
@@ -45,17 +46,19 @@ async function sendAll() {
     arrived.push({ headers: request.headers, body: Buffer.concat(chunks).toString() });
     response.writeHead(204).end();
   });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
   const agent = createGuardedAgent({ allowedNetworks: ['127.0.0.0/8'] });
   const sender = createDeliverySender({ agent });
   const sent = [];
   for (const entry of CATALOGUE)
-    for (const envelope of ['cloudevents-structured', 'cloudevents-binary']) {
+    for (const envelope of /** @type {const} */ (['cloudevents-structured', 'cloudevents-binary'])) {
       // One id with characters that a header must encode; publishers choose their ids.
       const event = { ...exampleOf(entry), ...(entry === CATALOGUE[0] ? { event_id: ENCODED } : {}) };
       const enclosed = enclose(envelope, new TextEncoder().encode(JSON.stringify(event)));
       const result = await sender.send({
-        url: `http://127.0.0.1:${server.address().port}/`,
+        url: `http://127.0.0.1:${port}/`,
         ...enclosed,
         secrets: { current: 'whsec_a-secret-of-this-subscription-only' },
         maxAge: 300,

@@ -135,7 +135,7 @@ async function startService(folder) {
     let text = '';
     stack.stdout.on('data', (chunk) => {
       text += chunk;
-      if (text.includes('Countersign is ready')) resolve();
+      if (text.includes('Countersign is ready')) resolve(undefined);
     });
     stack.once('exit', () => reject(new Error(`the service has not started: ${text}`)));
   });
@@ -192,7 +192,7 @@ function askJson(method, url, { body, headers, ca }) {
 function findFreePort() {
   return new Promise((resolve) => {
     const server = createPort().listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
+      const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
       server.close(() => resolve(port));
     });
   });
