@@ -1,10 +1,14 @@
 // Runs with each test file: the next file of the same process finds no spy, no fake clock, no stub and no error of this
 // one.
 import { setImmediate as turn } from 'node:timers/promises';
+import fc from 'fast-check';
 import { afterAll, afterEach, vi } from 'vitest';
 import { beginFile } from './logged-errors.ts';
 
 const errors = beginFile();
+
+// By itself fast-check makes ten steps at most, whatever a property allows.
+fc.configureGlobal({ defaultSizeToMaxWhenMaxSpecified: true });
 
 afterEach(errors.judge);
 
