@@ -15,7 +15,7 @@ export type RevocationsOptions = {
   readonly intervalMs?: number | undefined;
   /**
    * Seconds since the time until which the feed is known completely, from which it is unreachable; 3, or five
-   * intervals, by default. A transaction that stays open in the service's database keeps that time back, too.
+   * intervals, by default.
    */
   readonly staleAfterSeconds?: number | undefined;
   /**
@@ -173,9 +173,7 @@ export function followRevocations(options: RevocationsOptions) {
       if (book.isIncomplete(now()))
         return new Error(`More has ended than the ${limit} entries of \`limit\`.`);
       if (ageSeconds() <= staleAfterSeconds) return new Error('The token lives for too long.');
-      return new Error(
-        `The feed is complete until ${completeUntil ?? 'no known time'}: a transaction is open beside the service?`,
-      );
+      return new Error(`The feed is complete until ${completeUntil ?? 'no known time'}, and no further.`);
     },
 
     /** Resolves when the feed was read to its end; a server that waits for it refuses nobody at its start. */

@@ -30,7 +30,6 @@ import { type Limits, wireLimits } from '../../platform/http/wire.ts';
 import { createLogger } from '../../platform/logger.ts';
 import { openPlatform, type Platform } from '../../platform/platform.ts';
 import { createAccountReadingService } from '../../webhooks/accounts/account-reading.service.ts';
-import { createFeedCompleteness } from '../../webhooks/intake/feed-completeness.ts';
 import { wirePublishing } from '../../webhooks/intake/wire.ts';
 import { wireDirectAttempts } from '../../webhooks/relay/wire.ts';
 import { createStreamService } from '../../webhooks/streams/stream.service.ts';
@@ -46,12 +45,11 @@ const BUILT = join(import.meta.dirname, '..', '..', '..');
 export function wireApi(platform: Platform) {
   const { config, database, registry } = platform;
   const limits = wireLimits(platform);
-  const completeness = createFeedCompleteness();
-  const core = wireCore(platform, { onRead: completeness.add });
+  const core = wireCore(platform);
   const { deliveries, tokens } = core;
 
   const directAttempts = wireDirectAttempts(platform, core);
-  const publishing = wirePublishing(platform, { deliveries, limits, directAttempts, completeness });
+  const publishing = wirePublishing(platform, { deliveries, limits, directAttempts });
   const admittedNetworks = parseNetworks(config.webhookAllowedNetworks);
   const authentication = wireAuthentication(platform, core, limits);
   const services = {

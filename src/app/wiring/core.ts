@@ -3,7 +3,6 @@ import { createDelegationService } from '../../authentication/delegations/delega
 import { tellOfAgent as tellDelegations } from '../../authentication/delegations/delegation-expiry.store.ts';
 import { createDeliveryKeyService } from '../../authentication/issuer/delivery-key.service.ts';
 import { wireIssuers } from '../../authentication/issuer/wire.ts';
-import type { RevocationNeeds } from '../../authentication/tokens/revocation.service.ts';
 import { createTokenService } from '../../authentication/tokens/token.service.ts';
 import { wireRevocations } from '../../authentication/tokens/wire.ts';
 import { createAgentService } from '../../identity/agents/agent.service.ts';
@@ -27,7 +26,7 @@ import { wireSubscriptions } from '../../webhooks/subscriptions/wire.ts';
 import { SEALED_COLUMNS } from './sealed-columns.ts';
 
 /** @returns the services by their names, with which the roots make those of one kind of process */
-export function wireCore(platform: Platform, feed: Pick<RevocationNeeds, 'onRead'> = {}) {
+export function wireCore(platform: Platform) {
   const { config, database, log, notifier, clock } = platform;
   const { masterKeys, accessTokenLifetime, refreshTokenLifetime } = config;
   const verifier = createSignatureVerifier();
@@ -36,7 +35,7 @@ export function wireCore(platform: Platform, feed: Pick<RevocationNeeds, 'onRead
   const shared = { database, log, notifier, verifier, commands, records };
 
   // The issuer comes before agents and keys, because the end of an agent or a key ends its tokens.
-  const revocations = wireRevocations(platform, feed);
+  const revocations = wireRevocations(platform);
   const issuers = wireIssuers(platform, { ...shared, revocations });
   const tokens = createTokenService({
     ...issuers,

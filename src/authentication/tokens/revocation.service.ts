@@ -27,7 +27,6 @@ export type RevocationNeeds = {
   database: Pick<Database, 'query'>;
   listen?: ((onNotice: () => void) => { close(): Promise<void> } | undefined) | undefined;
   notifier?: { poke(): void } | undefined;
-  onRead?: ((seen: { horizon: bigint; newest: bigint; at: number }) => void) | undefined;
   onError?: ((error: unknown) => void) | undefined;
   now?: (() => number) | undefined;
 };
@@ -37,7 +36,6 @@ export type RevocationNeeds = {
  * reads fail, each check queries the database.
  * @param listen opens a listener for notifications. It only saves time, because the next poll finds the rows too.
  * @param notifier notifies the other processes after a commit
- * @param onRead receives what each read saw of the database's transactions, at a time in its milliseconds
  * @param onError receives the error of the first of several failed reads
  * @param now a monotonic clock in milliseconds
  */
@@ -46,7 +44,6 @@ export function createRevocationService({
   database,
   listen = () => undefined,
   notifier,
-  onRead = () => undefined,
   onError = () => undefined,
   now = () => performance.now(),
 }: RevocationNeeds) {
@@ -62,9 +59,8 @@ export function createRevocationService({
   /** Reads the new revocations. The age of a read is counted from its request. */
   async function poll(): Promise<void> {
     askedAt = now();
-    const { horizon, newest, readAt: at, revocations } = await store.readSince(database, since);
+    const { horizon, revocations } = await store.readSince(database, since);
     book.add(revocations);
-    onRead({ horizon: BigInt(horizon), newest: BigInt(newest), at });
     // After the database was replaced, its transaction ids may be lower. Then all revocations are read again.
     since = BigInt(horizon) < BigInt(since) ? '0' : horizon;
     readAt = askedAt;

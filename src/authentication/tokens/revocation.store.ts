@@ -43,21 +43,17 @@ export async function insertPrincipal(
   return rows;
 }
 
-type Seen = { horizon: string; newest: string; readAt: number };
-
 /**
  * Reads the revocations that an earlier read could not see, because their transactions were running or began later.
  * @param since the `horizon` that the earlier read returned; `'0'` for all
- * @returns `newest`, which no transaction had reached, and `readAt`, the database's time in milliseconds, too
  */
 export async function readSince(
   queryable: Queryable,
   since: string,
-): Promise<Seen & { revocations: Revocation[] }> {
-  const { rows } = await queryable.query<Seen & (Revocation | { id: null })>(
-    `SELECT pg_snapshot_xmin(seen)::text AS horizon, pg_snapshot_xmax(seen)::text AS newest,
-         extract(epoch FROM now())::float8 * 1000 AS "readAt", revoked.*
-         FROM pg_current_snapshot() AS seen
+): Promise<{ horizon: string; revocations: Revocation[] }> {
+  const { rows } = await queryable.query<{ horizon: string } & (Revocation | { id: null })>(
+    `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon, revoked.*
+         FROM (SELECT) AS always
          LEFT JOIN LATERAL (
            SELECT ${COLUMNS} FROM revocations WHERE xid >= $1::xid8 AND expires_at > now()
          ) AS revoked ON true`,
@@ -65,11 +61,8 @@ export async function readSince(
   );
   const [first] = rows;
   if (first === undefined) throw new Error('the snapshot gave no row');
-  const { horizon, newest, readAt } = first;
-  const revocations = rows.flatMap(({ horizon: _, newest: __, readAt: ___, ...row }) =>
-    row.id === null ? [] : [row],
-  );
-  return { horizon, newest, readAt, revocations };
+  const revocations = rows.flatMap(({ horizon: _, ...row }) => (row.id === null ? [] : [row]));
+  return { horizon: first.horizon, revocations };
 }
 
 /** Reads the revocations that end any of these tokens. */

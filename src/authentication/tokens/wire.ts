@@ -14,19 +14,15 @@ import { type ClientRecordNeeds, createClientRecordService } from './client-reco
 import { createRefreshService, type RefreshNeeds } from './refresh.service.ts';
 import { createSuccessorDeriver } from './refresh-successor.node.ts';
 import { REFRESH_TOKEN } from './refresh-token.ts';
-import { createRevocationService, REVOCATION_CHANNEL, type RevocationNeeds } from './revocation.service.ts';
+import { createRevocationService, REVOCATION_CHANNEL } from './revocation.service.ts';
 import { countTokens } from './token.metrics.ts';
 import type { Grant } from './token-answer.ts';
 import { createTokenEndpointService, type TokenEndpointNeeds } from './token-endpoint.service.ts';
 
 /** Wires the revocation feed. A process that accepts tokens calls `start`. */
-export function wireRevocations(
-  { database, log, openChannel }: Platform,
-  { onRead }: Pick<RevocationNeeds, 'onRead'> = {},
-) {
+export function wireRevocations({ database, log, openChannel }: Platform) {
   const channel = openChannel(REVOCATION_CHANNEL);
   return createRevocationService({
-    onRead,
     database,
     notifier: channel,
     listen: channel.listen,

@@ -11,6 +11,7 @@ import { endpoints } from './migrations/0008-endpoints.ts';
 import { deliveries } from './migrations/0009-deliveries.ts';
 import { partitions } from './migrations/0010-partitions.ts';
 import { statistics } from './migrations/0011-statistics.ts';
+import { feedSnapshots } from './migrations/0012-feed-snapshots.ts';
 
 /** `name` is that of the file. The database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
@@ -29,4 +30,7 @@ export const BASELINE: readonly Migration[] = [
   { name: '0011-statistics', steps: [statistics] },
 ];
 
-export const MIGRATIONS: readonly Migration[] = [...BASELINE];
+export const MIGRATIONS: readonly Migration[] = [
+  ...BASELINE,
+  { name: '0012-feed-snapshots', steps: [feedSnapshots] },
+];

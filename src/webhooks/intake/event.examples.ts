@@ -51,7 +51,7 @@ export const FEED = {
       next_cursor: 'AAAAAAAAEjQBmaGyfD1-T4pbbH2OnwobAZmhsnw9',
       has_more: false,
       read_at: '2026-05-04T09:30:02.512Z',
-      complete_until: '2026-05-04T09:30:02.406Z',
+      complete_until: '2026-05-04T09:30:02.512Z',
     },
   },
 } as const;

@@ -1,55 +1,120 @@
 // Positions in the feed, and the opaque cursors that encode them. Pure.
-import { MAX, parse, stringify } from 'uuid';
+import { MAX, NIL, parse, stringify } from 'uuid';
 import { decodeBase64, encodeBase64Url } from '../../platform/crypto/base64.ts';
 
+/** What a statement saw: the transactions below `next` had ended, except the `unfinished` ones, in ascending order. */
+export type SeenTransactions = { readonly next: bigint; readonly unfinished: readonly bigint[] };
+
+type Row = { readonly xid: bigint; readonly id: string };
+
 /**
- * After the row `id` that transaction `xid` wrote. Later rows of the feed have ids that were made after `at`
- * (milliseconds), or at most `FEED_SLACK_MS` before.
+ * The rows up to `(xid, id)` were read, except those of the transactions in `open`, in ascending order, which were read
+ * up to their own id: they had not ended, or filled more than a page. Rows that were not read have ids that were made
+ * after `at` (milliseconds), or at most `FEED_SLACK_MS` before.
  */
-export type FeedPosition = { readonly xid: bigint; readonly id: string; readonly at: number };
+export type FeedPosition = Row & { readonly open: readonly Row[]; readonly at: number };
 
 /** Longer than any transaction, and than any difference between two clocks. */
 export const FEED_SLACK_MS = 3_600_000;
 
 export const FEED_KEPT_MS = 30 * 86_400_000;
 
-export const FEED_CURSOR = /^[A-Za-z0-9_-]{40}$/;
+/** Of so many characters a cursor may be: a thousand unfinished transactions. */
+export const MAX_CURSOR_LENGTH = 4_000;
 
-export const FEED_START: FeedPosition = { xid: 0n, id: '00000000-0000-0000-0000-000000000000', at: 0 };
+export const FEED_CURSOR = new RegExp(`^[A-Za-z0-9_-]{40,${MAX_CURSOR_LENGTH}}$`);
 
-/** @returns the position after all rows of transactions below the horizon */
-export function positionBefore(horizon: bigint, at: number): FeedPosition {
-  return { xid: horizon - 1n, id: MAX, at };
+export const FEED_START: FeedPosition = { xid: 0n, id: NIL, open: [], at: 0 };
+
+/** @returns the position after all rows that a statement saw at the time `at` */
+export function positionAfterAll({ next, unfinished }: SeenTransactions, at: number): FeedPosition {
+  return { xid: next - 1n, id: MAX, open: unfinished.map(unread), at };
 }
 
-/** @param row.id a UUIDv7, whose first 48 bits are its time */
-export function positionOf(row: { readonly xid: bigint; readonly id: string }): FeedPosition {
-  return { ...row, at: Number.parseInt(row.id.replaceAll('-', '').slice(0, 12), 16) };
+/**
+ * @param last the last row of a page after `position`, which was cut there
+ * @param seen by the statement that read the page
+ */
+export function positionAfterRow(
+  position: FeedPosition,
+  last: Row,
+  { unfinished }: Pick<SeenTransactions, 'unfinished'>,
+): FeedPosition {
+  const isOpen = position.open.some(({ xid }) => xid === last.xid);
+  const before = unfinished.filter((xid) => xid < last.xid).map(unread);
+  if (!isOpen) return { xid: last.xid, id: last.id, open: before, at: timeOf(last.id) };
+  const known = position.open.filter(({ xid }) => before.some((row) => row.xid === xid));
+  const after = position.open.filter(({ xid }) => xid > last.xid);
+  return { ...position, open: [...known, { xid: last.xid, id: last.id }, ...after] };
 }
 
-/** Encodes a position as transaction (8 bytes), id (16) and time (6), in base64url. */
-export function encodePosition({ xid, id, at }: FeedPosition): string {
-  const bytes = new Uint8Array(30);
-  const view = new DataView(bytes.buffer);
+const unread = (xid: bigint): Row => ({ xid, id: NIL });
+
+/** @param id a UUIDv7, whose first 48 bits are its time */
+const timeOf = (id: string) => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
+
+/**
+ * Encodes a position in base64url: transaction (8 bytes), id (16) and time (6); then of each open transaction, the
+ * latest first, how far it is before the one before (LEB128), and a zero byte and the id if some of it was read.
+ */
+export function encodePosition({ xid, id, open, at }: FeedPosition): string {
+  const head = new Uint8Array(30);
+  const view = new DataView(head.buffer);
   view.setBigUint64(0, xid);
-  bytes.set(parse(id), 8);
+  head.set(parse(id), 8);
   view.setUint16(24, Math.floor(at / 2 ** 32));
   view.setUint32(26, at % 2 ** 32);
-  return encodeBase64Url(bytes);
+  const bytes = [...head];
+  let last = xid + 1n;
+  for (const row of open.toReversed()) {
+    for (let rest = last - row.xid; rest > 0n; rest >>= 7n)
+      bytes.push(Number(rest & 127n) | (rest > 127n ? 128 : 0));
+    if (row.id !== NIL) bytes.push(0, ...parse(row.id));
+    last = row.xid;
+  }
+  return encodeBase64Url(Uint8Array.from(bytes));
 }
 
 /** @returns undefined for a text that `encodePosition` did not make */
 export function decodePosition(cursor: string): FeedPosition | undefined {
   const bytes = FEED_CURSOR.test(cursor) ? decodeBase64(cursor) : null;
-  if (bytes === null || bytes.length !== 30) return undefined;
+  if (bytes === null) return undefined;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   try {
-    return {
-      xid: view.getBigUint64(0),
+    const xid = view.getBigUint64(0);
+    const position = {
+      xid,
       id: stringify(bytes.subarray(8, 24)),
+      open: decodeOpen(bytes.subarray(30), xid + 1n),
       at: view.getUint16(24) * 2 ** 32 + view.getUint32(26),
     };
+    return encodePosition(position) === cursor ? position : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** @param next the transaction after the last one that may be open */
+function decodeOpen(bytes: Uint8Array, next: bigint): Row[] {
+  const open: { xid: bigint; id: string }[] = [];
+  let last = next;
+  let rest = 0n;
+  let bits = 0n;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at] ?? 0;
+    const before = open[0];
+    if (byte === 0 && bits === 0n && before !== undefined) {
+      before.id = stringify(bytes.subarray(at + 1, at + 17));
+      at += 16;
+      continue;
+    }
+    rest |= BigInt(byte & 127) << bits;
+    bits += 7n;
+    if (byte > 127) continue;
+    last -= rest;
+    if (last < 0n) throw new RangeError('no transaction has such a number');
+    open.unshift({ xid: last, id: NIL });
+    [rest, bits] = [0n, 0n];
+  }
+  return open;
 }

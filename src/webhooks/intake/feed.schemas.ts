@@ -55,7 +55,7 @@ export const feedPage = z
     complete_until: timestamp
       .nullable()
       .describe(
-        'By the same clock: all that was committed before it, and that `since` and `type` let through, is in this page or in an earlier one. It stays behind while a transaction is open. Null while `has_more` is true, and where the service began during such a transaction.',
+        'By the same clock: all that was committed before it, and that `since` and `type` let through, is in this page or in an earlier one. Null while `has_more` is true.',
       ),
   })
   .meta({ id: 'EventFeed' });

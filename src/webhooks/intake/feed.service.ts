@@ -10,7 +10,6 @@ import { invalidField, ServiceError } from '../../platform/errors/service-error.
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { StoredEvent, TypeFilter } from './feed.store.ts';
 import * as store from './feed.store.ts';
-import { createFeedCompleteness, type FeedCompleteness } from './feed-completeness.ts';
 import {
   decodePosition,
   encodePosition,
@@ -18,15 +17,13 @@ import {
   FEED_SLACK_MS,
   FEED_START,
   type FeedPosition,
-  positionBefore,
-  positionOf,
+  MAX_CURSOR_LENGTH,
+  positionAfterAll,
+  positionAfterRow,
 } from './feed-cursor.ts';
 
 /** An event for people. `body` is parsed from the delivered bytes. */
 export type ShownEvent = { readonly body: JsonObject; readonly createdAt: Date; readonly test: boolean };
-
-/** So far back a page begins while it is unknown since when a transaction is open: its cursor is good for a day. */
-const UNKNOWN_MS = FEED_KEPT_MS - 86_400_000;
 
 export type EventDelivery = { readonly id: string; readonly subscriptionId: string; readonly status: string };
 
@@ -39,8 +36,8 @@ export type FeedQuery = {
 };
 
 /**
- * Events after a position. All that committed before `completeUntil` is in this page or in an earlier one; null: nobody
- * knows. Both times are the database's. `nextCursor` is set also after the last event; `hasMore`: there are more now.
+ * Events after a position. All that committed before `completeUntil`, a time of the database, is in this page or in an
+ * earlier one; null while `hasMore`: there are more now. `nextCursor` is set also after the last event.
  */
 export type FeedPage = {
   readonly data: readonly ShownEvent[];
@@ -55,15 +52,13 @@ export type FeedNeeds = {
   deliveries: {
     listOfEvent(queryable: Queryable, tenantId: string, eventRow: string): Promise<EventDelivery[]>;
   };
-  completeness?: FeedCompleteness | undefined;
   now?: (() => number) | undefined;
 };
 
 /**
- * Makes the event feed. Its order is (transaction, id). An event appears only when all earlier transactions have ended,
- * so an event that commits late never appears before a cursor that was already returned.
+ * Makes the event feed. The order of a page is (transaction, id). A cursor names the transactions that had not ended,
+ * so an event that commits late is in a later page, and no transaction delays the events of another.
  * @param options.deliveries reads the deliveries of an event by its row
- * @param options.completeness who sees transactions more often than the feed is read adds what it saw
  */
 export function createFeedService(needs: FeedNeeds) {
   const tools = prepareFeed(needs);
@@ -74,12 +69,8 @@ export type FeedService = ReturnType<typeof createFeedService>;
 
 type FeedTools = ReturnType<typeof prepareFeed>;
 
-function prepareFeed({
-  completeness = createFeedCompleteness(),
-  now = () => Date.now(),
-  ...needs
-}: FeedNeeds) {
-  return { ...needs, completeness, now };
+function prepareFeed({ now = () => Date.now(), ...needs }: FeedNeeds) {
+  return { ...needs, now };
 }
 
 /** Reads the events after a cursor, the oldest first. @throws ServiceError `cursor_expired`, `invalid_request` */
@@ -97,22 +88,28 @@ async function read(
     types: type === undefined ? undefined : readTypes(type),
     limit,
   });
-  const { horizon, newest, readAt, hasMore, last } = page;
-  if (position.xid >= newest)
+  const { seen, readAt, hasMore, last } = page;
+  if (position.xid >= seen.next)
     throw expired('The cursor is of a database that was replaced: its positions mean nothing here.');
-  needs.completeness.add({ horizon, newest, at: readAt.getTime() });
-  const until = needs.completeness.until(horizon);
-  // What a transaction under way writes has an id of any time since it began: the cursor keeps an earlier time.
-  const end = positionBefore(horizon, Math.max(until ?? readAt.getTime() - UNKNOWN_MS, earliest));
-  // A transaction of an earlier read may still keep the horizon below the cursor. The cursor must not move back.
-  const next = hasMore && last !== undefined ? positionOf(last) : later(position, end);
+  const next =
+    hasMore && last !== undefined
+      ? positionAfterRow(position, last, seen)
+      : positionAfterAll(seen, Math.max(readAt.getTime(), earliest));
   return {
     data: page.events.map(show),
-    nextCursor: encodePosition(next),
+    nextCursor: encode(next),
     hasMore,
     readAt,
-    completeUntil: hasMore || until === undefined ? null : new Date(until),
+    completeUntil: hasMore ? null : readAt,
   };
+}
+
+function encode(position: FeedPosition): string {
+  const cursor = encodePosition(position);
+  if (cursor.length <= MAX_CURSOR_LENGTH) return cursor;
+  throw new ServiceError('temporarily_unavailable', {
+    detail: 'More transactions are under way in the database than a cursor can name.',
+  });
 }
 
 /** Reads one event, a test event too, with its deliveries. @throws ServiceError `not_found` */
@@ -148,10 +145,6 @@ function readTypes(filters: readonly string[]): TypeFilter | undefined {
     exact: types.filter((type) => !isPattern(type)),
     prefixes: types.filter(isPattern).map((pattern) => pattern.slice(0, -1)),
   };
-}
-
-function later(a: FeedPosition, b: FeedPosition): FeedPosition {
-  return a.xid > b.xid ? a : b;
 }
 
 function show({ body, createdAt, test }: StoredEvent): ShownEvent {

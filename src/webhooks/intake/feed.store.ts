@@ -1,7 +1,7 @@
 // SQL that reads events: the feed, and single events.
 // docs/decisions/0012-event-feed.md
 import type { Queryable } from '../../platform/database/transaction.ts';
-import type { FeedPosition } from './feed-cursor.ts';
+import type { FeedPosition, SeenTransactions } from './feed-cursor.ts';
 
 export type StoredEvent = {
   readonly id: string;
@@ -24,21 +24,20 @@ export type FeedRequest = {
 };
 
 /**
- * All transactions below `horizon` have ended. No transaction has reached the number `newest` yet. `hasMore`: there are
- * rows after `last`, the last row that was read.
+ * `seen`: what the statement saw at the time `readAt` of the database's clock. `hasMore`: there are rows after `last`,
+ * the last row that was read.
  */
 export type FeedPage = {
   readonly events: readonly StoredEvent[];
-  readonly horizon: bigint;
-  readonly newest: bigint;
+  readonly seen: SeenTransactions;
   readonly readAt: Date;
   readonly hasMore: boolean;
   readonly last: { readonly xid: bigint; readonly id: string } | undefined;
 };
 
 type Row = {
-  horizon: string;
-  newest: string;
+  next: string;
+  unfinished: readonly string[];
   readAt: Date;
   scanned: number;
   matched: number;
@@ -59,9 +58,10 @@ const MAX_SCANNED = 5_000;
 
 const PAGE = `
 WITH moment AS (
-  SELECT pg_snapshot_xmin(pg_current_snapshot()) AS horizon, pg_snapshot_xmax(pg_current_snapshot()) AS newest, now() AS read_at
+  SELECT pg_snapshot_xmax(seen) AS next, ARRAY(SELECT xid FROM pg_snapshot_xip(seen) AS xid ORDER BY xid) AS unfinished, now() AS read_at
+  FROM pg_current_snapshot() AS seen
 ), scanned AS (
-  SELECT * FROM event_feed($1, $2::xid8, $3::uuid, uuid_of_time($4::timestamptz), $5::timestamptz, $8)
+  SELECT * FROM event_feed($1, $2::xid8, $3::uuid, $10::xid8[], $11::uuid[], uuid_of_time($4::timestamptz), $5::timestamptz, $8)
 ), matched AS (
   SELECT xid, id, row_number() OVER ordered AS n, sum(size) OVER ordered - size AS before
   FROM scanned
@@ -72,7 +72,7 @@ WITH moment AS (
 ), ending AS (
   SELECT xid AS last_xid, id AS last_id FROM scanned ORDER BY xid DESC, id DESC LIMIT 1
 )
-SELECT moment.horizon::text, moment.newest::text, moment.read_at AS "readAt", (SELECT count(*)::int FROM scanned) AS scanned,
+SELECT moment.next::text, moment.unfinished::text[], moment.read_at AS "readAt", (SELECT count(*)::int FROM scanned) AS scanned,
   (SELECT count(*)::int FROM matched) AS matched, ending.last_xid::text AS "lastXid", ending.last_id AS "lastId",
   page.id, page.xid::text, e.test, e.body, e.created_at AS "createdAt"
 FROM moment LEFT JOIN ending ON true LEFT JOIN page ON true LEFT JOIN events e ON e.id = page.id
@@ -111,6 +111,8 @@ async function scan(
     types?.prefixes ?? null,
     most,
     limit,
+    after.open.map(({ xid }) => xid.toString()),
+    after.open.map(({ id }) => id),
   ]);
   const [first] = rows;
   if (first === undefined) throw new Error('the feed gave no row');
@@ -120,8 +122,7 @@ async function scan(
   const lastRead = xid === null || id === null ? undefined : { xid: BigInt(xid), id };
   const page = {
     events,
-    horizon: BigInt(first.horizon),
-    newest: BigInt(first.newest),
+    seen: { next: BigInt(first.next), unfinished: first.unfinished.map(BigInt) },
     readAt: first.readAt,
     hasMore: isCut || first.scanned >= most,
     last: isCut ? events.at(-1) : lastRead,

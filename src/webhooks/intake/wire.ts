@@ -23,8 +23,7 @@ export function wirePublishing(
     limits,
     directAttempts,
     deliveries,
-    completeness,
-  }: Pick<FeedNeeds, 'deliveries' | 'completeness'> & {
+  }: Pick<FeedNeeds, 'deliveries'> & {
     limits: Pick<Limits, 'limitRate'>;
     directAttempts?: DirectAttempts | undefined;
   },
@@ -42,7 +41,7 @@ export function wirePublishing(
   });
   return {
     publishing: countPublications(publishing, { registry }),
-    feed: createFeedService({ deliveries, completeness, database }),
+    feed: createFeedService({ deliveries, database }),
     contract: createEventContractService({ database }),
   };
 }

@@ -1,10 +1,12 @@
 // Targets: what subscribers, publishers and receivers send: URLs, headers, filters, times, cursors, signatures, traces.
+
 import { deepEqual, equal, match, ok } from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 import { InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
+import { NIL } from 'uuid';
 import { parseSignature, SUITES } from '../../../packages/receiver/src/suites.ts';
 import { verifyDelivery } from '../../../packages/receiver/src/verify-delivery.ts';
 import { parseAnchor } from '../../../src/audit/verification.ts';
@@ -253,6 +255,8 @@ const retryAfter: Target = {
   },
 };
 
+const UUID = '0198f4a2-7b1c-7d3e-8f45-123456789abc';
+
 const cursors: Target = {
   name: 'cursors',
   parsers: [
@@ -262,8 +266,17 @@ const cursors: Target = {
     'audit/verification.ts#parseAnchor',
   ],
   seeds: [
-    encodeCursor('0198f4a2-7b1c-7d3e-8f45-123456789abc'),
-    encodePosition({ xid: 700n, id: '0198f4a2-7b1c-7d3e-8f45-123456789abc', at: NOW }),
+    encodeCursor(UUID),
+    encodePosition({ xid: 700n, id: UUID, open: [], at: NOW }),
+    encodePosition({
+      xid: 700n,
+      id: UUID,
+      open: [
+        { xid: 5n, id: UUID },
+        { xid: 700n, id: NIL },
+      ],
+      at: NOW,
+    }),
     'delivery/0198f4a2-7b1c-7d3e-8f45-123456789abc/3',
     'countersign/audit/0198f4a2-7b1c-7d3e-8f45-123456789abc\n1\nAAAA\n',
   ],

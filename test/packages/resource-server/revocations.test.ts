@@ -278,7 +278,7 @@ describe('while the feed is not complete', () => {
       await readAgain();
       expect(await outcome(made)).toBe('503 temporarily_unavailable');
       expect(made.revocations.status()).toMatchObject({ ageSeconds: 4, failures: 0 });
-      expect(String(causes[0])).toMatch(/complete until \d{4}-.*transaction/);
+      expect(String(causes[0])).toMatch(/complete until \d{4}-.*no further/);
     },
   );
 
