@@ -4,6 +4,7 @@ import type { Readings } from '../platform/metrics/reading.ts';
 import type { Platform } from '../platform/platform.ts';
 import { createAuditSealer } from './audit-sealing.service.ts';
 import * as checkpointStore from './checkpoint.store.ts';
+import { findOldestOpen } from './open-transaction.store.ts';
 import { registerSealerMetrics } from './sealer.metrics.ts';
 
 /** Wires the sealer, which runs in a worker process. */
@@ -20,10 +21,17 @@ export function wireAuditSealer({ config, database, log }: Platform) {
   });
 }
 
-/** Registers the metric of sealing. Each scrape reads it. */
+/** Registers the metrics of sealing. Each scrape reads them. */
 export function measureSealer({ database, registry }: Platform, createReading: Readings): void {
-  const read = createReading({ unsealed: () => checkpointStore.unsealedSeconds(database) });
-  registerSealerMetrics({ registry, read: () => read('unsealed') });
+  const read = createReading({
+    unsealed: () => checkpointStore.unsealedSeconds(database),
+    oldestOpen: () => findOldestOpen(database),
+  });
+  registerSealerMetrics({
+    registry,
+    readUnsealed: () => read('unsealed'),
+    readOldestOpen: () => read('oldestOpen'),
+  });
 }
 
 /** Reports an error at most once a minute, because the sealer can repeat the same error every second. */

@@ -1,5 +1,6 @@
 // Wires `countersign doctor`: its checks, the expected workflows of each room, and the mends.
 import type { Client } from '@temporalio/client';
+import { findOldestOpen } from '../../audit/open-transaction.store.ts';
 import { pendingMigrations } from '../../platform/database/migrate.ts';
 import { reasonOf } from '../../platform/logging.ts';
 import type { Platform } from '../../platform/platform.ts';
@@ -22,6 +23,7 @@ import { createEntityWorkflowCheck, type ListExpected } from './entity-workflows
 import type { Check } from './finding.ts';
 import { createFoundationCheck } from './foundation.check.ts';
 import { createIssuerKeysCheck } from './issuer-keys.check.ts';
+import { createOpenTransactionCheck } from './open-transaction.check.ts';
 import { createSealedSecretsCheck } from './sealed-secrets.check.ts';
 import { createStuckWorkCheck } from './stuck-work.check.ts';
 import { createTransactionIdsCheck } from './transaction-ids.check.ts';
@@ -73,6 +75,7 @@ export function wireDoctor(
   const checks = [
     createStuckWorkCheck({ database, store, commands, sweep }),
     createTransactionIdsCheck({ database, store: transactionIdsStore }),
+    createOpenTransactionCheck({ database, findOldestOpen }),
     createDatabaseRoleCheck({ database, store: databaseRoleStore }),
     createChallengeExpiryCheck(challengeExpiry),
     createSealedSecretsCheck(sealedSecrets),

@@ -231,6 +231,17 @@ describe('the feed', () => {
     });
   });
 
+  it('does not show rows of transactions that this cluster has not begun', async () => {
+    const { publish, follow, context } = await createFeed();
+    await publish(['dumped']);
+    await rooms.database.query(
+      "UPDATE events SET xid = '4611686018427387904' WHERE tenant_id = $1 AND event_id = 'dumped'",
+      [context.tenant.id],
+    );
+    await publish(['here']);
+    expect((await follow()).ids).toEqual(['here']);
+  });
+
   it('answers 410 to a cursor that is ahead of the database: it was replaced', async () => {
     const { feed, context } = await createFeed();
     const ahead = encodePosition(positionAfterAll({ next: 2n ** 62n, unfinished: [] }, Date.now()));

@@ -2,8 +2,8 @@
 
 /**
  * As `event_feed` with fewer parameters, which the former version reads. No horizon: what has committed is there, so a
- * transaction that stays open holds nothing back. `open_xids` and `open_ids`: transactions before `after_xid` that the
- * caller has not read, or only up to an id.
+ * transaction that stays open holds nothing back. Rows of transactions that this cluster has not begun are not shown.
+ * `open_xids` and `open_ids`: transactions before `after_xid` that the caller has not read, or only up to an id.
  */
 export const feedSnapshots = `
 CREATE FUNCTION event_feed(tenant uuid, after_xid xid8, after_id uuid, open_xids xid8[], open_ids uuid[], low uuid, since timestamptz,
@@ -30,6 +30,7 @@ SET enable_sort = off SET enable_bitmapscan = off SET enable_seqscan = off AS $f
       AND (e.xid, e.id) > (
         (SELECT greatest(after_xid, s.xid) FROM earlier s),
         (SELECT CASE WHEN s.xid > after_xid THEN '00000000-0000-0000-0000-000000000000' ELSE after_id END FROM earlier s))
+      AND e.xid < pg_snapshot_xmax(pg_current_snapshot())
       AND (since IS NULL OR e.created_at >= since)
     ORDER BY e.xid, e.id LIMIT most
   )

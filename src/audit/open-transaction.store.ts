@@ -1,0 +1,29 @@
+// SQL that finds what keeps the sealer back: the oldest transaction that is open in the cluster, in any database.
+import type { Queryable } from '../platform/database/transaction.ts';
+
+/** `pid`: the process of its session, or the id of a prepared transaction, which has none. `seconds`: at least so old. */
+export type OpenTransaction = {
+  readonly database: string;
+  readonly role: string;
+  readonly pid: string;
+  readonly seconds: number;
+};
+
+// The start of a stranger's transaction is only for members of pg_read_all_stats. What was written after it is not older.
+const OLDEST = `
+WITH oldest AS MATERIALIZED (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS xid), open AS (
+  SELECT a.datname AS database, a.usename AS role, a.pid::text AS pid, a.xact_start AS began
+  FROM pg_stat_activity a, oldest WHERE a.backend_xid = oldest.xid::xid
+  UNION ALL
+  SELECT p.database, p.owner, 'prepared ' || p.gid, p.prepared
+  FROM pg_prepared_xacts p, oldest WHERE p.transaction = oldest.xid::xid
+)
+SELECT open.database, open.role, open.pid, extract(epoch FROM clock_timestamp() - coalesce(open.began,
+  (SELECT l.occurred_at FROM audit_log l WHERE l.xid > (SELECT xid FROM oldest) ORDER BY l.xid, l.id LIMIT 1),
+  clock_timestamp()))::float8 AS seconds
+FROM open LIMIT 1`;
+
+/** @returns undefined when no transaction that has written is open */
+export async function findOldestOpen(queryable: Queryable): Promise<OpenTransaction | undefined> {
+  return (await queryable.query<OpenTransaction>(OLDEST)).rows[0];
+}
