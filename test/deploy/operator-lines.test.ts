@@ -20,7 +20,7 @@ function standIn(programs: Readonly<Record<string, string>>) {
   const env = { ...process.env, CALLS: calls, PATH: `${folder}:${process.env.PATH}` };
   return {
     run: (text: string, more: Record<string, string> = {}) =>
-      spawnSync('bash', ['-euc', text], {
+      spawnSync('bash', ['--norc', '-euc', text], {
         cwd: folder,
         env: { ...env, ...more },
         encoding: 'utf8',

@@ -36,7 +36,12 @@ export function createRouter(routes: readonly Route[], stages: (route: Route) =>
 
 /** Finds a path without parameters by one lookup. It has precedence over paths with parameters. */
 function takeFixedPath(fixed: ReadonlyMap<string, Middleware>): Middleware {
-  return (ctx, next) => fixed.get(`${ctx.method} ${ctx.state.path}`)?.(ctx, next) ?? next();
+  return (ctx, next) => {
+    const run = fixed.get(`${ctx.method} ${ctx.state.path}`);
+    if (run === undefined) return next();
+    ctx.params = {};
+    return run(ctx, next);
+  };
 }
 
 /** Runs the middlewares in sequence, like Koa. */
