@@ -1,7 +1,9 @@
 // SQL that finds what keeps the sealer back: the oldest transaction that is open in the cluster, in any database.
 import type { Queryable } from '../platform/database/transaction.ts';
 
-/** `pid`: the process of its session, or the id of a prepared transaction, which has none. `seconds`: at least so old. */
+/**
+ * `pid`: the process of its session, or the id of a prepared transaction, which has none. `seconds`: at least so old.
+ */
 export type OpenTransaction = {
   readonly database: string;
   readonly role: string;
@@ -9,7 +11,8 @@ export type OpenTransaction = {
   readonly seconds: number;
 };
 
-// The start of a stranger's transaction is only for members of pg_read_all_stats. What was written after it is not older.
+// The start of a stranger's transaction is only for members of pg_read_all_stats. What was written after it is not
+// older.
 const OLDEST = `
 WITH oldest AS MATERIALIZED (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS xid), open AS (
   SELECT a.datname AS database, a.usename AS role, a.pid::text AS pid, a.xact_start AS began

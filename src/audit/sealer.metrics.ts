@@ -1,5 +1,5 @@
-// Metrics of a worker process: how long the oldest row of the audit log has been waiting for its seal, and what keeps the
-// sealer back.
+// Metrics of a worker process: how long the oldest row of the audit log has been waiting for its seal, and what keeps
+// the sealer back.
 import type { Registry } from 'prom-client';
 import { createGauges } from '../platform/metrics/gauges.ts';
 import type { OpenTransaction } from './open-transaction.store.ts';

@@ -25,7 +25,7 @@ const PARSERS: Readonly<Record<string, 'properties' | 'examples' | 'through its 
   'authentication/workload-issuers/claim-rules.ts#readClaim': 'examples',
   'authentication/workload-issuers/workload-assertion.ts#readAssertion': 'through its callers',
   'webhooks/intake/event.schemas.ts#readPublication': 'properties',
-  'webhooks/intake/feed-cursor.ts#decodePosition': 'examples',
+  'webhooks/intake/feed-cursor.ts#decodePosition': 'properties',
   'events/filter.ts#isFilter': 'properties',
   'events/filter.ts#normalizeFilter': 'properties',
   'identity/anchors/anchor.ts#normalizeDomain': 'properties',

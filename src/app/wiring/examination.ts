@@ -1,4 +1,5 @@
 // Wires the rooms of `countersign doctor`, in the order of the wings.
+import { findOldestOpen } from '../../audit/open-transaction.store.ts';
 import { createExpiryService } from '../../authentication/challenges/challenge-expiry.service.ts';
 import * as delegationStore from '../../authentication/delegations/delegation-expiry.store.ts';
 import * as issuerKeyStore from '../../authentication/issuer/key-schedule.store.ts';
@@ -53,6 +54,7 @@ export function wireExamination(config: Config) {
       columns: SEALED_COLUMNS,
     }),
     challengeExpiry: createExpiryService({ database, records }),
+    openTransactions: { findOldestOpen: () => findOldestOpen(database) },
     issuerKeys: {
       listAddresses: async () =>
         (await Promise.all([issuers.listAddresses(), workloadStore.listAddresses(database)])).flat(),

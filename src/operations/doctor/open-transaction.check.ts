@@ -1,22 +1,18 @@
 // Checks that no transaction has been open in the cluster for long: the audit log is sealed as far as all have ended.
 import type { OpenTransaction } from '../../audit/open-transaction.store.ts';
-import type { Queryable } from '../../platform/database/transaction.ts';
 import type { Check } from './finding.ts';
 
 /** The service's own transactions end much earlier, by their time-outs. */
 const LONGEST_SECONDS = 60;
 
-type OpenTransactionCheckNeeds = {
-  database: Queryable;
-  findOldestOpen: (queryable: Queryable) => Promise<OpenTransaction | undefined>;
-};
+type OpenTransactionCheckNeeds = { findOldestOpen: () => Promise<OpenTransaction | undefined> };
 
-export function createOpenTransactionCheck({ database, findOldestOpen }: OpenTransactionCheckNeeds): Check {
+export function createOpenTransactionCheck({ findOldestOpen }: OpenTransactionCheckNeeds): Check {
   return {
     name: 'openTransactions',
     title: 'the oldest open transaction of the cluster',
     examine: async ({ found, looked }) => {
-      const open = await findOldestOpen(database);
+      const open = await findOldestOpen();
       looked(1);
       if (open === undefined || open.seconds < LONGEST_SECONDS) return;
       await found({

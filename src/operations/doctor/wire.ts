@@ -1,6 +1,5 @@
 // Wires `countersign doctor`: its checks, the expected workflows of each room, and the mends.
 import type { Client } from '@temporalio/client';
-import { findOldestOpen } from '../../audit/open-transaction.store.ts';
 import { pendingMigrations } from '../../platform/database/migrate.ts';
 import { reasonOf } from '../../platform/logging.ts';
 import type { Platform } from '../../platform/platform.ts';
@@ -45,6 +44,7 @@ export function wireDoctor(
     relay,
     sealedSecrets,
     challengeExpiry,
+    openTransactions,
     readStanding,
     issuerKeys,
   }: {
@@ -55,6 +55,7 @@ export function wireDoctor(
     relay: ReturnType<typeof wireRelayInspection>;
     sealedSecrets: Parameters<typeof createSealedSecretsCheck>[0];
     challengeExpiry: Parameters<typeof createChallengeExpiryCheck>[0];
+    openTransactions: Parameters<typeof createOpenTransactionCheck>[0];
     issuerKeys: Parameters<typeof createIssuerKeysCheck>[0];
     readStanding: () => Promise<Standing>;
   },
@@ -75,7 +76,7 @@ export function wireDoctor(
   const checks = [
     createStuckWorkCheck({ database, store, commands, sweep }),
     createTransactionIdsCheck({ database, store: transactionIdsStore }),
-    createOpenTransactionCheck({ database, findOldestOpen }),
+    createOpenTransactionCheck(openTransactions),
     createDatabaseRoleCheck({ database, store: databaseRoleStore }),
     createChallengeExpiryCheck(challengeExpiry),
     createSealedSecretsCheck(sealedSecrets),

@@ -64,10 +64,7 @@ describe('the oldest open transaction', () => {
     ],
   ])('is found by the doctor when it is old: %j', async (open, findings) => {
     const said: string[] = [];
-    const check = createOpenTransactionCheck({
-      database: rooms.database,
-      findOldestOpen: async () => open,
-    });
+    const check = createOpenTransactionCheck({ findOldestOpen: async () => open });
     await check.examine({
       found: async ({ code, subject, detail }) =>
         void said.push(`${code} ${subject}: ${detail.split(',')[0]}`),
