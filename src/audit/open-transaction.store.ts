@@ -2,7 +2,8 @@
 import type { Queryable } from '../platform/database/transaction.ts';
 
 /**
- * `pid`: the process of its session, or the id of a prepared transaction, which has none. `seconds`: at least so old.
+ * `role`: for a process of Postgres without one, its kind. `pid`: the process of the session, or the id of a prepared
+ * transaction. The transaction is at least `seconds` old.
  */
 export type OpenTransaction = {
   readonly database: string;
@@ -11,11 +12,11 @@ export type OpenTransaction = {
   readonly seconds: number;
 };
 
-// The start of a stranger's transaction is only for members of pg_read_all_stats. What was written after it is not
-// older.
+// Only members of pg_read_all_stats see when the transaction of another role began. It is at least as old as a row of
+// the audit log with a later number.
 const OLDEST = `
 WITH oldest AS MATERIALIZED (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS xid), open AS (
-  SELECT a.datname AS database, a.usename AS role, a.pid::text AS pid, a.xact_start AS began
+  SELECT coalesce(a.datname, '') AS database, coalesce(a.usename, a.backend_type, '') AS role, a.pid::text AS pid, a.xact_start AS began
   FROM pg_stat_activity a, oldest WHERE a.backend_xid = oldest.xid::xid
   UNION ALL
   SELECT p.database, p.owner, 'prepared ' || p.gid, p.prepared

@@ -4,8 +4,8 @@ import type { Registry } from 'prom-client';
 import { createGauges } from '../platform/metrics/gauges.ts';
 import type { OpenTransaction } from './open-transaction.store.ts';
 
-/** The service's own transactions end earlier. Each one that is told of is a series. */
-const TOLD_AFTER_SECONDS = 10;
+/** The service's own transactions end earlier. The metric has one series for each transaction that it shows. */
+const SHOWN_AFTER_SECONDS = 10;
 
 type SealerMetricsNeeds = {
   registry: Registry;
@@ -31,6 +31,6 @@ export function registerSealerMetrics({ registry, readUnsealed, readOldestOpen }
       help: 'Age of the open transaction that keeps the sealer back, if it is older than 10 s; pid of its session.',
       labelNames: ['database', 'role', 'pid'],
     },
-    ({ seconds, ...labels }) => (seconds < TOLD_AFTER_SECONDS ? [] : [[labels, seconds]]),
+    ({ seconds, ...labels }) => (seconds < SHOWN_AFTER_SECONDS ? [] : [[labels, seconds]]),
   );
 }

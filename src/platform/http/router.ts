@@ -1,5 +1,6 @@
 // Finds the route of a request. 404 and 405 come before the check of a token.
 import { Router } from '@koa/router';
+import compose from 'koa-compose';
 import { ServiceError } from '../errors/service-error.ts';
 import { isReadableAnywhere, setPreflight } from './cors.ts';
 import { contextOf, type Middleware, type RequestState } from './request-state.ts';
@@ -27,7 +28,7 @@ export function createRouter(routes: readonly Route[], stages: (route: Route) =>
     };
     const all = [name, ...stages(route)];
     router.register(route.path, [route.method], all, { name: route.operationId });
-    if (!/[:*(){}]/.test(route.path)) fixed.set(`${route.method} ${route.path}`, inOrder(all));
+    if (!/[:*(){}]/.test(route.path)) fixed.set(`${route.method} ${route.path}`, compose(all));
   }
   const open = new Set(routes.filter(isReadableAnywhere).map((route) => route.operationId));
   const suggest = createSuggestion(routes);
@@ -41,16 +42,6 @@ function takeFixedPath(fixed: ReadonlyMap<string, Middleware>): Middleware {
     if (run === undefined) return next();
     ctx.params = {};
     return run(ctx, next);
-  };
-}
-
-/** Runs the middlewares in sequence, like Koa. */
-function inOrder(stages: readonly Middleware[]): Middleware {
-  return (ctx, next) => {
-    const run = async (index: number): Promise<void> => {
-      await stages[index]?.(ctx, index + 1 < stages.length ? () => run(index + 1) : next);
-    };
-    return run(0);
   };
 }
 

@@ -19,7 +19,7 @@ export const FEED_SLACK_MS = 3_600_000;
 
 export const FEED_KEPT_MS = 30 * 86_400_000;
 
-/** Of so many characters a cursor may be: a thousand unfinished transactions. */
+/** The most characters of a cursor. That of a thousand unfinished transactions has fewer. */
 export const MAX_CURSOR_LENGTH = 4_000;
 
 export const FEED_CURSOR = new RegExp(`^[A-Za-z0-9_-]{40,${MAX_CURSOR_LENGTH}}$`);

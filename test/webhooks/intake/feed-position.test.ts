@@ -6,6 +6,7 @@ import {
   encodePosition,
   FEED_START,
   type FeedPosition,
+  MAX_CURSOR_LENGTH,
   positionAfterAll,
   positionAfterRow,
 } from '../../../src/webhooks/intake/feed-cursor.ts';
@@ -109,4 +110,11 @@ it('stays encoded what it is: a transaction of which some was read, among others
     at: Date.UTC(2026, 4, 4),
   };
   expect(decodePosition(encodePosition(position))).toEqual(position);
+});
+
+it('fits into a cursor with a thousand transactions that have not ended, the oldest of long ago', () => {
+  const unfinished = Array.from({ length: 1_000 }, (_, n) => BigInt(n * n));
+  const cursor = encodePosition(positionAfterAll({ next: 2n ** 40n, unfinished }, Date.UTC(2026, 4, 4)));
+  expect(cursor.length).toBeLessThanOrEqual(MAX_CURSOR_LENGTH);
+  expect(decodePosition(cursor)?.open.map(({ xid }) => xid)).toEqual(unfinished);
 });

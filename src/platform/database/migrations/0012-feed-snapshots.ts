@@ -1,8 +1,8 @@
-// The feed after what a statement saw: rows of transactions that were unfinished then come first, when they have ended.
+// The feed without a horizon: a cursor names the transactions that had not ended.
 
 /**
- * As `event_feed` with fewer parameters, which the former version reads. No horizon: what has committed is there, so a
- * transaction that stays open holds nothing back. Rows of transactions that this cluster has not begun are not shown.
+ * The former version calls the function of this name with fewer parameters. This one returns all rows that have
+ * committed, so no open transaction delays a row. Rows of transactions that this cluster has not begun are not shown.
  * `open_xids` and `open_ids`: transactions before `after_xid` that the caller has not read, or only up to an id.
  */
 export const feedSnapshots = `
