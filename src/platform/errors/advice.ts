@@ -30,7 +30,8 @@ export const ADVICE: Readonly<Partial<Record<ErrorCode, string>>> = {
   key_exists: 'Use the key that is registered, or make another: one key belongs to one agent of a tenant.',
   invalid_signature:
     'Compare the signed text with the nine lines: `detail` has their length and SHA-256. There is no line feed at the end; the signature is base64, by the key of the challenge. The challenge can be answered again.',
-  policy_denied: 'Ask who suspended the agent, or the tenant, to reactivate it. Repeating does not help.',
+  policy_denied:
+    "Ask who suspended the agent, or the tenant, to reactivate it; a stream is its own client's to change. Repeating does not help.",
   not_found:
     'Check the id and the address of the tenant: what belongs to another tenant does not exist here.',
   method_not_allowed: 'Use a method that `Allow` names.',

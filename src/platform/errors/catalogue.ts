@@ -66,7 +66,7 @@ export const ERRORS = {
   policy_denied: entry(
     403,
     'Policy Denied',
-    'A policy rejected the request: the agent, or the whole tenant, is suspended.',
+    "A policy rejected the request: the agent or the whole tenant is suspended, or a stream is another client's.",
   ),
   not_found: entry(404, 'Not Found', 'There is no such address, or nothing with this id in the tenant.'),
   method_not_allowed: entry(

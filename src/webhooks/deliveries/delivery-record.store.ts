@@ -36,7 +36,8 @@ const CLOCK_SKEW = `interval '1 hour'`;
 const EXISTS = `
 SELECT 1 FROM deliveries d
 WHERE d.id = $1 AND d.tenant_id = $2 AND ($3::uuid IS NULL OR d.subscription_id = $3 AND EXISTS (
-  SELECT 1 FROM subscriptions s WHERE s.id = $3 AND s.tenant_id = $2 AND s.deleted_at IS NULL))`;
+  SELECT 1 FROM subscriptions s
+  WHERE s.id = $3 AND s.tenant_id = $2 AND s.deleted_at IS NULL AND s.stream_audience IS NULL))`;
 
 // The ids of an event's deliveries begin with the same time as the event's id, so the range selects their partition.
 const OF_EVENT = `
@@ -166,13 +167,22 @@ export async function listAttempts(
   return rows;
 }
 
-/** @returns whether the tenant has this subscription and it is not deleted */
+/** @returns whether the tenant has this subscription, it is not deleted, and it is no stream */
 export async function hasSubscription(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
   const { rowCount } = await queryable.query(
-    'SELECT 1 FROM subscriptions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL',
+    'SELECT 1 FROM subscriptions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL AND stream_audience IS NULL',
     [tenantId, id],
   );
   return rowCount > 0;
+}
+
+/** @returns the client that receives the stream; null for a subscription that is no stream */
+export async function findReceiver(queryable: Queryable, subscriptionId: string): Promise<string | null> {
+  const { rows } = await queryable.query<{ receiver: string | null }>(
+    'SELECT stream_audience AS receiver FROM subscriptions WHERE id = $1',
+    [subscriptionId],
+  );
+  return rows[0]?.receiver ?? null;
 }
 
 /**

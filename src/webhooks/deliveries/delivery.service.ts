@@ -1,7 +1,7 @@
 // Lists, retries and cancels deliveries for tenants and operators. The relay and the workflow make the attempts.
 
 import { type AuditContext, serviceContext } from '../../audit/audit.ts';
-import type { RequestContext } from '../../platform/context.ts';
+import type { Principal, RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
@@ -48,7 +48,8 @@ export type DeliveryNeeds = {
 
 /**
  * The deliveries of a tenant. Source: Specification, "Webhook delivery record".
- * With `subscriptionId` a function handles only deliveries of that subscription, which must not be deleted.
+ * With `subscriptionId` a function handles only deliveries of that subscription, which must not be deleted, and no
+ * stream.
  */
 export function createDeliveryService(needs: DeliveryNeeds) {
   const tools = prepareDelivery(needs);
@@ -75,13 +76,15 @@ export function createDeliveryService(needs: DeliveryNeeds) {
     /**
      * Makes an unfinished delivery due now, or replays an ended one: attempt numbers go on, the schedule starts again.
      * A hold of its endpoint ends. While the subscription is inactive the delivery waits.
-     * @throws ServiceError `not_found`, `conflict` when the subscription is deleted
+     * @throws ServiceError `not_found`, `conflict` when the subscription is deleted, `policy_denied` for a delivery of
+     *   another client's stream
      */
     retry: (context: RequestContext, id: string, subscriptionId?: string | undefined) =>
       change(tools, context, { id, subscriptionId }, 'retry'),
     /**
      * Cancels a delivery. An attempt under way may finish; a repetition changes nothing.
-     * @throws ServiceError `not_found`, `conflict` when the delivery was delivered or has failed
+     * @throws ServiceError `not_found`, `conflict` when the delivery was delivered or has failed, `policy_denied` for a
+     *   delivery of another client's stream
      */
     cancel: (context: RequestContext, id: string, subscriptionId?: string | undefined) =>
       change(tools, context, { id, subscriptionId }, 'cancel'),
@@ -250,6 +253,7 @@ function change(
   return database.transaction(context, async (transaction) => {
     const scope = await scopeOf(transaction, context, subscriptionId);
     const before = await find(transaction, scope, id);
+    if (context.principal !== undefined) await checkReceiver(transaction, context.principal, before);
     const action = await steps[step](transaction, { ...before, tenantId: scope.tenantId, generation });
     if (action === undefined) return before;
     const target = { type: 'delivery', id };
@@ -259,6 +263,17 @@ function change(
     transaction.afterCommit(() => notifier.poke());
     return find(transaction, scope, id);
   });
+}
+
+/** A stream is its receiver's: another client could otherwise keep a security event from it. */
+async function checkReceiver(
+  unit: Transaction,
+  { clientId }: Pick<Principal, 'clientId'>,
+  { subscriptionId }: DeliveryRecord,
+): Promise<void> {
+  const receiver = await store.findReceiver(unit, subscriptionId);
+  if (receiver !== null && receiver !== clientId)
+    throw new ServiceError('policy_denied', { detail: 'The delivery is of a stream of another client.' });
 }
 
 async function readDetails(queryable: Queryable, scope: DeliveryScope, id: string): Promise<DeliveryDetails> {
