@@ -51,10 +51,14 @@ export async function startRecordedWorkflows(
   });
   const workers = await connectTestWorkers({ address: server.address, namespace: NAMESPACE });
   const { client, taskQueues } = workers;
-  await workers.startWorker(recordedActivities(histories, answer));
+  const startWorker = () => workers.startWorker(recordedActivities(histories, answer));
+  await startWorker();
 
   return {
     client,
+
+    startWorker,
+    stopWorker: workers.stopAll,
 
     /** Starts a workflow as it was started in its first history. @returns its first run, and its static summary */
     start: async (type: string) => {
