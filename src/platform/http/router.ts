@@ -53,20 +53,17 @@ const useTenantPath: Middleware = (ctx, next) => {
 
 /** @returns a function that finds the route that was meant by a path with a `/` at its end, or without `/api/v1` */
 function createSuggestion(routes: readonly Route[]) {
-  const isLike = (path: string, asked: readonly string[]) => {
-    const parts = path.split('/');
-    return (
-      parts.length === asked.length &&
-      parts.every((part, n) => (part.startsWith(':') ? asked[n] !== '' : part === asked[n]))
-    );
-  };
+  const shapes = routes.map(({ path }) => ({ path, parts: path.split('/') }));
+  const isLike = (parts: readonly string[], asked: readonly string[]) =>
+    parts.every((part, n) => (part.startsWith(':') ? asked[n] !== '' : part === asked[n]));
   return (path: string): string | undefined => {
     const bare = path.replace(/\/$/, '');
-    const asked = [bare, `/api/v1${bare}`, bare.replace(/^\/api\/v1/, '')].map((address) =>
-      address.split('/'),
-    );
-    const meant = routes.find((route) => asked.some((parts) => isLike(route.path, parts)));
-    return meant?.path.replace(/:([^/]+)/g, '{$1}');
+    for (const address of [bare, `/api/v1${bare}`, bare.replace(/^\/api\/v1/, '')]) {
+      const asked = address.split('/');
+      const meant = shapes.find(({ parts }) => parts.length === asked.length && isLike(parts, asked));
+      if (meant !== undefined) return meant.path.replace(/:([^/]+)/g, '{$1}');
+    }
+    return undefined;
   };
 }
 
