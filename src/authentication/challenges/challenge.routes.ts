@@ -95,6 +95,7 @@ export function createChallengeRoutes({
       method: 'POST',
       path: VERIFY_PATH,
       operationId: 'verifyChallenge',
+      proves: true,
       summary: 'Exchange a signed challenge for tokens',
       description: HOW_TO_ANSWER,
       bindsTokens: true,

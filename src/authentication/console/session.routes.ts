@@ -23,6 +23,7 @@ export function createConsoleRoutes({ sessions }: { sessions: ConsoleSessionServ
         method: 'POST',
         path: '/console/session',
         operationId: 'createConsoleSession',
+        proves: true,
         summary: 'Sign in to the console with the credentials of an application, or with the code of a link',
         request: {
           body: newSessionBody,

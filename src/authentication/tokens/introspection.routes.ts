@@ -26,6 +26,7 @@ export function createIntrospectionRoutes({
       method: 'POST',
       path: '/oauth/introspect',
       operationId: 'introspectToken',
+      proves: true,
       summary: 'Tell whether a token is active, and what it says (RFC 7662)',
       description:
         'For applications of the tenant: any of its access and refresh tokens. A token that is expired, revoked or unknown is not active, and so is one of a suspended agent or tenant.',
@@ -48,6 +49,7 @@ export function createIntrospectionRoutes({
       method: 'POST',
       path: '/oauth/revoke',
       operationId: 'revokeToken',
+      proves: true,
       summary: 'End a token (RFC 7009)',
       description:
         'A refresh token ends with all that came from the same authentication; an access token ends alone. The answer is the same for a token that never was.',

@@ -13,6 +13,7 @@ export function createTokenRoutes({ tokenEndpoint }: { tokenEndpoint: TokenEndpo
       method: 'POST',
       path: TOKEN_PATH,
       operationId: 'requestToken',
+      proves: true,
       summary:
         "Get an access token: with client credentials, a refresh token, a workload's assertion, or in exchange for a user's token",
       description:

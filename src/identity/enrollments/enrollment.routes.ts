@@ -82,6 +82,7 @@ export function createEnrollmentRoutes({
       method: 'POST',
       path: ENROLL_PATH,
       operationId: 'enrollAgent',
+      proves: true,
       summary: 'Register the key of the agent that an enrollment token is for',
       scope: null,
       request: { body: enrollBody },

@@ -19,7 +19,7 @@ import { createLlmsText } from './llms-text.ts';
 import { createOpenApi, type EventsDescription } from './openapi.ts';
 import { answerPages, type FindPage } from './pages.ts';
 import { answerProblems } from './problem-handler.ts';
-import { limitAddress, limitRefused, limitTenant, type RateLimits } from './rate-limit.ts';
+import { createTenantLimit, limitAddress, limitRefused, type RateLimits } from './rate-limit.ts';
 import { identifyRequest } from './request-id.ts';
 import type { Middleware, RequestState } from './request-state.ts';
 import { readTarget } from './request-target.ts';
@@ -73,6 +73,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     answerRoom = createAnswerRoom(),
   } = dependencies;
   const perform = createPerform(dependencies);
+  const limitTenant = createTenantLimit(rateLimits);
   const order: Middleware[] = [
     identifyRequest(createAddressReader(config.trustedProxies)),
     logRequests(logger),
@@ -96,7 +97,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
       allowAnyOrigin(route),
       refuseSuspended(route),
       authorize(route), // 401, 403
-      limitTenant(route, rateLimits), // 429
+      limitTenant(route), // 429
       findTarget(route), // 404
       guardRequest(route), // 415, 413, 400
       respond(route, perform(route), answerRoom), // idempotency: 422, 409; the handler; no room: 503

@@ -116,6 +116,13 @@ export function createLimitCounts({
           tellWhenDue(key, entry);
           return { isAdmitted: true, used: used + cost, milliseconds };
         },
+
+        /** Takes an admitted request of this cost out of the count again, if its window has not ended. */
+        giveBack(key: string, cost: number): void {
+          const entry = entries.get(key);
+          if (entry === undefined || entry.endsAt <= now()) return;
+          if (entry.shared + entry.sent + entry.own >= cost) entry.own -= cost;
+        },
       };
     },
 

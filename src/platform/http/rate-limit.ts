@@ -1,11 +1,12 @@
 // Refuses requests beyond a rate limit. limit-counts.ts counts the requests, failure-limiter.ts counts wrong
 // credentials.
 import { addressGroup } from '../address-group.ts';
+import { createBoundedCache } from '../bounded-cache.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { isReadableAnywhere } from './cors.ts';
 import type { LimitCounts } from './limit-counts.ts';
 import { describeLimit, setHeaders } from './rate-limit-headers.ts';
-import { contextOf, type Middleware } from './request-state.ts';
+import { type Context, contextOf, type Middleware } from './request-state.ts';
 import type { RequestTurns } from './request-turns.ts';
 import { type Route, takesToken } from './route.ts';
 
@@ -52,19 +53,28 @@ export function createRateLimiter({ name, points, counts, onRefused }: RateLimit
         headers,
       });
     },
+
+    /** Gives back one point of `key` that `take` took in the same window. */
+    giveBack: (key: string): void => counter.giveBack(key, 1),
   };
 }
 
 type RateLimiter = ReturnType<typeof createRateLimiter>;
 
 /**
- * `tenant`: requests of a tenant with a valid access token. `anonymous`: those that need none. `refused`: those that
- * reach no route, or whose token is refused.
+ * `tenant`: requests of a tenant with a valid access token, or with a secret, a token or a signature that proves right;
+ * `client`: those of one client with an access token. `anonymous`: requests that need none. `refused`: those that reach
+ * no route, or that prove wrong.
  */
-export type RateLimits = Readonly<Record<'address' | 'tenant' | 'anonymous' | 'refused', RateLimiter>>;
+export type RateLimits = Readonly<
+  Record<'address' | 'tenant' | 'client' | 'anonymous' | 'refused', RateLimiter>
+>;
 
-/** The shares of a tenant's limit that are for requests of anybody. */
-const SHARES = { anonymous: 1 / 2, refused: 1 / 10 } as const;
+/** The shares of a tenant's limit: of one client, and of requests of anybody. */
+const SHARES = { client: 4 / 5, anonymous: 1 / 2, refused: 1 / 10 } as const;
+
+/** The addresses that a process remembers because something proved right from there, and for how long (ms). */
+const PROVEN = { most: 10_000, kept: 3_600_000 } as const;
 
 /** @param limits requests a minute of one tenant, and of one address (an IPv6 client is its /64 network) */
 export function createRateLimits(
@@ -73,38 +83,104 @@ export function createRateLimits(
   onRefused?: ((limit: string) => void) | undefined,
 ): RateLimits {
   const create = (name: string, points: number) => createRateLimiter({ name, points, counts, onRefused });
+  const share = (name: keyof typeof SHARES) =>
+    create(`tenant-${name}`, Math.ceil(limits.tenant * SHARES[name]));
   return {
     address: create('address', limits.address),
     tenant: create('tenant', limits.tenant),
-    anonymous: create('tenant-anonymous', Math.ceil(limits.tenant * SHARES.anonymous)),
-    refused: create('tenant-refused', Math.ceil(limits.tenant * SHARES.refused)),
+    client: share('client'),
+    anonymous: share('anonymous'),
+    refused: share('refused'),
   };
 }
 
-/** Limits the requests of one client address. Source: draft-ietf-httpapi-ratelimit-headers-10. */
+/** Limits the unproven requests of one client address. Source: draft-ietf-httpapi-ratelimit-headers-10. */
 export function limitAddress({ address: limiter }: RateLimits): Middleware {
   if (limiter === undefined) return (_ctx, next) => next();
   return async (ctx, next) => {
-    setHeaders(ctx.res, limiter.take(addressGroup(ctx.state.address)));
-    return next();
+    const key = addressGroup(ctx.state.address);
+    setHeaders(ctx.res, limiter.take(key));
+    try {
+      await next();
+    } finally {
+      if (ctx.state.isProven) limiter.giveBack(key);
+    }
   };
 }
 
 /**
- * Limits the admitted requests to one tenant. Public documents have no limit, because other services need them to
- * verify tokens. The fields are appended to those of the address limit.
+ * Makes the limit of the admitted requests to a tenant, by route. Public documents have no limit, because other services
+ * need them to verify tokens. The fields are appended to those of the address limit.
+ * @param now a monotonic clock in milliseconds
  */
-export function limitTenant(route: Route, { tenant, anonymous }: RateLimits): Middleware {
-  const limiter = isReadableAnywhere(route) ? undefined : takesToken(route) ? tenant : anonymous;
+export function createTenantLimit(
+  limits: RateLimits,
+  now: () => number = () => performance.now(),
+): (route: Route) => Middleware {
+  const proven = createBoundedCache<number>({ limit: PROVEN.most });
+  const placeOf = (ctx: Context) => `${contextOf(ctx).tenant.id} ${addressGroup(ctx.state.address)}`;
+  const isProvenPlace = (place: string) =>
+    (proven.peek(place) ?? Number.NEGATIVE_INFINITY) > now() - PROVEN.kept;
+  return (route) => {
+    if (isReadableAnywhere(route)) return admit;
+    if (takesToken(route)) return limitToken(limits);
+    return async (ctx, next) => {
+      const place = placeOf(ctx);
+      const limiter = route.proves || isProvenPlace(place) ? limits.tenant : limits.anonymous;
+      await limitUnlessRefused(limiter, ctx, next);
+      if (!route.proves) return;
+      ctx.state.isProven = true;
+      proven.set(place, now());
+    };
+  };
+}
+
+const admit: Middleware = (ctx, next) => {
+  ctx.state.isAdmitted = true;
+  return next();
+};
+
+function limitToken({ tenant, client }: RateLimits): Middleware {
   return (ctx, next) => {
     ctx.state.isAdmitted = true;
-    if (limiter !== undefined) setHeaders(ctx.res, limiter.take(contextOf(ctx).tenant.id));
+    ctx.state.isProven = true;
+    if (tenant === undefined || client === undefined) return next();
+    const {
+      principal,
+      tenant: { id },
+    } = contextOf(ctx);
+    if (principal !== undefined) setHeaders(ctx.res, client.take(`${id} ${principal.clientId}`));
+    setHeaders(ctx.res, tenant.take(id));
     return next();
   };
 }
 
 /**
- * Limits the requests to one tenant that are refused before `limitTenant` has admitted them.
+ * Limits a request that needs no access token. `limitRefused` counts it instead if it is refused, so that strangers use
+ * up nothing of the others; a request for a nonce is in no count of the tenant.
+ */
+async function limitUnlessRefused(
+  limiter: RateLimiter,
+  ctx: Context,
+  next: () => Promise<unknown>,
+): Promise<void> {
+  const { id } = contextOf(ctx).tenant;
+  if (limiter !== undefined) setHeaders(ctx.res, limiter.take(id));
+  ctx.state.isAdmitted = true;
+  try {
+    await next();
+  } catch (error) {
+    if (isFaultOfCaller(error)) {
+      limiter?.giveBack(id);
+      ctx.state.isAdmitted = error.code === 'use_dpop_nonce';
+    }
+    throw error;
+  }
+}
+
+/**
+ * Limits the requests to one tenant that are refused before `limitTenant` has admitted them, or whose secret, token or
+ * signature proves wrong.
  * @param turns lets the refusal wait for a turn of the tenant, so that a stranger's next request comes later
  */
 export function limitRefused(
@@ -124,6 +200,6 @@ export function limitRefused(
   };
 }
 
-function isFaultOfCaller(error: unknown): boolean {
+function isFaultOfCaller(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.code !== 'temporarily_unavailable';
 }

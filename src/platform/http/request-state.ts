@@ -14,6 +14,8 @@ export type RequestState = {
   operation?: string;
   /** The request has passed the checks of token and scope, and its tenant's limit counts it. */
   isAdmitted?: boolean;
+  /** Its access token is valid, or what it sent proved right, so that it does not count for its address. */
+  isProven?: boolean;
   params?: unknown;
   input?: RequestInput;
 };

@@ -83,6 +83,8 @@ type RouteDefinition<S> = {
    * Accepts a DPoP proof and binds the issued tokens to its key. Routes with a scope accept a proof with a bound token.
    */
   readonly bindsTokens?: true;
+  /** An answer without an error shows that the caller's secret, token or signature is right (rate-limit.ts). */
+  readonly proves?: true;
   /** Concurrent requests share statements, so they are not bound by the turns of their tenant (request-turns.ts). */
   readonly sharesStatements?: true;
   /** Answers also for a suspended tenant; by default such a request gets 403 `policy_denied`. */

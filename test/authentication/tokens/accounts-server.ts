@@ -50,7 +50,13 @@ export async function startAccountsServer(
       pendingMigrations: async () => [],
       probeTemporal: async () => true,
     }),
-    rateLimits: { address: undefined, tenant: undefined, anonymous: undefined, refused: undefined },
+    rateLimits: {
+      address: undefined,
+      tenant: undefined,
+      client: undefined,
+      anonymous: undefined,
+      refused: undefined,
+    },
     config: {
       nodeEnv: 'test',
       ...addresses,

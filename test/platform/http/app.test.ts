@@ -153,6 +153,7 @@ describe('problems', () => {
       {
         rateLimits: {
           tenant: undefined,
+          client: undefined,
           anonymous: undefined,
           refused: undefined,
           address: createRateLimiter({ name: 'address', points: 1, counts: countAlone() }),

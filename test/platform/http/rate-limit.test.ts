@@ -1,7 +1,13 @@
 // Request limits of the shell.
+import { type IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createRateLimiter, createRateLimits } from '../../../src/platform/http/rate-limit.ts';
+import { ServiceError } from '../../../src/platform/errors/service-error.ts';
+import {
+  createRateLimiter,
+  createRateLimits,
+  createTenantLimit,
+} from '../../../src/platform/http/rate-limit.ts';
 import { defineRoute } from '../../../src/platform/http/route.ts';
 import { countAlone } from './counts.ts';
 import { badToken, startTestServer, type TestServer, tokenFor } from './test-server.ts';
@@ -19,6 +25,18 @@ const routes = [
   defineRoute({ ...thing, path: '/thing', operationId: 'getThing', scope: 'agents:read' }),
   defineRoute({ ...thing, path: '/open', operationId: 'getOpenThing' }),
   defineRoute({ ...thing, path: '/.well-known/thing', operationId: 'getPublicThing' }),
+  defineRoute({
+    ...thing,
+    path: '/proof',
+    operationId: 'proveThing',
+    proves: true,
+    errors: ['invalid_client', 'use_dpop_nonce'],
+    handler: ({ header }) => {
+      const code = header('x-wrong') as 'invalid_client' | 'use_dpop_nonce' | undefined;
+      if (code !== undefined) throw new ServiceError(code);
+      return { status: 200, body: {} };
+    },
+  }),
 ];
 
 let server: TestServer;
@@ -42,23 +60,23 @@ async function flood(path: string, times: number, headers: Record<string, string
 describe('request limits', () => {
   it('tell what remains, and refuse beyond it with 429', async () => {
     await start({ tenant: 100, address: 2 });
-    const first = await get('/thing', '203.0.113.1');
-    expect(first.headers.get('ratelimit-policy')).toBe('"address";q=2;w=60, "tenant";q=100;w=60');
-    expect(first.headers.get('ratelimit')).toBe('"address";r=1;t=60, "tenant";r=99;t=60');
+    const first = await get('/open', '203.0.113.1');
+    expect(first.headers.get('ratelimit-policy')).toBe('"address";q=2;w=60, "tenant-anonymous";q=50;w=60');
+    expect(first.headers.get('ratelimit')).toBe('"address";r=1;t=60, "tenant-anonymous";r=49;t=60');
     await get('/missing', '203.0.113.1');
-    const { status, headers, body } = await get('/thing', '203.0.113.1');
+    const { status, headers, body } = await get('/open', '203.0.113.1');
     expect(status).toBe(429);
     expect(body.error).toBe('rate_limited');
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(50);
     expect(headers.get('ratelimit')).toMatch(/^"address";r=0;t=\d+$/);
-    expect((await get('/thing', '203.0.113.2')).status).toBe(200);
+    expect((await get('/open', '203.0.113.2')).status).toBe(200);
   });
 
   it('count an IPv6 network as one client', async () => {
     await start({ tenant: 0, address: 1 });
-    expect((await get('/thing', '2001:db8::1')).status).toBe(200);
-    expect((await get('/thing', '2001:db8::2')).status).toBe(429);
-    expect((await get('/thing', '2001:db8:0:1::1')).status).toBe(200);
+    expect((await get('/open', '2001:db8::1')).status).toBe(200);
+    expect((await get('/open', '2001:db8::2')).status).toBe(429);
+    expect((await get('/open', '2001:db8:0:1::1')).status).toBe(200);
   });
 
   it('keep tenants apart', async () => {
@@ -82,8 +100,8 @@ describe('request limits', () => {
     await get('/thing', '203.0.113.1');
     const { status, headers } = await get('/thing', '203.0.113.1');
     expect(status).toBe(429);
-    expect(headers.get('ratelimit-policy')).toBe('"address";q=5;w=60, "tenant";q=1;w=60');
-    expect(headers.get('ratelimit')).toMatch(/^"address";r=3;t=\d+, "tenant";r=0;t=\d+$/);
+    expect(headers.get('ratelimit-policy')).toBe('"address";q=5;w=60, "tenant-client";q=1;w=60');
+    expect(headers.get('ratelimit')).toMatch(/^"address";r=4;t=\d+, "tenant-client";r=0;t=\d+$/);
     expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
   });
 
@@ -100,6 +118,67 @@ describe('request limits', () => {
     if (path !== '/open') expect((await get('/open', '203.0.113.1', {})).status).toBe(200);
     // Nothing is refused because of another tenant.
     expect((await get(`/t/acme${path}`, '203.0.113.1', headers)).status).toBe(statuses[0]);
+  });
+
+  it('of a client leave a fifth of the tenant to its other clients', async () => {
+    await start({ tenant: 10, address: 0 });
+    const other = { authorization: `Bearer ${tokenFor('other', 'agents:read')}` };
+    const answered = async (headers: Record<string, string>) =>
+      (await Promise.all(Array.from({ length: 12 }, () => get('/thing', '203.0.113.1', headers)))).filter(
+        ({ status }) => status === 200,
+      ).length;
+    expect(await answered(AUTHORIZATION)).toBe(8);
+    expect(await answered(other)).toBe(2);
+  });
+
+  it('of an address count what proved right for nobody but its tenant', async () => {
+    await start({ tenant: 0, address: 2 });
+    const statuses = async (path: string, headers: Record<string, string>) => {
+      const all = [];
+      for (let n = 0; n < 4; n += 1) all.push((await get(path, '203.0.113.1', headers)).status);
+      return all;
+    };
+    expect(await statuses('/thing', AUTHORIZATION)).toEqual([200, 200, 200, 200]);
+    expect(await statuses('/proof', {})).toEqual([200, 200, 200, 200]);
+    expect(await statuses('/proof', { 'x-wrong': 'invalid_client' })).toEqual([401, 401, 429, 429]);
+  });
+
+  it('of a tenant: strangers who prove wrong, or ask for a nonce, leave it to those who prove right', async () => {
+    await start({ tenant: 10, address: 0 });
+    expect(await flood('/proof', 20, { 'x-wrong': 'use_dpop_nonce' })).toEqual([400]);
+    expect(await flood('/proof', 20, { 'x-wrong': 'invalid_client' })).toEqual([401, 429]);
+    expect(await flood('/proof', 10)).toEqual([200]);
+    expect((await get('/proof', '203.0.113.1', {})).status).toBe(429);
+  });
+
+  it('of a tenant: strangers who ask for much leave the share of addresses from which something proved right', async () => {
+    await start({ tenant: 20, address: 0 });
+    await get('/proof', '203.0.113.1', {});
+    expect(await flood('/open', 20)).toEqual([200, 429]);
+    expect((await get('/open', '203.0.113.2', {})).status).toBe(429);
+    expect((await get('/open', '203.0.113.1', {})).status).toBe(200);
+    expect((await get('/t/acme/open', '203.0.113.1', {})).status).toBe(200);
+  });
+
+  it('forget such an address after an hour', async () => {
+    let time = 0;
+    const limits = createRateLimits({ tenant: 2, address: 0 }, countAlone());
+    const limitTenant = createTenantLimit(limits, () => time);
+    const context = { tenant: { id: 't' } };
+    const pass = async (route: (typeof routes)[number] | undefined) => {
+      const ctx = {
+        state: { address: '203.0.113.1', context },
+        res: new ServerResponse({} as IncomingMessage),
+      };
+      await limitTenant(route ?? expect.fail())(ctx as never, async () => undefined);
+      return String(ctx.res.getHeader('ratelimit-policy'));
+    };
+    const [, open, , proof] = routes;
+    await pass(proof);
+    time = 3_600_000 - 1;
+    expect(await pass(open)).toContain('"tenant";');
+    time = 3_600_000;
+    expect(await pass(open)).toContain('"tenant-anonymous";');
   });
 
   it('of a tenant never refuse its public documents', async () => {
