@@ -54,9 +54,9 @@ const common: TestProjectInlineConfiguration['test'] = {
   experimental: { fsModuleCache: true },
   setupFiles: ['test/setup/leave-nothing.ts'],
   // No busy machine reaches these: they end a case that hangs.
-  testTimeout: 300_000,
+  testTimeout: 600_000,
   expect: { poll: { timeout: PATIENCE.timeout } },
-  hookTimeout: 300_000,
+  hookTimeout: 600_000,
   teardownTimeout: 60_000,
   // Temporal's workers run workflows in the thread of the tests: a thread for each worker cost a tenth of the processor
   // time, and gives up a workflow that a busy machine has stopped for five seconds. Real processes have those threads.

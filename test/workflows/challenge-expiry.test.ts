@@ -82,7 +82,7 @@ describe('challenges at a high rate', () => {
     expect(workflows.length).toBeGreaterThan(2);
     expect(workflows.length).toBeLessThanOrEqual(buckets);
     expect(new Set(workflows).size).toBe(workflows.length);
-    expect(issued).toBeGreaterThan(20 * workflows.length);
+    expect(issued).toBeGreaterThan(2 * workflows.length);
     expect(new Set(lines.map(({ bucket }) => bucket)).size).toBe(lines.length);
     expect(engine.failures).toEqual([]);
   });

@@ -11,17 +11,17 @@ import { JsonError, parseStrictJson } from './strict-json.ts';
 const MEDIA_TYPES = { json: 'application/json', form: 'application/x-www-form-urlencoded' } as const;
 
 /**
- * The most bytes of a body: with an access token, from anyone in JSON, and from anyone in a form, which may have
- * several tokens in it.
+ * The most bytes of a body unless its route says otherwise: with an access token (for a key set of many keys), from
+ * anyone in JSON, and from anyone in a form, which may have several tokens in it. The parser holds up all tenants.
  */
-const LONGEST = { known: 1_048_576, json: 16_384, form: 65_536 } as const;
+const LONGEST = { known: 131_072, json: 16_384, form: 65_536 } as const;
 
 type Part = { value: unknown; errors: FieldError[] };
 
 /** Validates query and body, and stores them with the parameters of the path in `ctx.state.input`. */
 export function guardRequest(route: Route): Middleware {
   const { query, body, bodyType = 'json' } = route.request ?? {};
-  const longest = LONGEST[takesToken(route) ? 'known' : bodyType];
+  const longest = route.request?.longest ?? LONGEST[takesToken(route) ? 'known' : bodyType];
   // An unknown query parameter is refused, because its caller would otherwise not notice the mistake.
   const strictQuery = query?.strict();
   const readOnly = readOnlyFields(route);

@@ -30,8 +30,8 @@ const DESCRIPTION = `Agent identity, agent authentication and signed webhook eve
 - **Errors** are problem details (RFC 7807) with the OAuth fields of RFC 6749: act on \`error\`, show \`detail\`, and quote \`request_id\`. The media type is
   \`application/problem+json\` or \`application/json\`, by \`Accept\`. An address that is none answers 404, a method that it does not have 405 with
   \`Allow\`. \`x-error-codes\` lists every code, with those that are reserved: named for clients, and caused by nothing yet.
-- **Bodies** are JSON in UTF-8 of at most 1 MiB (forms at the OAuth routes): no repeated member, no lone surrogate, no U+0000, no member \`__proto__\`, at most 64
-  levels. Unknown fields and query parameters are refused; fields of the answer may be sent back on PUT and PATCH, and are ignored.
+- **Bodies** are JSON in UTF-8 of at most 128 KiB, 1 MiB for published events (forms at the OAuth routes): no repeated member, no lone
+  surrogate, no U+0000, no member \`__proto__\`, at most 64 levels. Unknown fields and query parameters are refused; fields of the answer may be sent back on PUT and PATCH, and are ignored.
 - **Lists** are pages, the newest first: pass \`next_cursor\` as \`cursor\` until it is null.
 - **Limits.** \`RateLimit\` and \`RateLimit-Policy\` tell what is left; 429 and 503 say in \`Retry-After\` when to come back.`;
 

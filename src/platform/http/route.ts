@@ -24,6 +24,8 @@ type Schemas = {
   readonly body?: ZodType;
   /** By default `json`; `form` is `application/x-www-form-urlencoded`. */
   readonly bodyType?: 'json' | 'form';
+  /** The most bytes of the body; by default those in guard.ts. */
+  readonly longest?: number;
   /** The schema for openapi.json, if the guard accepts more, so that the handler can answer with a better error. */
   readonly described?: ZodType;
   readonly examples?: Readonly<Record<string, Example>>;

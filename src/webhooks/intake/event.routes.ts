@@ -4,7 +4,13 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import { ok } from '../../platform/http/answers.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { FEED, PUBLICATIONS, PUBLISHED } from './event.examples.ts';
-import { describedPublishBody, publishAnswer, publishBody, readPublication } from './event.schemas.ts';
+import {
+  describedPublishBody,
+  MAX_PUBLICATION_BYTES,
+  publishAnswer,
+  publishBody,
+  readPublication,
+} from './event.schemas.ts';
 import {
   eventDetails,
   eventParams,
@@ -40,7 +46,12 @@ export function createEventRoutes({
         'Accepted means durable: the events and their deliveries are committed. A known `event_id` with the same content gets the first answer. The members of an array are judged one by one, so that a wrong one is refused in `results` without its neighbours.',
       idempotent: true,
       sharesStatements: true,
-      request: { body: publishBody, described: describedPublishBody, examples: PUBLICATIONS },
+      request: {
+        body: publishBody,
+        longest: MAX_PUBLICATION_BYTES,
+        described: describedPublishBody,
+        examples: PUBLICATIONS,
+      },
       responses: {
         202: {
           description: 'Accepted and durable. An array is answered event by event, refusals among them.',

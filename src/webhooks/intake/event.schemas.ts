@@ -8,6 +8,9 @@ import { invalidFields, parseFields } from '../../platform/http/field-errors.ts'
 import { TIMESTAMP_PATTERN } from '../../platform/timestamp.ts';
 import { checkPublication, MAX_EVENTS, type Publication } from './publication.ts';
 
+/** Of one event, or of an array of them. */
+export const MAX_PUBLICATION_BYTES = 1_048_576;
+
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 

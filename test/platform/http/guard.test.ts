@@ -15,7 +15,7 @@ const base = {
 } as const;
 const item = z.object({ id: z.string(), name: z.string(), created_at: z.string() });
 
-const echoJson = (path: string, operationId: string, scope: 'agents:write' | null) =>
+const echoJson = (path: string, operationId: string, scope: 'agents:write' | null, longest?: number) =>
   defineRoute({
     ...base,
     method: 'POST',
@@ -23,6 +23,7 @@ const echoJson = (path: string, operationId: string, scope: 'agents:write' | nul
     operationId,
     scope,
     request: {
+      ...(longest === undefined ? {} : { longest }),
       params: z.object({ id: z.uuid() }),
       query: z.object({ limit: z.coerce.number().int().min(1).max(200).default(50) }),
       body: z.strictObject({
@@ -40,6 +41,7 @@ const echoJson = (path: string, operationId: string, scope: 'agents:write' | nul
 const routes = [
   echoJson('/json/:id', 'echoJson', null),
   echoJson('/known/:id', 'echoKnownJson', 'agents:write'),
+  echoJson('/large/:id', 'echoLargeJson', 'agents:write', 1_048_576),
   defineRoute({
     ...base,
     method: 'POST',
@@ -77,6 +79,7 @@ const ID = '0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b';
 const PATH = `/json/${ID}`;
 /** The same with an access token, with which bodies may be larger. */
 const KNOWN = `/known/${ID}`;
+const LARGE = `/large/${ID}`;
 const TOKEN = { authorization: `Bearer ${tokenFor('app', 'agents:write')}` };
 
 let server: TestServer;
@@ -96,7 +99,7 @@ describe('JSON bodies', () => {
 
   it('with many mistakes are told of the first hundred, and how many there are', async () => {
     const names = Array.from({ length: 20_000 }, (_, index) => [`k${index}`, 1]);
-    const { status, body } = await server.send('POST', KNOWN, Object.fromEntries(names), TOKEN);
+    const { status, body } = await server.send('POST', LARGE, Object.fromEntries(names), TOKEN);
     expect(status).toBe(400);
     expect(body.errors).toHaveLength(100);
     expect(body.detail).toContain('(and 19999 more)');
@@ -104,7 +107,7 @@ describe('JSON bodies', () => {
 
   it('with more mistakes in a union than a call takes arguments get 400', async () => {
     const tags = Array.from({ length: 300_000 }, () => 1);
-    const { status, body } = await server.send('POST', KNOWN, { key: { kty: 'EC', tags } }, TOKEN);
+    const { status, body } = await server.send('POST', LARGE, { key: { kty: 'EC', tags } }, TOKEN);
     expect(status).toBe(400);
     expect(paths(body)).toEqual(['body.key.tags.0', ...Array(99).fill(expect.any(String))]);
   });
@@ -177,7 +180,8 @@ describe('JSON bodies', () => {
   const text = (bytes: number) => `{"name":"${'a'.repeat(bytes - 11)}"}`;
 
   it.each([
-    ['1 MiB with an access token', KNOWN, TOKEN, 1_048_576],
+    ['128 KiB with an access token', KNOWN, TOKEN, 131_072],
+    ['what their route says', LARGE, TOKEN, 1_048_576],
     ['16 KiB from anybody', PATH, {}, 16_384],
   ] as const)('up to %s are taken, larger ones get 413, announced or not', async (_, path, headers, most) => {
     expect((await server.send('POST', path, text(most), headers)).status).toBe(200);
