@@ -63,6 +63,9 @@ export function createIssuerService(needs: IssuerNeeds) {
      */
     sign: async (tenant: TenantId, claims: object, options: { typ: string }): Promise<string> =>
       (await prepareSigning(tools, tenant))(claims, options),
+    /** Returns the `kid` of the key that signs now; undefined when there is none. At most one query every 2 s. */
+    signingKeyId: async (tenant: TenantId): Promise<string | undefined> =>
+      selectSigningKey(await listKeys(tools, tenant))?.kid,
     /** Drops the cached list of a tenant's keys. Called after the commit of a change. */
     forget: (tenantId: string): void => tools.lists.forget(tenantId),
     /**

@@ -1,7 +1,10 @@
-// Composes security event tokens for attempts and for receivers that poll. A token is signed anew each time, so it
-// never carries the signature of a key that has been rotated or revoked.
+// Composes security event tokens for attempts and for receivers that poll. No token carries the signature of a key that
+// has been rotated or revoked: it is signed for each attempt, and for polls again when the key changes.
+
 import type { IssuerService } from '../../authentication/issuer/issuer.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
+import type { Tenant } from '../../platform/context.ts';
 import { securityEventOf } from './security-event.ts';
 
 /** A delivery of a stream. `at`: the time of the attempt in Unix milliseconds; `body`: of the event. */
@@ -14,30 +17,53 @@ export type StreamDelivery = {
   readonly at: number;
 };
 
+/** The most signed tokens in memory that a receiver may poll again. A token has about a kilobyte. */
+const KEPT = 5_000;
+
 /** @param signer signs with the keys of security event tokens */
 export function createSecurityEventService({
   tenants,
   signer,
 }: {
   tenants: Pick<TenantService, 'byId'>;
-  signer: Pick<IssuerService, 'sign'>;
+  signer: Pick<IssuerService, 'sign' | 'signingKeyId'>;
 }) {
+  const kept = createBoundedCache<Promise<string>>({ limit: KEPT });
+
+  async function readTenant(id: string): Promise<Tenant> {
+    const tenant = await tenants.byId(id);
+    if (tenant === undefined) throw new Error(`there is no tenant ${id}`);
+    return tenant;
+  }
+
+  async function sign(tenant: Tenant, { deliveryId, ...delivery }: StreamDelivery): Promise<string> {
+    const claims = securityEventOf(delivery.body, {
+      ...delivery,
+      issuer: tenant.issuerUrl,
+      jti: deliveryId,
+    });
+    if (claims === undefined) throw new Error(`the event of ${deliveryId} is no security event`);
+    return signer.sign(tenant, claims, { typ: 'secevent+jwt' });
+  }
+
   return {
     /**
      * Composes the token of a delivery; its `jti` is the delivery's id.
      * @returns a compact JWS
      * @throws when the keys cannot be read
      */
-    compose: async ({ tenantId, deliveryId, ...delivery }: StreamDelivery): Promise<string> => {
-      const tenant = await tenants.byId(tenantId);
-      if (tenant === undefined) throw new Error(`there is no tenant ${tenantId}`);
-      const claims = securityEventOf(delivery.body, {
-        ...delivery,
-        issuer: tenant.issuerUrl,
-        jti: deliveryId,
+    compose: async (delivery: StreamDelivery): Promise<string> =>
+      sign(await readTenant(delivery.tenantId), delivery),
+
+    /** Like `compose`, but gives the token of an earlier call again while the same key signs. */
+    composeOnce: async (delivery: StreamDelivery): Promise<string> => {
+      const tenant = await readTenant(delivery.tenantId);
+      const name = `${delivery.deliveryId} ${await signer.signingKeyId(tenant)} ${tenant.issuerUrl}`;
+      const token = kept.get(name, () => sign(tenant, delivery));
+      return token.catch((error: unknown) => {
+        kept.forget(name);
+        throw error;
       });
-      if (claims === undefined) throw new Error(`the event of ${deliveryId} is no security event`);
-      return signer.sign(tenant, claims, { typ: 'secevent+jwt' });
     },
   };
 }

@@ -31,7 +31,7 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export type StreamPollNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   records: Pick<RecordService, 'write'>;
-  securityEvents: Pick<SecurityEventService, 'compose'>;
+  securityEvents: Pick<SecurityEventService, 'composeOnce'>;
   settings?: { readonly [Name in keyof typeof POLL_SETTINGS]: number } | undefined;
   now?: (() => number) | undefined;
 };
@@ -79,7 +79,7 @@ async function poll(
   const shown = found.slice(0, most);
   const tokens = await Promise.all(
     shown.map(({ id: deliveryId, body, readAt }) =>
-      needs.securityEvents.compose({
+      needs.securityEvents.composeOnce({
         tenantId: context.tenant.id,
         streamId: id,
         audience: stream.audience,
