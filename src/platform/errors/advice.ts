@@ -41,7 +41,8 @@ export const ADVICE: Readonly<Partial<Record<ErrorCode, string>>> = {
   cursor_expired: 'Begin again without the cursor, with `since` if events were read up to a time.',
   idempotency_in_progress: 'Wait for `Retry-After` and send the same request with the same key.',
   idempotency_key_reused: 'Use a new key for a new request.',
-  payload_too_large: 'Send less: 128 KiB a request, 1 MiB of events, 256 KiB an event; split an array of events.',
+  payload_too_large:
+    'Send less: 128 KiB a request, 1 MiB of events, 256 KiB an event; split an array of events.',
   unsupported_media_type:
     'Send `application/json`, and forms to routes below `/oauth/`, without an encoding.',
   request_timeout: 'Send it again; look at the connection, or at a proxy that holds the body back.',

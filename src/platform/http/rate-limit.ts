@@ -109,8 +109,8 @@ export function limitAddress({ address: limiter }: RateLimits): Middleware {
 }
 
 /**
- * Makes the limit of the admitted requests to a tenant, by route. Public documents have no limit, because other services
- * need them to verify tokens. The fields are appended to those of the address limit.
+ * Makes the limit of the admitted requests to a tenant, by route. Public documents have no limit, because other
+ * services need them to verify tokens. The fields are appended to those of the address limit.
  * @param now a monotonic clock in milliseconds
  */
 export function createTenantLimit(
