@@ -107,14 +107,18 @@ export async function createTestTenant({ tenants, database }: Rooms): Promise<Re
 export async function createTestAgent(
   { agents, keys }: Rooms,
   context: RequestContext,
-  options: { algorithm?: KeyAlgorithm; scopes?: readonly string[] } = {},
+  options: {
+    algorithm?: KeyAlgorithm;
+    scopes?: readonly string[];
+    capabilities?: readonly string[];
+  } = {},
 ) {
   const algorithm = options.algorithm ?? 'ed25519';
   const privateKey = generatePrivateKey(algorithm);
   const publicKey = derivePublicKey(algorithm, privateKey);
   const agent = await agents.create(context, {
     name: 'Robot',
-    capabilities: ['web', 'mcp'],
+    capabilities: options.capabilities ?? ['web', 'mcp'],
     scopes: options.scopes,
   });
   const key = await keys.register(context, agent.id, { algorithm, publicKey: encodeBase64(publicKey.raw) });
