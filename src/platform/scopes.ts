@@ -21,6 +21,7 @@ type AgentScope = (typeof AGENT_SCOPES)[number];
 export const MANAGEMENT_SCOPES = [
   'agents:read',
   'agents:write',
+  'agents:capabilities',
   'agents:impersonate',
   'applications:read',
   'applications:write',
@@ -68,9 +69,11 @@ export const SCOPE_MEANINGS: Readonly<Record<AgentScope | ManagementScope, strin
   'vault:read': 'for the vault',
   'agents:read': 'read agents, keys, rotations, anchors, enrollment tokens and workload issuers',
   'agents:write':
-    "rename, suspend, reactivate and delete agents, end their keys, manage anchors, delete workload issuers; with all of an agent's scopes also create it, change its scopes, give it a capability or an audience, a key, a rotation or an enrollment token, and map workloads to it",
+    "rename, suspend, reactivate and delete agents, end their keys, manage anchors, delete workload issuers; with all of an agent's scopes, and `agents:capabilities` when it has or has had a capability, also create it, change its scopes, give it an audience, a key, a rotation or an enrollment token, and map workloads to it",
+  'agents:capabilities':
+    'give agents any capability, where `agents:write` allows the rest; also needed for a credential of an agent that has or has had one. What a capability permits, the API that requires it decides',
   'agents:impersonate':
-    'stands for the scopes of any agent that the token lacks, where `agents:write` or `applications:write` needs them',
+    'stands for the scopes of any agent that the token lacks, and for the capabilities that the agent has already, where `agents:write` or `applications:write` needs them',
   'applications:read': 'read applications',
   'applications:write':
     'rename and delete applications, end their secrets, keys and grants; with all scopes of an application and of its agent also create it, change its scopes, agent or audience, and give it a secret, a key or a grant',
@@ -92,9 +95,14 @@ export const SCOPE_MEANINGS: Readonly<Record<AgentScope | ManagementScope, strin
 /** Allows a caller to create, widen and get credentials of agents whose scopes it lacks. */
 const IMPERSONATION: ManagementScope = 'agents:impersonate';
 
+/** Allows a caller to give agents capabilities, and to get credentials of agents that have some. */
+const CAPABILITIES: ManagementScope = 'agents:capabilities';
+
 export const APPLICATION_SCOPES = [...AGENT_SCOPES, ...MANAGEMENT_SCOPES] as const;
 
 const AGENT_SCOPE_SET: ReadonlySet<string> = new Set(AGENT_SCOPES);
+
+type Grantor = Pick<Principal, 'scopes'>;
 
 /** True when agents may request this scope. */
 export function isAgentScope(scope: string): scope is AgentScope {
@@ -135,22 +143,56 @@ export function grantScopes(requested: string | undefined, allowed: readonly str
 }
 
 /**
- * Checks that a caller itself holds the scopes that an agent or an application gets by its request. For an agent the
- * scope `agents:impersonate` stands for all of them. Source: Specification, "Scopes of management".
+ * Checks that a caller itself holds the scopes that an agent or an application gets by its request, and
+ * `agents:capabilities` for an agent with capabilities. For an agent the scope `agents:impersonate` stands for all of
+ * them. Source: Specification, "Scopes of management".
  * @param grantor undefined for an operator, who may grant every scope
+ * @param isCapable the agent has a capability, or has had one
  * @throws ServiceError `insufficient_scope` naming the missing scopes
  */
 export function checkGrantor(
-  grantor: Pick<Principal, 'scopes'> | undefined,
-  { holder, scopes }: { readonly holder: 'agent' | 'application'; readonly scopes: readonly string[] },
+  grantor: Grantor | undefined,
+  {
+    holder,
+    scopes,
+    isCapable = false,
+  }: {
+    readonly holder: 'agent' | 'application';
+    readonly scopes: readonly string[];
+    readonly isCapable?: boolean | undefined;
+  },
 ): void {
   if (grantor === undefined) return;
   const mayImpersonate = holder === 'agent' && grantor.scopes.includes(IMPERSONATION);
   const lacking = canonicalizeScopes(scopes.filter((scope) => !holdsScope(grantor.scopes, scope)));
-  if (mayImpersonate || lacking.length === 0) return;
+  const faults = [
+    ...(lacking.length === 0 ? [] : [`${lacking.join(' ')} of the ${holder}`]),
+    ...(isCapable && !holdsScope(grantor.scopes, CAPABILITIES)
+      ? [`${CAPABILITIES} for its capabilities`]
+      : []),
+  ];
+  if (mayImpersonate || faults.length === 0) return;
   const instead = holder === 'agent' ? `, unless the token has ${IMPERSONATION}` : '';
   throw new ServiceError('insufficient_scope', {
-    detail: `The token lacks ${lacking.join(' ')} of the ${holder}: nobody can grant more than they hold${instead}.`,
+    detail: `The token lacks ${faults.join(' and ')}: nobody can grant more than they hold${instead}.`,
+  });
+}
+
+/**
+ * Checks that a caller may give an agent capabilities. `agents:impersonate` does not stand for the scope: it makes a
+ * caller one of the agents that there are, and no agent may have the capability.
+ * @param grantor undefined for an operator
+ * @param has what the agent has already
+ * @throws ServiceError `insufficient_scope` naming `agents:capabilities`
+ */
+export function checkCapabilityGrantor(
+  grantor: Grantor | undefined,
+  given: readonly string[],
+  has: readonly string[] = [],
+): void {
+  if (grantor === undefined || isWithin(given, has) || holdsScope(grantor.scopes, CAPABILITIES)) return;
+  throw new ServiceError('insufficient_scope', {
+    detail: `The token lacks ${CAPABILITIES} to give the agent a capability.`,
   });
 }
 

@@ -46,7 +46,7 @@ export function createWorkloadIssuerRoutes({
       operationId: 'createWorkloadIssuer',
       summary: 'Trust an issuer to name the workloads of agents',
       description:
-        'Its assertions then get tokens with the grant `jwt-bearer`, for the agent of the first rule that fits. Its keys come from `jwks_uri` or are in `jwks`: one of the two is required. The token needs all scopes of every agent that a rule names, or `agents:impersonate`.',
+        'Its assertions then get tokens with the grant `jwt-bearer`, for the agent of the first rule that fits. Its keys come from `jwks_uri` or are in `jwks`: one of the two is required. The token needs all scopes of every agent that a rule names, and `agents:capabilities` for one that has or has had a capability; or `agents:impersonate`.',
       idempotent: true,
       request: { body: createWorkloadIssuerBody, examples: NEW_WORKLOAD_ISSUERS },
       responses: {

@@ -34,6 +34,8 @@ export const AGENT = defineTable('agents', {
   /** Who answers for the agent, in the tenant's own words. */
   owner: nullable(text()),
   purpose: nullable(text()),
+  /** A capability was taken from the agent. */
+  hadCapabilities: given(boolean()),
 });
 
 export type AgentRow = RowOf<typeof AGENT>;

@@ -9,7 +9,7 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { AGENT_SCOPES, checkGrantor } from '../../platform/scopes.ts';
+import { AGENT_SCOPES, checkCapabilityGrantor, checkGrantor } from '../../platform/scopes.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { AgentChanges, AgentFilters } from './agent.store.ts';
@@ -19,6 +19,7 @@ import {
   type AgentRecord,
   type AgentStatus,
   assessRegistration,
+  isCapable,
   narrows,
   needsGrantor,
 } from './agent.ts';
@@ -115,12 +116,14 @@ export type AgentService = ReturnType<typeof createAgentService>;
 
 /**
  * Creates an active agent. Emits `admin.agent.registered`.
- * @throws ServiceError `insufficient_scope` when the principal lacks one of the agent's scopes
+ * @throws ServiceError `insufficient_scope` when the principal lacks one of the agent's scopes, or
+ *   `agents:capabilities` for an agent with capabilities
  */
 function create(needs: AgentNeeds, context: RequestContext, input: NewAgent): Promise<Agent> {
   return needs.database.transaction(context, async (transaction) => {
     const scopes = input.scopes ?? AGENT_SCOPES;
     checkGrantor(context.principal, { holder: 'agent', scopes });
+    checkCapabilityGrantor(context.principal, input.capabilities ?? []);
     const agent = await store.insert(transaction, {
       id: newId(),
       tenantId: context.tenant.id,
@@ -170,7 +173,7 @@ function holdAny(
  * Changes the given fields, if they differ. A change that takes a scope or an audience away, or asks for proofs of
  * a key, ends the agent's access tokens; its refresh tokens get narrower ones. Emits `admin.agent.updated`.
  * @throws ServiceError `not_found`; `insufficient_scope` when the change needs a grantor, and the principal lacks a
- *   scope that the agent has before or after it
+ *   scope that the agent has before or after it; when it adds a capability without `agents:capabilities`
  */
 function update(needs: AgentNeeds, context: RequestContext, id: string, patch: AgentPatch): Promise<Agent> {
   return needs.database.transaction(context, async (transaction) => {
@@ -181,8 +184,14 @@ function update(needs: AgentNeeds, context: RequestContext, id: string, patch: A
       checkGrantor(context.principal, {
         holder: 'agent',
         scopes: [...found.scopes, ...(changes.scopes ?? [])],
+        isCapable: isCapable(found),
       });
-    const agent = await store.update(transaction, id, changes);
+    checkCapabilityGrantor(context.principal, changes.capabilities ?? [], found.capabilities);
+    const hadCapabilities = changes.capabilities !== undefined && isCapable(found);
+    const agent = await store.update(transaction, id, {
+      ...changes,
+      ...(hadCapabilities && { hadCapabilities }),
+    });
     // A suspended agent has no token that could go on, and must not be admitted.
     if (narrows(found, changes) && agent.status === 'active')
       await needs.tokens.admitTokensOfAgent(transaction, agent);

@@ -33,6 +33,7 @@ const RECORD = selectList(
     'scopes',
     'metadata',
     'dpopBoundAccessTokens',
+    'hadCapabilities',
     'createdAt',
     'updatedAt',
   ],

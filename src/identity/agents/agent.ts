@@ -52,20 +52,28 @@ export function assessRegistration(
 /**
  * Checks that a caller may put a credential behind an agent. An agent may do that for itself.
  * @param principal undefined for an operator, and for an agent that enrolls
- * @throws ServiceError `insufficient_scope` naming the scopes of the agent that the caller lacks
+ * @throws ServiceError `insufficient_scope` naming the scopes that the caller lacks: those of the agent, and
+ *   `agents:capabilities` for an agent that has or has had a capability
  */
 export function checkCredentialGrantor(
   principal: Principal | undefined,
-  { id, scopes }: Pick<AgentRecord, 'id' | 'scopes'>,
+  agent: Pick<AgentRecord, 'id' | 'scopes' | 'capabilities' | 'hadCapabilities'>,
 ): void {
-  const isItself = principal?.agentId === id && principal.clientId === AGENT_CLIENT_ID;
-  if (!isItself) checkGrantor(principal, { holder: 'agent', scopes });
+  const isItself = principal?.agentId === agent.id && principal.clientId === AGENT_CLIENT_ID;
+  if (!isItself)
+    checkGrantor(principal, { holder: 'agent', scopes: agent.scopes, isCapable: isCapable(agent) });
+}
+
+/** True when the agent has a capability, or has had one, which somebody may give back. */
+export function isCapable(agent: Pick<AgentRecord, 'capabilities' | 'hadCapabilities'>): boolean {
+  return agent.hadCapabilities || agent.capabilities.length > 0;
 }
 
 /**
- * Returns whether a change needs all scopes that the agent has before and after it: it adds a capability or an
- * audience, replaces the first audience, waives proofs of a key, or changes the scopes. Taking a scope away needs them
- * too, because it makes the check of the next credential weaker.
+ * Returns whether a change needs all scopes that the agent has before and after it, and `agents:capabilities` for an
+ * agent that has or has had a capability: it adds a capability or an audience, replaces the first audience, waives
+ * proofs of a key, or changes the scopes. Taking a scope away needs them too, because it makes the check of the next
+ * credential weaker. Taking a capability away does not: the agent's row remembers that it has had one.
  */
 export function needsGrantor(
   before: Reach,

@@ -299,7 +299,8 @@ async function checkGranted(
 ): Promise<void> {
   if (agentId === null) return checkGrantor(principal, { holder: 'application', scopes });
   const agent = await store.lockAgent(unit, tenant.id, agentId);
-  checkGrantor(principal, { holder: 'agent', scopes: [...(agent?.scopes ?? []), ...scopes] });
+  const all = [...(agent?.scopes ?? []), ...scopes];
+  checkGrantor(principal, { holder: 'agent', scopes: all, isCapable: agent?.isCapable });
 }
 
 /** Ends the tokens that the application has got. It is not known which secret or key got them. */

@@ -117,7 +117,12 @@ export function list(
   });
 }
 
-type LockedAgent = { readonly scopes: readonly string[]; readonly isDeleted: boolean };
+type LockedAgent = {
+  readonly scopes: readonly string[];
+  /** It has a capability, or has had one. */
+  readonly isCapable: boolean;
+  readonly isDeleted: boolean;
+};
 
 /**
  * Reads the scopes of the agent of an application, and keeps them as they are until the transaction ends.
@@ -130,7 +135,7 @@ export async function lockAgent(
 ): Promise<LockedAgent | undefined> {
   if (!isUuid(agentId)) return undefined;
   const { rows } = await unit.query<LockedAgent>(
-    `SELECT scopes, deleted_at IS NOT NULL AS "isDeleted" FROM agents
+    `SELECT scopes, had_capabilities OR capabilities <> '{}' AS "isCapable", deleted_at IS NOT NULL AS "isDeleted" FROM agents
      WHERE id = $1 AND tenant_id = $2 FOR KEY SHARE`,
     [agentId, tenantId],
   );

@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => drop());
 
 const admin = {
-  authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:impersonate')}`,
+  authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:capabilities', 'agents:impersonate')}`,
 };
 const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
   server.send('POST', path, body, headers);

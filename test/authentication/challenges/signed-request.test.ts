@@ -40,7 +40,7 @@ async function contextOfDemo() {
 async function prepare(algorithm: KeyAlgorithm = 'ed25519') {
   const context = await contextOfDemo();
   const administrator = { kind: 'application', subject: 'a', clientId: 'a', tokenId: 'a' } as const;
-  const scopes = ['agents:write', 'agents:impersonate'];
+  const scopes = ['agents:write', 'agents:capabilities', 'agents:impersonate'];
   const agent = await createTestAgent(
     rooms,
     { ...context, principal: { ...administrator, scopes } },

@@ -10,7 +10,7 @@ let agentId: string;
 let drop: () => Promise<void>;
 
 const admin = {
-  authorization: `Bearer ${tokenFor('admin', 'agents:write', 'agents:impersonate', 'delegations:read', 'delegations:write')}`,
+  authorization: `Bearer ${tokenFor('admin', 'agents:write', 'agents:capabilities', 'agents:impersonate', 'delegations:read', 'delegations:write')}`,
 };
 const reader = { authorization: `Bearer ${tokenFor('reader', 'delegations:read')}` };
 

@@ -51,7 +51,7 @@ describe('the token endpoint', () => {
   it('grants all scopes of the application when none is asked for, also by an empty parameter', async () => {
     const { body: without } = await ask(GRANT);
     const { body: empty } = await ask(`${GRANT}&scope=`);
-    expect(without.scope.split(' ')).toHaveLength(22);
+    expect(without.scope.split(' ')).toHaveLength(23);
     expect(empty.scope).toBe(without.scope);
   });
 

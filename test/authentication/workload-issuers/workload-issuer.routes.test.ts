@@ -15,7 +15,9 @@ let rooms: WorkloadRooms;
 let server: TestServer;
 let agentId: string;
 let jwk: object;
-const headers = { authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'openid')}` };
+const headers = {
+  authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:capabilities', 'openid')}`,
+};
 
 beforeAll(async () => {
   test = await createTestDatabase();

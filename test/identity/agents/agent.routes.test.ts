@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => drop());
 
 const admin = {
-  authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:impersonate')}`,
+  authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:capabilities', 'agents:impersonate')}`,
 };
 const reader = { authorization: `Bearer ${tokenFor('reader', 'agents:read')}` };
 const send = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>

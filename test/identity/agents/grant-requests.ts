@@ -80,7 +80,6 @@ export const OF_AGENTS: readonly [string, string, (given: Prepared) => Request][
   ],
   ['updateAgent', 'changes its audience', ({ agent }) => ['PATCH', agent, { audience: 'https://x.example' }]],
   ['updateAgent', 'takes a scope from it', ({ agent }) => ['PATCH', agent, { scopes: ['openid'] }]],
-  ['updateAgent', 'gives it a capability', ({ agent }) => ['PATCH', agent, { capabilities: ['pay:all'] }]],
   [
     'updateAgent',
     'waives proofs of a key',

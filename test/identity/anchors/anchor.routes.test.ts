@@ -14,7 +14,7 @@ let tenantId: string;
 let drop: () => Promise<void>;
 
 const admin = {
-  authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:impersonate')}`,
+  authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:capabilities', 'agents:impersonate')}`,
 };
 const reader = { authorization: `Bearer ${tokenFor('reader', 'agents:read')}` };
 

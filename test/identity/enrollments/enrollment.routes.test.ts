@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => drop());
 
 const admin = {
-  authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:impersonate')}`,
+  authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:capabilities', 'agents:impersonate')}`,
 };
 const reader = { authorization: `Bearer ${tokenFor('reader', 'agents:read')}` };
 const ROOT = '/api/v1/agents';

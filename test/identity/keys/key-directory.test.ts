@@ -16,7 +16,7 @@ import { createRooms, createTestAgent, readAudit } from '../agents/agent-rooms.t
 
 const DIRECTORY = '/.well-known/http-message-signatures-directory';
 const admin = {
-  authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:impersonate')}`,
+  authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:capabilities', 'agents:impersonate')}`,
 };
 
 const { database } = await useTestDatabase();
@@ -35,7 +35,7 @@ async function contextOfDemo() {
   const principal = { kind: 'application', subject: 'a', clientId: 'a', tokenId: 'a' } as const;
   return {
     ...requestTo(tenant),
-    principal: { ...principal, scopes: ['agents:write', 'agents:impersonate'] },
+    principal: { ...principal, scopes: ['agents:write', 'agents:capabilities', 'agents:impersonate'] },
   };
 }
 

@@ -34,7 +34,7 @@ async function prepare() {
   const token = await issue({
     sub: clientId,
     clientId,
-    scopes: ['agents:read', 'agents:write', 'agents:impersonate'],
+    scopes: ['agents:read', 'agents:write', 'agents:capabilities', 'agents:impersonate'],
   });
   const root = `${tenant.baseUrl}/api/v1/agents/${holder.agent.id}/keys/rotations`;
   const send = (method: string, path: string, body?: unknown) =>

@@ -7,6 +7,7 @@ import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { migrate } from '../../../src/platform/database/migrate.ts';
 import { BASELINE, MIGRATIONS } from '../../../src/platform/database/migrations.ts';
+import { APPLICATION_SCOPES } from '../../../src/platform/scopes.ts';
 import { createEmptyDatabase } from '../../setup/database.ts';
 import { findDestruction } from './destructive-statement.ts';
 
@@ -124,6 +125,26 @@ describe('a database of the first release', () => {
       expect(kept, table).toEqual(expect.arrayContaining([...rows]));
     }
     await insertRows(database, 'after');
+  });
+
+  it('gives agents:capabilities to the applications that hold every other scope', async () => {
+    await migrate(url, undefined, BASELINE);
+    await insertRows(database, 'before');
+    const every = APPLICATION_SCOPES.filter((scope) => scope !== 'agents:capabilities');
+    for (const [name, scopes] of [
+      ['administrator', every],
+      ['writer', every.slice(1)],
+    ] as const)
+      await database.query(
+        `INSERT INTO applications (id, tenant_id, name, scopes, grant_types)
+         SELECT $1, id, $2, $3, '{client_credentials}' FROM tenants`,
+        [newId(), name, scopes],
+      );
+    await migrate(url);
+    const { rows } = await database.query(
+      "SELECT name FROM applications WHERE 'agents:capabilities' = ANY (scopes)",
+    );
+    expect(rows).toEqual([{ name: 'administrator' }]);
   });
 
   it('does not take a migration that its rows do not fit', async () => {

@@ -1,0 +1,14 @@
+// Who gives an agent a capability needs the scope `agents:capabilities`, and an agent keeps that it has had one.
+
+/** Applications that hold every scope of 0.1.0, as the first one of each tenant does, go on holding every scope. */
+export const capabilityGrants = `
+ALTER TABLE agents ADD COLUMN had_capabilities boolean NOT NULL DEFAULT false;
+
+UPDATE applications SET scopes = array_append(scopes, 'agents:capabilities')
+WHERE deleted_at IS NULL AND agent_id IS NULL AND NOT 'agents:capabilities' = ANY (scopes) AND scopes @> ARRAY[
+  'openid', 'profile', 'email', 'offline_access', 'wallet:sign', 'vault:read', 'agents:read', 'agents:write',
+  'agents:impersonate', 'applications:read', 'applications:write', 'webhooks:read', 'webhooks:write', 'delegations:read',
+  'delegations:write', 'events:read', 'events:write', 'audit:read', 'tenant:read', 'tenant:write', 'ssf.read',
+  'ssf.manage'
+];
+`;
