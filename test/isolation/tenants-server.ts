@@ -113,6 +113,7 @@ export async function startTenants(
     database,
     owner,
     stranger,
+    suspensions: management.suspensions,
     /** Makes first attempts of published events from now on, as an api process does. */
     startAttempts: (): void => {
       attempting = api.directAttempts?.start();

@@ -1,5 +1,6 @@
 // Signs people in to the console, and gives their browser short-lived tokens of the application they signed in as.
 
+import type { EmittedEvent } from '../../events/event.ts';
 import type { ApplicationService, Client } from '../../identity/applications/application.service.ts';
 import { addressGroup } from '../../platform/address-group.ts';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
@@ -111,7 +112,7 @@ async function issueToken(
   return { ...issued, grant, client };
 }
 
-/** Ends a session and its tokens. Without one it does nothing. */
+/** Ends a session and its tokens, each with `auth.token.revoked`. Without one it does nothing. */
 async function signOut(
   needs: ConsoleSessionNeeds,
   context: RequestContext,
@@ -119,11 +120,21 @@ async function signOut(
 ): Promise<void> {
   if (secret === undefined) return;
   const { id: tenantId } = context.tenant;
+  const place = { tenantId, hash: hashSecret(secret) };
+  const session = await store.find(needs.database, place);
+  const client = session && (await needs.applications.findClient(tenantId, session.applicationId));
   await needs.database.transaction(context, async (unit) => {
-    const ended = await store.remove(unit, { tenantId, hash: hashSecret(secret) });
+    const ended = await store.remove(unit, place);
     if (ended === undefined) return;
-    await needs.revocations.endTokens(unit, tenantId, ended.tokenIds);
-    await write(needs, unit, context, 'console.sign_out', ended.applicationId, { session_id: ended.id });
+    const { id, applicationId, tokenIds } = ended;
+    await needs.revocations.endTokens(unit, tenantId, tokenIds);
+    const cause = 'console.sign_out';
+    const facts = { sub: client?.agent?.id ?? applicationId, client_id: applicationId };
+    const events = tokenIds.map((token_id) => ({
+      type: 'auth.token.revoked',
+      data: { token_type: 'access_token', token_id, ...facts, revoked_by: applicationId, cause },
+    }));
+    await write(needs, unit, context, cause, applicationId, { session_id: id }, events);
   });
 }
 
@@ -159,8 +170,10 @@ function write(
   action: string,
   applicationId: string,
   data: Readonly<Record<string, unknown>>,
+  events: readonly EmittedEvent[] = [],
 ) {
   return records.write(unit, context, {
+    events,
     audit: [
       {
         action,

@@ -142,11 +142,12 @@ async function record(
   client: Client,
   entry: Pick<AuditEntry, 'target' | 'keyId' | 'tokenId'>,
   facts: JsonObject,
+  more: JsonObject = {},
 ): Promise<void> {
   const actor = { kind: 'application', id: client.id } as const;
   await records.write(unit, context, {
     audit: [{ ...entry, actor, action: 'auth.token.revoked', outcome: 'success', data: facts }],
-    events: [{ type: 'auth.token.revoked', data: { ...facts, revoked_by: client.id } }],
+    events: [{ type: 'auth.token.revoked', data: { ...facts, ...more, revoked_by: client.id } }],
   });
 }
 
@@ -157,12 +158,13 @@ function revokeAccessToken(
   claims: SignedClaims,
 ) {
   return needs.database.transaction({ tenant: context.tenant }, async (unit) => {
-    const { jti, sub, client_id } = claims;
+    const { jti, sub, client_id, exp } = claims;
     await needs.revocations.endTokens(unit, context.tenant.id, [jti]);
     const { kind, agentId = sub } = principalOf(claims);
     const target = { type: kind, id: agentId };
     const facts = { token_type: 'access_token', token_id: jti, sub, client_id };
-    await record(needs, unit, context, client, { target, tokenId: jti }, facts);
+    const more = { expires_at: new Date(exp * 1000).toISOString() };
+    await record(needs, unit, context, client, { target, tokenId: jti }, facts, more);
   });
 }
 

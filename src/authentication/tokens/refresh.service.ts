@@ -240,7 +240,10 @@ async function repeat(
   });
 }
 
-/** Ends the family of a token that was used a second time. Only one of several concurrent second uses is recorded. */
+/**
+ * Ends the family of a token that was used a second time. Only one of several concurrent second uses is recorded.
+ * Emits `security.refresh_token.reuse`, and `auth.token.revoked` as any end of a family.
+ */
 async function endFamily(
   { database, tokens, records }: RefreshTools,
   context: RequestContext,
@@ -252,9 +255,14 @@ async function endFamily(
     await tokens.endAccessTokensOf(unit, ended);
     const facts = { family_id: token.familyId, client_id: token.clientId, address: context.address };
     const type = 'security.refresh_token.reuse';
+    const { familyId: family_id, clientId: client_id, agent } = token;
+    const revoked = { token_type: 'refresh_token', family_id, sub: agent.id, client_id };
     await records.write(unit, context, {
       audit: [{ ...entryOf(token), action: type, outcome: 'failure', reason: 'invalid_grant', data: facts }],
-      events: [{ type, data: { ...subjectOf(token), ...facts } }],
+      events: [
+        { type, data: { ...subjectOf(token), ...facts } },
+        { type: 'auth.token.revoked', data: { ...revoked, revoked_by: client_id, cause: type } },
+      ],
     });
   });
 }

@@ -1,5 +1,6 @@
 // Manages the issuers whose assertions stand for a credential of an agent. Who maps an agent needs all of its scopes.
 
+import { allTokensEnded } from '../../events/ended-tokens.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
 import { checkCredentialGrantor } from '../../identity/agents/agent.ts';
 import type { RequestContext } from '../../platform/context.ts';
@@ -105,7 +106,7 @@ function list(
 
 /**
  * Changes keys, audiences or rules. A change that takes something away ends the tokens that the issuer's assertions
- * have got.
+ * have got, and emits `auth.token.revoked`.
  * @throws ServiceError `not_found`; `invalid_request` as `create`, and for another `issuer`; `insufficient_scope`
  *   when the change needs a grantor, and the principal lacks a scope of an agent that a rule names before or after
  *   it
@@ -130,33 +131,40 @@ function update(
     checkRules(found.issuer, after.rules);
     if (needsGrantor(found, after)) await checkGranted(needs, transaction, context, after.rules, found.rules);
     const updated = await store.update(transaction, id, after);
-    if (narrows(found, after)) await needs.revocations.admitPrincipal(transaction, tenant.id, id);
-    await record(needs, transaction, context, 'updated', updated);
+    const ends = narrows(found, after) ? 'now' : undefined;
+    await record(needs, transaction, context, 'updated', updated, ends);
     return updated;
   });
 }
 
-/** Removes a workload issuer. After the commit its tokens have ended. @throws ServiceError `not_found` */
+/**
+ * Removes a workload issuer. After the commit its tokens have ended. Emits `auth.token.revoked`.
+ * @throws ServiceError `not_found`
+ */
 function remove(needs: WorkloadIssuerNeeds, context: RequestContext, id: string): Promise<void> {
   return needs.database.transaction(context, async (transaction) => {
     const found = orNotFound(await store.lock(transaction, context.tenant.id, id));
     await store.remove(transaction, id);
-    await needs.revocations.endPrincipal(transaction, context.tenant.id, id);
-    await record(needs, transaction, context, 'deleted', found);
+    await record(needs, transaction, context, 'deleted', found, 'ever');
   });
 }
 
-function record(
-  { records }: WorkloadIssuerNeeds,
+/** Records a change, and ends the tokens of the issuer. @param ends those until `now`, or for `ever`; absent: none */
+async function record(
+  { records, revocations }: WorkloadIssuerNeeds,
   transaction: Transaction,
   context: RequestContext,
   verb: 'created' | 'updated' | 'deleted',
   { id, issuer, audiences, jwksUri, rules }: WorkloadIssuer,
-) {
-  return records.write(transaction, context, {
+  ends?: 'now' | 'ever' | undefined,
+): Promise<void> {
+  if (ends === 'now') await revocations.admitPrincipal(transaction, context.tenant.id, id);
+  if (ends === 'ever') await revocations.endPrincipal(transaction, context.tenant.id, id);
+  const action = `workload_issuer.${verb}`;
+  await records.write(transaction, context, {
     audit: [
       {
-        action: `workload_issuer.${verb}`,
+        action,
         outcome: 'success',
         target: { type: 'workload_issuer', id },
         data: {
@@ -167,6 +175,7 @@ function record(
         },
       },
     ],
+    events: ends === undefined ? [] : [allTokensEnded({ kind: 'workload_issuer', id }, ends, action)],
   });
 }
 

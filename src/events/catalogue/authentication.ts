@@ -13,6 +13,7 @@ import {
   fingerprint,
   id,
   keyId,
+  moment,
   reason,
   scope,
   text,
@@ -95,7 +96,10 @@ const tokenIssued = z.discriminatedUnion('method', [
   }),
 ]);
 
-const revokedBy = text('The client that asked for it.');
+const revokedBy = text('The client whose request ended it.');
+const cause = text(
+  'The action in the audit log that ended it; absent when a client asked for the revocation.',
+).optional();
 const tokenRevoked = z.discriminatedUnion('token_type', [
   z.strictObject({
     token_type: z.literal('access_token'),
@@ -103,6 +107,8 @@ const tokenRevoked = z.discriminatedUnion('token_type', [
     sub: id('`sub` of the token.'),
     client_id: clientId,
     revoked_by: revokedBy,
+    expires_at: moment('When it would have expired.').optional(),
+    cause,
   }),
   z.strictObject({
     token_type: z.literal('refresh_token'),
@@ -110,6 +116,18 @@ const tokenRevoked = z.discriminatedUnion('token_type', [
     sub: id('The agent.'),
     client_id: clientId,
     revoked_by: revokedBy,
+    cause,
+  }),
+  z.strictObject({
+    token_type: z.literal('all').describe('All access tokens of a principal have ended.'),
+    sub: id('The agent, application, workload issuer or tenant whose tokens have ended.'),
+    principal: z.enum(['agent', 'application', 'workload_issuer', 'tenant']),
+    ends: z
+      .enum(['now', 'ever'])
+      .describe(
+        '`now`: those that were issued until now; `ever`: later ones too, until such an event with `now`.',
+      ),
+    cause: text('The action in the audit log that ended them.'),
   }),
 ]);
 
@@ -144,6 +162,7 @@ export const AUTHENTICATION = inCategory('Authentication', [
     sub: EXAMPLE.agentId,
     client_id: 'service-agent',
     revoked_by: EXAMPLE.applicationId,
+    expires_at: EXAMPLE.moment,
   }),
   published(
     'auth.logout',

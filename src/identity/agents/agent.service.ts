@@ -3,6 +3,8 @@
 
 import { describeChanges, findChanges } from '../../audit/changes.ts';
 import type { TokenService } from '../../authentication/tokens/token.service.ts';
+import { allTokensEnded } from '../../events/ended-tokens.ts';
+import type { EmittedEvent } from '../../events/event.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -171,7 +173,8 @@ function holdAny(
 
 /**
  * Changes the given fields, if they differ. A change that takes a scope or an audience away, or asks for proofs of
- * a key, ends the agent's access tokens; its refresh tokens get narrower ones. Emits `admin.agent.updated`.
+ * a key, ends the agent's access tokens; its refresh tokens get narrower ones. Emits `admin.agent.updated`, and
+ * `auth.token.revoked` when tokens end.
  * @throws ServiceError `not_found`; `insufficient_scope` when the change needs a grantor, and the principal lacks a
  *   scope that the agent has before or after it; when it adds a capability without `agents:capabilities`
  */
@@ -192,10 +195,12 @@ function update(needs: AgentNeeds, context: RequestContext, id: string, patch: A
       ...changes,
       ...(hadCapabilities && { hadCapabilities }),
     });
+    const told = describeChanges(found, changes, TOLD);
     // A suspended agent has no token that could go on, and must not be admitted.
-    if (narrows(found, changes) && agent.status === 'active')
-      await needs.tokens.admitTokensOfAgent(transaction, agent);
-    await record(needs, transaction, context, 'updated', agent, describeChanges(found, changes, TOLD));
+    const endsTokens = narrows(found, changes) && agent.status === 'active';
+    if (endsTokens) await needs.tokens.admitTokensOfAgent(transaction, agent);
+    const ended = endsTokens ? [allTokensEnded({ kind: 'agent', id }, 'now', AUDITED.updated)] : [];
+    await record(needs, transaction, context, 'updated', agent, told, ended);
     return assessOne(needs, { ...context, transaction }, agent);
   });
 }
@@ -257,6 +262,7 @@ async function record(
   verb: Verb,
   agent: AgentRecord,
   change?: ReturnType<typeof describeChanges>,
+  ended: readonly EmittedEvent[] = [],
 ): Promise<string | undefined> {
   const { id, name } = agent;
   // A receiver of events may store the latest status of each agent. It would otherwise store a deleted agent as
@@ -283,6 +289,7 @@ async function record(
           ...(change === undefined ? {} : { changed: change.fields }),
         },
       },
+      ...ended,
     ],
   });
   return emitted?.eventId;

@@ -3,6 +3,7 @@
 import { validate as isUuid } from 'uuid';
 import { describeChanges, findChanges } from '../../audit/changes.ts';
 import type { RevocationService } from '../../authentication/tokens/revocation.service.ts';
+import { allTokensEnded } from '../../events/ended-tokens.ts';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.ts';
@@ -149,7 +150,8 @@ async function page(
 
 /**
  * Changes the given fields. When no value differs, nothing is written. `agentId: null` unlinks the agent. A change
- * that takes something away, replaces audience or agent, or asks for proofs of a key ends the application's tokens.
+ * that takes something away, replaces audience or agent, or asks for proofs of a key ends the application's tokens
+ * and emits `auth.token.revoked`, as every end of tokens here.
  * @throws ServiceError `not_found`; `invalid_request` when the linked agent lacks a scope or does not exist;
  * `insufficient_scope` when the change needs a grantor, and the principal lacks a scope that the application and
  * its agent have before or after it
@@ -175,11 +177,11 @@ async function update(
       checkApplicationScopes(scopes, await readAgentScopes(transaction, context.tenant.id, agentId));
     const application = await store.update(transaction, context.tenant.id, id, changes);
     if (application === undefined) throw notFound();
-    if (narrows(before, changes)) await endTokens(needs, transaction, application);
     const told = describeChanges(before, changes, TOLD);
     const { added, removed } = compareKeys(before.jwks, changes.jwks);
     const keys = changes.jwks === undefined ? {} : { added_keys: added, removed_keys: removed };
-    await record(needs, transaction, context, id, 'application.updated', { ...told, ...keys });
+    const ends = narrows(before, changes) ? 'now' : undefined;
+    await record(needs, transaction, context, id, 'application.updated', { ...told, ...keys }, ends);
     return application;
   });
   return withSecretsOf(needs, context, updated);
@@ -190,8 +192,7 @@ function remove(needs: ApplicationTools, context: RequestContext, id: string): P
   return needs.database.transaction(context, async (transaction) => {
     const removed = await store.update(transaction, context.tenant.id, id, { deletedAt: 'now' });
     if (removed === undefined) throw notFound();
-    await needs.tokens.endPrincipal(transaction, context.tenant.id, removed.id);
-    await record(needs, transaction, context, id, 'application.deleted');
+    await record(needs, transaction, context, removed.id, 'application.deleted', {}, 'ever');
   });
 }
 
@@ -225,11 +226,11 @@ function removeSecret(
   id: string,
   secretId: string,
 ): Promise<void> {
-  return changeSecrets(needs, context, id, async (transaction, application) => {
+  return changeSecrets(needs, context, id, async (transaction) => {
     const ended = await secrets.expire(transaction, context.tenant.id, id, [secretId], 0);
     if (ended === 0) throw notFound();
-    await endTokens(needs, transaction, application);
-    await record(needs, transaction, context, id, 'application.secret_removed', { secret_id: secretId });
+    const data = { secret_id: secretId };
+    await record(needs, transaction, context, id, 'application.secret_removed', data, 'now');
   });
 }
 
@@ -249,12 +250,10 @@ function rotateSecret(
     const { tenant } = context;
     if (newest !== undefined) await secrets.expire(transaction, tenant.id, id, [newest], overlapSeconds);
     if (older.length > 0) await secrets.expire(transaction, tenant.id, id, older, 0);
-    if (older.length > 0 || (newest !== undefined && overlapSeconds === 0))
-      await endTokens(needs, transaction, application);
+    const ends = older.length > 0 || (newest !== undefined && overlapSeconds === 0) ? 'now' : undefined;
     const created = await makeSecret(transaction, context, application);
-    await record(needs, transaction, context, id, 'application.secret_rotated', {
-      secret_id: created.secret.id,
-    });
+    const data = { secret_id: created.secret.id };
+    await record(needs, transaction, context, id, 'application.secret_rotated', data, ends);
     return created;
   });
 }
@@ -273,16 +272,24 @@ async function findClient(
   return client;
 }
 
-function record(
-  { records }: ApplicationTools,
+/**
+ * Records a change, and ends the tokens that the application has got: it is not known which secret or key got them.
+ * @param ends those that were issued until `now`, or for `ever`; absent: none
+ */
+async function record(
+  { records, tokens }: ApplicationTools,
   unit: Transaction,
   context: RequestContext,
   id: string,
   action: string,
   data: Record<string, unknown> = {},
-) {
-  return records.write(unit, context, {
+  ends?: 'now' | 'ever' | undefined,
+): Promise<void> {
+  if (ends === 'now') await tokens.admitPrincipal(unit, context.tenant.id, id);
+  if (ends === 'ever') await tokens.endPrincipal(unit, context.tenant.id, id);
+  await records.write(unit, context, {
     audit: [{ action, outcome: 'success', target: { type: 'application', id }, data }],
+    events: ends === undefined ? [] : [allTokensEnded({ kind: 'application', id }, ends, action)],
   });
 }
 
@@ -301,11 +308,6 @@ async function checkGranted(
   const agent = await store.lockAgent(unit, tenant.id, agentId);
   const all = [...(agent?.scopes ?? []), ...scopes];
   checkGrantor(principal, { holder: 'agent', scopes: all, isCapable: agent?.isCapable });
-}
-
-/** Ends the tokens that the application has got. It is not known which secret or key got them. */
-function endTokens({ tokens }: ApplicationTools, unit: Transaction, { tenantId, id }: Application) {
-  return tokens.admitPrincipal(unit, tenantId, id);
 }
 
 /** The owner of a secret can act as the application. */

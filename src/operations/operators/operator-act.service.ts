@@ -1,6 +1,7 @@
 // Records operator acts. A change and its act are committed together.
 // docs/decisions/0019-operators.md
 
+import type { EmittedEvent } from '../../events/event.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
@@ -11,6 +12,7 @@ import type { OperatorAct, OperatorDeed, OperatorIntent, RecordState } from './o
 export type Concerned = {
   readonly tenantId: string;
   readonly data?: Readonly<Record<string, unknown>> | undefined;
+  readonly events?: readonly EmittedEvent[] | undefined;
 };
 
 export function createOperatorActService({
@@ -32,10 +34,13 @@ export function createOperatorActService({
     const { operator, reason } = intent;
     const { action, target } = deed;
     const actor = { kind: 'operator', id: operator } as const;
-    const describe = ({ tenantId, data }: Concerned) =>
+    const describe = ({ tenantId, data, events }: Concerned) =>
       records.prepare(
         { requestId, tenant: { id: tenantId }, address: 'local', actor },
-        { audit: [{ action, outcome: 'success', target, data: { reason, act, ...deed.data, ...data } }] },
+        {
+          audit: [{ action, outcome: 'success', target, data: { reason, act, ...deed.data, ...data } }],
+          events,
+        },
       );
     await records.writeBatch(unit, concerned.map(describe));
     return act;

@@ -2,6 +2,7 @@
 // days as always.
 
 import type { RevocationService } from '../../authentication/tokens/revocation.service.ts';
+import { allTokensEnded } from '../../events/ended-tokens.ts';
 import type { TenantRecord, TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { EndpointService } from '../../webhooks/endpoints/endpoint.service.ts';
@@ -30,12 +31,14 @@ export function createSuspensionService({
       const result = await tenants.setSuspended(transaction, slug, suspended);
       if (!result.changed) return result;
       const { id } = result.tenant;
-      await revocations[suspended ? 'endPrincipal' : 'admitPrincipal'](transaction, id, id);
+      if (suspended) await revocations.endPrincipal(transaction, id, id);
+      else await revocations.admitPrincipal(transaction, id, id);
       const held = await endpoints.setTenantHeld(transaction, id, suspended);
       const target = { type: 'tenant', id } as const;
       const action = suspended ? 'tenant.suspended' : 'tenant.resumed';
+      const ended = allTokensEnded({ kind: 'tenant', id }, suspended ? 'ever' : 'now', action);
       await acts.record(transaction, intent, { action, target, data: { slug, endpoints: held } }, [
-        { tenantId: id },
+        { tenantId: id, events: [ended] },
       ]);
       return result;
     });

@@ -61,19 +61,31 @@ const changesKey =
     },
   });
 
-/** One token, or all that came of one refresh token, ends: the session in the subject says which. */
-const endsToken: State = ({ token_id, family_id, sub }, issuer) => ({
+/**
+ * One token, or all that came of one refresh token, ends: the session in the subject says which. Or all tokens of a
+ * principal: then the subject is that principal.
+ */
+const endsToken: State = (data, issuer) => ({
   uri: SESSION_REVOKED,
-  subject: {
-    format: 'complex',
-    user: agentOf(issuer, sub),
-    session:
-      token_id === undefined
-        ? { format: 'opaque', id: textOf(family_id) }
-        : { format: 'jwt_id', iss: issuer, jti: textOf(token_id) },
-  },
-  members: because('The token was revoked.'),
+  subject: data.token_type === 'all' ? principalOf(data, issuer) : sessionOf(data, issuer),
+  members: because(
+    data.cause === undefined ? 'The token was revoked.' : `Tokens were ended by ${textOf(data.cause)}.`,
+  ),
 });
+
+function sessionOf({ token_id, family_id, sub }: EventBody['data'], issuer: string): Subject {
+  const session: Subject =
+    token_id === undefined
+      ? { format: 'opaque', id: textOf(family_id) }
+      : { format: 'jwt_id', iss: issuer, jti: textOf(token_id) };
+  return { format: 'complex', user: agentOf(issuer, sub), session };
+}
+
+function principalOf({ principal, sub }: EventBody['data'], issuer: string): Subject {
+  if (principal === 'agent') return agentOf(issuer, sub);
+  if (principal === 'tenant') return { format: 'complex', tenant: { format: 'opaque', id: textOf(sub) } };
+  return { format: 'complex', application: agentOf(issuer, sub) };
+}
 
 /** The sessions that an agent has for a user end. */
 const endsDelegation: State = ({ agent_id, subject_id }, issuer) => ({
