@@ -68,14 +68,15 @@ type TokenSourceNeeds = {
   issuer: string;
   credentials: ClientCredentials;
   fetch: typeof globalThis.fetch;
-  now: () => number;
+  /** Milliseconds of a clock that nobody sets. */
+  elapsed: () => number;
 };
 
 /**
  * Gets access tokens by client credentials, and keeps each until shortly before its end.
  * @returns a function that resolves to a token; `forget` drops it, when it was refused
  */
-export function createTokenSource({ issuer, credentials, fetch, now }: TokenSourceNeeds) {
+export function createTokenSource({ issuer, credentials, fetch, elapsed }: TokenSourceNeeds) {
   let kept: { token: string; until: number } | undefined;
   let pending: Promise<string> | undefined;
 
@@ -84,13 +85,13 @@ export function createTokenSource({ issuer, credentials, fetch, now }: TokenSour
     const answer = await postForm(fetch, url, credentials, { grant_type: 'client_credentials' });
     const { access_token: token, expires_in: seconds } = answer;
     if (typeof token !== 'string' || typeof seconds !== 'number') throw new UnexpectedAnswer(url, 200);
-    kept = { token, until: now() + Math.max(seconds - RENEWAL_SECONDS, seconds / 2) * 1000 };
+    kept = { token, until: elapsed() + Math.max(seconds - RENEWAL_SECONDS, seconds / 2) * 1000 };
     return token;
   }
 
   return {
     get: async (): Promise<string> => {
-      if (kept !== undefined && now() < kept.until) return kept.token;
+      if (kept !== undefined && elapsed() < kept.until) return kept.token;
       pending ??= request().finally(() => {
         pending = undefined;
       });

@@ -60,8 +60,10 @@ export type GuardOptions = {
    */
   readonly onRefused?: ((refusal: Refusal) => void) | undefined;
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970, with which the times in tokens and proofs are compared. */
   readonly now?: (() => number) | undefined;
+  /** Milliseconds of a clock that nobody sets, from which ages are counted; `performance.now` by default. */
+  readonly elapsed?: (() => number) | undefined;
 };
 
 /** `headers` belong into the answer of the route: a nonce for the next proof. */
@@ -74,7 +76,8 @@ export type Guard = ReturnType<typeof createGuard>;
 /** @throws TypeError for options that cannot be meant */
 export function createGuard(options: GuardOptions) {
   const { issuer, dpop = {}, revocations, fetch = globalThis.fetch, now = Date.now } = options;
-  const onRefused = options.onRefused ?? createPrinter(now);
+  const elapsed = options.elapsed ?? (() => performance.now());
+  const onRefused = options.onRefused ?? createPrinter(elapsed);
   const audiences = listOf(options.audience);
   const resource = checkOptions(options, audiences);
   const requiresProof = dpop.required ?? false;
@@ -83,9 +86,9 @@ export function createGuard(options: GuardOptions) {
   const metadata = locateMetadata(resource);
   const document = describeResource({ resource, issuer, requiresProof }, options.metadata ?? {});
   const jwksUri = options.jwksUri ?? `${issuer}/.well-known/jwks.json`;
-  const keys = createIssuerKeys({ jwksUri, fetch, now });
+  const keys = createIssuerKeys({ jwksUri, fetch, elapsed });
   const introspector =
-    options.introspection && createIntrospector({ issuer, options: options.introspection, fetch, now });
+    options.introspection && createIntrospector({ issuer, options: options.introspection, fetch, elapsed });
   const whileStale = revocations?.whileStale ?? (introspector === undefined ? 'refuse' : 'introspect');
   revocations?.onIssuerKeyRevoked(() => void keys.reload());
 
@@ -215,11 +218,11 @@ function requireNoFault(checks: typeof VALIDITY, token: SignedToken, expected: E
 /** Milliseconds between two lines about requests that could not be judged. */
 const PRINTED_EVERY_MS = 10_000;
 
-function createPrinter(now: () => number): (refusal: Refusal) => void {
+function createPrinter(elapsed: () => number): (refusal: Refusal) => void {
   let printedAt = Number.NEGATIVE_INFINITY;
   return (refusal) => {
-    if (refusal.status !== 503 || now() - printedAt < PRINTED_EVERY_MS) return;
-    printedAt = now();
+    if (refusal.status !== 503 || elapsed() - printedAt < PRINTED_EVERY_MS) return;
+    printedAt = elapsed();
     // biome-ignore lint/suspicious/noConsole: the one output that every JavaScript runtime has
     console.warn(refusal.message, refusal.cause ?? '');
   };
@@ -242,6 +245,7 @@ const OPTIONS: Readonly<Record<keyof GuardOptions, true>> = {
   onRefused: true,
   fetch: true,
   now: true,
+  elapsed: true,
 };
 const DPOP_OPTIONS = { required: true, replays: true, nonces: true } as const;
 const INTROSPECTION_OPTIONS = { clientId: true, clientSecret: true, cacheSeconds: true, use: true } as const;

@@ -29,11 +29,11 @@ type IntrospectorNeeds = {
   issuer: string;
   options: IntrospectionOptions;
   fetch: typeof globalThis.fetch;
-  now: () => number;
+  elapsed: () => number;
 };
 
-/** @param options.now milliseconds since 1970 */
-export function createIntrospector({ issuer, options, fetch, now }: IntrospectorNeeds) {
+/** @param options.elapsed milliseconds of a clock that nobody sets */
+export function createIntrospector({ issuer, options, fetch, elapsed }: IntrospectorNeeds) {
   const { clientId, clientSecret, cacheSeconds = CACHE_SECONDS, use = 'fallback' } = options;
   let pending = 0;
   const kept = new Map<string, { answer: Promise<SignedToken | undefined>; until: number }>();
@@ -52,7 +52,7 @@ export function createIntrospector({ issuer, options, fetch, now }: Introspector
   function keep(key: string, answer: Promise<SignedToken | undefined>): void {
     if (kept.size >= CACHE_LIMIT)
       for (const oldest of [...kept.keys()].slice(0, CACHE_LIMIT / 10)) kept.delete(oldest);
-    kept.set(key, { answer, until: now() + cacheSeconds * 1000 });
+    kept.set(key, { answer, until: elapsed() + cacheSeconds * 1000 });
   }
 
   return {
@@ -64,7 +64,7 @@ export function createIntrospector({ issuer, options, fetch, now }: Introspector
     introspect: async (token: string): Promise<SignedToken> => {
       const key = await sha256(token);
       const last = kept.get(key);
-      const answer = last !== undefined && now() < last.until ? last.answer : ask(token);
+      const answer = last !== undefined && elapsed() < last.until ? last.answer : ask(token);
       if (answer !== last?.answer) {
         kept.delete(key);
         keep(key, answer);

@@ -28,26 +28,33 @@ const NOT_VALID = 'The access token is not valid.';
 
 export type IssuerKeys = ReturnType<typeof createIssuerKeys>;
 
-type IssuerKeysNeeds = { jwksUri: string; fetch: typeof globalThis.fetch; now: () => number };
+type IssuerKeysNeeds = { jwksUri: string; fetch: typeof globalThis.fetch; elapsed: () => number };
 
-/** @param options.now milliseconds since 1970, for the pause after a failed fetch */
-export function createIssuerKeys({ jwksUri, fetch, now }: IssuerKeysNeeds) {
+/** @param options.elapsed milliseconds of a clock that nobody sets */
+export function createIssuerKeys({ jwksUri, fetch, elapsed }: IssuerKeysNeeds) {
   const keys = createRemoteJWKSet(new URL(jwksUri), {
-    cacheMaxAge: KEPT_MS,
+    // jose counts by the clock that can be set back; `findKey` counts the age.
+    cacheMaxAge: Infinity,
     cooldownDuration: COOLDOWN_MS,
     [customFetch]: fetch,
   });
+  let loadedAt = Number.NEGATIVE_INFINITY;
   let failure: { at: number; error: unknown } | undefined;
 
   async function findKey(header: CompactJWSHeaderParameters) {
-    if (failure !== undefined && now() - failure.at < FAILURE_MS) throw unavailable(failure.error);
+    const askedAt = elapsed();
+    if (failure !== undefined && askedAt - failure.at < FAILURE_MS) throw unavailable(failure.error);
     try {
+      if (askedAt - loadedAt >= KEPT_MS) {
+        await keys.reload();
+        loadedAt = askedAt;
+      }
       const key = await keys(header);
       failure = undefined;
       return key;
     } catch (error) {
       if (isUnknownKey(error)) throw new Refusal('invalid_token', NOT_VALID);
-      failure = { at: now(), error };
+      failure = { at: elapsed(), error };
       throw unavailable(error);
     }
   }

@@ -23,23 +23,30 @@ export function createMemoryReplayStore({
   now?: (() => number) | undefined;
 } = {}): ReplayStore & { readonly size: number } {
   const used = new Map<string, number>();
+  let forgottenUntil = Number.NEGATIVE_INFINITY;
+
+  const forget = (key: string, expiresAt: number): void => {
+    used.delete(key);
+    forgottenUntil = Math.max(forgottenUntil, expiresAt);
+  };
 
   const forgetOldest = (time: number): void => {
     for (const [key, expiresAt] of used) {
       if (expiresAt >= time) return;
-      used.delete(key);
+      forget(key, expiresAt);
     }
   };
 
   const forgetAll = (time: number): void => {
-    for (const [key, expiresAt] of used) if (expiresAt < time) used.delete(key);
+    for (const [key, expiresAt] of used) if (expiresAt < time) forget(key, expiresAt);
   };
 
   return {
     use: (key, expiresAt) => {
       const time = now() / 1000;
       forgetOldest(time);
-      if (used.has(key)) return false;
+      // A clock that was set back makes proofs recent again that are forgotten.
+      if (used.has(key) || expiresAt <= forgottenUntil) return false;
       if (used.size >= limit) forgetAll(time);
       if (used.size >= limit) throw new Error(`${limit} proofs are remembered, and none has expired`);
       used.set(key, expiresAt);

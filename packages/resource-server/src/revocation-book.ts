@@ -1,4 +1,5 @@
-// What has ended: tokens, agents, delegations and issuer keys, each remembered until its tokens have expired.
+// What has ended: tokens, agents, applications, delegations, issuer keys and the like, each remembered until its tokens
+// have expired. All times are the service's, in milliseconds since 1970.
 import { actorsOf, isText, type SignedToken } from './claims.ts';
 
 /** An event of the feed, as far as it is needed. */
@@ -8,39 +9,64 @@ export type FeedEvent = {
   readonly data: Readonly<Record<string, unknown>>;
 };
 
-/** Until when tokens of a principal are refused: milliseconds since 1970, Infinity while it is suspended or deleted. */
+/** Tokens of a principal that were issued until `notBefore` are refused; Infinity: later ones too. */
 type Ended = { readonly notBefore: number; readonly expiresAt: number };
 
-/** What an event changes. `end` refuses tokens that were issued until then, `admit` ends such a refusal. */
-type Effect = {
-  readonly kind: 'token' | 'end' | 'admit';
-  readonly id: unknown;
-  readonly notBefore?: number;
+/**
+ * `holder` is the principal to which the token counts, and with which it can be ended: `until` is when it ended, or was
+ * issued by a process whose clock was ahead.
+ */
+type EndedToken = {
+  readonly holder: string | undefined;
+  readonly until: number;
+  readonly expiresAt: number;
 };
+
+/**
+ * What an event changes. `end` refuses a principal's tokens that were issued until `until`. With `admits`, later ones
+ * are accepted again.
+ */
+type Effect =
+  | { readonly kind: 'token'; readonly id: unknown; readonly holder: unknown; readonly expires: number }
+  | { readonly kind: 'end'; readonly id: unknown; readonly until: number; readonly admits?: boolean };
+
+/** `client_id` of the tokens that agents get by their keys: all agents of the tenant share it. */
+const AGENT_CLIENT_ID = 'service-agent';
+
+/** Milliseconds by which the clocks of the service, its database and this server may differ. */
+export const CLOCK_SKEW_MS = 60_000;
+
+/** One holder's part of the entries: a client that ends its own tokens fills no more. */
+const SHARE = 1 / 100;
+
+const forEver = (id: unknown): Effect => ({ kind: 'end', id, until: Infinity });
 
 /**
  * The effects of events by their type. A token names neither its agent's key nor its refresh token, so when one of
  * those is revoked all tokens of the agent that were issued until then end.
  */
 const EFFECTS: Readonly<Record<string, (event: FeedEvent) => Effect>> = {
-  'auth.token.revoked': ({ data, occurredAt }) =>
-    data.token_type === 'access_token'
-      ? { kind: 'token', id: data.token_id }
-      : { kind: 'end', id: data.sub, notBefore: occurredAt },
-  'admin.agent.suspended': ({ data }) => ({ kind: 'end', id: data.agent_id }),
-  'admin.agent.deleted': ({ data }) => ({ kind: 'end', id: data.agent_id }),
+  'auth.token.revoked': ({ data, occurredAt }) => {
+    if (data.token_type === 'access_token') return endOfToken(data);
+    if (data.token_type !== 'all') return { kind: 'end', id: data.sub, until: occurredAt };
+    if (data.ends === 'ever') return forEver(data.sub);
+    return { kind: 'end', id: data.sub, until: occurredAt, admits: true };
+  },
+  'admin.agent.suspended': ({ data }) => forEver(data.agent_id),
+  'admin.agent.deleted': ({ data }) => forEver(data.agent_id),
   'admin.agent.reactivated': ({ data, occurredAt }) => ({
-    kind: 'admit',
+    kind: 'end',
     id: data.agent_id,
-    notBefore: occurredAt,
+    until: occurredAt,
+    admits: true,
   }),
   'admin.agent.key.revoked': ({ data, occurredAt }) => ({
     kind: 'end',
     id: data.agent_id,
-    notBefore: occurredAt,
+    until: occurredAt,
   }),
-  'admin.delegation.revoked': ({ data }) => ({ kind: 'end', id: data.delegation_id }),
-  'admin.issuer.key.revoked': ({ data }) => ({ kind: 'end', id: data.kid }),
+  'admin.delegation.revoked': ({ data }) => forEver(data.delegation_id),
+  'admin.issuer.key.revoked': ({ data }) => forEver(data.kid),
 };
 
 /** The types of the events that the book must know. */
@@ -52,62 +78,107 @@ type RevocationBookNeeds = { longestTokenSeconds: number; limit: number };
 
 /**
  * @param options.longestTokenSeconds no token lives longer: an entry goes after this time
- * @param options.limit entries at most; beyond, `isIncomplete` until the tokens of what was left out have expired
+ * @param options.limit entries at most; beyond, `isIncomplete` until the tokens of what was left out have expired. Of
+ *   one holder a hundredth of it: beyond, all of its tokens that were issued until then are refused
  */
 export function createRevocationBook({ longestTokenSeconds, limit }: RevocationBookNeeds) {
-  const tokens = new Map<string, number>();
+  const longest = longestTokenSeconds * 1000;
+  const share = Math.max(1, Math.floor(limit * SHARE));
+  const tokens = new Map<string, EndedToken>();
   const principals = new Map<string, Ended>();
+  const held = new Map<string, Set<string>>();
   const size = () => tokens.size + principals.size;
   let overflowedAt = Number.NEGATIVE_INFINITY;
 
-  function apply({ kind, id, notBefore = Infinity }: Effect, expiresAt: number): void {
-    if (!isText(id)) return;
-    if (kind === 'token') {
-      tokens.set(id, expiresAt);
-      return;
-    }
-    const known = principals.get(id);
-    if (kind === 'admit' && known === undefined) return;
+  function drop(id: string): void {
+    const holder = tokens.get(id)?.holder ?? '';
+    tokens.delete(id);
+    const ids = held.get(holder);
+    ids?.delete(id);
+    if (ids?.size === 0) held.delete(holder);
+  }
+
+  function addToken(id: string, token: EndedToken): void {
+    tokens.set(id, token);
+    if (token.holder === undefined) return;
+    const ids = (held.get(token.holder) ?? new Set()).add(id);
+    held.set(token.holder, ids);
+    if (ids.size > share) endTogether(token.holder, ids);
+  }
+
+  function addPrincipal(id: string, until: number, admits: boolean, expiresAt: number): void {
+    const known = principals.get(id)?.notBefore ?? Number.NEGATIVE_INFINITY;
     // A key that is revoked while its agent is suspended must not admit the agent's other tokens.
-    if (kind === 'end' && known !== undefined && known.notBefore > notBefore) return;
+    const notBefore = admits && known === Infinity ? until : Math.max(known, until);
     principals.set(id, { notBefore, expiresAt });
   }
 
+  /** Ends all that a holder got until its last ended token, instead of single tokens. */
+  function endTogether(holder: string, ids: ReadonlySet<string>): void {
+    const until = Math.max(...[...ids].map((id) => tokens.get(id)?.until ?? 0));
+    for (const id of [...ids]) drop(id);
+    addPrincipal(holder, until, false, until + longest + CLOCK_SKEW_MS);
+  }
+
+  function apply(effect: Effect, occurredAt: number, now: number): void {
+    if (!isText(effect.id)) return;
+    const last = occurredAt + longest;
+    if (effect.kind === 'end') {
+      addPrincipal(effect.id, effect.until, effect.admits ?? false, last + CLOCK_SKEW_MS);
+      return;
+    }
+    const expires = Number.isFinite(effect.expires) ? Math.min(effect.expires, last) : last;
+    const holder = isText(effect.holder) ? effect.holder : undefined;
+    const until = Math.max(occurredAt, timeOfIssue({ jti: effect.id, iat: 0 }));
+    const token = { holder, until, expiresAt: expires + CLOCK_SKEW_MS };
+    if (token.expiresAt >= now) addToken(effect.id, token);
+  }
+
   function forget(now: number): void {
-    for (const [id, expiresAt] of tokens) if (expiresAt < now) tokens.delete(id);
+    for (const [id, { expiresAt }] of tokens) if (expiresAt < now) drop(id);
     for (const [id, { expiresAt }] of principals) if (expiresAt < now) principals.delete(id);
   }
 
   return {
-    /** Adds an event. Events that are added again, in their order, change nothing. @param now ms since 1970 */
+    /** Adds an event. Events that are added again, in their order, change nothing. @param now the service's time */
     add: (event: FeedEvent, now: number): void => {
       const effect = EFFECTS[event.type]?.(event);
       if (effect === undefined) return;
       if (size() >= limit) forget(now);
       if (size() >= limit) overflowedAt = now;
-      else apply(effect, event.occurredAt + longestTokenSeconds * 1000);
+      else apply(effect, event.occurredAt, now);
     },
 
-    /** Whether an entry was left out whose tokens may still be alive. @param now milliseconds since 1970 */
-    isIncomplete: (now: number): boolean => now - overflowedAt < longestTokenSeconds * 1000,
+    /** Whether an entry was left out whose tokens may still be alive. @param now the service's time */
+    isIncomplete: (now: number): boolean => now - overflowedAt < longest + CLOCK_SKEW_MS,
 
-    /** Whether the token, its agent, its issuer's key or anything that it is derived from has ended. */
-    hasEnded: ({ header, claims }: SignedToken): boolean => {
+    /**
+     * Whether the token, its agent, application or tenant, its issuer's key or anything that it is derived from has
+     * ended; and whether it has expired so long ago that the book has forgotten it. @param now the service's time
+     */
+    hasEnded: ({ header, claims }: SignedToken, now: number): boolean => {
+      if (Number(claims.exp) * 1000 + CLOCK_SKEW_MS < now) return true;
       const derived = Array.isArray(claims.derived_from) ? claims.derived_from.filter(isText) : [];
       if ([String(claims.jti), ...derived].some((id) => tokens.has(id))) return true;
       const actors = actorsOf(claims.act).flatMap(({ sub, iss }) => (iss === undefined ? [sub] : []));
-      const ids = [claims.sub, claims.client_id, claims.delegation_id, header.kid, ...actors, ...derived];
+      const { sub, client_id, tenant_id, delegation_id } = claims;
+      const ids = [sub, client_id, tenant_id, delegation_id, header.kid, ...actors, ...derived];
       const issuedAt = timeOfIssue(claims);
       return ids.some((id) => isText(id) && issuedAt <= (principals.get(id)?.notBefore ?? -Infinity));
     },
 
-    /** Removes what no living token can need. @param now milliseconds since 1970 */
+    /** Removes what no living token can need. @param now the service's time */
     forget,
 
     get size() {
       return size();
     },
   };
+}
+
+function endOfToken({ token_id: id, sub, client_id, expires_at }: FeedEvent['data']): Effect {
+  const holder = isText(client_id) && client_id !== AGENT_CLIENT_ID ? client_id : sub;
+  return { kind: 'token', id, holder, expires: Date.parse(String(expires_at)) };
 }
 
 /** @returns the milliseconds in the `jti`, a UUIDv7 (RFC 9562 §5.7), because `iat` has only whole seconds */

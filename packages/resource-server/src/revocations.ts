@@ -3,7 +3,7 @@
 // docs/decisions/0033-resource-servers.md
 import { isObject, isText, type SignedToken } from './claims.ts';
 import { type ClientCredentials, createTokenSource, requestJson, UnexpectedAnswer } from './client.ts';
-import { createRevocationBook, ENDING_TYPES, type FeedEvent } from './revocation-book.ts';
+import { CLOCK_SKEW_MS, createRevocationBook, ENDING_TYPES, type FeedEvent } from './revocation-book.ts';
 
 export type RevocationsOptions = {
   readonly issuer: string;
@@ -29,12 +29,15 @@ export type RevocationsOptions = {
    * the start, and so long an entry is kept. A token with a longer life is judged as while the feed is unreachable.
    */
   readonly longestTokenSeconds?: number | undefined;
-  /** Entries at most; 100,000 by default. Beyond, every token is judged as while the feed is unreachable. */
+  /**
+   * Entries at most; 100,000 by default. Beyond, every token is judged as while the feed is unreachable. A client that
+   * ends its own tokens fills a hundredth: beyond, all that it got until then is refused.
+   */
   readonly limit?: number | undefined;
   /** Receives the first failure of several in a row; `console.warn` by default. */
   readonly onError?: ((error: unknown) => void) | undefined;
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970: from when on the feed is read back until the service has said its own time. */
   readonly now?: (() => number) | undefined;
   /** Milliseconds of a clock that nobody sets, from which ages are counted; `performance.now` by default. */
   readonly elapsed?: (() => number) | undefined;
@@ -45,9 +48,6 @@ export type RevocationVerdict = 'live' | 'ended' | 'unknown';
 
 const PAGE = 200;
 const SLOWEST_RETRY_MS = 5_000;
-
-/** Milliseconds that the clocks of the service and this server may differ when the feed is read back. */
-const CLOCK_SKEW_MS = 60_000;
 
 export type Revocations = ReturnType<typeof followRevocations>;
 
@@ -70,7 +70,10 @@ export function followRevocations(options: RevocationsOptions) {
   const tokens =
     typeof credentials === 'function'
       ? { get: credentials, forget: () => undefined }
-      : createTokenSource({ issuer, credentials, fetch, now });
+      : createTokenSource({ issuer, credentials, fetch, elapsed });
+  /** By how much the service's time is ahead of `elapsed`, as the last page says. */
+  let ahead: number | undefined;
+  const serviceTime = () => (ahead === undefined ? now() : elapsed() + ahead);
   let cursor: string | undefined;
   const keyRevoked = new Set<() => void>();
   let resolveFirst: () => void = () => undefined;
@@ -87,22 +90,26 @@ export function followRevocations(options: RevocationsOptions) {
 
   async function readPage(): Promise<boolean> {
     const askedAt = elapsed();
-    const since = new Date(now() - longestTokenSeconds * 1000 - CLOCK_SKEW_MS).toISOString();
+    const since = serviceTime() - longestTokenSeconds * 1000 - CLOCK_SKEW_MS;
     const query = new URLSearchParams({
       type: ENDING_TYPES.join(','),
       limit: String(PAGE),
-      ...(cursor === undefined ? { since } : { after: cursor }),
+      ...(cursor === undefined ? { since: new Date(since).toISOString() } : { after: cursor }),
     });
     const page = await requestJson(fetch, `${baseUrl}/api/v1/events?${query}`, {
       headers: { authorization: `Bearer ${await tokens.get()}` },
     });
     if (!Array.isArray(page.data) || !isText(page.next_cursor)) throw new Error('The feed cannot be read.');
+    const { complete_until: until } = page;
+    const readAt = Date.parse(String(page.read_at));
+    if (Number.isFinite(readAt)) ahead = readAt - elapsed();
     for (const event of page.data.flatMap((item) => readEvent(item) ?? [])) take(event);
+    // The clock of this server is ahead of the service's: it is read back once more, by that.
+    if (cursor === undefined && readAt - since < longestTokenSeconds * 1000) return true;
     cursor = page.next_cursor;
-    const { read_at: readAt, complete_until: until } = page;
     if (isText(until)) {
       // Both are the service's times, and this server's own time has passed since the request.
-      const behind = Date.parse(String(readAt)) - Date.parse(until);
+      const behind = readAt - Date.parse(until);
       if (!Number.isFinite(behind)) throw new Error('The feed does not say how far it is complete.');
       completeAt = Math.max(completeAt, askedAt - Math.max(0, behind));
       completeUntil = until;
@@ -111,7 +118,7 @@ export function followRevocations(options: RevocationsOptions) {
   }
 
   function take(event: FeedEvent): void {
-    book.add(event, now());
+    book.add(event, serviceTime());
     if (event.type === 'admin.issuer.key.revoked') for (const tell of keyRevoked) tell();
   }
 
@@ -119,7 +126,7 @@ export function followRevocations(options: RevocationsOptions) {
     try {
       while (!isClosed && (await readPage()));
       failures = 0;
-      book.forget(now());
+      book.forget(serviceTime());
       resolveFirst();
     } catch (error) {
       recover(error);
@@ -130,6 +137,8 @@ export function followRevocations(options: RevocationsOptions) {
     lastError = error;
     const status = error instanceof UnexpectedAnswer ? error.status : undefined;
     if (status === 401) tokens.forget();
+    // The issuer answers, and tells this server nothing: its tenant is suspended, or its application lacks the scope.
+    if (status === 403) completeAt = Number.NEGATIVE_INFINITY;
     // The cursor is older than the events that are kept, or of another database: what it missed is read back.
     if (status === 410) cursor = undefined;
     failures += 1;
@@ -137,12 +146,12 @@ export function followRevocations(options: RevocationsOptions) {
   }
 
   async function run(): Promise<void> {
-    const startedAt = performance.now();
+    const startedAt = elapsed();
     await poll();
     if (isClosed) return;
     const slowest = Math.max(SLOWEST_RETRY_MS, intervalMs);
     const pause = Math.min(intervalMs * 2 ** Math.min(failures, 10), slowest);
-    const spent = failures === 0 ? performance.now() - startedAt : 0;
+    const spent = failures === 0 ? elapsed() - startedAt : 0;
     // A service that answers late is not asked without a pause.
     timer = setTimeout(start, Math.max(pause - spent, intervalMs / 4));
     // In Node a timer would keep a process alive that has nothing else to do.
@@ -161,16 +170,17 @@ export function followRevocations(options: RevocationsOptions) {
 
     /** Says whether a token has ended. @param token whose signature was verified */
     judge: (token: SignedToken): RevocationVerdict => {
-      if (book.hasEnded(token)) return 'ended';
+      if (book.hasEnded(token, serviceTime())) return 'ended';
       const { exp, iat } = token.claims;
-      const isRemembered = Number(exp) - Number(iat) <= longestTokenSeconds && !book.isIncomplete(now());
+      const isRemembered =
+        Number(exp) - Number(iat) <= longestTokenSeconds && !book.isIncomplete(serviceTime());
       return isRemembered && ageSeconds() <= staleAfterSeconds ? 'live' : 'unknown';
     },
 
     /** For the log: why the verdict on a token is `unknown` now. */
     explainUnknown: (): unknown => {
       if (failures > 0) return lastError;
-      if (book.isIncomplete(now()))
+      if (book.isIncomplete(serviceTime()))
         return new Error(`More has ended than the ${limit} entries of \`limit\`.`);
       if (ageSeconds() <= staleAfterSeconds) return new Error('The token lives for too long.');
       return new Error(`The feed is complete until ${completeUntil ?? 'no known time'}, and no further.`);

@@ -164,7 +164,7 @@ export async function createTestIssuer(options: TestIssuerOptions = {}) {
     tenantId,
     fetch,
     /** What `createGuard` needs. */
-    guardOptions: { issuer, audience, tenantId, fetch, now },
+    guardOptions: { issuer, audience, tenantId, fetch, now, elapsed: now },
     /** What `followRevocations` needs. */
     revocationsOptions: {
       issuer,
@@ -193,9 +193,10 @@ export async function createTestIssuer(options: TestIssuerOptions = {}) {
 
     /** Ends a token, at introspection and in the feed. */
     revokeToken: (token: string): void => {
-      const { jti, sub } = decodeJwt(token);
+      const { jti, sub, client_id, exp } = decodeJwt(token);
       ended.add(String(jti));
-      emit('auth.token.revoked', { token_type: 'access_token', token_id: jti, sub });
+      const expires_at = new Date(Number(exp) * 1000).toISOString();
+      emit('auth.token.revoked', { token_type: 'access_token', token_id: jti, sub, client_id, expires_at });
     },
 
     suspendAgent: (agentId: string): void => {

@@ -19,7 +19,7 @@ export async function manage(party: Party, method: string, path: string, body?: 
   return answer.body;
 }
 
-/** An agent with a key. @returns its id, and a function that gets it a token by challenge and response */
+/** An agent with a key. @returns its id, and functions that get it tokens by challenge and response */
 export async function enrollAgent(party: Party, members: Record<string, unknown> = {}) {
   const pair = newKeyPair();
   const agent = await manage(party, 'POST', '/api/v1/agents', {
@@ -30,16 +30,19 @@ export async function enrollAgent(party: Party, members: Record<string, unknown>
     ...members,
   });
   const key = await manage(party, 'POST', `/api/v1/agents/${agent.id}/keys`, pair.body);
-  const authenticate = async (scope = 'openid vault:read'): Promise<string> => {
+  const signIn = async (
+    scope = 'openid vault:read',
+  ): Promise<{ access_token: string; refresh_token: string }> => {
     const asked = { key_fingerprint: pair.fingerprint, scope };
     const { body } = await party.send('POST', '/auth/agent/challenge', asked, null);
     const signature = pair.sign(buildPayloadOfResponse(body as ChallengeResponse));
     const answer = { challenge_id: body.challenge_id, signature, algorithm: 'ed25519' };
     const verified = await party.send('POST', '/auth/agent/verify', answer, null);
     if (verified.status !== 200) throw new Error(verified.text);
-    return verified.body.access_token;
+    return verified.body;
   };
-  return { id: String(agent.id), keyId: String(key.key_id), authenticate };
+  const authenticate = async (scope?: string): Promise<string> => (await signIn(scope)).access_token;
+  return { id: String(agent.id), keyId: String(key.key_id), signIn, authenticate };
 }
 
 /** A new application of the tenant. */
