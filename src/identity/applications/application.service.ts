@@ -12,8 +12,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
-import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
-import { checkGrantor } from '../../platform/scopes.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { ApplicationChange, ApplicationFilters, ClientKey } from './application.store.ts';
@@ -31,6 +30,7 @@ import {
   narrows,
   needsGrantor,
 } from './application.ts';
+import { checkGranted, readAgentScopes } from './application-grantor.service.ts';
 import { thumbprintsOf } from './application-jwks.ts';
 import * as secrets from './secret.store.ts';
 
@@ -293,23 +293,6 @@ async function record(
   });
 }
 
-/**
- * Checks that the principal may decide what the application can do: it needs all scopes of the application, and all
- * of the linked agent, because a client of an agent has the agent's `sub`. Those of a deleted agent count too: a
- * secret that was added meanwhile would else stand behind the agent that is linked next.
- * @throws ServiceError `insufficient_scope`
- */
-async function checkGranted(
-  unit: Transaction,
-  { tenant, principal }: RequestContext,
-  { scopes, agentId }: Pick<Application, 'scopes' | 'agentId'>,
-): Promise<void> {
-  if (agentId === null) return checkGrantor(principal, { holder: 'application', scopes });
-  const agent = await store.lockAgent(unit, tenant.id, agentId);
-  const all = [...(agent?.scopes ?? []), ...scopes];
-  checkGrantor(principal, { holder: 'agent', scopes: all, isCapable: agent?.isCapable });
-}
-
 /** The owner of a secret can act as the application. */
 async function makeSecret(
   unit: Transaction,
@@ -324,14 +307,6 @@ async function makeSecret(
     secret: await secrets.insert(unit, { id: newId(), tenantId, applicationId, hash }),
     clientSecret,
   };
-}
-
-async function readAgentScopes(unit: Transaction, tenantId: string, agentId: string | null | undefined) {
-  if (agentId === null || agentId === undefined) return undefined;
-  const agent = await store.lockAgent(unit, tenantId, agentId);
-  if (agent === undefined || agent.isDeleted)
-    throw invalidField('body.agent_id', 'is no agent of this tenant');
-  return agent.scopes;
 }
 
 async function find(

@@ -1,0 +1,40 @@
+// Who may decide what an application can do, by its scopes and by the agent that it is linked to.
+import type { RequestContext } from '../../platform/context.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
+import { invalidField } from '../../platform/errors/service-error.ts';
+import { checkGrantor } from '../../platform/scopes.ts';
+import * as store from './application.store.ts';
+import type { Application } from './application.ts';
+
+/**
+ * Checks that the principal may decide what the application can do: it needs all scopes of the application, and all
+ * of the linked agent, because a client of an agent has the agent's `sub`. Those of a deleted agent count too: a
+ * secret that was added meanwhile would else stand behind the agent that is linked next.
+ * @throws ServiceError `insufficient_scope`
+ */
+export async function checkGranted(
+  unit: Transaction,
+  { tenant, principal }: RequestContext,
+  { scopes, agentId }: Pick<Application, 'scopes' | 'agentId'>,
+): Promise<void> {
+  if (agentId === null) return checkGrantor(principal, { holder: 'application', scopes });
+  const agent = await store.lockAgent(unit, tenant.id, agentId);
+  const all = [...(agent?.scopes ?? []), ...scopes];
+  checkGrantor(principal, { holder: 'agent', scopes: all, isCapable: agent?.isCapable });
+}
+
+/**
+ * Reads the scopes of the agent of an application; undefined without one.
+ * @throws ServiceError `invalid_request` when there is no such agent
+ */
+export async function readAgentScopes(
+  unit: Transaction,
+  tenantId: string,
+  agentId: string | null | undefined,
+): Promise<readonly string[] | undefined> {
+  if (agentId === null || agentId === undefined) return undefined;
+  const agent = await store.lockAgent(unit, tenantId, agentId);
+  if (agent === undefined || agent.isDeleted)
+    throw invalidField('body.agent_id', 'is no agent of this tenant');
+  return agent.scopes;
+}
