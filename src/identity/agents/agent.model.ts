@@ -36,6 +36,8 @@ export const AGENT = defineTable('agents', {
   purpose: nullable(text()),
   /** A capability was taken from the agent. */
   hadCapabilities: given(boolean()),
+  /** The scopes that the agent had before its scopes were changed. */
+  hadScopes: given(texts()),
 });
 
 export type AgentRow = RowOf<typeof AGENT>;

@@ -41,8 +41,11 @@ const capabilities = z
     (values) => isSmall(values, LARGEST.capabilities),
     `must be at most ${LARGEST.capabilities} bytes of JSON together`,
   )
-  .meta({ uniqueItems: true, description:
-      'Declared capabilities, carried in the access token. To give one needs the scope `agents:capabilities`.' });
+  .meta({
+    uniqueItems: true,
+    description:
+      'Declared capabilities, carried in the access token. To give one needs the scope `agents:capabilities`.',
+  });
 const audience = audienceSchema.meta({ description: 'Audience of a resource server.' });
 const audiences = z
   .array(audience)

@@ -24,6 +24,7 @@ import {
   isCapable,
   narrows,
   needsGrantor,
+  rememberHeld,
 } from './agent.ts';
 
 export type { Agent } from './agent.ts';
@@ -176,7 +177,7 @@ function holdAny(
  * a key, ends the agent's access tokens; its refresh tokens get narrower ones. Emits `admin.agent.updated`, and
  * `auth.token.revoked` when tokens end.
  * @throws ServiceError `not_found`; `insufficient_scope` when the change needs a grantor, and the principal lacks a
- *   scope that the agent has before or after it; when it adds a capability without `agents:capabilities`
+ *   scope that the agent has had, has or gets; when it adds a capability without `agents:capabilities`
  */
 function update(needs: AgentNeeds, context: RequestContext, id: string, patch: AgentPatch): Promise<Agent> {
   return needs.database.transaction(context, async (transaction) => {
@@ -186,15 +187,11 @@ function update(needs: AgentNeeds, context: RequestContext, id: string, patch: A
     if (needsGrantor(found, changes))
       checkGrantor(context.principal, {
         holder: 'agent',
-        scopes: [...found.scopes, ...(changes.scopes ?? [])],
+        scopes: [...found.hadScopes, ...found.scopes, ...(changes.scopes ?? [])],
         isCapable: isCapable(found),
       });
     checkCapabilityGrantor(context.principal, changes.capabilities ?? [], found.capabilities);
-    const hadCapabilities = changes.capabilities !== undefined && isCapable(found);
-    const agent = await store.update(transaction, id, {
-      ...changes,
-      ...(hadCapabilities && { hadCapabilities }),
-    });
+    const agent = await store.update(transaction, id, { ...changes, ...rememberHeld(found, changes) });
     const told = describeChanges(found, changes, TOLD);
     // A suspended agent has no token that could go on, and must not be admitted.
     const endsTokens = narrows(found, changes) && agent.status === 'active';

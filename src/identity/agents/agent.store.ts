@@ -34,6 +34,7 @@ const RECORD = selectList(
     'metadata',
     'dpopBoundAccessTokens',
     'hadCapabilities',
+    'hadScopes',
     'createdAt',
     'updatedAt',
   ],

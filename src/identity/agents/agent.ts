@@ -52,16 +52,27 @@ export function assessRegistration(
 /**
  * Checks that a caller may put a credential behind an agent. An agent may do that for itself.
  * @param principal undefined for an operator, and for an agent that enrolls
- * @throws ServiceError `insufficient_scope` naming the scopes that the caller lacks: those of the agent, and
- *   `agents:capabilities` for an agent that has or has had a capability
+ * @throws ServiceError `insufficient_scope` naming the scopes that the caller lacks: those that the agent has or has
+ *   had, which somebody may give back, and `agents:capabilities` for an agent that has or has had a capability
  */
 export function checkCredentialGrantor(
   principal: Principal | undefined,
-  agent: Pick<AgentRecord, 'id' | 'scopes' | 'capabilities' | 'hadCapabilities'>,
+  agent: Pick<AgentRecord, 'id' | 'scopes' | 'hadScopes' | 'capabilities' | 'hadCapabilities'>,
 ): void {
   const isItself = principal?.agentId === agent.id && principal.clientId === AGENT_CLIENT_ID;
-  if (!isItself)
-    checkGrantor(principal, { holder: 'agent', scopes: agent.scopes, isCapable: isCapable(agent) });
+  const scopes = [...agent.scopes, ...agent.hadScopes];
+  if (!isItself) checkGrantor(principal, { holder: 'agent', scopes, isCapable: isCapable(agent) });
+}
+
+/** What an agent keeps of before a change, because somebody may give it back. */
+export function rememberHeld(
+  before: Pick<AgentRecord, 'scopes' | 'hadScopes' | 'capabilities' | 'hadCapabilities'>,
+  { scopes, capabilities }: Partial<Reach>,
+): Partial<Pick<AgentRecord, 'hadScopes' | 'hadCapabilities'>> {
+  return {
+    ...(scopes !== undefined && { hadScopes: [...new Set([...before.hadScopes, ...before.scopes])] }),
+    ...(capabilities !== undefined && isCapable(before) && { hadCapabilities: true }),
+  };
 }
 
 /** True when the agent has a capability, or has had one, which somebody may give back. */
@@ -70,7 +81,7 @@ export function isCapable(agent: Pick<AgentRecord, 'capabilities' | 'hadCapabili
 }
 
 /**
- * Returns whether a change needs all scopes that the agent has before and after it, and `agents:capabilities` for an
+ * Returns whether a change needs all scopes that the agent has had, has and gets, and `agents:capabilities` for an
  * agent that has or has had a capability: it adds a capability or an audience, replaces the first audience, waives
  * proofs of a key, or changes the scopes. Taking a scope away needs them too, because it makes the check of the next
  * credential weaker. Taking a capability away does not: the agent's row remembers that it has had one.

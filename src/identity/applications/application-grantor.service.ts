@@ -8,18 +8,20 @@ import type { Application } from './application.ts';
 
 /**
  * Checks that the principal may decide what the application can do: it needs all scopes of the application, and all
- * of the linked agent, because a client of an agent has the agent's `sub`. Those of a deleted agent count too: a
- * secret that was added meanwhile would else stand behind the agent that is linked next.
+ * of the linked agent, because a client of an agent has the agent's `sub`. Scopes that either has had count too, because
+ * somebody may give them back, and those of a deleted agent: a secret that was added meanwhile would else stand behind
+ * the agent that is linked next.
  * @throws ServiceError `insufficient_scope`
  */
 export async function checkGranted(
   unit: Transaction,
   { tenant, principal }: RequestContext,
-  { scopes, agentId }: Pick<Application, 'scopes' | 'agentId'>,
+  { scopes, hadScopes, agentId }: Pick<Application, 'scopes' | 'hadScopes' | 'agentId'>,
 ): Promise<void> {
-  if (agentId === null) return checkGrantor(principal, { holder: 'application', scopes });
+  const own = [...scopes, ...hadScopes];
+  if (agentId === null) return checkGrantor(principal, { holder: 'application', scopes: own });
   const agent = await store.lockAgent(unit, tenant.id, agentId);
-  const all = [...(agent?.scopes ?? []), ...scopes];
+  const all = [...(agent?.scopes ?? []), ...(agent?.hadScopes ?? []), ...own];
   checkGrantor(principal, { holder: 'agent', scopes: all, isCapable: agent?.isCapable });
 }
 

@@ -28,6 +28,8 @@ export const APPLICATION = defineTable('applications', {
   deletedAt: nullable(time()),
   jwks: nullable(json<ApplicationJwks>()),
   dpopBoundAccessTokens: given(boolean()),
+  /** The scopes that the application had before its scopes were changed. */
+  hadScopes: given(texts()),
 });
 
 export type ApplicationRow = RowOf<typeof APPLICATION>;

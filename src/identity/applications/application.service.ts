@@ -154,7 +154,7 @@ async function page(
  * and emits `auth.token.revoked`, as every end of tokens here.
  * @throws ServiceError `not_found`; `invalid_request` when the linked agent lacks a scope or does not exist;
  * `insufficient_scope` when the change needs a grantor, and the principal lacks a scope that the application and
- * its agent have before or after it
+ * its agent have had, have or get
  */
 async function update(
   needs: ApplicationTools,
@@ -169,13 +169,17 @@ async function update(
     const after = { ...before, ...changes };
     const { scopes, agentId } = after;
     if (needsGrantor(before, changes)) {
-      const both = { agentId, scopes: [...before.scopes, ...scopes] };
+      const both = { ...before, scopes: [...before.scopes, ...scopes] };
       const states = agentId === before.agentId ? [both] : [before, after];
       for (const state of states) await checkGranted(transaction, context, state);
     }
     if (changes.scopes !== undefined || agentId !== before.agentId)
       checkApplicationScopes(scopes, await readAgentScopes(transaction, context.tenant.id, agentId));
-    const application = await store.update(transaction, context.tenant.id, id, changes);
+    const hadScopes = [...new Set([...before.hadScopes, ...before.scopes])];
+    const application = await store.update(transaction, context.tenant.id, id, {
+      ...changes,
+      ...(changes.scopes !== undefined && { hadScopes }),
+    });
     if (application === undefined) throw notFound();
     const told = describeChanges(before, changes, TOLD);
     const { added, removed } = compareKeys(before.jwks, changes.jwks);

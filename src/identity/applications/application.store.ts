@@ -12,7 +12,7 @@ import { type Application, CLIENT_VERSION, type Client, type LinkedAgent } from 
 export type ApplicationChange = Partial<
   Pick<
     Application,
-    'name' | 'audience' | 'scopes' | 'grantTypes' | 'agentId' | 'jwks' | 'dpopBoundAccessTokens'
+    'name' | 'audience' | 'scopes' | 'grantTypes' | 'agentId' | 'jwks' | 'dpopBoundAccessTokens' | 'hadScopes'
   >
 >;
 
@@ -119,6 +119,7 @@ export function list(
 
 type LockedAgent = {
   readonly scopes: readonly string[];
+  readonly hadScopes: readonly string[];
   /** It has a capability, or has had one. */
   readonly isCapable: boolean;
   readonly isDeleted: boolean;
@@ -135,7 +136,7 @@ export async function lockAgent(
 ): Promise<LockedAgent | undefined> {
   if (!isUuid(agentId)) return undefined;
   const { rows } = await unit.query<LockedAgent>(
-    `SELECT scopes, had_capabilities OR capabilities <> '{}' AS "isCapable", deleted_at IS NOT NULL AS "isDeleted" FROM agents
+    `SELECT scopes, had_scopes AS "hadScopes", had_capabilities OR capabilities <> '{}' AS "isCapable", deleted_at IS NOT NULL AS "isDeleted" FROM agents
      WHERE id = $1 AND tenant_id = $2 FOR KEY SHARE`,
     [agentId, tenantId],
   );

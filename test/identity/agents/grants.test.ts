@@ -1,7 +1,7 @@
 // Nobody grants more than they hold: every route that writes agents or applications, tried with tokens of all
 // strengths.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AGENT_SCOPES, MANAGEMENT_SCOPES } from '../../../src/platform/scopes.ts';
+import { AGENT_SCOPES, APPLICATION_SCOPES, MANAGEMENT_SCOPES } from '../../../src/platform/scopes.ts';
 import {
   agents,
   allBut,
@@ -101,6 +101,22 @@ describe('two clients that lack one of its scopes', () => {
       if (!isEnded) expect([id, what, status, body.error]).toEqual([id, what, 403, 'insufficient_scope']);
       if (status === 403) expect(body.detail).toContain('lacks wallet:sign of the');
     }
+  });
+});
+
+describe('a client that lacks a scope that an administrator has taken away, and may give back', () => {
+  const lasting = [...OF_AGENTS, ...OF_APPLICATIONS].filter(([, what]) => !what.startsWith('takes a scope'));
+
+  it.each(lasting)('gets nothing by %s, which %s', async (_operationId, _what, request) => {
+    const given = await server.prepare();
+    for (const place of [given.agent, given.own]) {
+      const narrow: Request = ['PATCH', place, { scopes: ['openid'] }];
+      expect((await server.send(narrow, APPLICATION_SCOPES)).status).toBe(200);
+    }
+    expectRefusal(
+      await server.send(request(given), allBut('wallet:sign', 'agents:impersonate')),
+      'wallet:sign',
+    );
   });
 });
 
