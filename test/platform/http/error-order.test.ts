@@ -111,7 +111,9 @@ describe.each(TABLE.map((route) => [`${route.method} ${route.path}`, route] as c
 });
 
 it('looks at the body of what exists', async () => {
-  const headers = { authorization: `Bearer ${tokenFor('app', 'agents:write', 'agents:capabilities', 'agents:impersonate')}` };
+  const headers = {
+    authorization: `Bearer ${tokenFor('app', 'agents:write', 'agents:capabilities', 'agents:impersonate')}`,
+  };
   const { body: agent } = await server.send('POST', '/api/v1/agents', { name: 'Robot' }, headers);
   const path = `/api/v1/agents/${(agent as Agent).id}`;
   expect((await server.send('PATCH', path, '{', headers)).status).toBe(400);
