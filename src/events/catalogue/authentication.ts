@@ -156,7 +156,7 @@ export const AUTHENTICATION = inCategory('Authentication', [
     audience: 'https://api.example.com',
     expires_in: 300,
   }),
-  emitted('auth.token.revoked', 'A token was revoked.', tokenRevoked, {
+  emitted('auth.token.revoked', 'A token was revoked, or all of a principal have ended.', tokenRevoked, {
     token_type: 'access_token',
     token_id: EXAMPLE.tokenId,
     sub: EXAMPLE.agentId,

@@ -188,10 +188,11 @@ describe('changing an agent', () => {
     });
     expect(after.updatedAt.getTime()).toBeGreaterThan(before.updatedAt.getTime());
     const events = await readEvents(rooms.database, context.tenant.id);
-    expect(events.at(-1)).toMatchObject({
-      type: 'admin.agent.updated',
-      data: { changed: ['description', 'scopes'] },
-    });
+    const cause = 'agent.updated';
+    expect(events.slice(-2)).toMatchObject([
+      { type: 'admin.agent.updated', data: { changed: ['description', 'scopes'] } },
+      { type: 'auth.token.revoked', data: { token_type: 'all', sub: before.id, ends: 'now', cause } },
+    ]);
   });
 
   it('records that owner and purpose changed, and keeps their texts out of the audit log', async () => {

@@ -4,6 +4,7 @@ import { createGuard, type GuardOptions } from '../../../packages/resource-serve
 import { createMemoryReplayStore } from '../../../packages/resource-server/src/replay-store.ts';
 import { followRevocations } from '../../../packages/resource-server/src/revocations.ts';
 import { createTestIssuer, type TestIssuer } from '../../../packages/resource-server/src/testing.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { bearer, outcomeOf } from './requests.ts';
 
 const JWKS = '/.well-known/jwks.json';
@@ -116,9 +117,9 @@ it('a feed that the issuer refuses is no feed that is away', async () => {
   const token = await issuer.createToken();
   expect(await outcomeOf(guard, bearer(token))).toBe('accepted');
   status = 403;
-  await vi.waitUntil(() => revocations.status().failures > 0);
+  await vi.waitUntil(() => revocations.status().failures > 0, PATIENCE);
   expect(await outcomeOf(guard, bearer(token))).toBe('503 temporarily_unavailable');
   status = 200;
-  await vi.waitUntil(() => revocations.status().failures === 0);
+  await vi.waitUntil(() => revocations.status().failures === 0, PATIENCE);
   expect(await outcomeOf(guard, bearer(token))).toBe('accepted');
 });

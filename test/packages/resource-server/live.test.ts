@@ -147,6 +147,28 @@ describe('while a transaction stays open in another database of the cluster', ()
   });
 });
 
+describe('a guard with little memory', () => {
+  it('judges others as before while one agent ends its own tokens', async () => {
+    const { stranger } = tenants;
+    const { issuer_url: issuer } = stranger.credentials;
+    const credentials = await createApplication(stranger, { scopes: ['webhooks:read'] });
+    const follows = followRevocations({ issuer, credentials, intervalMs: 50, limit: 4 });
+    await follows.ready();
+    const small = await startResourceServer({ issuer, audience: AUDIENCE, revocations: follows });
+    const [agent, other] = [await enrollAgent(stranger), await enrollAgent(stranger)];
+    const kept = await other.authenticate();
+    for (let n = 0; n < 8; n += 1) {
+      const token = await agent.authenticate();
+      await stranger.post('/oauth/revoke', { token });
+      await vi.waitUntil(async () => (await small.outcome(token)) !== 'accepted', PATIENCE);
+      expect(await small.outcome(token)).toBe('401 token_revoked');
+    }
+    expect(await small.outcome(kept)).toBe('accepted');
+    expect(follows.status().entries).toBeLessThan(4);
+    await Promise.all([small.close(), follows.close()]);
+  });
+});
+
 describe('introspection', () => {
   it('refuses a revoked token where no feed is followed', async () => {
     const { issuer_url: issuer } = tenants.owner.credentials;
