@@ -68,10 +68,14 @@ export function invalidSubjectToken(fault: string, cause?: unknown): ServiceErro
   });
 }
 
-/** Reads `scope` (RFC 8693 §4.2), or `scp`, which some issuers use instead, as text or as a list. */
+/**
+ * Reads `scope` (RFC 8693 §4.2), or `scp`, which some issuers use instead, as text or as a list. `null` allows nothing,
+ * as an empty text does: only a claim that is absent is no limit.
+ */
 function readScopes({ scope, scp }: Readonly<Record<string, unknown>>): readonly string[] | undefined {
-  const claim = scope ?? scp;
-  if (claim === undefined || claim === null) return undefined;
+  const claim = scope === undefined ? scp : scope;
+  if (claim === undefined) return undefined;
+  if (claim === null) return [];
   const text =
     Array.isArray(claim) && claim.every((item) => typeof item === 'string') ? claim.join(' ') : claim;
   const scopes = typeof text === 'string' ? parseScope(text) : null;

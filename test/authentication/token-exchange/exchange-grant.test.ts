@@ -229,8 +229,8 @@ describe('the scopes of a delegated token', () => {
     expect(await own.outcome(token, robot, { scope: 'openid email' })).toBe('400 invalid_scope');
   });
 
-  it('are refused when nothing is left', async () => {
-    const user = await newDelegator({}, { scope: 'other' });
+  it.each(['other', '', null])('are refused when the user’s token leaves none: %j', async (scope) => {
+    const user = await newDelegator({}, { scope });
     expect(await world.outcome(user.token, actor)).toBe('400 invalid_scope');
   });
 });

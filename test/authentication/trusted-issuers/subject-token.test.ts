@@ -72,6 +72,14 @@ describe('a token of a trusted issuer', () => {
     });
     expect(await verify(await provider.sign({ exp }))).toEqual({ issuer: ISSUER, sub: 'ada', exp });
     expect((await verify(await provider.sign({ scp: ['b', 'a'] }))).scopes).toEqual(['a', 'b']);
+    for (const claims of [
+      { scope: '' },
+      { scope: [] },
+      { scope: null },
+      { scope: null, scp: 'a' },
+      { scp: null },
+    ])
+      expect((await verify(await provider.sign(claims))).scopes).toEqual([]);
   });
 
   it.each([
