@@ -26,7 +26,7 @@ import { readTarget } from './request-target.ts';
 import type { RequestTurns } from './request-turns.ts';
 import type { Route } from './route.ts';
 import { createRouter } from './router.ts';
-import { answerSystemRoutes } from './system-routes.ts';
+import { answerDocuments, answerProbes } from './system-routes.ts';
 import { findTarget } from './target.ts';
 import { type FindTenant, locateTenant, refuseSuspended, resolveTenant } from './tenant.ts';
 import { createTenantLocator } from './tenant-locator.ts';
@@ -74,6 +74,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   } = dependencies;
   const perform = createPerform(dependencies);
   const limitTenant = createTenantLimit(rateLimits);
+  const limit = limitAddress(rateLimits);
   const order: Middleware[] = [
     identifyRequest(createAddressReader(config.trustedProxies)),
     logRequests(logger),
@@ -82,14 +83,14 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     answerProblems({ errorTypeBase: config.errorTypeBase, logger }),
     setDefaultHeaders(),
     readTarget(),
-    answerSystemRoutes({
-      health,
+    answerProbes({ health, errorTypeBase: config.errorTypeBase }),
+    answerDocuments({
       openapi: createOpenApi({ routes, config, events: dependencies.events }),
       llmsText: createLlmsText(config),
-      errorTypeBase: config.errorTypeBase,
+      limit,
     }),
     locateTenant(createTenantLocator(config)),
-    limitAddress(rateLimits),
+    limit,
     resolveTenant(tenants.bySlug),
     limitRefused(rateLimits, dependencies.turns),
     answerPages(dependencies.pages ?? []),

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { ErrorCode } from '../errors/catalogue.ts';
 import { problemSchema } from './openapi-components.ts';
-import { headersOf, type ProblemCollector } from './openapi-problems.ts';
+import { EVERY_ANSWER, headersOf, type ProblemCollector } from './openapi-problems.ts';
 import type { createSchemaCollector, JsonSchema } from './openapi-schemas.ts';
 
 export const SERVICE = {
@@ -18,6 +18,11 @@ const ERRORS: readonly (readonly [number, readonly ErrorCode[]])[] = [
   [431, ['header_fields_too_large']],
   [500, ['server_error']],
 ];
+
+/** Those of the documents, which count against the limit of an address. The probes do not. */
+const LIMITED: typeof ERRORS = [...ERRORS, [429, ['rate_limited']]];
+
+const DOCUMENT = [...EVERY_ANSWER, 'cache-control', 'etag'];
 
 const temporal = z
   .enum(['ok', 'degraded'])
@@ -38,7 +43,13 @@ export function describeSystemPaths(
   publicUrl: string,
   { schemas, problems }: { schemas: ReturnType<typeof createSchemaCollector>; problems: ProblemCollector },
 ): Record<string, JsonSchema> {
-  const at = (operationId: string, summary: string, description: string, responses: JsonSchema) => ({
+  const at = (
+    operationId: string,
+    summary: string,
+    description: string,
+    responses: JsonSchema,
+    errors = ERRORS,
+  ) => ({
     servers: [{ url: publicUrl, description: 'The service' }],
     get: {
       operationId,
@@ -50,14 +61,14 @@ export function describeSystemPaths(
       responses: {
         ...responses,
         ...Object.fromEntries(
-          ERRORS.map(([status, codes]) => [status, problems.describe(status, codes, operationId)]),
+          errors.map(([status, codes]) => [status, problems.describe(status, codes, operationId)]),
         ),
       },
     },
   });
-  const answer = (description: string, schema: z.ZodType, headers: readonly string[] = []) => ({
+  const answer = (description: string, schema: z.ZodType, headers: readonly string[] = ['x-request-id']) => ({
     description,
-    headers: headersOf(['x-request-id', ...headers]),
+    headers: headersOf(headers),
     content: { 'application/json': { schema: schemas.describe(schema, 'output') } },
   });
   const notReady = schemas.describe(notReadySchema, 'output');
@@ -78,23 +89,35 @@ export function describeSystemPaths(
         },
       },
     ),
-    '/openapi.json': at('getOpenApi', 'Read this document', 'As this process serves it.', {
-      200: answer('OpenAPI 3.1', openApiSchema, ['cache-control', 'etag']),
-      304: {
-        description: 'Not modified since the ETag in If-None-Match',
-        headers: headersOf(['x-request-id', 'cache-control', 'etag']),
+    '/openapi.json': at(
+      'getOpenApi',
+      'Read this document',
+      'As this process serves it.',
+      {
+        200: answer('OpenAPI 3.1', openApiSchema, DOCUMENT),
+        304: {
+          description: 'Not modified since the ETag in If-None-Match',
+          headers: headersOf(DOCUMENT),
+        },
       },
-    }),
-    '/llms.txt': at('getLlmsText', 'Read what this service is', 'Markdown with links (llmstxt.org).', {
-      200: {
-        description: 'The text',
-        headers: headersOf(['x-request-id', 'cache-control', 'etag']),
-        content: { 'text/plain': { schema: schemas.describe(textSchema, 'output') } },
+      LIMITED,
+    ),
+    '/llms.txt': at(
+      'getLlmsText',
+      'Read what this service is',
+      'Markdown with links (llmstxt.org).',
+      {
+        200: {
+          description: 'The text',
+          headers: headersOf(DOCUMENT),
+          content: { 'text/plain': { schema: schemas.describe(textSchema, 'output') } },
+        },
+        304: {
+          description: 'Not modified since the ETag in If-None-Match',
+          headers: headersOf(DOCUMENT),
+        },
       },
-      304: {
-        description: 'Not modified since the ETag in If-None-Match',
-        headers: headersOf(['x-request-id', 'cache-control', 'etag']),
-      },
-    }),
+      LIMITED,
+    ),
   };
 }

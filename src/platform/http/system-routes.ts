@@ -1,5 +1,4 @@
-// Answers the routes without a tenant: liveness, readiness, openapi.json and llms.txt. They require no token and have
-// no rate limit.
+// Answers the routes without a tenant: liveness, readiness, openapi.json and llms.txt. They require no token.
 import { toProblem } from '../errors/problem.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { setAnyOrigin } from './cors.ts';
@@ -7,28 +6,43 @@ import { createDocument, type Document, sendDocument } from './document.ts';
 import type { Health } from './health.ts';
 import type { Context, Middleware } from './request-state.ts';
 
-type AnswerSystemRoutesOptions = { health: Health; openapi: object; llmsText: string; errorTypeBase: string };
-
 /**
+ * Answers `/healthz` and `/readyz`. They have no rate limit, because the probes of a gateway come from one address.
  * @param options.health called for each `/readyz`
- * @param options.openapi the document of `/openapi.json`
- * @param options.llmsText the text of `/llms.txt`
  * @param options.errorTypeBase base address of error type URIs
  */
-export function answerSystemRoutes({
-  health,
+export function answerProbes(options: { health: Health; errorTypeBase: string }): Middleware {
+  return answerPaths({
+    '/healthz': (ctx) => send(ctx, JSON.stringify({ status: 'ok' })),
+    '/readyz': (ctx) => answerReadiness(ctx, options.health, options.errorTypeBase),
+  });
+}
+
+/**
+ * Answers `/openapi.json` with the document, and `/llms.txt` with the text.
+ * @param options.limit comes before each of these answers
+ */
+export function answerDocuments({
   openapi,
   llmsText,
-  errorTypeBase,
-}: AnswerSystemRoutesOptions): Middleware {
+  limit,
+}: {
+  openapi: object;
+  llmsText: string;
+  limit: Middleware;
+}): Middleware {
   const document = createDocument(JSON.stringify(openapi));
   const text = createDocument(llmsText);
-  const answers: Readonly<Record<string, (ctx: Context) => void | Promise<void>>> = {
-    '/healthz': (ctx) => send(ctx, JSON.stringify({ status: 'ok' })),
-    '/readyz': (ctx) => answerReadiness(ctx, health, errorTypeBase),
+  const answers: Answers = {
     '/openapi.json': (ctx) => sendPublic(ctx, document),
     '/llms.txt': (ctx) => sendPublic(ctx, text, 'text/plain; charset=utf-8'),
   };
+  return answerPaths(answers, limit);
+}
+
+type Answers = Readonly<Record<string, (ctx: Context) => void | Promise<void>>>;
+
+function answerPaths(answers: Answers, before: Middleware = (_ctx, next) => next()): Middleware {
   const paths = new Map(Object.entries(answers));
   return (ctx, next) => {
     const answer = paths.get(ctx.state.path);
@@ -36,7 +50,7 @@ export function answerSystemRoutes({
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD')
       throw new ServiceError('method_not_allowed', { headers: { allow: 'GET, HEAD' } });
     ctx.state.operation = ctx.state.path;
-    return Promise.resolve(answer(ctx));
+    return before(ctx, () => Promise.resolve(answer(ctx)));
   };
 }
 

@@ -95,6 +95,17 @@ describe('request limits', () => {
       expect((await get('/healthz', '203.0.113.1')).status).toBe(200);
   });
 
+  it.each(['/openapi.json', '/llms.txt'])('count %s', async (path) => {
+    await start({ tenant: 0, address: 3 });
+    const read = async (address: string) =>
+      (await server.fetch(path, { headers: { 'x-forwarded-for': address } })).status;
+    const statuses = [];
+    for (let index = 0; index < 4; index += 1) statuses.push(await read('203.0.113.1'));
+    expect(statuses).toEqual([200, 200, 200, 429]);
+    expect(await read('203.0.113.2')).toBe(200);
+    expect((await get('/healthz', '203.0.113.1')).status).toBe(200);
+  });
+
   it('tell of every limit, also when the second one refuses', async () => {
     await start({ tenant: 1, address: 5 });
     await get('/thing', '203.0.113.1');
