@@ -63,7 +63,7 @@ export function createChallengeRoutes({
   dpop,
 }: {
   challenges: ChallengeService;
-  dpop: Pick<DpopService, 'verifyProof' | 'nonce'>;
+  dpop: Pick<DpopService, 'examineProof' | 'nonce'>;
 }): Route[] {
   return defineRoutes(COMMON, [
     {
@@ -120,13 +120,14 @@ export function createChallengeRoutes({
       handler: async ({ context, body, bodyText, headerValues }) => {
         const proofs = headerValues('dpop');
         const use = { proofs, method: 'POST', path: VERIFY_PATH, requireNonce: true };
-        const proof = proofs.length === 0 ? undefined : await dpop.verifyProof(context, use);
+        const proof = proofs.length === 0 ? undefined : dpop.examineProof(context, use);
         const url = context.tenant.baseUrl + VERIFY_PATH;
         const granted = await challenges
           .verify(context, {
             challengeId: body.challenge_id,
             ...readSignature(body, { method: 'POST', url, content: bodyText, headerValues }),
             jkt: proof?.jkt,
+            consumeProof: proof?.consume,
           })
           .catch((error: unknown) => {
             // An agent that has to use a proof gets the nonce for it (RFC 9449 §8.2).

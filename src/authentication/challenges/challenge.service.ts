@@ -48,6 +48,8 @@ export type VerifyInput = {
   readonly message?: SignedRequest | undefined;
   /** RFC 7638 thumbprint of the DPoP proof's key, to which the tokens are bound (RFC 9449 §5). */
   readonly jkt?: string | undefined;
+  /** Records the use of that proof, once. */
+  readonly consumeProof?: (() => Promise<void>) | undefined;
 };
 
 /** `expiresIn` is in seconds, `scopes` are sorted. `warnings` are headers that warn of a deprecated key. */
@@ -315,9 +317,11 @@ async function sign(
 async function redeem(
   needs: ChallengeTools,
   context: RequestContext,
-  { jkt }: VerifyInput,
+  { jkt, consumeProof }: VerifyInput,
   judged: Judged,
 ): Promise<AgentTokens | undefined> {
+  // A proof for an invented challenge, or beside a wrong signature, leaves no row.
+  await consumeProof?.();
   const { challenge, holder, isHeard, version } = judged;
   const { access, refresh } = await sign(needs, context, judged, jkt);
   const success = { ...judged, token: access, address: context.address, jkt };

@@ -28,6 +28,9 @@ export type ProofUse = {
 /** `jkt` is the RFC 7638 thumbprint of the proof's key. `nonce` is the value for the answer's `DPoP-Nonce` header. */
 export type VerifiedProof = { readonly jkt: string; readonly nonce: string };
 
+/** A proof whose use is not recorded yet. */
+export type ExaminedProof = VerifiedProof & { readonly consume: () => Promise<void> };
+
 /** Verifies DPoP proofs. @param now milliseconds since 1970 */
 export function createDpopService({
   database,
@@ -50,7 +53,8 @@ export function createDpopService({
       log.error({ event: 'dpop.purge_failed', err: error }, 'used proofs could not be purged'),
   });
 
-  async function verify({ tenant }: Pick<RequestContext, 'tenant'>, use: ProofUse): Promise<string> {
+  /** Makes all checks but that of the `jti`. @returns what is recorded of the proof's use */
+  function examine({ tenant }: Pick<RequestContext, 'tenant'>, use: ProofUse) {
     const { method, path, accessToken, requireNonce } = use;
     const time = now();
     const proof = parseProof(onlyProof(use.proofs));
@@ -59,17 +63,48 @@ export function createDpopService({
     const { claims, key } = proof;
     if (claims.nonce === undefined ? requireNonce : !nonces.isRecent(tenant.id, claims.nonce, time))
       throw new ServiceError('use_dpop_nonce', { detail: NONCE_WANTED });
-    const isFirstUse = await store.insert(database, {
-      owner: Buffer.from(key.thumbprint, 'base64url'),
-      hash: createHash('sha256').update(claims.jti).digest(),
-      expiresAt: expiryOf(claims),
-    });
-    if (!isFirstUse)
+    return {
+      jkt: key.thumbprint,
+      use: {
+        owner: Buffer.from(key.thumbprint, 'base64url'),
+        hash: createHash('sha256').update(claims.jti).digest(),
+        expiresAt: expiryOf(claims),
+      },
+    };
+  }
+
+  async function consume(use: Parameters<typeof store.insert>[1]): Promise<void> {
+    if (!(await store.insert(database, use)))
       throw invalidProof('The DPoP proof was used before; each request needs a proof of its own.');
-    return key.thumbprint;
+    purging.whenDue();
+  }
+
+  /**
+   * Verifies the proof of a request as `verifyProof` does, but leaves the check and record of its `jti` to `consume`,
+   * so that a request that other checks refuse leaves no row.
+   * @throws ServiceError as `verifyProof`, and so does `consume`, which records the use once, however often it is
+   *   called
+   */
+  function examineProof(context: Pick<RequestContext, 'tenant'>, use: ProofUse): ExaminedProof {
+    const nonce = nonces.issue(context.tenant.id, now());
+    let used: Promise<void> | undefined;
+    try {
+      const examined = examine(context, use);
+      const consumeOnce = () => {
+        used ??= consume(examined.use).catch((error: unknown) => {
+          throw withNonce(error, nonce);
+        });
+        return used;
+      };
+      return { jkt: examined.jkt, nonce, consume: consumeOnce };
+    } catch (error) {
+      throw withNonce(error, nonce);
+    }
   }
 
   return {
+    examineProof,
+
     /**
      * Verifies the proof of a request and records its use. One round trip, after all other checks. Order (RFC 9449
      * §4.3): one header; length, form, `typ`, `alg`, `crit`, `jwk`, claims; `htm`, `htu`, `iat`; with a token, `ath`
@@ -80,14 +115,9 @@ export function createDpopService({
      * a challenge.
      */
     verifyProof: async (context: Pick<RequestContext, 'tenant'>, use: ProofUse): Promise<VerifiedProof> => {
-      const nonce = nonces.issue(context.tenant.id, now());
-      try {
-        const jkt = await verify(context, use);
-        purging.whenDue();
-        return { jkt, nonce };
-      } catch (error) {
-        throw withNonce(error, nonce);
-      }
+      const { jkt, nonce, consume } = examineProof(context, use);
+      await consume();
+      return { jkt, nonce };
     },
 
     /** Returns the value of `DPoP-Nonce` for an answer without a verified proof. */

@@ -15,9 +15,10 @@ export type GrantRequest = {
   /**
    * Verifies the DPoP proof of the request and records its use. A grant calls it once, after all checks that write
    * nothing.
+   * @param isKnown a check that only a request with a proof needs, before a use is recorded
    * @returns undefined for a request without a proof @throws ServiceError `invalid_dpop_proof`, `use_dpop_nonce`
    */
-  readonly proveKey: () => Promise<ProvenKey | undefined>;
+  readonly proveKey: (isKnown?: () => Promise<unknown>) => Promise<ProvenKey | undefined>;
 };
 
 /** Source: Specification, "Token response"; RFC 6749 §5.1. */

@@ -2,7 +2,13 @@
 import type { RequestContext } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { DpopService } from '../dpop/dpop.service.ts';
-import { type Grant, type TokenAnswer, type TokenParameters, withTokenHeaders } from './token-answer.ts';
+import {
+  type Grant,
+  type GrantRequest,
+  type TokenAnswer,
+  type TokenParameters,
+  withTokenHeaders,
+} from './token-answer.ts';
 
 /** Path of the token endpoint below the issuer's address. */
 export const TOKEN_PATH = '/oauth/token';
@@ -19,7 +25,7 @@ export type TokenResponse = { readonly answer: TokenAnswer; readonly nonce: stri
 
 export type TokenEndpointNeeds = {
   grants: ReadonlyMap<string, Grant>;
-  dpop: Pick<DpopService, 'verifyProof' | 'nonce'>;
+  dpop: Pick<DpopService, 'examineProof' | 'nonce'>;
 };
 
 /**
@@ -41,12 +47,14 @@ export function createTokenEndpointService({ grants, dpop }: TokenEndpointNeeds)
           });
         }
         let nonce: string | undefined;
-        const proveKey = async () => {
+        const proveKey: GrantRequest['proveKey'] = async (isKnown) => {
           if (proofs.length === 0) return undefined;
           const proof = { proofs, method: 'POST', path: TOKEN_PATH, requireNonce: true };
-          const verified = await dpop.verifyProof(context, proof);
-          nonce = verified.nonce;
-          return { jkt: verified.jkt };
+          const examined = dpop.examineProof(context, proof);
+          await isKnown?.();
+          await examined.consume();
+          nonce = examined.nonce;
+          return { jkt: examined.jkt };
         };
         try {
           const answer = await grant(context, { authorization, parameters, proveKey });

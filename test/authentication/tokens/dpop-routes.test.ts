@@ -3,6 +3,7 @@
 import { exportJWK, SignJWT } from 'jose';
 import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../../src/platform/database/ids.ts';
 import { type Rooms, readAudit } from '../../identity/agents/agent-rooms.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { answer, ask } from '../challenges/answer.ts';
@@ -198,6 +199,60 @@ describe('the verify route', () => {
     expect(issued.at(-1)).toMatchObject({ data: { jkt, method: 'challenge_response' } });
     const failure = await refresh(rooms, context, tokens.refresh_token).catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: 'invalid_dpop_proof' });
+  });
+});
+
+describe('a proof beside an invented refresh token', () => {
+  it('leaves no row', async () => {
+    const { tenant } = await prepare();
+    const keys = await oauth.generateKeyPair('ES256');
+    const url = `${tenant.issuerUrl}/oauth/token`;
+    const send = async (nonce?: string) => {
+      const body = new URLSearchParams({ grant_type: 'refresh_token', refresh_token: 'invented' });
+      return fetch(url, { method: 'POST', headers: { dpop: await signProof(keys, url, nonce) }, body });
+    };
+    const readUses = async () => (await rooms.database.query('SELECT FROM dpop_proofs')).rowCount;
+    const before = await readUses();
+    const asked = await send();
+    expect((await asked.json()).error).toBe('use_dpop_nonce');
+    const refused = await send(asked.headers.get('dpop-nonce') ?? '');
+    expect([refused.status, (await refused.json()).error]).toEqual([400, 'invalid_grant']);
+    expect(await readUses()).toBe(before);
+  });
+});
+
+describe('a proof at the verify route', () => {
+  it('is used by the challenge that it gets tokens for alone, and once', async () => {
+    const { context, tenant, client: _, ...holder } = await prepare();
+    const keys = await oauth.generateKeyPair('ES256');
+    const url = `${tenant.issuerUrl}/auth/agent/verify`;
+    const send = async (proof: string, body: object) => {
+      const headers = { 'content-type': 'application/json', dpop: proof };
+      const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+      return { status: response.status, error: (await response.json()).error, headers: response.headers };
+    };
+    const readUses = async () => (await rooms.database.query('SELECT FROM dpop_proofs')).rowCount;
+    const newAnswer = async () => {
+      const { challengeId: challenge_id, ...rest } = answer(
+        await ask(rooms, context, holder.fingerprint),
+        holder,
+      );
+      return { challenge_id, signature: rest.signature, algorithm: rest.algorithm };
+    };
+    const right = await newAnswer();
+    const before = await readUses();
+    const nonce = (await send(await signProof(keys, url, undefined), right)).headers.get('dpop-nonce') ?? '';
+    const proof = await signProof(keys, url, nonce);
+    const invented = await send(proof, { ...right, challenge_id: newId() });
+    expect([invented.status, invented.error]).toEqual([400, 'invalid_grant']);
+    const { signature } = await newAnswer();
+    expect((await send(proof, { ...right, signature })).error).toBe('invalid_signature');
+    expect(await readUses()).toBe(before);
+    expect((await send(proof, right)).status).toBe(200);
+    const again = await send(proof, await newAnswer());
+    expect([again.status, again.error]).toEqual([400, 'invalid_dpop_proof']);
+    expect(again.headers.get('dpop-nonce')).not.toBeNull();
+    expect(await readUses()).toBe((before ?? 0) + 1);
   });
 });
 
