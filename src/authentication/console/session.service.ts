@@ -127,9 +127,10 @@ async function signOut(
     const ended = await store.remove(unit, place);
     if (ended === undefined) return;
     const { id, applicationId, tokenIds } = ended;
-    await needs.revocations.endTokens(unit, tenantId, tokenIds);
     const cause = 'console.sign_out';
     const facts = { sub: client?.agent?.id ?? applicationId, client_id: applicationId };
+    const tokens = tokenIds.map((token) => ({ id: token }));
+    await needs.revocations.endTokens(unit, tenantId, facts, tokens);
     const events = tokenIds.map((token_id) => ({
       type: 'auth.token.revoked',
       data: { token_type: 'access_token', token_id, ...facts, revoked_by: applicationId, cause },

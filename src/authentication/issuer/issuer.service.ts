@@ -128,17 +128,17 @@ async function findSealingFault({ database, masterKeys }: IssuerTools): Promise<
 /** Returns a list that is at most 2 s old, latest activation first. It names revoked keys too. */
 async function listKeys({ lists, revocations }: IssuerTools, tenant: TenantId): Promise<IssuerKey[]> {
   const keys = await lists.get(tenant.id);
-  if (!keys.some(({ id, isRevoked }) => !isRevoked && revocations.hasEnded(id))) return keys;
+  if (!keys.some(({ id, isRevoked }) => !isRevoked && revocations.hasEnded(tenant.id, id))) return keys;
   lists.forget(tenant.id);
   return lists.get(tenant.id);
 }
 
 /** Returns the unrevoked keys; while the database does not answer, those of the last list that was read. */
 async function listPublished(needs: IssuerTools, tenant: TenantId): Promise<IssuerKey[]> {
-  const isLive = ({ id, isRevoked }: IssuerKey) => !isRevoked && !needs.revocations.hasEnded(id);
+  const isLive = ({ id, isRevoked }: IssuerKey) => !isRevoked && !needs.revocations.hasEnded(tenant.id, id);
   const keys = await needs.lists.getOrOld(tenant.id);
   // A list that names a revoked key is read again, because another key may have taken its place.
-  const stale = keys.some(({ id, isRevoked }) => !isRevoked && needs.revocations.hasEnded(id));
+  const stale = keys.some(({ id, isRevoked }) => !isRevoked && needs.revocations.hasEnded(tenant.id, id));
   return (stale ? await listKeys(needs, tenant).catch(() => keys) : keys).filter(isLive);
 }
 

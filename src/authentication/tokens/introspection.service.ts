@@ -159,7 +159,7 @@ function revokeAccessToken(
 ) {
   return needs.database.transaction({ tenant: context.tenant }, async (unit) => {
     const { jti, sub, client_id, exp } = claims;
-    await needs.revocations.endTokens(unit, context.tenant.id, [jti]);
+    await needs.revocations.endTokens(unit, context.tenant.id, claims, [{ id: jti, expiresAt: exp * 1000 }]);
     const { kind, agentId = sub } = principalOf(claims);
     const target = { type: kind, id: agentId };
     const facts = { token_type: 'access_token', token_id: jti, sub, client_id };

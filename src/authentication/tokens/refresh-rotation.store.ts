@@ -210,7 +210,7 @@ export async function endFamily(
          )
          UPDATE refresh_tokens SET revoked_at = now(), revoked_reason = $2
          FROM live WHERE refresh_tokens.id = live.id
-         RETURNING tenant_id AS "tenantId", access_token_ids AS "accessTokenIds"`,
+         RETURNING tenant_id AS "tenantId", agent_id AS "agentId", access_token_ids AS "accessTokenIds"`,
     [familyId, reason],
   );
   return rows;

@@ -4,7 +4,11 @@ import type { Queryable } from '../../platform/database/transaction.ts';
 import { insertRefreshTokens, NEW_TOKEN_COLUMNS, type NewRefreshToken } from './new-refresh-token.ts';
 
 /** A refresh token that was live before this call ended it. */
-export type EndedRefreshToken = { readonly tenantId: string; readonly accessTokenIds: readonly string[] };
+export type EndedRefreshToken = {
+  readonly tenantId: string;
+  readonly agentId: string;
+  readonly accessTokenIds: readonly string[];
+};
 
 const revoke = async (
   unit: Queryable,
@@ -19,7 +23,7 @@ const revoke = async (
      )
      UPDATE refresh_tokens SET revoked_at = now(), revoked_reason = $4
      FROM live WHERE refresh_tokens.id = live.id
-     RETURNING tenant_id AS "tenantId", access_token_ids AS "accessTokenIds"`,
+     RETURNING tenant_id AS "tenantId", agent_id AS "agentId", access_token_ids AS "accessTokenIds"`,
     [owner.tenantId, owner.agentId, owner.keyId, reason],
   );
   return rows;

@@ -1,6 +1,13 @@
 // The revocations that a process keeps in memory, each until the tokens that it ends have expired.
+import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
 import { actorsOf } from '../../platform/act.ts';
 import type { AccessTokenClaims } from './access-token.ts';
+
+/** Milliseconds: the longest life of an access token under any setting. */
+export const LONGEST_LIFE = 86_400_000;
+
+/** The most entries of the memory, of all tenants and of one. An entry takes about 150 bytes. */
+const MOST_KEPT = { all: 300_000, tenant: 30_000 } as const;
 
 /**
  * One revocation. With `tokenId` it ends this token. With `principal` it ends all tokens of the principal that were
@@ -9,12 +16,19 @@ import type { AccessTokenClaims } from './access-token.ts';
  */
 export type Revocation = {
   readonly id: number;
+  readonly tenantId: string;
   readonly tokenId: string | null;
   readonly principal: string | null;
   readonly notBefore: number;
   /** Milliseconds since 1970: all tokens that it ends have expired by then. */
   readonly expiresAt: number;
 };
+
+/** A token that is ended before its time: its `jti`, and its end in milliseconds since 1970 where the caller knows it. */
+export type EndedToken = { readonly id: string; readonly expiresAt?: number | undefined };
+
+/** The claims of a token that say which client got it. */
+export type AccessTokenHolder = Pick<AccessTokenClaims, 'sub' | 'client_id'>;
 
 /** The claims that are compared with revocations. `signedBy` is the id of the issuer key that signed the token. */
 export type RevocableClaims = Pick<
@@ -39,40 +53,106 @@ export function tokensOf({ jti, derived_from = [] }: RevocableClaims): string[] 
   return [jti, ...derived_from];
 }
 
-/** Creates an empty memory of revocations. */
-export function createRevocationBook() {
-  const tokens = new Map<string, number>();
-  const principals = new Map<string, Revocation>();
+/**
+ * Returns the holder of a token: a principal that stands for the tokens of one client and for nothing else. The client
+ * is the application or workload issuer, or for tokens of its own keys the agent; tokens of an agent's applications
+ * have other holders. The id is the client's as a UUIDv8 (RFC 9562 §5.8), so it is the id of no other principal.
+ */
+export function holderOf({ sub, client_id }: AccessTokenHolder): string {
+  return asHolder(client_id === AGENT_CLIENT_ID ? sub : client_id);
+}
+
+/** Returns the holders whose revocation ends the token: its own and, of a delegated token, all behind it. */
+function holdersOf(claims: RevocableClaims): string[] {
+  const own = holderOf(claims);
+  return claims.act === undefined ? [own] : [own, ...principalsOf(claims).map(asHolder)];
+}
+
+/** Returns the ids of all principals and holders whose revocation ends the token. */
+export function endersOf(claims: RevocableClaims): string[] {
+  return [...principalsOf(claims), ...holdersOf(claims)];
+}
+
+const asHolder = (id: string) => `${id.slice(0, 14)}8${id.slice(15)}`;
+
+/** The revocations of one tenant. Some that were not kept end tokens that live until `missingUntil`; 0: all were. */
+type Shelf = {
+  readonly tokens: Map<string, number>;
+  readonly principals: Map<string, Revocation>;
+  missingUntil: number;
+};
+
+/** Creates an empty memory of revocations. @param most entries, of all tenants and of one */
+export function createRevocationBook(most: { readonly all: number; readonly tenant: number } = MOST_KEPT) {
+  const shelves = new Map<string, Shelf>();
+  let entries = 0;
+
+  /** Keeps an entry when there is room. */
+  function keep<Value>(shelf: Shelf, map: Map<string, Value>, id: string, value: Value, until: number): void {
+    if (!map.has(id)) {
+      if (entries >= most.all || shelf.tokens.size + shelf.principals.size >= most.tenant) {
+        shelf.missingUntil = Math.max(shelf.missingUntil, until);
+        return;
+      }
+      entries += 1;
+    }
+    map.set(id, value);
+  }
+
+  function add(shelf: Shelf, revocation: Revocation): void {
+    const { id, tokenId, principal, expiresAt } = revocation;
+    if (tokenId !== null) keep(shelf, shelf.tokens, tokenId, expiresAt, expiresAt);
+    if (principal === null) return;
+    const known = shelf.principals.get(principal);
+    if (known === undefined || known.id < id) keep(shelf, shelf.principals, principal, revocation, expiresAt);
+  }
 
   return {
-    /** Adds revocations in any order. Adding one again changes nothing. */
-    add(revocations: readonly Revocation[]): void {
+    /**
+     * Adds revocations in any order. Adding one again changes nothing. Beyond the limits they are not kept.
+     * @param now milliseconds since 1970; those of expired tokens are left out
+     */
+    add(revocations: readonly Revocation[], now = 0): void {
       for (const revocation of revocations) {
-        const { tokenId, principal, expiresAt } = revocation;
-        if (tokenId !== null) tokens.set(tokenId, expiresAt);
-        if (principal === null) continue;
-        const known = principals.get(principal);
-        if (known === undefined || known.id < revocation.id) principals.set(principal, revocation);
+        if (revocation.expiresAt < now) continue;
+        const shelf = shelves.get(revocation.tenantId) ?? newShelf();
+        shelves.set(revocation.tenantId, shelf);
+        add(shelf, revocation);
       }
     },
 
     /** Returns whether all tokens of a principal are revoked, including later ones. */
-    hasEnded: (principal: string): boolean =>
-      principals.get(principal)?.notBefore === Number.POSITIVE_INFINITY,
+    hasEnded: (tenantId: string, principal: string): boolean =>
+      shelves.get(tenantId)?.principals.get(principal)?.notBefore === Number.POSITIVE_INFINITY,
 
-    isRevoked(claims: RevocableClaims): boolean {
-      if (tokensOf(claims).some((id) => tokens.has(id))) return true;
-      return principalsOf(claims).some(
-        (principal) => issuedAt(claims) <= (principals.get(principal)?.notBefore ?? Number.NEGATIVE_INFINITY),
-      );
+    /** Returns whether the token is revoked; undefined when the memory does not have all revocations of its tenant. */
+    isRevoked(claims: RevocableClaims): boolean | undefined {
+      const shelf = shelves.get(claims.tenant_id);
+      if (shelf === undefined) return false;
+      if (tokensOf(claims).some((id) => shelf.tokens.has(id))) return true;
+      const at = issuedAt(claims);
+      if (endersOf(claims).some((id) => at <= (shelf.principals.get(id)?.notBefore ?? -Infinity)))
+        return true;
+      return shelf.missingUntil > 0 ? undefined : false;
     },
 
     /** Deletes revocations whose tokens have all expired. @param now milliseconds since 1970 */
     forget(now: number): void {
-      for (const [id, expiresAt] of tokens) if (expiresAt < now) tokens.delete(id);
-      for (const [id, { expiresAt }] of principals) if (expiresAt < now) principals.delete(id);
+      entries = 0;
+      for (const [tenantId, shelf] of shelves) {
+        for (const [id, expiresAt] of shelf.tokens) if (expiresAt < now) shelf.tokens.delete(id);
+        for (const [id, { expiresAt }] of shelf.principals) if (expiresAt < now) shelf.principals.delete(id);
+        if (shelf.missingUntil < now) shelf.missingUntil = 0;
+        const size = shelf.tokens.size + shelf.principals.size;
+        if (size + shelf.missingUntil === 0) shelves.delete(tenantId);
+        entries += size;
+      }
     },
   };
+}
+
+function newShelf(): Shelf {
+  return { tokens: new Map(), principals: new Map(), missingUntil: 0 };
 }
 
 function idsOf(id: string | undefined): string[] {

@@ -2,6 +2,7 @@
 // stored.
 
 import { hash } from 'node:crypto';
+import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { Principal, Tenant } from '../../platform/context.ts';
 import { verifyJws } from '../../platform/crypto/jws.node.ts';
@@ -34,9 +35,6 @@ export type { NewRefreshToken as RefreshTokenRecord } from './new-refresh-token.
 
 /** Greatest number of cached texts with a correct signature, by hash. A client sends its token many times. */
 const VERIFIED_KEPT = 10_000;
-
-/** Milliseconds: the longest lifetime of an access token under any setting. */
-const LONGEST_LIFE = 86_400_000;
 
 export type IssuedAccessToken = {
   readonly accessToken: string;
@@ -230,7 +228,7 @@ async function verifyAccessToken(needs: TokenTools, tenant: Tenant, token: strin
   return claims;
 }
 
-/** Ends the access tokens that were issued with these refresh tokens of one tenant and may still be live. */
+/** Ends the access tokens that were issued with these refresh tokens of one agent and may still be live. */
 async function endAccessTokensOf(
   { revocations }: TokenTools,
   unit: Transaction,
@@ -238,13 +236,9 @@ async function endAccessTokensOf(
 ): Promise<void> {
   const [first] = ended;
   if (first === undefined) return;
-  const oldest = Date.now() - LONGEST_LIFE;
-  const ids = ended.flatMap(({ accessTokenIds }) => accessTokenIds);
-  await revocations.endTokens(
-    unit,
-    first.tenantId,
-    ids.filter((id) => (madeAt(id) ?? oldest) >= oldest),
-  );
+  const client = { client_id: AGENT_CLIENT_ID, sub: first.agentId };
+  const tokens = ended.flatMap(({ accessTokenIds }) => accessTokenIds.map((id) => ({ id })));
+  await revocations.endTokens(unit, first.tenantId, client, tokens);
 }
 
 /**

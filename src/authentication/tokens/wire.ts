@@ -31,6 +31,11 @@ export function wireRevocations({ database, log, openChannel }: Platform) {
         { event: 'revocations.read_failed', reason: reasonOf(error) },
         'revocations could not be read; each check asks the database',
       ),
+    onReplaced: ({ tenantId, client_id, sub }) =>
+      log.warn(
+        { event: 'revocations.client_ended', tenant_id: tenantId, client_id, sub },
+        'so many tokens of a client were revoked that all of its tokens have ended',
+      ),
   });
 }
 

@@ -12,6 +12,7 @@ import { deliveries } from './migrations/0009-deliveries.ts';
 import { partitions } from './migrations/0010-partitions.ts';
 import { statistics } from './migrations/0011-statistics.ts';
 import { feedSnapshots } from './migrations/0012-feed-snapshots.ts';
+import { revocationPages } from './migrations/0013-revocation-pages.ts';
 import { capabilityGrants } from './migrations/0015-capability-grants.ts';
 
 /** `name` is that of the file. The database records it. */
@@ -34,5 +35,6 @@ export const BASELINE: readonly Migration[] = [
 export const MIGRATIONS: readonly Migration[] = [
   ...BASELINE,
   { name: '0012-feed-snapshots', steps: [feedSnapshots] },
+  { name: '0013-revocation-pages', steps: revocationPages },
   { name: '0015-capability-grants', steps: [capabilityGrants] },
 ];

@@ -1,18 +1,18 @@
 // Positions in the feed, and the opaque cursors that encode them. Pure.
 import { MAX, NIL, parse, stringify } from 'uuid';
 import { decodeBase64, encodeBase64Url } from '../../platform/crypto/base64.ts';
-
-/** What a statement saw: the transactions below `next` had ended, except the `unfinished` ones, in ascending order. */
-export type SeenTransactions = { readonly next: bigint; readonly unfinished: readonly bigint[] };
-
-type Row = { readonly xid: bigint; readonly id: string };
+import {
+  createPositions,
+  isOpen,
+  type RowPlace,
+  type SeenTransactions,
+  type SnapshotPosition,
+} from '../../platform/database/snapshot-position.ts';
 
 /**
- * The rows up to `(xid, id)` were read, except those of the transactions in `open`, in ascending order, which were read
- * up to their own id: they had not ended, or filled more than a page. Rows that were not read have ids that were made
- * after `at` (milliseconds), or at most `FEED_SLACK_MS` before.
+ * Rows that were not read have ids that were made after `at` (milliseconds), or at most `FEED_SLACK_MS` before.
  */
-export type FeedPosition = Row & { readonly open: readonly Row[]; readonly at: number };
+export type FeedPosition = SnapshotPosition & { readonly at: number };
 
 /** Longer than any transaction, and than any difference between two clocks. */
 export const FEED_SLACK_MS = 3_600_000;
@@ -24,11 +24,13 @@ export const MAX_CURSOR_LENGTH = 4_000;
 
 export const FEED_CURSOR = new RegExp(`^[A-Za-z0-9_-]{40,${MAX_CURSOR_LENGTH}}$`);
 
-export const FEED_START: FeedPosition = { xid: 0n, id: NIL, open: [], at: 0 };
+const positions = createPositions({ least: NIL, greatest: MAX });
+
+export const FEED_START: FeedPosition = { ...positions.start, at: 0 };
 
 /** @returns the position after all rows that a statement saw at the time `at` */
-export function positionAfterAll({ next, unfinished }: SeenTransactions, at: number): FeedPosition {
-  return { xid: next - 1n, id: MAX, open: unfinished.map(unread), at };
+export function positionAfterAll(seen: SeenTransactions, at: number): FeedPosition {
+  return { ...positions.afterAll(seen), at };
 }
 
 /**
@@ -37,18 +39,12 @@ export function positionAfterAll({ next, unfinished }: SeenTransactions, at: num
  */
 export function positionAfterRow(
   position: FeedPosition,
-  last: Row,
-  { unfinished }: Pick<SeenTransactions, 'unfinished'>,
+  last: RowPlace,
+  seen: Pick<SeenTransactions, 'unfinished'>,
 ): FeedPosition {
-  const isOpen = position.open.some(({ xid }) => xid === last.xid);
-  const before = unfinished.filter((xid) => xid < last.xid).map(unread);
-  if (!isOpen) return { xid: last.xid, id: last.id, open: before, at: timeOf(last.id) };
-  const known = position.open.filter(({ xid }) => before.some((row) => row.xid === xid));
-  const after = position.open.filter(({ xid }) => xid > last.xid);
-  return { ...position, open: [...known, { xid: last.xid, id: last.id }, ...after] };
+  const at = isOpen(position, last) ? position.at : timeOf(last.id);
+  return { ...positions.afterRow(position, last, seen), at };
 }
-
-const unread = (xid: bigint): Row => ({ xid, id: NIL });
 
 /** @param id a UUIDv7, whose first 48 bits are its time */
 const timeOf = (id: string) => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
@@ -95,7 +91,7 @@ export function decodePosition(cursor: string): FeedPosition | undefined {
 }
 
 /** @param next the transaction after the last one that may be open */
-function decodeOpen(bytes: Uint8Array, next: bigint): Row[] {
+function decodeOpen(bytes: Uint8Array, next: bigint): RowPlace[] {
   const open: { xid: bigint; id: string }[] = [];
   let last = next;
   let rest = 0n;

@@ -1,7 +1,8 @@
 // SQL that reads events: the feed, and single events.
 // docs/decisions/0012-event-feed.md
+import type { RowPlace, SeenTransactions } from '../../platform/database/snapshot-position.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import type { FeedPosition, SeenTransactions } from './feed-cursor.ts';
+import type { FeedPosition } from './feed-cursor.ts';
 
 export type StoredEvent = {
   readonly id: string;
@@ -32,7 +33,7 @@ export type FeedPage = {
   readonly seen: SeenTransactions;
   readonly readAt: Date;
   readonly hasMore: boolean;
-  readonly last: { readonly xid: bigint; readonly id: string } | undefined;
+  readonly last: RowPlace | undefined;
 };
 
 type Row = {

@@ -4,7 +4,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { createRevocationService } from '../../../src/authentication/tokens/revocation.service.ts';
 import * as store from '../../../src/authentication/tokens/revocation.store.ts';
 import { createRevocationBook } from '../../../src/authentication/tokens/revocation.ts';
+import { AGENT_CLIENT_ID } from '../../../src/identity/agents/agent.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
+import type { Transaction } from '../../../src/platform/database/transaction.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import type { Rooms } from '../../identity/agents/agent-rooms.ts';
 import { letClockMove, PATIENCE } from '../../setup/patience.ts';
@@ -34,9 +36,14 @@ afterAll(() => processes?.drop());
 const check = (rooms: Rooms, { tenant }: Parameters<Rooms['agents']['get']>[0], token: string) =>
   codeOf(rooms.tokens.verifyAccessToken(tenant, token));
 
+const endToken = (unit: Transaction, { context, agent, tokenId }: Awaited<ReturnType<typeof createHolder>>) =>
+  one.revocations.endTokens(unit, context.tenant.id, { client_id: AGENT_CLIENT_ID, sub: agent.id }, [
+    { id: tokenId },
+  ]);
+
 /** Waits until the feeds have begun so many readings. */
 async function readings(count: number): Promise<void> {
-  const read = vi.spyOn(store, 'readSince');
+  const read = vi.spyOn(store, 'readPage');
   await vi.waitUntil(() => read.mock.calls.length >= count, PATIENCE);
   read.mockRestore();
 }
@@ -62,7 +69,7 @@ describe('with a feed that polls and nothing else, in the second process', () =>
     two.revocations.start();
     closing.push(() => two.revocations.close());
     await processes.database.transaction({}, async (unit) => {
-      await one.revocations.endTokens(unit, holder.context.tenant.id, [holder.tokenId]);
+      await endToken(unit, holder);
       await readings(10);
     });
     expect(await lastAccepted(() => check(two, holder.context, holder.accessToken))).toBeLessThan(1_000);
@@ -83,7 +90,7 @@ describe('a feed', () => {
 
     const deaf: typeof store = {
       ...store,
-      readSince: (...given) => (isDeaf ? Promise.reject(new Error('deaf')) : store.readSince(...given)),
+      readPage: (...given) => (isDeaf ? Promise.reject(new Error('deaf')) : store.readPage(...given)),
     };
     const failures: unknown[] = [];
     const feed = createRevocationService({
@@ -100,9 +107,7 @@ describe('a feed', () => {
     // What was read last is older than a memory may be.
     ahead = 1_000;
     expect(await codeOf(feed.check(claims))).toBe('accepted');
-    await processes.database.transaction({}, (unit) =>
-      one.revocations.endTokens(unit, holder.context.tenant.id, [holder.tokenId]),
-    );
+    await processes.database.transaction({}, (unit) => endToken(unit, holder));
     expect(await codeOf(feed.check(claims))).toBe('token_revoked');
     isAway = true;
     expect(await codeOf(feed.check(claims))).toBe('temporarily_unavailable');
@@ -113,7 +118,7 @@ describe('a feed', () => {
     const claims = claimsOf(holder.accessToken) as never;
     let notice: () => void = () => undefined;
 
-    const read = vi.spyOn(store, 'readSince');
+    const read = vi.spyOn(store, 'readPage');
     const feed = createRevocationService({
       store,
       database: processes.database,
@@ -124,9 +129,7 @@ describe('a feed', () => {
     });
     feed.start();
     closing.push(() => feed.close());
-    await processes.database.transaction({}, (unit) =>
-      one.revocations.endTokens(unit, holder.context.tenant.id, [holder.tokenId]),
-    );
+    await processes.database.transaction({}, (unit) => endToken(unit, holder));
     // Between two readings: while one is under way, a notice makes it read again after it.
     await vi.waitFor(() => {
       const before = read.mock.calls.length;
@@ -140,7 +143,7 @@ describe('a feed', () => {
   it('forgets nothing of a transaction that was rolled back, because it never knew it', async () => {
     const holder = await createHolder(one);
     const rolledBack = processes.database.transaction({}, async (unit) => {
-      await one.revocations.endTokens(unit, holder.context.tenant.id, [holder.tokenId]);
+      await endToken(unit, holder);
       throw new Error('no');
     });
     await expect(rolledBack).rejects.toThrow('no');
@@ -162,21 +165,15 @@ describe('after a reactivation', () => {
   });
 });
 
-describe('the tokens of a tenant', () => {
-  it('can be ended all at once; new ones are accepted, and other tenants keep theirs', async () => {
-    const [mine, other] = [await createHolder(one), await createHolder(one)];
-    const { id } = mine.context.tenant;
-    await processes.database.transaction({}, (unit) => one.revocations.endTenant(unit, id));
-    await letClockMove();
-    const after = await issueFirst(one, mine.context, { agentId: mine.agent.id, keyId: mine.key.id });
-    expect(await check(two, mine.context, mine.accessToken)).toBe('token_revoked');
-    expect(await check(two, mine.context, after.accessToken)).toBe('accepted');
-    expect(await check(two, other.context, other.accessToken)).toBe('accepted');
-  });
-});
-
 describe('the memory of decisions', () => {
-  const decision = { id: 1, tokenId: null, principal: null, notBefore: Infinity, expiresAt: 100 };
+  const decision = {
+    id: 1,
+    tenantId: 'tenant',
+    tokenId: null,
+    principal: null,
+    notBefore: Infinity,
+    expiresAt: 100,
+  };
   const claims = { jti: 'not-a-uuid', sub: 'agent', client_id: 'app', tenant_id: 'tenant', iat: 10 };
 
   it('takes them in any order: the latest of a principal counts', () => {
