@@ -21,7 +21,7 @@ const KEPT = "interval '25 hours'";
 /** How long a revocation of one token is kept after the end of the token, for the clocks of two machines. */
 const CLOCK_SLACK = "interval '5 minutes'";
 
-/** Rows of single tokens of one holder. Beyond them one row ends all tokens of the holder that were issued until now. */
+/** Rows of single tokens of one holder. Beyond them one row ends all tokens that the holder got until now. */
 export const MOST_SINGLE = 10_000;
 
 /** Rows that one statement reads. */

@@ -24,7 +24,7 @@ export type Revocation = {
   readonly expiresAt: number;
 };
 
-/** A token that is ended before its time: its `jti`, and its end in milliseconds since 1970 where the caller knows it. */
+/** A token that ends before its time: its `jti`, and its end (milliseconds since 1970) where the caller knows it. */
 export type EndedToken = { readonly id: string; readonly expiresAt?: number | undefined };
 
 /** The claims of a token that say which client got it. */
