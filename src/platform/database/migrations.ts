@@ -13,7 +13,7 @@ import { partitions } from './migrations/0010-partitions.ts';
 import { statistics } from './migrations/0011-statistics.ts';
 import { feedSnapshots } from './migrations/0012-feed-snapshots.ts';
 import { revocationPages } from './migrations/0013-revocation-pages.ts';
-import { capabilityGrants } from './migrations/0015-capability-grants.ts';
+import { heldGrants } from './migrations/0014-held-grants.ts';
 
 /** `name` is that of the file. The database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
@@ -36,5 +36,5 @@ export const MIGRATIONS: readonly Migration[] = [
   ...BASELINE,
   { name: '0012-feed-snapshots', steps: [feedSnapshots] },
   { name: '0013-revocation-pages', steps: revocationPages },
-  { name: '0015-capability-grants', steps: [capabilityGrants] },
+  { name: '0014-held-grants', steps: [heldGrants] },
 ];

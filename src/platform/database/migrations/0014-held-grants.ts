@@ -2,7 +2,7 @@
 // and applications keep the scopes that they have had.
 
 /** Applications that hold every scope of 0.1.0, as the first one of each tenant does, go on holding every scope. */
-export const capabilityGrants = `
+export const heldGrants = `
 ALTER TABLE agents ADD COLUMN had_capabilities boolean NOT NULL DEFAULT false,
   ADD COLUMN had_scopes text[] NOT NULL DEFAULT '{}';
 ALTER TABLE applications ADD COLUMN had_scopes text[] NOT NULL DEFAULT '{}';
