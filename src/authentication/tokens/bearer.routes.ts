@@ -81,11 +81,12 @@ export function authorize(
       });
     if (token.length > LONGEST_TOKEN || !TOKEN.test(token))
       throw refused('invalid_token', 'The access token is malformed.', challenge());
-    const principal = await authenticate(context.tenant, token, { scheme, anyAudience, delegated }).catch(
-      (error: unknown) => {
+    const identify = () =>
+      authenticate(context.tenant, token, { scheme, anyAudience, delegated }).catch((error: unknown) => {
         throw withChallenge(error, challenge(), scope);
-      },
-    );
+      });
+    const principal = await identify();
+    if (route.holds) ctx.state.authenticateAgain = identify;
     if (scheme === 'dpop' && proofs !== undefined) await prove(ctx, proofs, { text: token, principal });
     const identified = { ...context, principal };
     const refuse = (error: ServiceError, needed: string | null) => {

@@ -5,12 +5,15 @@ import type { Middleware } from './request-state.ts';
 
 const SLOW_MILLISECONDS = 1_000;
 
-/** Logs successes at `debug`, refused and slow requests at `info`, failures at `warn`. */
+/**
+ * Logs successes at `debug`, refused and slow requests at `info`, failures at `warn`. The time for which a request was
+ * held is not its own.
+ */
 export function logRequests(logger: Logger): Middleware {
   return async (ctx, next) => {
     const started = performance.now();
     await next();
-    const milliseconds = performance.now() - started;
+    const milliseconds = performance.now() - started - (ctx.state.heldMs ?? 0);
     const { state, status } = ctx;
     const level =
       status >= 500 ? 'warn' : status >= 400 || milliseconds > SLOW_MILLISECONDS ? 'info' : 'debug';

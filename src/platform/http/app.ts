@@ -14,6 +14,7 @@ import { setDefaultHeaders } from './default-headers.ts';
 import { guardRequest } from './guard.ts';
 import { type Perform, respond, runHandler, runKeyedHandler } from './handler.ts';
 import type { Health } from './health.ts';
+import { createHolds } from './hold.ts';
 import { keepAnswers } from './idempotency.ts';
 import { createLlmsText } from './llms-text.ts';
 import { createOpenApi, type EventsDescription } from './openapi.ts';
@@ -117,7 +118,7 @@ function createPerform({ database, config, turns }: AppDependencies): (route: Ro
   const checked = config.nodeEnv !== 'production';
   return (route) => {
     const contract = checked ? createContract(route, { errors: config.nodeEnv === 'test' }) : undefined;
-    const perform = runHandler(route, contract);
+    const perform = runHandler(route, contract, createHolds(route, turns));
     const keyed = runKeyedHandler(route, contract);
     const whole = route.idempotent ? keepAnswers(route, perform, { database, keyed }) : perform;
     return turns?.bound(route, whole) ?? whole;

@@ -5,6 +5,8 @@ import type { RequestContext } from '../context.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { AnswerRoom } from './answer-room.ts';
 import { matchesEtag } from './etag.ts';
+import { sendEventStream } from './event-stream.ts';
+import type { MakeHold } from './hold.ts';
 import { setHeaders } from './rate-limit-headers.ts';
 import { type Context, contextOf, headerValues, type Middleware } from './request-state.ts';
 import type { HandlerResult, Route } from './route.ts';
@@ -24,8 +26,12 @@ export type PerformKeyed = (
 ) => Promise<HandlerResult | undefined>;
 
 /** Calls the handler with the validated input. */
-export function runHandler(route: Route, contract: Contract | undefined): Perform {
-  const run = runChecked(route.handler, contract);
+export function runHandler(
+  route: Route,
+  contract: Contract | undefined,
+  makeHold?: MakeHold | undefined,
+): Perform {
+  const run = runChecked(route.handler, contract, makeHold);
   return async (ctx, context) => (await run(ctx, context)) ?? unanswered();
 }
 
@@ -37,6 +43,7 @@ export function runKeyedHandler(route: Route, contract: Contract | undefined): P
 function runChecked(
   handler: (input: never) => Promise<HandlerResult | undefined> | HandlerResult,
   contract: Contract | undefined,
+  makeHold?: MakeHold | undefined,
 ) {
   return async (
     ctx: Context,
@@ -57,8 +64,9 @@ function runChecked(
         bodyText: text,
         header,
         headerValues: (name: string) => headerValues(ctx, name),
+        hold: makeHold?.(ctx, context),
       } as never);
-      if (result !== undefined) contract?.checkResult(result);
+      if (result !== undefined && result.stream === undefined) contract?.checkResult(result);
       return result;
     } catch (error) {
       throw contract === undefined ? error : contract.checkError(error);
@@ -74,17 +82,24 @@ function unanswered(): never {
 export function respond(route: Route, perform: Perform, room: AnswerRoom): Middleware {
   return async (ctx) => {
     const context = contextOf(ctx);
-    const { body, ...result } = await perform(ctx, context);
+    const { body, stream, ...result } = await perform(ctx, context);
+    if (stream !== undefined) {
+      await sendEventStream(ctx, stream, (bytes) => room.take(clientOf(ctx, route), bytes));
+      return;
+    }
     const content = body === undefined ? undefined : contentOf(body);
     if (content !== undefined) takeRoom(ctx, route, content, room);
     sendResult(ctx, route, result, content);
   };
 }
 
-function takeRoom(ctx: Context, { method }: Route, content: string | Buffer, room: AnswerRoom): void {
+function clientOf(ctx: Context, { method }: Route) {
   const { tenant, principal, address } = contextOf(ctx);
-  const of = { tenant: tenant.id, client: principal?.subject ?? address, isWork: method !== 'GET' };
-  const giveBack = room.take(of, Buffer.byteLength(content));
+  return { tenant: tenant.id, client: principal?.subject ?? address, isWork: method !== 'GET' };
+}
+
+function takeRoom(ctx: Context, route: Route, content: string | Buffer, room: AnswerRoom): void {
+  const giveBack = room.take(clientOf(ctx, route), Buffer.byteLength(content));
   if (giveBack === undefined)
     throw new ServiceError('temporarily_unavailable', {
       detail: 'Too many bytes of earlier answers have not been taken yet.',

@@ -3,6 +3,7 @@ import type { ZodObject } from 'zod';
 import { type ErrorCode, statusOf } from '../errors/catalogue.ts';
 import { sufficientScopes } from '../scopes.ts';
 import { errorsOf } from './contract.ts';
+import { EVENT_STREAM } from './event-stream.ts';
 import { EVERY_ANSWER, headersOf, type ProblemCollector } from './openapi-problems.ts';
 import type { createSchemaCollector, JsonSchema } from './openapi-schemas.ts';
 import { type Route, takesToken } from './route.ts';
@@ -137,7 +138,7 @@ function describeAnswers(route: Route, schemas: Schemas): Record<string, JsonSch
 }
 
 function describeContent(
-  { schema, contentType, examples }: Omit<Route['responses'][number], 'description'>,
+  { schema, contentType, examples, stream }: Omit<Route['responses'][number], 'description'>,
   schemas: Schemas,
 ): JsonSchema | undefined {
   if (schema === undefined && contentType === undefined) return undefined;
@@ -146,6 +147,7 @@ function describeContent(
       ...(schema === undefined ? {} : { schema: schemas.describe(schema, 'output') }),
       ...(examples === undefined ? {} : { examples }),
     },
+    ...(stream === undefined ? {} : { [EVENT_STREAM]: { schema: { type: 'string' }, example: stream } }),
   };
 }
 

@@ -16,6 +16,10 @@ export type RequestState = {
   isAdmitted?: boolean;
   /** Its access token is valid, or what it sent proved right, so that it does not count for its address. */
   isProven?: boolean;
+  /** Of a held request: checks its access token again, which may have ended. */
+  authenticateAgain?: () => Promise<unknown>;
+  /** Milliseconds for which the request was held. */
+  heldMs?: number;
   params?: unknown;
   input?: RequestInput;
 };

@@ -1,6 +1,7 @@
 // Shares a process among tenants: bounds the requests of one tenant that are worked on concurrently, and those that use
 // the database for long. The further requests wait in this process, after their bodies have been read. Concurrent
 // changes of one row would wait for each other in the database, so they run one after the other.
+import type { RequestContext } from '../context.ts';
 import { createTurns } from '../database/turns.ts';
 import type { Perform } from './handler.ts';
 import type { Context } from './request-state.ts';
@@ -41,22 +42,28 @@ export function createRequestTurns({ connections, now = () => performance.now() 
     return atWork.run(tenantId, work);
   }
 
+  /** Runs work of a request when it has its turns. */
+  function inTurn<T>(
+    route: Route,
+    ctx: Context,
+    { tenant: { id } }: RequestContext,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const atTurn = () => take(id, work);
+    if (route.scope === null || route.scope === 'openid' || route.sharesStatements) return atTurn();
+    const row = rowOf(route, ctx);
+    const inDatabase = () => database.run(id, atTurn);
+    return row === undefined ? inDatabase() : rows.run(`${id}:${row}`, inDatabase);
+  }
+
   return {
     /** Runs work when the tenant has a turn. */
     take,
+    inTurn,
 
-    /** Wraps the work of a route. */
-    bound: (route: Route, perform: Perform): Perform => {
-      const isManagement = route.scope !== null && route.scope !== 'openid' && !route.sharesStatements;
-      return (ctx, context) => {
-        const { id } = context.tenant;
-        const work = () => take(id, () => perform(ctx, context));
-        if (!isManagement) return work();
-        const row = rowOf(route, ctx);
-        const inDatabase = () => database.run(id, work);
-        return row === undefined ? inDatabase() : rows.run(`${id}:${row}`, inDatabase);
-      };
-    },
+    /** Wraps the work of a route; a route that holds its requests takes the turns itself. */
+    bound: (route: Route, perform: Perform): Perform =>
+      route.holds ? perform : (ctx, context) => inTurn(route, ctx, context, () => perform(ctx, context)),
   };
 }
 

@@ -3,6 +3,7 @@ import type { ZodObject, ZodType, z } from 'zod';
 import type { AnswerKey } from '../answer-key.ts';
 import type { RequestContext } from '../context.ts';
 import type { ErrorCode } from '../errors/catalogue.ts';
+import type { Hold } from '../hold.ts';
 import type { ManagementScope } from '../scopes.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -16,6 +17,8 @@ type RouteResponse = {
   /** Names of headers beyond those of every answer. */
   readonly headers?: readonly string[];
   readonly examples?: Readonly<Record<string, Example>>;
+  /** Of an answer that may also be a stream of events: an example of its text. */
+  readonly stream?: string;
 };
 
 type Schemas = {
@@ -48,6 +51,8 @@ type HandlerInput<S> = Parsed<S> & {
   bodyText: string;
   header: (name: string) => string | undefined;
   headerValues: (name: string) => string[];
+  /** Of a route with `holds`. */
+  hold: Hold;
 };
 
 export type HandlerResult = {
@@ -55,6 +60,8 @@ export type HandlerResult = {
   /** Sent as JSON; a string or bytes are sent unchanged. */
   body?: unknown;
   headers?: Record<string, string>;
+  /** Instead of a body: the texts of an answer that goes on, with status 200 (event-stream.ts). */
+  stream?: AsyncIterable<string>;
 };
 
 type RouteDefinition<S> = {
@@ -89,6 +96,8 @@ type RouteDefinition<S> = {
   readonly proves?: true;
   /** Concurrent requests share statements, so they are not bound by the turns of their tenant (request-turns.ts). */
   readonly sharesStatements?: true;
+  /** The handler may wait for long: it has no turn of its tenant, and takes one for each piece of work by `hold`. */
+  readonly holds?: true;
   /** Answers also for a suspended tenant; by default such a request gets 403 `policy_denied`. */
   readonly whileSuspended?: true;
   /** Pages of any origin may read the answers. Default: only public GETs below `/.well-known/`. */

@@ -46,6 +46,15 @@ export async function authenticateTestToken(tenant: Tenant, token: string): Prom
   };
 }
 
+/** Tokens as the fake's, after a check of the test's own. */
+export const tokensAfter = (check: () => void): Pick<AppDependencies, 'authorize'> => ({
+  authorize: (route) =>
+    authorize(route, async (tenant, token) => {
+      check();
+      return authenticateTestToken(tenant, token);
+    }),
+});
+
 /** A token of the fake: who presents it, and what it may do. */
 export const tokenFor = (subject: string, ...scopes: string[]): string =>
   Buffer.from(`${subject}|${scopes.join(',')}`).toString('base64url');
@@ -67,7 +76,7 @@ export async function startTestServer(
   } & Partial<
     Pick<
       AppDependencies,
-      'authorize' | 'database' | 'health' | 'tenants' | 'rateLimits' | 'pages' | 'answerRoom'
+      'authorize' | 'database' | 'health' | 'tenants' | 'rateLimits' | 'pages' | 'answerRoom' | 'turns'
     >
   > = {},
 ) {
