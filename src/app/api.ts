@@ -54,6 +54,7 @@ export async function runApi(config: Config): Promise<void> {
   let comparing: { stop(): Promise<void> } | undefined;
   onStop(async () => {
     health.beginDrain();
+    api.endWaits();
     await http.drain(DRAIN);
     await Promise.all([attempting?.stop(), comparing?.stop()]);
     operations?.close();

@@ -15,9 +15,12 @@ export type Platform = ReturnType<typeof openPlatform>;
 /** Notifications between the processes of one database. */
 export type Channel = {
   poke(): void;
-  /** Calls `onNotice` for each notification until `close`. */
-  listen(onNotice: () => void): { close(): Promise<void> };
+  /** Calls `onNotice` with each notification until `close`; without a text when some may have been missed. */
+  listen(onNotice: (text?: string) => void): { close(): Promise<void> };
 };
+
+/** How often a channel notifies, and what its notifications say (notifier.client.ts). */
+export type ChannelOptions = Pick<Parameters<typeof createOutboxNotifier>[0], 'pause' | 'texts'>;
 
 /**
  * Opens the shared services; each connection is made at its first use.
@@ -42,8 +45,8 @@ export function openPlatform(
   const { log, flush } = countRepeatedLines(logger);
   const { database, url, onError } = openDatabase(config, { log, name, limits });
   const notifiers: { close(): Promise<void> }[] = [];
-  const openChannel = (channel: string): Channel => {
-    const notifier = createOutboxNotifier({ url, channel, onError });
+  const openChannel = (channel: string, options: ChannelOptions = {}): Channel => {
+    const notifier = createOutboxNotifier({ ...options, url, channel, onError });
     notifiers.push(notifier);
     return {
       poke: notifier.poke,

@@ -112,7 +112,9 @@ describe.skipIf(!canRun)('the commands of', () => {
         complete_until: expect.any(String),
       },
       expect.objectContaining({ event_id: 'o-1001-placed', test: false, deliveries: [] }),
+      expect.objectContaining({ data: [expect.objectContaining({ event_id: 'o-1001-placed' })] }),
     ]);
+    expect(lines).toContain('event: complete');
   });
 
   it('docs/audit-log.md fetch the proofs of an auditor', async () => {

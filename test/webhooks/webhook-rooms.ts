@@ -13,7 +13,12 @@ import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.se
 import { wireEndpoints } from '../../src/webhooks/endpoints/wire.ts';
 import { createEventRoutes } from '../../src/webhooks/intake/event.routes.ts';
 import { createEventTypeRoutes } from '../../src/webhooks/intake/event-type.routes.ts';
-import { wirePublishing, wireRecords } from '../../src/webhooks/intake/wire.ts';
+import {
+  wireEventNews,
+  wireEventWaiters,
+  wirePublishing,
+  wireRecords,
+} from '../../src/webhooks/intake/wire.ts';
 import { createBulkReplayRoutes } from '../../src/webhooks/replays/bulk-replay.routes.ts';
 import { wireReplays } from '../../src/webhooks/replays/wire.ts';
 import { createSigningSecretRoutes } from '../../src/webhooks/subscriptions/signing-secret.routes.ts';
@@ -99,7 +104,9 @@ export async function createWebhookRooms({ allowedNetworks = ['127.0.0.0/8'] } =
       return rows;
     },
     close: async () => {
+      services.waiters.end();
       await server.drain();
+      await services.waiters.close();
       await drop();
     },
   };
@@ -113,7 +120,9 @@ export function wireWebhookRooms(database: Database, allowedNetworks: string[] =
     config: { webhookAllowedNetworks: allowedNetworks },
   });
   const commands = createWorkflowCommandService();
-  const records = wireRecords(platform);
+  const news = wireEventNews(platform);
+  const waiters = wireEventWaiters(platform, news);
+  const records = wireRecords(platform, news);
   const endpoints = wireEndpoints(platform, { commands });
   const shared = { database, notifier, records, commands, ...endpoints };
   const deliveries = createDeliveryService(shared);
@@ -122,7 +131,8 @@ export function wireWebhookRooms(database: Database, allowedNetworks: string[] =
     ...shared,
     ...subscriptions,
     ...wireReplays(platform, { ...shared, ...subscriptions }, { chunk: 3, waiting: 5 }),
-    ...wirePublishing(platform, { deliveries, limits: wireLimits(platform) }),
+    ...wirePublishing(platform, { ...news, deliveries, limits: wireLimits(platform), waiters }),
+    waiters,
     deliveries,
     accounts: createAccountReadingService({ database }),
     workflows: platform.config.temporal,

@@ -30,7 +30,7 @@ import { type Limits, wireLimits } from '../../platform/http/wire.ts';
 import { createLogger } from '../../platform/logger.ts';
 import { openPlatform, type Platform } from '../../platform/platform.ts';
 import { createAccountReadingService } from '../../webhooks/accounts/account-reading.service.ts';
-import { wirePublishing } from '../../webhooks/intake/wire.ts';
+import { wireEventWaiters, wirePublishing } from '../../webhooks/intake/wire.ts';
 import { wireDirectAttempts } from '../../webhooks/relay/wire.ts';
 import { createStreamService } from '../../webhooks/streams/stream.service.ts';
 import { createStreamPollService } from '../../webhooks/streams/stream-poll.service.ts';
@@ -46,10 +46,11 @@ export function wireApi(platform: Platform) {
   const { config, database, registry } = platform;
   const limits = wireLimits(platform);
   const core = wireCore(platform);
-  const { deliveries, tokens } = core;
+  const { tokens } = core;
 
   const directAttempts = wireDirectAttempts(platform, core);
-  const publishing = wirePublishing(platform, { deliveries, limits, directAttempts });
+  const waiters = wireEventWaiters(platform, core);
+  const publishing = wirePublishing(platform, { ...core, limits, directAttempts, waiters });
   const admittedNetworks = parseNetworks(config.webhookAllowedNetworks);
   const authentication = wireAuthentication(platform, core, limits);
   const services = {
@@ -59,7 +60,7 @@ export function wireApi(platform: Platform) {
     workflows: config.temporal,
     accounts: createAccountReadingService({ database }),
     streams: createStreamService({ ...core, admittedNetworks }),
-    polls: createStreamPollService(core),
+    polls: createStreamPollService({ ...core, waiters }),
     anchors: createAnchorService({ ...core, progress: createAnchorProgressService(core) }),
     enrollments: wireEnrollments(platform, { ...core, limits }),
     self: createSelfService(core),
@@ -78,8 +79,10 @@ export function wireApi(platform: Platform) {
     rateLimits: limits.rateLimits,
     turns: limits.turns,
     measure: measureRequests({ registry, routes }),
+    /** Answers the readers that wait. Called before the server waits for its answers. */
+    endWaits: waiters.end,
     /** Writes the counts that are still in memory. Called before the platform closes. */
-    close: () => Promise.allSettled([core.close(), authentication.close(), limits.close()]),
+    close: () => Promise.allSettled([core.close(), authentication.close(), limits.close(), waiters.close()]),
   };
 }
 

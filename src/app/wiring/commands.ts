@@ -18,7 +18,7 @@ import { openPlatform } from '../../platform/platform.ts';
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { createDeliveryService } from '../../webhooks/deliveries/delivery.service.ts';
 import { wireEndpoints } from '../../webhooks/endpoints/wire.ts';
-import { wireRecords } from '../../webhooks/intake/wire.ts';
+import { wireEventNews, wireRecords } from '../../webhooks/intake/wire.ts';
 import { createReceiptOpening } from '../../webhooks/receipts/receipt-opening.service.ts';
 import { SEALED_COLUMNS } from './sealed-columns.ts';
 
@@ -28,7 +28,8 @@ export function wireManagement(config: Config, logger: Log = SILENT) {
   const { database, notifier } = platform;
   const { masterKeys, defaultTenant, temporal: workflows } = config;
   const commands = createWorkflowCommandService();
-  const records = wireRecords(platform, { receipts: createReceiptOpening({ commands }) });
+  const news = wireEventNews(platform);
+  const records = wireRecords(platform, { ...news, receipts: createReceiptOpening({ commands }) });
   const shared = { database, notifier, commands, records };
   const revocations = wireRevocations(platform);
   const { issuer, issuerKeys } = wireIssuers(platform, { ...shared, revocations });

@@ -17,7 +17,7 @@ import { createWorkflowCommandService } from '../../platform/temporal/workflow-c
 import { createDeliveryService } from '../../webhooks/deliveries/delivery.service.ts';
 import { wireAttempts } from '../../webhooks/deliveries/wire.ts';
 import { wireEndpoints } from '../../webhooks/endpoints/wire.ts';
-import { wireRecords } from '../../webhooks/intake/wire.ts';
+import { wireEventNews, wireRecords } from '../../webhooks/intake/wire.ts';
 import { createReceiptService } from '../../webhooks/receipts/receipt.service.ts';
 import { createReceiptOpening } from '../../webhooks/receipts/receipt-opening.service.ts';
 import { wireReplays } from '../../webhooks/replays/wire.ts';
@@ -31,7 +31,8 @@ export function wireCore(platform: Platform) {
   const { masterKeys, accessTokenLifetime, refreshTokenLifetime } = config;
   const verifier = createSignatureVerifier();
   const commands = createWorkflowCommandService();
-  const records = wireRecords(platform, { receipts: createReceiptOpening({ commands }) });
+  const news = wireEventNews(platform);
+  const records = wireRecords(platform, { ...news, receipts: createReceiptOpening({ commands }) });
   const shared = { database, log, notifier, verifier, commands, records };
 
   // The issuer comes before agents and keys, because the end of an agent or a key ends its tokens.
@@ -59,6 +60,7 @@ export function wireCore(platform: Platform) {
 
   return {
     ...sending,
+    ...news,
     ...issuers,
     ...keys,
     ...attempts,

@@ -40,7 +40,8 @@ export function createRedemptionService({ database, records, rotations }: Redemp
 
   async function settle(batch: readonly Redemption[], options: { waits: boolean }): Promise<boolean[]> {
     const { consumed, deliveries, switched } = await store.redeem(database, batch, options);
-    records.announce(deliveries);
+    const events = batch.flatMap((one) => [...one.events, ...one.firstUse.events]);
+    records.announce(deliveries > 0 ? events : [], deliveries);
     rotations.noticeSwitches(switched);
     return batch.map(({ challengeId }) => consumed.has(challengeId));
   }

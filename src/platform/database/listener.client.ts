@@ -9,8 +9,8 @@ const PAUSE_MS = 1_000;
 /**
  * @param options.url connection string of the database
  * @param options.channel default: the channel of the relays
- * @param options.onWork called for each notification, and after each connect, because notifications may have been
- *   missed
+ * @param options.onWork called with the text of each notification, and without one after each connect, because
+ *   notifications may have been missed
  * @param options.onError receives the error of a connection that broke
  * @returns `close`
  */
@@ -22,7 +22,7 @@ export function createOutboxListener({
 }: {
   url: string;
   channel?: string | undefined;
-  onWork: () => void;
+  onWork: (text?: string) => void;
   onError?: ((error: Error) => void) | undefined;
 }) {
   let client: pg.Client | undefined;
@@ -55,7 +55,7 @@ export function createOutboxListener({
     );
     client = opened;
     opened.on('end', () => again(opened, new Error('the connection ended')));
-    opened.on('notification', onWork);
+    opened.on('notification', ({ payload }) => onWork(payload));
     try {
       await opened.connect();
       await opened.query(`LISTEN ${channel}`);

@@ -55,3 +55,16 @@ export const FEED = {
     },
   },
 } as const;
+
+/** The same as Server-Sent Events, and a second later. */
+export const FEED_STREAM = `id: AAAAAAAAEjQBmaGyfD1-T4pbbH2OnwobAZmhsnw9
+data: {"event_id":"o-1001-placed","type":"orders.order.placed","occurred_at":"2026-05-04T09:30:00.000Z","tenant_id":"0199a1b3-38f9-7a0b-86c7-829304152637","data":{"order_id":"o-1001","total":"12.50"},"created_at":"2026-05-04T09:30:00.041Z"}
+
+event: complete
+id: AAAAAAAAEjX_____________________AZmhsoYQ
+data: {"complete_until":"2026-05-04T09:30:02.512Z"}
+
+event: complete
+data: {"complete_until":"2026-05-04T09:30:03.498Z"}
+
+`;

@@ -1,9 +1,10 @@
 // The routes that publish and read events.
 import { ERRORS } from '../../platform/errors/catalogue.ts';
-import { ServiceError } from '../../platform/errors/service-error.ts';
+import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { ok } from '../../platform/http/answers.ts';
+import { prefersStream } from '../../platform/http/event-stream.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
-import { FEED, PUBLICATIONS, PUBLISHED } from './event.examples.ts';
+import { FEED, FEED_STREAM, PUBLICATIONS, PUBLISHED } from './event.examples.ts';
 import {
   describedPublishBody,
   MAX_PUBLICATION_BYTES,
@@ -16,10 +17,14 @@ import {
   eventParams,
   feedPage,
   feedQuery,
+  LAST_EVENT_ID,
   presentDetails,
-  presentEvent,
+  presentPage,
+  writeHeard,
 } from './feed.schemas.ts';
 import type { FeedService } from './feed.service.ts';
+import { FEED_CURSOR } from './feed-cursor.ts';
+import type { Heard, HeldFeedService } from './held-feed.service.ts';
 import type { Published, PublishingService } from './publishing.service.ts';
 
 const COMMON = {
@@ -32,9 +37,11 @@ const COMMON = {
 export function createEventRoutes({
   publishing,
   feed,
+  heldFeed,
 }: {
   publishing: PublishingService;
   feed: FeedService;
+  heldFeed: HeldFeedService;
 }): Route[] {
   return defineRoutes(COMMON, [
     {
@@ -91,25 +98,23 @@ export function createEventRoutes({
       operationId: 'listEvents',
       summary: 'Follow the events, the oldest first',
       description:
-        'A feed for clients that poll instead of receiving deliveries. Pass `next_cursor` as `after` in the next request: without a pause while `has_more` is true, later otherwise. No event is missed, however late it was committed, and none comes twice. The feed has every published event, and of the events of the service those that a subscription got and those that end access; the audit log has all of them. Test events are not in it. An event waits until all transactions that were open before it have ended, so a client that relies on what it has *not* seen relies on `complete_until`. With a rare type a page may be empty although `has_more` is true.',
+        'A feed for clients that read instead of receiving deliveries. Pass `next_cursor` as `after` in the next request: without a pause while `has_more` is true, and otherwise with `wait`, so that the answer comes with the next event. With `Accept: text/event-stream` the answer has no end: each event is sent as it comes, its `id` is the cursor after it, and `Last-Event-ID` goes on from there. About every second `event: complete` says until when nothing is missing; `event: end` says that the service stops, and that another connection goes on. No event is missed, however late it was committed, and none comes twice. The feed has every published event, and of the events of the service those that a subscription got and those that end access; the audit log has all of them. Test events are not in it. A client that relies on what it has *not* seen relies on `complete_until`. With a rare type a page may be empty although `has_more` is true.',
+      holds: true,
       request: { query: feedQuery },
       responses: {
         200: {
           description: 'Events; `next_cursor` is always there',
           schema: feedPage,
           examples: FEED,
+          stream: FEED_STREAM,
         },
       },
       errors: ['cursor_expired'],
-      handler: async ({ context, query }) => {
-        const page = await feed.read(context, query);
-        return ok({
-          data: page.data.map(presentEvent),
-          next_cursor: page.nextCursor,
-          has_more: page.hasMore,
-          read_at: page.readAt.toISOString(),
-          complete_until: page.completeUntil?.toISOString() ?? null,
-        });
+      handler: async ({ context, query, header, hold }) => {
+        if (!prefersStream(header('accept')))
+          return ok(presentPage(await heldFeed.readHeld(context, query, hold)));
+        const after = readLastEventId(header(LAST_EVENT_ID)) ?? query.after;
+        return { status: 200, stream: write(await heldFeed.follow(context, { ...query, after }, hold)) };
       },
     },
 
@@ -123,6 +128,16 @@ export function createEventRoutes({
       handler: async ({ context, params }) => ok(presentDetails(await feed.get(context, params.event_id))),
     },
   ]);
+}
+
+async function* write(heard: AsyncIterable<Heard>): AsyncGenerator<string> {
+  for await (const one of heard) yield writeHeard(one);
+}
+
+function readLastEventId(id: string | undefined): string | undefined {
+  if (id === undefined || id === '') return undefined;
+  if (!FEED_CURSOR.test(id)) throw invalidField(`header.${LAST_EVENT_ID}`, 'is not an id that the feed gave');
+  return id;
 }
 
 function showPublished({ eventId, deliveries }: Published) {

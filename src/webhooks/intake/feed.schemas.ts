@@ -1,15 +1,26 @@
 // The schemas of the routes that read events.
 import { z } from 'zod';
 import { isFilter, MAX_EVENT_TYPE_LENGTH } from '../../events/filter.ts';
+import { writeEvent } from '../../platform/http/event-stream.ts';
 import { moment, pageParameters } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
-import type { FeedService, ShownEvent } from './feed.service.ts';
+import type { FeedPage, FeedService, ShownEvent } from './feed.service.ts';
 import { FEED_CURSOR } from './feed-cursor.ts';
+import type { Heard } from './held-feed.service.ts';
 
 const timestamp = z.iso.datetime();
 
 /** The most types and patterns in one request. */
 const MAX_TYPES = 20;
+
+/** The most seconds of a wait: below what proxies and clients usually allow for an answer. */
+const MOST_WAIT = 30;
+
+const isWait = (value: unknown): value is string =>
+  typeof value === 'string' && /^(?:0|[1-9][0-9]?)$/.test(value) && Number(value) <= MOST_WAIT;
+
+/** The header with which a client of Server-Sent Events goes on. */
+export const LAST_EVENT_ID = 'last-event-id';
 
 export const feedQuery = z.object({
   after: z.string().regex(FEED_CURSOR, 'is not a cursor that the feed gave').optional().meta({
@@ -32,6 +43,18 @@ export const feedQuery = z.object({
       example: 'orders.*,auth.token.revoked',
     }),
   since: moment.optional().meta({ description: 'Accepted at this time or later.' }),
+  wait: z
+    .custom<string>(isWait, { error: `must be a whole number from 0 to ${MOST_WAIT}` })
+    .meta({
+      type: 'integer',
+      minimum: 0,
+      maximum: MOST_WAIT,
+      default: 0,
+      description:
+        'Seconds for which the answer may wait for an event. It comes as soon as there is one; after the time, or when the service stops, it is an empty page.',
+    })
+    .transform((seconds) => Number(seconds) * 1_000)
+    .default(0),
 });
 
 /** A malformed id gets the same answer as an unknown id. */
@@ -72,6 +95,29 @@ export const eventDetails = shownEvent.extend(outcome.shape).meta({ id: 'EventDe
 /** @returns the delivered body with the time of acceptance */
 export function presentEvent({ body, createdAt }: ShownEvent) {
   return { ...body, created_at: createdAt.toISOString() };
+}
+
+export function presentPage(page: FeedPage) {
+  return {
+    data: page.data.map(presentEvent),
+    next_cursor: page.nextCursor,
+    has_more: page.hasMore,
+    read_at: page.readAt.toISOString(),
+    complete_until: page.completeUntil?.toISOString() ?? null,
+  };
+}
+
+/** Writes what a follower hears as Server-Sent Events; a comment, which only keeps the connection, without news. */
+export function writeHeard(heard: Heard): string {
+  if (heard.kind === 'end') return writeEvent({ event: 'end', data: {} });
+  if (heard.kind === 'complete') return heard.until === undefined ? ':\n\n' : writeComplete(heard.until);
+  const { data, completeUntil, nextCursor } = heard.page;
+  const events = data.map((event) => writeEvent({ id: event.cursor, data: presentEvent(event) }));
+  return [...events, ...(completeUntil === null ? [] : [writeComplete(completeUntil, nextCursor)])].join('');
+}
+
+function writeComplete(until: Date, id?: string): string {
+  return writeEvent({ event: 'complete', id, data: { complete_until: until.toISOString() } });
 }
 
 export function presentDetails(event: Awaited<ReturnType<FeedService['get']>>) {

@@ -35,12 +35,15 @@ export type FeedQuery = {
   readonly type?: readonly string[] | undefined;
 };
 
+/** An event of a page. `cursor` is the place after it. */
+type FeedEvent = ShownEvent & { readonly cursor: string };
+
 /**
  * Events after a position. All that committed before `completeUntil`, a time of the database, is in this page or in an
  * earlier one; null while `hasMore`: there are more now. `nextCursor` is set also after the last event.
  */
 export type FeedPage = {
-  readonly data: readonly ShownEvent[];
+  readonly data: readonly FeedEvent[];
   readonly nextCursor: string;
   readonly hasMore: boolean;
   readonly readAt: Date;
@@ -96,7 +99,12 @@ async function read(
       ? positionAfterRow(position, last, seen)
       : positionAfterAll(seen, Math.max(readAt.getTime(), earliest));
   return {
-    data: page.events.map(show),
+    data: page.events.map((event) => ({
+      ...show(event),
+      get cursor() {
+        return encode(positionAfterRow(position, event, seen));
+      },
+    })),
     nextCursor: encode(next),
     hasMore,
     readAt,

@@ -14,7 +14,7 @@ import type { BacklogGauge } from './backlog.service.ts';
 import type { ClaimAtBirth, ClaimedDelivery, FanOut, NewPublication } from './event.store.ts';
 import * as store from './event.store.ts';
 import { contentOf, dataTooLarge, eventIdConflict, type Publication } from './publication.ts';
-import type { Notifier } from './record.service.ts';
+import type { Notifier, TellEvents } from './record.service.ts';
 
 /** The answer for an accepted event. `deliveries` is the number of subscriptions that get it. */
 export type Published = { readonly eventId: string; readonly deliveries: number };
@@ -33,6 +33,7 @@ type Candidate = NewPublication & { readonly path: string };
 export function createPublishingService({
   database,
   notifier,
+  tellEvents = () => undefined,
   backlog,
   directAttempts,
   limit,
@@ -41,6 +42,7 @@ export function createPublishingService({
 }: {
   database: Pick<Database, 'query'>;
   notifier: Notifier;
+  tellEvents?: TellEvents | undefined;
   backlog: BacklogGauge;
   /** Without it, relays of workers make all first attempts. */
   directAttempts?: DirectAttempts | undefined;
@@ -83,7 +85,7 @@ export function createPublishingService({
     try {
       const inserted = await store.publish(database, candidates, claim);
       claimed = inserted.claimed;
-      announce(inserted.accepted, claimed.length);
+      announce(candidates, inserted.accepted, claimed.length);
       return inserted.accepted;
     } finally {
       if (claim !== undefined) directAttempts?.begin(claim, claimed);
@@ -97,7 +99,7 @@ export function createPublishingService({
 
   const insertWithin = async (unit: Transaction, candidates: readonly Candidate[]): Promise<FanOut[]> => {
     const { accepted } = await store.publish(unit, candidates);
-    unit.afterCommit(() => announce(accepted, 0));
+    unit.afterCommit(() => announce(candidates, accepted, 0));
     return accepted;
   };
 
@@ -131,10 +133,12 @@ export function createPublishingService({
     return outcome;
   };
 
-  /** Notifies the relays, unless this process has claimed all deliveries. */
-  const announce = (accepted: readonly FanOut[], claimed: number): void => {
+  /** Notifies the relays, unless this process has claimed all deliveries, and the readers of the feed. */
+  const announce = (candidates: readonly Candidate[], accepted: readonly FanOut[], claimed: number): void => {
     const deliveries = accepted.reduce((sum, row) => sum + row.deliveries, 0);
     if (deliveries > claimed) notifier.poke();
+    // An event id that was known is told again, which wakes a reader without need, and harms nothing.
+    if (accepted.length > 0) tellEvents(candidates.map(({ record }) => record));
   };
 
   const publish = async (

@@ -1,20 +1,69 @@
 // Wires events: their emission by the service, their publication by tenants, and what reads them.
+import { Gauge } from 'prom-client';
+import { MAX_NOTICE_BYTES } from '../../platform/database/notifier.client.ts';
 import type { Limits } from '../../platform/http/wire.ts';
+import { reasonOf } from '../../platform/logging.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { createBacklogGauge } from './backlog.service.ts';
 import * as eventStore from './event.store.ts';
 import { createEventContractService } from './event-contract.service.ts';
+import { createEventNews } from './event-news.ts';
+import { createEventWaiters, type EventWaiters } from './event-waiters.service.ts';
 import { createFeedService, type FeedNeeds } from './feed.service.ts';
+import { createHeldFeedService } from './held-feed.service.ts';
 import { countPublications } from './publishing.metrics.ts';
 import { createPublishingService, type DirectAttempts } from './publishing.service.ts';
-import { createRecordService, type RecordNeeds } from './record.service.ts';
+import { createRecordService, type RecordNeeds, type TellEvents } from './record.service.ts';
+
+/** Postgres channel on which processes tell each other of new events, and milliseconds between two notifications. */
+const EVENT_CHANNEL = 'countersign_events';
+const EVENT_PAUSE = 50;
+
+/** Wires what a process tells the readers of all api processes of new events, and what it hears of others. */
+export function wireEventNews({ openChannel }: Pick<Platform, 'openChannel'>) {
+  const news = createEventNews();
+  const { poke, listen } = openChannel(EVENT_CHANNEL, {
+    pause: EVENT_PAUSE,
+    texts: () => news.take(MAX_NOTICE_BYTES),
+  });
+  const tellEvents: TellEvents = (events) => {
+    for (const { tenantId, type } of events) news.add(tenantId, type);
+    poke();
+  };
+  return { tellEvents, listenToEvents: listen };
+}
 
 /** Wires the records of happenings. In tests each event is compared with the catalogue. */
 export function wireRecords(
   { config, notifier, tracing }: Platform,
-  { receipts }: Pick<RecordNeeds, 'receipts'> = {},
+  rooms: Pick<RecordNeeds, 'receipts' | 'tellEvents'> = {},
 ) {
-  return createRecordService({ receipts, notifier, checked: config.nodeEnv === 'test', tracing });
+  return createRecordService({ ...rooms, notifier, checked: config.nodeEnv === 'test', tracing });
+}
+
+/** Wires the readers of an api process that wait for events. */
+export function wireEventWaiters(
+  { database, log, registry }: Platform,
+  { listenToEvents }: Pick<ReturnType<typeof wireEventNews>, 'listenToEvents'>,
+) {
+  const waiters = createEventWaiters({
+    database,
+    listen: listenToEvents,
+    onFailure: (error) =>
+      log.warn(
+        { event: 'events.look_failed', reason: reasonOf(error) },
+        'readers that wait do not know until when the feed is complete',
+      ),
+  });
+  new Gauge({
+    name: 'countersign_event_readers_waiting',
+    help: 'Readers of events that this process holds until something comes.',
+    registers: [registry],
+    collect() {
+      this.set(waiters.size());
+    },
+  });
+  return waiters;
 }
 
 export function wirePublishing(
@@ -23,14 +72,19 @@ export function wirePublishing(
     limits,
     directAttempts,
     deliveries,
-  }: Pick<FeedNeeds, 'deliveries'> & {
-    limits: Pick<Limits, 'limitRate'>;
-    directAttempts?: DirectAttempts | undefined;
-  },
+    tellEvents,
+    waiters,
+  }: Pick<FeedNeeds, 'deliveries'> &
+    Pick<RecordNeeds, 'tellEvents'> & {
+      limits: Pick<Limits, 'limitRate'>;
+      directAttempts?: DirectAttempts | undefined;
+      waiters: EventWaiters;
+    },
 ) {
   const publishing = createPublishingService({
     database,
     notifier,
+    tellEvents,
     backlog: createBacklogGauge({
       count: (tenantId, atMost) => eventStore.countUnfinished(database, tenantId, atMost),
       limit: config.backlogLimit,
@@ -39,9 +93,11 @@ export function wirePublishing(
     limit: limits.limitRate('publish', config.rateLimit.publish),
     tracing,
   });
+  const feed = createFeedService({ deliveries, database });
   return {
     publishing: countPublications(publishing, { registry }),
-    feed: createFeedService({ deliveries, database }),
+    feed,
+    heldFeed: createHeldFeedService({ feed, waiters }),
     contract: createEventContractService({ database }),
   };
 }

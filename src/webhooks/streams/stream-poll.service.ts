@@ -1,14 +1,17 @@
 // Hands the tokens of a polled stream to its receiver, until the receiver acknowledges or refuses them (RFC 8936).
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { Hold } from '../../platform/hold.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
+import type { EventWaiters } from '../intake/event-waiters.service.ts';
 import type { RecordService } from '../intake/record.service.ts';
 import type { SecurityEventService } from './security-event.service.ts';
+import { eventsDelivered, typesOf } from './security-event.ts';
 import { nameOf, unknownStream } from './stream.service.ts';
 import * as streamStore from './stream.store.ts';
+import type { StreamRow } from './stream.ts';
 import type { WaitingDelivery } from './stream-poll.store.ts';
 import * as store from './stream-poll.store.ts';
 import { refusalCode } from './token-refusal.ts';
@@ -23,8 +26,12 @@ export type PollRequest = {
 /** `sets`: compact JWS by `jti`. */
 export type PollAnswer = { sets: Record<string, string>; moreAvailable?: true };
 
-/** Milliseconds. A request that waits is answered soon, so that it holds a turn of its tenant only for a while. */
-export const POLL_SETTINGS = { wait: 5_000, pause: 250, waitingPerTenant: 4, mostSets: 100 } as const;
+/** Milliseconds for which a request waits for a token, and the most tokens of an answer. */
+const WAIT = 30_000;
+const MOST_SETS = 100;
+
+/** Matches the event of a verification, which a stream gets without a filter. */
+const OF_STREAMS = 'webhook.stream.*';
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -32,50 +39,37 @@ export type StreamPollNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   records: Pick<RecordService, 'write'>;
   securityEvents: Pick<SecurityEventService, 'composeOnce'>;
-  settings?: { readonly [Name in keyof typeof POLL_SETTINGS]: number } | undefined;
+  waiters: Pick<EventWaiters, 'join'>;
   now?: (() => number) | undefined;
 };
 
 /** @param now a monotonic clock in milliseconds */
-export function createStreamPollService(needs: StreamPollNeeds) {
-  const tools = prepareStreamPoll(needs);
-  return bindUseCases(tools, { poll });
+export function createStreamPollService({ now = () => performance.now(), ...needs }: StreamPollNeeds) {
+  return bindUseCases({ ...needs, now }, { poll });
 }
 
 export type StreamPollService = ReturnType<typeof createStreamPollService>;
 
-type StreamPollTools = ReturnType<typeof prepareStreamPoll>;
-
-function prepareStreamPoll({
-  settings = POLL_SETTINGS,
-  now = () => performance.now(),
-  ...needs
-}: StreamPollNeeds) {
-  const waitingOf = new Map<string, number>();
-  return { ...needs, settings, now, waitingOf };
-}
+type StreamPollTools = StreamPollNeeds & { now: () => number };
 
 /**
  * Ends what the receiver acknowledges or refuses, and returns the oldest tokens that it has not. A token is
  * returned again until then. A paused or disabled stream returns none.
- * @throws ServiceError `not_found`; `conflict` for a stream that is pushed
+ * @throws ServiceError `not_found`; `conflict` for a stream that is pushed; as the places of readers that wait
  */
 async function poll(
   needs: StreamPollTools,
   context: RequestContext,
   id: string,
-  { maxEvents, returnImmediately = false, ack = [], setErrs = {} }: PollRequest,
+  request: PollRequest,
+  hold: Hold,
 ): Promise<PollAnswer> {
-  const stream = await streamStore.find(needs.database, nameOf(context, id));
-  if (stream === undefined) throw unknownStream();
-  if (stream.method !== 'poll') throw new ServiceError('conflict', { detail: 'The stream is pushed.' });
-  const acknowledged = ack.filter((jti) => UUID.test(jti));
-  if (acknowledged.length > 0) await store.acknowledge(needs.database, id, acknowledged);
-  await refuse(needs, context, id, setErrs);
-  const most = Math.min(maxEvents ?? needs.settings.mostSets, needs.settings.mostSets);
+  const { maxEvents = MOST_SETS, returnImmediately = false } = request;
+  const stream = await hold.inTurn(() => settle(needs, context, id, request));
+  const most = Math.min(maxEvents, MOST_SETS);
   if (most === 0 || stream.status !== 'enabled') return { sets: {} };
-  const mayWait = !returnImmediately;
-  const found = await read(needs, context.tenant.id, id, { most, mayWait });
+  const read = () => hold.inTurn(() => store.waiting(needs.database, id, most + 1));
+  const found = await (returnImmediately ? read() : readOrWait(needs, stream, { read, hold, context }));
   const shown = found.slice(0, most);
   const tokens = await Promise.all(
     shown.map(({ id: deliveryId, body, readAt }) =>
@@ -91,6 +85,22 @@ async function poll(
   );
   const sets = Object.fromEntries(shown.map(({ id: jti }, index) => [jti, tokens[index] ?? '']));
   return { sets, ...(found.length > most ? { moreAvailable: true } : {}) };
+}
+
+/** Ends what the receiver acknowledges or refuses. @returns the stream */
+async function settle(
+  needs: StreamPollTools,
+  context: RequestContext,
+  id: string,
+  { ack = [], setErrs = {} }: PollRequest,
+): Promise<StreamRow> {
+  const stream = await streamStore.find(needs.database, nameOf(context, id));
+  if (stream === undefined) throw unknownStream();
+  if (stream.method !== 'poll') throw new ServiceError('conflict', { detail: 'The stream is pushed.' });
+  const acknowledged = ack.filter((jti) => UUID.test(jti));
+  if (acknowledged.length > 0) await store.acknowledge(needs.database, id, acknowledged);
+  await refuse(needs, context, id, setErrs);
+  return stream;
 }
 
 async function refuse(
@@ -125,27 +135,24 @@ async function refuse(
   });
 }
 
-/** Reads waiting deliveries; without any, waits for one for a while, as far as the tenant has room to wait. */
-async function read(
-  { database, waitingOf, settings, now }: StreamPollTools,
-  tenantId: string,
-  streamId: string,
-  { most, mayWait }: { most: number; mayWait: boolean },
+type Reading = { read: () => Promise<WaitingDelivery[]>; hold: Hold; context: RequestContext };
+
+/** Reads waiting deliveries; without any, waits for an event of the stream. */
+async function readOrWait(
+  { waiters, now }: StreamPollTools,
+  { eventsRequested }: StreamRow,
+  { read, hold, context }: Reading,
 ): Promise<WaitingDelivery[]> {
-  const first = await store.waiting(database, streamId, most + 1);
-  const others = waitingOf.get(tenantId) ?? 0;
-  if (first.length > 0 || !mayWait || others >= settings.waitingPerTenant) return first;
-  waitingOf.set(tenantId, others + 1);
+  const types = typesOf(eventsDelivered(eventsRequested));
+  const place = waiters.join(context.tenant.id, [...types, OF_STREAMS]);
   try {
-    for (const end = now() + settings.wait; now() < end; ) {
-      await sleep(settings.pause);
-      const found = await store.waiting(database, streamId, most + 1);
-      if (found.length > 0) return found;
+    for (const end = now() + WAIT; ; ) {
+      const found = await read();
+      const left = end - now();
+      if (found.length > 0 || left <= 0) return found;
+      if ((await hold.wait(place.next(left, hold.gone))) === 'closing') return [];
     }
-    return [];
   } finally {
-    const left = (waitingOf.get(tenantId) ?? 1) - 1;
-    if (left === 0) waitingOf.delete(tenantId);
-    else waitingOf.set(tenantId, left);
+    place.leave();
   }
 }

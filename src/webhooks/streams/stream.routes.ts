@@ -177,13 +177,13 @@ export function createStreamRoutes({
       operationId: 'pollSecurityEvents',
       summary: 'Acknowledge tokens, and fetch the oldest that are not acknowledged (RFC 8936)',
       scope: 'ssf.read',
-      // A request that waits must not keep the tenant's other requests from the database.
-      sharesStatements: true,
+      holds: true,
       request: { params: streamParams, body: pollBody },
       exists: (context, params) => streams.exists(context, params.stream_id),
       responses: { 200: { description: 'Tokens', schema: pollSchema } },
       errors: ['conflict'],
-      handler: async ({ context, params, body }) => ok(await polls.poll(context, params.stream_id, body)),
+      handler: async ({ context, params, body, hold }) =>
+        ok(await polls.poll(context, params.stream_id, body, hold)),
     },
   ]);
 }

@@ -123,7 +123,7 @@ it('closes although the database does not answer any more', async () => {
   await database.query('SELECT 1');
   const notifier = createOutboxNotifier({ url: proxy.url });
   const listening = new Promise<void>((resolve) => {
-    listener = createOutboxListener({ url: proxy.url, onWork: resolve });
+    listener = createOutboxListener({ url: proxy.url, onWork: () => resolve() });
   });
   notifier.poke();
   await listening;

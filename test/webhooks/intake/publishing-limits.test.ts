@@ -46,10 +46,13 @@ async function startProcess({ backlogLimit = 1_000_000 } = {}) {
       limit: backlogLimit,
     }),
   });
-  const server = await startTestServer(createEventRoutes({ publishing, feed: undefined as never }), {
-    tenants: { bySlug: async () => context.tenant },
-    database,
-  });
+  const server = await startTestServer(
+    createEventRoutes({ publishing, feed: undefined as never, heldFeed: undefined as never }),
+    {
+      tenants: { bySlug: async () => context.tenant },
+      database,
+    },
+  );
   closings.push(async () => {
     await server.drain(0);
     await database.close();

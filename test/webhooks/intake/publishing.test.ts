@@ -57,7 +57,7 @@ describe('the limit of what a tenant publishes', () => {
       limit: createRateLimiter({ name: 'publish', points: 3, counts: countAlone() }),
     });
     const server = await startTestServer(
-      createEventRoutes({ publishing: limited, feed: undefined as never }),
+      createEventRoutes({ publishing: limited, feed: undefined as never, heldFeed: undefined as never }),
       {
         tenants: { bySlug: async (slug) => (slug === 'demo' ? context.tenant : other.tenant) },
         database: test.database,

@@ -1,0 +1,63 @@
+// SQL that finds the types of events that have become visible since an earlier look, of many tenants in one statement.
+// docs/decisions/0042-held-reads.md
+import type { Queryable } from '../../platform/database/transaction.ts';
+import type { TenantNews } from './event-news.ts';
+import { FEED_SLACK_MS, positionAfterAll, type SeenTransactions } from './feed-cursor.ts';
+
+/** What a look saw, at a time of the database, and what is new in it. */
+export type Look = { readonly seen: SeenTransactions; readonly readAt: Date; readonly news: TenantNews[] };
+
+/** The most rows of one tenant that a look reads; beyond them the events are of any type. */
+const MOST_ROWS = 1_000;
+
+const LOOK = `
+WITH moment AS (
+  SELECT pg_snapshot_xmax(seen) AS next, ARRAY(SELECT xid FROM pg_snapshot_xip(seen) AS xid ORDER BY xid) AS unfinished, now() AS read_at
+  FROM pg_current_snapshot() AS seen
+)
+SELECT moment.next::text, moment.unfinished::text[], moment.read_at AS "readAt", news.tenant AS "tenantId", news.types
+FROM moment LEFT JOIN (
+  SELECT asked.tenant, CASE WHEN count(*) < $7 THEN array_agg(DISTINCT e.type) END AS types
+  FROM unnest($1::uuid[]) AS asked (tenant)
+  CROSS JOIN LATERAL event_feed(asked.tenant, $2::xid8, $3::uuid, $4::xid8[], $5::uuid[],
+    uuid_of_time(now() - $6::float8 * interval '1 millisecond'), NULL, $7::int) AS e
+  GROUP BY asked.tenant
+) AS news ON true`;
+
+type Row = {
+  next: string;
+  unfinished: readonly string[];
+  readAt: Date;
+  tenantId: string | null;
+  types: string[] | null;
+};
+
+/**
+ * Looks at the events of tenants. @param since what the look before saw
+ * @returns news of the tenants that have events, tests excepted, which that look could not see
+ */
+export async function look(
+  queryable: Queryable,
+  tenantIds: readonly string[],
+  since: SeenTransactions | undefined,
+): Promise<Look> {
+  const { xid, id, open } = positionAfterAll(since ?? { next: 1n, unfinished: [] }, 0);
+  const { rows } = await queryable.query<Row>(LOOK, [
+    since === undefined ? [] : tenantIds,
+    xid.toString(),
+    id,
+    open.map((row) => row.xid.toString()),
+    open.map((row) => row.id),
+    FEED_SLACK_MS,
+    MOST_ROWS,
+  ]);
+  const [first] = rows;
+  if (first === undefined) throw new Error('the look gave no row');
+  return {
+    seen: { next: BigInt(first.next), unfinished: first.unfinished.map(BigInt) },
+    readAt: first.readAt,
+    news: rows.flatMap(({ tenantId, types }) =>
+      tenantId === null ? [] : [{ tenantId, types: types ?? undefined }],
+    ),
+  };
+}

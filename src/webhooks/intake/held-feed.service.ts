@@ -1,0 +1,110 @@
+// Reads the feed for clients that wait: a page as soon as it has an event, or pages without an end.
+// docs/decisions/0042-held-reads.md
+import { normalizeFilter } from '../../events/filter.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import type { Hold } from '../../platform/hold.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
+import type { EventWaiters, Waiter } from './event-waiters.service.ts';
+import type { FeedPage, FeedQuery, FeedService } from './feed.service.ts';
+
+/** Milliseconds between two things that a follower hears, so that it knows soon when it hears nothing. */
+const HEARTBEAT = 1_000;
+
+/**
+ * What a follower hears: a page; until when it has missed nothing, `undefined` while that is not known anew; or that
+ * the process ends, and another one goes on from the cursor.
+ */
+export type Heard =
+  | { readonly kind: 'page'; readonly page: FeedPage }
+  | { readonly kind: 'complete'; readonly until: Date | undefined }
+  | { readonly kind: 'end' };
+
+export type HeldFeedNeeds = {
+  feed: Pick<FeedService, 'read'>;
+  waiters: Pick<EventWaiters, 'join'>;
+  /** A monotonic clock in milliseconds. */
+  now?: (() => number) | undefined;
+};
+
+export function createHeldFeedService({ now = () => performance.now(), ...needs }: HeldFeedNeeds) {
+  return bindUseCases({ ...needs, now }, { readHeld, follow });
+}
+
+export type HeldFeedService = ReturnType<typeof createHeldFeedService>;
+
+type Needs = HeldFeedNeeds & { now: () => number };
+
+/**
+ * Reads a page like `read` of the feed. Without an event it waits for one: up to `wait` milliseconds, until the process
+ * ends or the client goes; then the page is empty, with its cursor.
+ * @throws ServiceError as `read`; `rate_limited`, `temporarily_unavailable` when no place to wait is left
+ */
+async function readHeld(
+  { feed, waiters, now }: Needs,
+  context: RequestContext,
+  { wait, ...query }: FeedQuery & { readonly wait: number },
+  hold: Hold,
+): Promise<FeedPage> {
+  if (wait === 0) return hold.inTurn(() => feed.read(context, query));
+  const place = waiters.join(context.tenant.id, filtersOf(query));
+  try {
+    const end = now() + wait;
+    for (let { after } = query; ; ) {
+      const page = await hold.inTurn(() => feed.read(context, { ...query, after }));
+      const left = end - now();
+      if (page.data.length > 0 || page.hasMore || left <= 0) return page;
+      after = page.nextCursor;
+      if ((await hold.wait(place.next(left, hold.gone))) === 'closing') return page;
+    }
+  } finally {
+    place.leave();
+  }
+}
+
+/**
+ * Reads the first page, and returns all that a follower hears, which begins with it.
+ * @throws ServiceError as `readHeld`
+ */
+async function follow(
+  { feed, waiters }: Needs,
+  context: RequestContext,
+  query: FeedQuery,
+  hold: Hold,
+): Promise<AsyncIterable<Heard>> {
+  const place = waiters.join(context.tenant.id, filtersOf(query));
+  hold.gone.addEventListener('abort', place.leave, { once: true });
+  try {
+    const read = (after: string | undefined) => hold.inTurn(() => feed.read(context, { ...query, after }));
+    return hear(await read(query.after), { read, place, hold });
+  } catch (error) {
+    place.leave();
+    throw error;
+  }
+}
+
+type Following = { read: (after: string) => Promise<FeedPage>; place: Waiter; hold: Hold };
+
+async function* hear(first: FeedPage, { read, place, hold }: Following): AsyncGenerator<Heard> {
+  for (let page = first; ; page = await read(page.nextCursor)) {
+    yield { kind: 'page', page };
+    if (page.hasMore) continue;
+    for (let woken = await pause(); woken !== 'news'; woken = await pause()) {
+      if (woken === 'closing') {
+        yield { kind: 'end' };
+        return;
+      }
+      yield { kind: 'complete', until: later(place.completeUntil(), page.completeUntil) };
+    }
+  }
+
+  function pause() {
+    return hold.wait(place.next(HEARTBEAT, hold.gone));
+  }
+}
+
+const later = (known: Date | undefined, read: Date | null): Date | undefined =>
+  known !== undefined && (read === null || known > read) ? known : undefined;
+
+function filtersOf({ type }: FeedQuery): string[] {
+  return type === undefined ? ['*'] : [...new Set(type.map(normalizeFilter))];
+}

@@ -1,0 +1,176 @@
+// Readers that wait: who is woken by what, and until when a reader knows that it has missed nothing.
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { Look } from '../../../src/webhooks/intake/event-look.store.ts';
+import { createEventNews, type TenantNews } from '../../../src/webhooks/intake/event-news.ts';
+import {
+  createEventWaiters,
+  type EventWaiters,
+  type WaiterSettings,
+} from '../../../src/webhooks/intake/event-waiters.service.ts';
+
+const STAYS = new AbortController().signal;
+const LONG = 3_600_000;
+let waiters: EventWaiters;
+
+/** Waiters over a database that a test plays: each look finds what was put there since the look before. */
+function start(settings: Partial<WaiterSettings> = {}) {
+  let found: TenantNews[] = [];
+  let failure: Error | undefined;
+  let looks = 0;
+  let hear: (text?: string) => void = () => undefined;
+  const failures: unknown[] = [];
+  const look = async (_: unknown, tenantIds: readonly string[], since: unknown): Promise<Look> => {
+    looks += 1;
+    if (failure !== undefined) throw failure;
+    const news = since === undefined ? [] : found.filter(({ tenantId }) => tenantIds.includes(tenantId));
+    found = [];
+    return { seen: { next: BigInt(looks), unfinished: [] }, readAt: new Date(looks * 1_000), news };
+  };
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  waiters = createEventWaiters({
+    database: { query: () => Promise.reject(new Error('the look is played')) },
+    listen: (onNotice) => {
+      hear = onNotice;
+      return { close: async () => undefined };
+    },
+    onFailure: (error) => failures.push(error),
+    look,
+    settings,
+  });
+  return {
+    failures,
+    notify: (...events: [tenant: string, type: string][]) => {
+      const news = createEventNews();
+      for (const [tenant, type] of events) news.add(tenant, type);
+      for (const text of news.take(7_900)) hear(text);
+    },
+    reconnect: () => hear(),
+    find: (...news: TenantNews[]) => {
+      found.push(...news);
+    },
+    fail: (error: Error | undefined) => {
+      failure = error;
+    },
+    /** Lets one look happen. */
+    letLook: () => vi.advanceTimersByTimeAsync(500),
+  };
+}
+
+afterEach(async () => {
+  await waiters.close();
+  vi.useRealTimers();
+});
+
+/** Reads like a reader of the feed: the reasons for which its waits ended, one after the other. */
+function follow(tenant: string, ...filters: string[]) {
+  const place = waiters.join(tenant, filters);
+  const woken: string[] = [];
+  const gone = new AbortController();
+  const ended = (async () => {
+    while (woken.at(-1) !== 'closing') woken.push(await place.next(LONG, gone.signal));
+    place.leave();
+  })();
+  return { place, woken, ended, go: () => gone.abort() };
+}
+
+describe('readers that wait', () => {
+  it('are woken by a notification of their tenant that matches one of their filters, and by no other', async () => {
+    const { notify, letLook } = start();
+    const readers = {
+      exact: follow('one', 'orders.placed'),
+      pattern: follow('one', 'orders.*', 'auth.*'),
+      all: follow('one', '*'),
+      other: follow('one', 'auth.token.revoked'),
+      stranger: follow('two', '*'),
+    };
+    await letLook();
+    const before = Object.values(readers).map(({ woken }) => woken.length);
+    // A reader that had read before there was a look to count from reads once more.
+    expect(before).toEqual([1, 1, 1, 1, 1]);
+    notify(['one', 'orders.placed'], ['one', 'orders.paid'], ['three', 'orders.placed']);
+    await letLook();
+    expect(Object.values(readers).map(({ woken }) => woken.length)).toEqual([2, 2, 2, 1, 1]);
+  });
+
+  it('are woken by a look when the notification was lost', async () => {
+    const { find, letLook } = start();
+    const [reader, other] = [follow('one', 'orders.*'), follow('one', 'auth.*')];
+    await letLook();
+    find({ tenantId: 'one', types: ['orders.placed'] });
+    await letLook();
+    expect([reader.woken, other.woken]).toEqual([['news', 'news'], ['news']]);
+    find({ tenantId: 'one', types: undefined });
+    await letLook();
+    expect([reader.woken.length, other.woken.length]).toEqual([3, 2]);
+  });
+
+  it('look when the listener has a new connection, which may have missed something', async () => {
+    const { find, letLook, reconnect } = start();
+    const reader = follow('one', '*');
+    await letLook();
+    find({ tenantId: 'one', types: ['orders.placed'] });
+    reconnect();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(reader.woken).toEqual(['news', 'news']);
+  });
+
+  it('keep news that come while a reader reads', async () => {
+    const { notify } = start();
+    const place = waiters.join('one', ['*']);
+    notify(['one', 'orders.placed']);
+    expect(place.completeUntil()).toBeUndefined();
+    expect(await place.next(LONG, STAYS)).toBe('news');
+    const waiting = place.next(1_000, STAYS);
+    await vi.advanceTimersByTimeAsync(100);
+    notify(['one', 'orders.paid']);
+    expect(await waiting).toBe('news');
+  });
+
+  it('know until when they have missed nothing from the last look, and nothing anew while looks fail', async () => {
+    const { letLook, fail, failures } = start();
+    const reader = follow('one', '*');
+    expect(reader.place.completeUntil()).toBeUndefined();
+    await letLook();
+    expect(reader.place.completeUntil()).toEqual(new Date(1_000));
+    await letLook();
+    expect(reader.place.completeUntil()).toEqual(new Date(2_000));
+    fail(new Error('away'));
+    await letLook();
+    expect([reader.place.completeUntil(), failures.length]).toEqual([new Date(2_000), 1]);
+    fail(undefined);
+    await letLook();
+    expect(reader.place.completeUntil()).toEqual(new Date(4_000));
+  });
+
+  it('end with their time, with their client, and with the process', async () => {
+    start();
+    const [patient, leaving] = [follow('one', '*'), follow('one', '*')];
+    const place = waiters.join('one', ['*']);
+    const brief = place.next(20, STAYS);
+    await vi.advanceTimersByTimeAsync(20);
+    expect(await brief).toBe('time');
+    leaving.go();
+    await leaving.ended;
+    expect(waiters.size()).toBe(2);
+    waiters.end();
+    await patient.ended;
+    expect(await place.next(LONG, STAYS)).toBe('closing');
+    place.leave();
+    place.leave();
+    expect(waiters.size()).toBe(0);
+  });
+
+  it('are bounded for a tenant and for the process, and their places come back', () => {
+    start({ ofTenant: 2, ofProcess: 3 });
+    const [first] = [waiters.join('one', ['*']), waiters.join('one', ['*'])];
+    expect(() => waiters.join('one', ['*'])).toThrow(
+      expect.objectContaining({ code: 'rate_limited', retryAfterSeconds: 5 }),
+    );
+    waiters.join('two', ['*']);
+    expect(() => waiters.join('three', ['*'])).toThrow(
+      expect.objectContaining({ code: 'temporarily_unavailable', retryAfterSeconds: 5 }),
+    );
+    first.leave();
+    expect(waiters.join('three', ['*'])).toBeDefined();
+  });
+});
