@@ -1,4 +1,4 @@
-// Follows the feed of events, page after page and then once a second.
+// Follows the feed of events, page after page; at its end each request waits for the next event.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Json, TenantApi } from './tenant-api.client.ts';
 import { queryOf } from './tenant-api.client.ts';
@@ -12,8 +12,9 @@ export type FeedEvent = Json & {
 
 type Page = { readonly data: readonly FeedEvent[]; readonly next_cursor: string; readonly has_more: boolean };
 
-/** Milliseconds between two questions while nothing comes. */
-const INTERVAL = 1_000;
+/** Seconds that the service waits for an event, and milliseconds between two requests while nothing comes. */
+const WAIT = 20;
+const PAUSE = 1_000;
 
 /** The most types that one request of the feed takes. */
 const MOST_TYPES = 20;
@@ -36,11 +37,17 @@ export async function* readFeed(
   const asked = { limit: '200', type: eventTypes.length > MOST_TYPES ? undefined : eventTypes.join(',') };
   let query: Record<string, string | undefined> = { ...asked, since: (since ?? new Date()).toISOString() };
   while (!signal.aborted) {
-    const page = (await api.call('GET', `/api/v1/events${queryOf(query)}`)) as unknown as Page;
+    const answer = await api
+      .call('GET', `/api/v1/events${queryOf(query)}`, undefined, signal)
+      .catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+      });
+    if (answer === undefined) return;
+    const page = answer as unknown as Page;
     yield* page.data;
-    query = { ...asked, after: page.next_cursor };
+    query = { ...asked, after: page.next_cursor, wait: follow ? String(WAIT) : undefined };
     if (page.has_more) continue;
     if (!follow) return;
-    await pause(INTERVAL, undefined, { signal }).catch(() => undefined);
+    if (page.data.length === 0) await pause(PAUSE, undefined, { signal }).catch(() => undefined);
   }
 }

@@ -50,9 +50,11 @@ export function createTenantApi(account: Account) {
     method: string,
     path: string,
     init: { headers: Record<string, string>; body?: string },
+    signal: AbortSignal | undefined = undefined,
   ): Promise<Json> {
     const url = `${account.baseUrl}${path}`;
-    const response = await fetch(url, { method, ...init, signal: AbortSignal.timeout(PATIENCE) }).catch(
+    const ending = AbortSignal.any([AbortSignal.timeout(PATIENCE), ...(signal === undefined ? [] : [signal])]);
+    const response = await fetch(url, { method, ...init, signal: ending }).catch(
       (error: Error) => {
         throw new CommandFailure(
           `${account.baseUrl} does not answer (${causeOf(error)}); from ${account.source}.`,
@@ -69,17 +71,23 @@ export function createTenantApi(account: Account) {
     requestToken,
     /**
      * @param path below the tenant's address
+     * @param signal ends the call
      * @throws RefusedCall with the problem's words
      */
-    call: async (method: string, path: string, body?: unknown): Promise<Json> =>
-      send(method, path, {
-        headers: {
-          authorization: `Bearer ${await bearer()}`,
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...(method === 'POST' ? { 'idempotency-key': randomUUID() } : {}),
+    call: async (method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Json> =>
+      send(
+        method,
+        path,
+        {
+          headers: {
+            authorization: `Bearer ${await bearer()}`,
+            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+            ...(method === 'POST' ? { 'idempotency-key': randomUUID() } : {}),
+          },
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      }),
+        signal,
+      ),
   };
 }
 
