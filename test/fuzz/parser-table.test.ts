@@ -35,6 +35,7 @@ const PARSERS: Readonly<Record<string, 'properties' | 'examples' | 'through its 
   'packages/receiver/src/suites.ts#parseSignature': 'properties',
   'packages/receiver/src/verify-delivery.ts#readEnvelope': 'through its callers',
   'packages/resource-server/src/credentials.ts#readCredentials': 'through its callers',
+  'packages/resource-server/src/event-stream.ts#createParser': 'properties',
   'packages/resource-server/src/issuer-keys.ts#readHeader': 'through its callers',
   'packages/resource-server/src/issuer-keys.ts#readClaims': 'through its callers',
   'packages/resource-server/src/proof-target.ts#normalizeTarget': 'properties',
@@ -98,6 +99,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   'platform/temporal/worker-version.ts#readCurrentBuild': 'an answer of Temporal',
   'packages/receiver/src/verify-delivery.ts#readHeader':
     'finds a header by its name, and changes nothing of it',
+  'webhooks/intake/event-news.ts#readNews': 'what another process of the service says',
   'webhooks/deliveries/retry-schedule.ts#readRetryPolicy': 'a stored value that a schema has checked',
   'packages/agent/src/bytes.ts#decodeBase64': "the agent's own key",
   'packages/agent/src/key-rotation.ts#readSelf': 'an answer of the service',

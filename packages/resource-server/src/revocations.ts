@@ -1,8 +1,10 @@
 // Follows the tenant's event feed and knows within a second what has ended (docs/events.md, "The feed"). Any number of
-// processes can follow it, and one that starts reads back what living tokens may have lost before.
+// processes can follow it, and one that starts reads back what living tokens may have lost before. At the feed's end it
+// follows a stream, and goes on by pages where the service has none.
 // docs/decisions/0033-resource-servers.md
 import { isObject, isText, type SignedToken } from './claims.ts';
-import { type ClientCredentials, createTokenSource, requestJson, UnexpectedAnswer } from './client.ts';
+import { type ClientCredentials, createTokenSource, UnexpectedAnswer } from './client.ts';
+import { type FeedMessage, requestFeed } from './feed-stream.ts';
 import { CLOCK_SKEW_MS, createRevocationBook, ENDING_TYPES, type FeedEvent } from './revocation-book.ts';
 
 export type RevocationsOptions = {
@@ -11,7 +13,7 @@ export type RevocationsOptions = {
   readonly baseUrl?: string | undefined;
   /** An application with the scope `webhooks:read`; or a function that gives an access token with this scope. */
   readonly credentials: ClientCredentials | (() => Promise<string>);
-  /** Milliseconds between two reads; 400 by default. */
+  /** Milliseconds between two reads, where the service has no stream of its feed; 400 by default. */
   readonly intervalMs?: number | undefined;
   /**
    * Seconds since the time until which the feed is known completely, from which it is unreachable; 3, or five
@@ -86,6 +88,8 @@ export function followRevocations(options: RevocationsOptions) {
   let lastError: unknown;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isClosed = false;
+  let isAtEnd = false;
+  const closing = new AbortController();
   let reading: Promise<void> = Promise.resolve();
 
   async function readPage(): Promise<boolean> {
@@ -96,9 +100,14 @@ export function followRevocations(options: RevocationsOptions) {
       limit: String(PAGE),
       ...(cursor === undefined ? { since: new Date(since).toISOString() } : { after: cursor }),
     });
-    const page = await requestJson(fetch, `${baseUrl}/api/v1/events?${query}`, {
-      headers: { authorization: `Bearer ${await tokens.get()}` },
+    const answer = await requestFeed(fetch, `${baseUrl}/api/v1/events?${query}`, {
+      token: await tokens.get(),
+      // Before the end its first time would come long after the request.
+      asStream: isAtEnd,
+      closing: closing.signal,
     });
+    if ('messages' in answer) return followStream(answer.messages, askedAt);
+    const { page } = answer;
     if (!Array.isArray(page.data) || !isText(page.next_cursor)) throw new Error('The feed cannot be read.');
     const { complete_until: until } = page;
     const readAt = Date.parse(String(page.read_at));
@@ -114,7 +123,28 @@ export function followRevocations(options: RevocationsOptions) {
       completeAt = Math.max(completeAt, askedAt - Math.max(0, behind));
       completeUntil = until;
     }
-    return page.has_more === true;
+    isAtEnd = page.has_more !== true;
+    return !isAtEnd;
+  }
+
+  /** Follows a stream until it ends. @param askedAt when it was asked for, which its first time cannot be before */
+  async function followStream(messages: AsyncIterable<FeedMessage>, askedAt: number): Promise<false> {
+    let first: number | undefined;
+    for await (const { id, event, completeUntil: until } of messages) {
+      const ending = event === undefined ? undefined : readEvent(event);
+      if (ending !== undefined) take(ending);
+      if (id !== '') cursor = id;
+      if (until === undefined) continue;
+      const at = Date.parse(until);
+      if (!Number.isFinite(at)) throw new Error('The feed does not say how far it is complete.');
+      first ??= at;
+      // Until then by the service's clock, and not later than now: a proxy may have kept it back.
+      completeAt = Math.max(completeAt, Math.min(elapsed(), askedAt + at - first));
+      completeUntil = until;
+      failures = 0;
+      book.forget(serviceTime());
+    }
+    return false;
   }
 
   function take(event: FeedEvent): void {
@@ -134,6 +164,8 @@ export function followRevocations(options: RevocationsOptions) {
   }
 
   function recover(error: unknown): void {
+    if (isClosed) return;
+    isAtEnd = false;
     lastError = error;
     const status = error instanceof UnexpectedAnswer ? error.status : undefined;
     if (status === 401) tokens.forget();
@@ -200,6 +232,7 @@ export function followRevocations(options: RevocationsOptions) {
     /** Stops following, and waits for a read that is under way. */
     close: async (): Promise<void> => {
       isClosed = true;
+      closing.abort();
       clearTimeout(timer);
       await reading;
     },

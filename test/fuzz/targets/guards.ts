@@ -1,6 +1,7 @@
 // Fuzz targets of the package @countersign/resource-server: what its guard reads before a signature is checked.
-import { equal, match, ok } from 'node:assert/strict';
+import { deepEqual, equal, match, ok } from 'node:assert/strict';
 import { readCredentials, schemeOf } from '../../../packages/resource-server/src/credentials.ts';
+import { createParser } from '../../../packages/resource-server/src/event-stream.ts';
 import { readClaims, readHeader } from '../../../packages/resource-server/src/issuer-keys.ts';
 import { Refusal } from '../../../packages/resource-server/src/refusal.ts';
 import { headerOf, isObject, type Target, textOf } from '../target.ts';
@@ -69,4 +70,22 @@ const headers: Target = {
   },
 };
 
-export const GUARDS: readonly Target[] = [authorization, headers];
+const stream: Target = {
+  name: 'guard-event-stream',
+  parsers: ['packages/resource-server/src/event-stream.ts#createParser'],
+  seeds: [
+    'id: c1\ndata: {}\n\n',
+    'event: complete\r\ndata: 1\rdata:2\n\n',
+    ':\n\ndata',
+    'id: a\0b\nretry: 1\n\n',
+  ],
+  run: (bytes) => {
+    const text = textOf(bytes);
+    const whole = createParser()(text);
+    const parse = createParser();
+    deepEqual([...text].flatMap(parse), whole);
+    for (const { event, id, data } of whole) ok(!/[\r\n]/.test(event + id) && !data.includes('\r'));
+  },
+};
+
+export const GUARDS: readonly Target[] = [authorization, headers, stream];

@@ -1,0 +1,91 @@
+// Asks the service for its event feed: a page, or the stream of Server-Sent Events that goes on after it
+// (docs/events.md, "Waiting for the next event").
+import { isObject, isText } from './claims.ts';
+import { UnexpectedAnswer } from './client.ts';
+import { readEventStream } from './event-stream.ts';
+
+/** What a stream says: an event, or until when it is complete, with the cursor after it. */
+export type FeedMessage = {
+  readonly id: string;
+  readonly event?: unknown;
+  readonly completeUntil?: string;
+};
+
+type FeedAnswer =
+  | { readonly page: Readonly<Record<string, unknown>> }
+  | { readonly messages: AsyncIterable<FeedMessage> };
+
+/** Milliseconds without a byte after which a request has failed. A stream says something each second. */
+const SILENCE_MS = 5_000;
+
+/**
+ * Asks for the feed. A service without streams answers with a page.
+ * @param options.closing ends the request and its stream
+ * @throws UnexpectedAnswer for a status other than 200; an Error when there is no answer, or none that can be read
+ */
+export async function requestFeed(
+  fetch: typeof globalThis.fetch,
+  url: string,
+  { token, asStream, closing }: { token: string; asStream: boolean; closing: AbortSignal },
+): Promise<FeedAnswer> {
+  const watch = watchSilence(closing);
+  const accept = asStream ? 'text/event-stream, application/json;q=0.5' : 'application/json';
+  try {
+    const response = await fetch(url, {
+      headers: { authorization: `Bearer ${token}`, accept },
+      redirect: 'error',
+      signal: watch.signal,
+    });
+    if (response.status !== 200) {
+      await response.body?.cancel();
+      throw new UnexpectedAnswer(url, response.status);
+    }
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+    if (isStream && response.body !== null) return { messages: readMessages(response.body, watch) };
+    const page: unknown = await response.json();
+    watch.end();
+    if (!isObject(page)) throw new UnexpectedAnswer(url, response.status);
+    return { page };
+  } catch (error) {
+    watch.end();
+    throw error;
+  }
+}
+
+async function* readMessages(
+  body: ReadableStream<Uint8Array>,
+  watch: ReturnType<typeof watchSilence>,
+): AsyncGenerator<FeedMessage> {
+  try {
+    for await (const { event, id, data } of readEventStream(body, watch.hear)) {
+      if (event === 'end') return;
+      const said: unknown = JSON.parse(data);
+      if (event === 'message') yield { id, event: said };
+      else if (event === 'complete' && isObject(said) && isText(said.complete_until))
+        yield { id, completeUntil: said.complete_until };
+    }
+  } finally {
+    watch.end();
+  }
+}
+
+/** @returns a signal that aborts after a silence, or with `closing`; `hear` begins the silence anew */
+function watchSilence(closing: AbortSignal) {
+  const ending = new AbortController();
+  const fail = (): void => ending.abort(new Error('The feed says nothing any more.'));
+  let timer = setTimeout(fail, SILENCE_MS);
+  const close = (): void => ending.abort(closing.reason);
+  closing.addEventListener('abort', close);
+  if (closing.aborted) close();
+  return {
+    signal: ending.signal,
+    hear: (): void => {
+      clearTimeout(timer);
+      timer = setTimeout(fail, SILENCE_MS);
+    },
+    end: (): void => {
+      clearTimeout(timer);
+      closing.removeEventListener('abort', close);
+    },
+  };
+}
