@@ -53,14 +53,15 @@ export function createTenantApi(account: Account) {
     signal: AbortSignal | undefined = undefined,
   ): Promise<Json> {
     const url = `${account.baseUrl}${path}`;
-    const ending = AbortSignal.any([AbortSignal.timeout(PATIENCE), ...(signal === undefined ? [] : [signal])]);
-    const response = await fetch(url, { method, ...init, signal: ending }).catch(
-      (error: Error) => {
-        throw new CommandFailure(
-          `${account.baseUrl} does not answer (${causeOf(error)}); from ${account.source}.`,
-        );
-      },
-    );
+    const ending = AbortSignal.any([
+      AbortSignal.timeout(PATIENCE),
+      ...(signal === undefined ? [] : [signal]),
+    ]);
+    const response = await fetch(url, { method, ...init, signal: ending }).catch((error: Error) => {
+      throw new CommandFailure(
+        `${account.baseUrl} does not answer (${causeOf(error)}); from ${account.source}.`,
+      );
+    });
     const text = await response.text();
     if (!response.ok) throw describeRefusal(method, path, response.status, text);
     return text === '' ? {} : (JSON.parse(text) as Json);

@@ -97,14 +97,11 @@ export function createRateLimits(
 /** Limits the unproven requests of one client address. Source: draft-ietf-httpapi-ratelimit-headers-10. */
 export function limitAddress({ address: limiter }: RateLimits): Middleware {
   if (limiter === undefined) return (_ctx, next) => next();
-  return async (ctx, next) => {
+  return (ctx, next) => {
     const key = addressGroup(ctx.state.address);
     setHeaders(ctx.res, limiter.take(key));
-    try {
-      await next();
-    } finally {
-      if (ctx.state.isProven) limiter.giveBack(key);
-    }
+    ctx.state.onProven = () => limiter.giveBack(key);
+    return next();
   };
 }
 
@@ -129,7 +126,7 @@ export function createTenantLimit(
       const limiter = route.proves || isProvenPlace(place) ? limits.tenant : limits.anonymous;
       await limitUnlessRefused(limiter, ctx, next);
       if (!route.proves) return;
-      ctx.state.isProven = true;
+      ctx.state.onProven?.();
       proven.set(place, now());
     };
   };
@@ -143,7 +140,7 @@ const admit: Middleware = (ctx, next) => {
 function limitToken({ tenant, client }: RateLimits): Middleware {
   return (ctx, next) => {
     ctx.state.isAdmitted = true;
-    ctx.state.isProven = true;
+    ctx.state.onProven?.();
     if (tenant === undefined || client === undefined) return next();
     const {
       principal,

@@ -14,8 +14,8 @@ export type RequestState = {
   operation?: string;
   /** The request has passed the checks of token and scope, and its tenant's limit counts it. */
   isAdmitted?: boolean;
-  /** Its access token is valid, or what it sent proved right, so that it does not count for its address. */
-  isProven?: boolean;
+  /** Called when the access token is valid, or what was sent proved right: then it does not count for its address. */
+  onProven?: () => void;
   /** Of a held request: checks its access token again, which may have ended. */
   authenticateAgain?: () => Promise<unknown>;
   /** Milliseconds for which the request was held. */

@@ -1,8 +1,9 @@
 // SQL that finds the types of events that have become visible since an earlier look, of many tenants in one statement.
 // docs/decisions/0042-held-reads.md
+import type { SeenTransactions } from '../../platform/database/snapshot-position.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { TenantNews } from './event-news.ts';
-import { FEED_SLACK_MS, positionAfterAll, type SeenTransactions } from './feed-cursor.ts';
+import { FEED_SLACK_MS, positionAfterAll } from './feed-cursor.ts';
 
 /** What a look saw, at a time of the database, and what is new in it. */
 export type Look = { readonly seen: SeenTransactions; readonly readAt: Date; readonly news: TenantNews[] };

@@ -3,11 +3,11 @@
 // docs/decisions/0042-held-reads.md
 import { filterCandidates } from '../../events/filter.ts';
 import type { Database } from '../../platform/database/database.ts';
+import type { SeenTransactions } from '../../platform/database/snapshot-position.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
 import * as lookStore from './event-look.store.ts';
 import { readNews, type TenantNews } from './event-news.ts';
-import type { SeenTransactions } from './feed-cursor.ts';
 
 /** Readers that may wait; `lookEvery` in milliseconds. */
 export type WaiterSettings = {
