@@ -8,9 +8,9 @@ import type { Application } from './application.ts';
 
 /**
  * Checks that the principal may decide what the application can do: it needs all scopes of the application, and all
- * of the linked agent, because a client of an agent has the agent's `sub`. Scopes that either has had count too, because
- * somebody may give them back, and those of a deleted agent: a secret that was added meanwhile would else stand behind
- * the agent that is linked next.
+ * of the linked agent, because a client of an agent has the agent's `sub`. Scopes that either has had count too,
+ * because somebody may give them back, and those of a deleted agent: a secret that was added meanwhile would else stand
+ * behind the agent that is linked next.
  * @throws ServiceError `insufficient_scope`
  */
 export async function checkGranted(
