@@ -2,6 +2,7 @@
 
 import type { Act } from './act.ts';
 import type { Transaction } from './database/transaction.ts';
+import type { OutsideTurn } from './database/turns.ts';
 
 export type SigningAlgorithm = 'ES256' | 'EdDSA';
 
@@ -54,4 +55,6 @@ export type RequestContext = {
   readonly principal?: Principal | undefined;
   /** The transaction of an idempotent request; `database.transaction` joins it. */
   readonly transaction?: Transaction | undefined;
+  /** Of a request that may wait for another server: waits without the turn of its tenant. */
+  readonly outsideTurn?: OutsideTurn | undefined;
 };

@@ -54,8 +54,9 @@ export function createExchangePartiesService({ tokens, subjects }: ExchangeParti
     return { issuer, sub, scopes: scopesOf(own), exp: own.exp, act: own.act, own };
   }
 
-  async function readForeignSubject({ tenant }: RequestContext, text: string, actor: SignedClaims) {
-    const { mayAct, act, ...subject } = await subjects.verifySubjectToken(tenant, text);
+  async function readForeignSubject(context: RequestContext, text: string, actor: SignedClaims) {
+    const { tenant } = context;
+    const { mayAct, act, ...subject } = await subjects.verifySubjectToken(context, text);
     checkMayAct(mayAct, { sub: actor.sub, issuer: tenant.issuerUrl });
     return { ...subject, act: readAct(act, { issuer: subject.issuer, own: tenant.issuerUrl }) };
   }

@@ -14,6 +14,7 @@ export function createTokenRoutes({ tokenEndpoint }: { tokenEndpoint: TokenEndpo
       path: TOKEN_PATH,
       operationId: 'requestToken',
       proves: true,
+      asksOthers: true,
       summary:
         "Get an access token: with client credentials, a refresh token, a workload's assertion, or in exchange for a user's token",
       description:

@@ -2,6 +2,7 @@
 import type { KeyObject } from 'node:crypto';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import { importJwk } from '../../platform/crypto/jws.node.ts';
+import type { OutsideTurn } from '../../platform/database/turns.ts';
 import type { ServiceError } from '../../platform/errors/service-error.ts';
 import { selectKey } from './jwk-set.ts';
 import type { KeySetCache } from './key-set.service.ts';
@@ -21,6 +22,7 @@ export function createIssuerKeyFinder({ keySets }: { keySets: KeySetCache }) {
   const imported = createBoundedCache<KeyObject>({ limit: KEYS_KEPT });
   return {
     /**
+     * @param outsideTurn waits for a fetch of the keys
      * @throws the error of `refuse` when the issuer has no such key, or several; ServiceError `temporarily_unavailable`
      * when its keys cannot be fetched
      */
@@ -28,11 +30,12 @@ export function createIssuerKeyFinder({ keySets }: { keySets: KeySetCache }) {
       { id, jwksUri, jwks }: Pick<TrustedIssuer, 'id' | 'jwksUri' | 'jwks'>,
       wanted: KeyWanted,
       refuse: Refuse,
+      outsideTurn?: OutsideTurn | undefined,
     ): Promise<KeyObject> => {
       const found =
         jwksUri === null
           ? selectKey(jwks?.keys ?? [], wanted)
-          : await keySets.find({ id, uri: jwksUri }, wanted);
+          : await keySets.find({ id, uri: jwksUri }, wanted, outsideTurn);
       if (found === 'unknown') throw refuse('is signed with a key that its issuer does not have');
       if (found === 'ambiguous') throw refuse('names no kid, and several keys of its issuer fit');
       try {

@@ -1,6 +1,7 @@
 // Caches fetched key sets and decides when to fetch them again. Keys of an outdated set are not used.
 
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
+import type { OutsideTurn } from '../../platform/database/turns.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { type Log, reasonOf } from '../../platform/logging.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
@@ -55,6 +56,7 @@ function prepareKeySetCache({ now = () => performance.now(), limit = KEPT, ...ne
 
 /**
  * Finds the key for a token's header. Nothing is fetched while the set is fresh and contains the key.
+ * @param outsideTurn waits for a fetch, so that an issuer that does not answer holds up no other request
  * @returns `unknown` when the issuer has no such key, `ambiguous` when several keys match a token without `kid`
  * @throws ServiceError `temporarily_unavailable` when the fetch fails and the last set is too old or lacks the key
  */
@@ -62,13 +64,14 @@ async function find(
   needs: KeySetCacheTools,
   source: KeySource,
   wanted: { readonly kid?: string | undefined; readonly alg: string },
+  outsideTurn: OutsideTurn = (wait) => wait(),
 ): Promise<TrustedJwk | 'unknown' | 'ambiguous'> {
   const entry = entryOf(needs, source);
   if (entry.keys === undefined || needs.now() >= entry.freshUntil)
-    await refresh(needs, entry, source, PAUSE.failure);
+    await refresh(needs, entry, source, PAUSE.failure, outsideTurn);
   const found = selectKey(usable(needs, entry), wanted);
   if (found !== 'unknown') return found;
-  await refresh(needs, entry, source, PAUSE.unknownKey);
+  await refresh(needs, entry, source, PAUSE.unknownKey, outsideTurn);
   const again = selectKey(usable(needs, entry), wanted);
   if (again === 'unknown' && entry.failed) throw unavailable();
   return again;
@@ -107,10 +110,12 @@ async function refresh(
   entry: Entry,
   source: KeySource,
   pause: number,
+  outsideTurn: OutsideTurn,
 ): Promise<void> {
   if (entry.underway === undefined && needs.now() - entry.endedAt < pause) return;
   entry.underway ??= load(needs, entry, source);
-  await entry.underway;
+  const { underway } = entry;
+  await outsideTurn(() => underway);
 }
 
 function usable({ now }: KeySetCacheTools, entry: Entry): readonly TrustedJwk[] {

@@ -1,7 +1,7 @@
 // Verifies users' tokens from the issuers that a tenant trusts.
 import type { KeyObject } from 'node:crypto';
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
-import type { Tenant } from '../../platform/context.ts';
+import type { RequestContext, Tenant } from '../../platform/context.ts';
 import type { Models } from '../../platform/database/model.ts';
 import { isIssuer } from '../delegations/subject.ts';
 import type { IssuerKeyFinder, KeyWanted } from './issuer-key-finder.service.ts';
@@ -57,12 +57,15 @@ export function createSubjectTokenService({
      * @throws ServiceError `invalid_request` for each fault of the token (RFC 8693 §2.2.2); `temporarily_unavailable`
      * when the issuer's keys cannot be fetched
      */
-    verifySubjectToken: async (tenant: Pick<Tenant, 'id'>, token: string): Promise<VerifiedSubject> => {
+    verifySubjectToken: async (
+      { tenant, outsideTurn }: Pick<RequestContext, 'outsideTurn'> & { readonly tenant: Pick<Tenant, 'id'> },
+      token: string,
+    ): Promise<VerifiedSubject> => {
       const trusted = await findIssuer(tenant, peekIssuer(token));
       try {
         const { payload, protectedHeader } = await jwtVerify(
           token,
-          ({ kid, alg }) => trustedKeys.find(trusted, { kid, alg }, invalidSubjectToken),
+          ({ kid, alg }) => trustedKeys.find(trusted, { kid, alg }, invalidSubjectToken, outsideTurn),
           {
             algorithms: [...SUBJECT_TOKEN_ALGORITHMS],
             issuer: trusted.issuer,

@@ -124,14 +124,14 @@ async function findIssuer(
 /** Verifies signature and claims. @throws ServiceError `invalid_grant`, `temporarily_unavailable` */
 async function verify(
   { trustedKeys, now }: WorkloadTokenTools,
-  { tenant }: RequestContext,
+  { tenant, outsideTurn }: RequestContext,
   issuer: WorkloadIssuer,
   text: string,
 ): Promise<WorkloadAssertion> {
   try {
     const { protectedHeader: header, payload } = await compactVerify(
       text,
-      ({ kid, alg }) => trustedKeys.find(issuer, { kid, alg }, refused),
+      ({ kid, alg }) => trustedKeys.find(issuer, { kid, alg }, refused, outsideTurn),
       { algorithms: [...SUBJECT_TOKEN_ALGORITHMS] },
     );
     const claims: Readonly<Record<string, unknown>> = JSON.parse(new TextDecoder().decode(payload));

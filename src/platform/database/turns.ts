@@ -4,6 +4,9 @@ import { ServiceError } from '../errors/service-error.ts';
 
 type Begin = () => void;
 
+/** Waits for something that others do, without the turn. */
+export type OutsideTurn = <T>(wait: () => Promise<T>) => Promise<T>;
+
 /**
  * @param options.limit of concurrent work
  * @param options.share limit of concurrent work of one owner, now; work without an owner has no share
@@ -80,17 +83,32 @@ export function createTurns({
     limit,
     waiting: () => [...queues.values()].reduce((sum, { size }) => sum + size, 0),
     /**
-     * Runs work when its owner has a turn.
+     * Runs work when its owner has a turn. The work gets a function that gives the turn back for a wait, and takes one
+     * again afterwards.
      * @throws ServiceError `temporarily_unavailable` when no turn came in time, or too much work of the owner waits
      */
-    async run<T>(owner: string | undefined, work: () => Promise<T>): Promise<T> {
+    async run<T>(owner: string | undefined, work: (outsideTurn: OutsideTurn) => Promise<T>): Promise<T> {
       if (mayBegin(owner)) count(owner, 1);
       else await join(owner);
-      try {
-        return await work();
-      } finally {
+      let hasTurn = true;
+      const leave = (): void => {
+        hasTurn = false;
         count(owner, -1);
         next();
+      };
+      try {
+        return await work(async (wait) => {
+          leave();
+          try {
+            return await wait();
+          } finally {
+            if (mayBegin(owner)) count(owner, 1);
+            else await join(owner);
+            hasTurn = true;
+          }
+        });
+      } finally {
+        if (hasTurn) leave();
       }
     },
   };

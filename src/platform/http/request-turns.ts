@@ -2,7 +2,8 @@
 // the database for long. The further requests wait in this process, after their bodies have been read. Concurrent
 // changes of one row would wait for each other in the database, so they run one after the other.
 import type { RequestContext } from '../context.ts';
-import { createTurns } from '../database/turns.ts';
+import { createTurns, type OutsideTurn } from '../database/turns.ts';
+import { isReadableAnywhere } from './cors.ts';
 import type { Perform } from './handler.ts';
 import type { Context } from './request-state.ts';
 import type { Route } from './route.ts';
@@ -36,7 +37,7 @@ export function createRequestTurns({ connections, now = () => performance.now() 
   /** When a request was of another tenant than the request before. */
   let changedAt = Number.NEGATIVE_INFINITY;
 
-  function take<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
+  function take<T>(tenantId: string, work: (outsideTurn: OutsideTurn) => Promise<T>): Promise<T> {
     if (latest !== undefined && latest !== tenantId) changedAt = now();
     latest = tenantId;
     return atWork.run(tenantId, work);
@@ -47,7 +48,7 @@ export function createRequestTurns({ connections, now = () => performance.now() 
     route: Route,
     ctx: Context,
     { tenant: { id } }: RequestContext,
-    work: () => Promise<T>,
+    work: (outsideTurn: OutsideTurn) => Promise<T>,
   ): Promise<T> {
     const atTurn = () => take(id, work);
     if (route.scope === null || route.scope === 'openid' || route.sharesStatements) return atTurn();
@@ -61,9 +62,17 @@ export function createRequestTurns({ connections, now = () => performance.now() 
     take,
     inTurn,
 
-    /** Wraps the work of a route; a route that holds its requests takes the turns itself. */
-    bound: (route: Route, perform: Perform): Perform =>
-      route.holds ? perform : (ctx, context) => inTurn(route, ctx, context, () => perform(ctx, context)),
+    /**
+     * Wraps the work of a route. A route that holds its requests takes the turns itself; public documents need none,
+     * because other services cannot verify tokens without them.
+     */
+    bound: (route: Route, perform: Perform): Perform => {
+      if (route.holds || isReadableAnywhere(route)) return perform;
+      return (ctx, context) =>
+        inTurn(route, ctx, context, (outsideTurn) =>
+          perform(ctx, route.asksOthers ? { ...context, outsideTurn } : context),
+        );
+    },
   };
 }
 

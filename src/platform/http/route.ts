@@ -96,6 +96,8 @@ type RouteDefinition<S> = {
   readonly proves?: true;
   /** Concurrent requests share statements, so they are not bound by the turns of their tenant (request-turns.ts). */
   readonly sharesStatements?: true;
+  /** The handler may wait for another server, by `outsideTurn` of its context. */
+  readonly asksOthers?: true;
   /** The handler may wait for long: it has no turn of its tenant, and takes one for each piece of work by `hold`. */
   readonly holds?: true;
   /** Answers also for a suspended tenant; by default such a request gets 403 `policy_denied`. */

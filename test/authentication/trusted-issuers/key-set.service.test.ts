@@ -50,6 +50,18 @@ const find = async (kid: string, from = source) => {
 };
 
 describe('a key set', () => {
+  it('that is fetched is waited for without a turn, and that of before is not', async () => {
+    const waits: string[] = [];
+    const ask = (kid: string) =>
+      cache.find(source, { kid, alg: 'ES256' }, (wait) => {
+        waits.push(kid);
+        return wait();
+      });
+    await ask('a');
+    await ask('a');
+    expect(waits).toEqual(['a']);
+  });
+
   it('is fetched once while it is fresh, and again afterwards', async () => {
     expect([await find('a'), await find('a')]).toEqual(['a', 'a']);
     clock += FRESH - 1;

@@ -29,7 +29,7 @@ function newService() {
   endings.push(close);
   return subjects;
 }
-const verify = (token: string, tenant = context.tenant) => service.verifySubjectToken(tenant, token);
+const verify = (token: string, tenant = context.tenant) => service.verifySubjectToken({ tenant }, token);
 const refusal = (token: string, tenant = context.tenant): Promise<[string, string]> =>
   verify(token, tenant).then(
     () => ['accepted', ''],

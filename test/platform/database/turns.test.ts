@@ -57,6 +57,41 @@ describe('turns', () => {
     expect(await turns.run('a', async () => 'served')).toBe('served');
   });
 
+  it('are given back for a wait, and taken again, also when it fails', async () => {
+    const turns = createTurns({ share: () => 1, patience: 60_000 });
+    const { begun, work, endOne } = createWork();
+    let settle: (failed?: Error) => void = () => undefined;
+    const answer = new Promise<void>((resolve, reject) => {
+      settle = (failed) => (failed === undefined ? resolve() : reject(failed));
+    });
+    const waiting = turns.run('a', (outsideTurn) =>
+      outsideTurn(() => answer).then(
+        () => begun.push('after'),
+        () => begun.push('after'),
+      ),
+    );
+    const second = turns.run('a', work('second'));
+    expect(begun).toEqual(['second']);
+    settle(new Error('the other server does not answer'));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([begun, turns.waiting()]).toEqual([['second'], 1]);
+    await endOne();
+    await Promise.all([waiting, second]);
+    expect(begun).toEqual(['second', 'after']);
+    expect(await turns.run('a', async () => 'free')).toBe('free');
+  });
+
+  it('that come back too late are refused, and are nobody’s', async () => {
+    const turns = createTurns({ share: () => 1, patience: 20 });
+    const { work, endOne } = createWork();
+    const waiting = turns.run('a', (outsideTurn) => outsideTurn(async () => 'answer'));
+    const second = turns.run('a', work('second'));
+    await expect(waiting).rejects.toMatchObject({ code: 'temporarily_unavailable' });
+    await endOne();
+    await second;
+    expect(await turns.run('a', async () => 'free')).toBe('free');
+  });
+
   it('given late are not refused any more, and are given back', async () => {
     const turns = createTurns({ share: () => 1, patience: 20, isPaced: true });
     const { work, endOne } = createWork();

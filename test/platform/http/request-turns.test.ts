@@ -25,7 +25,7 @@ function open() {
       operationId: 'x',
       summary: 'x',
       tag: 'x',
-      scope: path === '/open' ? null : 'agents:write',
+      scope: path.startsWith('/agents') ? 'agents:write' : null,
       responses: {},
       handler: () => ({ status: 200 }),
     });
@@ -65,6 +65,15 @@ it('a tenant that is alone has many at work, beside another one few', async () =
   state.now = 1_001;
   send('acme', 'GET', '/open');
   expect(count('acme')).toBe(9);
+});
+
+it('a public document needs no turn', () => {
+  const { send, count } = open();
+  send('acme', 'GET', '/open');
+  for (let n = 0; n < 20; n += 1) send('demo', 'GET', '/open');
+  expect(count('demo')).toBe(8);
+  send('demo', 'GET', '/.well-known/keys');
+  expect(count('demo')).toBe(9);
 });
 
 it('changes of one resource run one after the other, and no tenant has more than half of the connections', async () => {
