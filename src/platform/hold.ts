@@ -2,11 +2,14 @@
 
 /** A held request has no turn of its tenant and no connection of the database, except while it does work. */
 export type Hold = {
-  /** Runs work when the tenant has a turn. @throws ServiceError as the turns do */
+  /**
+   * Runs work when the tenant has a turn; after a wait only with a token that is still good.
+   * @throws ServiceError as the turns do, and when the token has expired or was revoked
+   */
   inTurn<T>(work: () => Promise<T>): Promise<T>;
   /**
-   * Waits, and checks the access token again. The time is not counted as the service's.
-   * @throws ServiceError when the token has expired or was revoked meanwhile
+   * Waits; the time is not counted as the service's. Several waits without work between them end with the token, too.
+   * @throws ServiceError some seconds after the token has expired or was revoked
    */
   wait<T>(until: Promise<T>): Promise<T>;
   /** Aborts when the client has gone, and after the answer. */

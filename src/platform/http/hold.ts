@@ -5,6 +5,9 @@ import type { Context } from './request-state.ts';
 import type { RequestTurns } from './request-turns.ts';
 import type { Route } from './route.ts';
 
+/** Milliseconds after which the token of a request that does nothing but wait is checked again. */
+const CHECK_EVERY = 10_000;
+
 export type MakeHold = (ctx: Context, context: RequestContext) => Hold;
 
 /** @returns undefined for a route that does not hold its requests */
@@ -13,20 +16,29 @@ export function createHolds(
   turns: Pick<RequestTurns, 'inTurn'> | undefined,
 ): MakeHold | undefined {
   if (!route.holds) return undefined;
-  return (ctx, context) => ({
-    inTurn: (work) => turns?.inTurn(route, ctx, context, work) ?? work(),
-    wait: async (until) => {
-      const { state } = ctx;
-      const began = performance.now();
-      try {
-        return await until;
-      } finally {
+  return (ctx, context) => {
+    const { state } = ctx;
+    let checkedAt = performance.now();
+    const check = async (patience: number): Promise<void> => {
+      if (state.heldMs === undefined || performance.now() - checkedAt < patience) return;
+      await state.authenticateAgain?.();
+      checkedAt = performance.now();
+    };
+    return {
+      inTurn: async (work) => {
+        await check(0);
+        return turns?.inTurn(route, ctx, context, work) ?? work();
+      },
+      wait: async (until) => {
+        const began = performance.now();
+        const result = await until;
         state.heldMs = (state.heldMs ?? 0) + performance.now() - began;
-        await state.authenticateAgain?.();
-      }
-    },
-    gone: signalOfEnd(ctx),
-  });
+        await check(CHECK_EVERY);
+        return result;
+      },
+      gone: signalOfEnd(ctx),
+    };
+  };
 }
 
 function signalOfEnd({ req: { socket }, res }: Context): AbortSignal {

@@ -23,8 +23,8 @@ export type Woken = 'news' | 'time' | 'closing';
 
 /** A place of one reader, taken before its first read and given back by `leave`. */
 export type Waiter = {
-  /** Waits for news since the last wait, for so many milliseconds, or until the signal. */
-  next(ms: number, gone: AbortSignal): Promise<Woken>;
+  /** Waits for news since the last wait, for so many milliseconds, or until the reader has gone. */
+  next(ms: number): Promise<Woken>;
   /** All that was committed before this time and matches has woken the reader; undefined until that is known. */
   completeUntil(): Date | undefined;
   leave(): void;
@@ -109,10 +109,10 @@ export function createEventWaiters({
   }
 
   /**
-   * Takes a place. @param filters normalised types and patterns
+   * Takes a place. @param filters normalised types and patterns @param gone gives the place back
    * @throws ServiceError `rate_limited` or `temporarily_unavailable` when the tenant or the process has no place left
    */
-  function join(tenantId: string, filters: readonly string[]): Waiter {
+  function join(tenantId: string, filters: readonly string[], gone: AbortSignal): Waiter {
     const tenant = tenants.get(tenantId) ?? newTenant();
     if (tenant.count >= ofTenant) throw tooMany('rate_limited', `${ofTenant} readers of this tenant`);
     if (total >= ofProcess) throw tooMany('temporarily_unavailable', `${ofProcess} readers`);
@@ -123,17 +123,22 @@ export function createEventWaiters({
     for (const filter of filters) addTo(tenant.places, filter, place);
     if (!isEnding) begin();
     let hasLeft = false;
+    const leave = (): void => {
+      if (hasLeft) return;
+      hasLeft = true;
+      total -= 1;
+      tenant.count -= 1;
+      for (const filter of filters) removeFrom(tenant.places, filter, place);
+      if (tenant.count === 0) tenants.delete(tenantId);
+      place.wake?.();
+    };
+    // One listener for all waits: a follower waits each second.
+    gone.addEventListener('abort', leave, { once: true });
+    if (gone.aborted) leave();
     return {
-      next: (ms, gone) => waitAt(place, ms, gone, () => isEnding),
+      next: (ms) => waitAt(place, ms, () => isEnding || hasLeft),
       completeUntil: () => (tenant.isNew || place.hasNews ? undefined : tenant.completeUntil),
-      leave: () => {
-        if (hasLeft) return;
-        hasLeft = true;
-        total -= 1;
-        tenant.count -= 1;
-        for (const filter of filters) removeFrom(tenant.places, filter, place);
-        if (tenant.count === 0) tenants.delete(tenantId);
-      },
+      leave,
     };
   }
 
@@ -166,20 +171,18 @@ function wakeReaders({ places }: Tenant, filters: Iterable<string>): void {
   }
 }
 
-function waitAt(place: Place, ms: number, gone: AbortSignal, isEnding: () => boolean): Promise<Woken> {
+function waitAt(place: Place, ms: number, isClosing: () => boolean): Promise<Woken> {
   return new Promise((resolve) => {
     const settle = (): void => {
       clearTimeout(timer);
-      gone.removeEventListener('abort', settle);
       place.wake = undefined;
-      const woken = isEnding() || gone.aborted ? 'closing' : place.hasNews ? 'news' : 'time';
+      const woken = isClosing() ? 'closing' : place.hasNews ? 'news' : 'time';
       if (woken === 'news') place.hasNews = false;
       resolve(woken);
     };
     const timer = setTimeout(settle, ms);
-    gone.addEventListener('abort', settle);
     place.wake = settle;
-    if (place.hasNews || gone.aborted || isEnding()) settle();
+    if (place.hasNews || isClosing()) settle();
   });
 }
 

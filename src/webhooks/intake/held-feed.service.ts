@@ -46,7 +46,7 @@ async function readHeld(
   hold: Hold,
 ): Promise<FeedPage> {
   if (wait === 0) return hold.inTurn(() => feed.read(context, query));
-  const place = waiters.join(context.tenant.id, filtersOf(query));
+  const place = waiters.join(context.tenant.id, filtersOf(query), hold.gone);
   try {
     const end = now() + wait;
     for (let { after } = query; ; ) {
@@ -54,7 +54,7 @@ async function readHeld(
       const left = end - now();
       if (page.data.length > 0 || page.hasMore || left <= 0) return page;
       after = page.nextCursor;
-      if ((await hold.wait(place.next(left, hold.gone))) === 'closing') return page;
+      if ((await hold.wait(place.next(left))) === 'closing') return page;
     }
   } finally {
     place.leave();
@@ -71,8 +71,7 @@ async function follow(
   query: FeedQuery,
   hold: Hold,
 ): Promise<AsyncIterable<Heard>> {
-  const place = waiters.join(context.tenant.id, filtersOf(query));
-  hold.gone.addEventListener('abort', place.leave, { once: true });
+  const place = waiters.join(context.tenant.id, filtersOf(query), hold.gone);
   try {
     const read = (after: string | undefined) => hold.inTurn(() => feed.read(context, { ...query, after }));
     return hear(await read(query.after), { read, place, hold });
@@ -98,7 +97,7 @@ async function* hear(first: FeedPage, { read, place, hold }: Following): AsyncGe
   }
 
   function pause() {
-    return hold.wait(place.next(HEARTBEAT, hold.gone));
+    return hold.wait(place.next(HEARTBEAT));
   }
 }
 

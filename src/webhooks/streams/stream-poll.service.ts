@@ -144,13 +144,13 @@ async function readOrWait(
   { read, hold, context }: Reading,
 ): Promise<WaitingDelivery[]> {
   const types = typesOf(eventsDelivered(eventsRequested));
-  const place = waiters.join(context.tenant.id, [...types, OF_STREAMS]);
+  const place = waiters.join(context.tenant.id, [...types, OF_STREAMS], hold.gone);
   try {
     for (const end = now() + WAIT; ; ) {
       const found = await read();
       const left = end - now();
       if (found.length > 0 || left <= 0) return found;
-      if ((await hold.wait(place.next(left, hold.gone))) === 'closing') return [];
+      if ((await hold.wait(place.next(left))) === 'closing') return [];
     }
   } finally {
     place.leave();

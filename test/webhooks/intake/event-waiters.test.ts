@@ -63,11 +63,11 @@ afterEach(async () => {
 
 /** Reads like a reader of the feed: the reasons for which its waits ended, one after the other. */
 function follow(tenant: string, ...filters: string[]) {
-  const place = waiters.join(tenant, filters);
-  const woken: string[] = [];
   const gone = new AbortController();
+  const place = waiters.join(tenant, filters, gone.signal);
+  const woken: string[] = [];
   const ended = (async () => {
-    while (woken.at(-1) !== 'closing') woken.push(await place.next(LONG, gone.signal));
+    while (woken.at(-1) !== 'closing') woken.push(await place.next(LONG));
     place.leave();
   })();
   return { place, woken, ended, go: () => gone.abort() };
@@ -116,11 +116,11 @@ describe('readers that wait', () => {
 
   it('keep news that come while a reader reads', async () => {
     const { notify } = start();
-    const place = waiters.join('one', ['*']);
+    const place = waiters.join('one', ['*'], STAYS);
     notify(['one', 'orders.placed']);
     expect(place.completeUntil()).toBeUndefined();
-    expect(await place.next(LONG, STAYS)).toBe('news');
-    const waiting = place.next(1_000, STAYS);
+    expect(await place.next(LONG)).toBe('news');
+    const waiting = place.next(1_000);
     await vi.advanceTimersByTimeAsync(100);
     notify(['one', 'orders.paid']);
     expect(await waiting).toBe('news');
@@ -145,8 +145,8 @@ describe('readers that wait', () => {
   it('end with their time, with their client, and with the process', async () => {
     start();
     const [patient, leaving] = [follow('one', '*'), follow('one', '*')];
-    const place = waiters.join('one', ['*']);
-    const brief = place.next(20, STAYS);
+    const place = waiters.join('one', ['*'], STAYS);
+    const brief = place.next(20);
     await vi.advanceTimersByTimeAsync(20);
     expect(await brief).toBe('time');
     leaving.go();
@@ -154,7 +154,7 @@ describe('readers that wait', () => {
     expect(waiters.size()).toBe(2);
     waiters.end();
     await patient.ended;
-    expect(await place.next(LONG, STAYS)).toBe('closing');
+    expect(await place.next(LONG)).toBe('closing');
     place.leave();
     place.leave();
     expect(waiters.size()).toBe(0);
@@ -162,15 +162,15 @@ describe('readers that wait', () => {
 
   it('are bounded for a tenant and for the process, and their places come back', () => {
     start({ ofTenant: 2, ofProcess: 3 });
-    const [first] = [waiters.join('one', ['*']), waiters.join('one', ['*'])];
-    expect(() => waiters.join('one', ['*'])).toThrow(
+    const [first] = [waiters.join('one', ['*'], STAYS), waiters.join('one', ['*'], STAYS)];
+    expect(() => waiters.join('one', ['*'], STAYS)).toThrow(
       expect.objectContaining({ code: 'rate_limited', retryAfterSeconds: 5 }),
     );
-    waiters.join('two', ['*']);
-    expect(() => waiters.join('three', ['*'])).toThrow(
+    waiters.join('two', ['*'], STAYS);
+    expect(() => waiters.join('three', ['*'], STAYS)).toThrow(
       expect.objectContaining({ code: 'temporarily_unavailable', retryAfterSeconds: 5 }),
     );
     first.leave();
-    expect(waiters.join('three', ['*'])).toBeDefined();
+    expect(waiters.join('three', ['*'], STAYS)).toBeDefined();
   });
 });

@@ -302,11 +302,12 @@ describe('GET /api/v1/events as Server-Sent Events', () => {
     expect(waiters.size()).toBe(0);
   });
 
-  it('ends when the token ends', async () => {
-    const { follow, areWaiting, refuseTokens } = await startProcess();
+  it('ends without the event when the token has ended', async () => {
+    const { follow, publish, areWaiting, refuseTokens } = await startProcess();
     const response = await follow();
     await areWaiting(1, 1);
     refuseTokens(new ServiceError('token_expired', { detail: 'The access token has expired.' }));
+    await publish(['not-for-it']);
     for await (const { event } of readStream(response)) expect(event).toBe('complete');
     await areWaiting(0, 1);
   });
