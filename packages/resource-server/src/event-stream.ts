@@ -8,22 +8,29 @@ const LONGEST_EVENT = 2_000_000;
 
 /**
  * Reads the events until the end of the stream; an event without its blank line is dropped.
- * @param onBytes called for all that comes, comments too
- * @throws Error for an event that is too long
+ * @param options.onBytes called for all that comes, comments too
+ * @param options.signal ends the reading. The one of `fetch` is not enough: Node forgets it once its request was
+ *   collected (https://github.com/nodejs/undici/issues/3644)
+ * @throws Error for an event that is too long, and the reason of the signal
  */
 export async function* readEventStream(
   body: ReadableStream<Uint8Array>,
-  onBytes: () => void = () => undefined,
+  { onBytes, signal }: { onBytes?: (() => void) | undefined; signal?: AbortSignal | undefined } = {},
 ): AsyncGenerator<SentEvent> {
   const parse = createParser();
   const decoder = new TextDecoder();
   const reader = body.getReader();
+  const cancel = (): void => void reader.cancel(signal?.reason).catch(() => undefined);
+  signal?.addEventListener('abort', cancel);
   try {
+    signal?.throwIfAborted();
     for (let read = await reader.read(); !read.done; read = await reader.read()) {
-      onBytes();
+      onBytes?.();
       yield* parse(decoder.decode(read.value, { stream: true }));
     }
+    signal?.throwIfAborted();
   } finally {
+    signal?.removeEventListener('abort', cancel);
     // The connection ends here also when the events are not wanted any more.
     await reader.cancel().catch(() => undefined);
   }

@@ -31,18 +31,16 @@ export async function requestFeed(
   const watch = watchSilence(closing);
   const accept = asStream ? 'text/event-stream, application/json;q=0.5' : 'application/json';
   try {
-    const response = await fetch(url, {
-      headers: { authorization: `Bearer ${token}`, accept },
-      redirect: 'error',
-      signal: watch.signal,
-    });
+    const headers = { authorization: `Bearer ${token}`, accept };
+    const asked = fetch(url, { headers, redirect: 'error', signal: watch.signal });
+    const response = await Promise.race([asked, watch.ended]);
     if (response.status !== 200) {
       await response.body?.cancel();
       throw new UnexpectedAnswer(url, response.status);
     }
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
     if (isStream && response.body !== null) return { messages: readMessages(response.body, watch) };
-    const page: unknown = await response.json();
+    const page: unknown = await Promise.race([response.json(), watch.ended]);
     watch.end();
     if (!isObject(page)) throw new UnexpectedAnswer(url, response.status);
     return { page };
@@ -57,7 +55,7 @@ async function* readMessages(
   watch: ReturnType<typeof watchSilence>,
 ): AsyncGenerator<FeedMessage> {
   try {
-    for await (const { event, id, data } of readEventStream(body, watch.hear)) {
+    for await (const { event, id, data } of readEventStream(body, watch)) {
       if (event === 'end') return;
       const said: unknown = JSON.parse(data);
       if (event === 'message') yield { id, event: said };
@@ -69,17 +67,27 @@ async function* readMessages(
   }
 }
 
-/** @returns a signal that aborts after a silence, or with `closing`; `hear` begins the silence anew */
+/**
+ * @returns a signal that aborts after a silence, or with `closing`, and a promise that rejects then; `onBytes` begins
+ *   the silence anew
+ */
 function watchSilence(closing: AbortSignal) {
   const ending = new AbortController();
   const fail = (): void => ending.abort(new Error('The feed says nothing any more.'));
   let timer = setTimeout(fail, SILENCE_MS);
   const close = (): void => ending.abort(closing.reason);
   closing.addEventListener('abort', close);
+  const { signal } = ending;
+  const ended = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason));
+  });
+  // Nobody may wait for it any more.
+  ended.catch(() => undefined);
   if (closing.aborted) close();
   return {
-    signal: ending.signal,
-    hear: (): void => {
+    signal,
+    ended,
+    onBytes: (): void => {
       clearTimeout(timer);
       timer = setTimeout(fail, SILENCE_MS);
     },

@@ -35,6 +35,29 @@ describe('Server-Sent Events', () => {
     ]);
   });
 
+  it('end with the signal, although the connection goes on', async () => {
+    const ending = new AbortController();
+    const canceled: unknown[] = [];
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(new TextEncoder().encode('data: 1\n\n')),
+      cancel: (reason) => void canceled.push(reason),
+    });
+    const events = readEventStream(body, { signal: ending.signal });
+    expect(await events.next()).toMatchObject({ value: { data: '1' } });
+    const silent = new ReadableStream<Uint8Array>({ cancel: (reason) => void canceled.push(reason) });
+    const nothing = readEventStream(silent, { signal: ending.signal }).next();
+    ending.abort('closed');
+    await expect(nothing).rejects.toBe('closed');
+    await expect(
+      (async () => {
+        for await (const _ of events);
+      })(),
+    ).rejects.toBe('closed');
+    expect(canceled).toEqual(['closed', 'closed']);
+    const late = readEventStream(new ReadableStream(), { signal: ending.signal });
+    await expect(late.next()).rejects.toBe('closed');
+  });
+
   it('are the same however the stream is cut, and are what the service writes', async () => {
     const sent = fc.record({
       event: fc.constantFrom('message', 'complete', 'end'),
@@ -47,14 +70,18 @@ describe('Server-Sent Events', () => {
         fc.constantFrom('\n', '\r', '\r\n'),
         fc.integer({ min: 1, max: 20 }),
         async (events, end, size) => {
-          const text = events.map(writeEvent).join('').replaceAll('\n', end);
+          const written = events.map(({ data, ...rest }) =>
+            writeEvent({ ...rest, text: JSON.stringify(data) }),
+          );
+          const text = written.join('').replaceAll('\n', end);
           const bytes = new TextEncoder().encode(text);
           const cuts = Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) =>
             bytes.subarray(n * size, (n + 1) * size),
           );
           const read = [];
           let pieces = 0;
-          for await (const one of readEventStream(streamOf(cuts), () => (pieces += 1))) read.push(one);
+          for await (const one of readEventStream(streamOf(cuts), { onBytes: () => (pieces += 1) }))
+            read.push(one);
           expect(read.map((one) => ({ ...one, data: JSON.parse(one.data) }))).toEqual(
             JSON.parse(JSON.stringify(events)),
           );

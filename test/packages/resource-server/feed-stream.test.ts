@@ -3,9 +3,12 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createGuard, type Guard } from '../../../packages/resource-server/src/guard.ts';
 import { followRevocations, type Revocations } from '../../../packages/resource-server/src/revocations.ts';
 import { createTestIssuer, type TestIssuer } from '../../../packages/resource-server/src/testing.ts';
-import { type StreamEvent, writeEvent } from '../../../src/platform/http/event-stream.ts';
+import { writeEvent } from '../../../src/platform/http/event-stream.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 import { bearer, outcomeOf } from './requests.ts';
+
+type StreamEvent = { readonly event?: string; readonly id?: string | undefined; readonly data: unknown };
+const write = ({ data, ...rest }: StreamEvent): string => writeEvent({ ...rest, text: JSON.stringify(data) });
 
 const NOW = 1_800_000_000_000;
 
@@ -46,7 +49,7 @@ function open(query: URLSearchParams, signal: AbortSignal | undefined): Response
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => {
       const send = (...events: StreamEvent[]) =>
-        controller.enqueue(new TextEncoder().encode(events.map(writeEvent).join('')));
+        controller.enqueue(new TextEncoder().encode(events.map(write).join('')));
       streams.push({
         query,
         send,
