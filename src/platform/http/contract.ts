@@ -53,7 +53,9 @@ export function createContract(route: Route, options: { errors: boolean }): Cont
           throw broken(route, `answered ${result.status} with a body, which it does not declare`);
         return;
       }
-      const sent = result.body === undefined ? undefined : JSON.parse(JSON.stringify(result.body));
+      const isText = typeof result.body === 'string' && response.contentType === undefined;
+      const text = isText ? String(result.body) : JSON.stringify(result.body);
+      const sent = text === undefined ? undefined : JSON.parse(text);
       const checked = schema.safeParse(sent);
       if (!checked.success)
         throw broken(route, `answered ${result.status} with another body than it declares: ${checked.error}`);

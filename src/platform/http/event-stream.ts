@@ -10,18 +10,18 @@ export const prefersStream = (accept: string | undefined): boolean =>
   accept !== undefined &&
   new Negotiator({ headers: { accept } }).mediaType(['application/json', EVENT_STREAM]) === EVENT_STREAM;
 
-/** One event of a stream. `data` is sent as JSON; `id` is what a client sends back as `Last-Event-ID`. */
+/** One event of a stream. `text` is JSON; `id` is what a client sends back as `Last-Event-ID`. */
 export type StreamEvent = {
   readonly event?: string | undefined;
   readonly id?: string | undefined;
-  readonly data: unknown;
+  readonly text: string;
 };
 
-/** Writes an event (HTML Standard §9.2.5). JSON has no line breaks, and neither have ids and names here. */
-export function writeEvent({ event, id, data }: StreamEvent): string {
+/** Writes an event (HTML Standard §9.2.5). JSON of `JSON.stringify` has no line breaks, nor have ids and names here. */
+export function writeEvent({ event, id, text }: StreamEvent): string {
   const name = event === undefined ? '' : `event: ${event}\n`;
   const place = id === undefined ? '' : `id: ${id}\n`;
-  return `${name}${place}data: ${JSON.stringify(data)}\n\n`;
+  return `${name}${place}data: ${text}\n\n`;
 }
 
 /**

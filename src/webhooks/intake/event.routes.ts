@@ -19,8 +19,8 @@ import {
   feedQuery,
   LAST_EVENT_ID,
   presentDetails,
-  presentPage,
   writeHeard,
+  writePage,
 } from './feed.schemas.ts';
 import type { FeedService } from './feed.service.ts';
 import { FEED_CURSOR } from './feed-cursor.ts';
@@ -112,7 +112,7 @@ export function createEventRoutes({
       errors: ['cursor_expired'],
       handler: async ({ context, query, header, hold }) => {
         if (!prefersStream(header('accept')))
-          return ok(presentPage(await heldFeed.readHeld(context, query, hold)));
+          return { status: 200, body: writePage(await heldFeed.readHeld(context, query, hold)) };
         const after = readLastEventId(header(LAST_EVENT_ID)) ?? query.after;
         return { status: 200, stream: write(await heldFeed.follow(context, { ...query, after }, hold)) };
       },

@@ -35,8 +35,8 @@ export type FeedQuery = {
   readonly type?: readonly string[] | undefined;
 };
 
-/** An event of a page. `cursor` is the place after it. */
-type FeedEvent = ShownEvent & { readonly cursor: string };
+/** An event of a page. `text` is the delivered body, a JSON object; `cursor` is the place after it. */
+export type FeedEvent = { readonly text: string; readonly createdAt: Date; readonly cursor: string };
 
 /**
  * Events after a position. All that committed before `completeUntil`, a time of the database, is in this page or in an
@@ -100,7 +100,8 @@ async function read(
       : positionAfterAll(seen, Math.max(readAt.getTime(), earliest));
   return {
     data: page.events.map((event) => ({
-      ...show(event),
+      text: event.body.toString('utf8'),
+      createdAt: event.createdAt,
       get cursor() {
         return encode(positionAfterRow(position, event, seen));
       },

@@ -43,7 +43,8 @@ async function createFeed(now?: () => number) {
       given,
       ids.map((id) => publication(id, type)),
     );
-  const idsOf = (page: Pick<FeedPage, 'data'>) => page.data.map(({ body }) => String(body.event_id));
+  const idsOf = (page: Pick<FeedPage, 'data'>) =>
+    page.data.map(({ text }) => String(JSON.parse(text).event_id));
   /** Reads to the end. */
   const follow = async (after?: string, limit = 200) => {
     const ids: string[] = [];
