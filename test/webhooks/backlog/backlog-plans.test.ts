@@ -44,7 +44,7 @@ describe('the lag of the relays, behind 6,000 closed endpoints with work', () =>
   it('is that of the one open endpoint where something waits', async () => {
     const lag = await createBacklogStore().readLag(test.database);
     expect(lag).toMatchObject({ other: null, command: null, complete: true });
-    expect(lag?.healthy).toBeGreaterThanOrEqual(3_600);
+    expect(lag?.healthy).toBeGreaterThan(3_599);
     expect(lag?.healthy).toBeLessThan(7_200);
   });
 
