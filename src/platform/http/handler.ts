@@ -107,10 +107,13 @@ function takeRoom(ctx: Context, route: Route, content: string | Buffer, room: An
     });
   // An answer behind another one of its connection is not told when the connection ends.
   const { socket } = ctx.req;
+  let isHeld = true;
+  // Node 24 ends an answer within the end of its connection, and calls a listener that was taken off meanwhile.
   const release = (): void => {
     ctx.res.off('close', release);
     socket.off('close', release);
-    giveBack();
+    if (isHeld) giveBack();
+    isHeld = false;
   };
   ctx.res.once('close', release);
   // A client may send many requests before it reads: that is no leak.
