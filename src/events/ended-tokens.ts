@@ -8,8 +8,8 @@ export type EndedPrincipal = {
 };
 
 /**
- * Describes the end of all access tokens of a principal. Resource servers read it in the feed, so each use case that
- * ends tokens writes it, unless it writes another event that names what has ended (`ACCESS_TYPES`).
+ * Describes the end of all access tokens of a principal. Resource servers read it in the feed. A use case that ends
+ * tokens writes this event, or another one of `ACCESS_TYPES` that names the principal.
  * @param ends `now`: the tokens that were issued until now; `ever`: later ones too, until an event with `now`
  * @param cause the action of the audit entry
  */

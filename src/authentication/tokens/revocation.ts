@@ -55,8 +55,8 @@ export function tokensOf({ jti, derived_from = [] }: RevocableClaims): string[] 
 
 /**
  * Returns the holder of a token: a principal that stands for the tokens of one client and for nothing else. The client
- * is the application or workload issuer, or for tokens of its own keys the agent; tokens of an agent's applications
- * have other holders. The id is the client's as a UUIDv8 (RFC 9562 §5.8), so it is the id of no other principal.
+ * is the application, the workload issuer, or the agent that got the token with its key. Applications of an agent are
+ * clients apart from it. The id is the client's as a UUIDv8 (RFC 9562 §5.8), so it is the id of no other principal.
  */
 export function holderOf({ sub, client_id }: AccessTokenHolder): string {
   return asHolder(client_id === AGENT_CLIENT_ID ? sub : client_id);

@@ -25,8 +25,8 @@ export function writeEvent({ event, id, text }: StreamEvent): string {
 }
 
 /**
- * Sends texts until their end, their failure, or the client's end. Nothing is taken from `texts` while the client has
- * not taken what was sent, so that the limit of an answer that does not move ends it too (server.ts).
+ * Sends texts until their end, their failure, or the client's end. The next text is read when the client has taken the
+ * one before, so that the limit of an answer that does not move ends the stream too (server.ts).
  * @param takeRoom takes room for a text until the client has taken it; undefined ends the stream
  */
 export async function sendEventStream(
