@@ -101,7 +101,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
       authorize(route), // 401, 403
       limitTenant(route), // 429
       findTarget(route), // 404
-      guardRequest(route), // 415, 413, 400
+      guardRequest(route, dependencies.turns), // 415, 413, 400
       respond(route, perform(route), answerRoom), // idempotency: 422, 409; the handler; no room: 503
     ]),
   ];

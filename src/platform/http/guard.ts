@@ -4,7 +4,8 @@ import { type FieldError, invalidField, ServiceError } from '../errors/service-e
 import { invalidFields, parseFields } from './field-errors.ts';
 import { FormError, type FormOptions, parseForm } from './form.ts';
 import { hasBody, readText } from './request-body.ts';
-import { type Context, countHeader, type Middleware } from './request-state.ts';
+import { type Context, contextOf, countHeader, type Middleware } from './request-state.ts';
+import type { RequestTurns } from './request-turns.ts';
 import { type Route, takesToken } from './route.ts';
 import { JsonError, parseStrictJson } from './strict-json.ts';
 
@@ -16,10 +17,16 @@ const MEDIA_TYPES = { json: 'application/json', form: 'application/x-www-form-ur
  */
 const LONGEST = { known: 131_072, json: 16_384, form: 65_536 } as const;
 
+/** Longer bodies (characters) are parsed when their tenant has a turn for it. */
+const LONG = 4_096;
+
 type Part = { value: unknown; errors: FieldError[] };
 
-/** Validates query and body, and stores them with the parameters of the path in `ctx.state.input`. */
-export function guardRequest(route: Route): Middleware {
+/**
+ * Validates query and body, and stores them with the parameters of the path in `ctx.state.input`.
+ * @param turns without it, long bodies are parsed like others
+ */
+export function guardRequest(route: Route, turns?: Pick<RequestTurns, 'compute'>): Middleware {
   const { query, body, bodyType = 'json' } = route.request ?? {};
   const longest = route.request?.longest ?? LONGEST[takesToken(route) ? 'known' : bodyType];
   // An unknown query parameter is refused, because its caller would otherwise not notice the mistake.
@@ -29,22 +36,27 @@ export function guardRequest(route: Route): Middleware {
     const queryText = ctx.querystring;
     refuseTokenInQuery(queryText);
     const text = body === undefined ? '' : await readBody(ctx, bodyType, longest);
-    const sent = body === undefined ? undefined : parseBody(text, bodyType);
-    if (bodyType === 'form' && queryText !== '') throw invalidField('query', 'parameters belong in the body');
-    const queryPart =
-      strictQuery === undefined
-        ? undefined
-        : check(strictQuery, 'query', readForm(queryText, 'query', { keepEmpty: true }));
-    const bodyPart = body === undefined ? undefined : check(body, 'body', without(sent, readOnly));
-    const errors = [...(queryPart?.errors ?? []), ...(bodyPart?.errors ?? [])];
-    if (errors.length > 0) throw invalidFields(errors);
-    ctx.state.input = {
-      params: ctx.state.params ?? {},
-      query: queryPart?.value ?? {},
-      body: bodyPart?.value,
-      sent,
-      text,
+    const validate = (): void => {
+      const sent = body === undefined ? undefined : parseBody(text, bodyType);
+      if (bodyType === 'form' && queryText !== '')
+        throw invalidField('query', 'parameters belong in the body');
+      const queryPart =
+        strictQuery === undefined
+          ? undefined
+          : check(strictQuery, 'query', readForm(queryText, 'query', { keepEmpty: true }));
+      const bodyPart = body === undefined ? undefined : check(body, 'body', without(sent, readOnly));
+      const errors = [...(queryPart?.errors ?? []), ...(bodyPart?.errors ?? [])];
+      if (errors.length > 0) throw invalidFields(errors);
+      ctx.state.input = {
+        params: ctx.state.params ?? {},
+        query: queryPart?.value ?? {},
+        body: bodyPart?.value,
+        sent,
+        text,
+      };
     };
+    if (text.length > LONG && turns !== undefined) await turns.compute(contextOf(ctx).tenant.id, validate);
+    else validate();
     return next();
   };
 }

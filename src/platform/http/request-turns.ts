@@ -1,6 +1,7 @@
-// Shares a process among tenants: bounds the requests of one tenant that are worked on concurrently, and those that use
-// the database for long. The further requests wait in this process, after their bodies have been read. Concurrent
-// changes of one row would wait for each other in the database, so they run one after the other.
+// Shares a process among tenants: bounds the requests of one tenant that are worked on concurrently, those that use
+// the database for long, and the time for which it holds up the event loop. The further requests wait in this process,
+// after their bodies have been read. Changes of one row run one after the other.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestContext } from '../context.ts';
 import { createTurns, type OutsideTurn } from '../database/turns.ts';
 import { isReadableAnywhere } from './cors.ts';
@@ -31,16 +32,43 @@ export function createRequestTurns({ connections, now = () => performance.now() 
   const database = createTurns({ ...DATABASE, share: () => Math.max(1, Math.floor(connections / 2)) });
   const atWork = createTurns({
     ...PROCESS,
-    share: () => (now() - changedAt < PRESENCE ? AT_WORK.beside : AT_WORK.alone),
+    share: () => (isShared() ? AT_WORK.beside : AT_WORK.alone),
   });
+  const computing = createTurns({ ...PROCESS, share: () => (isShared() ? 1 : AT_WORK.alone) });
   let latest: string | undefined;
   /** When a request was of another tenant than the request before. */
   let changedAt = Number.NEGATIVE_INFINITY;
 
-  function take<T>(tenantId: string, work: (outsideTurn: OutsideTurn) => Promise<T>): Promise<T> {
+  const isShared = (): boolean => now() - changedAt < PRESENCE;
+
+  function note(tenantId: string): void {
     if (latest !== undefined && latest !== tenantId) changedAt = now();
     latest = tenantId;
+  }
+
+  function take<T>(tenantId: string, work: (outsideTurn: OutsideTurn) => Promise<T>): Promise<T> {
+    note(tenantId);
     return atWork.run(tenantId, work);
+  }
+
+  /**
+   * Runs work that holds up the event loop. Beside other tenants, the work of one tenant runs one after the other, with
+   * a pause as long as the work took.
+   */
+  function compute<T>(tenantId: string, work: () => T): Promise<T> {
+    note(tenantId);
+    return new Promise((resolve, reject) => {
+      const run = async (): Promise<void> => {
+        const begun = now();
+        try {
+          resolve(work());
+        } catch (error) {
+          reject(error);
+        }
+        if (isShared()) await sleep(now() - begun);
+      };
+      computing.run(tenantId, run).catch(reject);
+    });
   }
 
   /** Runs work of a request when it has its turns. */
@@ -61,6 +89,7 @@ export function createRequestTurns({ connections, now = () => performance.now() 
     /** Runs work when the tenant has a turn. */
     take,
     inTurn,
+    compute,
 
     /**
      * Wraps the work of a route. A route that holds its requests takes the turns itself; public documents need none,

@@ -3,6 +3,9 @@
 /** Deeper nesting is refused: no request needs it, and recursive code could overflow the stack. */
 const DEEPEST = 64;
 
+/** More members and elements in all are refused: names cost the parser most, and it holds up all tenants meanwhile. */
+const MOST_VALUES = 25_000;
+
 const NUMBER_CHARACTERS = '0123456789.eE+-';
 const ZERO = 0x30;
 
@@ -26,7 +29,7 @@ export class JsonError extends Error {
 /**
  * Parses one JSON text (RFC 8259) by the rules of I-JSON (RFC 7493): no repeated member names, no lone surrogates, no
  * number that would lose digits. Refuses also U+0000 (Postgres cannot store it), a member `__proto__`, and nesting
- * deeper than 64.
+ * deeper than 64, and more than 25,000 members and elements in all.
  * @throws JsonError
  */
 export function parseStrictJson(text: string): unknown {
@@ -59,6 +62,7 @@ function placeOf(error: unknown, text: string): string {
 function countMembers(text: string): number {
   let depth = 0;
   let members = 0;
+  let values = 0;
   for (let index = 0; index < text.length; index += 1) {
     switch (text.charCodeAt(index)) {
       case 0x22:
@@ -67,10 +71,17 @@ function countMembers(text: string): number {
       case 0x3a:
         members += 1;
         break;
+      case 0x2c:
+        values += 1;
+        if (values > MOST_VALUES) throw tooMany();
+        break;
       case 0x5b:
       case 0x7b:
         depth += 1;
         if (depth > DEEPEST) throw new JsonError('', `is nested deeper than ${DEEPEST}`);
+        // Each value follows a comma or is the first of its array or object.
+        values += 1;
+        if (values > MOST_VALUES) throw tooMany();
         break;
       case 0x5d:
       case 0x7d:
@@ -81,6 +92,10 @@ function countMembers(text: string): number {
     }
   }
   return members;
+}
+
+function tooMany(): JsonError {
+  return new JsonError('', `has more than ${MOST_VALUES} members and elements`);
 }
 
 /** @returns the index of the quotation mark that ends the string which begins at `start`, or the length of the text */

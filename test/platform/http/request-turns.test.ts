@@ -46,7 +46,7 @@ function open() {
   onTestFinished(async () => {
     while (unanswered > 0) await endOne();
   });
-  return { state, send, count, endOne };
+  return { turns, state, send, count, endOne };
 }
 
 it('a tenant that is alone has many at work, beside another one few', async () => {
@@ -91,4 +91,38 @@ it('changes of one resource run one after the other, and no tenant has more than
   expect(count('demo')).toBe(CONNECTIONS / 2 + 1);
   await endOne();
   expect(count('demo')).toBe(CONNECTIONS / 2 + 2);
+});
+
+it('beside another tenant, long bodies of one are parsed one after the other, with a pause', async () => {
+  const { turns, state } = open();
+  const parsed: string[] = [];
+  const parse = (slug: string, body: string) =>
+    turns.compute(slug, () => {
+      state.now += 5;
+      parsed.push(`${slug} ${body}`);
+    });
+  await Promise.all([parse('demo', 'a'), parse('demo', 'b')]);
+  const all = [
+    parse('demo', 'c'),
+    parse('acme', 'd'),
+    parse('demo', 'e'),
+    parse('demo', 'f'),
+    parse('acme', 'g'),
+  ];
+  expect(parsed).toEqual(['demo a', 'demo b', 'demo c', 'acme d']);
+  await Promise.all(all);
+  expect(parsed).toHaveLength(7);
+  state.now += 1_000;
+  void parse('acme', 'h');
+  void parse('acme', 'i');
+  expect(parsed.slice(-2)).toEqual(['acme h', 'acme i']);
+});
+
+it('what a parser throws is the answer, and the next body is parsed', async () => {
+  const { turns } = open();
+  const refuse = () => {
+    throw new Error('no JSON');
+  };
+  await expect(turns.compute('demo', refuse)).rejects.toThrow('no JSON');
+  await expect(turns.compute('demo', () => 'parsed')).resolves.toBe('parsed');
 });
