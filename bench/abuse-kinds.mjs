@@ -1,0 +1,112 @@
+// The kinds of abuse that `npm run bench -- abuse` measures: the requests of each, and what a tenant needs for them.
+import { createPrivateKey, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
+import { buildPayloadOfResponse } from './keys.mjs';
+import { call } from './service.mjs';
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const FORM_TYPE = { 'content-type': 'application/x-www-form-urlencoded' };
+
+/** A request of each kind; `n` counts the requests of a connection. */
+export const KINDS = {
+  'key set': () => ({ method: 'GET', path: '/.well-known/jwks.json' }),
+  tokens: ({ authorization }) => ({
+    path: '/oauth/token',
+    headers: { authorization, ...FORM_TYPE },
+    body: 'grant_type=client_credentials&scope=openid',
+  }),
+  'wrong secrets': ({ clientId }) => ({
+    path: '/oauth/token',
+    headers: { authorization: basic(clientId, 'wrong'), ...FORM_TYPE },
+    body: 'grant_type=client_credentials',
+  }),
+  challenges: ({ fingerprint }) => ({
+    path: '/auth/agent/challenge',
+    headers: JSON_TYPE,
+    body: JSON.stringify({ key_fingerprint: fingerprint, scope: 'openid' }),
+  }),
+  'one refresh token': ({ refreshToken }) => ({
+    path: '/oauth/token',
+    headers: FORM_TYPE,
+    body: `grant_type=refresh_token&refresh_token=${refreshToken}`,
+  }),
+  'lists of agents': ({ bearer }) => ({ method: 'GET', path: '/api/v1/agents?limit=50', headers: bearer }),
+  'new agents': ({ bearer }) => ({
+    path: '/api/v1/agents',
+    headers: { ...bearer, ...JSON_TYPE },
+    body: '{"name":"Robot"}',
+  }),
+  'changes of one agent': ({ bearer, agentId }, n) => ({
+    method: 'PATCH',
+    path: `/api/v1/agents/${agentId}`,
+    headers: { ...bearer, ...JSON_TYPE },
+    body: JSON.stringify({ name: `Robot ${n} ${randomUUID()}` }),
+  }),
+  'publishing, each with its key': ({ bearer }) => ({
+    path: '/api/v1/events',
+    headers: { ...bearer, ...JSON_TYPE, 'idempotency-key': randomUUID() },
+    body: PUBLICATION,
+  }),
+  'unknown paths': (_, n) => ({ method: 'GET', path: `/unknown/${n}` }),
+  'large bodies': () => ({
+    path: '/auth/agent/challenge',
+    headers: JSON_TYPE,
+    body: LARGE,
+  }),
+};
+
+const PUBLICATION = JSON.stringify({
+  type: 'commerce.payment.succeeded',
+  data: {
+    payment_id: 'pay-501',
+    order_id: 'o-1001',
+    amount: '12.50',
+    currency: 'EUR',
+    paid_at: '2026-01-01T00:00:00Z',
+  },
+});
+const LARGE = JSON.stringify(Object.fromEntries(Array.from({ length: 40_000 }, (_, n) => [`k${n}`, 1])));
+
+/** Credentials, a token, an agent with a key, and a spent refresh token of a tenant. */
+export async function openParty(port, { slug, client_id: clientId, client_secret: secret }) {
+  const origin = `http://127.0.0.1:${port}/t/${slug}`;
+  const authorization = basic(clientId, secret);
+  const ask = (path, headers, body) => call(origin + path, { headers, body });
+  const form = (text, headers = {}) => ask('/oauth/token', { ...FORM_TYPE, ...headers }, text);
+  const { access_token: token } = await form('grant_type=client_credentials', { authorization });
+  const bearer = { authorization: `Bearer ${token}` };
+  const json = (path, body, headers = {}) => ask(path, { ...JSON_TYPE, ...headers }, JSON.stringify(body));
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const agent = await json('/api/v1/agents', { name: 'Robot' }, bearer);
+  const key = await json(
+    `/api/v1/agents/${agent.id}/keys`,
+    { algorithm: 'ed25519', public_key: publicKey.export({ format: 'jwk' }).x },
+    bearer,
+  );
+  const challenge = await json('/auth/agent/challenge', {
+    key_fingerprint: key.fingerprint,
+    scope: 'openid',
+  });
+  const signature = sign(
+    null,
+    buildPayloadOfResponse(challenge),
+    createPrivateKey(privateKey.export({ type: 'pkcs8', format: 'pem' })),
+  ).toString('base64');
+  const verified = await json('/auth/agent/verify', {
+    challenge_id: challenge.challenge_id,
+    signature,
+    algorithm: 'ed25519',
+  });
+  return {
+    prefix: `/t/${slug}`,
+    clientId,
+    authorization,
+    bearer,
+    agentId: agent.id,
+    fingerprint: key.fingerprint,
+    refreshToken: verified.refresh_token,
+  };
+}
+
+function basic(id, secret) {
+  return `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`;
+}
