@@ -17,16 +17,13 @@ const MEDIA_TYPES = { json: 'application/json', form: 'application/x-www-form-ur
  */
 const LONGEST = { known: 131_072, json: 16_384, form: 65_536 } as const;
 
-/** Longer bodies (characters) are parsed when their tenant has a turn for it. */
-const LONG = 4_096;
-
 type Part = { value: unknown; errors: FieldError[] };
 
 /**
  * Validates query and body, and stores them with the parameters of the path in `ctx.state.input`.
  * @param turns without it, long bodies are parsed like others
  */
-export function guardRequest(route: Route, turns?: Pick<RequestTurns, 'compute'>): Middleware {
+export function guardRequest(route: Route, turns?: Pick<RequestTurns, 'parse'>): Middleware {
   const { query, body, bodyType = 'json' } = route.request ?? {};
   const longest = route.request?.longest ?? LONGEST[takesToken(route) ? 'known' : bodyType];
   // An unknown query parameter is refused, because its caller would otherwise not notice the mistake.
@@ -55,8 +52,8 @@ export function guardRequest(route: Route, turns?: Pick<RequestTurns, 'compute'>
         text,
       };
     };
-    if (text.length > LONG && turns !== undefined) await turns.compute(contextOf(ctx).tenant.id, validate);
-    else validate();
+    if (turns === undefined) validate();
+    else await turns.parse(contextOf(ctx).tenant.id, text, validate);
     return next();
   };
 }

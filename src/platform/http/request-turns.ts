@@ -21,6 +21,9 @@ const PROCESS = { patience: 30_000, isPaced: true };
 const AT_WORK = { alone: 256, beside: 8 };
 const PRESENCE = 1_000;
 
+/** Longer bodies (characters) hold up the event loop when they are parsed, and again when their route works on them. */
+const LONG_BODY = 16_384;
+
 type RequestTurnsNeeds = { connections: number; now?: (() => number) | undefined };
 
 /**
@@ -34,7 +37,7 @@ export function createRequestTurns({ connections, now = () => performance.now() 
     ...PROCESS,
     share: () => (isShared() ? AT_WORK.beside : AT_WORK.alone),
   });
-  const computing = createTurns({ ...PROCESS, share: () => (isShared() ? 1 : AT_WORK.alone) });
+  const withLongBody = createTurns({ ...PROCESS, share: () => (isShared() ? 1 : AT_WORK.alone) });
   let latest: string | undefined;
   /** When a request was of another tenant than the request before. */
   let changedAt = Number.NEGATIVE_INFINITY;
@@ -52,10 +55,11 @@ export function createRequestTurns({ connections, now = () => performance.now() 
   }
 
   /**
-   * Runs work that holds up the event loop. Beside other tenants, the work of one tenant runs one after the other, with
-   * a pause as long as the work took.
+   * Parses a body. Beside other tenants, long bodies of one tenant are parsed one after the other, with a pause as long
+   * as the one before took.
    */
-  function compute<T>(tenantId: string, work: () => T): Promise<T> {
+  async function parse<T>(tenantId: string, body: string, work: () => T): Promise<T> {
+    if (body.length <= LONG_BODY) return work();
     note(tenantId);
     return new Promise((resolve, reject) => {
       const run = async (): Promise<void> => {
@@ -67,7 +71,7 @@ export function createRequestTurns({ connections, now = () => performance.now() 
         }
         if (isShared()) await sleep(now() - begun);
       };
-      computing.run(tenantId, run).catch(reject);
+      withLongBody.run(tenantId, run).catch(reject);
     });
   }
 
@@ -78,7 +82,8 @@ export function createRequestTurns({ connections, now = () => performance.now() 
     { tenant: { id } }: RequestContext,
     work: (outsideTurn: OutsideTurn) => Promise<T>,
   ): Promise<T> {
-    const atTurn = () => take(id, work);
+    const isLong = (ctx.state.input?.text.length ?? 0) > LONG_BODY;
+    const atTurn = () => (isLong ? withLongBody.run(id, () => take(id, work)) : take(id, work));
     if (route.scope === null || route.scope === 'openid' || route.sharesStatements) return atTurn();
     const row = rowOf(route, ctx);
     const inDatabase = () => database.run(id, atTurn);
@@ -89,7 +94,7 @@ export function createRequestTurns({ connections, now = () => performance.now() 
     /** Runs work when the tenant has a turn. */
     take,
     inTurn,
-    compute,
+    parse,
 
     /**
      * Wraps the work of a route. A route that holds its requests takes the turns itself; public documents need none,
