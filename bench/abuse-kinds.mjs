@@ -46,6 +46,38 @@ export const KINDS = {
     headers: { ...bearer, ...JSON_TYPE, 'idempotency-key': randomUUID() },
     body: PUBLICATION,
   }),
+  'pages of the feed': ({ bearer }) => ({ method: 'GET', path: FEED, headers: bearer }),
+  'answers that nobody takes': ({ bearer }) => ({ method: 'GET', path: FEED, headers: bearer }),
+  'readers that wait': ({ bearer }) => ({
+    method: 'GET',
+    path: '/api/v1/events?type=nothing.comes&wait=2',
+    headers: bearer,
+  }),
+  'polls of a stream': ({ bearer, streamId }) => ({
+    path: `/api/v1/ssf/streams/${streamId}/poll`,
+    headers: { ...bearer, ...JSON_TYPE },
+    body: '{"returnImmediately":true}',
+  }),
+  'long bodies that are refused': ({ bearer }) => ({
+    path: '/api/v1/agents',
+    headers: { ...bearer, ...JSON_TYPE },
+    body: LONG,
+  }),
+  'publications that are refused': ({ bearer }) => ({
+    path: '/api/v1/events',
+    headers: { ...bearer, ...JSON_TYPE },
+    body: LARGE,
+  }),
+  'long publications that are refused': ({ bearer }) => ({
+    path: '/api/v1/events',
+    headers: { ...bearer, ...JSON_TYPE },
+    body: MANY,
+  }),
+  documents: ({ bearer }, n) => ({
+    method: 'GET',
+    path: ['/api/v1/asyncapi.json', '/docs', '/.well-known/oauth-authorization-server'][n % 3] ?? '',
+    headers: bearer,
+  }),
   'unknown paths': (_, n) => ({ method: 'GET', path: `/unknown/${n}` }),
   'large bodies': () => ({
     path: '/auth/agent/challenge',
@@ -64,13 +96,29 @@ const PUBLICATION = JSON.stringify({
     paid_at: '2026-01-01T00:00:00Z',
   },
 });
-const LARGE = JSON.stringify(Object.fromEntries(Array.from({ length: 40_000 }, (_, n) => [`k${n}`, 1])));
+const FEED = '/api/v1/events?limit=200';
 
-/** Credentials, a token, an agent with a key, and a spent refresh token of a tenant. */
+/** Bodies of as many members as a parser takes, of 128 KiB and of 1 MiB, and one of many more. */
+const members = (count, size = 1) =>
+  JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, '1'.repeat(size)])));
+const LONG = members(9_000);
+const MANY = members(24_000, 25);
+const LARGE = members(60_000);
+
+/** What a kind needs beyond its requests: more connections, or that its answers are left untaken. */
+export const MANNERS = {
+  'answers that nobody takes': { isUntaken: true },
+  'readers that wait': { connections: 300 },
+};
+
+/**
+ * Credentials, a token, an agent with a key, and a spent refresh token of a tenant; a megabyte of events, and a stream
+ * with tokens.
+ */
 export async function openParty(port, { slug, client_id: clientId, client_secret: secret }) {
   const origin = `http://127.0.0.1:${port}/t/${slug}`;
   const authorization = basic(clientId, secret);
-  const ask = (path, headers, body) => call(origin + path, { headers, body });
+  const ask = (path, headers, body, method = 'POST') => call(origin + path, { method, headers, body });
   const form = (text, headers = {}) => ask('/oauth/token', { ...FORM_TYPE, ...headers }, text);
   const { access_token: token } = await form('grant_type=client_credentials', { authorization });
   const bearer = { authorization: `Bearer ${token}` };
@@ -96,8 +144,15 @@ export async function openParty(port, { slug, client_id: clientId, client_secret
     signature,
     algorithm: 'ed25519',
   });
+  const stream = await json('/api/v1/ssf/streams', { delivery: { method: 'urn:ietf:rfc:8936' } }, bearer);
+  const robots = Array.from({ length: 16 }, () => json('/api/v1/agents', { name: 'Robot' }, bearer));
+  for (const { id } of await Promise.all(robots))
+    await ask(`/api/v1/agents/${id}/suspend`, { ...bearer, ...JSON_TYPE }, '{}', 'PATCH');
+  for (let n = 0; n < 256; n += 1)
+    await json('/api/v1/events', { type: 'load.filled', data: { n, text: 'x'.repeat(4_000) } }, bearer);
   return {
     prefix: `/t/${slug}`,
+    streamId: stream.stream_id,
     clientId,
     authorization,
     bearer,

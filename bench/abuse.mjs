@@ -4,15 +4,16 @@
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { findFreePort } from '#dist/src/app/local/ports.js';
 import { startPostgres } from '#dist/src/app/local/postgres.js';
-import { KINDS, openParty } from './abuse-kinds.mjs';
+import { KINDS, MANNERS, openParty } from './abuse-kinds.mjs';
 import { percentile } from './delivery-load.mjs';
 import { prepareDatabase } from './prepare-database.mjs';
 import { pinToCore } from './processes.mjs';
@@ -26,8 +27,8 @@ const PAUSE = 10;
 if (process.send !== undefined && process.argv[1] === SELF) serveOrders();
 
 /**
- * @returns for each kind of abuse: p50 and p99 (ms) of the quiet tenant, their ratio to alone, and what the other one
- *   was answered
+ * @returns for each kind of abuse: p50 and p99 (ms) of the quiet tenant, their ratio to alone, what the other one was
+ *   answered, and the memory of the process afterwards (MiB)
  */
 export async function measureAbuse({ seconds, connections }) {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'));
@@ -38,7 +39,7 @@ export async function measureAbuse({ seconds, connections }) {
   });
   const children = [];
   try {
-    const { port, quiet, loud } = await startService(postgres.url, children);
+    const { port, pid, quiet, loud } = await startService(postgres.url, children);
     const [quietLoad, loudLoad] = [fork(SELF), fork(SELF)];
     children.push(quietLoad, loudLoad);
     const order = async (child, message) => {
@@ -49,7 +50,15 @@ export async function measureAbuse({ seconds, connections }) {
     const calm = { port, party: quiet, kinds: quietKinds(), connections: 2, pause: PAUSE };
     const measure = async (kind) => {
       const noise =
-        kind && order(loudLoad, { port, party: loud, kinds: [kind], connections, seconds: seconds + 1 });
+        kind &&
+        order(loudLoad, {
+          port,
+          party: loud,
+          kinds: [kind],
+          connections,
+          ...MANNERS[kind],
+          seconds: seconds + 1,
+        });
       await sleep(1_000);
       const { latencies, statuses } = await order(quietLoad, { ...calm, seconds });
       return {
@@ -57,6 +66,7 @@ export async function measureAbuse({ seconds, connections }) {
         p99: percentile(latencies, 0.99),
         quiet: statuses,
         loud: (await noise)?.statuses,
+        memory: await memoryOf(pid),
       };
     };
     await measure(undefined);
@@ -72,7 +82,7 @@ export async function measureAbuse({ seconds, connections }) {
         0.5,
       ),
     );
-    const base = { p50, p99 };
+    const base = { p50, p99, memory: alone[0]?.memory };
     for (const row of Object.values(rows))
       Object.assign(row, { ratio50: row.p50 / base.p50, ratio99: row.p99 / base.p99 });
     return { alone: base, rows };
@@ -90,10 +100,10 @@ export function describeAbuse({ alone, rows }) {
       .map(([status, count]) => `${count} × ${status}`)
       .join(', ');
   return [
-    `a quiet tenant alone: p50 ${alone.p50.toFixed(1)} p99 ${alone.p99.toFixed(1)} ms`,
+    `a quiet tenant alone: p50 ${alone.p50.toFixed(1)} p99 ${alone.p99.toFixed(1)} ms, ${alone.memory} MiB`,
     ...Object.entries(rows).map(
-      ([kind, { p50, p99, ratio50, ratio99, quiet, loud }]) =>
-        `${kind.padEnd(30)} p50 ${p50.toFixed(1)} (× ${ratio50.toFixed(1)}) p99 ${p99.toFixed(1)} (× ${ratio99.toFixed(1)})  quiet: ${answers(quiet)}; loud: ${answers(loud)}`,
+      ([kind, { p50, p99, ratio50, ratio99, memory, quiet, loud }]) =>
+        `${kind.padEnd(34)} p50 ${p50.toFixed(1)} (× ${ratio50.toFixed(1)}) p99 ${p99.toFixed(1)} (× ${ratio99.toFixed(1)}) ${memory} MiB  quiet: ${answers(quiet)}; loud: ${answers(loud)}`,
     ),
   ].join('\n');
 }
@@ -127,7 +137,12 @@ async function startService(databaseUrl, children) {
   pinToCore(child.pid);
   await ready(`http://127.0.0.1:${port}/healthz`, child);
   const [quiet, loud] = await Promise.all(created.map((one) => openParty(port, one)));
-  return { port, quiet, loud };
+  return { port, pid: child.pid, quiet, loud };
+}
+
+async function memoryOf(pid) {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024);
 }
 
 /** In a process of its own: sends what it is told to, and tells how long the answers took. */
@@ -137,7 +152,7 @@ function serveOrders() {
   );
 }
 
-async function load({ port, party, kinds, connections, pause = 0, seconds }) {
+async function load({ port, party, kinds, connections, pause = 0, isUntaken = false, seconds }) {
   const latencies = [];
   const statuses = {};
   const until = performance.now() + seconds * 1_000;
@@ -145,7 +160,8 @@ async function load({ port, party, kinds, connections, pause = 0, seconds }) {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     for (let n = index; performance.now() < until; n += 1) {
       const begun = performance.now();
-      const status = await send(port, agent, party, KINDS[kinds[n % kinds.length]](party, n));
+      const wanted = KINDS[kinds[n % kinds.length]](party, n);
+      const status = await (isUntaken ? ignore(port, party, wanted) : send(port, agent, party, wanted));
       if (pause > 0) latencies.push(performance.now() - begun);
       statuses[status] = (statuses[status] ?? 0) + 1;
       // A refused client obeys no `Retry-After` here, but it does not turn into a loop of errors either.
@@ -177,4 +193,16 @@ function send(port, agent, { prefix }, { method = 'POST', path, headers = {}, bo
     outgoing.on('error', () => resolve('broken'));
     outgoing.end(body);
   });
+}
+
+/** Asks many times on one connection, and takes nothing of the answers until the connection is ended. */
+async function ignore(port, { prefix }, { method, path, headers }) {
+  const socket = connect({ port, host: '127.0.0.1' }).on('error', () => undefined);
+  const fields = Object.entries({ host: 'localhost', ...headers }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  );
+  socket.pause().write(`${method} ${prefix}${path} HTTP/1.1\r\n${fields.join('')}\r\n`.repeat(50));
+  await Promise.race([once(socket, 'close'), sleep(2_000)]);
+  socket.destroy();
+  return 'untaken';
 }
