@@ -16,12 +16,18 @@ RUN rm -rf node_modules/@countersign
 RUN cd node_modules/@temporalio/core-bridge/releases && ls | grep -v "^$(uname -m)-unknown-linux-gnu$" | xargs rm -rf
 
 FROM node:24.18.0-bookworm-slim
+ARG VERSION=latest
+ARG REVISION=
+LABEL org.opencontainers.image.title="Countersign" \
+  org.opencontainers.image.version="$VERSION" \
+  org.opencontainers.image.revision="$REVISION"
 ENV NODE_ENV=production HOST=0.0.0.0 LOG_FORMAT=json MALLOC_TRIM_THRESHOLD_=1048576
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
-USER node
+# The number of the user node: a cluster that refuses root knows no names.
+USER 1000
 EXPOSE 8080 9464
 ENTRYPOINT ["node", "--enable-source-maps", "--v8-pool-size=1", "/app/dist/src/main.js"]
 CMD ["api"]

@@ -1,6 +1,6 @@
 // Holds docker-compose.yml and the Dockerfile against the settings, the command line and the packages. Nothing is
 // started.
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { createProgram } from '../../src/app/command-line.ts';
@@ -19,6 +19,11 @@ type Service = {
   deploy?: { replicas?: number };
   healthcheck?: { test: string[] };
   stop_grace_period?: string;
+  init?: boolean;
+  read_only?: boolean;
+  cap_drop?: string[];
+  security_opt?: string[];
+  logging?: { options: Record<string, string> };
   volumes?: string[];
   ports?: string[];
   profiles?: string[];
@@ -27,7 +32,7 @@ type Service = {
 
 const compose = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }) as {
   services: Record<string, Service>;
-  networks?: Record<string, { ipam: { config: { subnet: string }[] } }>;
+  networks: Record<string, { internal?: boolean; ipam?: { config: { subnet: string }[] } }>;
 };
 const gateway = readFileSync('deploy/gateway/nginx.conf', 'utf8');
 const packages = JSON.parse(readFileSync('package.json', 'utf8')) as Record<string, Record<string, string>>;
@@ -87,6 +92,14 @@ describe('docker-compose.yml', () => {
     expect(config.local).toBe(false);
   });
 
+  it('passes on every setting that it does not decide itself', () => {
+    const decided = ['DATABASE_ROLE', 'DATABASE_ROLE_PASSWORD', 'WORKER_BUILD_ID'];
+    const local = ['DATA_DIR', 'TEMPORAL_PORT', 'TEMPORAL_UI_PORT'];
+    const given = compose.services.api?.environment ?? {};
+    for (const name of CONFIG_VARIABLES.filter((one) => ![...decided, ...local].includes(one)))
+      expect(given, name).toHaveProperty(name);
+  });
+
   it('gives api and worker another role of Postgres than migrate, and Temporal one and databases of its own', () => {
     const ofRole = (role: string) => loadConfig(environmentOf(role), { role: role as 'api' });
     const at = 'postgres:5432/countersign';
@@ -127,10 +140,42 @@ describe('docker-compose.yml', () => {
     }
   });
 
+  it.each(roles)('gives %s no more than it needs, and a first process that hears SIGTERM', (role) => {
+    expect(compose.services[role]).toMatchObject({
+      init: true,
+      read_only: true,
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+    });
+  });
+
+  it('bounds the log of every container', () => {
+    for (const [name, { logging }] of Object.entries(compose.services))
+      expect(logging?.options, name).toMatchObject({ 'max-size': '50m', 'max-file': '4' });
+  });
+
+  it('has only those in the networks of Postgres and Temporal that need them, and no way out of these', () => {
+    const membersOf = (network: string) =>
+      Object.entries(compose.services).flatMap(([name, { networks = ['default'] }]) =>
+        networks.includes(network) ? [name] : [],
+      );
+    for (const name of ['database', 'temporal']) expect(compose.networks[name]?.internal).toBe(true);
+    expect(membersOf('database')).toEqual([
+      'postgres',
+      'temporal-role',
+      'temporal-schema',
+      'temporal',
+      'migrate',
+      'api',
+      'worker',
+    ]);
+    expect(membersOf('temporal')).toEqual(['temporal', 'temporal-ui', 'tools', 'migrate', 'api', 'worker']);
+  });
+
   it('asks the worker for its health where its settings put it', () => {
     const { metricsPort, port } = loadConfig(environmentOf('worker'), { role: 'worker' });
-    expect(compose.services.worker?.healthcheck?.test.join(' ')).toContain(`:${metricsPort}/readyz`);
-    expect(compose.services.api?.healthcheck?.test.join(' ')).toContain(`:${port}/readyz`);
+    expect(compose.services.worker?.healthcheck?.test.join(' ')).toContain(`/${metricsPort} &&`);
+    expect(compose.services.api?.healthcheck?.test.join(' ')).toContain(`/${port} &&`);
   });
 
   it('lets Prometheus ask every process, and nobody from outside', () => {
@@ -185,13 +230,13 @@ describe('docker-compose.yml', () => {
 
   it('lets the api believe the gateway, in whose network nothing else is', () => {
     const { trustedProxies } = loadConfig(environmentOf('api'), { role: 'api' });
-    const subnets = compose.networks?.gateway?.ipam.config.map(({ subnet }) => interpolate(subnet));
+    const subnets = compose.networks.gateway?.ipam?.config.map(({ subnet }) => interpolate(subnet));
     expect(trustedProxies).toEqual(subnets);
     const members = Object.entries(compose.services).flatMap(([name, { networks = ['default'] }]) =>
       networks.includes('gateway') ? [[name, networks]] : [],
     );
     expect(members).toEqual([
-      ['api', ['default', 'gateway']],
+      ['api', ['database', 'temporal', 'gateway', 'default']],
       ['gateway', ['gateway']],
     ]);
     const read = createAddressReader(trustedProxies);
@@ -200,12 +245,16 @@ describe('docker-compose.yml', () => {
     expect(read('172.30.83.3', '10.0.0.9')).toBe('10.0.0.9');
   });
 
-  it('mounts files that exist', () => {
+  it('mounts folders that exist: a container keeps a mounted file that an editor has replaced', () => {
     const mounted = Object.values(compose.services).flatMap(({ volumes = [] }) =>
       volumes.filter((volume) => volume.startsWith('./')),
     );
     expect(mounted.length).toBeGreaterThan(0);
-    for (const volume of mounted) expect(existsSync(volume.split(':')[0] ?? '')).toBe(true);
+    const files = ['./deploy/grafana/countersign.json'];
+    for (const volume of mounted) {
+      const [place = ''] = volume.split(':');
+      if (!files.includes(place)) expect(statSync(place).isDirectory(), place).toBe(true);
+    }
   });
 });
 
@@ -213,7 +262,7 @@ describe('the Dockerfile', () => {
   it('has a build stage and a stage without its tools, not run as root', () => {
     expect(dockerfile.match(/^FROM /gm)).toHaveLength(2);
     expect(dockerfile).toContain('npm prune --omit=dev --omit=optional');
-    expect(dockerfile).toMatch(/^USER node$/m);
+    expect(dockerfile).toMatch(/^USER 1000$/m);
   });
 
   it('runs one version of Node.js, the newest that the packages take', () => {
