@@ -8,9 +8,14 @@ import { ensureNamespace } from '../platform/temporal/namespace.ts';
 import { ensureSchedules } from '../platform/temporal/schedules.ts';
 import { LocalStackError } from './local/local-stack-error.ts';
 import type { Environment, Output } from './roles.ts';
+import { refuseForeignMasterKey } from './start-checks.ts';
 import { beginAuditLog } from './wiring/begin-audit-log.ts';
+import { wireManagement } from './wiring/commands.ts';
 
-/** @throws ConfigError without a database address; LocalStackError naming the setting when Temporal refuses */
+/**
+ * @throws ConfigError without a database address, or when the master key does not fit the database; LocalStackError
+ *   naming the setting when Temporal refuses
+ */
 export async function runMigrate(config: Config, _env: Environment, { json, print }: Output): Promise<void> {
   const logger = createLogger(json ? { ...config, logLevel: 'silent' } : config).child({ role: 'migrate' });
   if (config.databaseUrl === undefined) throw databaseMissing();
@@ -21,6 +26,7 @@ export async function runMigrate(config: Config, _env: Environment, { json, prin
     { event: 'migrate.applied', applied },
     applied.length === 0 ? 'the database was up to date' : 'the database is up to date',
   );
+  await checkMasterKeys(config);
   await beginAuditLog(config, logger);
   if (config.databaseRole !== undefined) {
     await grantServiceRole(config.databaseUrl, config.databaseRole);
@@ -50,5 +56,16 @@ export async function runMigrate(config: Config, _env: Environment, { json, prin
     if (json) print(JSON.stringify({ applied, attributes }));
   } finally {
     await connection.close();
+  }
+}
+
+/** A restore with another key is noticed here, and not by the first process that is started. */
+async function checkMasterKeys(config: Config): Promise<void> {
+  if (config.masterKeys.length === 0) return;
+  const services = wireManagement(config);
+  try {
+    await refuseForeignMasterKey(services);
+  } finally {
+    await services.close();
   }
 }

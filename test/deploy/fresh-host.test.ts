@@ -35,12 +35,14 @@ describe('.env.example', () => {
     ]),
   );
 
-  it('names what docker-compose.yml asks for, and nothing else', () => {
-    expect(
-      read(example)
-        .map(({ name }) => name)
-        .sort(),
-    ).toEqual([...asked.keys()].sort());
+  it('names what docker-compose.yml decides with, beside the settings that it passes on', () => {
+    const passedOn = Object.entries(compose.services.api?.environment ?? {}).flatMap(([name, value]) =>
+      value === `\${${name}:-}` ? [name] : [],
+    );
+    expect(passedOn).toContain('RATE_LIMIT_ADDRESS');
+    const names = read(example).map(({ name }) => name);
+    expect([...asked.keys()].filter((name) => !names.includes(name) && !passedOn.includes(name))).toEqual([]);
+    expect(names.filter((name) => !asked.has(name))).toEqual([]);
   });
 
   it('has the defaults of docker-compose.yml, commented out, and what has none to be filled in', () => {
@@ -83,14 +85,19 @@ describe('the service tools of docker-compose.yml', () => {
     expect(tools?.environment).toEqual({ TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE });
   });
 
-  it('and api are what the aliases of the operators’ pages run', () => {
-    const named = pagesOf('docs/operations').flatMap((page) => [
-      ...readFileSync(join('docs/operations', page), 'utf8').matchAll(
-        /docker compose run --rm ([a-z-]+) ?(\w*)/g,
-      ),
-    ]);
-    expect(named.length).toBeGreaterThan(20);
-    for (const [line, service = ''] of named) expect(compose.services[service], line).toBeDefined();
+  it('and api are what the pages run, and no command starts, migrates or recreates what it depends on', () => {
+    const named = ['docs', 'docs/operations'].flatMap((folder) =>
+      pagesOf(folder).flatMap((page) => [
+        ...readFileSync(join(folder, page), 'utf8').matchAll(
+          /docker compose (?:--profile tools )?run --rm (--[a-z-]+)? ?([a-z-]+)/g,
+        ),
+      ]),
+    );
+    expect(named.length).toBeGreaterThan(25);
+    for (const [line, option, service = ''] of named) {
+      expect(option, line).toBe('--no-deps');
+      expect(compose.services[service], line).toBeDefined();
+    }
   });
 });
 
@@ -123,6 +130,8 @@ describe('deploy/systemd', () => {
       for (const flag of NODE_FLAGS) expect(unit).toContain(` ${flag} `);
       for (const [name, value] of Object.entries(MALLOC_SETTINGS))
         expect(unit).toMatch(new RegExp(`^Environment=.* ${name}=${value}$`, 'm'));
+      // The defaults of the two differ, and are what the pages name.
+      expect(unit).not.toContain('METRICS_PORT');
     }
     const worker = readFileSync('deploy/systemd/countersign-worker.service', 'utf8');
     expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(worker)?.[1])).toBeGreaterThan(15);

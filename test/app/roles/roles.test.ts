@@ -84,6 +84,13 @@ describe('a role that cannot start says so in one line', () => {
     ],
     [
       'migrate',
+      'another key',
+      { MASTER_KEY: OTHER_KEY },
+      2,
+      /^countersign: MASTER_KEY: does not fit this database/,
+    ],
+    [
+      'migrate',
       'no Temporal',
       { TEMPORAL_ADDRESS: '127.0.0.1:1' },
       1,
