@@ -105,7 +105,7 @@ describe('a delivery that became too old', () => {
     const failing = await engine.subscribe({ delaysMs: [3_600_000] });
     engine.receiver.answer(failing.path, () => ({ status: 500 }));
     const [waiting = ''] = await engine.publish(failing.id);
-    await eventually(async () => (await engine.delivery(waiting)).status === 'retrying', 'the first attempt');
+    await engine.failedOnce(waiting);
     const expiry = createDeliveryExpiryService({
       database: engine.database,
       records: engine.records,

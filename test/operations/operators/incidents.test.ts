@@ -202,6 +202,7 @@ describe('deliveries fail TLS against one host', () => {
   it('the signal of the relay retries nothing, as the page says', async () => {
     receiver.use('expired.pem');
     const [id = ''] = await fail(1);
+    await engine.failedOnce(id);
     await engine.workflow(id).signal('retryNow');
     const before = (await engine.delivery(id)).attempt_count;
     await engine.quiet();
