@@ -171,8 +171,9 @@ export function followRevocations(options: RevocationsOptions) {
     if (status === 401) tokens.forget();
     // The issuer answers, and tells this server nothing: its tenant is suspended, or its application lacks the scope.
     if (status === 403) completeAt = Number.NEGATIVE_INFINITY;
-    // The cursor is older than the events that are kept, or of another database: what it missed is read back.
-    if (status === 410) cursor = undefined;
+    // The cursor is older than the events that are kept, of another database, or sealed with a key that this process of
+    // the service lacks: what it missed is read back.
+    if (status === 410 || status === 400) cursor = undefined;
     failures += 1;
     if (failures === 1) onError(error);
   }

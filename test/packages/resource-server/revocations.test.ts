@@ -151,6 +151,22 @@ describe('a guard that follows', () => {
     expect(issuer.requests.filter((path) => path === '/oauth/token').length).toBeGreaterThan(1);
   });
 
+  it('reads back when the service cannot read its cursor any more', async () => {
+    const reads = { refused: 0, begun: 0 };
+    const fetch: typeof globalThis.fetch = async (input, init) => {
+      if (!String(input).includes(FEED)) return issuer.fetch(input, init);
+      const isFollowing = String(input).includes('after=');
+      if (isFollowing && reads.refused < 2) {
+        reads.refused += 1;
+        return Response.json({ error: 'invalid_request' }, { status: 400 });
+      }
+      if (!isFollowing) reads.begun += 1;
+      return issuer.fetch(input, init);
+    };
+    const { revocations } = await guardWith({ fetch });
+    await vi.waitUntil(() => reads.begun > 2 && revocations.status().failures === 0, PATIENCE);
+  });
+
   it('takes no harm from events that end nothing, whatever is in them', async () => {
     const { guard, revocations } = await guardWith();
     issuer.emit('admin.user.created', { agent_id: 'a', occurred_at: 'never' });
