@@ -48,7 +48,7 @@ export const FEED = {
           created_at: '2026-05-04T09:30:00.041Z',
         },
       ],
-      next_cursor: 'AAAAAAAAEjQBmaGyfD1-T4pbbH2OnwobAZmhsnw9',
+      next_cursor: 'hoH8F6x2O0x7Aas17hAaW16oJtwV-vVBJHZtbjmM3cK-18AJTN_FWEl6DJ7GB6yI',
       has_more: false,
       read_at: '2026-05-04T09:30:02.512Z',
       complete_until: '2026-05-04T09:30:02.512Z',
@@ -57,11 +57,11 @@ export const FEED = {
 } as const;
 
 /** The same as Server-Sent Events, and a second later. */
-export const FEED_STREAM = `id: AAAAAAAAEjQBmaGyfD1-T4pbbH2OnwobAZmhsnw9
+export const FEED_STREAM = `id: hoH8F6x2O0x7Aas17hAaW16oJtwV-vVBJHZtbjmM3cK-18AJTN_FWEl6DJ7GB6yI
 data: {"event_id":"o-1001-placed","type":"orders.order.placed","occurred_at":"2026-05-04T09:30:00.000Z","tenant_id":"0199a1b3-38f9-7a0b-86c7-829304152637","data":{"order_id":"o-1001","total":"12.50"},"created_at":"2026-05-04T09:30:00.041Z"}
 
 event: complete
-id: AAAAAAAAEjX_____________________AZmhsoYQ
+id: sVOnzZ5FxD2dp7n1098e-kMG3XpVimkxcRUznc4zbH3JFCf5aTkkWt13bfOIeFio
 data: {"complete_until":"2026-05-04T09:30:02.512Z"}
 
 event: complete

@@ -1,6 +1,5 @@
-// Positions in the feed, and the opaque cursors that encode them. Pure.
+// Positions in the feed, and their bytes, which cursors hide (feed-cursor.node.ts). Pure.
 import { MAX, NIL, parse, stringify } from 'uuid';
-import { decodeBase64, encodeBase64Url } from '../../platform/crypto/base64.ts';
 import {
   createPositions,
   isOpen,
@@ -19,8 +18,8 @@ export const FEED_SLACK_MS = 3_600_000;
 
 export const FEED_KEPT_MS = 30 * 86_400_000;
 
-/** The most characters of a cursor. That of a thousand unfinished transactions has fewer. */
-export const MAX_CURSOR_LENGTH = 4_000;
+/** The most characters of a cursor, a multiple of 64. That of a thousand unfinished transactions has fewer. */
+export const MAX_CURSOR_LENGTH = 4_032;
 
 export const FEED_CURSOR = new RegExp(`^[A-Za-z0-9_-]{40,${MAX_CURSOR_LENGTH}}$`);
 
@@ -50,10 +49,10 @@ export function positionAfterRow(
 const timeOf = (id: string) => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
 
 /**
- * Encodes a position in base64url: transaction (8 bytes), id (16) and time (6); then of each open transaction, the
+ * Writes a position as bytes: transaction (8 bytes), id (16) and time (6); then of each open transaction, the
  * latest first, how far it is before the one before (LEB128), and a zero byte and the id if some of it was read.
  */
-export function encodePosition({ xid, id, open, at }: FeedPosition): string {
+export function encodePosition({ xid, id, open, at }: FeedPosition): Uint8Array {
   const head = new Uint8Array(30);
   const view = new DataView(head.buffer);
   view.setBigUint64(0, xid);
@@ -68,13 +67,11 @@ export function encodePosition({ xid, id, open, at }: FeedPosition): string {
     if (row.id !== NIL) bytes.push(0, ...parse(row.id));
     last = row.xid;
   }
-  return encodeBase64Url(Uint8Array.from(bytes));
+  return Uint8Array.from(bytes);
 }
 
-/** @returns undefined for a text that `encodePosition` did not make */
-export function decodePosition(cursor: string): FeedPosition | undefined {
-  const bytes = FEED_CURSOR.test(cursor) ? decodeBase64(cursor) : null;
-  if (bytes === null) return undefined;
+/** @returns undefined for bytes that `encodePosition` did not make */
+export function decodePosition(bytes: Uint8Array): FeedPosition | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   try {
     const xid = view.getBigUint64(0);
@@ -84,7 +81,10 @@ export function decodePosition(cursor: string): FeedPosition | undefined {
       open: decodeOpen(bytes.subarray(30), xid + 1n),
       at: view.getUint16(24) * 2 ** 32 + view.getUint32(26),
     };
-    return encodePosition(position) === cursor ? position : undefined;
+    const exact = encodePosition(position);
+    return exact.length === bytes.length && exact.every((byte, n) => byte === bytes[n])
+      ? position
+      : undefined;
   } catch {
     return undefined;
   }

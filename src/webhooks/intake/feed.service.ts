@@ -10,9 +10,8 @@ import { invalidField, ServiceError } from '../../platform/errors/service-error.
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { StoredEvent, TypeFilter } from './feed.store.ts';
 import * as store from './feed.store.ts';
+import { decodePlainCursor, type FeedCursors } from './feed-cursor.node.ts';
 import {
-  decodePosition,
-  encodePosition,
   FEED_KEPT_MS,
   FEED_SLACK_MS,
   FEED_START,
@@ -55,6 +54,8 @@ export type FeedNeeds = {
   deliveries: {
     listOfEvent(queryable: Queryable, tenantId: string, eventRow: string): Promise<EventDelivery[]>;
   };
+  cursors: Pick<FeedCursors, 'seal' | 'open'>;
+  upgradedAt: () => Promise<Date | undefined>;
   now?: (() => number) | undefined;
 };
 
@@ -62,6 +63,7 @@ export type FeedNeeds = {
  * Makes the event feed. The order of a page is (transaction, id). A cursor names the transactions that had not ended,
  * so an event that commits late is in a later page, and no transaction delays the events of another.
  * @param options.deliveries reads the deliveries of an event by its row
+ * @param options.upgradedAt when cursors began to be sealed; those before, of 0.1.0, are accepted for 30 days
  */
 export function createFeedService(needs: FeedNeeds) {
   const tools = prepareFeed(needs);
@@ -82,7 +84,7 @@ async function read(
   context: RequestContext,
   { limit, after, since, type }: FeedQuery,
 ): Promise<FeedPage> {
-  const position = positionAfter(needs, after);
+  const position = await positionAfter(needs, context, after);
   const earliest = Math.max(position.at, since?.getTime() ?? 0);
   const page = await store.read(context.transaction ?? needs.database, context.tenant.id, {
     after: position,
@@ -92,6 +94,7 @@ async function read(
     limit,
   });
   const { seen, readAt, hasMore, last } = page;
+  const encode = (at: FeedPosition) => seal(needs, context, at);
   if (position.xid >= seen.next)
     throw expired('The cursor is of a database that was replaced: its positions mean nothing here.');
   const next =
@@ -113,8 +116,8 @@ async function read(
   };
 }
 
-function encode(position: FeedPosition): string {
-  const cursor = encodePosition(position);
+function seal({ cursors }: FeedTools, { tenant }: RequestContext, position: FeedPosition): string {
+  const cursor = cursors.seal(tenant.id, position);
   if (cursor.length <= MAX_CURSOR_LENGTH) return cursor;
   throw new ServiceError('temporarily_unavailable', {
     detail: 'More transactions are under way in the database than a cursor can name.',
@@ -137,12 +140,20 @@ async function get(
 }
 
 /** @throws ServiceError `cursor_expired` when later events may be deleted, `invalid_request` for an invalid cursor */
-function positionAfter({ now }: FeedTools, cursor: string | undefined): FeedPosition {
+async function positionAfter(
+  { cursors, upgradedAt, now }: FeedTools,
+  { tenant }: RequestContext,
+  cursor: string | undefined,
+): Promise<FeedPosition> {
   if (cursor === undefined) return FEED_START;
-  const position = decodePosition(cursor);
-  if (position === undefined) throw invalidField('query.after', 'is not a cursor that the feed gave');
-  if (position.at < now() - FEED_KEPT_MS)
+  const sealed = cursors.open(tenant.id, cursor);
+  const position = sealed ?? decodePlainCursor(cursor);
+  if (position === undefined) throw foreign();
+  const oldest = now() - FEED_KEPT_MS;
+  if (position.at < oldest)
     throw expired('The cursor is older than the 30 days for which events are kept: some after it are gone.');
+  // A client that made plain ones could find the number of the latest transaction by trying.
+  if (sealed === undefined && Number((await upgradedAt()) ?? 0) < oldest) throw foreign();
   return position;
 }
 
@@ -159,6 +170,8 @@ function readTypes(filters: readonly string[]): TypeFilter | undefined {
 function show({ body, createdAt, test }: StoredEvent): ShownEvent {
   return { body: JSON.parse(body.toString('utf8')), createdAt, test };
 }
+
+const foreign = () => invalidField('query.after', 'is not a cursor that the feed gave');
 
 function expired(detail: string): ServiceError {
   return new ServiceError('cursor_expired', {

@@ -1,5 +1,6 @@
 // Wires events: their emission by the service, their publication by tenants, and what reads them.
 import { Gauge } from 'prom-client';
+import { appliedAt } from '../../platform/database/migrate.ts';
 import { MAX_NOTICE_BYTES } from '../../platform/database/notifier.client.ts';
 import type { Limits } from '../../platform/http/wire.ts';
 import { reasonOf } from '../../platform/logging.ts';
@@ -10,6 +11,7 @@ import { createEventContractService } from './event-contract.service.ts';
 import { createEventNews } from './event-news.ts';
 import { createEventWaiters, type EventWaiters } from './event-waiters.service.ts';
 import { createFeedService, type FeedNeeds } from './feed.service.ts';
+import { createFeedCursors } from './feed-cursor.node.ts';
 import { createHeldFeedService } from './held-feed.service.ts';
 import { countPublications } from './publishing.metrics.ts';
 import { createPublishingService, type DirectAttempts } from './publishing.service.ts';
@@ -18,6 +20,9 @@ import { createRecordService, type RecordNeeds, type TellEvents } from './record
 /** Postgres channel on which processes tell each other of new events, and milliseconds between two notifications. */
 const EVENT_CHANNEL = 'countersign_events';
 const EVENT_PAUSE = 50;
+
+/** The migration that came with sealed cursors. */
+const SEALED_CURSORS = '0012-feed-snapshots';
 
 /** Wires what a process tells the readers of all api processes of new events, and what it hears of others. */
 export function wireEventNews({ openChannel }: Pick<Platform, 'openChannel'>) {
@@ -93,7 +98,12 @@ export function wirePublishing(
     limit: limits.limitRate('publish', config.rateLimit.publish),
     tracing,
   });
-  const feed = createFeedService({ deliveries, database });
+  const feed = createFeedService({
+    deliveries,
+    database,
+    cursors: createFeedCursors({ masterKeys: config.masterKeys }),
+    upgradedAt: () => appliedAt(database, SEALED_CURSORS),
+  });
   return {
     publishing: countPublications(publishing, { registry }),
     feed,

@@ -29,6 +29,7 @@ import { createSampler, createTracer } from '../../../src/platform/tracing/trace
 import { parseRetryAfter } from '../../../src/webhooks/deliveries/retry-after.ts';
 import { readHost } from '../../../src/webhooks/endpoints/host-hold.ts';
 import { readPublication } from '../../../src/webhooks/intake/event.schemas.ts';
+import { createFeedCursors, decodePlainCursor } from '../../../src/webhooks/intake/feed-cursor.node.ts';
 import { decodePosition, encodePosition } from '../../../src/webhooks/intake/feed-cursor.ts';
 import { contentOf } from '../../../src/webhooks/intake/publication.ts';
 import {
@@ -257,26 +258,31 @@ const retryAfter: Target = {
 
 const UUID = '0198f4a2-7b1c-7d3e-8f45-123456789abc';
 
+const PLACE = { xid: 700n, id: UUID, open: [], at: NOW };
+const LATE_PLACE = {
+  ...PLACE,
+  open: [
+    { xid: 5n, id: UUID },
+    { xid: 700n, id: NIL },
+  ],
+};
+const feedCursors = createFeedCursors({ masterKeys: [{ key: new Uint8Array(32) }] });
+
 const cursors: Target = {
   name: 'cursors',
   parsers: [
     'platform/database/page.ts#decodeCursor',
+    'webhooks/intake/feed-cursor.node.ts#createFeedCursors',
+    'webhooks/intake/feed-cursor.node.ts#decodePlainCursor',
     'webhooks/intake/feed-cursor.ts#decodePosition',
     'platform/temporal/names.ts#parseDeliveryWorkflowId',
     'audit/verification.ts#parseAnchor',
   ],
   seeds: [
     encodeCursor(UUID),
-    encodePosition({ xid: 700n, id: UUID, open: [], at: NOW }),
-    encodePosition({
-      xid: 700n,
-      id: UUID,
-      open: [
-        { xid: 5n, id: UUID },
-        { xid: 700n, id: NIL },
-      ],
-      at: NOW,
-    }),
+    Buffer.from(encodePosition(PLACE)).toString('base64url'),
+    feedCursors.seal(UUID, PLACE),
+    Buffer.from(encodePosition(LATE_PLACE)),
     'delivery/0198f4a2-7b1c-7d3e-8f45-123456789abc/3',
     'countersign/audit/0198f4a2-7b1c-7d3e-8f45-123456789abc\n1\nAAAA\n',
   ],
@@ -284,8 +290,12 @@ const cursors: Target = {
     const text = textOf(bytes);
     const id = attempt(() => decodeCursor(text), isInvalid);
     if (id !== undefined) equal(encodeCursor(id), text);
-    const position = decodePosition(text);
-    if (position !== undefined) equal(encodePosition(position), text);
+    const position = decodePosition(bytes);
+    if (position !== undefined) deepEqual([...encodePosition(position)], [...bytes]);
+    const plain = decodePlainCursor(text);
+    if (plain !== undefined) equal(Buffer.from(encodePosition(plain)).toString('base64url'), text);
+    const sealed = feedCursors.open(UUID, text);
+    if (sealed !== undefined) equal(feedCursors.seal(UUID, sealed), text);
     const delivery = parseDeliveryWorkflowId(text);
     if (delivery !== undefined)
       deepEqual(parseDeliveryWorkflowId(deliveryWorkflowId(delivery.id, delivery.generation)), delivery);

@@ -4,6 +4,13 @@ import type { RequestContext } from '../../../src/platform/context.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import type { Queryable } from '../../../src/platform/database/transaction.ts';
+import { createFeedCursors } from '../../../src/webhooks/intake/feed-cursor.node.ts';
+
+/** What a feed of a test needs beside its database. */
+export const CURSORS = {
+  cursors: createFeedCursors({ masterKeys: [{ key: new Uint8Array(32).fill(1) }] }),
+  upgradedAt: async () => new Date(),
+};
 
 /** Inserts a tenant. @returns the context of a request to it */
 export async function createTenantContext(database: Queryable): Promise<RequestContext> {

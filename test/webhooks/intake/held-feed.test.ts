@@ -16,7 +16,7 @@ import { wireEventNews } from '../../../src/webhooks/intake/wire.ts';
 import { startTestServer, tokenFor, tokensAfter } from '../../platform/http/test-server.ts';
 import { createTestDatabase, PATIENT } from '../../setup/database.ts';
 import { PATIENCE } from '../../setup/patience.ts';
-import { createTenantContext } from './fixture.ts';
+import { CURSORS, createTenantContext } from './fixture.ts';
 
 type Page = { data: { event_id: string }[]; next_cursor: string; has_more: boolean; complete_until: string };
 type Sent = { event: string; id: string; data: { event_id?: string; complete_until?: string } };
@@ -56,7 +56,7 @@ async function startProcess({ looks = true, heard = true, ofTenant = 1_000 } = {
     ...(looks ? {} : { look: () => Promise.reject(new Error('no look')) }),
     settings: { ofTenant },
   });
-  const feed = createFeedService({ database, deliveries: { listOfEvent: async () => [] } });
+  const feed = createFeedService({ ...CURSORS, database, deliveries: { listOfEvent: async () => [] } });
   const read = vi.fn(feed.read);
   const publishing = createPublishingService({
     database,

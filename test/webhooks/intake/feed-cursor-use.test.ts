@@ -1,0 +1,83 @@
+// What a cursor of the feed is good for: how long, of which database, and what it shows.
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { FEED_CURSOR, FEED_KEPT_MS, positionAfterAll } from '../../../src/webhooks/intake/feed-cursor.ts';
+import { PATIENCE } from '../../setup/patience.ts';
+import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { CURSORS } from './fixture.ts';
+import { createFeed, placeOf, plainCursor } from './tenant-feed.ts';
+
+let rooms: WebhookRooms;
+beforeAll(async () => {
+  rooms = await createWebhookRooms();
+});
+afterAll(() => rooms.close());
+
+it('answers 410 once events after the cursor may be gone, not to whoever keeps asking a quiet feed', async () => {
+  let now = Date.now();
+  const { feed, context, publish, follow } = await createFeed(rooms, () => now);
+  await publish(['a']);
+  const { cursor } = await follow();
+  now += FEED_KEPT_MS - 60_000;
+  const { nextCursor } = await feed.read(context, { after: cursor, limit: 10 });
+  expect(nextCursor).toMatch(FEED_CURSOR);
+  now += 600_000;
+  await expect(feed.read(context, { after: cursor, limit: 10 })).rejects.toMatchObject({
+    code: 'cursor_expired',
+    detail: expect.stringContaining('since'),
+  });
+});
+
+it('answers 410 to a cursor that is ahead of the database: it was replaced', async () => {
+  const { feed, context } = await createFeed(rooms);
+  const position = positionAfterAll({ next: 2n ** 62n, unfinished: [] }, Date.now());
+  const ahead = CURSORS.cursors.seal(context.tenant.id, position);
+  await expect(feed.read(context, { after: ahead, limit: 10 })).rejects.toMatchObject({
+    code: 'cursor_expired',
+  });
+});
+
+it('moves its cursor on while nothing happens, so that it never grows old', async () => {
+  const { feed, context } = await createFeed(rooms);
+  const { nextCursor } = await feed.read(context, { limit: 10 });
+  await vi.waitUntil(
+    async () => {
+      const later = await feed.read(context, { limit: 10, after: nextCursor });
+      return Number(placeOf(context, later.nextCursor)?.at) > Number(placeOf(context, nextCursor)?.at);
+    },
+    { ...PATIENCE, interval: 5 },
+  );
+});
+
+it('says nothing of the transactions of other tenants', async () => {
+  const { feed, context, publish } = await createFeed(rooms);
+  await publish(['a', 'b']);
+  const page = await feed.read(context, { limit: 10 });
+  const { rows } = await rooms.database.query<{ xid: string }>(
+    'SELECT DISTINCT xid::text FROM events WHERE tenant_id = $1',
+    [context.tenant.id],
+  );
+  const [row] = rows;
+  const xid = Buffer.alloc(8);
+  xid.writeBigUInt64BE(BigInt(row?.xid ?? 0));
+  for (const cursor of [page.nextCursor, ...page.data.map((event) => event.cursor)]) {
+    expect(placeOf(context, cursor)?.xid).toBeGreaterThanOrEqual(BigInt(row?.xid ?? 0));
+    expect(Buffer.from(cursor, 'base64url').indexOf(xid.subarray(0, 6))).toBe(-1);
+  }
+});
+
+it('goes on from a cursor of 0.1.0, for as long as one can be of an event that is kept', async () => {
+  let now = Date.now();
+  const { feed, context, publish, idsOf } = await createFeed(rooms, () => now);
+  await publish(['before']);
+  const { nextCursor } = await feed.read(context, { limit: 10 });
+  await publish(['after']);
+  const position = placeOf(context, nextCursor);
+  if (position === undefined) throw new Error('the cursor cannot be opened');
+  const read = (at: number) =>
+    feed.read(context, { limit: 10, after: plainCursor({ ...position, open: [], at }) });
+  expect(idsOf(await read(now))).toEqual(['after']);
+  now += FEED_KEPT_MS + 60_000;
+  await expect(read(now)).rejects.toMatchObject({
+    errors: [{ path: 'query.after', message: 'is not a cursor that the feed gave' }],
+  });
+});
