@@ -2,6 +2,7 @@
 
 import { AgentError } from './agent-error.ts';
 import type { Prover } from './dpop.ts';
+import { fetchWhole } from './whole-answer.ts';
 
 export type Answer = Readonly<Record<string, unknown>>;
 
@@ -53,9 +54,9 @@ export function createServiceClient({ issuer, prover, fetch, maxWaitSeconds }: S
     const body = bodyOf(request);
     const method = body === null ? 'GET' : 'POST';
     const headers = await headersOf(request, method, url);
-    const signal = AbortSignal.timeout(REQUEST_MILLISECONDS);
+    const init = { method, headers, body, redirect: 'manual' } as const;
     try {
-      const response = await fetch(url, { method, headers, body, signal, redirect: 'manual' });
+      const response = await fetchWhole(fetch, url, init, REQUEST_MILLISECONDS);
       return { response, hasNonce: prover?.learn(response, url) === true };
     } catch (error) {
       throw new AgentError('unreachable', `${url} could not be reached.`, { cause: error });

@@ -1,12 +1,13 @@
 // Requests of this server to the issuer as one of the tenant's applications: introspection, the feed, tokens of its
 // own.
 import { isObject } from './claims.ts';
+import { fetchWhole } from './whole-answer.ts';
 
 /** The application of this server. */
 export type ClientCredentials = { readonly clientId: string; readonly clientSecret: string };
 
 /** Milliseconds after which a request to the issuer has failed. */
-const TIMEOUT_MS = 5_000;
+export const TIMEOUT_MS = 5_000;
 
 /** Seconds before its end at which a token is not used any more. */
 const RENEWAL_SECONDS = 30;
@@ -37,11 +38,8 @@ export async function requestJson(
   url: string,
   init: { method?: 'GET' | 'POST'; headers: Record<string, string>; body?: string },
 ): Promise<Readonly<Record<string, unknown>>> {
-  const response = await fetch(url, { ...init, redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS) });
-  if (response.status !== 200) {
-    await response.body?.cancel();
-    throw new UnexpectedAnswer(url, response.status);
-  }
+  const response = await fetchWhole(fetch, url, { ...init, redirect: 'error' }, TIMEOUT_MS);
+  if (response.status !== 200) throw new UnexpectedAnswer(url, response.status);
   const body: unknown = await response.json();
   if (!isObject(body)) throw new UnexpectedAnswer(url, response.status);
   return body;

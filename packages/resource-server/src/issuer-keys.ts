@@ -11,7 +11,9 @@ import {
 } from 'jose';
 import type { SignedToken } from './claims.ts';
 import { isObject } from './claims.ts';
+import { TIMEOUT_MS } from './client.ts';
 import { Refusal } from './refusal.ts';
+import { fetchWhole } from './whole-answer.ts';
 
 /** Milliseconds for which a set is kept: the `max-age` with which the service serves it. */
 const KEPT_MS = 300_000;
@@ -36,7 +38,8 @@ export function createIssuerKeys({ jwksUri, fetch, elapsed }: IssuerKeysNeeds) {
     // jose counts by the clock that can be set back; `findKey` counts the age.
     cacheMaxAge: Infinity,
     cooldownDuration: COOLDOWN_MS,
-    [customFetch]: fetch,
+    [customFetch]: (url, { method, headers, redirect }) =>
+      fetchWhole(fetch, url, { method, headers, redirect }, TIMEOUT_MS),
   });
   let loadedAt = Number.NEGATIVE_INFINITY;
   let failure: { at: number; error: unknown } | undefined;

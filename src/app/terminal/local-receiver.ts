@@ -1,7 +1,9 @@
 // A receiver on a loopback port of its own, for `countersign listen`: it verifies each delivery and may forward it.
+
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { fetchWhole } from '../../../packages/agent/src/whole-answer.ts';
 import { verifyDelivery } from '../../../packages/receiver/src/index.ts';
 
 /** What is known of a request when it has been answered. `refusal` is set when it was not a delivery of ours. */
@@ -105,13 +107,8 @@ export function createLocalReceiver({
 export function createForwarder(url: string) {
   return async ({ headers, body }: ForwardRequest): Promise<ReceivedAnswer> => {
     try {
-      const response = await fetch(url, {
-        method: 'POST',
-        headers,
-        body: new Uint8Array(body),
-        redirect: 'manual',
-        signal: AbortSignal.timeout(PATIENCE),
-      });
+      const request = { method: 'POST', headers, body: new Uint8Array(body), redirect: 'manual' } as const;
+      const response = await fetchWhole(fetch, url, request, PATIENCE);
       const kept = ANSWER_FIELDS.flatMap((name) => {
         const value = response.headers.get(name);
         return value === null ? [] : [[name, value]];

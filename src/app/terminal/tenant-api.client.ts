@@ -1,6 +1,8 @@
 // Calls the HTTP interface for the commands of daily work, as any tenant's program would: it knows no internals.
 // docs/decisions/0035-command-line.md
+
 import { randomUUID } from 'node:crypto';
+import { fetchWhole } from '../../../packages/agent/src/whole-answer.ts';
 import type { Account } from './account.ts';
 import { CommandFailure } from './runtime.ts';
 
@@ -53,11 +55,8 @@ export function createTenantApi(account: Account) {
     signal: AbortSignal | undefined = undefined,
   ): Promise<Json> {
     const url = `${account.baseUrl}${path}`;
-    const ending = AbortSignal.any([
-      AbortSignal.timeout(PATIENCE),
-      ...(signal === undefined ? [] : [signal]),
-    ]);
-    const response = await fetch(url, { method, ...init, signal: ending }).catch((error: Error) => {
+    const request = { method, ...init, ...(signal === undefined ? {} : { signal }) };
+    const response = await fetchWhole(fetch, url, request, PATIENCE).catch((error: Error) => {
       throw new CommandFailure(
         `${account.baseUrl} does not answer (${causeOf(error)}); from ${account.source}.`,
       );

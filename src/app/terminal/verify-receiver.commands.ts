@@ -1,5 +1,7 @@
 // `countersign verify-receiver <url>`: sends a receiver good and bad deliveries, and says what to mend.
+
 import type { Command } from 'commander';
+import { fetchWhole } from '../../../packages/agent/src/whole-answer.ts';
 import { isOnThisMachine } from './listening.ts';
 import { type Case, makeCases } from './receiver-cases.ts';
 import { CommandFailure, type TerminalRuntime } from './runtime.ts';
@@ -63,14 +65,9 @@ export function registerVerifyReceiverCommand(
 async function tryCase(url: string, tried: Case): Promise<Result> {
   const { method, headers, body } = tried.request;
   try {
-    const response = await fetch(url, {
-      method,
-      headers,
-      redirect: 'manual',
-      signal: AbortSignal.timeout(PATIENCE),
-      ...(body === undefined ? {} : { body: new Uint8Array(body) }),
-    });
-    await response.arrayBuffer();
+    const sent = body === undefined ? {} : { body: new Uint8Array(body) };
+    const request = { method, headers, redirect: 'manual', ...sent } as const;
+    const response = await fetchWhole(fetch, url, request, PATIENCE);
     const accepted = response.status >= 200 && response.status < 300;
     const isFault = response.status >= 500 && tried.wants === 'refuse';
     const ok = tried.wants === 'accept' ? accepted : !accepted && !isFault;

@@ -1,7 +1,9 @@
 // The metrics of Temporal's SDK. Its core serves them on a separate port, which only this process reads. `/metrics`
 // shows them after those of the service.
+
 import type { MetricsExporterConfig } from '@temporalio/worker';
 import { Gauge, type Registry } from 'prom-client';
+import { fetchWhole } from '../../../packages/agent/src/whole-answer.ts';
 import { mergeExpositions } from '../metrics/exposition.ts';
 
 /** Milliseconds in which the core has to answer. */
@@ -61,7 +63,7 @@ export function createMergedMetrics({ registry, address }: MergedMetricsNeeds): 
 }
 
 async function readCore(address: string): Promise<string> {
-  const response = await fetch(address, { signal: AbortSignal.timeout(PATIENCE) });
+  const response = await fetchWhole(fetch, address, {}, PATIENCE);
   if (!response.ok) throw new Error(`The metrics of the core: ${response.status}`);
   return response.text();
 }
