@@ -6,6 +6,7 @@ import hmac
 import io
 import json
 import unittest
+from email.message import Message
 
 from countersign_receiver import MemoryDeliveryLog, Receiver, RejectDelivery, RetryLater, asgi, verify_delivery, wsgi
 
@@ -92,6 +93,31 @@ class Answers(Case):
             self.assertEqual((told.reason, told.status, told.final), (reason, status, status in (400, 413, 415)))
         self.assertEqual(self.taken, [])
         self.assertEqual(self.log.records(), [])
+
+    def test_reads_names_in_any_case_and_a_list_of_one_as_gateways_and_functions_hand_headers_over(self):
+        message = Message()
+        for name, value in signed().items():
+            message[name] = value
+        for headers in (
+            {name.title(): value for name, value in signed().items()},
+            {name.upper(): [value] for name, value in signed().items()},
+            [(name.encode(), value.encode()) for name, value in signed().items()],
+            message,
+        ):
+            receiver = self.receiver(log=MemoryDeliveryLog())
+            self.assertEqual(self.answer(receiver, headers=headers), (200, "processed"), headers)
+        for twice in (["d-1", "d-1"], []):
+            headers = {**signed(), "X-Service-Delivery": twice}
+            self.assertEqual(self.answer(headers=headers), (401, "malformed_headers"))
+
+    def test_says_that_it_needs_bytes(self):
+        for body in ("{}", lambda limit: "{}", {"event_id": "e-1"}, None):
+            with self.assertRaisesRegex(TypeError, "^body: .*bytes"):
+                self.receiver().receive("POST", signed(), body)
+        for body in ("{}", None):
+            with self.assertRaisesRegex(TypeError, "^body: .*bytes"):
+                verify_delivery("POST", signed(), body, SECRET, now=NOW)
+        self.assertEqual(self.refused, [])
 
     def test_tells_the_difference_of_the_clocks_and_nothing_that_a_header_could_write(self):
         self.answer(headers=signed(timestamp=NOW - 400, delivery="d-9"))

@@ -2,7 +2,7 @@
 // is answered only after the delivery is durably recorded.
 // docs/decisions/0013-receivers.md
 
-import { isBytes } from './bytes.ts';
+import { checkBytes, isBytes } from './bytes.ts';
 import type { DeliveryLog, DeliveryRecord } from './delivery-log.ts';
 import { BodyTooLarge, printError, RawBodyMissing, RejectDelivery, RetryLater } from './receiver-errors.ts';
 import {
@@ -91,7 +91,7 @@ export type ReceiverOptions = {
  * | 422 | the handler threw RejectDelivery |
  * | 500 | the handler, the log or the function for the secrets threw |
  * | 503 | RetryLater was thrown; or another attempt of the delivery is being handled (without `Retry-After`) |
- * @throws {TypeError} when there is no secret
+ * @throws {TypeError} when there is no secret, or when the body is not bytes
  * @throws {RawBodyMissing} when other code has read the body
  */
 export async function receive(request: ReceivedRequest, options: ReceiverOptions): Promise<ReceiverAnswer> {
@@ -176,13 +176,15 @@ async function readBody(
   maxBytes: number,
 ): Promise<Uint8Array | { status: number; reason: RefusalReason }> {
   const tooLarge = { status: 413, reason: 'body_too_large' } as const;
+  let bytes: unknown = body;
   try {
-    const bytes = isBytes(body) ? body : await body(maxBytes);
-    return bytes.length > maxBytes ? tooLarge : bytes;
+    if (typeof body === 'function') bytes = await body(maxBytes);
   } catch (error) {
     if (error instanceof RawBodyMissing) throw error;
     return error instanceof BodyTooLarge ? tooLarge : { status: 408, reason: 'incomplete_body' };
   }
+  checkBytes(bytes);
+  return bytes.length > maxBytes ? tooLarge : bytes;
 }
 
 /** What the program does with the report must not change the answer. */

@@ -1,6 +1,7 @@
 // Verifies deliveries for receivers, in any JavaScript runtime. The signature over the raw bytes is checked before the
 // age, and the body is not parsed.
 
+import { checkBytes } from './bytes.ts';
 import { canonicalString } from './canonical-string.ts';
 import {
   DELIVERY_HEADER,
@@ -35,7 +36,10 @@ export type Verification =
 
 export type Refused = { ok: false; refusal: Refusal; status: number };
 
-/** The headers of a request: the web platform's `Headers`, or Node's object with lowercase names. */
+/**
+ * The headers of a request: the web platform's `Headers`, or an object with names in any case, as Node, gateways and
+ * functions have it. A value may be a list.
+ */
 export type ReceivedHeaders =
   | { get(name: string): string | null }
   | Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -88,7 +92,8 @@ export function readEnvelope({
  *   the main signature or the `-Next` signature
  * @param options.maxAgeSeconds the receiver's limit; the sender's limit applies if it is smaller
  * @param options.now the current time in Unix milliseconds
- * @throws {TypeError} when there is no secret, or an empty secret, with which anyone could sign
+ * @throws {TypeError} when there is no secret, or an empty secret, with which anyone could sign; when the body is not
+ *   bytes
  */
 export async function verifyDelivery({
   method,
@@ -106,6 +111,7 @@ export async function verifyDelivery({
   now?: number | undefined;
 }): Promise<Verification> {
   const keys = checkSecrets(secrets);
+  checkBytes(body);
   const envelope = readEnvelope({ method, headers });
   if (!envelope.ok) return envelope;
   const { suite, values } = envelope;
@@ -168,12 +174,17 @@ function equalInConstantTime(a: string, b: string): boolean {
   return difference === 0;
 }
 
-// A repeated header is ambiguous and counts as missing. The web platform joins repeated headers, and their verification
-// fails.
+/**
+ * Reads a header by its name in any case. RFC 9110, section 5.1. A repeated header is ambiguous and counts as missing.
+ * The web platform joins repeated headers, and their verification fails.
+ */
 export function readHeader(headers: ReceivedHeaders, name: string): string | undefined {
   if (isHeadersObject(headers)) return headers.get(name) ?? undefined;
-  const value = headers[name.toLowerCase()];
-  return typeof value === 'string' ? value : undefined;
+  const wanted = name.toLowerCase();
+  const values = Object.entries(headers).flatMap(([key, value]) =>
+    key.toLowerCase() === wanted && value !== undefined ? value : [],
+  );
+  return values.length === 1 ? values[0] : undefined;
 }
 
 function isHeadersObject(headers: ReceivedHeaders): headers is { get(name: string): string | null } {

@@ -326,6 +326,28 @@ describe('a refusal', () => {
     expect(await take({ ...genuine(), body })).toMatchObject({ answer: 408, error: 'incomplete_body' });
   });
 
+  it.each([
+    ['text', '{}'],
+    ['a reader that gives text', async () => '{}'],
+    ['a parsed body', { event_id: 'e-1' }],
+    ['nothing', null],
+  ])('is no answer to a program that gives %s for bytes', async (_what, body) => {
+    const { take, refused } = startReceiver();
+    const request = { ...genuine(), body: body as unknown as Uint8Array };
+    await expect(take(request)).rejects.toThrow(/^body: .*bytes/);
+    await expect(take(request)).rejects.toThrow(TypeError);
+    expect(refused).toEqual([]);
+  });
+
+  it('tells the id and the clock, whatever the case of the names', async () => {
+    const { headers, ...rest } = signedDelivery({ timestamp: now() - 400, deliveryId: 'd-late' });
+    const named = Object.entries(headers).map(([name, value]) => [name.toUpperCase(), [value]]);
+    const receiver = startReceiver();
+    await receiver.take({ ...rest, headers: Object.fromEntries(named) });
+    expect(receiver.refused).toMatchObject([{ reason: 'stale_timestamp', deliveryId: 'd-late' }]);
+    expect(receiver.refused[0]?.skewSeconds).toBeGreaterThanOrEqual(400);
+  });
+
   it('cannot be had for want of a secret', async () => {
     for (const secrets of ['', [], ['a', ''], undefined as unknown as string]) {
       await expect(startReceiver({ secrets }).take(genuine())).rejects.toThrow('secret of the subscription');

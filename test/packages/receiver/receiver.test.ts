@@ -148,9 +148,33 @@ describe('verifyDelivery', () => {
     }
   });
 
-  it('reads a repeated header as a missing one', async () => {
-    expect(await verify({ ...delivery(), 'x-service-delivery': ['d-1', 'd-1'] })).toMatchObject({
-      refusal: 'malformed_headers',
-    });
+  it('reads names in any case and a list of one, as gateways and functions hand headers over', async () => {
+    const entries = Object.entries(delivery()).map(([name, value]) => [name, value ?? ''] as const);
+    const asSent = entries.map(([name, value]) => [name.replace(/\b[a-z]/g, (l) => l.toUpperCase()), value]);
+    for (const headers of [
+      Object.fromEntries(asSent),
+      Object.fromEntries(entries.map(([name, value]) => [name.toUpperCase(), value])),
+      Object.fromEntries(asSent.map(([name, value]) => [name, [value]])),
+    ]) {
+      expect(await verify(headers)).toMatchObject({ ok: true, deliveryId: 'd-1' });
+    }
+  });
+
+  it.each<[string, ReceivedHeaders]>([
+    ['in a list', { ...delivery(), 'x-service-delivery': ['d-1', 'd-1'] }],
+    ['in an empty list', { ...delivery(), 'x-service-delivery': [] }],
+    ['by two spellings', { ...delivery(), 'X-Service-Delivery': 'd-1' }],
+  ])('reads a header that is not there exactly once as a missing one: %s', async (_how, headers) => {
+    expect(await verify(headers)).toMatchObject({ refusal: 'malformed_headers' });
+  });
+
+  it.each([
+    ['text', '{"event_id":"e"}'],
+    ['a parsed body', { event_id: 'e' }],
+    ['nothing', undefined],
+  ])('says that it needs bytes when it is given %s', async (_what, given) => {
+    const changes = { body: given as unknown as Uint8Array };
+    await expect(verify(delivery(), changes)).rejects.toThrow(/^body: .*bytes/);
+    await expect(verify(delivery(), changes)).rejects.toThrow(TypeError);
   });
 });

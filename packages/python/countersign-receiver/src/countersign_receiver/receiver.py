@@ -18,6 +18,7 @@ from .verification import (
     HeaderReader,
     Headers,
     Refused,
+    check_bytes,
     check_secrets,
     read_envelope,
     verify_envelope,
@@ -104,7 +105,7 @@ class Receiver:
         reader = HeaderReader(headers)
         try:
             envelope = read_envelope(method, reader)
-            raw = body if isinstance(body, bytes) else body(self._max_body_bytes)
+            raw = check_bytes(body(self._max_body_bytes) if callable(body) else body)
             if len(raw) > self._max_body_bytes:
                 raise Refused("body_too_large")
             try:

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import re
 from dataclasses import dataclass
-from typing import Iterable, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Iterable, Mapping, Optional, Protocol, Sequence, Tuple, Union, runtime_checkable
 
 SUITE = "service-webhook-v1"
 SUITE_HEADER = "X-Service-Signature-Suite"
@@ -34,7 +34,19 @@ REFUSALS = {
     "malformed_body": 400,
 }
 
-Headers = Union[Mapping[str, str], Iterable[Tuple[Union[str, bytes], Union[str, bytes]]]]
+Text = Union[str, bytes]
+Value = Union[Text, Sequence[Text]]
+
+
+@runtime_checkable
+class Items(Protocol):
+    """A mapping, or the headers of the standard library, which have a name as often as it came."""
+
+    def items(self) -> Iterable[Tuple[str, Any]]: ...
+
+
+#: Names are in any case (RFC 9110, section 5.1). A value may be a list, as gateways and functions have it.
+Headers = Union[Mapping[str, Value], Items, Iterable[Tuple[Text, Value]]]
 
 
 class Refused(Exception):
@@ -70,10 +82,11 @@ class HeaderReader:
     """Headers by name in any case. A header that is there twice is ambiguous, and counts as absent."""
 
     def __init__(self, headers: Headers) -> None:
-        pairs = headers.items() if isinstance(headers, Mapping) else headers
+        pairs = headers.items() if isinstance(headers, Items) else headers
         self._values: dict[str, list[str]] = {}
         for name, value in pairs:
-            self._values.setdefault(_text(name).lower(), []).append(_text(value))
+            values = [value] if isinstance(value, (str, bytes)) else value
+            self._values.setdefault(_text(name).lower(), []).extend(map(_text, values))
 
     def get(self, name: str) -> Optional[str]:
         values = self._values.get(name.lower(), [])
@@ -97,8 +110,10 @@ def verify_delivery(
     :param max_age_seconds: the receiver's limit; the sender's applies when it is smaller
     :param now: Unix seconds
     :raises ValueError: without a secret, or with an empty one, with which anybody could sign
+    :raises TypeError: when the body is not bytes
     """
     keys = check_secrets(secrets)
+    check_bytes(body)
     reader = HeaderReader(headers)
     return verify_envelope(read_envelope(method, reader), reader, body, keys, max_age_seconds, now)
 
@@ -156,5 +171,15 @@ def check_secrets(secrets: Union[str, Sequence[str]]) -> Sequence[str]:
     return keys
 
 
-def _text(value: Union[str, bytes]) -> str:
+def check_bytes(body: object) -> bytes:
+    """Gives the body; raises TypeError when it is anything else, with what to give instead."""
+    if isinstance(body, bytes):
+        return body
+    raise TypeError(
+        "body: the raw bytes of the request are needed, because the signature is over them."
+        " Give them as they came, and no text or parsed object."
+    )
+
+
+def _text(value: Text) -> str:
     return value.decode("latin-1") if isinstance(value, bytes) else value
