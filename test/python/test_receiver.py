@@ -74,7 +74,7 @@ class Answers(Case):
         twice = [*signed().items(), ("x-service-timestamp", str(NOW))]
         cases = [
             (405, "method_not_allowed", dict(method="GET")),
-            (415, "unsupported_media_type", dict(headers={**signed(), "content-type": "text/plain"})),
+            (401, "unsupported_media_type", dict(headers={**signed(), "content-type": "text/plain"})),
             (401, "unsupported_suite", dict(headers={**signed(), "x-service-signature-suite": "service-webhook-v2"})),
             (401, "malformed_headers", dict(headers=without)),
             (401, "malformed_headers", dict(headers=twice)),
@@ -83,14 +83,14 @@ class Answers(Case):
             (401, "stale_timestamp", dict(headers=signed(timestamp=NOW - 301))),
             (401, "stale_timestamp", dict(headers=signed(timestamp=NOW - 61, max_age=60))),
             (401, "future_timestamp", dict(headers=signed(timestamp=NOW + 61))),
-            (413, "body_too_large", dict(body=b"x" * (256 * 1024 + 1))),
+            (401, "body_too_large", dict(body=b"x" * (257 * 1024 + 1))),
             (400, "malformed_body", dict(headers=signed(b"{"), body=b"{")),
             (400, "malformed_body", dict(headers=signed(b"NaN"), body=b"NaN")),
         ]
         for status, reason, request in cases:
             self.assertEqual(self.answer(**request), (status, reason), request)
             told = self.refused.pop()
-            self.assertEqual((told.reason, told.status, told.final), (reason, status, status in (400, 413, 415)))
+            self.assertEqual((told.reason, told.status, told.final), (reason, status, reason == "malformed_body"))
         self.assertEqual(self.taken, [])
         self.assertEqual(self.log.records(), [])
 
@@ -141,7 +141,7 @@ class Answers(Case):
             raise RuntimeError("a report")
 
         with self.assertLogs("countersign_receiver", "ERROR"):
-            self.assertEqual(self.answer(self.receiver(on_refused=fail), headers={})[0], 415)
+            self.assertEqual(self.answer(self.receiver(on_refused=fail), headers={})[0], 401)
 
     def test_answers_as_the_handler_ends(self):
         def ends(error):
@@ -270,7 +270,7 @@ class Adapters(Case):
     def test_wsgi(self):
         kind = "application/json"
         self.assertEqual(self.wsgi(), ("200 OK", kind, b'{"status":"processed"}'))
-        self.assertEqual(self.wsgi(length=10**7)[0][:3], "413")
+        self.assertEqual(self.wsgi(length=10**7)[0], "401 Unauthorized")
         self.assertEqual(self.wsgi(length=len(BODY) + 1)[0], "408 Request Timeout")
         self.assertEqual(self.wsgi(REQUEST_METHOD="HEAD"), ("405 Method Not Allowed", kind, b""))
 
@@ -307,7 +307,7 @@ class Adapters(Case):
         self.assertEqual(len(self.taken), 1)
         self.assertEqual(self.asgi(parts[:1] + [{"type": "http.disconnect"}]), (408, b'{"error":"incomplete_body"}'))
         large = {"type": "http.request", "body": b"x" * 200_000, "more_body": True}
-        self.assertEqual(self.asgi([large, large]), (413, b'{"error":"body_too_large"}'))
+        self.assertEqual(self.asgi([large, large]), (401, b'{"error":"body_too_large"}'))
 
     def test_asgi_lifespan(self):
         sent = []

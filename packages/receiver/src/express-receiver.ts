@@ -1,7 +1,7 @@
 // The adapter for Express and for Node's HTTP server.
 
-import { connectionHeaders, fromNodeRequest, type NodeRequest } from './node-request.ts';
-import { checkOptions, type ReceiverOptions, receive } from './receive.ts';
+import { type NodeRequest, receiveNodeRequest } from './node-request.ts';
+import { checkOptions, type ReceiverOptions } from './receive.ts';
 import { printError } from './receiver-errors.ts';
 
 type NodeResponse = {
@@ -22,8 +22,8 @@ export function createExpressReceiver(
   checkOptions(options);
   return async (request, response, next) => {
     try {
-      const { status, headers, body } = await receive(fromNodeRequest(request), options);
-      response.writeHead(status, { ...headers, ...connectionHeaders(request, status) });
+      const { status, headers, body } = await receiveNodeRequest(request, options);
+      response.writeHead(status, headers);
       response.end(body);
     } catch (error) {
       if (next !== undefined) {

@@ -1,7 +1,7 @@
 // The adapter for Koa. It does not import Koa.
 
-import { connectionHeaders, fromNodeRequest, type NodeRequest } from './node-request.ts';
-import { checkOptions, type ReceiverOptions, receive } from './receive.ts';
+import { type NodeRequest, receiveNodeRequest } from './node-request.ts';
+import { checkOptions, type ReceiverOptions } from './receive.ts';
 
 type KoaContext = {
   readonly req: NodeRequest;
@@ -18,9 +18,9 @@ type KoaContext = {
 export function createKoaReceiver(options: ReceiverOptions): (context: KoaContext) => Promise<void> {
   checkOptions(options);
   return async (context) => {
-    const { status, headers, body } = await receive(fromNodeRequest(context.req), options);
+    const { status, headers, body } = await receiveNodeRequest(context.req, options);
     context.status = status;
-    context.set({ ...headers, ...connectionHeaders(context.req, status) });
+    context.set(headers);
     context.body = body;
   };
 }

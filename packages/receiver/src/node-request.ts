@@ -1,7 +1,7 @@
 // Reads the raw body of a request of Node's HTTP server, which Koa and Express pass on. It imports no Node types.
 
 import { isBytes, joinBytes } from './bytes.ts';
-import type { ReceivedRequest } from './receive.ts';
+import { type ReceiverAnswer, type ReceiverOptions, receive } from './receive.ts';
 import { BodyTooLarge, RawBodyMissing } from './receiver-errors.ts';
 
 /** The used part of an IncomingMessage. Express's body parsers store their result in `body`. */
@@ -18,18 +18,26 @@ export type NodeRequest = {
   off(event: 'data', listener: (chunk: Uint8Array) => void): unknown;
 };
 
-/** Converts a request for `receive`. Bytes from `express.raw()` are used as the raw body. */
-export function fromNodeRequest(request: NodeRequest): ReceivedRequest {
-  return {
-    method: request.method ?? '',
-    headers: request.headers,
-    body: (maxBytes) => readBytes(request, maxBytes),
+/**
+ * Receives a request of Node. Bytes from `express.raw()` are used as the raw body. The answer closes the connection when
+ * it leaves some of a body that is too large unread; HTTP/2 has no such header.
+ */
+export async function receiveNodeRequest(
+  request: NodeRequest,
+  options: ReceiverOptions,
+): Promise<ReceiverAnswer> {
+  let isLeft = false;
+  const body = async (maxBytes: number) => {
+    try {
+      return await readBytes(request, maxBytes);
+    } catch (error) {
+      isLeft = error instanceof BodyTooLarge && request.httpVersionMajor < 2;
+      throw error;
+    }
   };
-}
-
-/** Closes the connection after an answer that leaves some of the body unread. HTTP/2 has no such header. */
-export function connectionHeaders({ httpVersionMajor }: NodeRequest, status: number): Record<string, string> {
-  return status === 413 && httpVersionMajor < 2 ? { connection: 'close' } : {};
+  const { method = '', headers } = request;
+  const answer = await receive({ method, headers, body }, options);
+  return isLeft ? { ...answer, headers: { ...answer.headers, connection: 'close' } } : answer;
 }
 
 async function readBytes(request: NodeRequest, maxBytes: number): Promise<Uint8Array> {

@@ -19,7 +19,8 @@ import {
   verifyDelivery,
 } from './verify-delivery.ts';
 
-const DEFAULT_MAX_BODY_BYTES = 256 * 1024;
+/** An event has at most 256 KiB, and the envelope of a CloudEvent adds some 100 bytes. */
+const DEFAULT_MAX_BODY_BYTES = 257 * 1024;
 
 /** Added to the replay window, because time passes between the check of a delivery's age and its lookup in the log. */
 const PASSING_SECONDS = 10;
@@ -65,7 +66,7 @@ export type ReceiverOptions = {
   handler?: DeliveryHandler | undefined;
   /** The receiver's limit of a delivery's age, in seconds; 300 by default. A smaller limit of the sender applies. */
   maxAgeSeconds?: number | undefined;
-  /** The largest accepted body in bytes; 256 KiB by default. */
+  /** The largest accepted body in bytes; 257 KiB by default, which every delivery fits. */
   maxBodyBytes?: number | undefined;
   /** Receives each error that led to a 5xx, and each failure to store a status; `console.error` by default. */
   onError?: ((error: unknown) => void) | undefined;
@@ -86,8 +87,8 @@ export type ReceiverOptions = {
  * |---|---|
  * | 200 | the handler has finished or returned `ignored`; or the delivery was accepted before (`ignored`) |
  * | 202 | there is no handler, and the log has recorded the delivery |
- * | 401, 405, 408 | the signature, its headers or the age is wrong; the service sends the delivery again |
- * | 400, 413, 415 | the body or its type can never be accepted; the service gives the delivery up |
+ * | 401, 405, 408 | a header, the signature, the age or the size is wrong; the service sends the delivery again |
+ * | 400 | the signed body is not JSON; the service gives the delivery up |
  * | 422 | the handler threw RejectDelivery |
  * | 500 | the handler, the log or the function for the secrets threw |
  * | 503 | RetryLater was thrown; or another attempt of the delivery is being handled (without `Retry-After`) |
@@ -175,7 +176,7 @@ async function readBody(
   body: ReceivedRequest['body'],
   maxBytes: number,
 ): Promise<Uint8Array | { status: number; reason: RefusalReason }> {
-  const tooLarge = { status: 413, reason: 'body_too_large' } as const;
+  const tooLarge = { status: 401, reason: 'body_too_large' } as const;
   let bytes: unknown = body;
   try {
     if (typeof body === 'function') bytes = await body(maxBytes);

@@ -14,7 +14,10 @@ export type RefusedDelivery = {
   reason: RefusalReason;
   /** The status of the answer. */
   status: number;
-  /** Whether the service gives the delivery up. Otherwise it sends it again, and a mended receiver loses nothing. */
+  /**
+   * Whether the service gives the delivery up, as it does when the signed body itself is at fault. Otherwise it sends
+   * it again, and a mended receiver loses nothing.
+   */
   final: boolean;
   /** What to check, in English. */
   message: string;
@@ -23,9 +26,6 @@ export type RefusedDelivery = {
   /** This machine's clock minus the time of the signature: large for an old delivery, negative for a future one. */
   skewSeconds?: number | undefined;
 };
-
-/** The answers after which the service gives a delivery up. Specification: Events, What follows an answer. */
-const FINAL_STATUSES: readonly number[] = [400, 410, 413, 415, 422];
 
 /** At most one line for each reason in this time, so that a flood of forged requests does not fill a log. */
 const QUIET_MILLISECONDS = 60_000;
@@ -43,7 +43,7 @@ const CHECKS: Readonly<Record<RefusalReason, string>> = {
     'nothing changes the body on the way',
   stale_timestamp: 'the signature is too old: check the clock of this machine',
   future_timestamp: 'the signature is from the future: check the clock of this machine',
-  body_too_large: 'the body is larger than maxBodyBytes',
+  body_too_large: 'the body is larger than maxBodyBytes; a delivery of the service fits the default',
   incomplete_body: 'the connection ended before the body was complete',
   malformed_body: 'the signed body is not JSON',
 };
@@ -55,7 +55,7 @@ export function describeRefusal(
   headers: ReceivedHeaders,
   now: number,
 ): RefusedDelivery {
-  const final = FINAL_STATUSES.includes(status);
+  const final = reason === 'malformed_body';
   const timestamp = readHeader(headers, TIMESTAMP_HEADER) ?? '';
   const skewSeconds = /^\d{1,15}$/.test(timestamp) ? Math.round(now / 1000 - Number(timestamp)) : undefined;
   const deliveryId = printable(readHeader(headers, DELIVERY_HEADER));

@@ -13,13 +13,13 @@ import {
 import { findSuite, parseSignature, type SignatureSuite } from './suites.ts';
 
 /**
- * The reasons to refuse a delivery, in the order of the checks, each with the HTTP status of the answer. A reason that
- * may come from a wrong secret, clock or version, or from a proxy that changes headers, has 401, so that the service
- * sends the delivery again.
+ * The reasons to refuse a delivery, in the order of the checks, each with the HTTP status of the answer. Each may come
+ * from a wrong secret, clock or version, or from a proxy that changes headers, so the service sends the delivery again
+ * after all of them.
  */
 export const REFUSALS = {
   method_not_allowed: 405,
-  unsupported_media_type: 415,
+  unsupported_media_type: 401,
   unsupported_suite: 401,
   malformed_headers: 401,
   invalid_signature: 401,

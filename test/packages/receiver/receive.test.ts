@@ -11,6 +11,7 @@ import {
   RetryLater,
   receive,
 } from '../../../packages/receiver/src/index.ts';
+import { classifyResponse } from '../../../src/platform/egress/outcome.ts';
 import { SECRET, signedDelivery } from './delivery-request.ts';
 
 function startReceiver(options: Partial<ReceiverOptions> = {}) {
@@ -234,7 +235,7 @@ describe('a refusal', () => {
   it.each<[string, Parameters<typeof receive>[0], number, string]>([
     ['GET', { ...genuine(), method: 'GET' }, 405, 'method_not_allowed'],
     ['PUT', { ...genuine(), method: 'PUT' }, 405, 'method_not_allowed'],
-    ['no content type', without('content-type'), 415, 'unsupported_media_type'],
+    ['no content type', without('content-type'), 401, 'unsupported_media_type'],
     ['no suite', without('x-service-signature-suite'), 401, 'unsupported_suite'],
     ['no delivery id', without('x-service-delivery'), 401, 'malformed_headers'],
     ['no signature', without('x-service-signature-256'), 401, 'invalid_signature'],
@@ -248,7 +249,7 @@ describe('a refusal', () => {
       400,
       'malformed_body',
     ],
-    ['a body beyond the limit', signedDelivery({ body: `"${'x'.repeat(300_000)}"` }), 413, 'body_too_large'],
+    ['a body beyond the limit', signedDelivery({ body: `"${'x'.repeat(300_000)}"` }), 401, 'body_too_large'],
   ])('of %s leaves no record and runs nothing', async (_what, request, status, error) => {
     const receiver = startReceiver();
     const answer = await receiver.take(request);
@@ -256,8 +257,10 @@ describe('a refusal', () => {
     expect(answer.headers.allow).toBe(status === 405 ? 'POST' : undefined);
     expect(receiver.handled).toEqual([]);
     expect(receiver.log.records()).toEqual([]);
-    const final = [400, 413, 415].includes(status);
+    // Only what the signature vouches for can be at fault itself; all else may be the set-up, and must come again.
+    const final = error === 'malformed_body';
     expect(receiver.refused).toMatchObject([{ reason: error, status, final }]);
+    expect(classifyResponse(status).kind).toBe(final ? 'rejected' : 'retry');
   });
 
   it('by a set-up fault is not final, and says which and how far the clock is off', async () => {

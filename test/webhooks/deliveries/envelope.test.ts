@@ -6,7 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createMemoryDeliveryLog } from '../../../packages/receiver/src/memory-delivery-log.ts';
 import { type ReceivedDelivery, receive } from '../../../packages/receiver/src/receive.ts';
 import { CATALOGUE, exampleOf } from '../../../src/events/catalogue.ts';
+import { MAX_EVENT_BYTES } from '../../../src/events/event.ts';
 import { ENVELOPES, type Envelope, enclose, sourceOf } from '../../../src/webhooks/deliveries/envelope.ts';
+import { SECRET, signedDelivery } from '../../packages/receiver/delivery-request.ts';
 import {
   type LocalReceiver,
   type ReceivedRequest,
@@ -73,6 +75,17 @@ describe('an envelope', () => {
       );
     },
   );
+
+  it.each(ENVELOPES)('of %s around the largest event is taken by a receiver', async (envelope) => {
+    const room = MAX_EVENT_BYTES - bytesOf(event({ data: '' })).length;
+    const stored = bytesOf(event({ data: 'x'.repeat(room) }));
+    expect(stored).toHaveLength(MAX_EVENT_BYTES);
+    const { body, contentType, headers } = enclose(envelope, stored);
+    const sent = signedDelivery({ body });
+    const request = { ...sent, headers: { ...sent.headers, ...headers, 'content-type': contentType } };
+    const answer = await receive(request, { secrets: SECRET, log: createMemoryDeliveryLog() });
+    expect(answer.status).toBe(202);
+  });
 
   it('encodes in headers what they must not hold', () => {
     const { headers } = enclose('cloudevents-binary', bytesOf(event({ event_id: '50%-"é"-{a}' })));

@@ -137,7 +137,7 @@ withPython('a receiver in another language', () => {
     const SIGNATURE = refusal(401, 'invalid_signature');
     const HEADERS = refusal(401, 'malformed_headers');
     const SUITE = refusal(401, 'unsupported_suite');
-    const TYPE = refusal(415, 'unsupported_media_type');
+    const TYPE = refusal(401, 'unsupported_media_type');
 
     it.each<[what: string, tampered: () => RawRequest, answer: string]>([
       ['another suite', () => withHeader('X-Service-Signature-Suite', () => ['service-webhook-v2']), SUITE],

@@ -29,6 +29,9 @@ _logger = logging.getLogger("countersign_receiver")
 #: Added to the replay window: time passes between the check of a delivery's age and its lookup in the log.
 _PASSING_SECONDS = 10
 
+#: An event has at most 256 KiB, and the envelope of a CloudEvent adds some 100 bytes.
+_MAX_BODY_BYTES = 257 * 1024
+
 Secrets = Union[str, Sequence[str]]
 
 
@@ -74,7 +77,7 @@ class Receiver:
         handler: Optional[Handler] = None,
         log: Optional[DeliveryLog] = None,
         max_age_seconds: int = DEFAULT_MAX_AGE_SECONDS,
-        max_body_bytes: int = 256 * 1024,
+        max_body_bytes: int = _MAX_BODY_BYTES,
         on_refused: Optional[Callable[[RefusedDelivery], None]] = None,
         clock: Callable[[], float] = time.time,
     ) -> None:

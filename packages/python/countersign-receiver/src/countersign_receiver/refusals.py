@@ -13,9 +13,6 @@ from .verification import DELIVERY_HEADER, EVENT_HEADER, TIMESTAMP_HEADER, Heade
 
 _logger = logging.getLogger("countersign_receiver")
 
-#: The answers after which the service gives a delivery up.
-_FINAL_STATUSES = (400, 410, 413, 415, 422)
-
 _CHECKS = {
     "method_not_allowed": "deliveries are POST requests",
     "unsupported_media_type": "the content type is not that of a delivery; check what a proxy does with it",
@@ -26,7 +23,7 @@ _CHECKS = {
     " subscription, and that nothing changes the body on the way",
     "stale_timestamp": "the signature is too old: check the clock of this machine",
     "future_timestamp": "the signature is from the future: check the clock of this machine",
-    "body_too_large": "the body is larger than max_body_bytes",
+    "body_too_large": "the body is larger than max_body_bytes; a delivery of the service fits the default",
     "incomplete_body": "the connection ended before the body was complete",
     "malformed_body": "the signed body is not JSON",
 }
@@ -42,7 +39,8 @@ class RefusedDelivery:
 
     reason: str
     status: int
-    #: Whether the service gives the delivery up. Otherwise a mended receiver loses nothing.
+    #: Whether the service gives the delivery up, as it does when the signed body itself is at fault. Otherwise a mended
+    #: receiver loses nothing.
     final: bool
     #: What to check, in English.
     message: str
@@ -57,7 +55,7 @@ def describe_refusal(refused: Refused, headers: HeaderReader, now: float) -> Ref
     return RefusedDelivery(
         reason=refused.reason,
         status=refused.status,
-        final=refused.status in _FINAL_STATUSES,
+        final=refused.reason == "malformed_body",
         message=_CHECKS[refused.reason],
         delivery_id=_printable(headers.get(DELIVERY_HEADER)),
         event_type=_printable(headers.get(EVENT_HEADER)),

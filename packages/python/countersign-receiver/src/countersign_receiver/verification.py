@@ -19,17 +19,17 @@ EVENT_HEADER = "X-Service-Event"
 DEFAULT_MAX_AGE_SECONDS = 300
 FUTURE_TOLERANCE_SECONDS = 60
 
-#: The reasons to refuse a request, each with its answer. A reason that may come from the set-up (a wrong secret, a
-#: clock that is off, a proxy) has a status after which the service sends the delivery again.
+#: The reasons to refuse a request, each with its answer. All but the last may come from the set-up (a wrong secret, a
+#: clock that is off, a proxy), and have a status after which the service sends the delivery again.
 REFUSALS = {
     "method_not_allowed": 405,
-    "unsupported_media_type": 415,
+    "unsupported_media_type": 401,
     "unsupported_suite": 401,
     "malformed_headers": 401,
     "invalid_signature": 401,
     "stale_timestamp": 401,
     "future_timestamp": 401,
-    "body_too_large": 413,
+    "body_too_large": 401,
     "incomplete_body": 408,
     "malformed_body": 400,
 }
