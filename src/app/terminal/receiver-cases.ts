@@ -100,7 +100,7 @@ export function makeCases(secret: string, now: number): Case[] {
     {
       name: 'another content type',
       wants: 'refuse',
-      advice: 'answer 415 unless it is application/json (or application/cloudevents+json)',
+      advice: 'answer 401 unless it is application/json (or application/cloudevents+json)',
       request: post({ ...sign(sent), 'Content-Type': 'text/plain' }),
     },
   ];

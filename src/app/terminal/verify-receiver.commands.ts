@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import { fetchWhole } from '../../../packages/agent/src/whole-answer.ts';
+import { classifyResponse } from '../../platform/egress/outcome.ts';
 import { isOnThisMachine } from './listening.ts';
 import { type Case, makeCases } from './receiver-cases.ts';
 import { CommandFailure, type TerminalRuntime } from './runtime.ts';
@@ -62,16 +63,25 @@ export function registerVerifyReceiverCommand(
     });
 }
 
+/** What to answer to a request that the set-up may have spoiled. */
+function mend(method: string, status: number, kind: 'gone' | 'rejected'): string {
+  const right = method === 'POST' ? 401 : 405;
+  const ended = kind === 'gone' ? 'subscription' : 'delivery';
+  return `answer ${right}: the fault may be a secret, a clock or a proxy, and the delivery must come again when that is mended; ${status} ends the ${ended}`;
+}
+
 async function tryCase(url: string, tried: Case): Promise<Result> {
   const { method, headers, body } = tried.request;
   try {
     const sent = body === undefined ? {} : { body: new Uint8Array(body) };
     const request = { method, headers, redirect: 'manual', ...sent } as const;
-    const response = await fetchWhole(fetch, url, request, PATIENCE);
-    const accepted = response.status >= 200 && response.status < 300;
-    const isFault = response.status >= 500 && tried.wants === 'refuse';
-    const ok = tried.wants === 'accept' ? accepted : !accepted && !isFault;
-    return { ...tried, answer: String(response.status), ok };
+    const { status } = await fetchWhole(fetch, url, request, PATIENCE);
+    const { kind } = classifyResponse(status);
+    const answer = String(status);
+    if (tried.wants === 'accept') return { ...tried, answer, ok: kind === 'delivered' };
+    if (kind === 'gone' || kind === 'rejected')
+      return { ...tried, answer, ok: false, advice: mend(method, status, kind) };
+    return { ...tried, answer, ok: kind === 'retry' && status < 500 };
   } catch (error) {
     const { cause, name } = error as Error;
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : name;

@@ -73,6 +73,20 @@ describe('verify-receiver', () => {
     });
   });
 
+  it.each([400, 410, 413, 415, 422])(
+    'takes no %i for a refusal, since it ends what comes again after a mend',
+    async (status) => {
+      const url = await serve((_, response) => response.writeHead(status).end());
+      const { lines, code } = await run(['verify-receiver', url, '--secret', SECRET, '--json']);
+      const { score, cases } = JSON.parse(lines[0] ?? '');
+      expect([score, code]).toEqual([0, 1]);
+      for (const name of ['forged', 'another content type', 'stale'])
+        expect(cases.find((each: { case: string }) => each.case.startsWith(name)).advice).toMatch(
+          new RegExp(`answer 401: .*; ${status} ends the (delivery|subscription)`),
+        );
+    },
+  );
+
   it('takes a receiver that falls over for no refusal', async () => {
     const url = await serve((_, response) => response.writeHead(500).end());
     const { lines } = await run(['verify-receiver', url, '--json'], { env: { WEBHOOK_SECRET: SECRET } });
