@@ -5,8 +5,11 @@ import hashlib
 import hmac
 import io
 import json
+import socket
+import threading
 import unittest
 from email.message import Message
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from countersign_receiver import MemoryDeliveryLog, Receiver, RejectDelivery, RetryLater, asgi, verify_delivery, wsgi
 
@@ -272,7 +275,32 @@ class Adapters(Case):
         self.assertEqual(self.wsgi(), ("200 OK", kind, b'{"status":"processed"}'))
         self.assertEqual(self.wsgi(length=10**7)[0], "401 Unauthorized")
         self.assertEqual(self.wsgi(length=len(BODY) + 1)[0], "408 Request Timeout")
+        self.assertEqual(self.wsgi(length="", **{"wsgi.input_terminated": True})[2], b'{"status":"ignored"}')
         self.assertEqual(self.wsgi(REQUEST_METHOD="HEAD"), ("405 Method Not Allowed", kind, b""))
+
+    def test_wsgi_waits_for_no_end_that_its_server_does_not_know(self):
+        for length in ("", "-1", "+9", "nine"):
+            self.assertEqual(self.wsgi(length=length)[0::2], ("411 Length Required", b'{"error":"length_required"}'))
+            self.assertFalse(self.refused.pop().final)
+
+    def test_wsgi_under_wsgiref_refuses_chunks_so_that_they_come_again(self):
+        class Quiet(WSGIRequestHandler):
+            def log_message(self, *_):
+                pass
+
+        server = make_server("127.0.0.1", 0, wsgi(self.receiver()), handler_class=Quiet)
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        try:
+            with socket.create_connection(server.server_address, timeout=20) as connection:
+                head = "".join(f"{name}: {value}\r\n" for name, value in signed().items())
+                chunk = b"%x\r\n%s\r\n" % (len(BODY), BODY)
+                connection.sendall(f"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n{head}\r\n".encode() + chunk)
+                # The last chunk is still to come when the answer is there.
+                self.assertRegex(connection.recv(100), b"^HTTP/1.0 411 ")
+        finally:
+            thread.join()
+            server.server_close()
 
     def asgi(self, messages, handler=None, headers=None):
         sent = []

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from http import HTTPStatus
-from typing import Any, Awaitable, Callable, Iterable
+from typing import Any, Awaitable, Callable, Iterable, Optional
 
 from .receiver import Receiver
 from .verification import Refused
@@ -24,11 +25,14 @@ def wsgi(receiver: Receiver) -> WsgiApplication:
         headers.append(("Content-Type", environ.get("CONTENT_TYPE", "")))
 
         def read(limit: int) -> bytes:
-            length = environ.get("CONTENT_LENGTH") or ""
-            if length and int(length) > limit:
+            length = _length(environ)
+            if length is None:
+                chunks: bytes = environ["wsgi.input"].read(limit + 1)
+                return chunks
+            if length > limit:
                 raise Refused("body_too_large")
-            body: bytes = environ["wsgi.input"].read(int(length) if length else limit + 1)
-            if length and len(body) < int(length):
+            body: bytes = environ["wsgi.input"].read(length)
+            if len(body) < length:
                 raise Refused("incomplete_body")
             return body
 
@@ -37,6 +41,19 @@ def wsgi(receiver: Receiver) -> WsgiApplication:
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [answer.body]
 
     return application
+
+
+def _length(environ: dict[str, Any]) -> Optional[int]:
+    """The length of the body, or None where the server lets the input end with it, as those that decode chunks do.
+
+    Without either, a read would wait for the end of the connection, and wsgiref's only thread with it.
+    """
+    length = environ.get("CONTENT_LENGTH") or ""
+    if re.fullmatch("[0-9]{1,15}", length):
+        return int(length)
+    if environ.get("wsgi.input_terminated"):
+        return None
+    raise Refused("length_required")
 
 
 def asgi(receiver: Receiver) -> AsgiApplication:

@@ -23,6 +23,8 @@ _CHECKS = {
     " subscription, and that nothing changes the body on the way",
     "stale_timestamp": "the signature is too old: check the clock of this machine",
     "future_timestamp": "the signature is from the future: check the clock of this machine",
+    "length_required": "the request has no Content-Length, and this WSGI server does not decode chunks: take another"
+    " server, or have the proxy send the length",
     "body_too_large": "the body is larger than max_body_bytes; a delivery of the service fits the default",
     "incomplete_body": "the connection ended before the body was complete",
     "malformed_body": "the signed body is not JSON",

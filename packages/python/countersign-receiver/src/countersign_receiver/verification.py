@@ -29,6 +29,7 @@ REFUSALS = {
     "invalid_signature": 401,
     "stale_timestamp": 401,
     "future_timestamp": 401,
+    "length_required": 411,
     "body_too_large": 401,
     "incomplete_body": 408,
     "malformed_body": 400,
