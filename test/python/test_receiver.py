@@ -8,6 +8,7 @@ import json
 import socket
 import threading
 import unittest
+import warnings
 from email.message import Message
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
@@ -211,6 +212,41 @@ class Answers(Case):
     def test_the_check_alone(self):
         verified = verify_delivery("POST", signed(), BODY, SECRET, now=NOW + 5)
         self.assertEqual((verified.delivery_id, verified.replay_window_seconds), ("d-1", 300))
+
+
+class Async(Case):
+    def test_takes_a_delivery_within_a_route_that_is_asynchronous(self):
+        async def handle(delivery):
+            await asyncio.sleep(0)
+            self.taken.append((delivery, asyncio.get_running_loop()))
+
+        async def read(limit):
+            await asyncio.sleep(0)
+            return BODY
+
+        async def main():
+            for body in (BODY, read):
+                receiver = self.receiver(handler=handle, log=MemoryDeliveryLog())
+                answer = await receiver.receive_async("POST", signed(), body)
+                self.assertEqual((answer.status, self.taken.pop()[1]), (200, asyncio.get_running_loop()))
+            answer = await self.receiver(handler=None).receive_async("POST", signed(secret="whsec_another"), BODY)
+            self.assertEqual((answer.status, self.refused.pop().reason), (401, "invalid_signature"))
+            with self.assertRaisesRegex(TypeError, "^body: .*bytes"):
+                await self.receiver().receive_async("POST", signed(), "{}")
+
+        asyncio.run(main())
+
+    def test_says_what_to_call_where_a_loop_is_running(self):
+        async def handle(_):
+            raise AssertionError("is not run")
+
+        async def main():
+            return self.receiver(handler=handle).receive("POST", signed(), BODY)
+
+        with self.assertLogs("countersign_receiver", "ERROR") as logs, warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.assertEqual(asyncio.run(main()).status, 500)
+        self.assertIn("await receiver.receive_async(", logs.output[0])
 
 
 class Log(Case):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from http import HTTPStatus
 from typing import Any, Awaitable, Callable, Iterable, Optional
@@ -11,10 +10,9 @@ from .receiver import Receiver
 from .verification import Refused
 
 WsgiApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
-AsgiApplication = Callable[
-    [dict[str, Any], Callable[[], Awaitable[dict[str, Any]]], Callable[[dict[str, Any]], Awaitable[None]]],
-    Awaitable[None],
-]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+AsgiApplication = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 
 def wsgi(receiver: Receiver) -> WsgiApplication:
@@ -59,25 +57,13 @@ def _length(environ: dict[str, Any]) -> Optional[int]:
 def asgi(receiver: Receiver) -> AsgiApplication:
     """FastAPI, Starlette: `app.mount("/hooks", asgi(receiver))`. The log and a plain handler run in a thread."""
 
-    async def application(
-        scope: dict[str, Any],
-        receive: Callable[[], Awaitable[dict[str, Any]]],
-        send: Callable[[dict[str, Any]], Awaitable[None]],
-    ) -> None:
+    async def application(scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             return await _live(receive, send)
         if scope["type"] != "http":
             raise RuntimeError(f"a receiver takes http, not {scope['type']}")
-        loop = asyncio.get_running_loop()
-
-        def wait(coroutine: Any) -> Any:
-            return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
-
-        def read(limit: int) -> bytes:
-            body: bytes = wait(_read(receive, limit))
-            return body
-
-        answer = await asyncio.to_thread(receiver.receive, scope["method"], list(scope["headers"]), read, wait=wait)
+        pairs = list(scope["headers"])
+        answer = await receiver.receive_async(scope["method"], pairs, lambda limit: _read(receive, limit))
         headers = [(name.lower().encode(), value.encode()) for name, value in answer.headers.items()]
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
         await send({"type": "http.response.body", "body": answer.body})
@@ -85,7 +71,7 @@ def asgi(receiver: Receiver) -> AsgiApplication:
     return application
 
 
-async def _read(receive: Callable[[], Awaitable[dict[str, Any]]], limit: int) -> bytes:
+async def _read(receive: Receive, limit: int) -> bytes:
     chunks: list[bytes] = []
     while True:
         message = await receive()
@@ -98,9 +84,7 @@ async def _read(receive: Callable[[], Awaitable[dict[str, Any]]], limit: int) ->
             return b"".join(chunks)
 
 
-async def _live(
-    receive: Callable[[], Awaitable[dict[str, Any]]], send: Callable[[dict[str, Any]], Awaitable[None]]
-) -> None:
+async def _live(receive: Receive, send: Send) -> None:
     while True:
         message = await receive()
         await send({"type": f"{message['type']}.complete"})

@@ -58,6 +58,7 @@ class Answer:
 Handler = Callable[[Delivery], Union[None, str, Awaitable[Union[None, str]]]]
 #: Reads the body after the headers were checked: raises Refused("body_too_large") or Refused("incomplete_body").
 BodyReader = Callable[[int], bytes]
+AsyncBodyReader = Callable[[int], Awaitable[bytes]]
 
 
 class Receiver:
@@ -96,15 +97,36 @@ class Receiver:
         method: str,
         headers: Headers,
         body: Union[bytes, BodyReader],
-        *,
-        wait: Callable[[Any], Any] = asyncio.run,
     ) -> Answer:
-        """Receives one request.
+        """Receives one request. Where an event loop is running, an asynchronous handler needs `receive_async`.
 
         :param headers: a mapping, or pairs as they came
         :param body: the raw bytes, or a function that reads at most so many
-        :param wait: gives the result of an asynchronous handler's coroutine
+        :raises TypeError: when the body is not bytes
         """
+        return self._take(method, headers, body, _run)
+
+    async def receive_async(
+        self,
+        method: str,
+        headers: Headers,
+        body: Union[bytes, AsyncBodyReader],
+    ) -> Answer:
+        """The same for an asynchronous route: the log and a plain handler run in a thread, an asynchronous one here."""
+        loop = asyncio.get_running_loop()
+
+        def wait(coroutine: Any) -> Any:
+            return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+
+        def read(limit: int) -> bytes:
+            raw: bytes = wait(body(limit)) if callable(body) else body
+            return raw
+
+        return await asyncio.to_thread(self._take, method, headers, read, wait)
+
+    def _take(
+        self, method: str, headers: Headers, body: Union[bytes, BodyReader], wait: Callable[[Any], Any]
+    ) -> Answer:
         reader = HeaderReader(headers)
         try:
             envelope = read_envelope(method, reader)
@@ -174,6 +196,19 @@ class Receiver:
             self._on_refused(refused)
         except Exception:
             _logger.exception("on_refused failed")
+
+
+def _run(awaitable: Any) -> Any:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(awaitable)
+    if inspect.iscoroutine(awaitable):
+        awaitable.close()
+    raise RuntimeError(
+        "receive() cannot wait for an asynchronous handler where an event loop is running:"
+        " call `await receiver.receive_async(method, headers, body)`"
+    )
 
 
 def _answer_error(error: Exception) -> Answer:
