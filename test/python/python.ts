@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
 /** The version that is installed where there is none; pyproject.toml takes newer and some older ones. */
-const CRYPTOGRAPHY = 'cryptography==48.0.0';
+const CRYPTOGRAPHY = { cryptography: '48.0.0' };
 
 export const packageOf = (name: string) => resolve('packages', 'python', name);
 const PYTHONPATH = ['countersign-receiver', 'countersign-agent']
@@ -13,17 +13,21 @@ const PYTHONPATH = ['countersign-receiver', 'countersign-agent']
   .join(':');
 
 /**
- * A Python 3.9 or newer with the dependency of the agent: that of the machine, or a virtual environment in .data.
- * @returns undefined where there is no Python, or the dependency cannot be had
+ * A Python 3.9 or newer with modules, by default the dependency of the agent: that of the machine, or a virtual
+ * environment in .data.
+ * @param versions of the modules that are installed where there are none
+ * @returns undefined where there is no Python, or the modules cannot be had
  */
-export function findPython(): string | undefined {
-  const venv = resolve('.data', 'python');
+export function findPython(versions: Readonly<Record<string, string>> = CRYPTOGRAPHY): string | undefined {
+  const modules = Object.keys(versions);
+  const venv = resolve('.data', `python-${modules.join('-')}`);
   const own = join(venv, 'bin', 'python');
+  const program = `import ${modules.join(', ')}, sys; sys.exit(sys.version_info < (3, 9))`;
   for (const python of ['python3', ...(existsSync(own) ? [own] : [])])
-    if (succeeds(python, '-c', 'import cryptography, sys; sys.exit(sys.version_info < (3, 9))'))
-      return python;
+    if (succeeds(python, '-c', program)) return python;
+  const pinned = Object.entries(versions).map(([name, version]) => `${name}==${version}`);
   const isMade =
-    succeeds('python3', '-m', 'venv', venv) && succeeds(own, '-m', 'pip', 'install', '-q', CRYPTOGRAPHY);
+    succeeds('python3', '-m', 'venv', venv) && succeeds(own, '-m', 'pip', 'install', '-q', ...pinned);
   return isMade ? own : undefined;
 }
 

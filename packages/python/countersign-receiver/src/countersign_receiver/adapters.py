@@ -55,20 +55,29 @@ def _length(environ: dict[str, Any]) -> Optional[int]:
 
 
 def asgi(receiver: Receiver) -> AsgiApplication:
-    """FastAPI, Starlette: `app.mount("/hooks", asgi(receiver))`. The log and a plain handler run in a thread."""
+    """FastAPI, Starlette: `Route("/hooks", asgi(receiver), methods=["POST"])`.
 
-    async def application(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    The log and a plain handler run in a thread. It is an object, because Starlette takes a function for an endpoint of
+    its kind, and `mount` answers what is sent to `/hooks` with a redirect to `/hooks/`, which the service does not
+    follow.
+    """
+    return _Asgi(receiver)
+
+
+class _Asgi:
+    def __init__(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             return await _live(receive, send)
         if scope["type"] != "http":
             raise RuntimeError(f"a receiver takes http, not {scope['type']}")
         pairs = list(scope["headers"])
-        answer = await receiver.receive_async(scope["method"], pairs, lambda limit: _read(receive, limit))
+        answer = await self._receiver.receive_async(scope["method"], pairs, lambda limit: _read(receive, limit))
         headers = [(name.lower().encode(), value.encode()) for name, value in answer.headers.items()]
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
         await send({"type": "http.response.body", "body": answer.body})
-
-    return application
 
 
 async def _read(receive: Receive, limit: int) -> bytes:
