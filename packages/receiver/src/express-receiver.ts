@@ -11,7 +11,8 @@ type NodeResponse = {
 
 /**
  * Creates a handler for Express (4 and 5), or a listener for Node's HTTP server. Mount it before every body parser,
- * because a parsed body has lost the signed bytes. Only `express.raw()` may be mounted before it.
+ * because a parsed body has lost the signed bytes. Only `express.raw()`, or a parser that keeps the bytes in `rawBody`,
+ * may be mounted before it.
  * @returns a handler; an error of the program (a parsed body, no secret) is passed to `next`, or without `next`
  *   answered with 500 and reported to `onError`
  * @throws {TypeError} when there is no secret

@@ -4,7 +4,7 @@ import { isBytes, joinBytes } from './bytes.ts';
 import { type ReceiverAnswer, type ReceiverOptions, receive } from './receive.ts';
 import { BodyTooLarge, RawBodyMissing } from './receiver-errors.ts';
 
-/** The used part of an IncomingMessage. Express's body parsers store their result in `body`. */
+/** The used part of an IncomingMessage. Body parsers store what they read in `body`, and some the bytes in `rawBody`. */
 export type NodeRequest = {
   readonly method?: string | undefined;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -12,6 +12,7 @@ export type NodeRequest = {
   readonly readableDidRead: boolean;
   readonly destroyed: boolean;
   readonly body?: unknown;
+  readonly rawBody?: unknown;
   on(event: 'data', listener: (chunk: Uint8Array) => void): unknown;
   on(event: 'end' | 'close', listener: () => void): unknown;
   on(event: 'error', listener: (error: Error) => void): unknown;
@@ -19,8 +20,8 @@ export type NodeRequest = {
 };
 
 /**
- * Receives a request of Node. Bytes from `express.raw()` are used as the raw body. The answer closes the connection when
- * it leaves some of a body that is too large unread; HTTP/2 has no such header.
+ * Receives a request of Node. Bytes in `rawBody`, or from `express.raw()`, are used as the raw body. The answer closes
+ * the connection when it leaves some of a body that is too large unread; HTTP/2 has no such header.
  */
 export async function receiveNodeRequest(
   request: NodeRequest,
@@ -41,6 +42,7 @@ export async function receiveNodeRequest(
 }
 
 async function readBytes(request: NodeRequest, maxBytes: number): Promise<Uint8Array> {
+  if (isBytes(request.rawBody)) return request.rawBody;
   if (request.readableDidRead) {
     if (isBytes(request.body)) return request.body;
     throw new RawBodyMissing();

@@ -31,7 +31,8 @@ export class RawBodyMissing extends Error {
   constructor() {
     super(
       'The raw body of the delivery has already been read, so its signature cannot be verified. ' +
-        'Mount the receiver before every body parser (express.json(), koa-bodyparser), or keep them off its path.',
+        'Mount the receiver before every body parser (express.json(), koa-bodyparser), keep them off its path, or ' +
+        'have them keep the bytes in request.rawBody.',
     );
   }
 }

@@ -282,6 +282,23 @@ describe('a body parser that ran before', () => {
     expect((await send(port, { ...signedDelivery(), body: Buffer.from('{}') })).status).toBe(401);
   });
 
+  it('in Express may leave the raw bytes beside what it parsed, as Firebase and NestJS do', async () => {
+    const receive = createExpressReceiver({ ...options, maxBodyBytes: 100 });
+    const port = await listen(async (request, response) => {
+      let rawBody: unknown;
+      const parsed = await parse(request, (bytes) => {
+        rawBody = bytes;
+        return JSON.parse(bytes.toString());
+      });
+      await receive(Object.assign(parsed, { rawBody }), response);
+    });
+    expect((await send(port, signedDelivery())).status).toBe(200);
+    expect((await send(port, { ...signedDelivery(), body: Buffer.from('{}') })).status).toBe(401);
+    expect(await send(port, signedDelivery({ body: `"${'x'.repeat(99)}"` }))).toMatchObject({
+      body: '{"error":"body_too_large"}',
+    });
+  });
+
   it('on a bare server is answered with 500 and reported', async () => {
     const errors: unknown[] = [];
     const receive = createExpressReceiver({ ...options, onError: (error) => errors.push(error) });
