@@ -1,12 +1,10 @@
 // Runs every program of docs/receiving.md as it stands there, in a folder that has the packed package and what the
 // programs import.
-import { type ChildProcess, spawn } from 'node:child_process';
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DeliveryLog } from '../../../packages/receiver/src/index.ts';
@@ -16,9 +14,10 @@ import { readBlocks } from '../../documentation/pages.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { takePort } from '../../setup/ports.ts';
 import { attemptTo, startLocalSender } from '../../webhooks/deliveries/attempt.ts';
-import { installPackage, run } from '../packed-package.ts';
+import { run } from '../packed-package.ts';
 import { expectContract, expectLease } from './delivery-log-contract.ts';
 import { SECRET } from './delivery-request.ts';
+import { installPrograms, startProgram } from './guide-programs.ts';
 
 /**
  * Not a dependency of this project. This does what the guide's program relies on: handlers by path, in order, and a
@@ -58,17 +57,13 @@ createServer(async (incoming, outgoing) => {
 const GENERATED = newSigningSecret();
 
 const local = startLocalSender();
-let consumer: Awaited<ReturnType<typeof installPackage>>;
+let consumer: Awaited<ReturnType<typeof installPrograms>>;
 let programs: Map<string, string>;
 
 beforeAll(async () => {
-  consumer = await installPackage('receiver', {
-    linked: ['koa', 'jose', 'standardwebhooks', '@stablelib/base64', 'fast-sha256'],
-  });
-  const guide = await readFile('docs/receiving.md', 'utf8');
-  const fences = guide.matchAll(/^```(\S+)(?: (\S+))?\n([\s\S]*?)^```$/gm);
-  programs = new Map([...fences].map(([, , name = '', text = '']) => [name, text]));
-  for (const [name, text] of programs) await writeFile(join(consumer.folder, name), text);
+  const linked = ['koa', 'jose', 'standardwebhooks', '@stablelib/base64', 'fast-sha256'];
+  consumer = await installPrograms('docs/receiving.md', linked);
+  programs = consumer.programs;
   const express = join(consumer.folder, 'node_modules', 'express');
   await mkdir(express);
   await writeFile(join(express, 'package.json'), '{"name":"express","type":"module","exports":"./index.js"}');
@@ -96,30 +91,8 @@ it('has only programs that are run here', () => {
   ]);
 });
 
-/** Starts a program that listens on PORT. */
-async function start(file: string, variables: Record<string, string> = {}) {
-  const port = await takePort();
-  const secrets = { WEBHOOK_SECRETS: `whsec_old,${SECRET}`, WEBHOOK_SECRET: GENERATED };
-  const env = { ...process.env, PORT: String(port), ...secrets, ...variables };
-  const child: ChildProcess = spawn(process.execPath, [file], { cwd: consumer.folder, env });
-  let said = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.on('data', (chunk: Buffer) => {
-      said += chunk.toString();
-    });
-  }
-  const url = `http://127.0.0.1:${env.PORT}/hooks`;
-  for (const deadline = Date.now() + 30_000; ; await sleep(50)) {
-    const answer = await fetch(url).catch(() => undefined);
-    if (answer?.status === 405) break;
-    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${file} does not answer: ${said}`);
-  }
-  const close = async () => {
-    const gone = new Promise((resolve) => child.once('exit', resolve));
-    if (child.exitCode === null && child.kill()) await gone;
-  };
-  return { url, said: () => said, close };
-}
+const start = (file: string, variables: Record<string, string> = {}) =>
+  startProgram(consumer.folder, file, { WEBHOOK_SECRET: GENERATED, ...variables });
 
 describe.each(['koa.mjs', 'express.mjs', 'serve-fetch.mjs'])('the program around %s', (file) => {
   it('takes what our sender sends, once, and refuses what another sends', async () => {
