@@ -90,6 +90,19 @@ export function judgeAddress(text: string, admitted: readonly Network[]): Addres
   return { allowed: reason === undefined, reason: reason ?? 'public', address: canonical };
 }
 
+/**
+ * Orders addresses so that the families take turns, from the family of the first address on, each in its own order.
+ * @see RFC 8305 §4
+ */
+export function alternateFamilies(verdicts: readonly AddressVerdict[]): AddressVerdict[] {
+  const isFirstFamily = ({ address }: AddressVerdict) =>
+    address.includes(':') === verdicts[0]?.address.includes(':');
+  const first = verdicts.filter(isFirstFamily);
+  const second = verdicts.filter((verdict) => !isFirstFamily(verdict));
+  const longer = first.length > second.length ? first : second;
+  return longer.flatMap((_, index) => [...first.slice(index, index + 1), ...second.slice(index, index + 1)]);
+}
+
 /** @returns the canonical text of an IP address, an IPv4-mapped address as IPv4; undefined for other text */
 export function canonicalAddress(text: string): string | undefined {
   return parseAddress(text)?.toString();

@@ -5,7 +5,13 @@ import { Socket } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { buildConnector } from 'undici';
 import type { AddressLookup } from './address.client.ts';
-import { type AddressVerdict, canonicalAddress, judgeAddress, type Network } from './address-rules.ts';
+import {
+  type AddressVerdict,
+  alternateFamilies,
+  canonicalAddress,
+  judgeAddress,
+  type Network,
+} from './address-rules.ts';
 
 /** The phase of a connection, and the milliseconds of each phase (null: the phase did not happen). */
 export type ConnectionTrace = {
@@ -52,8 +58,8 @@ type ConnectorOptions = {
 /** Opens a guarded connection, and writes its progress to the trace. */
 export type GuardedConnect = (target: buildConnector.Options, trace: ConnectionTrace) => Promise<Socket>;
 
-// The addresses are tried in sequence. All but the last get a short time, so that a dead address does not use up the
-// attempt.
+// The addresses are tried in sequence, of both families in turn, because a process can lack either. All but the last
+// get a short time, so that a dead address does not use up the attempt.
 const MAX_ADDRESSES = 4;
 const ADDRESS_TIMEOUT_MS = 3000;
 
@@ -82,7 +88,7 @@ export function createGuardedConnect({
 
   return async (target, trace) => {
     const verdicts = await judgeHost(target, trace);
-    const tried = verdicts.slice(0, MAX_ADDRESSES);
+    const tried = alternateFamilies(verdicts).slice(0, MAX_ADDRESSES);
     let failure = new EgressError('dns', 'ENODATA');
     for (const [index, verdict] of tried.entries()) {
       const patience = index < tried.length - 1 ? ADDRESS_TIMEOUT_MS : undefined;

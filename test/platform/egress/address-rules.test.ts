@@ -1,6 +1,12 @@
 // Holds the address rules to a table of hostile forms.
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalAddress, judgeAddress, parseNetworks } from '../../../src/platform/egress/address-rules.ts';
+import {
+  alternateFamilies,
+  canonicalAddress,
+  judgeAddress,
+  parseNetworks,
+} from '../../../src/platform/egress/address-rules.ts';
 
 const BLOCKED: readonly [address: string, reason: string][] = [
   ['0.0.0.0', 'this_network'],
@@ -133,5 +139,34 @@ describe('canonicalAddress', () => {
     expect(canonicalAddress('::FFFF:127.0.0.1')).toBe('127.0.0.1');
     expect(canonicalAddress('2001:DB8:0:0:0:0:0:1')).toBe('2001:db8::1');
     expect(canonicalAddress('example.com')).toBeUndefined();
+  });
+});
+
+describe('alternateFamilies', () => {
+  const alternate = (addresses: readonly string[]) =>
+    alternateFamilies(addresses.map((address) => judgeAddress(address, []))).map(({ address }) => address);
+
+  it('begins with the first address, and keeps the order within a family', () => {
+    const four = ['192.0.2.1', '192.0.2.2', '192.0.2.3'];
+    const six = ['2001:db8::1', '2001:db8::2'];
+    expect(alternate([...four, ...six])).toEqual([four[0], six[0], four[1], six[1], four[2]]);
+    expect(alternate([six[0] ?? '', ...four])).toEqual([six[0], ...four]);
+    expect(alternate(four)).toEqual(four);
+    expect(alternate([])).toEqual([]);
+  });
+
+  it('loses no address, and has one of each family among the first two', () => {
+    const address = fc.oneof(
+      fc.ipV4(),
+      fc.ipV6().map((text) => canonicalAddress(text) ?? text),
+    );
+    fc.assert(
+      fc.property(fc.array(address), (addresses) => {
+        const mixed = alternate(addresses);
+        expect([...mixed].sort()).toEqual(addresses.map((text) => canonicalAddress(text) ?? text).sort());
+        const families = (list: readonly string[]) => new Set(list.map((text) => text.includes(':'))).size;
+        expect(families(mixed.slice(0, 2))).toBe(families(mixed));
+      }),
+    );
   });
 });

@@ -12,6 +12,7 @@ import {
   startReceiver,
   startSecureReceiver,
 } from '../../webhooks/receiver/local-receiver.ts';
+import { watchClientSockets } from './client-sockets.ts';
 
 const open: { close(): Promise<void> }[] = [];
 afterEach(async () => {
@@ -157,6 +158,17 @@ describe('the addresses of a name', () => {
       lookup: async () => ['127.0.0.2', '127.0.0.3', '127.0.0.1'],
     });
     expect(result).toMatchObject({ outcome: { kind: 'delivered' }, remoteAddress: '127.0.0.1' });
+  });
+
+  it('are tried of both families in turn, so that the four tried ones have one of each', async () => {
+    const { port, close } = await bare();
+    await close();
+    const sockets = watchClientSockets();
+    onTestFinished(sockets.stop);
+    const ipv4 = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'];
+    await attempt(`https://receiver.test:${port}/`, { lookup: async () => [...ipv4, '::1'] });
+    const tried = ['127.0.0.2', '::1', '127.0.0.3', '127.0.0.4'];
+    expect(sockets.all()).toEqual(tried.map((address) => `${address}:${port}`));
   });
 
   it('are compared with the one really connected to before anything is sent', async () => {
