@@ -13,8 +13,8 @@ import {
   type GuardedConnect,
 } from './guarded-connection.client.ts';
 
-/** The most bytes of the status line and headers of an answer. */
-const MAX_RESPONSE_HEADER_BYTES = 16 * 1024;
+/** The most bytes of the names and values of an answer's headers: cookies and policies of a gateway can be long. */
+export const MAX_RESPONSE_HEADER_BYTES = 64 * 1024;
 
 const KEEP_ALIVE_MS = 10_000;
 const KEEP_ALIVE_MAX_MS = 60_000;

@@ -235,5 +235,5 @@ function breakOff(_request: IncomingMessage, response: ServerResponse): void {
 }
 
 function endlessHead(_request: IncomingMessage, response: ServerResponse): void {
-  response.writeHead(200, { 'x-filler': 'x'.repeat(40_000) }).end(PROOF);
+  response.writeHead(200, { 'x-filler': 'x'.repeat(70_000) }).end(PROOF);
 }

@@ -195,6 +195,12 @@ describe('an answer', () => {
     expect(result.outcome).toMatchObject({ kind: 'retry', hold: (seconds ?? 0) > 0 });
   });
 
+  it('with 60 KiB of headers counts', async () => {
+    const cookies = Array.from({ length: 60 }, (_, index) => `c${index}=${'x'.repeat(1000)}`);
+    const { result } = await deliver({ status: 200, headers: { 'set-cookie': cookies } });
+    expect(result.outcome).toEqual({ kind: 'delivered', statusCode: 200 });
+  });
+
   it('with two Retry-After headers is read as having none', async () => {
     const { result } = await deliver({ status: 503, headers: { 'retry-after': ['5', '6'] } });
     expect(result.retryAfterSeconds).toBeNull();

@@ -1,6 +1,8 @@
 // Hostile receivers against the whole engine. Each costs one attempt, which says whose fault it was; nothing else is
 // touched: not the other endpoints, not the sockets, not the memory.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MAX_RESPONSE_HEADER_BYTES } from '../../../src/platform/egress/guarded-agent.client.ts';
+import { MAX_RESPONSE_BYTES } from '../../../src/webhooks/deliveries/delivery.client.ts';
 import { createDeliveryRoutes } from '../../../src/webhooks/deliveries/delivery.routes.ts';
 import { watchClientSockets } from '../../platform/egress/client-sockets.ts';
 import { startTestServer, type TestServer, tokenFor } from '../../platform/http/test-server.ts';
@@ -18,7 +20,7 @@ const HOUR = 3_600_000;
 /** An attempt's time here: 15 s otherwise. */
 const SEND_TIMEOUT = 6_000;
 /** What a socket may have read beyond the 64 KiB of a body: the head, and what comes in one piece. */
-const MOST_READ = 64 * 1024 + 16 * 1024 + 2 * 64 * 1024;
+const MOST_READ = MAX_RESPONSE_BYTES + MAX_RESPONSE_HEADER_BYTES + 2 * 64 * 1024;
 
 type Case = { name: string; url: string; recorded: Recorded; receiver?: LocalReceiver };
 type Attempt = {

@@ -144,10 +144,10 @@ const heads: HostileAnswer[] = [
   { name: 'no reading', answer: (socket) => void socket.pause(), atOnce: true, recorded: TIMED_OUT },
   { name: 'headers that drip', answer: drips(OK, 'X-Drip: 1\r\n'), recorded: TIMED_OUT },
   { name: 'a status line that drips', answer: drips('HTTP/1.1 200 ', 'O'), recorded: TIMED_OUT },
-  { name: 'many headers', answer: writes(`${OK}${'X: y\r\n'.repeat(20_000)}\r\n`), recorded: TOO_LARGE },
+  { name: 'many headers', answer: writes(`${OK}${'X: y\r\n'.repeat(40_000)}\r\n`), recorded: TOO_LARGE },
   {
     name: 'long headers',
-    answer: writes(`${OK}${`X-Flood: ${'x'.repeat(1000)}\r\n`.repeat(64)}\r\n`),
+    answer: writes(`${OK}${`X-Flood: ${'x'.repeat(1000)}\r\n`.repeat(80)}\r\n`),
     recorded: TOO_LARGE,
   },
   {
