@@ -59,6 +59,7 @@ const PARSERS: Readonly<Record<string, 'properties' | 'examples' | 'through its 
   'platform/egress/address-rules.ts#canonicalAddress': 'properties',
   'platform/egress/address-rules.ts#judgeAddress': 'properties',
   'platform/egress/header-rules.ts#checkCustomHeaders': 'examples',
+  'platform/egress/informational-answers.ts#createInformationalReader': 'properties',
   'platform/egress/url-rules.ts#checkReceiverUrl': 'examples',
   'platform/http/client-address.ts#createAddressReader': 'examples',
   'platform/http/etag.ts#matchesEtag': 'through its callers',

@@ -12,6 +12,7 @@ import {
   createGuardedConnect,
   type GuardedConnect,
 } from './guarded-connection.client.ts';
+import { passInformational } from './informational-answers.ts';
 
 /** The most bytes of the names and values of an answer's headers: cookies and policies of a gateway can be long. */
 export const MAX_RESPONSE_HEADER_BYTES = 64 * 1024;
@@ -91,6 +92,7 @@ class TracingClient extends Client {
   #trace = newConnectionTrace();
   #remoteAddress: string | null = null;
   #socket: Socket | null = null;
+  #beginAnswer = () => {};
 
   constructor(origin: string | URL, connect: GuardedConnect) {
     super(origin, {
@@ -106,6 +108,7 @@ class TracingClient extends Client {
             this.#remoteAddress = trace.remoteAddress;
             this.#socket = socket;
             trace.socket = socket;
+            this.#beginAnswer = passInformational(socket);
             callback(null, socket);
           },
           (error: Error) => callback(error, null),
@@ -118,6 +121,7 @@ class TracingClient extends Client {
     this.#trace = options.trace ?? newConnectionTrace();
     this.#trace.remoteAddress = this.#remoteAddress;
     this.#trace.socket = this.#socket;
+    this.#beginAnswer();
     return super.dispatch(options, handler);
   }
 }

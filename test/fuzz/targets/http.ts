@@ -3,6 +3,7 @@ import { deepEqual, equal, match, ok } from 'node:assert/strict';
 import { isIP } from 'node:net';
 import { parseBasicCredentials } from '../../../src/authentication/tokens/basic-credentials.ts';
 import { canonicalAddress } from '../../../src/platform/egress/address-rules.ts';
+import { createInformationalReader } from '../../../src/platform/egress/informational-answers.ts';
 import { createAddressReader } from '../../../src/platform/http/client-address.ts';
 import { matchesEtag } from '../../../src/platform/http/etag.ts';
 import { FormError, parseForm } from '../../../src/platform/http/form.ts';
@@ -211,6 +212,29 @@ const idempotencyKeys: Target = {
   },
 };
 
+const informational: Target = {
+  name: 'informational-answers',
+  parsers: ['platform/egress/informational-answers.ts#createInformationalReader'],
+  seeds: [
+    'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n',
+    'HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n\r\nHTTP/1.0 100\r\n\r\n',
+  ],
+  run: (bytes) => {
+    const whole = bytes.slice();
+    createInformationalReader().read(whole);
+    const pieces = bytes.slice();
+    const { read } = createInformationalReader();
+    for (let index = 0; index < pieces.length; index += 1) read(pieces.subarray(index, index + 1));
+    deepEqual(pieces, whole, 'it does not matter how the bytes are cut');
+    const before = headerOf(bytes);
+    for (const [index, byte] of whole.entries()) {
+      if (byte === bytes[index]) continue;
+      equal(byte, '3'.charCodeAt(0));
+      match(before.slice(0, index + 1), /(^|\r\n\r\n)[\r\n]*HTTP\/\d\.\d 100$/, 'only a 100 changes');
+    }
+  },
+};
+
 export const HTTP: readonly Target[] = [
   json,
   form,
@@ -220,4 +244,5 @@ export const HTTP: readonly Target[] = [
   requests,
   headers,
   idempotencyKeys,
+  informational,
 ];

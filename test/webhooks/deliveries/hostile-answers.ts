@@ -165,7 +165,17 @@ const heads: HostileAnswer[] = [
   {
     name: 'a 100 that nobody asked for',
     answer: writes('HTTP/1.1 100 Continue\r\n\r\n'),
-    recorded: { status: null, error: 'protocol:BAD_RESPONSE' },
+    recorded: TIMED_OUT,
+  },
+  {
+    name: 'a 100 that nobody asked for, before a 200',
+    answer: writes(`HTTP/1.1 100 Continue\r\n\r\n${OK}Content-Length: 0\r\n\r\n`),
+    recorded: DELIVERED,
+  },
+  {
+    name: 'answers 100 without end',
+    answer: floods('', 'HTTP/1.1 100 Continue\r\n\r\n'),
+    recorded: { status: null, error: 'protocol:TOO_MANY_INFORMATIONAL' },
   },
   {
     name: 'an upgrade that nobody asked for',
