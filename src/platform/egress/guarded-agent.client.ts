@@ -17,13 +17,20 @@ import { passInformational } from './informational-answers.ts';
 /** The most bytes of the names and values of an answer's headers: cookies and policies of a gateway can be long. */
 export const MAX_RESPONSE_HEADER_BYTES = 64 * 1024;
 
-const KEEP_ALIVE_MS = 10_000;
+// Below the 5 s after which many servers close an idle connection without a word. An announced time-out counts instead.
+const KEEP_ALIVE_MS = 4_000;
 const KEEP_ALIVE_MAX_MS = 60_000;
 // A connection closes after this many requests, so that even a busy endpoint follows a changed DNS record.
 const REQUESTS_PER_CONNECTION = 1000;
 
-/** Request options with a `trace`, to which the dispatcher writes how the connection was opened. */
-export type TracedDispatchOptions = Dispatcher.DispatchOptions & { trace?: ConnectionTrace };
+/**
+ * Request options with a `trace`, to which the dispatcher writes how the connection was opened. With `isFresh` the
+ * request has a new connection, which closes afterwards.
+ */
+export type TracedDispatchOptions = Dispatcher.DispatchOptions & {
+  trace?: ConnectionTrace;
+  isFresh?: boolean;
+};
 
 export type GuardedAgent = ReturnType<typeof createGuardedAgent>;
 
@@ -76,15 +83,34 @@ export function createGuardedAgent({
     lookup,
     connectTimeoutMs,
   });
-  const dispatcher = new Agent({
+  const dispatcher = new GuardedDispatcher({
     factory: (origin) => new Pool(origin, { factory: (client) => new TracingClient(client, connect) }),
   });
 
   return {
     dispatcher,
     admittedNetworks,
-    close: () => dispatcher.destroy(),
+    close: () => dispatcher.end(),
   };
+}
+
+class GuardedDispatcher extends Agent {
+  // Its connections serve one request each, so none of them is ever a kept one.
+  readonly #fresh: Agent;
+
+  constructor(options: Agent.Options) {
+    super(options);
+    this.#fresh = new Agent(options);
+  }
+
+  override dispatch(options: TracedDispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    if (options.isFresh !== true) return super.dispatch(options, handler);
+    return this.#fresh.dispatch({ ...options, reset: true }, handler);
+  }
+
+  async end(): Promise<void> {
+    await Promise.all([this.destroy(), this.#fresh.destroy()]);
+  }
 }
 
 // A client has one connection with one request at a time, so the connection can write to the trace of its request.

@@ -62,10 +62,13 @@ const OWN_FAULTS = new Set([
   'UND_ERR_CLOSED',
 ]);
 
+// Errors of a connection that the other side has ended.
+const ENDED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'ECONNABORTED', 'EPIPE']);
+
 /**
  * Sends a request, and waits for the end of the answer, the limit of its body or the deadline, whichever comes first.
  * From the status line on an answer counts: a later failure only ends the reading. The connection is reused only when
- * the answer was read to its end.
+ * the answer was read to its end. A request whose reused connection ends before an answer is sent once more.
  * @throws the signal's reason when it is aborted, and undici's error for a fault of this service
  */
 export function exchange(
@@ -104,10 +107,11 @@ export function exchange(
     const deadline = setTimeout(finish, timeoutMs, TIMED_OUT);
     if (signal !== undefined) listen(signal, onAbort);
 
-    dispatcher.dispatch(request, {
+    dispatchReliably(dispatcher, request, {
       onRequestStart(started) {
         controller = started;
         sentAt = performance.now();
+        stopCounting();
         stopCounting = countBytes(request.trace.socket, () =>
           finish(new EgressError('response', 'ANSWER_TOO_LONG')),
         );
@@ -150,6 +154,34 @@ export function exchange(
         else finish(error);
       },
     });
+  });
+}
+
+/**
+ * Dispatches a request, and once more on a new connection when its reused one ends before the first byte of an answer:
+ * a server may close an idle connection while the request is on its way.
+ * @see RFC 9112 §9.3.1
+ */
+function dispatchReliably(
+  dispatcher: Dispatcher,
+  request: TracedRequest,
+  handler: Dispatcher.DispatchHandler,
+): void {
+  const { trace } = request;
+  let readBefore: number | undefined;
+  dispatcher.dispatch(request, {
+    ...handler,
+    onRequestStart(controller, context) {
+      const isReused = trace.connectMs === null;
+      readBefore = isReused ? trace.socket?.bytesRead : undefined;
+      handler.onRequestStart?.(controller, context);
+    },
+    onResponseError(controller, error) {
+      const isUnanswered = readBefore !== undefined && readBefore === trace.socket?.bytesRead;
+      if (!isUnanswered || !ENDED.has(errorCode(error))) return handler.onResponseError?.(controller, error);
+      const once: TracedRequest = { ...request, isFresh: true };
+      dispatcher.dispatch(once, handler);
+    },
   });
 }
 
