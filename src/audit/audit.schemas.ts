@@ -1,6 +1,7 @@
 // Schemas of the audit log and its checkpoints in requests and answers.
 import { z } from 'zod';
 import { encodeBase64, encodeBase64Url } from '../platform/crypto/base64.ts';
+import { canonicalAddress } from '../platform/egress/address-rules.ts';
 import { pageSchema } from '../platform/http/answers.ts';
 import { moment, pageParameters } from '../platform/http/field-schemas.ts';
 import { present } from '../platform/http/present.ts';
@@ -25,7 +26,10 @@ export const auditLogListQuery = z.object({
   key_id: z.uuid().optional(),
   token_id: exact.optional().meta({ description: 'The jti of a token.' }),
   request_id: exact.optional(),
-  address: exact.optional().meta({ description: 'The address that the request came from.' }),
+  address: exact
+    .overwrite((text) => canonicalAddress(text) ?? text)
+    .optional()
+    .meta({ description: 'The address that the request came from.' }),
   since: moment.optional().meta({ description: 'Occurred at this time or later.' }),
   until: moment.optional().meta({ description: 'Occurred before this time.' }),
   ...pageParameters,

@@ -106,6 +106,7 @@ describe('the audit log over HTTP', () => {
     ['token_id=token-1', 1],
     ['request_id=request-3', 1],
     ['address=192.0.2.7&request_id=request-1', 1],
+    ['address=::ffff:192.0.2.7&request_id=request-1', 1],
     ['address=192.0.2.8', 0],
     ['action=agent.created', 4],
     ['action=agent', 0],

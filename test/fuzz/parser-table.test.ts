@@ -61,6 +61,7 @@ const PARSERS: Readonly<Record<string, 'properties' | 'examples' | 'through its 
   'platform/egress/header-rules.ts#checkCustomHeaders': 'examples',
   'platform/egress/informational-answers.ts#createInformationalReader': 'properties',
   'platform/egress/url-rules.ts#checkReceiverUrl': 'examples',
+  'platform/egress/url-rules.ts#normalizeReceiverUrl': 'through its callers',
   'platform/http/client-address.ts#createAddressReader': 'examples',
   'platform/http/etag.ts#matchesEtag': 'through its callers',
   'platform/http/form.ts#parseForm': 'properties',

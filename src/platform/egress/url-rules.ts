@@ -60,6 +60,11 @@ export function checkReceiverUrl(text: string, admitted: readonly Network[]): Ur
   return checkHost(url, admitted);
 }
 
+/** @returns the form in which a receiver URL is stored; undefined for text that {@link checkReceiverUrl} cannot read */
+export function normalizeReceiverUrl(text: string): string | undefined {
+  return hasForbiddenCharacter(text) ? undefined : parseUrl(text)?.href;
+}
+
 /** The host of a receiver's URL, with a port that is not the scheme's default; an IPv4-mapped address as IPv4. */
 export function receiverHost({ host, hostname, port }: URL): string {
   const literal = addressLiteral(hostname);

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { CATALOGUE } from '../../events/catalogue.ts';
 import { FILTER_PATTERN, MAX_EVENT_TYPE_LENGTH } from '../../events/filter.ts';
-import { MAX_URL_LENGTH } from '../../platform/egress/url-rules.ts';
+import { MAX_URL_LENGTH, normalizeReceiverUrl } from '../../platform/egress/url-rules.ts';
 import { pageSchema } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';
 import { pageParameters } from '../../platform/http/field-schemas.ts';
@@ -202,7 +202,13 @@ export const testBody = z
 export const subscriptionParams = z.object({ id: z.uuid() });
 
 export const subscriptionListQuery = z.object({
-  url: z.string().min(1).max(MAX_URL_LENGTH).optional().meta({ description: 'The whole URL, exactly.' }),
+  url: z
+    .string()
+    .min(1)
+    .max(MAX_URL_LENGTH)
+    .overwrite((text) => normalizeReceiverUrl(text) ?? text)
+    .optional()
+    .meta({ description: 'The whole URL, as it was given or as it is shown.' }),
   active: z.enum(['true', 'false']).optional(),
   event_type: z
     .string()

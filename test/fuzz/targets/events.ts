@@ -21,7 +21,7 @@ import { normalizeDomain } from '../../../src/identity/anchors/anchor.ts';
 import { decodeCursor, encodeCursor } from '../../../src/platform/database/page.ts';
 import { canonicalAddress, judgeAddress } from '../../../src/platform/egress/address-rules.ts';
 import { checkCustomHeaders } from '../../../src/platform/egress/header-rules.ts';
-import { checkReceiverUrl } from '../../../src/platform/egress/url-rules.ts';
+import { checkReceiverUrl, normalizeReceiverUrl } from '../../../src/platform/egress/url-rules.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import { deliveryWorkflowId, parseDeliveryWorkflowId } from '../../../src/platform/temporal/names.ts';
 import { parseTimestamp } from '../../../src/platform/timestamp.ts';
@@ -79,6 +79,7 @@ const receiverUrls: Target = {
   name: 'receiver-urls',
   parsers: [
     'platform/egress/url-rules.ts#checkReceiverUrl',
+    'platform/egress/url-rules.ts#normalizeReceiverUrl',
     'platform/egress/address-rules.ts#judgeAddress',
     'platform/egress/address-rules.ts#canonicalAddress',
     'webhooks/subscriptions/subscription.ts#readReceiverUrl',
@@ -101,6 +102,7 @@ const receiverUrls: Target = {
     const read = attempt(() => readReceiverUrl(text, []), isInvalid);
     equal(read?.url, verdict.ok ? verdict.url.href : undefined);
     if (verdict.ok) {
+      equal(normalizeReceiverUrl(text), read?.url);
       const { href, hostname, protocol } = accepts('URL', () => new URL(text));
       ok(protocol === 'https:' && !isInside(hostname), `${href} points inside`);
       if (hostname.startsWith('[')) ok(judgeAddress(hostname.slice(1, -1), []).allowed);

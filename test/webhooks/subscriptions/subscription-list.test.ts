@@ -55,6 +55,29 @@ describe('GET /api/v1/webhooks', () => {
     expect(await found("url=x'%20OR%201=1")).toEqual([]);
     expect((await rooms.send('GET', `${PATH}?active=yes`)).status).toBe(400);
   });
+
+  it.each([
+    ['https://CASE.example.com:443/Hook', 'https://case.example.com/Hook'],
+    ['https://bücher.example/hook', 'https://xn--bcher-kva.example/hook'],
+    ["https://quote.example.com/?q='a'", 'https://quote.example.com/?q=%27a%27'],
+    ['https://dots.example.com/a/%2e%2e/b', 'https://dots.example.com/b'],
+    ['https://bare.example.com', 'https://bare.example.com/'],
+  ])('finds %s by the text that was given, and by the one that is stored', async (given, stored) => {
+    const { body } = await rooms.send('POST', PATH, { url: given, event_types: ['org.created'] });
+    expect(body.url).toBe(stored);
+    for (const asked of [given, stored]) {
+      const found = await rooms.send('GET', `${PATH}?url=${encodeURIComponent(asked)}`);
+      expect(found.body.data.map(({ id }: { id: string }) => id)).toEqual([body.id]);
+    }
+  });
+
+  it.each(['no url', 'https://', 'https:\\\\bare.example.com', 'http://10.0.0.1/'])(
+    'finds none by %j',
+    async (text) => {
+      const { status, body } = await rooms.send('GET', `${PATH}?url=${encodeURIComponent(text)}`);
+      expect([status, body.data]).toEqual([200, []]);
+    },
+  );
 });
 
 describe('PATCH /api/v1/webhooks/{id}', () => {
