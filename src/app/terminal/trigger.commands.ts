@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { findNearest } from '../../platform/http/issue-words.ts';
+import { JsonError, parseStrictJson } from '../../platform/http/strict-json.ts';
 import { type AccountOptions, openApi, withAccount } from './account.ts';
 import { findListening } from './listening.ts';
 import { CommandFailure, type TerminalRuntime } from './runtime.ts';
@@ -107,10 +108,11 @@ async function readData(text: string, { readInput }: TerminalRuntime): Promise<J
         ? await readFile(text.slice(1), 'utf8')
         : text;
   try {
-    const value: unknown = JSON.parse(json);
+    const value = parseStrictJson(json);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Json;
   } catch (error) {
-    throw new CommandFailure(`--data: is not JSON: ${(error as Error).message}`);
+    if (!(error instanceof JsonError)) throw error;
+    throw new CommandFailure(`--data: ${error.path} ${error.message}`.replace('  ', ' '));
   }
   throw new CommandFailure('--data: must be a JSON object');
 }

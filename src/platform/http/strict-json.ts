@@ -13,6 +13,9 @@ const ZERO = 0x30;
 const SAFE_DIGITS = 15;
 const DOUBLE_DIGITS = 17;
 
+/** Doubles below this one have fewer digits, down to 0. */
+const SMALLEST_NORMAL = 2 ** -1022;
+
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** A refused text. `path`: the place in dotted form (empty for the whole text). `message`: the reason. */
@@ -122,7 +125,8 @@ function endOfNumber(text: string, start: number): number {
   let end = start + 1;
   while (NUMBER_CHARACTERS.includes(text.charAt(end)) && end < text.length) end += 1;
   const token = text.slice(start, end);
-  if (token.length > SAFE_DIGITS && losesDigits(token))
+  // A short number can lose digits by a negative exponent alone.
+  if ((token.length > SAFE_DIGITS || token.includes('-')) && losesDigits(token))
     throw new JsonError(
       '',
       `has a number that cannot be kept exactly (${token.slice(0, 40)}): send it as a string`,
@@ -130,12 +134,15 @@ function endOfNumber(text: string, start: number): number {
   return end - 1;
 }
 
-/** True for a whole number whose double differs, and for a fraction with more digits than identify a double. */
+/**
+ * True for a whole number whose double differs, for a fraction with more digits than identify a double, and for one so
+ * small that its double has fewer digits or is 0.
+ */
 function losesDigits(token: string): boolean {
   const value = Number(token);
   const sent = significant(token);
   if (!Number.isFinite(value) || sent === significant(String(value))) return false;
-  return /^\d+$/.test(token) || sent.length > DOUBLE_DIGITS;
+  return /^\d+$/.test(token) || sent.length > DOUBLE_DIGITS || value < SMALLEST_NORMAL;
 }
 
 /**

@@ -198,7 +198,7 @@ describe('trigger', () => {
     await command.ended;
   });
 
-  it.each(['{', '[1]'])('refuses the data %s', async (data) => {
+  it.each(['{', '[1]', '{"id":9007199254740993}', '{"id":1e-400}'])('refuses the data %s', async (data) => {
     const { told, code } = await service.run(['trigger', 'shop.sold', '--data', data]);
     expect([code, told[0]]).toEqual([1, expect.stringContaining('--data:')]);
   });

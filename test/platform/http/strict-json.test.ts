@@ -34,6 +34,11 @@ describe('strict JSON', () => {
     ],
     ['the first whole number that a double cannot hold', '[-9007199254740993]', '', /exactly/],
     ['a fraction with more digits than a double has', '{"a":1.234567890123456789}', '', /exactly/],
+    ['a fraction that becomes 0', '{"a":1e-400}', '', /1e-400.*string/],
+    ['a negative one', '{"a":[-1E-324]}', '', /exactly/],
+    ['a long one', '{"a":1.2345678901234567e-400}', '', /exactly/],
+    ['one without an exponent', `[0.${'0'.repeat(400)}1]`, '', /exactly/],
+    ['a fraction so small that a double has fewer digits', '{"a":3e-324}', '', /exactly/],
     ['65 levels', '['.repeat(65) + ']'.repeat(65), '', /nested/],
     ['a million levels', '['.repeat(1_000_000), '', /nested/],
     ['25,001 elements', JSON.stringify(Array(25_001).fill(1)), '', /more than 25000/],
@@ -67,6 +72,8 @@ describe('strict JSON', () => {
       '[9007199254740992,1000000000000000000000,0.10000000000000001,-1.5E+300]',
       undefined,
     ],
+    ['the smallest numbers', '[5e-324,2.2250738585072014e-308,1e-300]', undefined],
+    ['zero in any form', '[0,-0,0e-400,0.0E+400,-0.000000000000000000]', undefined],
     ['digits in strings and names', '{"12345678901234567890":"12345678901234567890"}', undefined],
   ])('accepts %s', (_what, text, value) => {
     expect(parseStrictJson(text)).toEqual(value ?? JSON.parse(text));
