@@ -5,7 +5,7 @@ import { parseCompactJws } from '../../platform/crypto/jws.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { ASSERTION_ALGORITHMS } from './client-method.ts';
 
-/** Seconds that `exp` may be in the future, and seconds that `nbf` and `iat` may be in the future. */
+/** Seconds from an assertion's making to its `exp`, and seconds by which the client's clock may be ahead. */
 const LONGEST_ASSERTION = 300;
 const CLOCK_SKEW = 10;
 
@@ -85,7 +85,8 @@ export function checkAssertion(
     throw refused('must have the issuer as its aud, as a text');
   if (names.length !== 1 || names[0] !== issuerUrl) throw refused('must have the issuer as its only aud');
   if (expiresAt <= time) throw refused('has expired');
-  if (expiresAt > time + LONGEST_ASSERTION) throw refused(`must expire within ${LONGEST_ASSERTION} seconds`);
+  if (expiresAt > time + LONGEST_ASSERTION + CLOCK_SKEW)
+    throw refused(`must expire within ${LONGEST_ASSERTION} seconds`);
   if (notBefore > time + CLOCK_SKEW) throw refused('is not valid yet');
   if (resumedAt !== undefined && issuedAt * 1000 <= resumedAt.getTime())
     throw refused('is from before the tenant was suspended, or does not say otherwise by its iat');

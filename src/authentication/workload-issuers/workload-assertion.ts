@@ -10,10 +10,10 @@ import { isTrustDomain, trustDomainOf, type WorkloadIssuer } from './workload-is
 /** Name of the grant in audit entries and events. */
 export const METHOD = 'jwt_bearer';
 
-/** Seconds by which `nbf` and `iat` may be in the future, because the issuer's clock may be ahead. */
+/** Seconds by which the issuer's clock may be ahead: `nbf` and `iat`, and the greatest `exp`. */
 const CLOCK_AHEAD = 30;
 
-/** Seconds that `exp` may be in the future, so that a used assertion need not be remembered for longer. */
+/** Seconds from an assertion's making to its `exp`, so that a used one need not be remembered for longer. */
 const LONGEST_LIFE = 86_400;
 
 const LONGEST = { jti: 1_024, sub: 2_048 } as const;
@@ -75,7 +75,7 @@ function checkTimes({ exp, nbf, iat }: Readonly<Record<'exp' | 'nbf' | 'iat', un
   const time = now / 1000;
   if (typeof exp !== 'number' || !Number.isFinite(exp)) throw refused('has no exp');
   if (exp <= time) throw refused('has expired');
-  if (exp > time + LONGEST_LIFE) throw refused('must expire within a day');
+  if (exp > time + LONGEST_LIFE + CLOCK_AHEAD) throw refused('must expire within a day');
   for (const [name, value] of Object.entries({ nbf, iat })) {
     if (value === undefined) continue;
     if (typeof value !== 'number' || !Number.isFinite(value)) throw refused(`has a malformed ${name}`);

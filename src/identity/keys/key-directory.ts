@@ -24,7 +24,7 @@ export const MOST_LISTED = 20;
 /** Most characters of the components and parameters of a signature, with room for a nonce of 64 bytes. */
 const LONGEST_INPUT = 320;
 
-/** Seconds for which a signature may be valid, and by which `created` may be in the future. */
+/** Seconds for which a signature may be valid, and by which the signer's clock may be ahead. */
 const LONGEST_LIFE = 30 * 86_400;
 const SKEW = 10;
 
@@ -62,7 +62,7 @@ export function readDirectorySignature(
   const seconds = now / 1000;
   if (created > seconds + SKEW) throw new StructuredFieldError('was created in the future');
   if (expires <= seconds || expires <= created) throw new StructuredFieldError('has expired');
-  if (expires > seconds + LONGEST_LIFE)
+  if (expires > seconds + LONGEST_LIFE + SKEW)
     throw new StructuredFieldError(`must expire within ${LONGEST_LIFE / 86_400} days`);
   if (text.length > LONGEST_INPUT)
     throw new StructuredFieldError(`is longer than ${LONGEST_INPUT} characters`);
