@@ -7,10 +7,10 @@ import type { RequestContext } from '../../platform/context.ts';
 import { hashesEqual, hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import { invalidField, type LimitReached, ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
-import { type ClientCredentials, parseBasicCredentials } from './basic-credentials.ts';
+import { parseBasicCredentials } from './basic-credentials.ts';
 import type { ClientAssertionService } from './client-assertion.service.ts';
 import { clientRefused } from './client-credentials.ts';
-import { chooseMethod } from './client-method.ts';
+import { type ChosenMethod, chooseMethod } from './client-method.ts';
 import type { ClientProof, ClientRecordService } from './client-record.service.ts';
 import type { GrantRequest } from './token-answer.ts';
 
@@ -20,6 +20,8 @@ export type AuthenticatedClient = Client & { readonly proof: ClientProof };
 export type FailureCounter = {
   failed(key: string): Promise<{ readonly blocked: LimitReached | undefined }>;
 };
+
+type ChosenSecret = Extract<ChosenMethod, { credentials: unknown }>;
 
 const NO_SECRET = { id: '', hash: Buffer.alloc(32) };
 
@@ -36,7 +38,8 @@ export type ClientAuthenticationNeeds = {
 };
 
 /**
- * Authenticates clients by HTTP Basic (RFC 6749 §2.3.1) or a signed assertion (RFC 7523). A request uses one of them.
+ * Authenticates clients by a secret, with HTTP Basic or in the form (RFC 6749 §2.3.1), or by a signed assertion (RFC
+ * 7523). A request uses one of them.
  * @param failures counts wrong credentials by client and address
  * @param bruteForce counts wrong credentials by client, so that those from many addresses are one attack
  */
@@ -57,10 +60,9 @@ function recall(
   context: RequestContext,
   request: Pick<GrantRequest, 'authorization' | 'parameters'>,
 ): AuthenticatedClient | undefined {
-  const method = readMethod(context, request);
-  if ('assertion' in method) return undefined;
-  const { clientId, clientSecret } = method.credentials;
-  return proveSecret(applications.recallClient(context.tenant.id, clientId), clientSecret);
+  const chosen = readMethod(context, request);
+  if (chosen.method === 'private_key_jwt') return undefined;
+  return proveSecret(applications.recallClient(context.tenant.id, chosen.credentials.clientId), chosen);
 }
 
 /**
@@ -74,9 +76,9 @@ async function authenticate(
   context: RequestContext,
   request: Pick<GrantRequest, 'authorization' | 'parameters'>,
 ): Promise<AuthenticatedClient> {
-  const method = readMethod(context, request);
-  if ('credentials' in method) return authenticateBySecret(needs, context, method.credentials);
-  const client = await authenticateByAssertion(needs, context, method.assertion);
+  const chosen = readMethod(context, request);
+  if (chosen.method !== 'private_key_jwt') return authenticateBySecret(needs, context, chosen);
+  const client = await authenticateByAssertion(needs, context, chosen.assertion);
   checkClientId(request.parameters.client_id, client.id);
   return client;
 }
@@ -84,13 +86,13 @@ async function authenticate(
 async function authenticateBySecret(
   needs: ClientAuthenticationNeeds,
   context: RequestContext,
-  credentials: ClientCredentials,
+  chosen: ChosenSecret,
 ): Promise<AuthenticatedClient> {
-  const { clientId, clientSecret } = credentials;
+  const { clientId } = chosen.credentials;
   const client = await needs.applications.findClient(context.tenant.id, clientId);
-  const proven = proveSecret(client, clientSecret);
+  const proven = proveSecret(client, chosen);
   if (proven !== undefined) return proven;
-  throw await refuse(needs, context, { clientId, client, method: 'client_secret_basic' });
+  throw await refuse(needs, context, { clientId, client, method: chosen.method });
 }
 
 async function authenticateByAssertion(
@@ -151,18 +153,21 @@ function readMethod(
   if (credentials === 'malformed') {
     throw invalidField('header.authorization', 'is malformed');
   }
-  const method = chooseMethod(parameters, credentials, tenant);
-  if ('credentials' in method) checkClientId(parameters.client_id, method.credentials.clientId);
-  return method;
+  const chosen = chooseMethod(parameters, credentials, tenant);
+  if (chosen.method !== 'private_key_jwt') checkClientId(parameters.client_id, chosen.credentials.clientId);
+  return chosen;
 }
 
 /** Compares the secret with each live secret of the client. For an unknown client it does the same work. */
-function proveSecret(client: Client | undefined, secret: string): AuthenticatedClient | undefined {
-  const hash = hashSecret(secret);
+function proveSecret(
+  client: Client | undefined,
+  { method, credentials }: ChosenSecret,
+): AuthenticatedClient | undefined {
+  const hash = hashSecret(credentials.clientSecret);
   const stored = client?.secrets.length ? client.secrets : [NO_SECRET];
   const [right] = stored.filter((candidate) => hashesEqual(candidate.hash, hash));
   if (client === undefined || right === undefined || right === NO_SECRET) return undefined;
-  return { ...client, proof: { method: 'client_secret_basic', credential: right.id } };
+  return { ...client, proof: { method, credential: right.id } };
 }
 
 /** Checks that a `client_id` in the form equals the client id of the credentials. */

@@ -15,13 +15,13 @@ import type { AccessTokenGrant } from './access-token.ts';
 import type { RememberedToken } from './client-credentials.store.ts';
 import * as store from './client-credentials.store.ts';
 import { CLIENT_CREDENTIALS } from './client-credentials.ts';
-import type { CLIENT_METHODS } from './client-method.ts';
+import type { ClientMethod } from './client-method.ts';
 import type { IssuedAccessToken } from './token.service.ts';
 
 /** How a client authenticated or tried to. `credential`: its secret's id, its key's RFC 7638 thumbprint, or
  * the id of the console's session. */
 export type ClientProof = {
-  readonly method: (typeof CLIENT_METHODS)[number] | 'console_session';
+  readonly method: ClientMethod | 'console_session';
   readonly credential?: string | undefined;
 };
 

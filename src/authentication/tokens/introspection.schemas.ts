@@ -8,7 +8,7 @@ export const tokenParametersSchema = z.object({
   token: z.string().optional().describe('An access or refresh token; required'),
   token_type_hint: z.string().optional().describe('access_token or refresh_token; not needed'),
   client_id: z.string().optional(),
-  client_secret: z.string().optional().describe('Refused: authenticate with HTTP Basic'),
+  client_secret: z.string().optional().describe('Beside client_id, instead of HTTP Basic'),
   ...clientAssertion,
 });
 

@@ -9,7 +9,12 @@ import { JWT_BEARER_GRANT } from './grant-types.ts';
 /** One allowed value. An empty parameter counts as absent (RFC 6749 §3.2), so the schema is not a constant. */
 const optionalConstant = (value: string) => z.string().optional().describe(`\`${value}\`, or absent`);
 
-const clientAssertion = {
+const clientAuthentication = {
+  client_id: z.string().optional().describe('The id of the application; needed beside `client_secret`'),
+  client_secret: z
+    .string()
+    .optional()
+    .describe('One of its secrets, instead of HTTP Basic; refused under the profile `fapi2`'),
   client_assertion: z
     .string()
     .optional()
@@ -27,7 +32,7 @@ const clientCredentials = z
   .object({
     grant_type: z.literal('client_credentials'),
     scope: scope.describe("Space-separated; all of the application's scopes when absent"),
-    ...clientAssertion,
+    ...clientAuthentication,
   })
   .meta({
     id: 'ClientCredentialsRequest',
@@ -64,7 +69,7 @@ const tokenExchange = z
     scope: scope.describe('Space-separated; all that user, agent and delegation allow when absent'),
     resource: resource.describe("Which of the agent's audiences the token is for (RFC 8707)"),
     audience: z.string().optional().describe('As `resource`, for an audience that is no URI'),
-    ...clientAssertion,
+    ...clientAuthentication,
   })
   .meta({
     id: 'TokenExchangeRequest',
@@ -96,6 +101,6 @@ export const tokenParametersForm = z
   .object({
     token: token.describe('An access or refresh token'),
     token_type_hint: z.string().optional().describe('access_token or refresh_token; not needed'),
-    ...clientAssertion,
+    ...clientAuthentication,
   })
   .meta({ id: 'TokenParameters' });

@@ -14,6 +14,14 @@ export const TOKEN_REQUESTS = {
     summary: 'Client credentials, with HTTP Basic',
     value: { grant_type: 'client_credentials', scope: 'agents:read' },
   },
+  client_secret_post: {
+    summary: 'Client credentials, with the secret in the form',
+    value: {
+      grant_type: 'client_credentials',
+      client_id: '0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b',
+      client_secret: 'eW91ciBjbGllbnQgc2VjcmV0IGdvZXMgaGVyZSE',
+    },
+  },
   private_key_jwt: {
     summary: 'Client credentials, with a signed assertion',
     value: {

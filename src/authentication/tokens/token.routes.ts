@@ -18,7 +18,7 @@ export function createTokenRoutes({ tokenEndpoint }: { tokenEndpoint: TokenEndpo
       summary:
         "Get an access token: with client credentials, a refresh token, a workload's assertion, or in exchange for a user's token",
       description:
-        'The grants are told apart by `grant_type`. With a DPoP proof (RFC 9449) the tokens are bound to its key, and `token_type` is `DPoP`. A parameter that comes twice is refused, an unknown one is ignored (RFC 6749 §3.2); a `client_secret` in the form is refused, so libraries that send it there unless told otherwise have to be told `client_secret_basic`.',
+        'The grants are told apart by `grant_type`. With a DPoP proof (RFC 9449) the tokens are bound to its key, and `token_type` is `DPoP`. A parameter that comes twice is refused, an unknown one is ignored (RFC 6749 §3.2).',
       tag: 'Tokens',
       about: 'Tokens for applications, exchange, introspection and revocation of tokens.',
       scope: null,

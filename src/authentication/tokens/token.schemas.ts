@@ -49,7 +49,7 @@ export const tokenRequestSchema = z
       .describe(`token exchange: ${ACTOR_TYPES.join(', ')}`),
     requested_token_type: z.string().optional().describe(`token exchange: ${ISSUED_TOKEN_TYPE} or absent`),
     assertion: z.string().optional().describe('jwt-bearer: the JWT of a workload issuer'),
-    client_secret: z.string().optional().describe('Refused: authenticate with HTTP Basic'),
+    client_secret: z.string().optional().describe('Beside client_id, instead of HTTP Basic'),
     ...clientAssertion,
   })
   .meta({ id: 'TokenRequest' });

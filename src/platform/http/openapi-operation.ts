@@ -58,7 +58,7 @@ function callerOf(route: Route): string {
   }
   if (clientAuthentication === undefined) return 'Takes no token.';
   const how = clientAuthentication === 'required' ? 'authenticates' : 'may authenticate';
-  return `The client ${how} with HTTP Basic, or with \`client_assertion\` (\`private_key_jwt\`).`;
+  return `The client ${how} with HTTP Basic, with \`client_id\` and \`client_secret\` in the form, or with \`client_assertion\` (\`private_key_jwt\`).`;
 }
 
 /** The alternatives of authentication; the one without authentication comes last (OpenAPI 3.1 §4.8.30). */

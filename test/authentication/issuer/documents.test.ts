@@ -82,7 +82,7 @@ describe('the metadata', () => {
         }[String(grant)],
       );
     }
-    const methods = ['client_secret_basic', 'private_key_jwt'];
+    const methods = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'];
     expect(metadata.token_endpoint_auth_methods_supported).toEqual([...methods, 'none']);
     for (const endpoint of ['introspection', 'revocation'])
       expect(metadata[`${endpoint}_endpoint_auth_methods_supported`]).toEqual(methods);

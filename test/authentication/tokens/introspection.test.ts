@@ -48,10 +48,27 @@ async function prepare() {
       body: text ? JSON.parse(text) : undefined,
     };
   };
+  const inForm = { client_id: application.id, client_secret: clientSecret };
   const introspect = async (token: string, hint?: string) =>
     (await ask('introspect', { token, ...(hint ? { token_type_hint: hint } : {}) })).body;
-  return { ...holder, application, ask, introspect };
+  return { ...holder, application, ask, introspect, inForm };
 }
+
+describe('a client whose library sends its secret in the form', () => {
+  it('introspects and revokes tokens', async () => {
+    const { accessToken: token, context, inForm } = await prepare();
+    const send = (path: string, more: object = {}) =>
+      fetch(`${context.tenant.issuerUrl}/oauth/${path}`, {
+        method: 'POST',
+        body: new URLSearchParams({ token, ...inForm, ...more }),
+      });
+    expect(await (await send('introspect')).json()).toMatchObject({ active: true });
+    expect((await send('introspect', { client_secret: 'wrong' })).status).toBe(401);
+    expect((await send('revoke', { client_secret: 'wrong' })).status).toBe(401);
+    expect((await send('revoke')).status).toBe(200);
+    expect(await (await send('introspect')).json()).toEqual({ active: false });
+  });
+});
 
 describe('introspection', () => {
   it('tells an access token’s claims, whatever its audience, to any application of the tenant', async () => {

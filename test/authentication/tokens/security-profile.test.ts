@@ -224,8 +224,10 @@ describe('the security profile fapi2', () => {
     expect(await form(grant, { headers, isProven: true })).toMatchObject(refused);
     const inBody = { ...grant, client_id: application.id, client_secret: clientSecret };
     expect(await form(inBody, { isProven: true })).toMatchObject(refused);
-    for (const path of ['/oauth/introspect', '/oauth/revoke'])
+    for (const path of ['/oauth/introspect', '/oauth/revoke']) {
       expect(await form({ token: 'x' }, { headers, path })).toMatchObject(refused);
+      expect(await form({ token: 'x', ...inBody }, { path })).toMatchObject(refused);
+    }
     const introspected = { token: 'x', ...(await byKey(application.id)) };
     expect(await form(introspected, { path: '/oauth/introspect' })).toMatchObject({
       body: { active: false },

@@ -97,16 +97,16 @@ describe('the token endpoint', () => {
   });
 
   it.each([
-    ['no credentials', GRANT],
-    ['credentials in the body', `${GRANT}&client_id=${UNKNOWN}&client_secret=x`],
-  ])('refuses %s with a challenge for Basic', async (_name, form) => {
+    ['no credentials', GRANT, 'HTTP Basic'],
+    ['an unknown client in the body', `${GRANT}&client_id=${UNKNOWN}&client_secret=x`, 'failed'],
+  ])('refuses %s with a challenge for Basic', async (_name, form, said) => {
     const response = await server.requestToken(demo.tenant.issuerUrl, form);
     expect(response.status).toBe(401);
     expect(response.headers.get('www-authenticate')).toBe(
       `Basic realm="${demo.tenant.issuerUrl}", charset="UTF-8"`,
     );
     const { error, error_description } = await response.json();
-    expect([error, error_description]).toEqual(['invalid_client', expect.stringContaining('HTTP Basic')]);
+    expect([error, error_description]).toEqual(['invalid_client', expect.stringContaining(said)]);
   });
 
   it('answers an unknown client and a wrong secret with the same words', async () => {
@@ -130,6 +130,43 @@ describe('the token endpoint', () => {
     expect((await fetch(`${url}?${GRANT}`, { headers })).status).toBe(405);
     const json = { ...headers, 'content-type': 'application/json' };
     expect((await fetch(url, { method: 'POST', headers: json, body: '{}' })).status).toBe(415);
+  });
+});
+
+describe('a client whose library sends its secret in the form', () => {
+  const inForm = (secret = demo.credentials.client_secret) =>
+    `${GRANT}&client_id=${demo.credentials.client_id}&client_secret=${encodeURIComponent(secret)}`;
+
+  it('gets a token, and the audit log says how it authenticated', async () => {
+    const response = await server.requestToken(demo.tenant.issuerUrl, `${inForm()}&scope=openid`);
+    expect([response.status, (await response.json()).scope]).toEqual([200, 'openid']);
+    const { rows } = await test.database.query<{ method: string }>(
+      `SELECT data->>'client_auth' AS method FROM audit_log
+         WHERE action = 'auth.login.success' ORDER BY id DESC LIMIT 1`,
+    );
+    expect(rows).toEqual([{ method: 'client_secret_post' }]);
+  });
+
+  it.each([
+    ['a misspelt scope', () => '', '&scope=nope', 'invalid_scope'],
+    ['a wrong secret', () => 'wrong', '', 'invalid_client'],
+  ])('and tried HTTP Basic before is told the true cause twice: %s', async (_name, end, more, code) => {
+    const secret = `${demo.credentials.client_secret}${end()}`;
+    const first = await ask(`${GRANT}${more}`, basic(demo.credentials.client_id, secret));
+    const second = await (
+      await server.requestToken(demo.tenant.issuerUrl, `${inForm(secret)}${more}`)
+    ).json();
+    expect(second.error).toBe(code);
+    expect(second.detail).toBe(first.body.detail);
+  });
+
+  it('is told that its client_id is missing', async () => {
+    const response = await server.requestToken(demo.tenant.issuerUrl, `${GRANT}&client_secret=x`);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({
+      error: 'invalid_request',
+      errors: [{ path: 'body.client_id', message: 'is missing beside client_secret' }],
+    });
   });
 });
 
