@@ -20,7 +20,6 @@ const PARSERS: Readonly<Record<string, 'properties' | 'examples' | 'through its 
   'authentication/trusted-issuers/jwk-set.ts#judgeJwk': 'examples',
   'authentication/trusted-issuers/jwk-set.ts#readJwkSet': 'examples',
   'authentication/trusted-issuers/jwks-lifetime.ts#freshnessOf': 'examples',
-  'authentication/trusted-issuers/jwks-lifetime.ts#isJson': 'examples',
   'authentication/trusted-issuers/subject-token.ts#readSubjectClaims': 'through its callers',
   'authentication/workload-issuers/claim-rules.ts#readClaim': 'examples',
   'authentication/workload-issuers/workload-assertion.ts#readAssertion': 'examples',

@@ -22,12 +22,6 @@ export function freshnessOf(headers: { readonly [name: string]: Header }): numbe
   return Math.min(FRESHNESS.most, Math.max(FRESHNESS.least, (maxAge - age) * 1_000));
 }
 
-/** Returns whether `content-type` is JSON: `application/json`, `application/jwk-set+json` or another `+json` type. */
-export function isJson(contentType: Header): boolean {
-  const [type = ''] = textOf(contentType).toLowerCase().split(';');
-  return /^application\/([a-z0-9.!#$&^_-]+\+)?json$/.test(type.trim());
-}
-
 function textOf(header: Header): string {
   return typeof header === 'string' ? header : (header ?? []).join(',');
 }

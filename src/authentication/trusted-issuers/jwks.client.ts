@@ -3,7 +3,7 @@ import type { GuardedAgent } from '../../platform/egress/guarded-agent.client.ts
 import { type FetchFault, fetchGuarded } from '../../platform/egress/guarded-fetch.client.ts';
 import { checkReceiverUrl } from '../../platform/egress/url-rules.ts';
 import { readJwkSet, type TrustedJwk } from './jwk-set.ts';
-import { freshnessOf, isJson } from './jwks-lifetime.ts';
+import { freshnessOf } from './jwks-lifetime.ts';
 
 /** Longest fetch in milliseconds, from the DNS query to the last byte. */
 const DEADLINE = 5_000;
@@ -15,7 +15,7 @@ const FAULTS: Readonly<Record<FetchFault['kind'], string>> = {
   timeout: 'no complete answer in time',
   failure: 'no answer',
   status: 'the answer has another status than 200',
-  content: 'the answer is not JSON by its content-type',
+  encoded: 'the answer is compressed although the request does not allow it',
   size: `the answer is larger than ${LARGEST} bytes`,
 };
 
@@ -33,8 +33,8 @@ export class JwksError extends Error {
  * Creates the function that fetches a set (format: RFC 7517 §5).
  * @param agent the guarded dispatcher, which checks the address of the connection
  * @param deadline milliseconds for one fetch
- * @returns a function that rejects with {@link JwksError} unless the answer has status 200, a JSON content type and a
- * JWK set of at most 64 KiB
+ * @returns a function that rejects with {@link JwksError} unless the answer has status 200 and a JWK set of at most 64
+ * KiB in UTF-8; its content-type does not matter, since object stores serve key sets as bytes
  */
 export function createJwksFetcher({
   agent,
@@ -55,7 +55,6 @@ export function createJwksFetcher({
         userAgent: 'Countersign/1',
         deadline,
         largest: LARGEST,
-        refuse: (headers) => (isJson(headers['content-type']) ? undefined : 'content-type'),
       },
     );
     if (fetched.fault !== undefined) {

@@ -48,8 +48,6 @@ export function createProofLooker({
         userAgent: 'Countersign-Anchors/1',
         deadline,
         largest: LARGEST,
-        refuse: ({ 'content-encoding': encoding = 'identity' }) =>
-          encoding === 'identity' ? undefined : 'encoded',
         // Each check opens a new connection, because the name may have another address since the last check.
         isFresh: true,
       },

@@ -8,7 +8,7 @@ import { classifyFailure, classifyTimeout } from './outcome.ts';
 
 /** The reason why no document was fetched. `code` as in attempts: `http:404`, `dns:ENOTFOUND`, `timeout:connect` … */
 export type FetchFault = {
-  readonly kind: 'timeout' | 'failure' | 'status' | 'content' | 'size';
+  readonly kind: 'timeout' | 'failure' | 'status' | 'encoded' | 'size';
   readonly code: string;
   readonly cause?: unknown;
 };
@@ -18,10 +18,10 @@ export type Fetched =
   | { readonly fault: FetchFault };
 
 /**
- * Sends a GET request and checks the answer in this order: status 200, `refuse`, size.
+ * Sends a GET request and checks the answer in this order: status 200, not compressed, size. Its content-type is not
+ * judged: what a document is, its reader sees by the content.
  * @param options.deadline milliseconds for the whole fetch, from DNS to the last byte
  * @param options.largest bytes of the body
- * @param options.refuse returns the fault code of an answer's headers, if there is one
  * @param options.isFresh true: the connection is closed afterwards, so that the next request resolves the name again
  * @throws undici's error for a fault of this service
  */
@@ -33,14 +33,12 @@ export async function fetchGuarded(
     userAgent,
     deadline,
     largest,
-    refuse,
     isFresh = false,
   }: {
     readonly accept: string;
     readonly userAgent: string;
     readonly deadline: number;
     readonly largest: number;
-    readonly refuse: (headers: Answer['headers']) => string | undefined;
     readonly isFresh?: boolean;
   },
 ): Promise<Fetched> {
@@ -67,7 +65,7 @@ export async function fetchGuarded(
   }
   const { statusCode, headers, excerpt: body } = answer;
   if (statusCode !== 200) return { fault: { kind: 'status', code: `http:${statusCode}` } };
-  const refused = refuse(headers);
-  if (refused !== undefined) return { fault: { kind: 'content', code: refused } };
+  const { 'content-encoding': encoding = 'identity' } = headers;
+  if (encoding !== 'identity') return { fault: { kind: 'encoded', code: 'encoded' } };
   return body.length > largest ? { fault: { kind: 'size', code: 'too_large' } } : { body, headers };
 }

@@ -7,7 +7,7 @@ import {
   readJwkSet,
   selectKey,
 } from '../../../src/authentication/trusted-issuers/jwk-set.ts';
-import { FRESHNESS, freshnessOf, isJson } from '../../../src/authentication/trusted-issuers/jwks-lifetime.ts';
+import { FRESHNESS, freshnessOf } from '../../../src/authentication/trusted-issuers/jwks-lifetime.ts';
 
 const publicOf = (pair: { publicKey: { export(options: { format: 'jwk' }): unknown } }) =>
   pair.publicKey.export({ format: 'jwk' }) as Record<string, string>;
@@ -130,18 +130,5 @@ describe('the freshness of an answer', () => {
     [{ 'cache-control': 's-maxage=5' }, FRESHNESS.usual],
   ])('with %j is %i ms', (headers, expected) => {
     expect(freshnessOf(headers)).toBe(expected);
-  });
-
-  it.each([
-    ['application/json', true],
-    ['application/json; charset=utf-8', true],
-    ['application/jwk-set+json', true],
-    ['Application/JSON', true],
-    ['text/html', false],
-    ['text/json', false],
-    ['application/jsonp', false],
-    [undefined, false],
-  ])('and its type %j is JSON: %s', (type, expected) => {
-    expect(isJson(type)).toBe(expected);
   });
 });

@@ -1,4 +1,5 @@
 // Fetching key sets from servers that mean well, and from those that do not.
+import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createJwksFetcher, JwksError } from '../../../src/authentication/trusted-issuers/jwks.client.ts';
 import { createGuardedAgent } from '../../../src/platform/egress/guarded-agent.client.ts';
@@ -68,6 +69,24 @@ describe('a key set', () => {
   });
 });
 
+describe('a key set that is served', () => {
+  it.each([
+    'application/json; charset=utf-8',
+    'application/jwk-set+json',
+    'application/octet-stream',
+    'binary/octet-stream',
+    'text/plain',
+    undefined,
+  ])('as %s is taken, because its content decides', async (type) => {
+    const { jwk } = await newKey();
+    const { uri } = await serve((_request, response) => {
+      response.writeHead(200, type === undefined ? {} : { 'content-type': type });
+      response.end(JSON.stringify({ keys: [jwk] }));
+    });
+    expect((await fetcher()(uri)).keys).toEqual([jwk]);
+  });
+});
+
 describe('a hostile server', () => {
   const json = { 'content-type': 'application/json' };
   it.each<[string, Handler, string]>([
@@ -80,10 +99,14 @@ describe('a hostile server', () => {
     ['has nothing', (_q, r) => r.writeHead(204).end(), '204'],
     [
       'answers with a page',
-      (_q, r) => r.writeHead(200, { 'content-type': 'text/html' }).end('{"keys":[]}'),
+      (_q, r) => r.writeHead(200, { 'content-type': 'text/html' }).end('<html>'),
       'JSON',
     ],
-    ['says no type', (_q, r) => r.writeHead(200).end('{"keys":[]}'), 'JSON'],
+    [
+      'compresses unasked',
+      (_q, r) => r.writeHead(200, { ...json, 'content-encoding': 'gzip' }).end(gzipSync('{"keys":[]}')),
+      'compressed',
+    ],
     ['answers with no JSON', (_q, r) => r.writeHead(200, json).end('{"keys":['), 'JSON'],
     [
       'answers with no UTF-8',
