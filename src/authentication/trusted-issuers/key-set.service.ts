@@ -9,8 +9,8 @@ import { selectKey, type TrustedJwk } from './jwk-set.ts';
 import type { JwksFetcher } from './jwks.client.ts';
 import { STALE } from './jwks-lifetime.ts';
 
-/** Milliseconds from the end of a fetch to the next fetch after an unknown key, and after a failure. */
-const PAUSE = { unknownKey: 30_000, failure: 10_000 } as const;
+/** Milliseconds from the end of a fetch to the next one: for an unknown key, and after a failure. */
+const PAUSE = { unknownKey: 5_000, failure: 10_000 } as const;
 
 /** Greatest number of cached sets. */
 const KEPT = 2_000;
@@ -36,7 +36,7 @@ export type KeySetCacheNeeds = {
 /**
  * Creates the cache. A set is fetched when one of its keys is used for the first time, and again when it is no longer
  * fresh. Each source has at most one running fetch, for which all callers wait. Unknown keys cause at most one fetch in
- * 30 s, so that tokens with invented key ids cause few requests to the issuer.
+ * 5 s, so that tokens with invented key ids cause few requests to the issuer.
  * @param log receives a line for each failed fetch
  * @param now a monotonic clock in milliseconds
  */
@@ -58,7 +58,8 @@ function prepareKeySetCache({ now = () => performance.now(), limit = KEPT, ...ne
  * Finds the key for a token's header. Nothing is fetched while the set is fresh and contains the key.
  * @param outsideTurn waits for a fetch, so that an issuer that does not answer holds up no other request
  * @returns `unknown` when the issuer has no such key, `ambiguous` when several keys match a token without `kid`
- * @throws ServiceError `temporarily_unavailable` when the fetch fails and the last set is too old or lacks the key
+ * @throws ServiceError `temporarily_unavailable` when the fetch fails and the last set is too old or lacks the key, and
+ * when the issuer was asked so shortly before that it may have published the key since
  */
 async function find(
   needs: KeySetCacheTools,
@@ -67,13 +68,13 @@ async function find(
   outsideTurn: OutsideTurn = (wait) => wait(),
 ): Promise<TrustedJwk | 'unknown' | 'ambiguous'> {
   const entry = entryOf(needs, source);
-  if (entry.keys === undefined || needs.now() >= entry.freshUntil)
-    await refresh(needs, entry, source, PAUSE.failure, outsideTurn);
+  const isOld = entry.keys === undefined || needs.now() >= entry.freshUntil;
+  const wasAsked = isOld && (await refresh(needs, entry, source, outsideTurn));
   const found = selectKey(usable(needs, entry), wanted);
-  if (found !== 'unknown') return found;
-  await refresh(needs, entry, source, PAUSE.unknownKey, outsideTurn);
+  if (found !== 'unknown' || (wasAsked && !entry.failed)) return found;
+  const isAskedNow = await refresh(needs, entry, source, outsideTurn);
   const again = selectKey(usable(needs, entry), wanted);
-  if (again === 'unknown' && entry.failed) throw unavailable();
+  if (again === 'unknown' && (entry.failed || !isAskedNow)) throw unavailable(needs, entry);
   return again;
 }
 
@@ -105,27 +106,33 @@ async function load({ fetch, now, log }: KeySetCacheTools, entry: Entry, source:
   }
 }
 
+/** Fetches the set, unless the pause since the last fetch runs. @returns whether the issuer was asked */
 async function refresh(
   needs: KeySetCacheTools,
   entry: Entry,
   source: KeySource,
-  pause: number,
   outsideTurn: OutsideTurn,
-): Promise<void> {
-  if (entry.underway === undefined && needs.now() - entry.endedAt < pause) return;
+): Promise<boolean> {
+  if (entry.underway === undefined && needs.now() - entry.endedAt < pauseOf(entry)) return false;
   entry.underway ??= load(needs, entry, source);
   const { underway } = entry;
   await outsideTurn(() => underway);
+  return true;
 }
 
-function usable({ now }: KeySetCacheTools, entry: Entry): readonly TrustedJwk[] {
-  if (entry.keys === undefined || now() >= entry.freshUntil + STALE) throw unavailable();
+function usable(needs: KeySetCacheTools, entry: Entry): readonly TrustedJwk[] {
+  if (entry.keys === undefined || needs.now() >= entry.freshUntil + STALE) throw unavailable(needs, entry);
   return entry.keys;
 }
 
-function unavailable(): ServiceError {
+const pauseOf = ({ failed }: Entry) => (failed ? PAUSE.failure : PAUSE.unknownKey);
+
+/** The client is to wait for the rest of the pause. */
+function unavailable({ now }: KeySetCacheTools, entry: Entry): ServiceError {
   return new ServiceError('temporarily_unavailable', {
-    detail: 'The keys of the issuer of the token cannot be had. Try again.',
-    retryAfterSeconds: 10,
+    detail: entry.failed
+      ? 'The keys of the issuer of the token cannot be had. Try again.'
+      : 'The issuer of the token was asked for its keys a moment ago, and did not have this one then. Try again.',
+    retryAfterSeconds: Math.max(1, Math.ceil((entry.endedAt + pauseOf(entry) - now()) / 1000)),
   });
 }

@@ -18,7 +18,7 @@ export function wireTrustedIssuers(
   const keySets = createKeySetCache({
     fetch: createJwksFetcher({ agent, deadline: fetchDeadline }),
     log,
-    now: clock.now,
+    now: clock.monotonic,
   });
   const trustedKeys = createIssuerKeyFinder({ keySets });
   const { admittedNetworks } = agent;

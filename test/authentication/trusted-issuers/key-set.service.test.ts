@@ -86,19 +86,37 @@ describe('a key set', () => {
     expect(fetches).toHaveLength(1);
   });
 
-  it('is fetched again for an unknown key, but not more than once in 30 s', async () => {
+  it('is fetched again for an unknown key, but not more than once in 5 s', async () => {
     await find('a');
     published = ['a', 'b'];
-    expect(await find('b')).toBe('unknown');
-    clock += 29_999;
-    expect(await find('b')).toBe('unknown');
+    expect(await find('b')).toBe('temporarily_unavailable');
+    clock += 4_999;
+    expect(await find('b')).toBe('temporarily_unavailable');
     expect(fetches).toHaveLength(1);
     clock += 1;
     expect(await find('b')).toBe('b');
     expect(fetches).toHaveLength(2);
     const strangers = await Promise.all(Array.from({ length: 20 }, (_, index) => find(`x${index}`)));
-    expect(new Set(strangers)).toEqual(new Set(['unknown']));
+    expect(new Set(strangers)).toEqual(new Set(['temporarily_unavailable']));
     expect(fetches).toHaveLength(2);
+  });
+
+  it('that was asked for an unknown key and lacks it is a final answer', async () => {
+    expect(await find('x')).toBe('unknown');
+    clock += 5_000;
+    expect(await find('x')).toBe('unknown');
+    expect(fetches).toHaveLength(2);
+  });
+
+  it('says how long until it is fetched again', async () => {
+    await find('a');
+    clock += 1_500;
+    const wait = () =>
+      cache.find(source, { kid: 'b', alg: 'ES256' }).catch((error: unknown) => error) as Promise<object>;
+    expect(await wait()).toMatchObject({ code: 'temporarily_unavailable', retryAfterSeconds: 4 });
+    published = new Error('down');
+    clock += 3_500;
+    expect(await wait()).toMatchObject({ code: 'temporarily_unavailable', retryAfterSeconds: 10 });
   });
 
   it('belongs to one trusted issuer and one address', async () => {
@@ -149,7 +167,7 @@ describe('while the issuer does not answer', () => {
   it('an unknown key may be a new one, so it is not called unknown', async () => {
     await find('a');
     published = down;
-    clock += 30_000;
+    clock += 5_000;
     expect(await find('b')).toBe('temporarily_unavailable');
     expect(await find('a')).toBe('a');
     expect(fetches).toHaveLength(2);

@@ -24,8 +24,12 @@ let server: Awaited<ReturnType<typeof startJwksServer>>;
 let service: ReturnType<typeof newService>;
 const endings: (() => Promise<unknown>)[] = [];
 
-function newService() {
-  const { subjects, closeTrustedIssuers: close } = wireTrustedIssuers(rooms.platform, rooms, 1_000);
+function newService(clock = rooms.platform.clock) {
+  const { subjects, closeTrustedIssuers: close } = wireTrustedIssuers(
+    { ...rooms.platform, clock },
+    rooms,
+    1_000,
+  );
   endings.push(close);
   return subjects;
 }
@@ -193,17 +197,20 @@ describe('the keys of an issuer', () => {
   });
 
   it('are fetched once for many tokens at once, and again for a new key after a pause', async () => {
-    service = newService();
+    let time = 0;
+    service = newService({ ...rooms.platform.clock, monotonic: () => time });
     const before = server.requests;
     const tokens = await Promise.all(Array.from({ length: 20 }, () => provider.sign()));
     await Promise.all(tokens.map((token) => verify(token)));
     expect(server.requests).toBe(before + 1);
     const stranger = await newKey('ES256', 'unknown');
-    expect(await refusal(await stranger.sign())).toEqual([
-      'invalid_request',
-      expect.stringContaining('does not have'),
-    ]);
+    const token = await stranger.sign();
+    expect((await refusal(token))[0]).toBe('temporarily_unavailable');
     expect(server.requests).toBe(before + 1);
+    time += 5_000;
+    expect(await refusal(token)).toEqual(['invalid_request', expect.stringContaining('does not have')]);
+    expect(server.requests).toBe(before + 2);
+    service = newService();
   });
 
   it('that cannot be had say nothing of the token', async () => {
