@@ -6,7 +6,7 @@ import type { OutsideTurn } from '../../platform/database/turns.ts';
 import type { ServiceError } from '../../platform/errors/service-error.ts';
 import { selectKey } from './jwk-set.ts';
 import type { KeySetCache } from './key-set.service.ts';
-import type { TrustedIssuer } from './trusted-issuer.ts';
+import type { FetchedIssuer, TrustedIssuer } from './trusted-issuer.ts';
 
 const KEYS_KEPT = 2_000;
 
@@ -16,8 +16,17 @@ export type KeyWanted = { readonly kid?: string | undefined; readonly alg: strin
 /** Creates the error for a token. @param fault continues a sentence that begins with the token */
 export type Refuse = (fault: string, cause?: unknown) => ServiceError;
 
-/** @param keySets caches the keys of issuers that publish them at an address */
-export function createIssuerKeyFinder({ keySets }: { keySets: KeySetCache }) {
+/**
+ * @param issuerKeySets caches the keys of issuers that publish them at an address
+ * @param noteFetch keeps what a fetch met, null or why it failed
+ */
+export function createIssuerKeyFinder({
+  issuerKeySets,
+  noteFetch,
+}: {
+  issuerKeySets: KeySetCache;
+  noteFetch: (issuer: FetchedIssuer, error: string | null) => Promise<void>;
+}) {
   // The cache key contains all members of the JWK, so a changed JWK is imported again.
   const imported = createBoundedCache<KeyObject>({ limit: KEYS_KEPT });
   return {
@@ -27,7 +36,7 @@ export function createIssuerKeyFinder({ keySets }: { keySets: KeySetCache }) {
      * when its keys cannot be fetched
      */
     find: async (
-      { id, jwksUri, jwks }: Pick<TrustedIssuer, 'id' | 'jwksUri' | 'jwks'>,
+      { id, tenantId, jwksUri, jwks }: Pick<TrustedIssuer, 'id' | 'tenantId' | 'jwksUri' | 'jwks'>,
       wanted: KeyWanted,
       refuse: Refuse,
       outsideTurn?: OutsideTurn | undefined,
@@ -35,7 +44,11 @@ export function createIssuerKeyFinder({ keySets }: { keySets: KeySetCache }) {
       const found =
         jwksUri === null
           ? selectKey(jwks?.keys ?? [], wanted)
-          : await keySets.find({ id, uri: jwksUri }, wanted, outsideTurn);
+          : await issuerKeySets.find(
+              { id, uri: jwksUri, note: (error) => noteFetch({ id, tenantId, jwksUri }, error) },
+              wanted,
+              outsideTurn,
+            );
       if (found === 'unknown') throw refuse('is signed with a key that its issuer does not have');
       if (found === 'ambiguous') throw refuse('names no kid, and several keys of its issuer fit');
       try {

@@ -24,7 +24,7 @@ export type FetchedKeys = { readonly keys: readonly TrustedJwk[]; readonly fresh
 
 export type JwksFetcher = (uri: string) => Promise<FetchedKeys>;
 
-/** A failed fetch. The message is only for the log, because it may contain addresses. */
+/** A failed fetch. The tenant may read the message; the cause, which may contain addresses, is for the log. */
 export class JwksError extends Error {
   override readonly name = 'JwksError';
 }

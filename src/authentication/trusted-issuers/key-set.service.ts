@@ -6,7 +6,7 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import { type Log, reasonOf } from '../../platform/logging.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import { selectKey, type TrustedJwk } from './jwk-set.ts';
-import type { JwksFetcher } from './jwks.client.ts';
+import { JwksError, type JwksFetcher } from './jwks.client.ts';
 import { STALE } from './jwks-lifetime.ts';
 
 /** Milliseconds from the end of a fetch to the next one: for an unknown key, and after a failure. */
@@ -23,8 +23,15 @@ type Entry = {
   underway: Promise<void> | undefined;
 };
 
-/** `id` is the trusted issuer's. Each tenant has separate ones, so no tenant delays the fetches of another. */
-export type KeySource = { readonly id: string; readonly uri: string };
+/**
+ * `id` is the trusted issuer's. Each tenant has separate ones, so no tenant delays the fetches of another. `note` keeps
+ * what a fetch met for the tenant: null, or why it failed.
+ */
+export type KeySource = {
+  readonly id: string;
+  readonly uri: string;
+  readonly note: (error: string | null) => Promise<void>;
+};
 
 export type KeySetCacheNeeds = {
   fetch: JwksFetcher;
@@ -94,15 +101,29 @@ async function load({ fetch, now, log }: KeySetCacheTools, entry: Entry, source:
     entry.keys = keys;
     entry.freshUntil = now() + freshness;
     entry.failed = false;
+    await note(log, source, null);
   } catch (error) {
     entry.failed = true;
     log.warn(
       { event: 'trusted_issuers.fetch_failed', reason: reasonOf(error), trusted_issuer: source.id },
       'the keys of a trusted issuer cannot be had',
     );
+    await note(log, source, error instanceof JwksError ? error.message : 'a fault of this service');
   } finally {
     entry.endedAt = now();
     entry.underway = undefined;
+  }
+}
+
+/** Keeps what a fetch met. The keys serve although it could not be written down. */
+async function note(log: Log<'warn'>, source: KeySource, error: string | null): Promise<void> {
+  try {
+    await source.note(error);
+  } catch (fault) {
+    log.warn(
+      { event: 'trusted_issuers.note_failed', reason: reasonOf(fault), trusted_issuer: source.id },
+      'what a fetch of keys met could not be written down',
+    );
   }
 }
 
@@ -131,7 +152,7 @@ const pauseOf = ({ failed }: Entry) => (failed ? PAUSE.failure : PAUSE.unknownKe
 function unavailable({ now }: KeySetCacheTools, entry: Entry): ServiceError {
   return new ServiceError('temporarily_unavailable', {
     detail: entry.failed
-      ? 'The keys of the issuer of the token cannot be had. Try again.'
+      ? 'The keys of the issuer of the token cannot be had; last_fetch of the issuer says why. Try again.'
       : 'The issuer of the token was asked for its keys a moment ago, and did not have this one then. Try again.',
     retryAfterSeconds: Math.max(1, Math.ceil((entry.endedAt + pauseOf(entry) - now()) / 1000)),
   });

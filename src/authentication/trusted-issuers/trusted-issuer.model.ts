@@ -1,4 +1,5 @@
-// The table of trusted issuers. Exactly one of `jwksUri` and `jwks` is not null.
+// The table of trusted issuers. Exactly one of `jwksUri` and `jwks` is not null. `fetchedAt`: the latest fetch from
+// `jwksUri`; `fetchError`: why it failed.
 import {
   defineTable,
   given,
@@ -20,6 +21,8 @@ export const TRUSTED_ISSUER = defineTable('trusted_issuers', {
   jwksUri: nullable(text()),
   jwks: nullable(json<InlineJwks>()),
   audiences: texts(),
+  fetchedAt: nullable(time()),
+  fetchError: nullable(text()),
   createdAt: given(time()),
   updatedAt: given(time()),
 });

@@ -60,6 +60,13 @@ export const issuerAnswer = {
   jwks_uri: z.string().nullable(),
   jwks: z.strictObject({ keys: z.array(jwkAnswer) }).nullable(),
   audiences: z.array(z.string()),
+  last_fetch: z
+    .strictObject({
+      at: z.iso.datetime(),
+      error: z.string().nullable().describe('Why it failed, such as `no answer (dns:ENOTFOUND)`'),
+    })
+    .nullable()
+    .describe('The latest fetch from jwks_uri; null before the first one, and for keys in jwks'),
 };
 
 export const trustedIssuerSchema = z
@@ -98,7 +105,12 @@ export const updateTrustedIssuerBody = createTrustedIssuerBody.partial().meta({ 
 
 /** Converts a trusted issuer to its JSON answer. */
 export function presentTrustedIssuer(trusted: TrustedIssuer) {
-  return present(trustedIssuerSchema, trusted);
+  return present(trustedIssuerSchema, trusted, { last_fetch: lastFetchOf(trusted) });
+}
+
+/** Returns the latest fetch of an issuer's keys, as answers show it. */
+export function lastFetchOf({ fetchedAt, fetchError }: Pick<TrustedIssuer, 'fetchedAt' | 'fetchError'>) {
+  return fetchedAt === null ? null : { at: fetchedAt.toISOString(), error: fetchError };
 }
 
 /** Returns whether no two keys have the same `kid`. */

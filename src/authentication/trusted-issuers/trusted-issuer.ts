@@ -8,6 +8,11 @@ export type InlineJwks = { readonly keys: readonly TrustedJwk[] };
 /** An issuer whose users' tokens a tenant accepts. Exactly one of `jwksUri` and `jwks` is not null. */
 export type TrustedIssuer = TrustedIssuerRow;
 
+/** An issuer whose keys were fetched, and from where. */
+export type FetchedIssuer = Pick<TrustedIssuer, 'id' | 'tenantId'> & { readonly jwksUri: string };
+
+type KeySource = Pick<TrustedIssuer, 'jwksUri' | 'jwks'>;
+
 /** Source of the keys. In a change, null removes a source and an absent field keeps it. */
 export type KeySourceInput = {
   readonly jwksUri?: string | null | undefined;
@@ -15,14 +20,20 @@ export type KeySourceInput = {
 };
 
 /**
- * Returns the source of keys after a change. A new source replaces the other source.
+ * Returns the source of keys after a change. A new source replaces the other source, and a new address has not been
+ * fetched from.
  * @param present the current source; none for a new issuer
  * @throws ServiceError `invalid_request` when both sources are given, or none remains
  */
 export function chooseKeySource(
   change: KeySourceInput,
-  present: Pick<TrustedIssuer, 'jwksUri' | 'jwks'> = { jwksUri: null, jwks: null },
-): Pick<TrustedIssuer, 'jwksUri' | 'jwks'> {
+  present: KeySource = { jwksUri: null, jwks: null },
+): KeySource & { readonly fetchedAt?: null; readonly fetchError?: null } {
+  const source = sourceAfter(change, present);
+  return source.jwksUri === present.jwksUri ? source : { ...source, fetchedAt: null, fetchError: null };
+}
+
+function sourceAfter(change: KeySourceInput, present: KeySource): KeySource {
   const named = { jwksUri: change.jwksUri ?? null, jwks: change.jwks ?? null };
   if (named.jwksUri !== null && named.jwks !== null)
     throw invalidField('body.jwks', 'must not be there beside jwks_uri');

@@ -15,19 +15,22 @@ export function wireTrustedIssuers(
   fetchDeadline?: number,
 ) {
   const agent = openAgent(config);
-  const keySets = createKeySetCache({
+  const issuerKeySets = createKeySetCache({
     fetch: createJwksFetcher({ agent, deadline: fetchDeadline }),
     log,
     now: clock.monotonic,
   });
-  const trustedKeys = createIssuerKeyFinder({ keySets });
+  const trustedKeys = createIssuerKeyFinder({
+    issuerKeySets,
+    noteFetch: (issuer, error) => store.noteFetch(database, issuer, error),
+  });
   const { admittedNetworks } = agent;
   return {
     trustedIssuers: createTrustedIssuerService({ records, database, admittedNetworks }),
     /** Verifies users' tokens of trusted issuers. */
     subjects: createSubjectTokenService({ database, trustedKeys, now: clock.now }),
-    /** Finds keys of other issuers. */
-    trustedKeys,
+    /** The fetched keys of other issuers, of users' tokens and of workloads' assertions. */
+    issuerKeySets,
     admittedNetworks,
     closeTrustedIssuers: () => agent.close(),
   };

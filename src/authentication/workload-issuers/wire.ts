@@ -2,8 +2,10 @@
 import type { FailureLimits } from '../../platform/http/wire.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { JWT_BEARER_GRANT } from '../tokens/grant-types.ts';
+import { createIssuerKeyFinder } from '../trusted-issuers/issuer-key-finder.service.ts';
 import { createWorkloadFailureService } from './workload-failure.service.ts';
 import { createWorkloadIssuerService, type WorkloadIssuerNeeds } from './workload-issuer.service.ts';
+import * as store from './workload-issuer.store.ts';
 import { createWorkloadTokenService, type WorkloadTokenNeeds } from './workload-token.service.ts';
 
 /** @param rooms.limits limits refused assertions as failures of clients */
@@ -13,12 +15,23 @@ export function wireWorkloadIssuers(
     limits,
     ...rooms
   }: Omit<WorkloadIssuerNeeds, 'database'> &
-    Omit<WorkloadTokenNeeds, 'database' | 'workloadFailures' | 'now'> &
+    Omit<WorkloadTokenNeeds, 'database' | 'trustedKeys' | 'workloadFailures' | 'now'> &
+    Pick<Parameters<typeof createIssuerKeyFinder>[0], 'issuerKeySets'> &
     FailureLimits,
 ) {
   const failures = limits.limitFailures('workload', config.rateLimit.clientFailures);
   const workloadFailures = createWorkloadFailureService({ ...rooms, database, log, failures });
-  const { grant } = createWorkloadTokenService({ ...rooms, database, workloadFailures, now: clock.now });
+  const trustedKeys = createIssuerKeyFinder({
+    ...rooms,
+    noteFetch: (issuer, error) => store.noteFetch(database, issuer, error),
+  });
+  const { grant } = createWorkloadTokenService({
+    ...rooms,
+    database,
+    trustedKeys,
+    workloadFailures,
+    now: clock.now,
+  });
   return {
     workloadIssuers: createWorkloadIssuerService({ ...rooms, database }),
     workloadFailures,

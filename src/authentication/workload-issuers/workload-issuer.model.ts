@@ -1,4 +1,5 @@
-// The table of workload issuers. Exactly one of `jwksUri` and `jwks` is not null.
+// The table of workload issuers. Exactly one of `jwksUri` and `jwks` is not null. `fetchedAt`: the latest fetch from
+// `jwksUri`; `fetchError`: why it failed.
 import {
   defineTable,
   given,
@@ -22,6 +23,8 @@ export const WORKLOAD_ISSUER = defineTable('workload_issuers', {
   jwks: nullable(json<InlineJwks>()),
   audiences: texts(),
   rules: json<readonly WorkloadRule[]>(),
+  fetchedAt: nullable(time()),
+  fetchError: nullable(text()),
   createdAt: given(time()),
   updatedAt: given(time()),
 });

@@ -4,7 +4,13 @@ import { pageSchema } from '../../platform/http/answers.ts';
 import { audience } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
 import { LONGEST } from '../delegations/subject.ts';
-import { hasOwnKids, issuerAnswer, jwksUri, trustedKeys } from '../trusted-issuers/trusted-issuer.schemas.ts';
+import {
+  hasOwnKids,
+  issuerAnswer,
+  jwksUri,
+  lastFetchOf,
+  trustedKeys,
+} from '../trusted-issuers/trusted-issuer.schemas.ts';
 import type { WorkloadRule } from './claim-rules.ts';
 import type { WorkloadIssuer } from './workload-issuer.service.ts';
 
@@ -96,5 +102,5 @@ export function readRules(sent: z.output<typeof rules>): WorkloadRule[] {
 
 /** Converts a workload issuer to its JSON answer. */
 export function presentWorkloadIssuer(trusted: WorkloadIssuer) {
-  return present(workloadIssuerSchema, trusted);
+  return present(workloadIssuerSchema, trusted, { last_fetch: lastFetchOf(trusted) });
 }

@@ -1,6 +1,7 @@
 // When a key set is fetched, and for how long it serves: a counting fetcher and a clock that stands still unless moved.
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { TrustedJwk } from '../../../src/authentication/trusted-issuers/jwk-set.ts';
+import { JwksError } from '../../../src/authentication/trusted-issuers/jwks.client.ts';
 import { STALE } from '../../../src/authentication/trusted-issuers/jwks-lifetime.ts';
 import {
   createKeySetCache,
@@ -9,7 +10,16 @@ import {
 
 const FRESH = 600_000;
 const key = (kid: string): TrustedJwk => ({ kty: 'EC', crv: 'P-256', x: 'x', y: 'y', kid });
-const source: KeySource = { id: 'one', uri: 'https://idp.example/jwks' };
+let notes: (string | null)[];
+let noting: Error | undefined;
+const source: KeySource = {
+  id: 'one',
+  uri: 'https://idp.example/jwks',
+  note: async (error) => {
+    notes.push(error);
+    if (noting !== undefined) throw noting;
+  },
+};
 
 let clock: number;
 let fetches: string[];
@@ -22,6 +32,8 @@ beforeEach(() => {
   clock = 1_000_000;
   fetches = [];
   failures = [];
+  notes = [];
+  noting = undefined;
   published = ['a'];
   gate = undefined;
   cache = newCache();
@@ -149,6 +161,20 @@ describe('while the issuer does not answer', () => {
     clock += 10_000;
     published = ['a'];
     expect(await find('a')).toBe('a');
+  });
+
+  it('each fetch is noted, with the words for the tenant, and the keys serve when that fails', async () => {
+    published = new JwksError('the answer is not a JWK set');
+    await find('a');
+    published = down;
+    clock += 10_000;
+    await find('a');
+    published = ['a'];
+    noting = new Error('no database');
+    clock += 10_000;
+    expect(await find('a')).toBe('a');
+    expect(notes).toEqual(['the answer is not a JWK set', 'a fault of this service', null]);
+    expect(failures).toEqual(['the answer is not a JWK set', 'down', 'no database']);
   });
 
   it('known keys serve beyond their freshness, until a bound', async () => {

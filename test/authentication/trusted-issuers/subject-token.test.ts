@@ -220,6 +220,8 @@ describe('the keys of an issuer', () => {
     const [code, detail] = await refusal(await provider.sign(), tenant.tenant);
     expect(code).toBe('temporarily_unavailable');
     expect(detail).not.toMatch(/500|127\.0\.0\.1|inside/);
+    const { data } = await rooms.trustedIssuers.list(tenant, { limit: 1 });
+    expect(data).toMatchObject([{ fetchError: 'the answer has another status than 200 (http:500)' }]);
     await closed.close();
   });
 

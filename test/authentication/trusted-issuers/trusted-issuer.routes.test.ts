@@ -51,12 +51,24 @@ describe('a trusted issuer over HTTP', () => {
       ...body,
       id: expect.any(String),
       jwks: null,
+      last_fetch: null,
       created_at: expect.any(String),
       updated_at: created.body.created_at,
     });
     expect((await send('GET', `/${created.body.id}`)).body).toEqual(created.body);
     const list = await send('GET', `?issuer=${encodeURIComponent(body.issuer)}`);
     expect(list.body).toEqual({ data: [created.body], next_cursor: null });
+  });
+
+  it('says what the latest fetch of its keys met', async () => {
+    const { body } = await send('POST', '', newBody());
+    const change =
+      "UPDATE trusted_issuers SET fetched_at = '2026-01-02T03:04:05Z', fetch_error = $2 WHERE id = $1";
+    const at = '2026-01-02T03:04:05.000Z';
+    for (const error of ['no answer (dns:ENOTFOUND)', null]) {
+      await database.query(change, [body.id, error]);
+      expect((await send('GET', `/${body.id}`)).body).toEqual({ ...body, last_fetch: { at, error } });
+    }
   });
 
   it('keeps the public members of inline keys, and nothing else', async () => {

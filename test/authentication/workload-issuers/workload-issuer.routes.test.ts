@@ -62,6 +62,7 @@ it('is created, read, listed, changed and deleted', async () => {
     jwks: { keys: [expect.objectContaining({ kty: 'EC', kid: 'key-ES256' })] },
     audiences: sent.audiences,
     rules: sent.rules,
+    last_fetch: null,
     created_at: expect.any(String),
     updated_at: expect.any(String),
   });

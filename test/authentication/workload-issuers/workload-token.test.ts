@@ -289,6 +289,29 @@ describe('the keys of an issuer', () => {
     await trust({ jwks: undefined, jwksUri: server.uri });
     expect(await refusal(await assert())).toMatch(/^temporarily_unavailable/);
   });
+
+  it('that cannot be fetched are explained to the tenant, until another address is given', async () => {
+    const server = await startJwksServer(answerKeys([provider.jwk]));
+    await rooms.workloadIssuers.remove(requestTo(tenant), issuer.id);
+    const { id, fetchedAt } = await trust({ jwks: undefined, jwksUri: server.uri });
+    const read = () => rooms.workloadIssuers.get(requestTo(tenant), id);
+    expect(fetchedAt).toBeNull();
+    const before = await read();
+    expect(await refusal(await assert())).toBe('accepted');
+    const good = await read();
+    expect(good).toEqual({ ...before, fetchedAt: expect.any(Date), fetchError: null });
+    const other = await startJwksServer((_request, response) => response.writeHead(302).end());
+    const change = { jwksUri: other.uri };
+    expect(await rooms.workloadIssuers.update(requestTo(tenant), id, change)).toMatchObject({
+      fetchedAt: null,
+    });
+    expect(await refusal(await assert())).toMatch(/last_fetch of the issuer says why/);
+    expect(await read()).toMatchObject({
+      fetchedAt: expect.any(Date),
+      fetchError: 'the answer has another status than 200 (http:302)',
+    });
+    await Promise.all([server.close(), other.close()]);
+  });
 });
 
 describe('a JWT-SVID', () => {
