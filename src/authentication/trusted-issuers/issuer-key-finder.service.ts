@@ -50,7 +50,12 @@ export function createIssuerKeyFinder({
               outsideTurn,
             );
       if (found === 'unknown') throw refuse('is signed with a key that its issuer does not have');
-      if (found === 'ambiguous') throw refuse('names no kid, and several keys of its issuer fit');
+      if (found === 'ambiguous')
+        throw refuse(
+          wanted.kid === undefined
+            ? 'names no kid, and several keys of its issuer fit'
+            : 'names a kid that several keys of its issuer have',
+        );
       try {
         return imported.get(JSON.stringify(found), () => importJwk(found));
       } catch (error) {

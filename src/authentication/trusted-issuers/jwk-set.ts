@@ -1,12 +1,17 @@
 // Reads JWK sets of other issuers (RFC 7517): the keys that may verify their tokens. A key with private members is
 // refused.
 import {
+  type CurveJwk,
   decodeMember,
+  fillCoordinate,
   findPrivateMember,
   findWrongPurpose,
   JWK_CURVES,
   kindOf,
   measureRsa,
+  type RsaJwk,
+  stripModulus,
+  thumbprintOf,
 } from '../../platform/crypto/jwk.ts';
 import { JWS_ALGORITHMS, type JwsAlgorithm } from '../../platform/crypto/jws.ts';
 
@@ -65,12 +70,25 @@ export function judgeJwk(value: unknown): JwkVerdict {
       /[\p{Cc}\p{Cs}]/u.test(member),
   );
   if (faulty !== undefined) return refuse(`has a malformed ${faulty[0]}`);
-  const fault = value.kty === 'RSA' ? faultOfRsa(key) : faultOfCurve(key);
+  const whole = { ...key, ...completed(key) };
+  const fault = value.kty === 'RSA' ? faultOfRsa(whole) : faultOfCurve(whole);
   if (fault !== undefined) return refuse(fault);
-  const judged = key as TrustedJwk;
+  const judged = whole as TrustedJwk;
   return judged.alg === undefined || algorithmsOf(judged).length > 0
     ? { ok: true, key: judged }
     : refuse('has an alg that does not fit its kind, or that is not accepted');
+}
+
+/**
+ * Returns the numbers of a key as RFC 7518 writes them. Other issuers' libraries leave leading zeros out or write too
+ * many; the key is the same, and its thumbprint too.
+ */
+function completed(key: Readonly<Record<string, unknown>>): object {
+  const kind = kindOf(key);
+  if (kind === 'RSA') return { n: stripModulus(key.n) };
+  if (kind === undefined || JWK_CURVES[kind].kty !== 'EC') return {};
+  const { coordinates, bytes } = JWK_CURVES[kind];
+  return Object.fromEntries(coordinates.map((name) => [name, fillCoordinate(key[name], bytes)]));
 }
 
 /** Returns the algorithms that a key can verify: the key's `alg` if present, otherwise all algorithms of its kind. */
@@ -96,7 +114,7 @@ export function readJwkSet(value: unknown): TrustedJwk[] | undefined {
 }
 
 /**
- * Selects the key for a token's header. Without a `kid` exactly one key must match.
+ * Selects the key for a token's header. Exactly one key must match; the same key, listed repeatedly, is one key.
  * @returns `unknown` when no key matches, `ambiguous` when several match
  */
 export function selectKey(
@@ -106,8 +124,15 @@ export function selectKey(
   const fitting = keys.filter(
     (key) => (kid === undefined || key.kid === kid) && algorithmsOf(key).includes(alg),
   );
-  if (fitting.length > 1) return 'ambiguous';
-  return fitting[0] ?? 'unknown';
+  const [first] = fitting;
+  if (first === undefined) return 'unknown';
+  const isOne = fitting.length === 1 || new Set(fitting.map(nameOf)).size === 1;
+  return isOne ? first : 'ambiguous';
+}
+
+/** The thumbprint of a key, which is judged already. */
+function nameOf(key: TrustedJwk): string {
+  return thumbprintOf(key as CurveJwk | RsaJwk);
 }
 
 function faultOfCurve(key: Readonly<Record<string, unknown>>): string | undefined {
@@ -115,7 +140,7 @@ function faultOfCurve(key: Readonly<Record<string, unknown>>): string | undefine
   if (kind === undefined || kind === 'RSA' || kind === 'secp256k1')
     return 'is of no kind that is accepted: RSA, EC on P-256, P-384 or P-521, Ed25519';
   const { coordinates } = JWK_CURVES[kind];
-  // The length is not checked here, because some issuers omit the leading zeros of a coordinate. OpenSSL checks it.
+  // The length is not checked here, but by OpenSSL.
   return coordinates.every((name) => decodeMember(key[name]) !== null)
     ? undefined
     : `lacks a good ${coordinates.join(' and ')}`;

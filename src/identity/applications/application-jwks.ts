@@ -4,6 +4,7 @@ import type { KeyAlgorithm } from '../../platform/crypto/algorithm.ts';
 import {
   findPrivateMember,
   findWrongPurpose,
+  hasZeroBefore,
   isUsableRsa,
   readPublicJwk,
   thumbprintOf,
@@ -84,6 +85,8 @@ function readRsa(members: Readonly<Record<string, unknown>>, path: string): Appl
     throw invalidField(path, `is a JWK whose ${wrong} is not for verifying signatures`);
   if (members.alg !== undefined && members.alg !== 'PS256')
     throw invalidField(path, 'is an RSA key with another alg than PS256');
+  if (hasZeroBefore(members.n))
+    throw invalidField(path, 'has an n that begins with a zero byte (RFC 7518 §6.3.1.1): leave it out');
   const read = readPublicJwk('RSA', members);
   if (read?.kty !== 'RSA' || !isUsableRsa(read))
     throw invalidField(path, 'must be an RSA key of 2,048 to 4,096 bits with an odd exponent of 3 to 2^32');

@@ -69,6 +69,34 @@ export function decodeMember(value: unknown): Uint8Array | null {
 }
 
 /**
+ * Removes zero bytes before the modulus of an RSA key: Java's BigInteger writes one (RFC 7518 §6.3.1.1 forbids it).
+ * @returns the same value where there is none, or where it is malformed
+ */
+export function stripModulus(n: unknown): unknown {
+  const modulus = decodeMember(n);
+  if (modulus === null || modulus[0] !== 0) return n;
+  const first = modulus.findIndex((byte) => byte !== 0);
+  return first === -1 ? n : encodeBase64Url(modulus.subarray(first));
+}
+
+/** Whether the modulus of an RSA key begins with a zero byte, which gives the key a second thumbprint. */
+export function hasZeroBefore(n: unknown): boolean {
+  return decodeMember(n)?.[0] === 0;
+}
+
+/**
+ * Fills a coordinate that lacks leading zeros up to the length of its curve, as RFC 7518 §6.2.1.2 demands.
+ * @returns the same value where it is not too short
+ */
+export function fillCoordinate(value: unknown, bytes: number): unknown {
+  const given = decodeMember(value);
+  if (given === null || given.length >= bytes) return value;
+  const filled = new Uint8Array(bytes);
+  filled.set(given, bytes - given.length);
+  return encodeBase64Url(filled);
+}
+
+/**
  * The size of an RSA key. @returns null when `n` or `e` is malformed or has a leading zero (RFC 7518 §6.3.1): a leading
  * zero would give the same key a second thumbprint, and make a short modulus appear long
  */

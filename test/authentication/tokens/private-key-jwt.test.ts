@@ -255,6 +255,15 @@ describe('the keys of an application', () => {
     expect(() => readApplicationJwks({ keys })).toThrow(expect.objectContaining({ code: 'invalid_request' }));
   });
 
+  it('name a zero byte before the modulus, which would give the key a second thumbprint', () => {
+    const n = Buffer.concat([Buffer.alloc(1), Buffer.alloc(256, 0xff)]).toString('base64url');
+    expect(() => readApplicationJwks({ keys: [{ kty: 'RSA', n, e: 'AQAB' }] })).toThrow(
+      expect.objectContaining({
+        errors: [expect.objectContaining({ message: expect.stringContaining('zero byte') })],
+      }),
+    );
+  });
+
   it.each([256, 384, 512])('take RSA of %d bytes, for PS256', (bytes) => {
     const key = { kty: 'RSA', n: modulus(bytes), e: 'AQAB' };
     expect(readApplicationJwks({ keys: [{ ...key, use: 'sig' }] })).toEqual({

@@ -84,6 +84,27 @@ describe('a key', () => {
   });
 });
 
+describe('a key of a library that writes its numbers otherwise', () => {
+  const bytesOf = (text: string | undefined) => Buffer.from(text ?? '', 'base64url');
+
+  it.each([1, 3])('is the same key with %d zero bytes before the modulus', (zeros) => {
+    const n = Buffer.concat([Buffer.alloc(zeros), bytesOf(rsa2048.n)]).toString('base64url');
+    expect(judgeJwk({ ...rsa2048, n })).toEqual({ ok: true, key: rsa2048 });
+  });
+
+  it('is the same key without the leading zeros of a coordinate', () => {
+    // A point of P-256 whose x begins with a zero byte, found by trial.
+    let point = p256;
+    while (bytesOf(point.x)[0] !== 0) point = publicOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }));
+    const x = bytesOf(point.x).subarray(1).toString('base64url');
+    expect(judgeJwk({ ...point, x })).toEqual({ ok: true, key: point });
+  });
+
+  it('has no modulus of zero bytes alone', () => {
+    expect(judgeJwk({ ...rsa2048, n: Buffer.alloc(256).toString('base64url') }).ok).toBe(false);
+  });
+});
+
 describe('a set', () => {
   it('is its usable keys; others are passed over', () => {
     expect(
@@ -109,7 +130,33 @@ describe('a set', () => {
     expect(selectKey(keys, { kid: 'a', alg: 'RS256' })).toBe('unknown');
     expect(selectKey(keys, { kid: 'c', alg: 'ES256' })).toBe('unknown');
     expect(selectKey(keys, { kid: 'b', alg: 'HS256' })).toBe('unknown');
-    expect(selectKey([...keys, ...keys], { alg: 'ES256' })).toBe('ambiguous');
+    expect(selectKey([...keys, ...keys], { kid: 'a', alg: 'ES256' })).toBe(first);
+  });
+});
+
+describe('a key that is listed repeatedly', () => {
+  const other = publicOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }));
+  const select = (keys: unknown[], kid?: string) =>
+    selectKey(readJwkSet({ keys }) ?? [], kid === undefined ? { alg: 'ES256' } : { kid, alg: 'ES256' });
+
+  it('is one key, with the same members, with others, and under several kids', () => {
+    const named = { ...p256, kid: 'a' };
+    expect(select([named, named], 'a')).toEqual(named);
+    expect(select([named, { ...named, alg: 'ES256', use: 'sig' }], 'a')).toEqual(named);
+    expect(select([named, { ...p256, kid: 'b' }])).toEqual(named);
+  });
+
+  it('is ambiguous beside another one of its kid, or without a kid', () => {
+    expect(
+      select(
+        [
+          { ...p256, kid: 'a' },
+          { ...other, kid: 'a' },
+        ],
+        'a',
+      ),
+    ).toBe('ambiguous');
+    expect(select([p256, p256, other])).toBe('ambiguous');
   });
 });
 
