@@ -2,7 +2,7 @@
 
 import { type Config, loadConfig, type Role } from '../platform/config.ts';
 import { createLogger } from '../platform/logger.ts';
-import { announceFailure } from '../platform/process/part-protocol.ts';
+import { announceFailure, endUntilStarted } from '../platform/process/part-protocol.ts';
 import { exitWhenUncaught } from '../platform/process/uncaught.ts';
 import { withMasterKey } from './local/master-key.ts';
 
@@ -29,6 +29,7 @@ const ROLES: Readonly<Record<Exclude<Role, 'command'>, () => Promise<Run>>> = {
  * @throws ConfigError when a setting is wrong; any other error that prevents the start, after a report to a supervisor
  */
 export async function runRole(name: keyof typeof ROLES, env: Environment, output: Output): Promise<void> {
+  if (name !== 'start') endUntilStarted();
   try {
     const asked = output.json ? { ...env, LOG_FORMAT: 'json' } : env;
     const settings = name === 'start' ? asked : await withMasterKey(asked);

@@ -1,7 +1,7 @@
 // A TCP proxy that stops passing anything on, as a stopped server does: connections stay open, and nothing is answered.
 import { createTcpProxy } from './tcp-proxy.ts';
 
-/** @returns `url` through the proxy; `stall` and `resume`; `close`, which cuts what is left */
+/** @returns `url` through the proxy; `stall` and `resume`; `connections`, how many it has; `close`, which cuts what is left */
 export async function createStallingProxy(url: string) {
   let stalled = false;
   const proxy = await createTcpProxy(
@@ -28,6 +28,7 @@ export async function createStallingProxy(url: string) {
       stalled = false;
       for (const socket of proxy.sockets) socket.resume();
     },
+    connections: (): number => proxy.sockets.size,
     close: proxy.close,
   };
 }

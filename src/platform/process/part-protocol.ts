@@ -20,6 +20,21 @@ function tell(message: FromPart): void {
 }
 
 /**
+ * Lets SIGTERM end this process until `onStop` is called. Without a listener the first process of a container would not
+ * hear the signal.
+ */
+export function endUntilStarted(): void {
+  process.on('SIGTERM', endNow);
+}
+
+function endNow(): void {
+  process.off('SIGTERM', endNow);
+  process.kill(process.pid, 'SIGTERM');
+  // Only the first process of a container is still here.
+  setImmediate(() => process.exit(143));
+}
+
+/**
  * Runs `handler` once on SIGTERM, on SIGINT or when the supervisor has ended. Then the process exits: with 0 when the
  * handler resolved, with 1 when it rejected. A second SIGINT exits immediately, unless it is npm's copy of the first.
  * @param handler switches readiness off first, then finishes the work under way
@@ -39,7 +54,7 @@ export function onStop(handler: (reason: string) => Promise<void>): void {
   };
   // The reader of the output may end before this process; a failed write is then ignored.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-  process.on('SIGTERM', () => stop('SIGTERM'));
+  process.on('SIGTERM', () => stop('SIGTERM')).off('SIGTERM', endNow);
   process.on('SIGINT', () => {
     if (since !== undefined && Date.now() - since > 300) process.exit(130);
     stop('SIGINT');

@@ -1,5 +1,6 @@
 // The real command line as a process: what an operator sees when a role starts, cannot start, or finds its database
 // late.
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -179,6 +180,24 @@ describe('an api whose database is away when it starts', () => {
     proxy.resume();
     await expect.poll(api.readiness).toBe(200);
   });
+
+  // As the first process of a container, which has no default action for signals.
+  it.skipIf(spawnSync('unshare', ['--pid', '--fork', 'true']).status !== 0)(
+    'ends by SIGTERM before it has begun',
+    async () => {
+      const proxy = await createStallingProxy(test.url);
+      onTestFinished(proxy.close);
+      proxy.stall();
+      const env = { ...runs.base, DATABASE_URL: proxy.url, PORT: String(await takePort()) };
+      const words = ['--pid', '--fork', '--kill-child', process.execPath, runs.main, 'api'];
+      const child = spawn('unshare', words, { env, stdio: 'ignore' });
+      const exited = once(child, 'close');
+      await vi.waitFor(() => expect(proxy.connections()).toBeGreaterThan(0), PATIENCE);
+      const [first = ''] = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').split(' ');
+      process.kill(Number(first), 'SIGTERM');
+      expect((await exited)[0]).toBe(143);
+    },
+  );
 
   it.each([
     ['its tenants turn out to be elsewhere', { PUBLIC_URL: 'http://localhost:9999' }, 'PUBLIC_URL'],
