@@ -5,6 +5,7 @@ import { translateDatabaseError } from '../database/errors.ts';
 import { toProblem } from '../errors/problem.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { setHeaders } from './rate-limit-headers.ts';
+import { discard } from './request-body.ts';
 import type { Context, Middleware } from './request-state.ts';
 
 const PROBLEM = 'application/problem+json';
@@ -54,6 +55,7 @@ export function answerProblems({ errorTypeBase, logger }: AnswerProblemsOptions)
       res.setHeader('vary', 'accept');
       ctx.status = status;
       ctx.body = JSON.stringify(body);
+      discard(ctx.req);
     }
   };
 }

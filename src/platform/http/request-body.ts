@@ -1,7 +1,10 @@
-// Reads a request's body as bytes. Bytes beyond the limit are discarded.
+// Reads a request's body as bytes. What is beyond the limit, or of a refused request, is discarded.
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
+
+/** Milliseconds between two pieces (64 KiB at most) of a body that is discarded. */
+const PAUSE = 20;
 
 /**
  * @param longest bytes
@@ -24,7 +27,7 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 
 function readBytes(request: IncomingMessage, longest: number): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > longest) {
-    request.resume();
+    discard(request);
     return Promise.reject(tooLarge(longest));
   }
   return new Promise((resolve, reject) => {
@@ -43,12 +46,26 @@ function readBytes(request: IncomingMessage, longest: number): Promise<Buffer> {
       end(() => reject(new ServiceError('invalid_request', { detail: 'The body ended early.' })));
     const end = (settle: () => void) => {
       request.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken);
-      // Node reuses a connection only after the rest of the body was read. A closing socket may still emit an error.
-      request.on('error', () => undefined).resume();
+      discard(request);
       settle();
     };
     request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken);
   });
+}
+
+/**
+ * Reads the rest of a body, because Node reuses a connection only after its end; slowly, because the bytes of a flood
+ * hold up the event loop.
+ */
+export function discard(request: IncomingMessage): void {
+  if (request.listenerCount('data') > 0) return;
+  if (!request.complete)
+    request.on('data', () => {
+      request.pause();
+      setTimeout(() => request.resume(), PAUSE).unref();
+    });
+  // A closing socket may still emit an error.
+  request.on('error', () => undefined).resume();
 }
 
 function tooLarge(longest: number): ServiceError {

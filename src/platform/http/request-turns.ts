@@ -6,6 +6,7 @@ import type { RequestContext } from '../context.ts';
 import { createTurns, type OutsideTurn } from '../database/turns.ts';
 import { isReadableAnywhere } from './cors.ts';
 import type { Perform } from './handler.ts';
+import { createLoopPace, type LoopPace } from './loop-pace.ts';
 import type { Context } from './request-state.ts';
 import type { Route } from './route.ts';
 
@@ -21,23 +22,32 @@ const PROCESS = { patience: 30_000, isPaced: true };
 const AT_WORK = { alone: 256, beside: 8 };
 const PRESENCE = 1_000;
 
-/** Longer bodies (characters) hold up the event loop when they are parsed, and again when their route works on them. */
+/** Longer bodies (characters) hold up the event loop when they are parsed. */
 const LONG_BODY = 16_384;
 
-type RequestTurnsNeeds = { connections: number; now?: (() => number) | undefined };
+type RequestTurnsNeeds = {
+  connections: number;
+  pace?: LoopPace | undefined;
+  now?: (() => number) | undefined;
+};
 
 /**
  * @param options.connections of the pool; the requests of one tenant that change or list things may use half of them
  * @param options.now a monotonic clock in milliseconds
+ * @param options.pace says how slow the event loop is, and so by what the number at work is divided
  */
-export function createRequestTurns({ connections, now = () => performance.now() }: RequestTurnsNeeds) {
+export function createRequestTurns({
+  connections,
+  now = () => performance.now(),
+  pace = createLoopPace({ now }),
+}: RequestTurnsNeeds) {
   const rows = createTurns({ ...ROW, share: () => 1 });
   const database = createTurns({ ...DATABASE, share: () => Math.max(1, Math.floor(connections / 2)) });
   const atWork = createTurns({
     ...PROCESS,
-    share: () => (isShared() ? AT_WORK.beside : AT_WORK.alone),
+    share: () => (isShared() ? Math.max(1, Math.floor(AT_WORK.beside / pace.slowness())) : AT_WORK.alone),
   });
-  const withLongBody = createTurns({ ...PROCESS, share: () => (isShared() ? 1 : AT_WORK.alone) });
+  const parsing = createTurns({ ...PROCESS, share: () => (isShared() ? 1 : AT_WORK.alone) });
   let latest: string | undefined;
   /** When a request was of another tenant than the request before. */
   let changedAt = Number.NEGATIVE_INFINITY;
@@ -45,7 +55,10 @@ export function createRequestTurns({ connections, now = () => performance.now() 
   const isShared = (): boolean => now() - changedAt < PRESENCE;
 
   function note(tenantId: string): void {
-    if (latest !== undefined && latest !== tenantId) changedAt = now();
+    if (latest !== undefined && latest !== tenantId) {
+      changedAt = now();
+      pace.watch();
+    }
     latest = tenantId;
   }
 
@@ -71,7 +84,7 @@ export function createRequestTurns({ connections, now = () => performance.now() 
         }
         if (isShared()) await sleep(now() - begun);
       };
-      withLongBody.run(tenantId, run).catch(reject);
+      parsing.run(tenantId, run).catch(reject);
     });
   }
 
@@ -82,8 +95,7 @@ export function createRequestTurns({ connections, now = () => performance.now() 
     { tenant: { id } }: RequestContext,
     work: (outsideTurn: OutsideTurn) => Promise<T>,
   ): Promise<T> {
-    const isLong = (ctx.state.input?.text.length ?? 0) > LONG_BODY;
-    const atTurn = () => (isLong ? withLongBody.run(id, () => take(id, work)) : take(id, work));
+    const atTurn = () => take(id, work);
     if (route.scope === null || route.scope === 'openid' || route.sharesStatements) return atTurn();
     const row = rowOf(route, ctx);
     const inDatabase = () => database.run(id, atTurn);
