@@ -4,7 +4,7 @@ import { isBytes, joinBytes } from './bytes.ts';
 import { type ReceiverAnswer, type ReceiverOptions, receive } from './receive.ts';
 import { BodyTooLarge, RawBodyMissing } from './receiver-errors.ts';
 
-/** The used part of an IncomingMessage. Body parsers store what they read in `body`, and some the bytes in `rawBody`. */
+/** The used part of an IncomingMessage. Body parsers store their result in `body`, and some the bytes in `rawBody`. */
 export type NodeRequest = {
   readonly method?: string | undefined;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;

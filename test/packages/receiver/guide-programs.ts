@@ -25,7 +25,7 @@ export async function startProgram(
   folder: string,
   file: string | readonly string[],
   variables: Readonly<Record<string, string>> = {},
-  isUp = (status: number) => status === 405,
+  isUp: (status: number) => boolean = (status) => status === 405,
 ) {
   const port = await takePort();
   const env = { ...process.env, PORT: String(port), WEBHOOK_SECRETS: `whsec_old,${SECRET}`, ...variables };
