@@ -46,6 +46,13 @@ describe('a delivery', () => {
     expect(new Webhook(secret, { format: 'raw' }).verify('{}', sign('{}', { current: secret }))).toEqual({});
   });
 
+  it('is verified with a chosen secret that has the form of a generated one, given as such', () => {
+    const secret = `whsec_${Buffer.from('a secret that its owner has chosen').toString('base64')}`;
+    const headers = sign('{}', { current: secret });
+    expect(new Webhook(secret).verify('{}', headers)).toEqual({});
+    expect(() => new Webhook(secret, { format: 'raw' }).verify('{}', headers)).toThrow('No matching');
+  });
+
   it('is verified with the old and with the new secret during a rotation', () => {
     const [current, next] = [newSigningSecret(), newSigningSecret()];
     const headers = sign('{}', { current, next });
