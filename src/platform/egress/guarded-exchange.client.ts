@@ -185,6 +185,21 @@ function dispatchReliably(
   });
 }
 
+const BROKEN_ANSWERS = new Set(['bad response', 'bad upgrade']);
+
+/**
+ * The code of an error that came instead of an answer. undici reports an unexpected answer with the code of a lost
+ * connection, and one that its parser refuses without a code. Only the message distinguishes them; the parser's own
+ * words in it, which have nothing of the answer, become the code.
+ */
+export function answerErrorCode(error: unknown): string {
+  if (!(error instanceof Error)) return errorCode(error);
+  if (BROKEN_ANSWERS.has(error.message)) return 'BAD_RESPONSE';
+  if (error.name !== 'HTTPParserError') return errorCode(error);
+  const words = error.message.slice(error.message.indexOf('(') + 1).match(/\w+/g) ?? [];
+  return words.join('_').toUpperCase();
+}
+
 // Undici listens for the same event and was registered first, so it has already read when this listener runs.
 function countBytes(socket: Socket | null, onTooMany: () => void): () => void {
   const before = socket?.bytesRead ?? 0;

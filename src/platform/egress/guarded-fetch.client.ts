@@ -2,8 +2,8 @@
 // bytes.
 import type { Dispatcher } from 'undici';
 import { newConnectionTrace } from './guarded-agent.client.ts';
-import { EgressError, errorCode } from './guarded-connection.client.ts';
-import { type Answer, exchange, TIMED_OUT } from './guarded-exchange.client.ts';
+import { EgressError } from './guarded-connection.client.ts';
+import { type Answer, answerErrorCode, exchange, TIMED_OUT } from './guarded-exchange.client.ts';
 import { classifyFailure, classifyTimeout } from './outcome.ts';
 
 /** The reason why no document was fetched. `code` as in attempts: `http:404`, `dns:ENOTFOUND`, `timeout:connect` … */
@@ -59,8 +59,8 @@ export async function fetchGuarded(
   );
   if (failure === TIMED_OUT) return { fault: { kind: 'timeout', code: classifyTimeout(trace.phase).error } };
   if (failure !== undefined || answer === undefined) {
-    const phase = failure instanceof EgressError ? failure.phase : trace.phase;
-    const { error } = classifyFailure(phase, errorCode(failure));
+    const { phase } = failure instanceof EgressError ? failure : trace;
+    const { error } = classifyFailure(phase, answerErrorCode(failure));
     return { fault: { kind: 'failure', code: error, cause: failure } };
   }
   const { statusCode, headers, excerpt: body } = answer;

@@ -3,12 +3,9 @@
 
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import { type GuardedAgent, newConnectionTrace } from '../../platform/egress/guarded-agent.client.ts';
+import { type ConnectionTrace, EgressError } from '../../platform/egress/guarded-connection.client.ts';
 import {
-  type ConnectionTrace,
-  EgressError,
-  errorCode,
-} from '../../platform/egress/guarded-connection.client.ts';
-import {
+  answerErrorCode,
   type Exchange,
   exchange,
   TIMED_OUT,
@@ -38,8 +35,6 @@ const USER_AGENT = 'Countersign-Webhooks/1';
 const TOKEN_HEADERS = { 'Content-Type': 'application/secevent+jwt', Accept: 'application/json' };
 
 const VERDICTS_KEPT = 1_000;
-
-const BROKEN_ANSWERS = new Set(['bad response', 'bad upgrade']);
 
 /** The input of one attempt. `headers` are the subscription's; `maxAge` is in seconds; `signal` aborts the attempt. */
 export type Attempt = Omit<DeliveryToSign, 'timestamp' | 'secrets' | 'origin'> & {
@@ -238,12 +233,6 @@ function outcomeOf(
   if (failure === TIMED_OUT) return classifyTimeout(trace.phase);
   if (failure instanceof EgressError) return classifyFailure(failure.phase, failure.code);
   return classifyFailure('response', answerErrorCode(failure));
-}
-
-// undici reports an invalid answer with the code of a lost connection. Only the error's message distinguishes the two.
-function answerErrorCode(error: unknown): string {
-  const broken = error instanceof Error && BROKEN_ANSWERS.has(error.message);
-  return broken ? 'BAD_RESPONSE' : errorCode(error);
 }
 
 function tenths(milliseconds: number): number;

@@ -114,6 +114,7 @@ describe('a file', () => {
     ['drips', drip, 'timeout:response'],
     ['never answers', () => undefined, 'timeout:response'],
     ['breaks off in the middle', breakOff, /^(reset|protocol):UND_ERR_/],
+    ['folds a header', folded, 'protocol:UNEXPECTED_WHITESPACE_AFTER_HEADER_VALUE'],
     ['sends a head without end', endlessHead, 'too_large:UND_ERR_HEADERS_OVERFLOW'],
   ])('is not found at a server that %s', async (_how, handler, outcome) => {
     expect((await lookAt(handler)).outcome).toMatch(outcome);
@@ -232,6 +233,10 @@ function drip(_request: IncomingMessage, response: ServerResponse): void {
 function breakOff(_request: IncomingMessage, response: ServerResponse): void {
   response.writeHead(200, { 'content-length': '1000' });
   response.write(`${PROOF}\n`, () => response.destroy());
+}
+
+function folded(_request: IncomingMessage, response: ServerResponse): void {
+  response.socket?.end('HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n');
 }
 
 function endlessHead(_request: IncomingMessage, response: ServerResponse): void {

@@ -197,6 +197,23 @@ describe('a hostile receiver costs one bounded attempt:', () => {
     expect(result.outcome).toMatchObject({ kind: 'retry', statusCode: null, errorClass, hold: false });
   });
 
+  it.each([
+    ['lines that end by LF alone', 'HTTP/1.1 200 OK\nA: b\n\n', 'MISSING_EXPECTED_CR_AFTER_RESPONSE_LINE'],
+    [
+      'a header line that ends by LF alone',
+      `${HEAD}A: b\nC: d\r\n\r\n`,
+      'MISSING_EXPECTED_CR_AFTER_HEADER_VALUE',
+    ],
+    ['a folded header', `${HEAD}A: b\r\n c\r\n\r\n`, 'UNEXPECTED_WHITESPACE_AFTER_HEADER_VALUE'],
+    ['a space in a name', `${HEAD}A b: c\r\n\r\n`, 'INVALID_HEADER_TOKEN'],
+    ['a space before the colon', `${HEAD}Content-Length : 0\r\n\r\n`, 'INVALID_HEADER_FIELD_CHAR'],
+    ['another protocol', 'SSH-2.0-OpenSSH_9.0\r\n', 'EXPECTED_HTTP_RTSP_OR_ICE'],
+    ['a status of four digits', 'HTTP/1.1 2000 OK\r\n\r\n', 'INVALID_RESPONSE_STATUS'],
+  ])('%s is named in the reason', async (_name, answer, code) => {
+    const { result } = await attemptAgainst((socket) => void socket.end(answer));
+    expect(result.outcome).toMatchObject({ kind: 'retry', statusCode: null, error: `protocol:${code}` });
+  });
+
   it('an upgrade nobody asked for', async () => {
     const { result } = await attemptAgainst((socket) => {
       socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n');
