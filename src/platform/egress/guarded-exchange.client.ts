@@ -17,7 +17,7 @@ export const TIMED_OUT = Symbol('timed out');
 
 /**
  * The part of an answer that was read. `headers`: by lower-case name, a list for a repeated header. `excerpt`: the
- * beginning of the body. `retryAfter`: undefined unless the header occurs exactly once.
+ * beginning of the body. `retryAfter`: undefined without the header, and when it occurs with different values.
  */
 export type Answer = {
   statusCode: number;
@@ -128,11 +128,10 @@ export function exchange(
           return;
         }
         firstByteMs ??= performance.now() - sentAt;
-        const retryAfter = headers['retry-after'];
         answer = {
           statusCode,
           headers,
-          retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
+          retryAfter: agreedValue(headers['retry-after']),
           excerpt: room,
         };
       },
@@ -183,6 +182,12 @@ function dispatchReliably(
       dispatcher.dispatch(once, handler);
     },
   });
+}
+
+/** The value of a header. An application and the proxy before it can both send it, and may differ. */
+function agreedValue(header: string | string[] | undefined): string | undefined {
+  if (!Array.isArray(header)) return header;
+  return header.every((value) => value === header[0]) ? header[0] : undefined;
 }
 
 const BROKEN_ANSWERS = new Set(['bad response', 'bad upgrade']);

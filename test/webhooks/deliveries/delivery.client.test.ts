@@ -201,9 +201,14 @@ describe('an answer', () => {
     expect(result.outcome).toEqual({ kind: 'delivered', statusCode: 200 });
   });
 
-  it('with two Retry-After headers is read as having none', async () => {
-    const { result } = await deliver({ status: 503, headers: { 'retry-after': ['5', '6'] } });
-    expect(result.retryAfterSeconds).toBeNull();
+  it.each([
+    [['5', '6'], null],
+    [['5', '5'], 5],
+    [['5', '5', '6'], null],
+    [['5, 5'], null],
+  ])('with the Retry-After headers %j waits %s seconds', async (values, seconds) => {
+    const { result } = await deliver({ status: 503, headers: { 'retry-after': values } });
+    expect(result.retryAfterSeconds).toBe(seconds);
   });
 
   it('with NUL, control characters and broken UTF-8 is stored as clean text', async () => {

@@ -254,6 +254,7 @@ const retryAfters: HostileAnswer[] = (
     ['Fri, 31 Dec 9999 23:59:59 GMT', 2_147_483_647],
     ['2030-01-01T00:00:00Z', null],
     ['5\r\nRetry-After: 6', null],
+    ['2027\r\nRetry-After: 2027', 2027],
     ['x'.repeat(8000), null],
   ] as const
 ).map(([value, retryAfter]) => ({
