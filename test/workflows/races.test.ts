@@ -5,7 +5,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
 
-const ACTIONS = ['retry', 'cancel', 'replay', 'bulk replay', 'deactivate', 'delete', 'put url'] as const;
+const ACTIONS = [
+  'retry',
+  'cancel',
+  'replay',
+  'bulk replay',
+  'deactivate',
+  'delete',
+  'put url',
+  'put types',
+] as const;
 type Action = (typeof ACTIONS)[number];
 
 /** `status attempts`, as an API client sees it once nothing moves any more. `replay`: canceled and then retried. */
@@ -18,6 +27,7 @@ const OUTCOMES = {
     deactivate: ['delivered 1'],
     delete: ['delivered 1'],
     'put url': ['delivered 1'],
+    'put types': ['delivered 1'],
   },
   'an attempt under way that ends 500': {
     retry: ['delivered 2'],
@@ -27,6 +37,7 @@ const OUTCOMES = {
     deactivate: ['retrying 1'],
     delete: ['canceled 1'],
     'put url': ['delivered 2'],
+    'put types': ['delivered 2'],
   },
   'an attempt under way that ends 410': {
     // The endpoint is gone, so the subscription is deactivated, and what somebody still wants waits.
@@ -37,6 +48,7 @@ const OUTCOMES = {
     deactivate: ['failed 1'],
     delete: ['canceled 1'],
     'put url': ['delivered 2'],
+    'put types': ['failed 1'],
   },
   'a timer that fires': {
     retry: ['delivered 2'],
@@ -47,6 +59,7 @@ const OUTCOMES = {
     deactivate: ['retrying 1', 'delivered 2'],
     delete: ['canceled 1', 'delivered 2'],
     'put url': ['delivered 2'],
+    'put types': ['delivered 2'],
   },
   'a delivery parked at a held endpoint': {
     retry: ['delivered 2'],
@@ -56,6 +69,7 @@ const OUTCOMES = {
     deactivate: ['retrying 1'],
     delete: ['canceled 1'],
     'put url': ['delivered 2'],
+    'put types': ['retrying 1'],
   },
   'a delivery that has failed for good': {
     retry: ['delivered 2'],
@@ -65,6 +79,7 @@ const OUTCOMES = {
     deactivate: ['failed 1'],
     delete: ['failed 1'],
     'put url': ['failed 1'],
+    'put types': ['failed 1'],
   },
 } as const satisfies Record<string, Record<Action, readonly string[]>>;
 
@@ -137,6 +152,7 @@ describe('what races with a delivery', () => {
     if (action === 'delete') return subscriptions.remove(context, id);
     if (action === 'put url')
       return subscriptions.update(context, id, { url: engine.receiver.url + elsewhere });
+    if (action === 'put types') return subscriptions.update(context, id, { eventTypes: ['another.type'] });
     if (action === 'bulk replay')
       return bulkReplays.begin(context, id, { since: new Date(0), status: 'failed' });
     await deliveries.cancel(context, delivery).catch(ignoreConflict);
