@@ -154,7 +154,7 @@ async function decide(
   if (issuer.updatedAt.getTime() !== read.updatedAt.getTime())
     throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
   const rule = findRule(issuer.rules, assertion.claims);
-  if (rule === undefined) throw refused('fits no rule of its issuer');
+  if (rule === undefined) throw refused(`with the sub ${assertion.sub} fits no rule of its issuer`);
   const agent = await holdAgent(needs, unit, context, rule.agentId);
   checkProofGiven(key, tenant, agent);
   const scopes = grantScopes(parameters.scope, agent.scopes);

@@ -19,6 +19,8 @@ describe('a pattern', () => {
     ['repo:acme/*:ref:refs/heads/main', 'repo:acme/shop:ref:refs/heads/main'],
     ['repo:acme/shop-*:ref:refs/heads/main', 'repo:acme/shop-api:ref:refs/heads/main'],
     ['repo:*/shop:environment:*-eu', 'repo:acme/shop:environment:prod-eu'],
+    ['repo:acme@65/shop@74:environment:production', 'repo:acme@65/shop@74:environment:production'],
+    ['repo:acme@*/shop@*:environment:production', 'repo:acme@65/shop@74:environment:production'],
     ['spiffe://example.org/ns/*/sa/buyer', 'spiffe://example.org/ns/shop/sa/buyer'],
     [
       'acme/shop/.github/workflows/*.yml@refs/heads/main',
@@ -28,6 +30,7 @@ describe('a pattern', () => {
 
   it.each([
     ['repo:acme/shop', 'repo:acme/shop2'],
+    ['repo:acme/shop:environment:production', 'repo:acme@65/shop@74:environment:production'],
     ['repo:acme/shop', 'xrepo:acme/shop'],
     ['repo:acme/shop', 'REPO:acme/shop'],
     // `*` is a part of one segment, and never empty.

@@ -144,6 +144,18 @@ describe('an assertion', () => {
     expect(told).toMatch(fault);
   });
 
+  it('that fits no rule is told its sub, in the answer and in the audit log', async () => {
+    const sub = 'repo:acme@65/shop@74:ref:refs/heads/main';
+    const detail = `The assertion with the sub ${sub} fits no rule of its issuer.`;
+    expect(await refusal(await assert({ sub }))).toBe(`invalid_grant: ${detail}`);
+    await rooms.workloadFailures.settled();
+    const { rows } = await test.database.query<{ detail: string }>(
+      "SELECT data->>'detail' AS detail FROM audit_log WHERE tenant_id = $1 AND action = 'auth.login.failure'",
+      [tenant.id],
+    );
+    expect(rows).toEqual([{ detail }]);
+  });
+
   it('by another key, of the algorithm none, or by HMAC with the public key is invalid_grant', async () => {
     expect(await refusal(await assert({}, {}, stranger))).toMatch(/^invalid_grant.*wrong signature/);
     const encode = (part: unknown) => Buffer.from(JSON.stringify(part)).toString('base64url');
