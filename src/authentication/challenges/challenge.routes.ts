@@ -69,6 +69,7 @@ export function createChallengeRoutes({
     {
       method: 'POST',
       path: '/auth/agent/challenge',
+      cors: true,
       operationId: 'issueChallenge',
       summary: 'Ask for a challenge to sign',
       description: HOW_TO_SIGN,
@@ -94,6 +95,7 @@ export function createChallengeRoutes({
     {
       method: 'POST',
       path: VERIFY_PATH,
+      cors: true,
       operationId: 'verifyChallenge',
       proves: true,
       summary: 'Exchange a signed challenge for tokens',

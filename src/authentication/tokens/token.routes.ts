@@ -12,6 +12,7 @@ export function createTokenRoutes({ tokenEndpoint }: { tokenEndpoint: TokenEndpo
     defineRoute({
       method: 'POST',
       path: TOKEN_PATH,
+      cors: true,
       operationId: 'requestToken',
       proves: true,
       asksOthers: true,

@@ -10,6 +10,7 @@ export function createSelfRoutes({ self }: { self: SelfService }): Route[] {
     defineRoute({
       method: 'GET',
       path: '/auth/agent/self',
+      cors: true,
       operationId: 'getSelf',
       summary: "Read the agent that the token is of, and its keys; for any of the agent's audiences",
       tag: 'Agent authentication',

@@ -81,6 +81,7 @@ export function createEnrollmentRoutes({
     {
       method: 'POST',
       path: ENROLL_PATH,
+      cors: true,
       operationId: 'enrollAgent',
       proves: true,
       summary: 'Register the key of the agent that an enrollment token is for',

@@ -70,6 +70,7 @@ export function createKeyDirectoryRoutes({
     defineRoute({
       ...DEPOSIT,
       path: '/auth/agent/directory-signature',
+      cors: true,
       operationId: 'depositOwnDirectorySignature',
       summary: 'The same for a key of the agent that the token is of',
       tag: 'Agent authentication',

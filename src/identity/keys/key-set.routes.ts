@@ -23,7 +23,7 @@ export function createKeySetRoutes({ keySets }: { keySets: KeySetService }): Rou
       tag: 'Keys',
       scope: null,
       whileSuspended: true,
-      cors: true,
+      isDocument: true,
       request: { params: agentKeysParams },
       responses: {
         200: {

@@ -98,6 +98,7 @@ export function createRotationRoutes({
     {
       method: 'POST',
       path: '/auth/agent/keys/rotate',
+      cors: true,
       operationId: 'rotateOwnKey',
       summary: 'Let an agent rotate its own key, with proofs by the old and by the new one',
       tag: 'Agent authentication',

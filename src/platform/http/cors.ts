@@ -1,15 +1,21 @@
-// Allows pages of any origin to read public documents such as keys and metadata, but no route that takes credentials.
+// Allows pages of any origin to read public documents such as keys and metadata, and to call the routes of an agent. No
+// cookie counts there, so that a page can do nothing that its script could not do elsewhere.
 import type { ServerResponse } from 'node:http';
 import type { Middleware } from './request-state.ts';
 import { type Route, takesToken } from './route.ts';
 
-/** True when pages of any origin may read the route's answers (Fetch standard, CORS protocol). */
-export function isReadableAnywhere(route: Route): boolean {
+/** True for a document that verifiers of any kind read: no limit and no turn of the tenant binds it. */
+export function isPublicDocument(route: Route): boolean {
   const wellKnown = route.method === 'GET' && !takesToken(route) && route.path.startsWith('/.well-known/');
-  return route.cors ?? wellKnown;
+  return route.isDocument ?? wellKnown;
 }
 
-/** Adds the CORS headers to the answers of a public route. */
+/** True when pages of any origin may read the route's answers (Fetch standard, CORS protocol). */
+export function isReadableAnywhere(route: Route): boolean {
+  return route.cors ?? isPublicDocument(route);
+}
+
+/** Adds the CORS headers to the answers of a route that pages of any origin may call. */
 export function allowAnyOrigin(route: Route): Middleware {
   if (!isReadableAnywhere(route)) return (_ctx, next) => next();
   return (ctx, next) => {
@@ -48,9 +54,7 @@ export function setAnyOrigin(response: ServerResponse): void {
 export function setPreflight(response: ServerResponse, methods: readonly string[]): void {
   setAnyOrigin(response);
   response.setHeader('access-control-allow-methods', methods.join(', '));
-  response.setHeader(
-    'access-control-allow-headers',
-    'authorization, content-type, dpop, if-none-match, x-request-id',
-  );
+  // `*` does not include `authorization` (Fetch standard, CORS-preflight fetch).
+  response.setHeader('access-control-allow-headers', '*, authorization');
   response.setHeader('access-control-max-age', '86400');
 }

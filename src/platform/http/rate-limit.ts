@@ -3,7 +3,7 @@
 import { addressGroup } from '../address-group.ts';
 import { createBoundedCache } from '../bounded-cache.ts';
 import { ServiceError } from '../errors/service-error.ts';
-import { isReadableAnywhere } from './cors.ts';
+import { isPublicDocument } from './cors.ts';
 import type { LimitCounts } from './limit-counts.ts';
 import { describeLimit, setHeaders } from './rate-limit-headers.ts';
 import { type Context, contextOf, type Middleware } from './request-state.ts';
@@ -119,7 +119,7 @@ export function createTenantLimit(
   const isProvenPlace = (place: string) =>
     (proven.peek(place) ?? Number.NEGATIVE_INFINITY) > now() - PROVEN.kept;
   return (route) => {
-    if (isReadableAnywhere(route)) return admit;
+    if (isPublicDocument(route)) return admit;
     if (takesToken(route)) return limitToken(limits);
     return async (ctx, next) => {
       const place = placeOf(ctx);

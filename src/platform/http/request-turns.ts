@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestContext } from '../context.ts';
 import { createTurns, type OutsideTurn } from '../database/turns.ts';
-import { isReadableAnywhere } from './cors.ts';
+import { isPublicDocument } from './cors.ts';
 import type { Perform } from './handler.ts';
 import { createLoopPace, type LoopPace } from './loop-pace.ts';
 import type { Context } from './request-state.ts';
@@ -113,7 +113,7 @@ export function createRequestTurns({
      * because other services cannot verify tokens without them.
      */
     bound: (route: Route, perform: Perform): Perform => {
-      if (route.holds || isReadableAnywhere(route)) return perform;
+      if (route.holds || isPublicDocument(route)) return perform;
       return (ctx, context) =>
         inTurn(route, ctx, context, (outsideTurn) =>
           perform(ctx, route.asksOthers ? { ...context, outsideTurn } : context),

@@ -102,8 +102,10 @@ type RouteDefinition<S> = {
   readonly holds?: true;
   /** Answers also for a suspended tenant; by default such a request gets 403 `policy_denied`. */
   readonly whileSuspended?: true;
-  /** Pages of any origin may read the answers. Default: only public GETs below `/.well-known/`. */
-  readonly cors?: boolean;
+  /** A public document that other services need, without limits of the tenant. Default: GETs below `/.well-known/`. */
+  readonly isDocument?: true;
+  /** Pages of any origin may call it and read the answers. Default: only public documents. */
+  readonly cors?: true;
   readonly request?: S & Schemas & { readonly [Misspelt in Exclude<keyof S, keyof Schemas>]: never };
   readonly responses: Readonly<Record<number, RouteResponse>>;
   /** Codes beyond those of every route (see errorsOf in contract.ts); by default none. */
