@@ -23,7 +23,7 @@ export async function fetchWhole(
   const stop = (): void => ending.abort(given?.reason);
   const late = new DOMException(`There is no whole answer after ${milliseconds} ms.`, 'TimeoutError');
   const timer = setTimeout(() => ending.abort(late), milliseconds);
-  const exchange = async (): Promise<Response> => readWhole(await fetch(url, { ...init, signal }), signal);
+  const exchange = async (): Promise<Response> => takeWhole(await fetch(url, { ...init, signal }), signal);
   try {
     given?.addEventListener('abort', stop);
     const answer = Promise.race([exchange(), ended]);
@@ -36,7 +36,7 @@ export async function fetchWhole(
 }
 
 /** Reads the whole body of an answer. @param signal ends the reading, and the connection with it */
-async function readWhole(response: Response, signal: AbortSignal): Promise<Response> {
+async function takeWhole(response: Response, signal: AbortSignal): Promise<Response> {
   if (response.body === null) return response;
   const reader: ReadableStreamDefaultReader<Uint8Array> = response.body.getReader();
   const cancel = (): void => void reader.cancel(signal.reason).catch(() => undefined);

@@ -3,7 +3,7 @@
 import { isObject, isText } from './claims.ts';
 import { UnexpectedAnswer } from './client.ts';
 import { readEventStream } from './event-stream.ts';
-import { readWhole } from './whole-answer.ts';
+import { takeWhole } from './whole-answer.ts';
 
 /** What a stream says: an event, or until when it is complete, with the cursor after it. */
 export type FeedMessage = {
@@ -41,7 +41,7 @@ export async function requestFeed(
     }
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
     if (isStream && response.body !== null) return { messages: readMessages(response.body, watch) };
-    const whole = await readWhole(response, watch.signal);
+    const whole = await takeWhole(response, watch.signal);
     const page: unknown = await whole.json();
     watch.end();
     if (!isObject(page)) throw new UnexpectedAnswer(url, response.status);
