@@ -5,6 +5,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CATALOGUE, exampleOf } from '../../src/events/catalogue.ts';
 import { componentNameOf, createAsyncApi, describeWebhooks } from '../../src/events/event-contract.ts';
+import { createEventContractService } from '../../src/webhooks/intake/event-contract.service.ts';
+import { createTenantContext } from '../webhooks/intake/fixture.ts';
 import { createWebhookRooms, type WebhookRooms } from '../webhooks/webhook-rooms.ts';
 
 const TENANT = {
@@ -77,5 +79,55 @@ describe('GET /api/v1/asyncapi.json', () => {
     expect(status).toBe(200);
     expect(Object.keys(body.channels.subscription.messages)).toHaveLength(CATALOGUE.length + 1);
     expect(body.components.messages.ShopCartLeftEvent).toMatchObject({ name: 'shop.cart.left' });
+  });
+
+  it('is made once, and again when the types have changed or the tenant has another name', async () => {
+    let own = ['shop.cart.left'];
+    const contract = createEventContractService({
+      database: { query: () => Promise.reject(new Error('the types are given')) },
+      store: { findNamedTypes: async () => own },
+    });
+    const context = await createTenantContext(rooms.database);
+    const first = await contract.describe(context);
+    expect(await contract.describe({ ...context, requestId: 'another' })).toBe(first);
+    own = ['shop.cart.left', 'shop.cart.paid'];
+    const second = await contract.describe(context);
+    expect(second.digest).not.toBe(first.digest);
+    expect(second.text).toContain('shop.cart.paid');
+    const renamed = await contract.describe({ ...context, tenant: { ...context.tenant, name: 'Renamed' } });
+    expect(renamed.text).toContain('Events of Renamed');
+    own = ['shop.cart.left'];
+    expect((await contract.describe(context)).digest).toBe(first.digest);
+  });
+
+  it('keeps no document of very many types, and not those of all tenants', async () => {
+    let own = Array.from({ length: 201 }, (_, n) => `shop.item_${n}.sold`);
+    const contract = createEventContractService({
+      database: { query: () => Promise.reject(new Error('the types are given')) },
+      store: { findNamedTypes: async () => own },
+    });
+    const context = await createTenantContext(rooms.database);
+    const of = (n: number) => contract.describe({ ...context, tenant: { ...context.tenant, name: `${n}` } });
+    const large = await of(0);
+    expect(await of(0)).not.toBe(large);
+    own = [];
+    const first = await of(0);
+    for (let n = 1; n <= 32; n += 1) await of(n);
+    expect(await of(0)).not.toBe(first);
+    expect(await of(0)).toEqual(first);
+  });
+
+  it('is 304 for a client that has it', async () => {
+    const ask = (etag = '') =>
+      rooms.send('GET', '/api/v1/asyncapi.json', undefined, { 'if-none-match': etag });
+    const { headers } = await ask();
+    const etag = headers.get('etag') ?? '';
+    expect([etag, headers.get('cache-control')]).toEqual([
+      expect.stringMatching(/^"[\w-]{43}"$/),
+      'private, no-cache',
+    ]);
+    expect((await ask(etag)).status).toBe(304);
+    await rooms.subscribe({ event_types: ['shop.cart.found'] });
+    expect((await ask(etag)).status).toBe(200);
   });
 });

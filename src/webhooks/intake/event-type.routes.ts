@@ -1,9 +1,9 @@
 // The routes of the catalogue of event types, which is the same for every tenant, and of the tenant's contract of
 // events.
 
-import { CATALOGUE, findEventType } from '../../events/catalogue.ts';
+import { CATALOGUE } from '../../events/catalogue.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { ok } from '../../platform/http/answers.ts';
+import { DOCUMENT_HEADERS, NOT_MODIFIED, ok } from '../../platform/http/answers.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import type { EventContractService } from './event-contract.service.ts';
 import {
@@ -19,6 +19,10 @@ import {
 export function createEventTypeRoutes({ contract }: { contract: EventContractService }): Route[] {
   // Made at the first request, because the schemas are expensive to make and never change.
   let shown: ReturnType<typeof presentEventType>[] | undefined;
+  const showAll = () => {
+    shown ??= CATALOGUE.map(presentEventType);
+    return shown;
+  };
   return defineRoutes({ tag: 'Events', scope: 'events:read' }, [
     {
       method: 'GET',
@@ -33,8 +37,7 @@ export function createEventTypeRoutes({ contract }: { contract: EventContractSer
         },
       },
       handler: ({ query: { category, reserved } }) => {
-        shown ??= CATALOGUE.map(presentEventType);
-        const data = shown.filter(
+        const data = showAll().filter(
           (entry) =>
             (category === undefined || entry.category === category) &&
             (reserved === undefined || String(entry.reserved) === reserved),
@@ -51,10 +54,10 @@ export function createEventTypeRoutes({ contract }: { contract: EventContractSer
       request: { params: eventTypeParams },
       responses: { 200: { description: 'The event type', schema: eventTypeSchema } },
       handler: ({ params }) => {
-        const entry = findEventType(params.type);
+        const entry = showAll().find(({ type }) => type === params.type);
         if (entry === undefined)
           throw new ServiceError('not_found', { detail: 'The catalogue has no event type of this name.' });
-        return ok(presentEventType(entry));
+        return ok(entry);
       },
     },
 
@@ -65,8 +68,14 @@ export function createEventTypeRoutes({ contract }: { contract: EventContractSer
       summary: "Read the contract of the tenant's events as an AsyncAPI document",
       description:
         "Has the types of the catalogue, and those of the tenant's own that its subscriptions name; nothing is known of the `data` of these.",
-      responses: { 200: { description: 'AsyncAPI 3.0', schema: asyncApiSchema } },
-      handler: async ({ context }) => ok(await contract.describe(context)),
+      responses: {
+        200: { description: 'AsyncAPI 3.0', schema: asyncApiSchema, headers: DOCUMENT_HEADERS },
+        304: NOT_MODIFIED,
+      },
+      handler: async ({ context }) => {
+        const { text, digest } = await contract.describe(context);
+        return ok(text, { 'cache-control': 'private, no-cache', etag: `"${digest}"` });
+      },
     },
   ]);
 }
