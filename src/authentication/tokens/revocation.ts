@@ -151,6 +151,8 @@ export function createRevocationBook(most: { readonly all: number; readonly tena
   };
 }
 
+export type RevocationBook = ReturnType<typeof createRevocationBook>;
+
 function newShelf(): Shelf {
   return { tokens: new Map(), principals: new Map(), missingUntil: 0 };
 }
