@@ -13,6 +13,7 @@ import type { Database } from '../../../src/platform/database/database.ts';
 import { createApp } from '../../../src/platform/http/app.ts';
 import { createHealth } from '../../../src/platform/http/health.ts';
 import { createHttpServer } from '../../../src/platform/http/server.ts';
+import { NO_LIMITS } from '../../platform/http/counts.ts';
 import { takePort } from '../../setup/ports.ts';
 import { createExchangeRooms } from '../token-exchange/exchange-rooms.ts';
 import { createAccounts } from './accounts.ts';
@@ -50,13 +51,7 @@ export async function startAccountsServer(
       pendingMigrations: async () => [],
       probeTemporal: async () => true,
     }),
-    rateLimits: {
-      address: undefined,
-      tenant: undefined,
-      client: undefined,
-      anonymous: undefined,
-      refused: undefined,
-    },
+    rateLimits: NO_LIMITS,
     config: {
       nodeEnv: 'test',
       ...addresses,

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import { EXPOSED } from '../../../src/platform/http/cors.ts';
-import { createRateLimiter } from '../../../src/platform/http/rate-limit.ts';
+import { createRateLimits } from '../../../src/platform/http/rate-limit.ts';
 import { defineRoute } from '../../../src/platform/http/route.ts';
 import { countAlone } from './counts.ts';
 import { ERROR_TYPE_BASE, startTestServer, type TestServer } from './test-server.ts';
@@ -151,13 +151,7 @@ describe('problems', () => {
       'is refused for too many requests',
       429,
       {
-        rateLimits: {
-          tenant: undefined,
-          client: undefined,
-          anonymous: undefined,
-          refused: undefined,
-          address: createRateLimiter({ name: 'address', points: 1, counts: countAlone() }),
-        },
+        rateLimits: createRateLimits({ tenant: 0, address: 1 }, countAlone()),
       },
     ],
     [

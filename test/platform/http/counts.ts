@@ -1,5 +1,6 @@
 // Counts of requests for tests of one process: the database always knows only what this process told it.
 import { createLimitCounts } from '../../../src/platform/http/limit-counts.ts';
+import { createRateLimits } from '../../../src/platform/http/rate-limit.ts';
 
 export function countAlone() {
   const known = new Map<string, number>();
@@ -19,3 +20,5 @@ export function countAlone() {
     },
   });
 }
+
+export const NO_LIMITS = createRateLimits({ tenant: 0, address: 0 }, countAlone());

@@ -8,6 +8,7 @@ import { type AppConfig, type AppDependencies, createApp } from '../../../src/pl
 import { createHealth } from '../../../src/platform/http/health.ts';
 import type { Route } from '../../../src/platform/http/route.ts';
 import { createHttpServer, type ServerLimits } from '../../../src/platform/http/server.ts';
+import { NO_LIMITS } from './counts.ts';
 
 export const ERROR_TYPE_BASE = 'https://errors.example';
 
@@ -94,13 +95,7 @@ export async function startTestServer(
       pendingMigrations: async () => [],
       probeTemporal: async () => true,
     }),
-    rateLimits: {
-      address: undefined,
-      tenant: undefined,
-      client: undefined,
-      anonymous: undefined,
-      refused: undefined,
-    },
+    rateLimits: NO_LIMITS,
     config: { ...TEST_CONFIG, ...config },
     logger,
     ...dependencies,
