@@ -129,6 +129,24 @@ describe('a session', () => {
     expect((await send('DELETE', '/console/session', { cookie })).status).toBe(204);
   });
 
+  it('ends once with many sign-outs among requests for tokens, and leaves none of the tokens', async () => {
+    const application = await makeApplication();
+    const cookie = await begin(application);
+    const given = Array.from({ length: 24 }, (_, n) =>
+      n % 3 === 2 ? send('DELETE', '/console/session', { cookie }) : tokenBy(cookie),
+    );
+    const tokens = (await Promise.all([tokenBy(cookie), ...given])).flatMap(({ body }) =>
+      body?.access_token === undefined ? [] : [String(body.access_token)],
+    );
+    for (const token of tokens)
+      expect((await owner.send('GET', '/api/v1/agents', undefined, token)).body.error).toBe('token_revoked');
+    const { rows } = await tenants.database.query(
+      `SELECT data->>'session_id' AS session FROM audit_log WHERE target_id = $1 AND action = 'console.sign_out'`,
+      [application.client_id],
+    );
+    expect(rows).toHaveLength(1);
+  });
+
   it('keeps the ids of its youngest tokens only', async () => {
     const cookie = await begin(credentialsOf(owner));
     await tenants.database.query(
