@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { z } from 'zod';
 import { createRequestTurns } from '../../../src/platform/http/request-turns.ts';
 import { defineRoute } from '../../../src/platform/http/route.ts';
-import { startTestServer, type TestServer, tokenFor } from './test-server.ts';
+import { badToken, startTestServer, type TestServer, tokenFor } from './test-server.ts';
 
 const echo = z.object({ body: z.any().optional(), query: z.any().optional(), params: z.any().optional() });
 const base = {
@@ -112,13 +112,21 @@ describe('JSON bodies', () => {
     expect([status, paths(body)]).toEqual([400, ['body']]);
   });
 
-  it('are parsed in a turn of their tenant', async () => {
+  it('are parsed in a turn of their tenant, and not with a token that is refused', async () => {
     const turns = createRequestTurns({ connections: 2 });
     const parse = vi.spyOn(turns, 'parse');
     const bounded = await startTestServer(routes, { turns });
     onTestFinished(() => bounded.drain(0));
     const { body } = await bounded.send('POST', PATH, { name: 'x', more: 1 });
     expect(paths(body)).toEqual(['body.more']);
+    expect(parse).toHaveBeenCalledOnce();
+    for (const [token, status] of [
+      [badToken('error:invalid_token'), 401],
+      [tokenFor('app', 'agents:read'), 403],
+    ] as const) {
+      const refused = await bounded.send('POST', KNOWN, {}, { authorization: `Bearer ${token}` });
+      expect(refused.status).toBe(status);
+    }
     expect(parse).toHaveBeenCalledOnce();
   });
 
