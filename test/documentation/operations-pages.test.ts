@@ -14,7 +14,8 @@ import { isOperationsPage } from './walked-pages.ts';
 
 const ALIASES = [
   "alias t='temporal --address 127.0.0.1:7233 --namespace countersign' countersign='npx countersign'   # npm start",
-  "# compose: alias t='docker compose run --rm --no-deps tools temporal' countersign='docker compose run --rm --no-deps api'",
+  "# compose: alias t='docker compose run --rm --no-deps tools temporal'",
+  "# compose: alias countersign='docker compose run --rm --no-deps api'",
 ];
 /** Loops over many workflows, and what acts on all of them: the tests that ELSEWHERE names run those. */
 const ELSEWHERE = /workflow signal --query|xargs|\|$|worker deployment|batch list/;

@@ -16,7 +16,7 @@ const context = vm.createContext({
     Response,
     URL,
     URLSearchParams,
-    AbortSignal,
+    AbortController,
     DOMException,
   },
   ...{ atob, btoa, crypto, console, setTimeout, clearTimeout },
