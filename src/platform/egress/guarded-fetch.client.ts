@@ -22,7 +22,7 @@ export type Fetched =
  * judged: what a document is, its reader sees by the content.
  * @param options.deadline milliseconds for the whole fetch, from DNS to the last byte
  * @param options.largest bytes of the body
- * @param options.isFresh true: the connection is closed afterwards, so that the next request resolves the name again
+ * @param options.isFresh true: on a new connection, which is closed afterwards, so that each request resolves the name
  * @throws undici's error for a fault of this service
  */
 export async function fetchGuarded(
@@ -52,7 +52,7 @@ export async function fetchGuarded(
       headers: { Accept: accept, 'Accept-Encoding': 'identity', 'User-Agent': userAgent },
       headersTimeout: 0,
       bodyTimeout: 0,
-      ...(isFresh ? { reset: true } : {}),
+      isFresh,
       trace,
     },
     { timeoutMs: deadline, maxBodyBytes: largest + 1, excerptBytes: largest + 1 },

@@ -127,7 +127,7 @@ function createUpdateRoute(subscriptions: SubscriptionService, update: (typeof U
     path: '/api/v1/webhooks/:id',
     summary: 'Change a subscription',
     description:
-      'Changes the fields that the body names; PUT and PATCH are the same. While `active` is false no attempt begins; deliveries wait and go out, paced and from the oldest, when it is true again.',
+      'Changes the fields that the body names; PUT and PATCH are the same. While `active` is false no attempt begins; deliveries wait and go out, paced and from the oldest, when it is true again. Other `event_types` are for events that are accepted after the change; deliveries that exist are still sent.',
     request: { params: subscriptionParams, body: updateSubscriptionBody },
     exists: (context, { id }) => subscriptions.exists(context, id),
     responses: { 200: { description: 'The subscription, changed', schema: subscriptionSchema } },

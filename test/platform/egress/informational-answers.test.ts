@@ -5,7 +5,11 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createInformationalReader } from '../../../src/platform/egress/informational-answers.ts';
 import { attemptTo, startLocalSender } from '../../webhooks/deliveries/attempt.ts';
-import { startRawReceiver } from '../../webhooks/receiver/local-receiver.ts';
+import {
+  AUTHORITY_FILE,
+  startRawReceiver,
+  startSecureReceiver,
+} from '../../webhooks/receiver/local-receiver.ts';
 
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
@@ -123,6 +127,18 @@ describe('an attempt that is answered by a 100', () => {
       for (let turns = 0; turns < 5; turns += 1) await turn();
     }
     expect(receiver.connections()).toBe(1);
+    await receiver.close();
+  });
+
+  it('over TLS has the final answer', async () => {
+    const secure = startLocalSender({ caFile: AUTHORITY_FILE, lookup: async () => ['127.0.0.1'] });
+    const receiver = await startSecureReceiver((_request, response) => {
+      response.writeContinue();
+      response.end('ok');
+    });
+    const { outcome } = await secure.sender.send(attemptTo(`https://receiver.test:${receiver.port}/`));
+    expect(outcome).toEqual({ kind: 'delivered', statusCode: 200 });
+    await secure.close();
     await receiver.close();
   });
 

@@ -4,7 +4,12 @@ import type { Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { attemptTo, startLocalSender } from '../../webhooks/deliveries/attempt.ts';
-import { type LocalReceiver, startRawReceiver } from '../../webhooks/receiver/local-receiver.ts';
+import {
+  AUTHORITY_FILE,
+  type LocalReceiver,
+  startRawReceiver,
+  startSecureReceiver,
+} from '../../webhooks/receiver/local-receiver.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
 
@@ -71,6 +76,27 @@ describe('a kept connection', () => {
     // The same delivery, signed at the same time.
     const [, lost = '', again] = receiver.received.map(({ text }) => text);
     expect(again).toBe(lost.replace('connection: keep-alive', 'connection: close'));
+  });
+
+  it.each<[string, (socket: Socket) => void]>([
+    ['an end', (socket) => void socket.end()],
+    ['a reset', (socket) => void socket.destroy()],
+  ])('that ends as it is used, over TLS, by %s, costs no attempt', async (_name, end) => {
+    const requests = new Map<Socket, number>();
+    const receiver = await startSecureReceiver((request, response) => {
+      const count = (requests.get(request.socket) ?? 0) + 1;
+      requests.set(request.socket, count);
+      if (requests.size === 1 && count === 2) end(request.socket);
+      else response.end('ok');
+    });
+    const local = startLocalSender({ caFile: AUTHORITY_FILE, lookup: async () => ['127.0.0.1'] });
+    open.push(receiver, local);
+    for (let count = 0; count < 2; count += 1) {
+      const { outcome } = await local.sender.send(attemptTo(`https://receiver.test:${receiver.port}/`));
+      expect(outcome).toEqual({ kind: 'delivered', statusCode: 200 });
+      await untilFree();
+    }
+    expect([...requests.values()]).toEqual([2, 1]);
   });
 
   it.each(ends)('that ends by %s is not replaced twice', async (_name, end) => {
