@@ -13,7 +13,13 @@ import { createLazyConnection, probeWithoutHooks } from '../platform/temporal/cl
 import { openTracing } from '../platform/tracing/open-tracing.ts';
 import { explainListen } from './local/ports.ts';
 import { measureProcess, serveOperations } from './operations-port.ts';
-import { createStartChecks, leave, refuseForeignMasterKey, refuseMovedTenants } from './start-checks.ts';
+import {
+  createStartChecks,
+  leave,
+  refuseForeignMasterKey,
+  refuseMovedTenants,
+  refusePooler,
+} from './start-checks.ts';
 import { wireApi } from './wiring/api.ts';
 
 /** Milliseconds for unfinished answers when the API stops. */
@@ -30,6 +36,7 @@ export async function runApi(config: Config): Promise<void> {
   const api = wireApi(platform);
   const checks = createStartChecks({
     check: async () => {
+      await refusePooler(database);
       await refuseUnreleasedDatabase(database);
       await refuseForeignMasterKey(api);
       await refuseMovedTenants(api);

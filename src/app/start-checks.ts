@@ -1,6 +1,7 @@
 // Checks that the settings fit the database before a process serves requests. The checks only read.
 import type { Logger } from 'pino';
 import { ConfigError } from '../platform/config.ts';
+import type { Database } from '../platform/database/database.ts';
 import { sqlState } from '../platform/database/errors.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 import type { wireApi } from './wiring/api.ts';
@@ -64,6 +65,16 @@ export function leave(error: unknown, logger: Pick<Logger, 'fatal' | 'error'>): 
     process.exit(2);
   }
   logger.error({ event: 'start_check.failed', err: error }, 'a start check failed; it is tried again');
+}
+
+/**
+ * Checks that a connection is a session of Postgres with the settings of this service. Behind a pooler without sessions
+ * some statements fail and others do not, so a process that serves there would look healthy.
+ * @throws ConfigError naming DATABASE_URL
+ */
+export async function refusePooler(database: Pick<Database, 'findPoolerFault'>): Promise<void> {
+  const fault = await database.findPoolerFault();
+  if (fault !== undefined) throw new ConfigError('DATABASE_URL', fault);
 }
 
 /**

@@ -23,7 +23,7 @@ import { createWorkflowMetrics } from '../platform/temporal/workflow.metrics.ts'
 import { openTracing } from '../platform/tracing/open-tracing.ts';
 import { findFreePort } from './local/ports.ts';
 import { measureProcess, serveOperations } from './operations-port.ts';
-import { createStartChecks, leave, refuseForeignMasterKey } from './start-checks.ts';
+import { createStartChecks, leave, refuseForeignMasterKey, refusePooler } from './start-checks.ts';
 import { measureStanding, wireWorkerLoops, wireWorkerRooms } from './wiring/worker.ts';
 
 /** Runs until it is stopped, then waits for the attempts under way. */
@@ -35,6 +35,7 @@ export async function runWorker(config: Config): Promise<void> {
   const rooms = wireWorkerRooms(platform);
   const checks = createStartChecks({
     check: async () => {
+      await refusePooler(database);
       await refuseUnreleasedDatabase(database);
       await refuseForeignMasterKey(rooms);
     },

@@ -5,6 +5,7 @@ import pg, { type Pool, type PoolClient } from 'pg';
 import type { Sequelize } from 'sequelize';
 import { endConnections, newPool } from './client.ts';
 import { createModels, type Model } from './model.ts';
+import { findPoolerFault } from './pooler.client.ts';
 import { loadSequelize } from './sequelize.ts';
 import { createStatementNames } from './statement-names.ts';
 import type { Table } from './table.ts';
@@ -27,12 +28,12 @@ types.setTypeParser(types.builtins.INT8, Number);
  * statement is planned once for each connection, without its values, because planning opens every partition. A
  * statement of the service reads few rows, each by an index.
  */
-const PLANNER = [
-  'plan_cache_mode=force_generic_plan',
-  'enable_seqscan=off',
-  'enable_hashjoin=off',
-  'enable_mergejoin=off',
-];
+const PLANNER = {
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+};
 
 /** The most named statements. The service has far fewer statements with a constant text. */
 const NAMED_STATEMENTS = 500;
@@ -69,18 +70,23 @@ export type DatabaseOptions = {
  */
 export function createDatabase({ url, pool: size, applicationName, onError, limits }: DatabaseOptions) {
   const { statement, lock, idleInTransaction, answer, connect, turn } = { ...DATABASE_LIMITS, ...limits };
+  const timeouts = {
+    statement_timeout: statement,
+    lock_timeout: lock,
+    idle_in_transaction_session_timeout: idleInTransaction,
+  };
   const pool = newPool(
     {
       connectionString: url,
       max: size,
       application_name: applicationName,
-      statement_timeout: statement,
-      lock_timeout: lock,
-      idle_in_transaction_session_timeout: idleInTransaction,
+      ...timeouts,
       query_timeout: answer,
       connectionTimeoutMillis: connect,
       keepAlive: true,
-      options: PLANNER.map((setting) => `-c ${setting}`).join(' '),
+      options: Object.entries(PLANNER)
+        .map(([name, value]) => `-c ${name}=${value}`)
+        .join(' '),
     },
     onError,
   );
@@ -112,6 +118,11 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
       queryPool<Row>(connections, text, values),
     model: <T extends Table>(table: T): Model<T> => models(table, null),
     transaction,
+    /** Finds what a pooler between this process and Postgres takes from its connections (pooler.client.ts). */
+    findPoolerFault: () => {
+      const limits = Object.entries(timeouts).map(([name, milliseconds]) => [name, String(milliseconds)]);
+      return findPoolerFault(() => pool.connect(), { ...Object.fromEntries(limits), ...PLANNER });
+    },
     close: () => endConnections(pool),
   } satisfies Queryable & Record<string, unknown>;
 }

@@ -1,5 +1,6 @@
 // One pool for everything: statements by hand, models and transactions, and the bound that keeps transactions from
 // taking all of it.
+import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createDatabase, type Database } from '../../../src/platform/database/database.ts';
 import type { Models } from '../../../src/platform/database/model.ts';
@@ -135,5 +136,22 @@ describe('transactions', () => {
     for (let n = 0; n < POOL; n += 1) await expect(database.transaction({}, work)).rejects.toThrow('no');
     expect(work).toHaveBeenCalledTimes(POOL);
     expect(database.poolUse().waiting.transaction).toBe(0);
+  });
+});
+
+describe('a connection to Postgres itself', () => {
+  it('has its own session and the settings of the pool', async () => {
+    expect(await database.findPoolerFault()).toBeUndefined();
+  });
+
+  it('has the settings that docs/deployment.md gives to the role behind a pooler', async () => {
+    const page = readFileSync('docs/deployment.md', 'utf8');
+    const given = [...page.matchAll(/^ALTER ROLE countersign_service SET (\w+) = '?(\w+)'?;$/gm)];
+    const had = given.map(async ([, name = '']) => {
+      const { rows } = await database.query<{ value: string }>('SELECT current_setting($1) AS value', [name]);
+      return [name, rows[0]?.value];
+    });
+    expect(await Promise.all(had)).toEqual(given.map(([, name, value]) => [name, value]));
+    expect(given).toHaveLength(7);
   });
 });
