@@ -18,7 +18,7 @@ const judgeClient: Judge = (ahead, life) => {
   const made = NOW + ahead;
   const claims = { iss: 'c', sub: 'c', aud: ISSUER, jti: '1', iat: made, exp: made + life };
   const text = `${encode({ alg: 'ES256' })}.${encode(claims)}.${Buffer.alloc(64).toString('base64url')}`;
-  return checkAssertion(parseAssertion(text), { issuerUrl: ISSUER }, NOW * 1000);
+  return checkAssertion(parseAssertion(text, {}), { issuerUrl: ISSUER }, NOW * 1000);
 };
 
 const judgeWorkload: Judge = (ahead, life) => {

@@ -7,7 +7,7 @@ import type { DeliveryKeyService } from './delivery-key.service.ts';
 import { issuerMetadataSchema, jwkSetSchema, resourceMetadataSchema } from './issuer.schemas.ts';
 import type { IssuerService } from './issuer.service.ts';
 import type { IssuerJwk } from './issuer-key.ts';
-import { describeIssuer } from './issuer-metadata.ts';
+import { AUTHORIZATION_PATH, authorizationRefused, describeIssuer } from './issuer-metadata.ts';
 import { describeResource, RESOURCE_METADATA_PATH } from './resource-metadata.ts';
 
 const JWK_SET = 'application/jwk-set+json';
@@ -86,6 +86,19 @@ export function createIssuerRoutes({
       },
       eventIssuer.jwks,
     ),
+    {
+      method: 'GET',
+      path: AUTHORIZATION_PATH,
+      operationId: 'authorize',
+      summary: 'The authorization endpoint: it refuses every request and says why',
+      description:
+        'No user is asked for anything here. The endpoint is in the metadata because clients demand it which then use another grant, such as those of the Model Context Protocol.',
+      responses: {},
+      errors: ['unsupported_response_type'],
+      handler: () => {
+        throw authorizationRefused();
+      },
+    },
     {
       ...metadata,
       path: '/.well-known/oauth-authorization-server',

@@ -34,6 +34,7 @@ export const jwkSetSchema = z
 export const issuerMetadataSchema = z
   .strictObject({
     issuer: z.url(),
+    authorization_endpoint: z.url().optional().describe('It refuses every request; absent under fapi2'),
     token_endpoint: z.url(),
     jwks_uri: z.url(),
     scopes_supported: z.array(z.string()),

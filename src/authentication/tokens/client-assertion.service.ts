@@ -2,7 +2,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import type { Client } from '../../identity/applications/application.service.ts';
 import type { ApplicationJwk } from '../../identity/applications/application-jwks.ts';
-import type { RequestContext } from '../../platform/context.ts';
+import type { RequestContext, Tenant } from '../../platform/context.ts';
 import { thumbprintOf } from '../../platform/crypto/jwk.ts';
 import { importJwk, verifyJws } from '../../platform/crypto/jws.node.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -17,6 +17,7 @@ const NOBODYS_KEYS: Readonly<Record<ClientAssertion['algorithm'], ApplicationJwk
   EdDSA: makeKey('EdDSA', generateKeyPairSync('ed25519').publicKey),
   // A random modulus costs a verification as much as one of two primes, which take long to find.
   PS256: { kty: 'RSA', n: makeModulus(), e: 'AQAB', alg: 'PS256' },
+  RS256: { kty: 'RSA', n: makeModulus(), e: 'AQAB', alg: 'RS256' },
 };
 
 /** Verifies signed assertions of applications. @param now milliseconds since 1970 */
@@ -40,7 +41,8 @@ export function createClientAssertionService({
   });
 
   return {
-    read: (text: string): ClientAssertion => parseAssertion(text),
+    read: (text: string, tenant: Pick<Tenant, 'securityProfile'>): ClientAssertion =>
+      parseAssertion(text, tenant),
 
     /**
      * Verifies an assertion of this client and records its use. Order of the checks: audience and times; signature by
@@ -65,7 +67,11 @@ export function createClientAssertionService({
         verifyJws({ algorithm: jwk.alg, key: importJwk(jwk) }, signed, signature);
       const key = (keys.length === 0 ? [NOBODYS_KEYS[algorithm]] : keys).find(isSignedWith);
       if (key === undefined || client === undefined || !keys.includes(key))
-        throw refused('is not signed with a key of this client');
+        throw refused(
+          algorithm === 'RS256'
+            ? 'is not signed with a key of this client for RS256, which has alg RS256 in its JWK'
+            : 'is not signed with a key of this client',
+        );
       const use = {
         owner: client.id,
         hash: createHash('sha256').update(jti).digest(),

@@ -3,7 +3,7 @@
 import type { Tenant } from '../../platform/context.ts';
 import { parseCompactJws } from '../../platform/crypto/jws.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { ASSERTION_ALGORITHMS } from './client-method.ts';
+import { assertionAlgorithmsOf } from './client-method.ts';
 
 /** Seconds from an assertion's making to its `exp`, and seconds by which the client's clock may be ahead. */
 const LONGEST_ASSERTION = 300;
@@ -12,7 +12,7 @@ const CLOCK_SKEW = 10;
 /** Greatest length of a `jti` in characters. */
 const LONGEST_JTI = 256;
 
-export type AssertionAlgorithm = 'ES256' | 'EdDSA' | 'PS256';
+export type AssertionAlgorithm = 'ES256' | 'EdDSA' | 'PS256' | 'RS256';
 
 /**
  * Explicit types of a client assertion (draft-ietf-oauth-rfc7523bis §4), in lower case. A text that says it is
@@ -36,14 +36,15 @@ export type ClientAssertion = {
   readonly signature: Uint8Array;
 };
 
-/** Parses an assertion. @throws ServiceError `invalid_client` */
-export function parseAssertion(text: string): ClientAssertion {
+/** Parses an assertion. @param tenant whose profile may exclude its algorithm @throws ServiceError `invalid_client` */
+export function parseAssertion(text: string, tenant: Pick<Tenant, 'securityProfile'>): ClientAssertion {
   const jws = parseCompactJws(text);
   if (jws === null) throw refused('is not a JWT in compact form');
   const { alg, kid, crit, typ } = jws.header;
   const { iss, sub, aud, exp, nbf, iat, jti } = jws.payload;
-  if (!ASSERTION_ALGORITHMS.some((known) => known === alg))
-    throw refused(`must be signed with one of ${ASSERTION_ALGORITHMS.join(', ')}`);
+  const algorithms = assertionAlgorithmsOf(tenant);
+  if (typeof alg !== 'string' || !algorithms.includes(alg))
+    throw refused(`must be signed with one of ${algorithms.join(', ')}`);
   const type = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : typ;
   if (!TYPES.includes(type)) throw refused('must have the typ client-authentication+jwt');
   if (crit !== undefined) throw refused('has critical header parameters; none is known');
@@ -53,7 +54,7 @@ export function parseAssertion(text: string): ClientAssertion {
   if (typeof jti !== 'string' || jti === '' || jti.length > LONGEST_JTI)
     throw refused(`needs a jti of at most ${LONGEST_JTI} characters`);
   return {
-    algorithm: alg === 'ES256' || alg === 'PS256' ? alg : 'EdDSA',
+    algorithm: alg === 'ES256' || alg === 'PS256' || alg === 'RS256' ? alg : 'EdDSA',
     kid,
     clientId: iss,
     audience: aud,

@@ -100,7 +100,7 @@ async function authenticateByAssertion(
   context: RequestContext,
   text: string,
 ): Promise<AuthenticatedClient> {
-  const assertion = needs.assertions.read(text);
+  const assertion = needs.assertions.read(text, context.tenant);
   const { clientId } = assertion;
   const client = await needs.applications.findClient(context.tenant.id, clientId);
   const method = 'private_key_jwt';

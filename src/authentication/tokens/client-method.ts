@@ -18,7 +18,14 @@ export type ChosenMethod =
   | { readonly method: 'private_key_jwt'; readonly assertion: string };
 
 /** Algorithms of client assertions (FAPI 2.0 Security Profile, §5.4.1). */
-export const ASSERTION_ALGORITHMS = ['ES256', 'EdDSA', 'Ed25519', 'PS256'] as const;
+const ASSERTION_ALGORITHMS = ['ES256', 'EdDSA', 'Ed25519', 'PS256'] as const;
+
+/** Returns the algorithms that a tenant accepts. RS256, the default of many libraries, is not in the profile `fapi2`. */
+export function assertionAlgorithmsOf({
+  securityProfile,
+}: Pick<Tenant, 'securityProfile'>): readonly string[] {
+  return securityProfile === 'fapi2' ? ASSERTION_ALGORITHMS : [...ASSERTION_ALGORITHMS, 'RS256'];
+}
 
 /** Returns the methods that a tenant accepts. Under the profile `fapi2` no secret authenticates (FAPI 2.0 §5.3.2.1). */
 export function clientMethodsOf({

@@ -61,7 +61,7 @@ export function createApplicationRoutes({ applications }: { applications: Applic
       handler: async ({ context, body }) => {
         const made = await applications.create(context, {
           ...readFields(body),
-          jwks: body.jwks === undefined ? undefined : readApplicationJwks(body.jwks),
+          jwks: body.jwks === undefined ? undefined : readApplicationJwks(body.jwks, context.tenant),
         });
         return created(
           presentCreatedApplication(made, context.tenant.baseUrl),
@@ -91,7 +91,7 @@ export function createApplicationRoutes({ applications }: { applications: Applic
         const { jwks, ...rest } = body;
         const updated = await applications.update(context, params.client_id, {
           ...readFields(rest),
-          ...(jwks === undefined ? {} : { jwks: jwks && readApplicationJwks(jwks) }),
+          ...(jwks === undefined ? {} : { jwks: jwks && readApplicationJwks(jwks, context.tenant) }),
         });
         return ok(presentApplication(updated, context.tenant.baseUrl));
       },

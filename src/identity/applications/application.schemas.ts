@@ -26,7 +26,7 @@ const jwks = z
       .max(MOST_KEYS),
   })
   .describe(
-    'Public keys on P-256 (ES256) or Ed25519 (EdDSA), or RSA of 2,048 to 4,096 bits (PS256), for private_key_jwt (RFC 7523)',
+    'Public keys on P-256 (ES256) or Ed25519 (EdDSA), or RSA of 2,048 to 4,096 bits (PS256; RS256 where `alg` says it, except under the profile `fapi2`), for private_key_jwt (RFC 7523)',
   );
 
 const jwksSchema = z.strictObject({
@@ -38,7 +38,7 @@ const jwksSchema = z.strictObject({
       y: z.string().optional(),
       n: z.string().optional(),
       e: z.string().optional(),
-      alg: z.enum(['ES256', 'EdDSA', 'PS256']),
+      alg: z.enum(['ES256', 'EdDSA', 'PS256', 'RS256']),
       kid: z.string().optional(),
     }),
   ),

@@ -44,7 +44,7 @@ export function createProvisionService({
       ...input
     }: NewTenant & { jwks?: ApplicationJwks | undefined }): Promise<Provisioned> =>
       database.transaction({}, async (transaction) => {
-        if (input.securityProfile === 'fapi2' && jwks === undefined)
+        if (input.securityProfile === 'fapi2' && !hasKeyForFapi2(jwks))
           throw new ServiceError('invalid_request', { detail: KEY_NEEDED });
         const tenant = toTenant(await tenants.create(input, { transaction }));
         const { application, clientSecret } = await applications.create(
@@ -61,6 +61,11 @@ export function createProvisionService({
         };
       }),
   };
+}
+
+/** RS256 is not in the profile (FAPI 2.0 Security Profile, §5.4.1). */
+function hasKeyForFapi2(jwks: ApplicationJwks | undefined): boolean {
+  return jwks?.keys.some(({ alg }) => alg !== 'RS256') ?? false;
 }
 
 export type ProvisionService = ReturnType<typeof createProvisionService>;

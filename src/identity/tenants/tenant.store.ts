@@ -76,7 +76,8 @@ export async function isSuspended(unit: Queryable, id: string): Promise<boolean>
 /** Returns whether an application that authenticates with a key could change the tenant. */
 export async function hasManagingKey(unit: Queryable, id: string): Promise<boolean> {
   const { rowCount } = await unit.query(
-    `SELECT 1 FROM applications WHERE tenant_id = $1 AND deleted_at IS NULL AND jwks IS NOT NULL
+    `SELECT 1 FROM applications WHERE tenant_id = $1 AND deleted_at IS NULL
+       AND jwks @? '$.keys[*] ? (@.alg != "RS256")'
        AND agent_id IS NULL AND 'client_credentials' = ANY(grant_types) AND 'tenant:write' = ANY(scopes) LIMIT 1`,
     [id],
   );

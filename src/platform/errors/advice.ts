@@ -20,6 +20,8 @@ export const ADVICE: Readonly<Partial<Record<ErrorCode, string>>> = {
     'Begin again: a new challenge, authentication instead of the refresh token, a new enrollment token or assertion. `detail` says which of them.',
   unauthorized_client: "Add the grant to the application's `grant_types`.",
   unsupported_grant_type: 'Use one of `grant_types_supported` in the metadata of the issuer.',
+  unsupported_response_type:
+    "The program asked for a user's consent by a browser. Give it client credentials, or a token; it needs no user.",
   invalid_scope: 'Ask for less, or give the agent or application the scope; `detail` names what it may have.',
   challenge_expired: 'Ask for a new challenge and answer it within 5 minutes.',
   challenge_used:

@@ -52,6 +52,7 @@ export const ERRORS = {
   ),
   unauthorized_client: entry(400, 'Bad Request', 'The application may not use the requested grant type.'),
   unsupported_grant_type: entry(400, 'Bad Request', 'The grant_type value is malformed or unsupported.'),
+  unsupported_response_type: entry(400, 'Bad Request', 'There is no authorization of users here.'),
   invalid_scope: entry(400, 'Bad Request', 'Scope malformed or not allowed.'),
   challenge_expired: entry(400, 'Challenge Expired', 'Verification after expires_at.'),
   challenge_used: entry(400, 'Challenge Used', 'The challenge nonce was already consumed.'),

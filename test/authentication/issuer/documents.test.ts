@@ -67,8 +67,12 @@ describe('the metadata', () => {
     for (const [name, value] of Object.entries(metadata)) {
       if (!name.endsWith('_endpoint') && !name.endsWith('_uri')) continue;
       const { status } = await fetch(String(value));
-      expect([200, 401, 405], name).toContain(status);
+      expect(name === 'authorization_endpoint' ? [400] : [200, 401, 405], name).toContain(status);
     }
+    expect(await (await fetch(metadata.authorization_endpoint)).json()).toMatchObject({
+      error: 'unsupported_response_type',
+      detail: expect.stringContaining('client_credentials'),
+    });
     const { credentials, authorization } = await provisionTenant(server.accounts, 'truth');
     for (const grant of metadata.grant_types_supported) {
       const form = `grant_type=${grant}&scope=${metadata.scopes_supported.join('+')}`;

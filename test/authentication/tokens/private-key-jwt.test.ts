@@ -19,6 +19,7 @@ let clientSecret: string;
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const ed = generateKeyPairSync('ed25519');
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const legacy = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
 beforeAll(async () => {
@@ -31,6 +32,7 @@ beforeAll(async () => {
       { ...ec.publicKey.export({ format: 'jwk' }), kid: 'first', use: 'sig' },
       { ...ed.publicKey.export({ format: 'jwk' }) },
       { ...rsa.publicKey.export({ format: 'jwk' }), kid: 'rsa', alg: 'PS256' },
+      { ...legacy.publicKey.export({ format: 'jwk' }), alg: 'RS256' },
     ],
   });
   const made = await accounts.applications.create(requestTo(tenant), {
@@ -83,6 +85,7 @@ describe('a client assertion', () => {
     ['EdDSA by its newer name', { header: { alg: 'Ed25519' }, key: ed.privateKey }],
     ['PS256', { header: { alg: 'PS256' }, key: rsa.privateKey }],
     ['PS256 with its kid', { header: { alg: 'PS256', kid: 'rsa' }, key: rsa.privateKey }],
+    ['RS256', { header: { alg: 'RS256' }, key: legacy.privateKey }],
     ['its explicit type', { header: { typ: 'client-authentication+jwt' } }],
     ['its explicit type in full', { header: { typ: 'application/Client-Authentication+JWT' } }],
     ['the general type', { header: { typ: 'JWT' } }],
@@ -107,6 +110,7 @@ describe('a client assertion', () => {
     ['an endless jti', { claims: { jti: 'x'.repeat(257) } }],
     ['a key of somebody else', { key: stranger.privateKey }],
     ['RS256 by a key for PS256', { header: { alg: 'RS256' }, key: rsa.privateKey }],
+    ['PS256 by a key for RS256', { header: { alg: 'PS256' }, key: legacy.privateKey }],
     ['PS384 by a key for PS256', { header: { alg: 'PS384' }, key: rsa.privateKey }],
     ['the type of an access token', { header: { typ: 'at+jwt' } }],
     ['the type of a proof', { header: { typ: 'dpop+jwt' } }],
@@ -239,7 +243,11 @@ describe('the keys of an application', () => {
     ['RSA with the exponent 1', [{ kty: 'RSA', n: modulus(256), e: 'AQ' }]],
     ['RSA with an even exponent', [{ kty: 'RSA', n: modulus(256), e: 'BA' }]],
     ['RSA with a long exponent', [{ kty: 'RSA', n: modulus(256), e: 'AQAAAAAB' }]],
-    ['RSA for RS256', [{ kty: 'RSA', n: modulus(256), e: 'AQAB', alg: 'RS256' }]],
+    ['RSA for RS384', [{ kty: 'RSA', n: modulus(256), e: 'AQAB', alg: 'RS384' }]],
+    [
+      'one RSA key for two algorithms',
+      ['PS256', 'RS256'].map((alg) => ({ kty: 'RSA', n: modulus(256), e: 'AQAB', alg })),
+    ],
     ['RSA for encryption', [{ kty: 'RSA', n: modulus(256), e: 'AQAB', use: 'enc' }]],
     ['a private RSA key', [{ ...rsa.privateKey.export({ format: 'jwk' }) }]],
     ['a point off the curve', [{ ...jwk, y: jwk.x }]],
@@ -260,6 +268,16 @@ describe('the keys of an application', () => {
     expect(() => readApplicationJwks({ keys: [{ kty: 'RSA', n, e: 'AQAB' }] })).toThrow(
       expect.objectContaining({
         errors: [expect.objectContaining({ message: expect.stringContaining('zero byte') })],
+      }),
+    );
+  });
+
+  it('take RSA for RS256, except under the profile fapi2', () => {
+    const key = { kty: 'RSA', n: modulus(256), e: 'AQAB', alg: 'RS256' };
+    expect(readApplicationJwks({ keys: [key] })).toEqual({ keys: [key] });
+    expect(() => readApplicationJwks({ keys: [key] }, { securityProfile: 'fapi2' })).toThrow(
+      expect.objectContaining({
+        errors: [{ path: 'body.jwks.keys.0', message: 'is an RSA key with another alg than PS256' }],
       }),
     );
   });

@@ -201,7 +201,12 @@ describe('the security profile fapi2', () => {
     const read = async () =>
       (await fetch(`${tenant.issuerUrl}/.well-known/oauth-authorization-server`)).json();
     expect((await read()).token_endpoint_auth_methods_supported).toContain('client_secret_basic');
+    expect(await read()).toMatchObject({
+      authorization_endpoint: `${tenant.issuerUrl}/oauth/authorize`,
+      token_endpoint_auth_signing_alg_values_supported: ['ES256', 'EdDSA', 'Ed25519', 'PS256', 'RS256'],
+    });
     await setProfile('fapi2');
+    expect(await read()).not.toHaveProperty('authorization_endpoint');
     expect(await read()).toMatchObject({
       token_endpoint_auth_methods_supported: ['private_key_jwt', 'none'],
       introspection_endpoint_auth_methods_supported: ['private_key_jwt'],
@@ -231,6 +236,25 @@ describe('the security profile fapi2', () => {
     const introspected = { token: 'x', ...(await byKey(application.id)) };
     expect(await form(introspected, { path: '/oauth/introspect' })).toMatchObject({
       body: { active: false },
+    });
+  });
+
+  it('takes RS256 neither for an assertion nor as the only key of its managing application', async () => {
+    const key = { ...client.publicKey.export({ format: 'jwk' }), alg: 'RS256' };
+    const { application } = await makeApplication({ jwks: readApplicationJwks({ keys: [key] }) });
+    const rs256 = async () => ({
+      grant_type: 'client_credentials',
+      ...(await byKey(application.id, {}, { alg: 'RS256' })),
+    });
+    expect((await form(await rs256())).status).toBe(200);
+    await expect(rooms.tenants.update(operator(), { securityProfile: 'fapi2' })).rejects.toMatchObject({
+      code: 'conflict',
+    });
+    await makeApplication();
+    await setProfile('fapi2');
+    expect(await form(await rs256(), { isProven: true })).toMatchObject({
+      status: 401,
+      body: { detail: 'The client assertion must be signed with one of ES256, EdDSA, Ed25519, PS256.' },
     });
   });
 

@@ -120,7 +120,7 @@ const assertions: Target = {
   seeds: [assertion, plain(assertion)],
   run: (bytes) => {
     const text = tokenOf(bytes);
-    const read = attempt(() => parseAssertion(text), refusal('invalid_client'));
+    const read = attempt(() => parseAssertion(text, {}), refusal('invalid_client'));
     if (read === undefined) return;
     const payload = decodeJwt(text);
     deepEqual([read.clientId, read.clientId, read.jti], [payload.iss, payload.sub, payload.jti]);

@@ -78,8 +78,7 @@ describe('the example of an MCP server', () => {
     });
     const { authorization_servers: [found = ''] = [] } =
       await discoverOAuthProtectedResourceMetadata(resource);
-    // Not by the SDK: it demands an authorization_endpoint, which an issuer of these grants does not have (RFC 8414
-    // §2).
+    // By another library than the SDK, whose own providers test/authentication/tokens/mcp-providers.test.ts tries.
     const insecure = { [oauth.allowInsecureRequests]: true };
     const discovery = await oauth.discoveryRequest(new URL(found), { algorithm: 'oauth2', ...insecure });
     const issuer = await oauth.processDiscoveryResponse(new URL(found), discovery);
