@@ -6,7 +6,7 @@ import type { RequestContext, Tenant } from '../../platform/context.ts';
 import { thumbprintOf } from '../../platform/crypto/jwk.ts';
 import { importJwk, verifyJws } from '../../platform/crypto/jws.node.ts';
 import type { Database } from '../../platform/database/database.ts';
-import { createPurging } from '../../platform/database/used-once.ts';
+import { createPurging, type Repeat } from '../../platform/database/used-once.ts';
 import type { Log } from '../../platform/logging.ts';
 import * as store from './client-assertion.store.ts';
 import { type ClientAssertion, checkAssertion, parseAssertion, refused } from './client-assertion.ts';
@@ -50,6 +50,7 @@ export function createClientAssertionService({
      * round trip.
      * @param client undefined for an unknown client, which gets the same answer after the same work as a wrong
      * signature
+     * @param repeat the request, which may use the assertion again after a lost answer; absent where none may
      * @returns the thumbprint (RFC 7638) of the key that signed
      * @throws ServiceError `invalid_client`
      */
@@ -57,6 +58,7 @@ export function createClientAssertionService({
       context: RequestContext,
       client: Client | undefined,
       assertion: ClientAssertion,
+      repeat?: Repeat | undefined,
     ): Promise<string> => {
       checkAssertion(assertion, context.tenant, now());
       const { algorithm, kid, signed, signature, jti } = assertion;
@@ -77,7 +79,11 @@ export function createClientAssertionService({
         hash: createHash('sha256').update(jti).digest(),
         expiresAt: assertion.expiresAt,
       };
-      if (!(await store.insert(database, use))) throw refused('was used before');
+      const isGood =
+        repeat === undefined
+          ? await store.insert(database, use)
+          : await store.insertOrRepeat(database, use, repeat);
+      if (!isGood) throw refused('was used before');
       purging.whenDue();
       return thumbprintOf(key);
     },

@@ -12,7 +12,8 @@ import type { ClientAssertionService } from './client-assertion.service.ts';
 import { clientRefused } from './client-credentials.ts';
 import { type ChosenMethod, chooseMethod } from './client-method.ts';
 import type { ClientProof, ClientRecordService } from './client-record.service.ts';
-import type { GrantRequest } from './token-answer.ts';
+import { repeatOf } from './repeated-request.node.ts';
+import type { ClientRequest } from './token-answer.ts';
 
 export type AuthenticatedClient = Client & { readonly proof: ClientProof };
 
@@ -58,7 +59,7 @@ export type ClientAuthenticationService = ReturnType<typeof createClientAuthenti
 function recall(
   { applications }: ClientAuthenticationNeeds,
   context: RequestContext,
-  request: Pick<GrantRequest, 'authorization' | 'parameters'>,
+  request: ClientRequest,
 ): AuthenticatedClient | undefined {
   const chosen = readMethod(context, request);
   if (chosen.method === 'private_key_jwt') return undefined;
@@ -67,18 +68,19 @@ function recall(
 
 /**
  * Authenticates the client of a request. One round trip reads the client and is shared by concurrent requests. An
- * assertion needs a second round trip, which records its use.
+ * assertion needs a second round trip, which records its use. At the token endpoint the same request may use it again
+ * within 10 s, except under a security profile.
  * @throws ServiceError `invalid_request` (malformed header, two methods, another `client_id`), `invalid_client`, or
  * `rate_limited` instead of it after too many failures. Right credentials are accepted even after many failures.
  */
 async function authenticate(
   needs: ClientAuthenticationNeeds,
   context: RequestContext,
-  request: Pick<GrantRequest, 'authorization' | 'parameters'>,
+  request: ClientRequest,
 ): Promise<AuthenticatedClient> {
   const chosen = readMethod(context, request);
   if (chosen.method !== 'private_key_jwt') return authenticateBySecret(needs, context, chosen);
-  const client = await authenticateByAssertion(needs, context, chosen.assertion);
+  const client = await authenticateByAssertion(needs, context, chosen.assertion, request);
   checkClientId(request.parameters.client_id, client.id);
   return client;
 }
@@ -99,13 +101,16 @@ async function authenticateByAssertion(
   needs: ClientAuthenticationNeeds,
   context: RequestContext,
   text: string,
+  { parameters, proofKey }: ClientRequest,
 ): Promise<AuthenticatedClient> {
   const assertion = needs.assertions.read(text, context.tenant);
   const { clientId } = assertion;
   const client = await needs.applications.findClient(context.tenant.id, clientId);
   const method = 'private_key_jwt';
   try {
-    const credential = await needs.assertions.verify(context, client, assertion);
+    const mayRepeat = proofKey !== undefined && context.tenant.securityProfile === undefined;
+    const repeat = mayRepeat ? repeatOf(context, parameters, proofKey()) : undefined;
+    const credential = await needs.assertions.verify(context, client, assertion, repeat);
     if (client === undefined) throw clientRefused();
     return { ...client, proof: { method, credential } };
   } catch (error) {
@@ -145,10 +150,7 @@ async function refuse(
 }
 
 /** @throws ServiceError `invalid_request` (malformed header, two methods, another `client_id`), `invalid_client` */
-function readMethod(
-  { tenant }: RequestContext,
-  { authorization, parameters }: Pick<GrantRequest, 'authorization' | 'parameters'>,
-) {
+function readMethod({ tenant }: RequestContext, { authorization, parameters }: ClientRequest) {
   const credentials = parseBasicCredentials(authorization);
   if (credentials === 'malformed') {
     throw invalidField('header.authorization', 'is malformed');

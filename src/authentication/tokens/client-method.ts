@@ -20,7 +20,7 @@ export type ChosenMethod =
 /** Algorithms of client assertions (FAPI 2.0 Security Profile, §5.4.1). */
 const ASSERTION_ALGORITHMS = ['ES256', 'EdDSA', 'Ed25519', 'PS256'] as const;
 
-/** Returns the algorithms that a tenant accepts. RS256, the default of many libraries, is not in the profile `fapi2`. */
+/** Returns the algorithms that a tenant accepts. The profile `fapi2` excludes RS256, the default of many libraries. */
 export function assertionAlgorithmsOf({
   securityProfile,
 }: Pick<Tenant, 'securityProfile'>): readonly string[] {
@@ -35,8 +35,8 @@ export function clientMethodsOf({
 }
 
 /**
- * Chooses the method of client authentication. A secret may be in the form too (RFC 6749 §2.3.1), because libraries that
- * try both places show the second answer only.
+ * Chooses the method of client authentication. A secret may be in the form too (RFC 6749 §2.3.1), because libraries
+ * that try both places show the second answer only.
  * @param credentials credentials of the `Authorization` header
  * @param tenant whose security profile may exclude a method
  * @throws ServiceError `invalid_request` for more than one method (RFC 6749 §2.3) and for a secret without a

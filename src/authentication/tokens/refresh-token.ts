@@ -12,7 +12,7 @@ import type { AgentClaim } from './access-token.ts';
 export const REFRESH_TOKEN = 'refresh_token';
 
 /** Seconds after the first use in which an identical request gets the same successor (the answer was lost). */
-const GRACE = 10;
+export const GRACE = 10;
 
 /** Greatest number of times that a successor is issued again. */
 export const MOST_REPEATS = 3;

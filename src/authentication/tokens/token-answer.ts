@@ -12,6 +12,8 @@ export type ProvenKey = { readonly jkt: string };
 export type GrantRequest = {
   readonly authorization: string | undefined;
   readonly parameters: TokenParameters;
+  /** Returns the thumbprint of the key in the DPoP proof, which is not verified yet; undefined without a proof. */
+  readonly proofKey: () => string | undefined;
   /**
    * Verifies the DPoP proof of the request and records its use. A grant calls it once, after all checks that write
    * nothing.
@@ -20,6 +22,10 @@ export type GrantRequest = {
    */
   readonly proveKey: (isKnown?: () => Promise<unknown>) => Promise<ProvenKey | undefined>;
 };
+
+/** What authenticates a client. `proofKey`: the thumbprint of the proof's key, which is not verified yet. */
+export type ClientRequest = Pick<GrantRequest, 'authorization' | 'parameters'> &
+  Partial<Pick<GrantRequest, 'proofKey'>>;
 
 /** Source: Specification, "Token response"; RFC 6749 §5.1. */
 export type TokenAnswer = {

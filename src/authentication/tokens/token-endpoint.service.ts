@@ -2,6 +2,7 @@
 import type { RequestContext } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { DpopService } from '../dpop/dpop.service.ts';
+import { parseProof } from '../dpop/dpop-proof.ts';
 import {
   type Grant,
   type GrantRequest,
@@ -57,7 +58,8 @@ export function createTokenEndpointService({ grants, dpop }: TokenEndpointNeeds)
           return { jkt: examined.jkt };
         };
         try {
-          const answer = await grant(context, { authorization, parameters, proveKey });
+          const proofKey = () => peekProofKey(proofs);
+          const answer = await grant(context, { authorization, parameters, proofKey, proveKey });
           return { answer, nonce };
         } catch (error) {
           // A client that uses proofs, or has to use them, gets the nonce for its next proof (RFC 9449 §8.2).
@@ -71,3 +73,13 @@ export function createTokenEndpointService({ grants, dpop }: TokenEndpointNeeds)
 }
 
 export type TokenEndpointService = ReturnType<typeof createTokenEndpointService>;
+
+/** Reads the key of a proof that is verified later; undefined without a proof, and for one that will be refused. */
+function peekProofKey([proof]: readonly string[]): string | undefined {
+  if (proof === undefined) return undefined;
+  try {
+    return parseProof(proof).key.thumbprint;
+  } catch {
+    return undefined;
+  }
+}

@@ -110,7 +110,7 @@ function nonceOf(signature: string, alg: unknown): string | undefined {
   return isRandom ? encodeBase64Url(bytes.subarray(0, bytes.length / 2)) : undefined;
 }
 
-/** Creates `invalid_grant` (RFC 7523 §3.1). @param fault continues "The assertion" and repeats no part of it but `sub` */
+/** Creates `invalid_grant` (RFC 7523 §3.1). @param fault continues "The assertion"; of its text it may name `sub` */
 export function refused(fault: string, cause?: unknown): ServiceError {
   return new ServiceError('invalid_grant', {
     detail: `The assertion ${fault}.`,

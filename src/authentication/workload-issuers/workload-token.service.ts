@@ -15,6 +15,7 @@ import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import { checkProofGiven } from '../dpop/required-proof.ts';
 import type { AccessTokenGrant } from '../tokens/access-token.ts';
+import { repeatOf } from '../tokens/repeated-request.node.ts';
 import type { AccessTokenIssuer, IssuedAccessToken, TokenService } from '../tokens/token.service.ts';
 import {
   type GrantRequest,
@@ -190,7 +191,7 @@ async function holdAgent(
   return agent;
 }
 
-/** Uses the assertion up, and records the token, in one transaction. */
+/** Uses the assertion up, or again for the same request, and records the token, in one transaction. */
 function redeem(
   needs: WorkloadTokenTools,
   context: RequestContext,
@@ -201,7 +202,8 @@ function redeem(
     const grant = await decide(needs, unit, context, asked);
     const { hash, expiresAt } = asked.assertion;
     const use = { owner: context.tenant.id, hash, expiresAt };
-    if (!(await store.usedAssertions.insert(unit, use)))
+    const repeat = repeatOf(context, asked.parameters, asked.key?.jkt);
+    if (!(await store.usedAssertions.insertOrRepeat(unit, use, repeat)))
       throw refused(asked.assertion.jti === undefined ? USED_WITHOUT_JTI : USED);
     const { claims: _, ...issued } = issue(grant);
     await needs.records.write(unit, context, describe(context, asked, { grant, issued }));

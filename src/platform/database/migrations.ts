@@ -14,7 +14,7 @@ import { statistics } from './migrations/0011-statistics.ts';
 import { feedSnapshots } from './migrations/0012-feed-snapshots.ts';
 import { revocationPages } from './migrations/0013-revocation-pages.ts';
 import { heldGrants } from './migrations/0014-held-grants.ts';
-import { issuerFetches } from './migrations/0015-issuer-fetches.ts';
+import { foreignTokens } from './migrations/0015-foreign-tokens.ts';
 
 /** `name` is that of the file. The database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
@@ -38,5 +38,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0012-feed-snapshots', steps: [feedSnapshots] },
   { name: '0013-revocation-pages', steps: revocationPages },
   { name: '0014-held-grants', steps: [heldGrants] },
-  { name: '0015-issuer-fetches', steps: [issuerFetches] },
+  { name: '0015-foreign-tokens', steps: [foreignTokens] },
 ];

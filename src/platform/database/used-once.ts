@@ -17,6 +17,12 @@ export type Use = {
   readonly expiresAt: number;
 };
 
+/**
+ * A request that may use the same thing again, as a retry after a lost answer. `request` is its digest, `within` the
+ * seconds after the first use, `most` the number of repeats.
+ */
+export type Repeat = { readonly request: Uint8Array; readonly within: number; readonly most: number };
+
 /** The statements of one table. @param columns of `owner` and of `hash` */
 export function createUsedOnce(table: string, [ownerColumn, hashColumn]: readonly [string, string]) {
   const key = `${ownerColumn}, ${hashColumn}`;
@@ -27,6 +33,24 @@ export function createUsedOnce(table: string, [ownerColumn, hashColumn]: readonl
         `INSERT INTO ${table} (${key}, expires_at) VALUES ($1, $2, to_timestamp($3::float8))
          ON CONFLICT (${key}) DO NOTHING`,
         [owner, hash, expiresAt],
+      );
+      return rowCount === 1;
+    },
+    /**
+     * Records a use as `insert` does, or the repeat of the same request. The table has `request`, `used_at`, `repeats`.
+     * @returns false when it was used before by another request, longer ago, or too often
+     */
+    insertOrRepeat: async (
+      queryable: Queryable,
+      { owner, hash, expiresAt }: Use,
+      { request, within, most }: Repeat,
+    ): Promise<boolean> => {
+      const { rowCount } = await queryable.query(
+        `INSERT INTO ${table} AS used (${key}, expires_at, request) VALUES ($1, $2, to_timestamp($3::float8), $4)
+         ON CONFLICT (${key}) DO UPDATE SET repeats = used.repeats + 1
+           WHERE used.request = excluded.request AND used.repeats < $6
+             AND used.used_at > clock_timestamp() - make_interval(secs => $5)`,
+        [owner, hash, expiresAt, request, within, most],
       );
       return rowCount === 1;
     },

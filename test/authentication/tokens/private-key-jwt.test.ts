@@ -66,8 +66,12 @@ function assertion({ claims = {}, header = {}, key = ec.privateKey }: Given = {}
   return new SignJWT({ ...payload, ...claims }).setProtectedHeader({ alg: 'ES256', ...header }).sign(key);
 }
 
-const request = (client_assertion: string, more: Record<string, string> = {}, from: Accounts = accounts) =>
-  from.tokenEndpoint.requestToken(requestTo(tenant), {
+const request = (
+  client_assertion: string,
+  more: Record<string, string> = {},
+  { from = accounts, address, of = tenant }: { from?: Accounts; address?: string; of?: Tenant } = {},
+) =>
+  from.tokenEndpoint.requestToken(requestTo(of, address), {
     authorization: undefined,
     parameters: {
       grant_type: 'client_credentials',
@@ -150,10 +154,57 @@ describe('a client assertion', () => {
   it('is used once: of 100 concurrent uses in two processes exactly one passes', async () => {
     const text = await assertion();
     const codes = await Promise.all(
-      Array.from({ length: 100 }, (_, index) => codeOf(request(text, {}, index % 2 ? accounts : second))),
+      Array.from({ length: 100 }, (_, index) =>
+        codeOf(request(text, {}, { from: index % 2 ? accounts : second, address: `192.0.2.${index}` })),
+      ),
     );
     expect(codes.filter((code) => code === 'accepted')).toHaveLength(1);
     expect(new Set(codes)).toEqual(new Set(['accepted', 'invalid_client']));
+  });
+
+  it('serves again for the same request after a lost answer, three times within 10 s', async () => {
+    const text = await assertion({ claims: { jti: 'lost' } });
+    const { answer } = await request(text);
+    const repeated = await Promise.all([1, 2, 3].map(() => request(text)));
+    for (const again of repeated) expect(again.answer).toMatchObject({ scope: answer.scope });
+    expect(await codeOf(request(text))).toBe('invalid_client');
+    const late = await assertion({ claims: { jti: 'late' } });
+    await request(late);
+    await test.database.query("UPDATE client_assertions SET used_at = used_at - interval '10 s'");
+    expect(await codeOf(request(late))).toBe('invalid_client');
+  });
+
+  it.each<[string, Record<string, string>, { address?: string; of?: () => Tenant }]>([
+    ['another address', {}, { address: '198.51.100.1' }],
+    ['another scope', { scope: 'openid' }, {}],
+    ['the profile fapi2', {}, { of: () => ({ ...tenant, securityProfile: 'fapi2' }) }],
+  ])('does not serve again with %s', async (_name, more, { of = () => tenant, ...options }) => {
+    const text = await assertion();
+    await codeOf(request(text, {}, { of: of() }));
+    expect(await codeOf(request(text, more, { ...options, of: of() }))).toBe('invalid_client');
+  });
+
+  it('does not serve again beside a proof by another key', async () => {
+    const key = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const claims = { htm: 'POST', htu: `${tenant.issuerUrl}/oauth/token`, iat: seconds(), jti: randomUUID() };
+    const proof = await new SignJWT(claims)
+      .setProtectedHeader({
+        alg: 'ES256',
+        typ: 'dpop+jwt',
+        jwk: key.publicKey.export({ format: 'jwk' }) as JWK,
+      })
+      .sign(key.privateKey);
+    const text = await assertion();
+    await request(text);
+    const parameters = {
+      grant_type: 'client_credentials',
+      client_assertion_type: TYPE,
+      client_assertion: text,
+    };
+    const stolen = { authorization: undefined, parameters, proofs: [proof] };
+    expect(await codeOf(accounts.tokenEndpoint.requestToken(requestTo(tenant), stolen))).toBe(
+      'invalid_client',
+    );
   });
 
   it('is not used up by a check that fails', async () => {
@@ -188,7 +239,7 @@ describe('a client assertion', () => {
   });
 
   it('is on record with the thumbprint of the key that signed, and a failed one as such', async () => {
-    const context = requestTo(tenant, '192.0.2.77');
+    const context = requestTo(tenant, '203.0.113.77');
     const parameters = { grant_type: 'client_credentials', client_assertion_type: TYPE };
     const ask = async (given: Given) =>
       accounts.tokenEndpoint.requestToken(context, {
@@ -199,7 +250,7 @@ describe('a client assertion', () => {
     expect(await codeOf(ask({ key: stranger.privateKey }))).toBe('invalid_client');
     await accounts.clientRecords.settled();
     const { rows } = await test.database.query<{ action: string; data: Record<string, string> }>(
-      "SELECT action, data FROM audit_log WHERE address = '192.0.2.77' AND action LIKE 'auth.login.%' ORDER BY id",
+      "SELECT action, data FROM audit_log WHERE address = '203.0.113.77' AND action LIKE 'auth.login.%' ORDER BY id",
     );
     const credential = await calculateJwkThumbprint(ed.publicKey.export({ format: 'jwk' }) as JWK);
     expect(rows).toEqual([

@@ -1,0 +1,101 @@
+// The keys of a workload issuer that are fetched: when, what the tenant can read of it, and what an unknown one means.
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Tenant } from '../../../src/platform/context.ts';
+import { createTestAgent, createTestTenant } from '../../identity/agents/agent-rooms.ts';
+import { createTestDatabase } from '../../setup/database.ts';
+import { requestTo } from '../tokens/accounts.ts';
+import {
+  answerKeys,
+  newKey,
+  type ProviderKey,
+  startJwksServer,
+} from '../trusted-issuers/identity-provider.ts';
+import { createWorkloadRooms, type WorkloadRooms } from './workload-rooms.ts';
+
+const ISSUER = 'https://kubernetes.example';
+const AUDIENCE = 'https://id.example';
+const SUBJECT = 'system:serviceaccount:shop:buyer';
+
+let test: Awaited<ReturnType<typeof createTestDatabase>>;
+let rooms: WorkloadRooms;
+let provider: ProviderKey;
+let tenant: Tenant;
+let agentId: string;
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+  rooms = createWorkloadRooms(test.database);
+  provider = await newKey('RS256');
+});
+afterAll(async () => {
+  await rooms?.closeWorkloads();
+  await test?.drop();
+});
+beforeEach(async () => {
+  const context = await createTestTenant(rooms);
+  ({ tenant } = context);
+  agentId = (await createTestAgent(rooms, context, { scopes: ['openid'] })).agent.id;
+});
+
+const trust = (jwksUri: string) =>
+  rooms.workloadIssuers.create(requestTo(tenant), {
+    issuer: ISSUER,
+    jwksUri,
+    audiences: [AUDIENCE],
+    rules: [{ agentId, claims: { sub: SUBJECT } }],
+  });
+
+const assert = (header: Record<string, unknown> = {}) =>
+  provider.sign({ iss: ISSUER, sub: SUBJECT, aud: AUDIENCE, jti: randomUUID() }, header);
+
+const refusal = (assertion: string) => {
+  const parameters = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion };
+  return rooms.tokenEndpoint.requestToken(requestTo(tenant), { authorization: undefined, parameters }).then(
+    () => 'accepted',
+    ({ code, message }: Error & { code: string }) => `${code}: ${message}`,
+  );
+};
+
+describe('the keys of an issuer', () => {
+  it('that are fetched are fetched once for many assertions, and kept while the issuer is away', async () => {
+    const server = await startJwksServer(answerKeys([provider.jwk]));
+    await trust(server.uri);
+    const texts = await Promise.all(Array.from({ length: 10 }, () => assert()));
+    expect(new Set(await Promise.all(texts.map((text) => refusal(text))))).toEqual(new Set(['accepted']));
+    expect(server.requests).toBe(1);
+    await server.close();
+    expect(await refusal(await assert())).toBe('accepted');
+    // An unknown key may be a new one: nothing is known while its issuer is not asked again.
+    expect(await refusal(await assert({ kid: 'new' }))).toMatch(/^temporarily_unavailable/);
+  });
+
+  it('that cannot be fetched let nothing through', async () => {
+    const server = await startJwksServer(answerKeys([provider.jwk]));
+    await server.close();
+    await trust(server.uri);
+    expect(await refusal(await assert())).toMatch(/^temporarily_unavailable/);
+  });
+
+  it('that cannot be fetched are explained to the tenant, until another address is given', async () => {
+    const server = await startJwksServer(answerKeys([provider.jwk]));
+    const { id, fetchedAt } = await trust(server.uri);
+    const read = () => rooms.workloadIssuers.get(requestTo(tenant), id);
+    expect(fetchedAt).toBeNull();
+    const before = await read();
+    expect(await refusal(await assert())).toBe('accepted');
+    const good = await read();
+    expect(good).toEqual({ ...before, fetchedAt: expect.any(Date), fetchError: null });
+    const other = await startJwksServer((_request, response) => response.writeHead(302).end());
+    const change = { jwksUri: other.uri };
+    expect(await rooms.workloadIssuers.update(requestTo(tenant), id, change)).toMatchObject({
+      fetchedAt: null,
+    });
+    expect(await refusal(await assert())).toMatch(/last_fetch of the issuer says why/);
+    expect(await read()).toMatchObject({
+      fetchedAt: expect.any(Date),
+      fetchError: 'the answer has another status than 200 (http:302)',
+    });
+    await Promise.all([server.close(), other.close()]);
+  });
+});
