@@ -1,7 +1,7 @@
 // A TCP proxy that stops passing anything on, as a stopped server does: connections stay open, and nothing is answered.
 import { createTcpProxy } from './tcp-proxy.ts';
 
-/** @returns `url` through the proxy; `stall`, `resume`; how many `connections` it has; `close`, which cuts what is left */
+/** @returns `url` through the proxy; `stall`, `resume`; how many `connections` it has; `close`, which cuts them */
 export async function createStallingProxy(url: string) {
   let stalled = false;
   const proxy = await createTcpProxy(
