@@ -48,8 +48,12 @@ export async function diagnoseSignature({
 function faultOfForm(algorithm: KeyAlgorithm, signature: string): string | undefined {
   if (HEX.test(signature)) return 'The signature is in hex: send it in base64.';
   if (decodeSignature(algorithm, signature) !== null) return undefined;
-  const bytes = decodeBase64(signature);
+  const bytes = decodeBase64(signature.replaceAll(/[\t\n\r ]/g, ''));
   if (bytes === null) return 'The signature is not in base64.';
+  if (HEX.test(new TextDecoder('latin1').decode(bytes).trim()))
+    return 'The signature is hex in base64: send its bytes themselves in base64.';
+  if (bytes.length === 65 && algorithm.startsWith('es'))
+    return 'The signature has 65 bytes: of r, s and a recovery id send the 64 bytes of r and s alone.';
   const forms =
     algorithm === 'es256' || algorithm === 'es256k' ? '64 bytes (r, s) or strict DER' : '64 bytes';
   if (bytes.length === 64) return `The 64 bytes of the signature cannot be a signature of ${algorithm}.`;

@@ -18,6 +18,8 @@ export type KeyMaterial = {
 /** The most characters of a key text. An RSA-8192 PEM is shorter, so that it gets an error that names RSA. */
 const LONGEST_TEXT = 4096;
 
+const PEM_BEGIN = '-----BEGIN PUBLIC KEY-----';
+
 const CURVES: readonly string[] = ['Ed25519', 'P-256', 'secp256k1'] satisfies CurveName[];
 
 /** JWK `alg` values of the four algorithms (RFC 7518 §3.1, RFC 8037 §3.1, RFC 8812 §3.2, RFC 9864 §2). */
@@ -102,15 +104,20 @@ function readCoordinate(jwk: Readonly<Record<string, unknown>>, member: 'x' | 'y
 
 function readPem(text: string): KeyMaterial {
   if (text.includes('PRIVATE KEY-----')) throw privateKeyError('a private key');
-  const body = /^-----BEGIN PUBLIC KEY-----\s([A-Za-z0-9+/=\s]*)\s-----END PUBLIC KEY-----$/.exec(text)?.[1];
+  // Text before the block is explanatory (RFC 7468 §2).
+  const block = text.slice(Math.max(text.indexOf(PEM_BEGIN), 0));
+  const body = /^-----BEGIN PUBLIC KEY-----\s([A-Za-z0-9+/=\s]*)\s-----END PUBLIC KEY-----$/.exec(block)?.[1];
   const der = body === undefined ? null : decodeBase64(body.replaceAll(/\s/g, ''));
-  if (der === null) {
-    throw new PublicKeyError(
-      'malformed',
-      'is not one PEM block of the type "PUBLIC KEY" (SubjectPublicKeyInfo)',
-    );
-  }
+  if (der === null) throw new PublicKeyError('malformed', faultOfPem(text));
   return readSpki(der) ?? refuseDer(der);
+}
+
+/** Says what environment files and shells have made of a PEM. */
+function faultOfPem(text: string): string {
+  if (/^["']/.test(text)) return 'is a PEM in quotation marks: leave them out';
+  if (text.includes('\\n')) return 'is a PEM that has \\n as two characters in the place of line feeds';
+  if (/-----BEGIN PUBLIC KEY-----[A-Za-z0-9+/]/.test(text)) return 'is a PEM whose line feeds were removed';
+  return 'is not one PEM block of the type "PUBLIC KEY" (SubjectPublicKeyInfo)';
 }
 
 function readEncoded(text: string, rawLengths: readonly number[]): KeyMaterial {
@@ -132,7 +139,18 @@ function readEncoded(text: string, rawLengths: readonly number[]): KeyMaterial {
       'is none of: JWK object, SPKI PEM, SPKI DER in base64, raw key in hex or base64',
     );
   }
+  if (new TextDecoder('latin1').decode(bytes.subarray(0, 10)) === PEM_BEGIN.slice(0, 10))
+    refuseEncodedPem(bytes);
   return looksLikeDer(bytes) ? refuseDer(bytes) : { bytes };
+}
+
+function refuseEncodedPem(bytes: Uint8Array): never {
+  const text = new TextDecoder('latin1').decode(bytes);
+  if (text.includes('PRIVATE KEY-----')) throw privateKeyError('a private key');
+  throw new PublicKeyError(
+    'malformed',
+    'is a PEM in base64: send the PEM itself, or the base64 that is in it',
+  );
 }
 
 function readSpki(der: Uint8Array): KeyMaterial | null {

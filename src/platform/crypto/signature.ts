@@ -9,6 +9,9 @@ const SIGNATURE_LENGTH = 64;
 /** Base64 characters of the longest DER signature, which has 72 bytes. */
 const LONGEST_TEXT = 96;
 
+/** Characters with white space: `openssl base64` breaks lines, and shells indent them. */
+const LONGEST_WRAPPED = 2 * LONGEST_TEXT;
+
 /**
  * The eight points of small order of edwards25519, encoded. A signature whose R is one of them tells its private key,
  * so no signer makes it. Newer versions of Node refuse it, older ones do not.
@@ -33,13 +36,15 @@ const OPEN: Readonly<Record<KeyAlgorithm, (bytes: Uint8Array) => Uint8Array | nu
 
 /**
  * Decodes a signature.
- * @param text base64, standard or URL-safe, padded or not. ed25519 and bip340: exactly 64 bytes. es256 and es256k: 64
- *   bytes are `r‖s`, any other length is strict DER (RFC 3279 §2.2.3) without BER forms or trailing bytes
+ * @param text base64, standard or URL-safe, padded or not; ASCII white space is ignored, as in keys. ed25519 and
+ *   bip340: exactly 64 bytes. es256 and es256k: 64 bytes are `r‖s`, any other length is strict DER (RFC 3279 §2.2.3)
+ *   without BER forms or trailing bytes
  * @returns 64 bytes, or null for another form. The verification checks the range of r and s
  */
 export function decodeSignature(algorithm: KeyAlgorithm, text: string): Uint8Array | null {
-  if (text.length > LONGEST_TEXT) return null;
-  const bytes = decodeBase64(text);
+  if (text.length > LONGEST_WRAPPED) return null;
+  const bare = text.replaceAll(/[\t\n\r ]/g, '');
+  const bytes = bare.length > LONGEST_TEXT ? null : decodeBase64(bare);
   return bytes === null ? null : OPEN[algorithm](bytes);
 }
 

@@ -89,9 +89,19 @@ describe.each(KEY_ALGORITHMS)('a wrong signature by a key of %s', (algorithm) =>
     expect(detail).toContain(expected);
   });
 
+  it('in hex in base64, or with a recovery id, is named', async () => {
+    const { detail } = await refuse(({ right }) =>
+      Buffer.from(Buffer.from(right, 'base64').toString('hex')).toString('base64'),
+    );
+    expect(detail).toContain('The signature is hex in base64: send its bytes themselves in base64.');
+    // Only ECDSA has recovery ids.
+    const long = await refuse(() => Buffer.alloc(65, 1).toString('base64'));
+    expect(long.detail.includes('send the 64 bytes of r and s alone')).toBe(/^es/.test(algorithm));
+  });
+
   it('that is no base64, or too short, is named', async () => {
-    const spaced = await refuse(({ right }) => `${right.slice(0, 20)} ${right.slice(20)}`);
-    expect(spaced.detail).toContain('The signature is not in base64.');
+    const dotted = await refuse(({ right }) => `${right.slice(0, 20)}.${right.slice(20)}`);
+    expect(dotted.detail).toContain('The signature is not in base64.');
     const short = await refuse(({ right }) =>
       Buffer.from(right, 'base64').subarray(0, 63).toString('base64'),
     );

@@ -74,6 +74,7 @@ describe('a public key', () => {
           encodeBase64Url(der),
           toPem(der),
           toPem(der).replaceAll('\n', '\r\n'),
+          `Key of the buyer\n\n${toPem(der)}`,
           jwk,
           { ...jwk, use: 'sig', kid: 'k1', key_ops: ['verify'], ext: true },
         ];
@@ -141,6 +142,29 @@ const bytes = (text: string) => Uint8Array.from(Buffer.from(text, 'hex'));
 const spki = (algorithm: KeyAlgorithm, raw: string) =>
   encodeBase64(toSpkiDer({ algorithm, raw: bytes(raw) }));
 const jwkOf = (algorithm: KeyAlgorithm, raw: string) => ({ ...toJwk({ algorithm, raw: bytes(raw) }) });
+
+describe('a PEM as shells and environment files leave it', () => {
+  const pem = generateKeyPairSync('ed25519')
+    .publicKey.export({ format: 'pem', type: 'spki' })
+    .toString()
+    .trim();
+  it.each([
+    ['\\n as two characters', pem.replaceAll('\n', '\\n'), /has \\n as two characters/],
+    ['quotation marks', `"${pem}"`, /in quotation marks/],
+    ['no line feeds', pem.replaceAll('\n', ''), /whose line feeds were removed/],
+    ['base64 around it', Buffer.from(pem).toString('base64'), /is a PEM in base64/],
+    ['another block before it', pem.replaceAll('PUBLIC KEY', 'CERTIFICATE'), /is not one PEM block/],
+    ['text behind it', `${pem}\nend`, /is not one PEM block/],
+  ])('is refused by name with %s', (_name, text, fault) => {
+    expect(() => parsePublicKey('ed25519', text)).toThrow(fault);
+  });
+
+  it('is refused as a private key in base64 too', () => {
+    const { privateKey } = generateKeyPairSync('ed25519');
+    const text = privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
+    expect(() => parsePublicKey('ed25519', Buffer.from(text).toString('base64'))).toThrow(/private key/);
+  });
+});
 
 describe('a key of another algorithm is refused by name', () => {
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey;

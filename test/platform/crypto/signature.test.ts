@@ -28,8 +28,9 @@ describe('the base64 of a signature', () => {
 
   it.each([
     ['nothing', ''],
-    ['white space', ` ${RS.toString('base64')}`],
-    ['a line feed at the end', `${RS.toString('base64')}\n`],
+    ['white space alone', ' \n'],
+    ['white space that is not ASCII', `\u00a0${RS.toString('base64')}`],
+    ['more white space than anybody needs', `${RS.toString('base64')}${' '.repeat(200)}`],
     ['both alphabets at once', `+-${RS.toString('base64').slice(2)}`],
     ['hex', RS.toString('hex')],
     ['one padding character of two', RS.toString('base64').slice(0, -1)],
@@ -38,6 +39,13 @@ describe('the base64 of a signature', () => {
     ['more than any signature has', 'A'.repeat(100)],
   ])('is refused when it is or has %s', (_name, text) => {
     for (const algorithm of KEY_ALGORITHMS) expect(decodeSignature(algorithm, text)).toBeNull();
+  });
+
+  it('may be broken into lines, as openssl base64 does, and indented', () => {
+    const text = RS.toString('base64');
+    const wrapped = `${text.slice(0, 64)}\n${text.slice(64)}\n`;
+    for (const form of [wrapped, wrapped.replaceAll('\n', '\r\n'), ` \t${text}`])
+      expect(decodeSignature('es256', form)).toEqual(Uint8Array.from(RS));
   });
 
   it('holds exactly 64 bytes for ed25519 and bip340', () => {
