@@ -54,7 +54,8 @@ export const PROOF_CHECKS: Readonly<Record<string, ProofCheck>> = {
   htu: ({ claims: { htu } }, { url }) => {
     const target = normalizeTarget(url);
     const matches = isText(htu) && target !== null && normalizeTarget(htu) === target;
-    return matches ? undefined : 'The htu of the proof is not the address of the request.';
+    const meant = target === null ? '' : `, ${target}`;
+    return matches ? undefined : `The htu of the proof is not the address of the request${meant}.`;
   },
   'iat too old': ({ claims: { iat } }, { now }) =>
     typeof iat === 'number' && now / 1000 - iat <= WINDOW.past ? undefined : tellTime('too old', now),

@@ -2,7 +2,7 @@
 // verifies the signature.
 
 import { buildChallengePayload } from '../../../packages/agent/src/payloads.ts';
-import { AGENT_CLIENT_ID, chooseAudience } from '../../identity/agents/agent.ts';
+import { AGENT_CLIENT_ID, chooseAudience, describeNoTarget } from '../../identity/agents/agent.ts';
 import { type KeyState, mayAuthenticate } from '../../identity/keys/key.ts';
 import type { Tenant } from '../../platform/context.ts';
 import type { KeyAlgorithm } from '../../platform/crypto/algorithm.ts';
@@ -149,12 +149,8 @@ const SCOPE_CHECKS: readonly Check<AskedScopes>[] = [
 ];
 
 function noTarget({ agent }: Holder, tenant: Asked['tenant'], resource: string | null | undefined): Refusal {
-  const turned = resource?.endsWith('/') ? resource.slice(0, -1) : `${resource}/`;
-  const hint = chooseAudience(agent, tenant, turned) === turned ? `; ${turned} is one` : '';
-  return {
-    code: 'invalid_target',
-    detail: `The resource is none of the audiences that this agent may ask for${hint}.`,
-  };
+  const isAllowed = (audience: string) => chooseAudience(agent, tenant, audience) === audience;
+  return { code: 'invalid_target', detail: describeNoTarget(resource, isAllowed) };
 }
 
 /**

@@ -95,7 +95,9 @@ export function checkProof({ claims, key }: DpopProof, request: ProvenRequest): 
     throw invalidProof('The htm of the proof is not the method of the request.');
   const target = normalizeTarget(request.url);
   if (target === null || normalizeTarget(claims.htu) !== target)
-    throw invalidProof('The htu of the proof is not the address of the request.');
+    throw invalidProof(
+      `The htu of the proof is not the address of the request${target === null ? '' : `, ${target}`}.`,
+    );
   checkTime(claims.iat, request.now);
   const { accessToken } = request;
   if (accessToken === undefined) return;

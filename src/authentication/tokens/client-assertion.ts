@@ -84,7 +84,8 @@ export function checkAssertion(
   const names = Array.isArray(audience) ? audience : [audience];
   if (securityProfile !== undefined && typeof audience !== 'string')
     throw refused('must have the issuer as its aud, as a text');
-  if (names.length !== 1 || names[0] !== issuerUrl) throw refused('must have the issuer as its only aud');
+  if (names.length !== 1 || names[0] !== issuerUrl)
+    throw refused(`must have the issuer, ${issuerUrl}, as its only aud`);
   if (expiresAt <= time) throw refused('has expired');
   if (expiresAt > time + LONGEST_ASSERTION + CLOCK_SKEW)
     throw refused(`must expire within ${LONGEST_ASSERTION} seconds`);

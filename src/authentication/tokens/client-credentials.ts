@@ -30,7 +30,7 @@ export function decideGrant(
   if (resource !== undefined && resource !== audience)
     throw refuse(
       'invalid_target',
-      "The resource is not the application's audience, which comes from its configuration.",
+      `The resource is not the application's audience, ${audience}, which comes from its configuration.`,
     );
   const allowed = agent === undefined ? client.scopes : intersectScopes(client.scopes, agent.scopes);
   return {

@@ -1,6 +1,7 @@
 // Rules of refresh tokens: when a token is exchanged, and when its second use counts as theft. The caller passes the
 // time.
 
+import { describeNoTarget } from '../../identity/agents/agent.ts';
 import { type KeyState, mayAuthenticate } from '../../identity/keys/key.ts';
 import type { Tenant } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -145,7 +146,7 @@ export function decideRefresh(
       detail:
         resource === undefined
           ? "The audience of this token is not the agent's any more: name another one with resource, or authenticate anew."
-          : 'The resource is none of the audiences that this agent may ask for.',
+          : describeNoTarget(resource, (one) => token.agent.audiences.includes(one)),
     });
   return { scopes, audience };
 }

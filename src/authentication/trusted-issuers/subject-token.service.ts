@@ -86,7 +86,8 @@ export function createSubjectTokenService({
 export type SubjectTokenService = ReturnType<typeof createSubjectTokenService>;
 
 function peekIssuer(token: string): JWTPayload['iss'] {
-  if (token.length > LONGEST_TOKEN) throw invalidSubjectToken('is too long');
+  if (token.length > LONGEST_TOKEN)
+    throw invalidSubjectToken(`has ${token.length} characters, of at most ${LONGEST_TOKEN}`);
   try {
     return decodeJwt(token).iss;
   } catch (error) {

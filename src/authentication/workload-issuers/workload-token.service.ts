@@ -4,7 +4,7 @@
 import { compactVerify, decodeJwt, errors, type JWTPayload } from 'jose';
 import type { JsonObject } from '../../events/event.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
-import { type AgentRecord, chooseAudience } from '../../identity/agents/agent.ts';
+import { type AgentRecord, chooseAudience, describeNoTarget } from '../../identity/agents/agent.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
@@ -162,7 +162,7 @@ async function decide(
   const audience = chooseAudience(agent, tenant, parameters.resource);
   if (audience === undefined)
     throw new ServiceError('invalid_target', {
-      detail: 'The resource is none of the audiences that this agent may ask for.',
+      detail: describeNoTarget(parameters.resource, (one) => chooseAudience(agent, tenant, one) === one),
     });
   const { name, capabilities } = agent;
   return {
@@ -264,7 +264,8 @@ function describe({ address }: RequestContext, { issuer, assertion }: Asked, { g
 
 /** Reads the claims that name the issuer, before anything is verified. */
 function peek(text: string): JWTPayload {
-  if (text.length > LONGEST_ASSERTION) throw refused('is too long');
+  if (text.length > LONGEST_ASSERTION)
+    throw refused(`has ${text.length} characters, of at most ${LONGEST_ASSERTION}`);
   try {
     return decodeJwt(text);
   } catch (error) {

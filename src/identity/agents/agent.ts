@@ -131,3 +131,16 @@ export function chooseAudience(
   if (resource === undefined || resource === null) return usual;
   return [usual, ...agent.audiences].find((audience) => audience === resource);
 }
+
+/**
+ * Says that a resource is not allowed, and names the one that was meant, where a slash at the end is the difference.
+ * @param isAllowed tells whether an agent may ask for an audience
+ */
+export function describeNoTarget(
+  resource: string | null | undefined,
+  isAllowed: (audience: string) => boolean,
+): string {
+  const turned = resource?.endsWith('/') ? resource.slice(0, -1) : `${resource}/`;
+  const hint = isAllowed(turned) ? `; ${turned} is one` : '';
+  return `The resource is none of the audiences that this agent may ask for${hint}.`;
+}

@@ -123,6 +123,13 @@ describe('a client assertion', () => {
     expect(await codeOf(request(await assertion(given)))).toBe('invalid_client');
   });
 
+  it('for another audience is told which one is wanted', async () => {
+    const text = await assertion({ claims: { aud: `${tenant.issuerUrl}/` } });
+    await expect(request(text)).rejects.toMatchObject({
+      detail: `The client assertion must have the issuer, ${tenant.issuerUrl}, as its only aud.`,
+    });
+  });
+
   it('from before a suspension of the tenant is invalid_client after it', async () => {
     const resumed = { ...tenant, resumedAt: new Date((seconds() - 5) * 1000) };
     const present = async (claims: Record<string, unknown>) => {

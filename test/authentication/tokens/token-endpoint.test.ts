@@ -133,6 +133,14 @@ describe('the token endpoint', () => {
   });
 });
 
+it('a resource that is not the audience is told which one is', async () => {
+  const { body } = await ask(`${GRANT}&resource=${encodeURIComponent(`${demo.tenant.baseUrl}/`)}`);
+  expect(body).toMatchObject({
+    error: 'invalid_target',
+    detail: `The resource is not the application's audience, ${demo.tenant.baseUrl}, which comes from its configuration.`,
+  });
+});
+
 describe('a client whose library sends its secret in the form', () => {
   const inForm = (secret = demo.credentials.client_secret) =>
     `${GRANT}&client_id=${demo.credentials.client_id}&client_secret=${encodeURIComponent(secret)}`;

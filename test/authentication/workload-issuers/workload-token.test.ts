@@ -198,6 +198,13 @@ describe('an assertion', () => {
     expect(await refusal(await assert({ jti, exp: seconds() + 800 }))).toMatch(/used before/);
   });
 
+  it('that is too long, or for a resource with a slash too many, is told what is right', async () => {
+    expect(await refusal('x'.repeat(16_385))).toMatch(/has 16385 characters, of at most 16384/);
+    expect(await refusal(await assert(), { resource: `${tenant.audience}/` })).toContain(
+      `audiences that this agent may ask for; ${tenant.audience} is one.`,
+    );
+  });
+
   it('beside credentials of a client is invalid_client, and without a text invalid_request', async () => {
     const text = await assert();
     expect(await codeOf(ask(text, {}, { authorization: 'Basic eDp4' }))).toBe('invalid_client');
