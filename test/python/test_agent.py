@@ -8,6 +8,7 @@ import stat
 import tempfile
 import threading
 import unittest
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from countersign_agent import ALGORITHMS, Agent, AgentError, Key
@@ -113,6 +114,7 @@ class Service:
         self.refusals = {}
         self.issued = 0
         self.expires_in = 300
+        self.time = 1000.0
         service = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -129,6 +131,9 @@ class Service:
                 self.wfile.write(text)
 
             do_GET = do_POST
+
+            def date_time_string(self, timestamp=None):
+                return formatdate(service.time, usegmt=True)
 
             def log_message(self, *_):
                 pass
@@ -236,6 +241,20 @@ class Tokens(unittest.TestCase):
         self.assertEqual(decode(claims["ath"]), hashlib.sha256(b"token-1").digest())
         self.assertNotIn("nonce", self.proof(1)[1])
         self.assertEqual(self.proof(2)[1]["nonce"], "n-1")
+
+    def test_are_bound_by_a_proof_of_the_time_that_its_server_tells(self):
+        self.service.time = 5000.0
+        agent = self.agent(dpop=True)
+        agent.get_token()
+        self.assertEqual(self.proof(-1)[1]["iat"], 5000)
+        self.service.time = 90000.0
+        self.refuse("/orders", 401, "invalid_dpop_proof")
+        self.assertEqual(agent.request("GET", f"{self.service.url}/orders").status, 200)
+        self.assertEqual([self.proof(index)[1]["iat"] for index in (-2, -1)], [5000, 90000])
+        # The time is the same now: only another token is tried.
+        self.refuse("/orders", 401, "invalid_dpop_proof")
+        self.refuse("/orders", 401, "invalid_dpop_proof")
+        self.assertEqual(agent.request("GET", f"{self.service.url}/orders").status, 401)
 
     def proof(self, index):
         header, claims, signature = self.service.requests[index][1]["Dpop"].split(".")

@@ -1,7 +1,7 @@
 // Requests of an agent to its issuer: JSON and forms, repeated where the service asks for that, refusals as AgentError.
 
 import { AgentError } from './agent-error.ts';
-import type { Prover } from './dpop.ts';
+import { isWorthProving, type Learned, type Prover } from './dpop.ts';
 import { fetchWhole } from './whole-answer.ts';
 
 export type Answer = Readonly<Record<string, unknown>>;
@@ -49,7 +49,9 @@ export function createServiceClient({ issuer, prover, fetch, maxWaitSeconds }: S
     return headers;
   }
 
-  async function send(request: ServiceRequest): Promise<{ response: Response; hasNonce: boolean }> {
+  async function send(
+    request: ServiceRequest,
+  ): Promise<{ response: Response; learned: Learned | undefined }> {
     const url = issuer + request.path;
     const body = bodyOf(request);
     const method = body === null ? 'GET' : 'POST';
@@ -57,7 +59,7 @@ export function createServiceClient({ issuer, prover, fetch, maxWaitSeconds }: S
     const init = { method, headers, body, redirect: 'manual' } as const;
     try {
       const response = await fetchWhole(fetch, url, init, REQUEST_MILLISECONDS);
-      return { response, hasNonce: prover?.learn(response, url) === true };
+      return { response, learned: prover?.learn(response, url) };
     } catch (error) {
       throw new AgentError('unreachable', `${url} could not be reached.`, { cause: error });
     }
@@ -77,14 +79,14 @@ export function createServiceClient({ issuer, prover, fetch, maxWaitSeconds }: S
   return {
     /** @returns the parsed answer @throws {AgentError} */
     async call(request: ServiceRequest): Promise<Answer> {
-      let isNonceTried = false;
+      let isProofTried = false;
       for (let attempt = 0; ; ) {
         try {
-          const { response, hasNonce } = await send(request);
+          const { response, learned } = await send(request);
           const answer = await parseAnswer(response);
           if (response.ok) return answer;
           const error = toError(response, answer);
-          if (error.code === 'use_dpop_nonce' && hasNonce && !isNonceTried) isNonceTried = true;
+          if (!isProofTried && isWorthProving(error.code, learned)) isProofTried = true;
           else throw error;
         } catch (error) {
           if (!(error instanceof AgentError)) throw error;

@@ -1,6 +1,6 @@
 // `fetch` with the agent's token: sends it, with a DPoP proof where it is bound, and once more where the server asks.
 
-import type { Prover } from './dpop.ts';
+import { isWorthProving, type Prover } from './dpop.ts';
 import type { AgentToken } from './token-cache.ts';
 
 type TokenFetchNeeds = {
@@ -20,14 +20,14 @@ export function createTokenFetch({ token, drop, prover, fetch }: TokenFetchNeeds
   }
 
   return async (request: Request): Promise<Response> => {
-    let isNonceTried = false;
+    let isProofTried = false;
     let isTokenTried = false;
     for (;;) {
       const used = await token();
       const response = await send(request.clone(), used);
-      const hasNonce = prover?.learn(response, request.url) === true;
+      const learned = prover?.learn(response, request.url);
       const reason = await reasonOf(response);
-      if (reason === 'use_dpop_nonce' && hasNonce && !isNonceTried) isNonceTried = true;
+      if (!isProofTried && isWorthProving(reason, learned)) isProofTried = true;
       else if ((reason === 'invalid_token' || reason === 'token_expired') && !isTokenTried) {
         isTokenTried = true;
         drop(used);

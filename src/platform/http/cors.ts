@@ -26,6 +26,7 @@ export function allowAnyOrigin(route: Route): Middleware {
 
 /** The headers of answers that clients act on. A page of another origin reads none that is not named here. */
 export const EXPOSED: readonly string[] = [
+  'date',
   'x-request-id',
   'ratelimit',
   'ratelimit-policy',

@@ -164,6 +164,34 @@ describe('a token that is bound to a key', () => {
   });
 });
 
+describe('an agent whose clock is off', () => {
+  it.each([-3_600_000, 3_600_000])('by %d ms proves its key by the clock of the service', async (off) => {
+    const options = { dpop: true as const, now: () => Date.now() + off };
+    const { id, agent } = await enrolledAgent(service.owner, options, { dpop_bound_access_tokens: true });
+    const answer = await agent.fetch(`${issuer}/auth/agent/self`);
+    expect([answer.status, (await answer.json()).id]).toEqual([200, id]);
+  });
+
+  it('learns the time of another server from its refusal, and tries once more', async () => {
+    const times: number[] = [];
+    const fetched: typeof fetch = async (input, init) => {
+      const request = new Request(input, init);
+      if (!request.url.startsWith(AUDIENCE)) return fetch(request);
+      const [, payload = ''] = (request.headers.get('dpop') ?? '').split('.');
+      times.push(JSON.parse(Buffer.from(payload, 'base64url').toString()).iat);
+      const headers = {
+        date: new Date(Date.UTC(2030, 0, 1)).toUTCString(),
+        'www-authenticate': 'DPoP error="invalid_dpop_proof"',
+      };
+      return new Response('{}', { status: 401, headers });
+    };
+    const { agent } = await enrolledAgent(service.owner, { dpop: true, fetch: fetched });
+    expect((await agent.fetch(`${AUDIENCE}/items`)).status).toBe(401);
+    expect(times).toHaveLength(2);
+    expect(Math.abs((times[1] ?? 0) - Date.UTC(2030, 0, 1) / 1000)).toBeLessThan(60);
+  });
+});
+
 describe('fetch', () => {
   const self = () => `${issuer}/auth/agent/self`;
 

@@ -14,6 +14,7 @@ import urllib.parse
 import urllib.request
 from dataclasses import dataclass
 from email.message import Message
+from email.utils import parsedate_to_datetime
 from typing import Any, Callable, Mapping, Optional
 from urllib.parse import urlsplit
 
@@ -23,7 +24,10 @@ from .key import Key, base64url
 #: Seconds before the second, third and fourth try of a request that the service refused for now.
 _PAUSES = (0.25, 0.5, 1.0)
 
-#: Servers whose nonces are remembered; beyond that the oldest is forgotten, which costs one repetition.
+#: Seconds by which a clock may differ unnoticed: a Date header has whole seconds, and an answer takes time.
+_UNNOTICED_SECONDS = 5
+
+#: Servers of which something is remembered; beyond that the oldest is forgotten, which costs one repetition.
 _MOST_SERVERS = 100
 
 
@@ -51,25 +55,26 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 class Prover:
-    """Makes DPoP proofs (RFC 9449), each with the nonce that its server asked for last."""
+    """Makes DPoP proofs (RFC 9449), each with the nonce that its server asked for last, by the server's clock."""
 
     def __init__(self, key: Key, clock: Callable[[], float]) -> None:
         key.sign_jwt({}, {})
         self._key = key
         self._clock = clock
         self._lock = threading.Lock()
-        self._nonces: dict[str, str] = {}
+        #: The last nonce of each server, and the seconds by which its clock is ahead of the local one.
+        self._servers: dict[str, tuple[Optional[str], float]] = {}
 
     def prove(self, method: str, url: str, access_token: Optional[str]) -> str:
         target = urlsplit(url)
+        with self._lock:
+            nonce, ahead = self._servers.get(_origin(url), (None, 0.0))
         claims: dict[str, object] = {
             "jti": base64url(os.urandom(16)),
             "htm": method,
             "htu": f"{target.scheme}://{target.netloc}{target.path or '/'}",
-            "iat": int(self._clock()),
+            "iat": int(self._clock() + ahead),
         }
-        with self._lock:
-            nonce = self._nonces.get(_origin(url))
         if nonce is not None:
             claims["nonce"] = nonce
         if access_token is not None:
@@ -77,16 +82,18 @@ class Prover:
         return self._key.sign_jwt({"typ": "dpop+jwt"}, claims)
 
     def learn(self, url: str, response: Response) -> bool:
-        """Remembers the nonce of an answer for the next proof. Says whether there was one."""
-        nonce = response.headers.get("dpop-nonce")
-        if nonce is None:
-            return False
+        """Remembers nonce and time of an answer for the next proof. Says whether that makes a refused one worth a try."""
+        sent = response.headers.get("dpop-nonce")
+        told = _seconds_ahead(response, self._clock())
         with self._lock:
-            self._nonces.pop(_origin(url), None)
-            self._nonces[_origin(url)] = nonce
-            if len(self._nonces) > _MOST_SERVERS:
-                del self._nonces[next(iter(self._nonces))]
-        return True
+            nonce, before = self._servers.pop(_origin(url), (None, 0.0))
+            ahead = before if told is None else told
+            self._servers[_origin(url)] = (sent or nonce, ahead)
+            if len(self._servers) > _MOST_SERVERS:
+                del self._servers[next(iter(self._servers))]
+        if _is_refused_with(response, "invalid_dpop_proof"):
+            return abs(ahead - before) > _UNNOTICED_SECONDS
+        return sent is not None and _is_refused_with(response, "use_dpop_nonce")
 
 
 class Client:
@@ -121,7 +128,7 @@ class Client:
         token_type: str = "Bearer",
         proved: bool = False,
     ) -> Response:
-        """Sends one request, and once more when the server asks for a nonce in the proof."""
+        """Sends one request, and once more when the server asks for a nonce in the proof, or has another time."""
         for is_last in (False, True):
             fields = {"Accept": "application/json", **(headers or {})}
             is_bound = token is not None and token_type.lower() == "dpop"
@@ -130,8 +137,8 @@ class Client:
             if self.prover is not None and (proved or is_bound):
                 fields["DPoP"] = self.prover.prove(method, url, token if is_bound else None)
             response = self._exchange(method, url, fields, body)
-            has_nonce = self.prover is not None and self.prover.learn(url, response)
-            if is_last or not (has_nonce and _asks_for_nonce(response)):
+            has_learned = self.prover is not None and self.prover.learn(url, response)
+            if is_last or not has_learned:
                 return response
         raise AssertionError("unreachable")
 
@@ -189,12 +196,24 @@ def _response_of(status: int, headers: Message, body: bytes) -> Response:
     return Response(status, {name.lower(): value for name, value in headers.items()}, body)
 
 
-def _asks_for_nonce(response: Response) -> bool:
-    challenge = response.headers.get("www-authenticate", "")
-    if response.status == 401 and "use_dpop_nonce" in challenge:
+def _seconds_ahead(response: Response, now: float) -> Optional[float]:
+    """Reads how far a server is ahead; None without a time, and for an answer that a cache has kept."""
+    if "age" in response.headers:
+        return None
+    try:
+        ahead = parsedate_to_datetime(response.headers["date"]).timestamp() - now
+    except (KeyError, TypeError, ValueError):
+        return None
+    return ahead if abs(ahead) > _UNNOTICED_SECONDS else 0.0
+
+
+def _is_refused_with(response: Response, code: str) -> bool:
+    if response.status not in (400, 401):
+        return False
+    if response.status == 401 and code in response.headers.get("www-authenticate", ""):
         return True
     try:
-        return response.status in (400, 401) and response.json()["error"] == "use_dpop_nonce"
+        return bool(response.json()["error"] == code)
     except (ValueError, KeyError, TypeError):
         return False
 
