@@ -39,7 +39,7 @@ type RequestTurnsNeeds = {
 export function createRequestTurns({
   connections,
   now = () => performance.now(),
-  pace = createLoopPace({ now }),
+  pace = createLoopPace(),
 }: RequestTurnsNeeds) {
   const rows = createTurns({ ...ROW, share: () => 1 });
   const database = createTurns({ ...DATABASE, share: () => Math.max(1, Math.floor(connections / 2)) });

@@ -7,12 +7,13 @@ function open() {
   onTestFinished(() => {
     vi.useRealTimers();
   });
-  const clock = { ahead: 0 };
-  const pace = createLoopPace({ now: () => Date.now() + clock.ahead });
-  /** Rounds of the event loop that take these milliseconds each. */
-  const pass = (count: number, took = 0) => {
+  const clock = { ahead: 0, computed: 0 };
+  const pace = createLoopPace({ now: () => Date.now() + clock.ahead, computed: () => clock.computed });
+  /** Rounds of the event loop that are these milliseconds longer, in which the process computes. */
+  const pass = (count: number, longer = 0, computed = longer) => {
     for (let n = 0; n < count; n += 1) {
-      clock.ahead += took;
+      clock.ahead += longer;
+      clock.computed += computed;
       vi.advanceTimersByTime(10);
     }
   };
@@ -26,17 +27,24 @@ it('is 1 while rounds are short', () => {
   expect(pace.slowness()).toBe(1);
 });
 
-it('is doubled by each slow round up to 8, and 1 again a second after the last', () => {
+it('is 1 while the machine is slow and not the process', () => {
+  const { pace, pass } = open();
+  pace.watch();
+  pass(20, 100, 20);
+  expect(pace.slowness()).toBe(1);
+});
+
+it('is doubled by each slow round up to 4, and 1 again a second after the last', () => {
   const { pace, pass } = open();
   pace.watch();
   const seen = [1, 2, 3, 4].map(() => {
     pass(1, 40);
     return pace.slowness();
   });
-  expect(seen).toEqual([2, 4, 8, 8]);
+  expect(seen).toEqual([2, 4, 4, 4]);
   pace.watch();
   pass(50);
-  expect(pace.slowness()).toBeGreaterThan(2);
+  expect(pace.slowness()).toBeGreaterThan(1);
   pace.watch();
   pass(60);
   expect(pace.slowness()).toBe(1);
