@@ -145,6 +145,14 @@ export const ISSUER_CHECKS: Readonly<Record<string, IssuerCheck>> = {
   getIssuerMetadata: publishesOwnOnly('/.well-known/oauth-authorization-server'),
   getOpenIdConfiguration: publishesOwnOnly('/.well-known/openid-configuration'),
   getSsfConfiguration: publishesOwnOnly('/.well-known/ssf-configuration'),
+  authorize: async ({ owner, stranger }) => {
+    const at = (party: Party) => party.send('GET', '/oauth/authorize', undefined, null);
+    const refused = [400, 'unsupported_response_type'] as const;
+    return [
+      ...expectAnswer('an authorization at home', await at(owner), [...refused]),
+      ...expectAnswer('an authorization elsewhere', await at(stranger), [...refused]),
+    ];
+  },
   getResourceMetadata: publishesOwnOnly('/.well-known/oauth-protected-resource'),
   getAgentJwks: async ({ owner, stranger }) => {
     const { agentId } = await makeSigner(owner);
