@@ -5,7 +5,7 @@
 const EVERY = 10;
 const SLOW_ROUND = 15;
 
-/** The part of a slow round in which this process computed: else the machine is slow, and fewer requests help nobody. */
+/** The part of a slow round in which this process computed; else the machine is slow, and nothing helps. */
 const COMPUTING = 0.5;
 
 /** By which the number of requests at work is divided at most, and what a quick round takes off. */
