@@ -46,8 +46,8 @@ describe('the upgrade', () => {
       `compose up -d --no-deps --scale ${role}=2 ${role}`,
     ];
     expect(calls()).toEqual([
-      'compose build',
-      'compose run --rm migrate',
+      expect.stringMatching(/^compose build --build-arg REVISION=/),
+      'compose run --rm --no-deps migrate',
       ...['api', 'worker'].flatMap(replaced),
     ]);
   });

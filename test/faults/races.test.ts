@@ -131,7 +131,7 @@ describe('one DPoP proof', () => {
   });
 });
 
-it('one client assertion: one token', async () => {
+it('one client assertion: a token, and three for the same request within the grace', async () => {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const made = await one.json(
     'POST',
@@ -154,7 +154,7 @@ it('one client assertion: one token', async () => {
       client_assertion: assertion,
     }),
   );
-  expect(tally(answers)).toEqual({ 200: 1, '401 invalid_client': 99 });
+  expect(tally(answers)).toEqual({ 200: 4, '401 invalid_client': 96 });
 });
 
 it('one idempotency key: one agent, and every answer is that one or "in progress"', async () => {

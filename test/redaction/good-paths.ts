@@ -149,7 +149,8 @@ export async function liveAsApplication({ send, secrets }: Walker, token: string
   const assertion = await key.assertion(String(keyed.body.client_id), PUBLIC_URL);
   const first = await send('POST', '/oauth/token', { form: { ...type, client_assertion: assertion } });
   expect(first.status, JSON.stringify(first.body)).toBe(200);
-  const repeated = await send('POST', '/oauth/token', { form: { ...type, client_assertion: assertion } });
+  const another = { ...type, client_assertion: assertion, scope: 'openid' };
+  const repeated = await send('POST', '/oauth/token', { form: another });
   expect(repeated.status).toBe(401);
   const subject = {
     subject_token: known[0] ?? '',
