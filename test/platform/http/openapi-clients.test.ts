@@ -92,8 +92,8 @@ describe('@redocly/openapi-core', () => {
     const found = await lintFromString({ source: text, absoluteRef: resolve('openapi.json'), config });
     expect(found.filter(({ severity }) => severity === 'error')).toEqual([]);
     // There is no licence that a stranger could have; the written addresses are examples; "rotations" is no UUID, so no
-    // address is two; examples of reserved error codes are for the clients of later versions; the authorization endpoint
-    // refuses every request.
+    // address is two; examples of reserved error codes are for the clients of later versions; the authorization
+    // endpoint refuses every request.
     expect([...new Set(found.map(({ ruleId }) => ruleId))].sort()).toEqual([
       'info-license',
       'no-ambiguous-paths',
