@@ -11,8 +11,8 @@ import { startTenants, type Tenants } from '../isolation/tenants-server.ts';
 import { SECRET } from '../packages/receiver/delivery-request.ts';
 import { takePort } from '../setup/ports.ts';
 import { attemptTo, startLocalSender } from '../webhooks/deliveries/attempt.ts';
-import { eventually } from '../workflows/delivery-engine.ts';
-import { findPython, packageOf, runPython, startPython } from './python.ts';
+import { findPython, packageOf, runPython } from './python.ts';
+import { whileServing } from './python-server.ts';
 
 const python = findPython();
 if (python === undefined)
@@ -43,24 +43,9 @@ describe.skipIf(python === undefined)('for Python', () => {
     const [program = ''] = readBlocks(join(packageOf('countersign-receiver'), 'README.md'), 'python');
     await writeFile(join(folder, 'wsgi.py'), program);
     const port = await takePort();
-    const child = startPython(found, [join(folder, 'wsgi.py')], {
-      PORT: String(port),
-      WEBHOOK_SECRETS: `whsec_old,${SECRET}`,
-    });
-    let said = '';
-    for (const stream of [child.stdout, child.stderr])
-      stream?.on('data', (chunk: Buffer) => {
-        said += chunk.toString();
-      });
-    const gone = new Promise((resolve) => child.once('close', resolve));
-    try {
-      const url = `http://127.0.0.1:${port}/`;
-      const isUp = () =>
-        fetch(url).then(
-          ({ status }) => status === 405,
-          () => false,
-        );
-      await eventually(isUp, 'the receiver to answer');
+    const url = `http://127.0.0.1:${port}/`;
+    const env = { PORT: String(port), WEBHOOK_SECRETS: `whsec_old,${SECRET}` };
+    const said = await whileServing(url, [found, [join(folder, 'wsgi.py')], env], async () => {
       const genuine = attemptTo(url, { secrets: { current: SECRET } });
       const answers = [];
       for (const attempt of [genuine, genuine, { ...genuine, secrets: { current: 'another' } }]) {
@@ -72,10 +57,7 @@ describe.skipIf(python === undefined)('for Python', () => {
         '200 {"status":"ignored"}',
         '401 {"error":"invalid_signature"}',
       ]);
-    } finally {
-      child.kill();
-      await gone;
-    }
+    });
     expect(said.match(/^arrived: .*$/gm)).toHaveLength(1);
     expect(said).toContain('check that it has the secret of this subscription');
   });

@@ -8,8 +8,8 @@ import { SECRET } from '../packages/receiver/delivery-request.ts';
 import { expectSafeReceiver } from '../packages/receiver/platform-scenario.ts';
 import { takePort } from '../setup/ports.ts';
 import { startLocalSender } from '../webhooks/deliveries/attempt.ts';
-import { eventually } from '../workflows/delivery-engine.ts';
-import { findPython, startPython } from './python.ts';
+import { findPython } from './python.ts';
+import { whileServing } from './python-server.ts';
 
 const python = findPython({ fastapi: '0.165.0', uvicorn: '0.54.0' });
 if (python === undefined)
@@ -25,27 +25,13 @@ describe.skipIf(python === undefined)('the receiver behind FastAPI', () => {
     await writeFile(join(folder, 'hooks.py'), program);
     const port = await takePort();
     const server = ['-m', 'uvicorn', 'hooks:app', '--app-dir', folder, '--port', String(port)];
-    const child = startPython(python ?? '', server, { WEBHOOK_SECRETS: `whsec_old,${SECRET}` });
-    let said = '';
-    for (const stream of [child.stdout, child.stderr])
-      stream?.on('data', (chunk: Buffer) => {
-        said += chunk.toString();
-      });
-    const gone = new Promise((resolve) => child.once('close', resolve));
-    try {
-      const url = `http://127.0.0.1:${port}/hooks`;
-      const isUp = () =>
-        fetch(url).then(
-          ({ status }) => status === 405,
-          () => false,
-        );
-      await eventually(isUp, 'uvicorn to answer');
-      await expectSafeReceiver(url, local.sender);
-    } finally {
-      child.kill();
-      await gone;
-      await rm(folder, { recursive: true });
-    }
+    const url = `http://127.0.0.1:${port}/hooks`;
+    const said = await whileServing(
+      url,
+      [python ?? '', server, { WEBHOOK_SECRETS: `whsec_old,${SECRET}` }],
+      () => expectSafeReceiver(url, local.sender),
+    );
+    await rm(folder, { recursive: true });
     expect(said.match(/^arrived: /gm)).toHaveLength(4);
     expect(said).not.toContain('Traceback');
   });

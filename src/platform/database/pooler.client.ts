@@ -19,7 +19,7 @@ const DIRECT = 'connect to Postgres itself (docs/deployment.md, "Poolers")';
  * Compares the sessions and settings that two connections have with those that they must have.
  * @param connect lends a connection
  * @param expected the settings that each connection asked for, in the units of pg_settings
- * @returns what is wrong and what to set, in one line; undefined when nothing is
+ * @returns one line with the fault and its mend; undefined without a fault
  * @throws ServiceError `temporarily_unavailable` when the database does not answer
  */
 export async function findPoolerFault(

@@ -1,4 +1,4 @@
-// Reads a request's body as bytes. What is beyond the limit, or of a refused request, is discarded.
+// Reads a request's body as bytes. Bytes beyond the limit, and those of a refused request, are discarded.
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
