@@ -41,7 +41,7 @@ export function createAuditReadingService({
     });
 
   return {
-    /** Returns a page of the tenant's log, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    /** Returns a page of the tenant's log, newest first. */
     list: async (
       context: RequestContext,
       request: PageRequest & AuditFilters,

@@ -1,5 +1,5 @@
 // SQL with which a tenant reads its audit log. Each statement is bound to one tenant and only reads.
-import { decodeCursor, type Page, type PageRequest, toPage } from '../platform/database/page.ts';
+import { type Page, type PageRequest, toPage } from '../platform/database/page.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import type { AuditFilters, AuditLogRecord } from './audit.ts';
 
@@ -24,7 +24,7 @@ const EQUAL = {
   address: 'address',
 } as const satisfies Partial<Record<keyof AuditFilters, string>>;
 
-/** Returns a page, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Returns a page, newest first. */
 export async function list(
   queryable: Queryable,
   tenantId: string,
@@ -61,7 +61,7 @@ export function listQuery(
   };
   for (const [filter, column] of Object.entries(EQUAL))
     where((p) => `${column} = ${p}`, filters[filter as keyof typeof EQUAL]);
-  where((p) => `id < ${p}`, decodeCursor(cursor));
+  where((p) => `id < ${p}`, cursor);
   // The condition on `id` limits the range of the index that Postgres reads. The condition on `occurred_at` is exact.
   where(
     (p) => `occurred_at >= ${p} AND id >= uuid_of_time(greatest(${p}::timestamptz - ${CLOCK_SKEW}, 'epoch'))`,

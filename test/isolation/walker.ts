@@ -1,5 +1,5 @@
 // Tries with a stranger's token to reach a tenant's rows by one route, and tells what should not have happened.
-import { encodeCursor } from '../../src/platform/database/page.ts';
+import { createCursors } from '../../src/platform/database/page.ts';
 import type { Route } from '../../src/platform/http/route.ts';
 import { ISSUER_CHECKS } from './issuer-checks.ts';
 import { collectionsOf, fillBody, fillList, fillPath, makeAgent, namesRowInQuery } from './rows.ts';
@@ -80,7 +80,7 @@ async function prepare(route: Route, { owner, stranger }: Parties): Promise<Prep
     strangersBody: await fillBody(route, stranger, strangersPath),
     queries: names.flatMap((name) => {
       if (name.endsWith('_id')) return [`${name}=${agentId}`];
-      if (name === 'cursor') return [`cursor=${encodeCursor(agentId)}`];
+      if (name === 'cursor') return [`cursor=${createCursors(route.path).encode(agentId)}`];
       return name === 'limit' ? ['limit=200'] : [];
     }),
     ids: await owner.ids(),

@@ -53,7 +53,7 @@ export function createDelegationService(needs: DelegationNeeds) {
     findForExchange,
     exists: (context: RequestContext, id: string): Promise<boolean> =>
       store.exists(context.transaction ?? needs.database, context.tenant.id, id),
-    /** Returns a page, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    /** Returns a page, newest first. */
     list: (context: RequestContext, request: PageRequest & DelegationFilters): Promise<Page<Delegation>> =>
       store.list(context.transaction ?? needs.database, context.tenant.id, request),
   };

@@ -1,6 +1,6 @@
 // SQL of delegations. Each statement is bound to one tenant. All times come from the database's clock.
 import { existenceIn } from '../../platform/database/existence.ts';
-import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
+import { type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { DELEGATION, type DelegationRow } from './delegation.model.ts';
@@ -102,14 +102,13 @@ export async function find(
 
 export const exists = existenceIn('delegations');
 
-/** Lists delegations, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists delegations, newest first. */
 export async function list(
   queryable: Queryable,
   tenantId: string,
   { limit, cursor, agentId, status, subjectIssuer, subjectSub }: PageRequest & DelegationFilters,
 ): Promise<Page<Delegation>> {
-  const after = decodeCursor(cursor);
-  const filters = [after, agentId, status, subjectIssuer, subjectSub].map((value) => value ?? null);
+  const filters = [cursor, agentId, status, subjectIssuer, subjectSub].map((value) => value ?? null);
   const { rows } = await queryable.query<Row>(LIST, [tenantId, ...filters, limit + 1]);
   return toPage(rows.map(toDelegation), limit);
 }

@@ -77,7 +77,7 @@ function create(
   });
 }
 
-/** Returns a page, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Returns a page, newest first. */
 function list(
   { database }: TrustedIssuerNeeds,
   context: RequestContext,

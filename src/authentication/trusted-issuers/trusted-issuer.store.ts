@@ -21,7 +21,7 @@ export function findByIssuer(
   return models.model(TRUSTED_ISSUER).find({ tenantId, issuer });
 }
 
-/** Lists trusted issuers, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists trusted issuers, newest first. */
 export function list(
   models: Models,
   tenantId: string,

@@ -95,7 +95,7 @@ function create(
   });
 }
 
-/** Returns a page, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Returns a page, newest first. */
 function list(
   { database }: WorkloadIssuerNeeds,
   context: RequestContext,

@@ -27,7 +27,7 @@ export function findByNames(
   return models.model(WORKLOAD_ISSUER).list({ where: { tenantId, issuer: { [Op.in]: [...issuers] } } });
 }
 
-/** Lists workload issuers, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists workload issuers, newest first. */
 export function list(
   models: Models,
   tenantId: string,

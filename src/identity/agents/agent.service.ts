@@ -153,7 +153,7 @@ async function get({ database }: AgentNeeds, context: RequestContext, id: string
   return { ...found.agent, registration: assessRegistration(found.agent, found.evidence) };
 }
 
-/** Returns a page of agents, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Returns a page of agents, newest first. */
 async function list(
   needs: AgentNeeds,
   context: RequestContext,

@@ -113,7 +113,7 @@ export function lockAny(
   return transaction.model(AGENT).lock({ id, tenantId }, 'KEY SHARE');
 }
 
-/** Lists agents, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists agents, newest first. */
 export function list(
   models: Models,
   tenantId: string,

@@ -100,7 +100,7 @@ async function read(
   return anchor;
 }
 
-/** Returns a page, newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
+/** Returns a page, newest first. @throws ServiceError `not_found` */
 async function list(
   { agents, database }: AnchorNeeds,
   context: RequestContext,

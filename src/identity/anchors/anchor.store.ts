@@ -3,7 +3,7 @@
 
 import { existenceIn } from '../../platform/database/existence.ts';
 import { NOW } from '../../platform/database/model.ts';
-import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
+import { type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { enqueueCommands } from '../../platform/temporal/enqueued-commands.ts';
@@ -123,13 +123,13 @@ export async function find(
 
 export const exists = existenceIn<[agentId: string]>('anchors', OF_AGENT);
 
-/** Lists anchors, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists anchors, newest first. */
 export async function list(
   queryable: Queryable,
   { tenantId, agentId }: Omit<AnchorName, 'id'>,
   { limit, cursor, type, status }: PageRequest & AnchorFilters,
 ): Promise<Page<Anchor>> {
-  const filters = [decodeCursor(cursor), type, status].map((value) => value ?? null);
+  const filters = [cursor, type, status].map((value) => value ?? null);
   const { rows } = await queryable.query<Anchor>(LIST, [tenantId, agentId, ...filters, limit + 1]);
   return toPage(rows, limit);
 }

@@ -10,7 +10,7 @@ import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
-import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
+import { type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
@@ -136,13 +136,13 @@ function create(
   });
 }
 
-/** Returns a page of applications, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Returns a page of applications, newest first. */
 async function page(
   needs: ApplicationTools,
   context: RequestContext,
   { limit, cursor, ...filters }: PageRequest & ApplicationFilters,
 ): Promise<Page<ApplicationWithSecrets>> {
-  const page = { after: decodeCursor(cursor), limit: limit + 1, ...filters };
+  const page = { after: cursor, limit: limit + 1, ...filters };
   const rows = await store.list(needs.database, context.tenant.id, page);
   const { data, nextCursor } = toPage(rows, limit);
   return { data: await withSecrets(needs, context, data), nextCursor };

@@ -72,7 +72,7 @@ function create(
   });
 }
 
-/** Returns a page, newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
+/** Returns a page, newest first. @throws ServiceError `not_found` */
 async function list(
   { agents, database }: EnrollmentNeeds,
   context: RequestContext,

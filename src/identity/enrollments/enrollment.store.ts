@@ -3,7 +3,7 @@
 
 import { deleteOldest } from '../../platform/database/deletion.ts';
 import { NOW } from '../../platform/database/model.ts';
-import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
+import { type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ENROLLMENT_TOKEN } from './enrollment.model.ts';
@@ -51,14 +51,18 @@ export async function insert(
   return row;
 }
 
-/** Lists tokens, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists tokens, newest first. */
 export async function list(
   queryable: Queryable,
   { tenantId, agentId }: Omit<EnrollmentName, 'id'>,
   { limit, cursor }: PageRequest,
 ): Promise<Page<StoredEnrollmentToken>> {
-  const after = decodeCursor(cursor) ?? null;
-  const { rows } = await queryable.query<StoredEnrollmentToken>(LIST, [tenantId, agentId, after, limit + 1]);
+  const { rows } = await queryable.query<StoredEnrollmentToken>(LIST, [
+    tenantId,
+    agentId,
+    cursor ?? null,
+    limit + 1,
+  ]);
   return toPage(rows, limit);
 }
 

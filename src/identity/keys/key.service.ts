@@ -151,7 +151,7 @@ async function get(
   return present(key);
 }
 
-/** Returns a page, newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
+/** Returns a page, newest first. @throws ServiceError `not_found` */
 async function list(
   { agents, database }: KeyNeeds,
   context: RequestContext,

@@ -76,7 +76,7 @@ export async function hold(transaction: Transaction, { tenantId, agentId, id }: 
   await transaction.model(AGENT_KEY).lock({ id, agentId, tenantId }, 'KEY SHARE', ONLY_ID);
 }
 
-/** Lists keys, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists keys, newest first. */
 export async function list(
   models: Models,
   { tenantId, agentId }: Omit<KeyName, 'id'>,

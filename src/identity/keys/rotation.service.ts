@@ -119,7 +119,7 @@ async function get(
   return read(needs, context, agentId, id);
 }
 
-/** Returns a page, newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
+/** Returns a page, newest first. @throws ServiceError `not_found` */
 async function list(
   { agents, database }: RotationNeeds,
   context: RequestContext,

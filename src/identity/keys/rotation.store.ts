@@ -3,7 +3,7 @@
 
 import { existenceIn } from '../../platform/database/existence.ts';
 import { NOW } from '../../platform/database/model.ts';
-import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
+import { type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { countBy, listBy } from '../../platform/temporal/expected-workflows.ts';
@@ -125,7 +125,7 @@ export async function find(
 
 export const exists = existenceIn<[agentId: string]>('key_rotations', OF_AGENT);
 
-/** Lists rotations, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists rotations, newest first. */
 export async function list(
   queryable: Queryable,
   { tenantId, agentId }: Omit<RotationName, 'id'>,
@@ -134,7 +134,7 @@ export async function list(
   const { rows } = await queryable.query<KeyRotation>(
     `${RECORDS} WHERE r.tenant_id = $1 AND r.agent_id = $2 AND ($3::uuid IS NULL OR r.id < $3) AND ($4::text IS NULL OR r.state = $4)
          ORDER BY r.id DESC LIMIT $5`,
-    [tenantId, agentId, decodeCursor(cursor) ?? null, state ?? null, limit + 1],
+    [tenantId, agentId, cursor ?? null, state ?? null, limit + 1],
   );
   return toPage(rows, limit);
 }

@@ -12,7 +12,7 @@ import type {
   WhereOptions,
 } from 'sequelize';
 import { translateDatabaseError } from './errors.ts';
-import { decodeCursor, type Page, type PageRequest, toPage } from './page.ts';
+import { type Page, type PageRequest, toPage } from './page.ts';
 import { loadSequelize } from './sequelize.ts';
 import type { NewRowOf, RowOf, Table } from './table.ts';
 
@@ -104,10 +104,9 @@ function bind<T extends Table>(
     find: async (where, extras) => (await read({ ...extras, where, limit: 1 }))[0],
     lock: async (where, level, extras) => (await read({ ...extras, where, lock: level as LOCK }))[0],
     page: async (where, { limit, cursor }, extras) => {
-      const after = decodeCursor(cursor);
       const rows = await read({
         ...extras,
-        where: after === undefined ? where : { [Op.and]: [where, { id: { [Op.lt]: after } }] },
+        where: cursor === undefined ? where : { [Op.and]: [where, { id: { [Op.lt]: cursor } }] },
         order: [['id', 'DESC']],
         limit: limit + 1,
       });

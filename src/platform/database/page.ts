@@ -1,4 +1,5 @@
-// Pages of a list in the order of UUIDv7 ids, newest first. Clients treat a cursor as opaque. Pure.
+// Pages of a list in the order of UUIDv7 ids, newest first. Clients treat a cursor as opaque; rooms see the id. Pure.
+import { createHash } from 'node:crypto';
 import { parse, stringify } from 'uuid';
 import { decodeBase64, encodeBase64Url } from '../crypto/base64.ts';
 import { invalidField } from '../errors/service-error.ts';
@@ -7,37 +8,37 @@ import { invalidField } from '../errors/service-error.ts';
 export const PAGE_LIMIT = { least: 1, most: 200, usual: 50 } as const;
 
 /**
- * The base64url form of the 16 bytes of a UUID. The ninth character holds the UUID's version, the eleventh its variant
- * (RFC 9562 §4), the last only two bits.
+ * The base64url form of the 16 bytes of a UUID and the two of its list. The ninth character holds the UUID's version,
+ * the eleventh its variant (RFC 9562 §4).
  */
-export const CURSOR = /^[A-Za-z0-9_-]{8}[E-Za-j][A-Za-z0-9_-][CGKOSWaeimquy26-][A-Za-z0-9_-]{10}[AQgw]$/;
+export const CURSOR = /^[A-Za-z0-9_-]{8}[E-Za-j][A-Za-z0-9_-][CGKOSWaeimquy26-][A-Za-z0-9_-]{13}$/;
 
+/** `cursor`: the id after which the page begins; without it, it is the first page. */
 export type PageRequest = { readonly limit: number; readonly cursor?: string | undefined };
 
+/** `nextCursor`: the id after which the next page begins; null: there is none. */
 export type Page<Item> = { readonly data: readonly Item[]; readonly nextCursor: string | null };
 
-/**
- * Encodes the last id of a page as the opaque cursor of the next page. It marks a point in time, so it also works with
- * another list.
- */
-export function encodeCursor(id: string): string {
-  return encodeBase64Url(parse(id));
-}
+/** Cursors of one list. Those of another list are refused. @param list the path of its route */
+export function createCursors(list: string) {
+  const mark = createHash('sha256').update(list).digest().subarray(0, 2);
+  return {
+    /** @param id the last one of a page */
+    encode: (id: string): string => encodeBase64Url(Buffer.concat([parse(id), mark])),
 
-/**
- * @returns the id after which the page begins, or undefined for the first page
- * @throws ServiceError `invalid_request` for a text that `encodeCursor` did not make
- */
-export function decodeCursor(cursor: string | undefined): string | undefined {
-  if (cursor === undefined) return undefined;
-  const bytes = CURSOR.test(cursor) ? decodeBase64(cursor) : null;
-  if (bytes === null) throw invalidField('query.cursor', 'is not a cursor that a list gave');
-  return stringify(bytes);
+    /** @throws ServiceError `invalid_request` for a text that `encode` did not make */
+    decode(cursor: string): string {
+      const bytes = CURSOR.test(cursor) ? decodeBase64(cursor) : null;
+      if (bytes === null || !mark.equals(bytes.subarray(16)))
+        throw invalidField('query.cursor', 'is not a cursor that this list gave');
+      return stringify(bytes.subarray(0, 16));
+    },
+  };
 }
 
 /** Cuts a page from at most `limit` + 1 rows; the extra row shows that there is a next page. */
 export function toPage<Row extends { readonly id: string }>(rows: readonly Row[], limit: number): Page<Row> {
   const data = rows.slice(0, limit);
   const last = data.at(-1);
-  return { data, nextCursor: rows.length > limit && last !== undefined ? encodeCursor(last.id) : null };
+  return { data, nextCursor: rows.length > limit && last !== undefined ? last.id : null };
 }

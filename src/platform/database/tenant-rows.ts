@@ -33,7 +33,7 @@ export function createTenantRows<T extends Table>(table: T, unique: { constraint
       id: string,
       level: LockLevel = 'UPDATE',
     ): Promise<RowOf<T> | undefined> => transaction.model(table).lock(where({ id, tenantId }), level),
-    /** Lists rows, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    /** Lists rows, newest first. */
     page: (
       models: Models,
       tenantId: string,

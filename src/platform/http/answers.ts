@@ -33,7 +33,7 @@ export function page<Item>(
   { data, nextCursor }: Page<Item>,
   present: (item: Item) => unknown,
 ): HandlerResult {
-  return ok({ data: data.map((item) => present(item)), next_cursor: nextCursor });
+  return { status: 200, body: { data: data.map((item) => present(item)) }, nextCursor };
 }
 
 /** The schema of a page. @param id name of its component in openapi.json */

@@ -53,7 +53,7 @@ export const pageParameters = {
     .default(PAGE_LIMIT.usual),
   cursor: z
     .string()
-    .regex(CURSOR, 'is not a cursor that a list gave')
+    .regex(CURSOR, 'is not a cursor that this list gave')
     .optional()
     .meta({ description: 'The `next_cursor` of the page before; absent for the first.' }),
 };

@@ -2,6 +2,7 @@
 
 import type { AnswerKey } from '../answer-key.ts';
 import type { RequestContext } from '../context.ts';
+import { createCursors } from '../database/page.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { AnswerRoom } from './answer-room.ts';
 import { matchesEtag } from './etag.ts';
@@ -31,20 +32,22 @@ export function runHandler(
   contract: Contract | undefined,
   makeHold?: MakeHold | undefined,
 ): Perform {
-  const run = runChecked(route.handler, contract, makeHold);
+  const run = runChecked(route, route.handler, contract, makeHold);
   return async (ctx, context) => (await run(ctx, context)) ?? unanswered();
 }
 
 /** Calls the handler for requests with an idempotency key, where the route has one. */
 export function runKeyedHandler(route: Route, contract: Contract | undefined): PerformKeyed | undefined {
-  return route.keyedHandler && runChecked(route.keyedHandler, contract);
+  return route.keyedHandler && runChecked(route, route.keyedHandler, contract);
 }
 
 function runChecked(
+  route: Route,
   handler: (input: never) => Promise<HandlerResult | undefined> | HandlerResult,
   contract: Contract | undefined,
   makeHold?: MakeHold | undefined,
 ) {
+  const turning = turnPages(route);
   return async (
     ctx: Context,
     context: RequestContext,
@@ -55,23 +58,44 @@ function runChecked(
     try {
       // The types are safe: the guard has validated these values with the schemas from which the handler's type is
       // derived.
-      const result = await handler({
-        context,
-        answer,
-        params,
-        query,
-        body,
-        bodyText: text,
-        header,
-        headerValues: (name: string) => headerValues(ctx, name),
-        hold: makeHold?.(ctx, context),
-      } as never);
+      const result = turning.result(
+        await handler({
+          context,
+          answer,
+          params,
+          query: turning.query(query),
+          body,
+          bodyText: text,
+          header,
+          headerValues: (name: string) => headerValues(ctx, name),
+          hold: makeHold?.(ctx, context),
+        } as never),
+      );
       if (result !== undefined && result.stream === undefined) contract?.checkResult(result);
       return result;
     } catch (error) {
       throw contract === undefined ? error : contract.checkError(error);
     }
   };
+}
+
+/** Handlers of lists see ids, and clients cursors. Clients of other routes see what their handlers give. */
+function turnPages({ path }: Route) {
+  const cursors = createCursors(path);
+  return {
+    /** @throws ServiceError `invalid_request` for a cursor of another list */
+    query: (query: unknown) => (isPaged(query) ? { ...query, cursor: cursors.decode(query.cursor) } : query),
+    result: (result: HandlerResult | undefined) => {
+      if (result?.nextCursor === undefined) return result;
+      const { nextCursor, body, ...rest } = result;
+      const next_cursor = nextCursor === null ? null : cursors.encode(nextCursor);
+      return { ...rest, body: { ...(body as object), next_cursor } };
+    },
+  };
+}
+
+function isPaged(query: unknown): query is { readonly cursor: string } {
+  return typeof query === 'object' && query !== null && 'cursor' in query && typeof query.cursor === 'string';
 }
 
 function unanswered(): never {

@@ -60,6 +60,8 @@ export type HandlerResult = {
   /** Sent as JSON; a string or bytes are sent unchanged. */
   body?: unknown;
   headers?: Record<string, string>;
+  /** Of a page: the id after which the next one begins. The shell adds `next_cursor` to the body. */
+  nextCursor?: string | null;
   /** Instead of a body: the texts of an answer that goes on, with status 200 (event-stream.ts). */
   stream?: AsyncIterable<string>;
 };

@@ -1,5 +1,5 @@
 // SQL by which people read, retry and cancel deliveries.
-import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
+import { type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { beginAgain, endingStatement } from '../rows/delivery-row.ts';
 import { enqueue } from '../rows/outbox.ts';
@@ -90,7 +90,7 @@ const CANCEL_UNFINISHED = cancelStatement(`
   SELECT id FROM deliveries WHERE subscription_id = $1 AND status IN ('pending', 'retrying')
   ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED`);
 
-/** Lists a page of deliveries, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists a page of deliveries, the newest first. */
 export async function list(
   queryable: Queryable,
   scope: DeliveryScope,
@@ -249,7 +249,7 @@ function listQuery(
     conditions.push(condition(`$${values.length}`));
   };
   where((p) => `d.subscription_id = ${p}`, subscriptionId ?? filters.subscriptionId);
-  where((p) => `d.id < ${p}`, decodeCursor(cursor));
+  where((p) => `d.id < ${p}`, cursor);
   where((p) => `d.event_type = ${p}`, eventType);
   // Deliveries are indexed by the row of their event, and events by the id that the publisher gave.
   where(

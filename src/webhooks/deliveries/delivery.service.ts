@@ -130,7 +130,7 @@ function prepareDelivery(needs: DeliveryNeeds) {
   return { ...needs, steps };
 }
 
-/** Lists a page, the newest first. @throws ServiceError `not_found`, or `invalid_request` for a foreign cursor */
+/** Lists a page, the newest first. @throws ServiceError `not_found` */
 async function list(
   { database }: DeliveryTools,
   context: RequestContext,

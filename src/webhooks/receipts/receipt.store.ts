@@ -1,7 +1,7 @@
 // SQL of receipts. The state of a receiver is that of its delivery's row, so no attempt writes anything for a receipt.
 import { columnsOf } from '../../platform/columns.ts';
 import { deleteOldest } from '../../platform/database/deletion.ts';
-import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
+import { type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { listBy } from '../../platform/temporal/expected-workflows.ts';
 import type { ReceiptRow, Receiver } from './receipt.ts';
@@ -54,7 +54,7 @@ export async function read(
   return rows[0];
 }
 
-/** Lists an agent's receipts, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists an agent's receipts, the newest first. */
 export async function list(
   queryable: Queryable,
   { tenantId, agentId }: { tenantId: string; agentId: string },
@@ -63,7 +63,7 @@ export async function list(
   const { rows } = await queryable.query<ReceiptRow>(
     `SELECT ${COLUMNS} FROM receipts WHERE tenant_id = $1 AND agent_id = $2 AND ($3::uuid IS NULL OR id < $3)
      ORDER BY id DESC LIMIT $4`,
-    [tenantId, agentId, decodeCursor(cursor) ?? null, limit + 1],
+    [tenantId, agentId, cursor ?? null, limit + 1],
   );
   return toPage(rows, limit);
 }

@@ -124,7 +124,7 @@ async function get(
   return found;
 }
 
-/** Lists a page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists a page, the newest first. */
 function list(
   { database }: BulkReplayNeeds,
   context: RequestContext,

@@ -1,7 +1,7 @@
 // SQL of bulk replays. Each step locks the row first, so that no delivery is replayed twice.
 
 import { deleteOldest } from '../../platform/database/deletion.ts';
-import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
+import { type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { listBy } from '../../platform/temporal/expected-workflows.ts';
 import type { BulkReplay, BulkReplayEnd } from './bulk-replay.ts';
@@ -87,17 +87,16 @@ export async function describe(
   return rows[0];
 }
 
-/** Lists a page of bulk replays, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists a page of bulk replays, the newest first. */
 export async function list(
   queryable: Queryable,
   { tenantId, subscriptionId }: { tenantId: string; subscriptionId: string },
   { limit, cursor }: PageRequest,
 ): Promise<Page<BulkReplay>> {
-  const before = decodeCursor(cursor) ?? null;
   const { rows } = await queryable.query<BulkReplay>(
     `SELECT ${COLUMNS} FROM bulk_replays WHERE tenant_id = $1 AND subscription_id = $2 AND ($3::uuid IS NULL OR id < $3)
          ORDER BY id DESC LIMIT $4`,
-    [tenantId, subscriptionId, before, limit + 1],
+    [tenantId, subscriptionId, cursor ?? null, limit + 1],
   );
   return toPage(rows, limit);
 }

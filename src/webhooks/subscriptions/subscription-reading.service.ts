@@ -72,7 +72,7 @@ async function get(
   return showOne(needs, context, row);
 }
 
-/** Lists a page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists a page, the newest first. */
 async function list(
   needs: SubscriptionReaderNeeds,
   context: RequestContext,

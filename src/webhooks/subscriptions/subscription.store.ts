@@ -68,7 +68,6 @@ export function lockAny(
 
 /**
  * Lists a page, the newest first. The index by tenant serves all filters, because a tenant has few subscriptions.
- * @throws ServiceError `invalid_request` for a foreign cursor
  */
 export function list(
   models: Models,

@@ -18,7 +18,7 @@ import {
   normalizeFilter,
 } from '../../../src/events/filter.ts';
 import { normalizeDomain } from '../../../src/identity/anchors/anchor.ts';
-import { decodeCursor, encodeCursor } from '../../../src/platform/database/page.ts';
+import { createCursors } from '../../../src/platform/database/page.ts';
 import { canonicalAddress, judgeAddress } from '../../../src/platform/egress/address-rules.ts';
 import { checkCustomHeaders } from '../../../src/platform/egress/header-rules.ts';
 import { checkReceiverUrl, normalizeReceiverUrl } from '../../../src/platform/egress/url-rules.ts';
@@ -268,12 +268,13 @@ const LATE_PLACE = {
     { xid: 700n, id: NIL },
   ],
 };
+const listCursors = createCursors('/api/v1/agents');
 const feedCursors = createFeedCursors({ masterKeys: [{ key: new Uint8Array(32) }] });
 
 const cursors: Target = {
   name: 'cursors',
   parsers: [
-    'platform/database/page.ts#decodeCursor',
+    'platform/database/page.ts#createCursors',
     'webhooks/intake/feed-cursor.node.ts#createFeedCursors',
     'webhooks/intake/feed-cursor.node.ts#decodePlainCursor',
     'webhooks/intake/feed-cursor.ts#decodePosition',
@@ -281,7 +282,7 @@ const cursors: Target = {
     'audit/verification.ts#parseAnchor',
   ],
   seeds: [
-    encodeCursor(UUID),
+    listCursors.encode(UUID),
     Buffer.from(encodePosition(PLACE)).toString('base64url'),
     feedCursors.seal(UUID, PLACE),
     Buffer.from(encodePosition(LATE_PLACE)),
@@ -290,8 +291,8 @@ const cursors: Target = {
   ],
   run: (bytes) => {
     const text = textOf(bytes);
-    const id = attempt(() => decodeCursor(text), isInvalid);
-    if (id !== undefined) equal(encodeCursor(id), text);
+    const id = attempt(() => listCursors.decode(text), isInvalid);
+    if (id !== undefined) equal(listCursors.encode(id), text);
     const position = decodePosition(bytes);
     if (position !== undefined) deepEqual([...encodePosition(position)], [...bytes]);
     const plain = decodePlainCursor(text);

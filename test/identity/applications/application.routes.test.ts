@@ -1,5 +1,7 @@
 // Applications and their secrets over HTTP, tried out at the token endpoint.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../../src/platform/database/ids.ts';
+import { createCursors } from '../../../src/platform/database/page.ts';
 import { basic, insertAgent, provisionTenant, requestTo } from '../../authentication/tokens/accounts.ts';
 import { type AccountsServer, startAccountsServer } from '../../authentication/tokens/accounts-server.ts';
 import { createTestDatabase } from '../../setup/database.ts';
@@ -256,6 +258,11 @@ describe('an application', () => {
     }
     expect(seen).toEqual(all);
     expect((await send('GET', '?cursor=nonsense')).status).toBe(400);
+    const other = createCursors('/api/v1/agents').encode(newId());
+    expect((await send('GET', `?cursor=${other}`)).body).toMatchObject({
+      error: 'invalid_request',
+      errors: [{ path: 'query.cursor', message: 'is not a cursor that this list gave' }],
+    });
   });
 });
 
