@@ -1,6 +1,6 @@
 // Loading: what a page shows, kept while it is loaded again, and read again while the page is visible.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { get } from './api.ts';
+import { ApiError, get } from './api.ts';
 import type { Page } from './types.ts';
 
 export interface Loaded<T> {
@@ -9,9 +9,12 @@ export interface Loaded<T> {
   readonly reload: () => void;
 }
 
+/** How soon it is loaded again when it failed for a reason that passes. */
+const AGAIN_MS = 5_000;
+
 /**
  * @param key names what is loaded; another key forgets the data of the one before, undefined loads nothing
- * @param everyMs how often it is loaded again while the page is visible; 0 for never
+ * @param everyMs how often it is loaded again while the page is visible; 0: only after a failure that passes
  */
 export function useLoaded<T>(key: string | undefined, load: () => Promise<T>, everyMs = 0): Loaded<T> {
   const [state, setState] = useState<{ key?: string; data?: T; error?: unknown }>({});
@@ -23,15 +26,17 @@ export function useLoaded<T>(key: string | undefined, load: () => Promise<T>, ev
     let timer = 0;
     let ended = false;
     const run = async (): Promise<void> => {
+      let nextMs = everyMs;
       if (document.visibilityState === 'visible') {
         try {
           const data = await latest.current();
           if (!ended) setState({ key, data });
         } catch (error) {
           if (!ended) setState((old) => ({ ...(old.key === key && old), key, error }));
+          if (passes(error)) nextMs ||= AGAIN_MS;
         }
       }
-      if (!ended && everyMs > 0) timer = window.setTimeout(() => void run(), everyMs);
+      if (!ended && nextMs > 0) timer = window.setTimeout(() => void run(), nextMs);
     };
     void run();
     return () => {
@@ -42,6 +47,11 @@ export function useLoaded<T>(key: string | undefined, load: () => Promise<T>, ev
   const reload = useCallback(() => setTurn((count) => count + 1), []);
   const mine = state.key === key ? state : {};
   return { data: mine.data, error: mine.error, reload };
+}
+
+/** Whether the same request may succeed later: the service was not reached, or is busy. */
+function passes(error: unknown): boolean {
+  return !(error instanceof ApiError) || error.problem.status === 429 || error.problem.status >= 500;
 }
 
 /** A list by pages: the first is polled, `more` adds the next ones. */

@@ -149,6 +149,18 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
     expect(faults).toEqual([]);
   });
 
+  it('loads again what failed because the service was busy', async () => {
+    await begin();
+    await page.getByRole('navigation').waitFor();
+    await page.clock.install();
+    served.failOnce('delegations');
+    await page.goto(`${served.url}/agents/agent-1`);
+    await page.getByRole('alert').getByText('503').waitFor();
+    await page.clock.fastForward(5_000);
+    await page.getByRole('cell', { name: 'mia of https://people.example' }).waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+  });
+
   it('asks for no token before somebody has signed in: a refusal would be an error of the page', async () => {
     await begin('light', '');
     await page.getByLabel('Client id').waitFor();

@@ -1,18 +1,18 @@
 // The console in a browser against the real service: api, worker, Postgres, Temporal, a receiver that fails.
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { PATIENCE } from '../setup/patience.ts';
 import { startReceiver } from '../webhooks/receiver/local-receiver.ts';
 import { judgeThemes, launch, noteFaults, PROGRAM } from './chromium.ts';
 import { type LiveTenant, startLiveTenant } from './live-service.ts';
 
-const PATIENCE = 30_000;
 const PAGES = ['', 'deliveries', 'agents', 'subscriptions', 'events', 'audit', 'issuer-keys'];
 
 async function openPage(faults: string[]): Promise<Page> {
   const browser = await launch();
   onTestFinished(() => browser.close());
   const page = await (await browser.newContext()).newPage();
-  page.setDefaultTimeout(PATIENCE);
+  page.setDefaultTimeout(PATIENCE.timeout);
   noteFaults(page, faults);
   return page;
 }
@@ -137,7 +137,7 @@ describe.skipIf(PROGRAM === undefined)('the console of the real service', () => 
           await dialog.getByText('"leaf_hash"').or(dialog.getByRole('alert')).waitFor();
           return dialog.getByText('newest signed checkpoint').count();
         },
-        { timeout: PATIENCE, interval: 1_000 },
+        { ...PATIENCE, interval: 1_000 },
       )
       .toBe(1);
     const found: string[] = [];

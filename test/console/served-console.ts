@@ -174,6 +174,8 @@ export interface ServedConsole {
   readonly asked: string[];
   /** How often a token was asked for. */
   tokensAsked(): number;
+  /** Answers the next request of this path with 503. */
+  failOnce(path: string): void;
   /** Lets the tokens given so far end. */
   endTokens(): void;
   close(): void;
@@ -189,6 +191,7 @@ export async function serveConsole(): Promise<ServedConsole> {
   let hasSession = false;
   let generation = 1;
   let tokensAsked = 0;
+  const failing = new Set<string>();
   const server = createServer(async (request, response) => {
     const answer = (status: number, body?: object, headers = {}): void => {
       response.writeHead(status, { 'content-type': 'application/json', ...headers });
@@ -231,6 +234,7 @@ export async function serveConsole(): Promise<ServedConsole> {
       });
     if (name === 'tenant/issuer-keys' && generation > 1)
       return answer(200, { data: [ISSUER_KEY], next_rotation_at: TIME });
+    if (failing.delete(name)) return answer(503, {});
     const body = ANSWERS[name];
     const detail = 'The token lacks the scope tenant:write.';
     return body === undefined
@@ -244,6 +248,7 @@ export async function serveConsole(): Promise<ServedConsole> {
     scriptBytes: readFileSync(join(folder, 'assets', script)).length,
     asked,
     tokensAsked: () => tokensAsked,
+    failOnce: (path) => failing.add(path),
     endTokens: () => {
       generation += 1;
     },
