@@ -188,30 +188,35 @@ describe('faults', () => {
     expect(await engine.ended(delivery)).toMatchObject({ generation: 0 });
   });
 
-  it('wakes a waiting delivery whose outbox row is missing', async () => {
+  /** A delivery that waits for its inactive endpoint, however late the update comes; `comeBack` activates it. */
+  const park = async () => {
     await engine.startProcess();
-    const { id, path } = await engine.subscribe({ delaysMs: [200, 200] });
-    engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
+    const { id, path } = await engine.subscribe({ delaysMs: Array.from({ length: 20 }, () => 300) });
+    let status = 500;
+    engine.receiver.answer(path, () => ({ status }));
     const [delivery = ''] = await engine.publish(id);
     await engine.failedOnce(delivery);
     await engine.subscriptions.update(engine.context, id, { active: false });
     await eventually(async () => (await engine.delivery(delivery)).waiting_epoch !== null, 'its wait');
+    const comeBack = () => {
+      status = 200;
+      return engine.subscriptions.update(engine.context, id, { active: true });
+    };
+    return { delivery, comeBack };
+  };
+
+  it('wakes a waiting delivery whose outbox row is missing', async () => {
+    const { delivery, comeBack } = await park();
     await engine.database.query('DELETE FROM outbox');
-    await engine.subscriptions.update(engine.context, id, { active: true });
+    await comeBack();
     expect(await engine.sweep(3_600_000).run()).toMatchObject({ mended: 1 });
     expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
   });
 
   it('starts a woken delivery again whose workflow is gone', async () => {
-    await engine.startProcess();
-    const { id, path } = await engine.subscribe({ delaysMs: [200, 200] });
-    engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
-    const [delivery = ''] = await engine.publish(id);
-    await engine.failedOnce(delivery);
-    await engine.subscriptions.update(engine.context, id, { active: false });
-    await eventually(async () => (await engine.delivery(delivery)).waiting_epoch !== null, 'its wait');
+    const { delivery, comeBack } = await park();
     await engine.workflow(delivery).terminate('by an operator');
-    await engine.subscriptions.update(engine.context, id, { active: true });
+    await comeBack();
     expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', generation: 1 });
   });
 

@@ -46,7 +46,7 @@ describe('the workflow of a delivery that another attempt has ended', () => {
 
   /** A delivery whose workflow has tried once and waits for its inactive endpoint. */
   const parked = async () => {
-    const { id, path } = await engine.subscribe({ delaysMs: [300, 100, 100] });
+    const { id, path } = await engine.subscribe({ delaysMs: Array.from({ length: 20 }, () => 300) });
     engine.receiver.answer(path, () => ({ status: 500 }));
     await engine.startProcess();
     const [delivery = ''] = await engine.publish(id);
