@@ -4,9 +4,10 @@ import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import { importJwk } from '../../platform/crypto/jws.node.ts';
 import type { OutsideTurn } from '../../platform/database/turns.ts';
 import type { ServiceError } from '../../platform/errors/service-error.ts';
+import type { NoteFetch } from './fetch-note.service.ts';
 import { selectKey } from './jwk-set.ts';
 import type { KeySetCache } from './key-set.service.ts';
-import type { FetchedIssuer, TrustedIssuer } from './trusted-issuer.ts';
+import type { TrustedIssuer } from './trusted-issuer.ts';
 
 const KEYS_KEPT = 2_000;
 
@@ -25,7 +26,7 @@ export function createIssuerKeyFinder({
   noteFetch,
 }: {
   issuerKeySets: KeySetCache;
-  noteFetch: (issuer: FetchedIssuer, error: string | null) => Promise<void>;
+  noteFetch: NoteFetch;
 }) {
   // The cache key contains all members of the JWK, so a changed JWK is imported again.
   const imported = createBoundedCache<KeyObject>({ limit: KEYS_KEPT });

@@ -1,10 +1,10 @@
 // SQL of trusted issuers. Each statement is bound to one tenant, but for the list of operators.
-import { asked, type Models, NOW } from '../../platform/database/model.ts';
+import { asked, type Models } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import { createTenantRows } from '../../platform/database/tenant-rows.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { TRUSTED_ISSUER } from './trusted-issuer.model.ts';
-import type { FetchedIssuer, IssuerAddress, TrustedIssuer } from './trusted-issuer.ts';
+import type { IssuerAddress, TrustedIssuer } from './trusted-issuer.ts';
 
 const issuers = createTenantRows(TRUSTED_ISSUER, {
   constraint: 'trusted_issuers_issuer_unique',
@@ -28,16 +28,6 @@ export function list(
   { issuer, ...request }: PageRequest & { readonly issuer?: string | undefined },
 ): Promise<Page<TrustedIssuer>> {
   return issuers.page(models, tenantId, asked({ issuer }), request);
-}
-
-/** Notes a fetch of the keys, unless their address was changed meanwhile. @param error null after a good one */
-export async function noteFetch(
-  models: Models,
-  { id, tenantId, jwksUri }: FetchedIssuer,
-  error: string | null,
-): Promise<void> {
-  const changes = { fetchedAt: NOW, fetchError: error };
-  await models.model(TRUSTED_ISSUER).update({ id, tenantId, jwksUri }, changes);
 }
 
 /** Lists where the keys of all tenants' issuers are, but for suspended tenants. For operators. */

@@ -1,6 +1,7 @@
 // Wires trusted issuers and the verification of their tokens.
 import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
 import type { Platform } from '../../platform/platform.ts';
+import { createFetchNote } from './fetch-note.service.ts';
 import { createIssuerKeyFinder } from './issuer-key-finder.service.ts';
 import { createJwksFetcher } from './jwks.client.ts';
 import { createKeySetCache } from './key-set.service.ts';
@@ -22,7 +23,7 @@ export function wireTrustedIssuers(
   });
   const trustedKeys = createIssuerKeyFinder({
     issuerKeySets,
-    noteFetch: (issuer, error) => store.noteFetch(database, issuer, error),
+    noteFetch: createFetchNote('trusted_issuer', { database, records }),
   });
   const { admittedNetworks } = agent;
   return {

@@ -2,10 +2,10 @@
 import type { FailureLimits } from '../../platform/http/wire.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { JWT_BEARER_GRANT } from '../tokens/grant-types.ts';
+import { createFetchNote } from '../trusted-issuers/fetch-note.service.ts';
 import { createIssuerKeyFinder } from '../trusted-issuers/issuer-key-finder.service.ts';
 import { createWorkloadFailureService } from './workload-failure.service.ts';
 import { createWorkloadIssuerService, type WorkloadIssuerNeeds } from './workload-issuer.service.ts';
-import * as store from './workload-issuer.store.ts';
 import { createWorkloadTokenService, type WorkloadTokenNeeds } from './workload-token.service.ts';
 
 /** @param rooms.limits limits refused assertions as failures of clients */
@@ -23,7 +23,7 @@ export function wireWorkloadIssuers(
   const workloadFailures = createWorkloadFailureService({ ...rooms, database, log, failures });
   const trustedKeys = createIssuerKeyFinder({
     ...rooms,
-    noteFetch: (issuer, error) => store.noteFetch(database, issuer, error),
+    noteFetch: createFetchNote('workload_issuer', { ...rooms, database }),
   });
   const { grant } = createWorkloadTokenService({
     ...rooms,

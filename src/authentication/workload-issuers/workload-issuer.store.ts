@@ -1,11 +1,11 @@
 // SQL of workload issuers and of used assertions. All but purge and list of operators are bound to one tenant.
 import { Op } from 'sequelize';
-import { asked, type Models, NOW } from '../../platform/database/model.ts';
+import { asked, type Models } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import { createTenantRows } from '../../platform/database/tenant-rows.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { createUsedOnce } from '../../platform/database/used-once.ts';
-import type { FetchedIssuer, IssuerAddress } from '../trusted-issuers/trusted-issuer.ts';
+import type { IssuerAddress } from '../trusted-issuers/trusted-issuer.ts';
 import { WORKLOAD_ISSUER } from './workload-issuer.model.ts';
 import type { WorkloadIssuer } from './workload-issuer.ts';
 
@@ -34,16 +34,6 @@ export function list(
   { issuer, ...request }: PageRequest & { readonly issuer?: string | undefined },
 ): Promise<Page<WorkloadIssuer>> {
   return issuers.page(models, tenantId, asked({ issuer }), request);
-}
-
-/** Notes a fetch of the keys, unless their address was changed meanwhile. @param error null after a good one */
-export async function noteFetch(
-  models: Models,
-  { id, tenantId, jwksUri }: FetchedIssuer,
-  error: string | null,
-): Promise<void> {
-  const changes = { fetchedAt: NOW, fetchError: error };
-  await models.model(WORKLOAD_ISSUER).update({ id, tenantId, jwksUri }, changes);
 }
 
 /** Lists where the keys of all tenants' issuers are, but for suspended tenants. For operators. */

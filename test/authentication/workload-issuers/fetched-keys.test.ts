@@ -1,6 +1,7 @@
 // The keys of a workload issuer that are fetched: when, what the tenant can read of it, and what an unknown one means.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createFetchNote } from '../../../src/authentication/trusted-issuers/fetch-note.service.ts';
 import type { Tenant } from '../../../src/platform/context.ts';
 import { createTestAgent, createTestTenant } from '../../identity/agents/agent-rooms.ts';
 import { createTestDatabase } from '../../setup/database.ts';
@@ -57,6 +58,15 @@ const refusal = (assertion: string) => {
   );
 };
 
+const fetchesOf = async (id: string) => {
+  const { rows } = await test.database.query<{ outcome: string; actor_kind: string; data: object }>(
+    `SELECT outcome, actor_kind, data FROM audit_log
+     WHERE target_id = $1 AND action = 'workload_issuer.keys.fetched' ORDER BY id`,
+    [id],
+  );
+  return rows;
+};
+
 describe('the keys of an issuer', () => {
   it('that are fetched are fetched once for many assertions, and kept while the issuer is away', async () => {
     const server = await startJwksServer(answerKeys([provider.jwk]));
@@ -96,6 +106,25 @@ describe('the keys of an issuer', () => {
       fetchedAt: expect.any(Date),
       fetchError: 'the answer has another status than 200 (http:302)',
     });
+    expect(await fetchesOf(id)).toEqual([
+      {
+        outcome: 'failure',
+        actor_kind: 'service',
+        data: { issuer: ISSUER, error: 'the answer has another status than 200 (http:302)' },
+      },
+    ]);
     await Promise.all([server.close(), other.close()]);
+  });
+
+  it('are in the audit log when their fetches begin to fail, and when they succeed again', async () => {
+    const { id } = await trust('https://kubernetes.example/keys');
+    const note = createFetchNote('workload_issuer', { ...rooms, database: test.database });
+    const fetched = { id, tenantId: tenant.id, jwksUri: 'https://kubernetes.example/keys' };
+    for (const error of [null, 'no answer', 'another', null, null]) await note(fetched, error);
+    await note({ ...fetched, jwksUri: 'https://kubernetes.example/old' }, 'no answer');
+    expect((await fetchesOf(id)).map(({ outcome, data }) => [outcome, data])).toEqual([
+      ['failure', { issuer: ISSUER, error: 'no answer' }],
+      ['success', { issuer: ISSUER }],
+    ]);
   });
 });

@@ -268,8 +268,7 @@ const LATE_PLACE = {
     { xid: 700n, id: NIL },
   ],
 };
-const listCursors = createCursors('/api/v1/agents');
-const feedCursors = createFeedCursors({ masterKeys: [{ key: new Uint8Array(32) }] });
+const [list, feed] = [createCursors('a'), createFeedCursors({ masterKeys: [{ key: new Uint8Array(32) }] })];
 
 const cursors: Target = {
   name: 'cursors',
@@ -282,23 +281,23 @@ const cursors: Target = {
     'audit/verification.ts#parseAnchor',
   ],
   seeds: [
-    listCursors.encode(UUID),
+    list.encode(UUID),
     Buffer.from(encodePosition(PLACE)).toString('base64url'),
-    feedCursors.seal(UUID, PLACE),
+    feed.seal(UUID, PLACE),
     Buffer.from(encodePosition(LATE_PLACE)),
     'delivery/0198f4a2-7b1c-7d3e-8f45-123456789abc/3',
     'countersign/audit/0198f4a2-7b1c-7d3e-8f45-123456789abc\n1\nAAAA\n',
   ],
   run: (bytes) => {
     const text = textOf(bytes);
-    const id = attempt(() => listCursors.decode(text), isInvalid);
-    if (id !== undefined) equal(listCursors.encode(id), text);
+    const id = attempt(() => list.decode(text), isInvalid);
+    if (id !== undefined) equal(list.encode(id), text);
     const position = decodePosition(bytes);
     if (position !== undefined) deepEqual([...encodePosition(position)], [...bytes]);
     const plain = decodePlainCursor(text);
     if (plain !== undefined) equal(Buffer.from(encodePosition(plain)).toString('base64url'), text);
-    const sealed = feedCursors.open(UUID, text);
-    if (sealed !== undefined) equal(feedCursors.seal(UUID, sealed), text);
+    const sealed = feed.open(UUID, text);
+    if (sealed !== undefined) equal(feed.seal(UUID, sealed), text);
     const delivery = parseDeliveryWorkflowId(text);
     if (delivery !== undefined)
       deepEqual(parseDeliveryWorkflowId(deliveryWorkflowId(delivery.id, delivery.generation)), delivery);
