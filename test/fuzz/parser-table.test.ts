@@ -54,7 +54,7 @@ const PARSERS: Readonly<Record<string, 'properties' | 'examples' | 'through its 
   'platform/crypto/signature.ts#decodeSignature': 'properties',
   'platform/crypto/spki.ts#parseSpki': 'through its callers',
   'platform/crypto/structured-fields.ts#readDictionary': 'examples',
-  'platform/database/page.ts#decodeCursor': 'properties',
+  'platform/database/page.ts#createCursors': 'properties',
   'platform/egress/address-rules.ts#canonicalAddress': 'properties',
   'platform/egress/address-rules.ts#judgeAddress': 'properties',
   'platform/egress/header-rules.ts#checkCustomHeaders': 'examples',
