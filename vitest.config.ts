@@ -52,7 +52,7 @@ const common: TestProjectInlineConfiguration['test'] = {
   isolate: false,
   // What an earlier run has transformed is not transformed again.
   experimental: { fsModuleCache: true },
-  setupFiles: ['test/setup/leave-nothing.ts'],
+  setupFiles: ['test/setup/leave-nothing.ts', 'test/setup/generated-keys.ts'],
   // No busy machine reaches these: they end a case that hangs.
   testTimeout: 600_000,
   expect: { poll: { timeout: PATIENCE.timeout } },

@@ -1,8 +1,9 @@
 // Verifies client assertions (RFC 7523). Each assertion is accepted once, even when several processes receive it.
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { Client } from '../../identity/applications/application.service.ts';
 import type { ApplicationJwk } from '../../identity/applications/application-jwks.ts';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
+import { generatePublicJwk } from '../../platform/crypto/generated-key.node.ts';
 import { thumbprintOf } from '../../platform/crypto/jwk.ts';
 import { importJwk, verifyJws } from '../../platform/crypto/jws.node.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -13,8 +14,8 @@ import { type ClientAssertion, checkAssertion, parseAssertion, refused } from '.
 
 /** These keys verify an assertion of a client without keys, so that its refusal takes as long as any refusal. */
 const NOBODYS_KEYS: Readonly<Record<ClientAssertion['algorithm'], ApplicationJwk>> = {
-  ES256: makeKey('ES256', generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey),
-  EdDSA: makeKey('EdDSA', generateKeyPairSync('ed25519').publicKey),
+  ES256: makeKey('ES256'),
+  EdDSA: makeKey('EdDSA'),
   // A random modulus costs a verification as much as one of two primes, which take long to find.
   PS256: { kty: 'RSA', n: makeModulus(), e: 'AQAB', alg: 'PS256' },
   RS256: { kty: 'RSA', n: makeModulus(), e: 'AQAB', alg: 'RS256' },
@@ -101,8 +102,8 @@ function makeModulus(): string {
   return bytes.toString('base64url');
 }
 
-function makeKey(alg: 'ES256' | 'EdDSA', key: KeyObject): ApplicationJwk {
-  const { x = '', y } = key.export({ format: 'jwk' });
+function makeKey(alg: 'ES256' | 'EdDSA'): ApplicationJwk {
+  const { x = '', y } = generatePublicJwk(alg);
   if (alg === 'EdDSA') return { kty: 'OKP', crv: 'Ed25519', x, alg };
   return { kty: 'EC', crv: 'P-256', x, y: y ?? '', alg };
 }
