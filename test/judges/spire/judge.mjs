@@ -108,7 +108,10 @@ export const judge = {
       });
       const { id } = await self.json();
       counts[id === agent.id ? 'passed' : 'failed'] += 1;
-      await expect('the same one again', first, 'invalid_grant');
+      // Requests whose answers may have been lost (docs/specification.md, "Assertions of workloads").
+      for (const time of ['second', 'third', 'fourth'])
+        await expect(`the same one a ${time} time`, first, 'token');
+      await expect('the same one a fifth time', first, 'invalid_grant');
       // Without a jti two of the same second are one (docs/workloads.md).
       await new Promise((resolve) => setTimeout(resolve, 1_000));
       await expect('another one of the same workload', spire.mint(WORKLOAD, audience), 'token');
