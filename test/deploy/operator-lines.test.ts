@@ -1,6 +1,6 @@
 // Runs the lines that operators copy, with a stand-in for docker that writes down how it was called.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../app/local/temporary-folder.ts';
@@ -31,25 +31,56 @@ function standIn(programs: Readonly<Record<string, string>>) {
 }
 
 describe('the upgrade', () => {
-  it('has twice as many of a role before the old ones end, and counts them healthy first', () => {
-    const block = readBlocks('docs/operations/upgrade.md').find((text) => text.includes('replace()')) ?? '';
+  const blocks = readBlocks('docs/operations/upgrade.md');
+  const order = blocks.find((text) => text.includes('replace()')) ?? '';
+  const back = blocks.find((text) => text.startsWith('cp -p .env.former')) ?? '';
+  const [replace = ''] = /^replace\(\) \{[\s\S]*?^\}$/m.exec(order) ?? [];
+  const beside = (role: string) => `compose up -d --no-deps --no-recreate --wait --scale ${role}=4 ${role}`;
+  const replaced = (role: string) => [beside(role), `compose up -d --no-deps --scale ${role}=2 ${role}`];
+  const setting = 'COUNTERSIGN_VERSION=latest';
+
+  /** A folder with a file of settings, and programs that write down how they were called. */
+  function prepared(docker = '') {
+    const folder = temporaryFolder();
+    cpSync('.env.example', join(folder, '.env'));
     const { run, calls } = standIn({
-      // One more of the role is healthy at each look.
-      docker: 'echo "$*" >> "$CALLS"; if [ "$1" = ps ]; then grep -cF "$4" "$CALLS" | xargs seq; fi',
-      sleep: '',
+      docker: `echo "$*" >> "$CALLS"; ${docker}`,
       curl: '',
+      git: 'echo 0a1b2c3d',
     });
-    expect(run(block).status).toBe(0);
-    const replaced = (role: string) => [
-      `compose up -d --no-deps --no-recreate --scale ${role}=4 ${role}`,
-      ...Array(4).fill(`ps -q --filter label=com.docker.compose.service=${role} --filter health=healthy`),
-      `compose up -d --no-deps --scale ${role}=2 ${role}`,
-    ];
+    return {
+      run: (text: string) => run(`cd ${folder}; ${text}`),
+      calls,
+      settings: () => readFileSync(join(folder, '.env'), 'utf8'),
+    };
+  }
+
+  it('has twice as many of a role before the old ones end, and waits until they are healthy', () => {
+    const { run, calls } = prepared();
+    expect(run(order).status).toBe(0);
     expect(calls()).toEqual([
       expect.stringMatching(/^compose build --build-arg REVISION=/),
       'compose run --rm --no-deps migrate',
       ...['api', 'worker'].flatMap(replaced),
     ]);
+  });
+
+  it('ends no old process when a new one does not become healthy', () => {
+    const { run, calls } = prepared('[ "$5" != --no-recreate ]');
+    expect(run(`${replace}\nreplace api`).status).toBe(1);
+    expect(calls()).toEqual([beside('api')]);
+  });
+
+  it('gives each image a tag, and the way back starts the former one', () => {
+    const { run, calls, settings } = prepared();
+    const former = settings();
+    expect(former).toContain(`# ${setting}\n`);
+    run(order);
+    expect(settings()).toBe(former.replace(`# ${setting}`, 'COUNTERSIGN_VERSION=0a1b2c3d'));
+    const before = calls().length;
+    expect(run(`${replace}\n${back}`).status).toBe(0);
+    expect(settings()).toBe(former);
+    expect(calls().slice(before)).toEqual(['api', 'worker'].flatMap(replaced));
   });
 });
 

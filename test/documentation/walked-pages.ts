@@ -78,7 +78,8 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
     'test/operations/master-keys/stolen-key.test.ts',
   ],
   ['docs/operations/traces.md', 'jaegertracing', 'needs Docker'],
-  ['docs/operations/upgrade.md', 'docker compose up', 'test/deploy/operator-lines.test.ts'],
+  ['docs/operations/upgrade.md', 'replace()', 'test/deploy/operator-lines.test.ts'],
+  ['docs/operations/upgrade.md', 'cp -p .env.former .env\n', 'test/deploy/operator-lines.test.ts'],
   [
     'docs/operations/upgrade.md',
     'WORKER_BUILD_ID',
