@@ -115,7 +115,7 @@ describe('the backup', () => {
     const gzipped = `${archive('backup_label')}.gz`;
     execFileSync('gzip', [gzipped.slice(0, -3)]);
     const { run, calls } = standIn({
-      docker: `echo "$*" >> "$CALLS"; [ "$1" = run ] && shift $(($# - 1)) || exit 0
+      docker: `echo "$*" >> "$CALLS"; [ "$2" = run ] && shift $(($# - 1)) || exit 0
         [[ $1 != *lost-* ]] || bash -euc "$(sed "s|/var/lib/postgresql|$VOLUME|" <<< "$1")"`,
       chown: '',
     });
@@ -124,6 +124,8 @@ describe('the backup', () => {
     const [lost = ''] = readdirSync(join(volume, '18')).filter((name) => name.startsWith('lost-'));
     expect(existsSync(join(volume, '18', lost, 'former'))).toBe(true);
     expect(calls()[0]).toBe('compose stop gateway api worker temporal postgres');
+    // The service's own image and volume: no name of either can differ from docker-compose.yml.
+    expect(calls()[1]).toBe('compose run --rm --no-deps -T --entrypoint bash postgres -euc ');
     expect(calls()).toContain('compose up -d --scale worker=1');
   });
 });

@@ -57,7 +57,7 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
     'needs Docker; test/deploy/compose.test.ts holds the file against the page',
   ],
   ['docs/fresh-host.md', 'ssh ', 'needs another machine'],
-  ['docs/fresh-host.md', 'countersign_postgres', 'test/deploy/operator-lines.test.ts'],
+  ['docs/fresh-host.md', 'lost-', 'test/deploy/operator-lines.test.ts'],
   [
     'docs/performance.md',
     'npm run bench',
