@@ -17,7 +17,7 @@ type Service = {
   environment?: Record<string, string>;
   depends_on?: Record<string, { condition: string }>;
   deploy?: { replicas?: number };
-  healthcheck?: { test: string[] };
+  healthcheck?: { test: string[]; start_period?: string };
   stop_grace_period?: string;
   init?: boolean;
   read_only?: boolean;
@@ -136,6 +136,8 @@ describe('docker-compose.yml', () => {
       const service = compose.services[role];
       expect(service?.deploy?.replicas).toBe(2);
       expect(service?.healthcheck?.test.join(' ')).toContain('/readyz');
+      // `up` gives up on a start when it is unhealthy: seen on a machine with a load of 30, after 50 s.
+      expect(Number.parseInt(service?.healthcheck?.start_period ?? '0', 10)).toBeGreaterThanOrEqual(120);
       expect(service?.depends_on?.migrate?.condition).toBe('service_completed_successfully');
     }
   });
