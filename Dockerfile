@@ -26,6 +26,8 @@ WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
+# The service says it with its version.
+RUN printf '%s' "$REVISION" > dist/revision
 # The number of the user node: a cluster that refuses root knows no names.
 USER 1000
 EXPOSE 8080 9464
