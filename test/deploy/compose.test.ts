@@ -20,6 +20,7 @@ type Service = {
   healthcheck?: { test: string[]; start_period?: string };
   stop_grace_period?: string;
   init?: boolean;
+  mem_limit?: string;
   read_only?: boolean;
   cap_drop?: string[];
   security_opt?: string[];
@@ -154,6 +155,22 @@ describe('docker-compose.yml', () => {
   it('bounds the log of every container', () => {
     for (const [name, { logging }] of Object.entries(compose.services))
       expect(logging?.options, name).toMatchObject({ 'max-size': '50m', 'max-file': '4' });
+  });
+
+  it('bounds the memory of every container, far above what the roles were seen to use', () => {
+    const bound = (name: string) => {
+      const [, size = '', unit] =
+        /^(\d+)([mg])$/.exec(interpolate(compose.services[name]?.mem_limit ?? '')) ?? [];
+      return Number(size) * (unit === 'g' ? 1_024 : 1);
+    };
+    for (const name of Object.keys(compose.services)) expect(bound(name), name).toBeGreaterThanOrEqual(256);
+    // MiB, with 40 tokens and 10 deliveries a second (docs/fresh-host.md).
+    for (const [name, seen] of [
+      ['api', 115],
+      ['worker', 97],
+      ['postgres', 195],
+    ] as const)
+      expect(bound(name), name).toBeGreaterThanOrEqual(4 * seen);
   });
 
   it('has only those in the networks of Postgres and Temporal that need them, and no way out of these', () => {
