@@ -54,7 +54,7 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
   [
     'docs/fresh-host.md',
     'tenant create acme',
-    'needs Docker; test/deploy/compose.test.ts holds the file against the page',
+    'needs Docker, where test/deploy/driver.mjs runs it; test/deploy/compose.test.ts holds the file against the page',
   ],
   ['docs/fresh-host.md', 'ssh ', 'needs another machine'],
   ['docs/fresh-host.md', 'lost-', 'test/deploy/operator-lines.test.ts'],

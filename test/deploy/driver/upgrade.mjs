@@ -1,0 +1,59 @@
+// Steps of the deployment driver that replace images under load, by the lines of docs/operations/upgrade.md.
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { functionOf, readBlock } from './lines.mjs';
+
+/** After it no delivery is later, where nothing dies. */
+export const LATEST = 5_000;
+const PROMISE = { latest: LATEST };
+
+/**
+ * @param {{ stack: any, watch: any, run: Function, page: (name: string) => string, say: Function,
+ *   to: string, former: string, newer: string }} needs the commit, and the images before and after
+ */
+export function upgradeSteps({ stack, watch, run, page, to, say, former, newer }) {
+  const { folder } = stack;
+
+  /** A row for each command that begins so, and one for the image that runs afterwards. */
+  async function rowsOf(commands, promises, image) {
+    const rows = [];
+    for (const { text, ...window } of commands) {
+      const [, promise] = promises.find(([words]) => text.startsWith(words)) ?? [];
+      if (promise !== undefined) rows.push({ name: text, ...(await watch.judge(window, promise)) });
+    }
+    if (rows.length !== promises.length)
+      throw new Error(`the page has not the lines of ${promises.length} rows`);
+    return [...rows, { figures: image, faults: await stack.wrongImages(image) }];
+  }
+
+  async function upgrade() {
+    await stack.run('git', '-C', folder, 'checkout', '--quiet', to);
+    const block = readBlock(page('operations/upgrade.md'), 'replace()');
+    const text = block.replace('127.0.0.1:8080', `127.0.0.1:${stack.ports.gateway}`);
+    const { commands } = await run(text, { note: say });
+    const promises = [
+      ['docker compose build', {}],
+      ['docker compose run --rm --no-deps migrate', PROMISE],
+      ['replace api', PROMISE],
+      ['replace worker', PROMISE],
+    ];
+    return rowsOf(commands, promises, newer);
+  }
+
+  async function goBack() {
+    copyFileSync(join(folder, '.env'), join(folder, '.env.newer'));
+    const replace = functionOf(readBlock(page('operations/upgrade.md'), 'replace()'), 'replace');
+    const block = readBlock(page('operations/upgrade.md'), 'cp -p .env.former .env\n');
+    const { commands } = await run(`${replace}\n${block}`, { note: say });
+    const promises = [
+      ['replace api', PROMISE],
+      ['replace worker', PROMISE],
+    ];
+    return rowsOf(commands, promises, former);
+  }
+
+  return [
+    ['upgrade', upgrade],
+    ['way back', goBack],
+  ];
+}
