@@ -27,15 +27,20 @@ function connectionOptions({ address, port, variables }: TemporalSettings) {
   };
 }
 
-/** Milliseconds between two tries to reach a server that is away: gRPC would wait up to two minutes. */
-const RECONNECT = { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnect_backoff_ms': 2_000 };
+const CHANNEL = {
+  // Milliseconds between two tries to reach a server that is away: gRPC would wait up to two minutes.
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 2_000,
+  // gRPC would ask DNS for a text with settings too, and hold a process for 20 s where nobody answers it.
+  'grpc.service_config_disable_resolution': 1,
+};
 
 /** Makes a connection that opens at its first use. Close it with `close()`. */
 export function createLazyConnection(settings: TemporalSettings): Connection {
   return Connection.lazy({
     ...connectionOptions(settings),
     connectTimeout: 2_000,
-    channelArgs: RECONNECT,
+    channelArgs: CHANNEL,
   });
 }
 
