@@ -16,7 +16,7 @@ import { startPostgres } from '#dist/src/app/local/postgres.js';
 import { KINDS, MANNERS, openParty } from './abuse-kinds.mjs';
 import { percentile } from './delivery-load.mjs';
 import { prepareDatabase } from './prepare-database.mjs';
-import { pinToCore } from './processes.mjs';
+import { cpuSeconds, pinToCore } from './processes.mjs';
 import { end, output, ready, startRole } from './service.mjs';
 
 const SELF = fileURLToPath(import.meta.url);
@@ -27,10 +27,11 @@ const PAUSE = 10;
 if (process.send !== undefined && process.argv[1] === SELF) serveOrders();
 
 /**
+ * @param options.kinds of abuse; without, all
  * @returns for each kind of abuse: p50 and p99 (ms) of the quiet tenant, their ratio to alone, what the other one was
- *   answered, and the memory of the process afterwards (MiB)
+ *   answered, the CPU of the process for each of these answers (ms), and its memory afterwards (MiB)
  */
-export async function measureAbuse({ seconds, connections }) {
+export async function measureAbuse({ seconds, connections, kinds = Object.keys(KINDS), profile }) {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'));
   await chmod(folder, 0o755);
   const postgres = await startPostgres({
@@ -39,7 +40,7 @@ export async function measureAbuse({ seconds, connections }) {
   });
   const children = [];
   try {
-    const { port, pid, quiet, loud } = await startService(postgres.url, children);
+    const { port, pid, quiet, loud } = await startService(postgres.url, children, profile);
     const [quietLoad, loudLoad] = [fork(SELF), fork(SELF)];
     children.push(quietLoad, loudLoad);
     const order = async (child, message) => {
@@ -59,9 +60,12 @@ export async function measureAbuse({ seconds, connections }) {
           ...MANNERS[kind],
           seconds: seconds + 1,
         });
+      const cpu = cpuSeconds(pid);
       await sleep(1_000);
       const { latencies, statuses } = await order(quietLoad, { ...calm, seconds });
+      const answered = Object.values((await noise)?.statuses ?? {}).reduce((sum, count) => sum + count, 0);
       return {
+        cpu: ((cpuSeconds(pid) - cpu) * 1_000) / answered,
         p50: percentile(latencies, 0.5),
         p99: percentile(latencies, 0.99),
         quiet: statuses,
@@ -72,7 +76,7 @@ export async function measureAbuse({ seconds, connections }) {
     await measure(undefined);
     const rows = {};
     const alone = [];
-    for (const kind of Object.keys(KINDS)) {
+    for (const kind of kinds) {
       alone.push(await measure(undefined));
       rows[kind] = await measure(kind);
     }
@@ -102,8 +106,8 @@ export function describeAbuse({ alone, rows }) {
   return [
     `a quiet tenant alone: p50 ${alone.p50.toFixed(1)} p99 ${alone.p99.toFixed(1)} ms, ${alone.memory} MiB`,
     ...Object.entries(rows).map(
-      ([kind, { p50, p99, ratio50, ratio99, memory, quiet, loud }]) =>
-        `${kind.padEnd(34)} p50 ${p50.toFixed(1)} (× ${ratio50.toFixed(1)}) p99 ${p99.toFixed(1)} (× ${ratio99.toFixed(1)}) ${memory} MiB  quiet: ${answers(quiet)}; loud: ${answers(loud)}`,
+      ([kind, { p50, p99, ratio50, ratio99, cpu, memory, quiet, loud }]) =>
+        `${kind.padEnd(34)} p50 ${p50.toFixed(1)} (× ${ratio50.toFixed(1)}) p99 ${p99.toFixed(1)} (× ${ratio99.toFixed(1)}) ${cpu.toFixed(2)} ms ${memory} MiB  quiet: ${answers(quiet)}; loud: ${answers(loud)}`,
     ),
   ].join('\n');
 }
@@ -113,7 +117,7 @@ function quietKinds() {
   return ['key set', 'tokens', 'challenges', 'lists of agents', 'changes of one agent'];
 }
 
-async function startService(databaseUrl, children) {
+async function startService(databaseUrl, children, profile) {
   const masterKey = randomBytes(32).toString('base64');
   await prepareDatabase(databaseUrl, masterKey);
   const port = await findFreePort();
@@ -132,7 +136,8 @@ async function startService(databaseUrl, children) {
   const created = [];
   for (const slug of ['quiet', 'loud'])
     created.push(JSON.parse(await output(['tenant', 'create', slug, '--json'], environment)));
-  const child = startRole('api', environment);
+  const flags = profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profile];
+  const child = startRole('api', environment, flags);
   children.push(child);
   pinToCore(child.pid);
   await ready(`http://127.0.0.1:${port}/healthz`, child);

@@ -17,6 +17,7 @@ Deliveries, from the publish call to the receiver:
                                 away     the receiver answers 503 for 3 s
                                 noisy    a tenant with --deliveries 5000 for a slow endpoint, beside one with one a second
   abuse              what a quiet tenant waits while another one abuses each kind of route; takes two minutes
+                --kinds 'key set,tokens'  these kinds alone (bench/abuse-kinds.mjs)
 
 Of both:
   guard              fails when a token or a delivery costs a third more than it should, as a ratio to the floor
@@ -63,6 +64,7 @@ export function readWords() {
       ...Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, { type: 'string' }])),
       algorithm: { type: 'string' },
       deliveries: { type: 'string' },
+      kinds: { type: 'string' },
       profile: { type: 'string' },
       json: { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
@@ -85,6 +87,7 @@ export function readOptions(given) {
     workers: bounded(text.workers, 1, 4),
     endpoints: bounded(text.endpoints, 1, 100),
     deliveries: bounded(text.deliveries ?? '0', 0, 100_000_000),
+    kinds: text.kinds?.split(','),
     profile: text.profile,
   };
 }
