@@ -1,6 +1,7 @@
 // The HTTP shell: every request passes these middlewares in this order. It contains no work of a route.
 
 import Koa from 'koa';
+import compose from 'koa-compose';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
@@ -24,7 +25,7 @@ import { createTenantLimit, limitAddress, limitRefused, type RateLimits } from '
 import { identifyRequest } from './request-id.ts';
 import type { Middleware, RequestState } from './request-state.ts';
 import { readTarget } from './request-target.ts';
-import type { RequestTurns } from './request-turns.ts';
+import { awaitStart, type RequestTurns } from './request-turns.ts';
 import type { Route } from './route.ts';
 import { createRouter } from './router.ts';
 import { answerDocuments, answerProbes } from './system-routes.ts';
@@ -70,6 +71,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     rateLimits,
     config,
     logger,
+    turns,
     tracing = NO_TRACING,
     answerRoom = createAnswerRoom(),
   } = dependencies;
@@ -88,12 +90,12 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     answerDocuments({
       openapi: createOpenApi({ routes, config, events: dependencies.events }),
       llmsText: createLlmsText(config),
-      limit,
+      before: compose([limit, awaitStart(turns)]),
     }),
     locateTenant(createTenantLocator(config)),
     limit,
-    resolveTenant(tenants.bySlug),
-    limitRefused(rateLimits, dependencies.turns),
+    resolveTenant(tenants.bySlug, turns),
+    limitRefused(rateLimits),
     answerPages(dependencies.pages ?? []),
     ...createRouter(routes, (route) => [
       allowAnyOrigin(route),
@@ -101,7 +103,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
       authorize(route), // 401, 403
       limitTenant(route), // 429
       findTarget(route), // 404
-      guardRequest(route, dependencies.turns), // 415, 413, 400
+      guardRequest(route, turns), // 415, 413, 400
       respond(route, perform(route), answerRoom), // idempotency: 422, 409; the handler; no room: 503
     ]),
   ];

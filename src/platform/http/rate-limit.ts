@@ -7,7 +7,6 @@ import { isPublicDocument } from './cors.ts';
 import type { LimitCounts } from './limit-counts.ts';
 import { describeLimit, setHeaders } from './rate-limit-headers.ts';
 import { type Context, contextOf, type Middleware } from './request-state.ts';
-import type { RequestTurns } from './request-turns.ts';
 import { type Route, takesToken } from './route.ts';
 
 const WINDOW_SECONDS = 60;
@@ -178,20 +177,14 @@ async function limitUnlessRefused(
 /**
  * Limits the requests to one tenant that are refused before `limitTenant` has admitted them, or whose secret, token or
  * signature proves wrong.
- * @param turns lets the refusal wait for a turn of the tenant, so that a stranger's next request comes later
  */
-export function limitRefused(
-  { refused: limiter }: RateLimits,
-  turns?: Pick<RequestTurns, 'take'> | undefined,
-): Middleware {
+export function limitRefused({ refused: limiter }: RateLimits): Middleware {
   return async (ctx, next) => {
     try {
       await next();
     } catch (error) {
       if (ctx.state.isAdmitted || !isFaultOfCaller(error)) throw error;
-      const { id } = contextOf(ctx).tenant;
-      await turns?.take(id, () => Promise.resolve());
-      if (limiter !== undefined) setHeaders(ctx.res, limiter.take(id));
+      if (limiter !== undefined) setHeaders(ctx.res, limiter.take(contextOf(ctx).tenant.id));
       throw error;
     }
   };

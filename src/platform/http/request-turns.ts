@@ -1,13 +1,14 @@
-// Shares a process among tenants: bounds the requests of one tenant that are worked on concurrently, those that use
-// the database for long, and the time for which it holds up the event loop. The further requests wait in this process,
-// after their bodies have been read. Changes of one row run one after the other.
+// Shares a process among tenants: spreads the beginnings of one tenant's requests, bounds those that are worked on
+// concurrently, those that use the database for long, and the time for which it holds up the event loop. The further
+// requests wait in this process. Changes of one row run one after the other.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestContext } from '../context.ts';
 import { createTurns, type OutsideTurn } from '../database/turns.ts';
 import { isPublicDocument } from './cors.ts';
 import type { Perform } from './handler.ts';
 import { createLoopPace, type LoopPace } from './loop-pace.ts';
-import type { Context } from './request-state.ts';
+import type { Context, Middleware } from './request-state.ts';
+import { createRoundStarts } from './round-starts.ts';
 import type { Route } from './route.ts';
 
 /** Waiting requests, and milliseconds to wait. A request waits for a row as long as a statement would for its lock. */
@@ -47,6 +48,7 @@ export function createRequestTurns({
     ...PROCESS,
     share: () => (isShared() ? Math.max(1, Math.floor(AT_WORK.beside / pace.slowness())) : AT_WORK.alone),
   });
+  const startInRound = createRoundStarts();
   const parsing = createTurns({ ...PROCESS, share: () => (isShared() ? 1 : AT_WORK.alone) });
   let latest: string | undefined;
   /** When a request was of another tenant than the request before. */
@@ -103,8 +105,17 @@ export function createRequestTurns({
   }
 
   return {
-    /** Runs work when the tenant has a turn. */
-    take,
+    /**
+     * Called before the work of each request. Beside other tenants, one request of a tenant begins in each round of the
+     * event loop.
+     * @param tenantId undefined for a request to no tenant
+     * @returns undefined for a request that begins now
+     */
+    start(tenantId: string | undefined): Promise<void> | undefined {
+      if (tenantId !== undefined) note(tenantId);
+      return isShared() ? startInRound(tenantId ?? '') : undefined;
+    },
+
     inTurn,
     parse,
 
@@ -123,6 +134,11 @@ export function createRequestTurns({
 }
 
 export type RequestTurns = ReturnType<typeof createRequestTurns>;
+
+/** Lets a request to no tenant wait until it may begin. */
+export function awaitStart(turns: Pick<RequestTurns, 'start'> | undefined): Middleware {
+  return (_ctx, next) => turns?.start(undefined)?.then(next) ?? next();
+}
 
 /** The resource in the path, such as `agents/<id>`, if the request changes it or what belongs to it. */
 function rowOf({ method, path }: Route, { state }: Context): string | undefined {

@@ -20,16 +20,16 @@ export function answerProbes(options: { health: Health; errorTypeBase: string })
 
 /**
  * Answers `/openapi.json` with the document, and `/llms.txt` with the text.
- * @param options.limit comes before each of these answers
+ * @param options.before comes before each of these answers
  */
 export function answerDocuments({
   openapi,
   llmsText,
-  limit,
+  before,
 }: {
   openapi: object;
   llmsText: string;
-  limit: Middleware;
+  before: Middleware;
 }): Middleware {
   const document = createDocument(JSON.stringify(openapi));
   const text = createDocument(llmsText);
@@ -37,7 +37,7 @@ export function answerDocuments({
     '/openapi.json': (ctx) => sendPublic(ctx, document),
     '/llms.txt': (ctx) => sendPublic(ctx, text, 'text/plain; charset=utf-8'),
   };
-  return answerPaths(answers, limit);
+  return answerPaths(answers, before);
 }
 
 type Answers = Readonly<Record<string, (ctx: Context) => void | Promise<void>>>;

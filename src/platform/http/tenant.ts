@@ -2,6 +2,7 @@
 import type { Tenant } from '../context.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { contextOf, type Middleware } from './request-state.ts';
+import type { RequestTurns } from './request-turns.ts';
 import type { Route } from './route.ts';
 import type { TenantLocation } from './tenant-locator.ts';
 
@@ -25,14 +26,19 @@ export type FindTenant = (slug: string, options: { evenOld: boolean }) => Promis
 /** Public documents of an issuer hardly change. Resource servers need them also while the database is away. */
 const DOCUMENTS = '/.well-known/';
 
-/** @param bySlug reads a tenant */
-export function resolveTenant(bySlug: FindTenant): Middleware {
+/**
+ * @param bySlug reads a tenant
+ * @param turns say when the request may begin
+ */
+export function resolveTenant(bySlug: FindTenant, turns?: Pick<RequestTurns, 'start'>): Middleware {
   return async (ctx, next) => {
     const { headers } = ctx.req;
     const { state } = ctx;
     const { slug, path } = state;
     const evenOld = path.startsWith(DOCUMENTS);
     const tenant = slug === undefined ? undefined : await bySlug(slug, { evenOld });
+    const start = turns?.start(tenant?.id);
+    if (start !== undefined) await start;
     if (tenant === undefined) throw new ServiceError('not_found', { detail: 'No such address.' });
     state.context = {
       requestId: state.requestId,

@@ -4,14 +4,15 @@ import { type IncomingMessage, request } from 'node:http';
 import { Writable } from 'node:stream';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import pino from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import { EXPOSED } from '../../../src/platform/http/cors.ts';
 import { createRateLimits } from '../../../src/platform/http/rate-limit.ts';
+import { createRequestTurns } from '../../../src/platform/http/request-turns.ts';
 import { defineRoute } from '../../../src/platform/http/route.ts';
 import { countAlone } from './counts.ts';
-import { ERROR_TYPE_BASE, startTestServer, type TestServer } from './test-server.ts';
+import { ERROR_TYPE_BASE, startTestServer, type TestServer, tenantNamed } from './test-server.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -97,6 +98,27 @@ beforeAll(async () => {
   server = await startTestServer(routes, { logger, config: { trustedProxies: ['127.0.0.1/32'] } });
 });
 afterAll(() => server.drain(0));
+
+it.each([
+  ['/t/acme/thing', [undefined, 'acme']],
+  ['/t/acme/missing', [undefined, 'acme']],
+  ['/.well-known/jwks.json', [undefined, 'demo']],
+  ['/t/nobody/thing', [undefined, undefined]],
+  ['/openapi.json', [undefined, undefined]],
+  ['/healthz', [undefined]],
+])('%s begins when its turn comes, but for a probe', async (path, expected) => {
+  const asked: (string | undefined)[] = [];
+  const turns = createRequestTurns({ connections: 2 });
+  vi.spyOn(turns, 'start').mockImplementation((id) => {
+    asked.push(id);
+    return new Promise(setImmediate);
+  });
+  const paced = await startTestServer(routes, { turns });
+  await paced.fetch('/llms.txt');
+  expect((await paced.fetch(path)).status).toBe((await server.fetch(path)).status);
+  expect(asked).toEqual(expected.map((slug) => slug && tenantNamed(slug).id));
+  await paced.drain(0);
+});
 
 describe('request ids', () => {
   it.each(['/thing', '/nothing', '/empty', '/crash', '/missing', '/healthz', '/t/nobody/thing', '//', '/%'])(

@@ -73,6 +73,28 @@ it('a tenant that is alone has many at work, beside another one few', async () =
   expect(count('acme')).toBe(9);
 });
 
+it('beside another tenant, one request of a tenant begins in each round of the event loop', async () => {
+  const { turns, state } = open();
+  const begun: string[] = [];
+  const start = (slug: string | undefined) => {
+    const wait = turns.start(slug);
+    if (wait === undefined) begun.push(`${slug}`);
+    else void wait.then(() => begun.push(`${slug}`));
+  };
+  for (let n = 0; n < 3; n += 1) start('demo');
+  expect(begun).toEqual(['demo', 'demo', 'demo']);
+  start('acme');
+  for (const slug of [undefined, undefined, 'acme', 'demo', 'demo', 'demo']) start(slug);
+  expect(begun.splice(0)).toEqual(['demo', 'demo', 'demo', 'acme', 'undefined', 'demo']);
+  await new Promise(setImmediate);
+  expect(begun.splice(0).sort()).toEqual(['acme', 'demo', 'undefined']);
+  await new Promise(setImmediate);
+  expect(begun.splice(0)).toEqual(['demo']);
+  state.now = 1_001;
+  for (let n = 0; n < 3; n += 1) start('demo');
+  expect(begun).toEqual(['demo', 'demo', 'demo']);
+});
+
 it('a public document needs no turn', () => {
   const { send, count } = open();
   send('acme', 'GET', '/open');
