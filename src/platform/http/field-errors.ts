@@ -1,18 +1,20 @@
 // Parses a value by a schema, and turns its issues into one path and one message for each field.
-import type { z } from 'zod';
+import { z } from 'zod';
 import { cutPath, type FieldError, ServiceError } from '../errors/service-error.ts';
 import { MOST_TOLD, wordIssue } from './issue-words.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** `invalid_request` for these fields, at most 100 of them; `detail` has the first field and the number of all. */
-export function invalidFields(errors: readonly FieldError[]): ServiceError {
-  const [first] = errors;
-  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
-  const told = errors.slice(0, MOST_TOLD).map(({ path, message }) => ({ path: cutPath(path), message }));
+/** The first mistakes in a value, at most 100, and how many more there are. */
+export type FieldErrors = { readonly errors: readonly FieldError[]; readonly more: number };
+
+/** `invalid_request` for these fields; `detail` has the first field and the number of all. */
+export function invalidFields({ errors: [first, ...others], more }: FieldErrors): ServiceError {
+  const all = first === undefined ? [] : [first, ...others].slice(0, MOST_TOLD);
+  const count = others.length + more;
   return new ServiceError('invalid_request', {
-    detail: first === undefined ? undefined : `${cutPath(first.path)}: ${first.message}${more}`,
-    errors: told,
+    detail: first && `${cutPath(first.path)}: ${first.message}${count > 0 ? ` (and ${count} more)` : ''}`,
+    errors: all.map(({ path, message }) => ({ path: cutPath(path), message })),
   });
 }
 
@@ -20,7 +22,7 @@ function describe(prefix: string, issue: Issue): FieldError[] {
   const path = [prefix, ...issue.path.map(String)].join('.');
   if (issue.code === 'unrecognized_keys') {
     const lines = issue.message.split('\n');
-    return issue.keys.map((key, n) => ({
+    return issue.keys.slice(0, MOST_TOLD).map((key, n) => ({
       path: `${path}.${key}`,
       message: word(lines[n] ?? 'is not a known field'),
     }));
@@ -44,18 +46,29 @@ function nearestBranch(branches: readonly Issue[][]): Issue[] | undefined {
 }
 
 /**
- * Parses a value, with messages in the words of this service.
+ * Parses a value, with messages in the words of this service. A value may have thousands of mistakes, and to word one
+ * costs more than to find it: only the first are worded.
  * @param part the origin of the value: `body`, `query` …
  */
 export function parseFields<Schema extends z.ZodType>(
   schema: Schema,
   part: string,
   value: unknown,
-): { readonly value: z.output<Schema> } | { readonly errors: FieldError[] } {
-  const result = schema.safeParse(value, { error: wordIssue });
-  return result.success
-    ? { value: result.data }
-    : { errors: result.error.issues.flatMap((issue) => describe(part, issue)) };
+): { readonly value: z.output<Schema> } | FieldErrors {
+  const context = { error: wordIssue, async: false };
+  const result = schema._zod.run({ value, issues: [] }, context);
+  if (result instanceof Promise) throw new z.core.$ZodAsyncError();
+  const { issues } = result;
+  if (issues.length === 0) return { value: result.value as z.output<Schema> };
+  const errors = issues
+    .slice(0, MOST_TOLD)
+    .flatMap((issue) => describe(part, z.core.util.finalizeIssue(issue, context, z.core.config())))
+    .slice(0, MOST_TOLD);
+  const all = issues.reduce(
+    (sum, issue) => sum + (issue.code === 'unrecognized_keys' ? issue.keys.length : 1),
+    0,
+  );
+  return { errors, more: Math.max(0, all - errors.length) };
 }
 
 /** RFC 6749 §5.2 forbids quotation marks and backslashes in `error_description`. */

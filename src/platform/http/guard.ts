@@ -1,23 +1,24 @@
 // Refuses requests that do not match the route's schemas, with 415, 413 or 400, in this order.
 import { ZodObject, type ZodType } from 'zod';
-import { type FieldError, invalidField, ServiceError } from '../errors/service-error.ts';
-import { invalidFields, parseFields } from './field-errors.ts';
+import { invalidField, ServiceError } from '../errors/service-error.ts';
+import { runSteps } from '../steps.ts';
+import { type FieldErrors, invalidFields, parseFields } from './field-errors.ts';
 import { FormError, type FormOptions, parseForm } from './form.ts';
 import { hasBody, readText } from './request-body.ts';
 import { type Context, contextOf, countHeader, type Middleware } from './request-state.ts';
 import type { RequestTurns } from './request-turns.ts';
 import { type Route, takesToken } from './route.ts';
-import { JsonError, parseStrictJson } from './strict-json.ts';
+import { JsonError, parseInSteps } from './strict-json.ts';
 
 const MEDIA_TYPES = { json: 'application/json', form: 'application/x-www-form-urlencoded' } as const;
 
 /**
  * The most bytes of a body unless its route says otherwise: with an access token (for a key set of many keys), from
- * anyone in JSON, and from anyone in a form, which may have several tokens in it. The parser holds up all tenants.
+ * anyone in JSON, and from anyone in a form, which may have several tokens in it.
  */
 const LONGEST = { known: 131_072, json: 16_384, form: 65_536 } as const;
 
-type Part = { value: unknown; errors: FieldError[] };
+type Part = FieldErrors & { readonly value: unknown };
 
 /**
  * Validates query and body, and stores them with the parameters of the path in `ctx.state.input`.
@@ -33,8 +34,8 @@ export function guardRequest(route: Route, turns?: Pick<RequestTurns, 'parse'>):
     const queryText = ctx.querystring;
     refuseTokenInQuery(queryText);
     const text = body === undefined ? '' : await readBody(ctx, bodyType, longest);
-    const validate = (): void => {
-      const sent = body === undefined ? undefined : parseBody(text, bodyType);
+    function* validate(): Generator<void, void, void> {
+      const sent = body === undefined ? undefined : yield* parseBody(text, bodyType);
       if (bodyType === 'form' && queryText !== '')
         throw invalidField('query', 'parameters belong in the body');
       const queryPart =
@@ -43,7 +44,8 @@ export function guardRequest(route: Route, turns?: Pick<RequestTurns, 'parse'>):
           : check(strictQuery, 'query', readForm(queryText, 'query', { keepEmpty: true }));
       const bodyPart = body === undefined ? undefined : check(body, 'body', without(sent, readOnly));
       const errors = [...(queryPart?.errors ?? []), ...(bodyPart?.errors ?? [])];
-      if (errors.length > 0) throw invalidFields(errors);
+      const more = (queryPart?.more ?? 0) + (bodyPart?.more ?? 0);
+      if (errors.length > 0) throw invalidFields({ errors, more });
       ctx.state.input = {
         params: ctx.state.params ?? {},
         query: queryPart?.value ?? {},
@@ -51,9 +53,9 @@ export function guardRequest(route: Route, turns?: Pick<RequestTurns, 'parse'>):
         sent,
         text,
       };
-    };
-    if (turns === undefined) validate();
-    else await turns.parse(contextOf(ctx).tenant.id, text, validate);
+    }
+    if (turns === undefined) runSteps(validate());
+    else await turns.parse(contextOf(ctx).tenant.id, text, validate());
     return next();
   };
 }
@@ -72,9 +74,9 @@ async function readBody(ctx: Context, type: keyof typeof MEDIA_TYPES, longest: n
   return readText(ctx.req, longest);
 }
 
-function parseBody(text: string, type: keyof typeof MEDIA_TYPES): unknown {
+function* parseBody(text: string, type: keyof typeof MEDIA_TYPES): Generator<void, unknown, void> {
   if (type === 'form') return readForm(text, 'body');
-  return text === '' ? {} : readJson(text);
+  return text === '' ? {} : yield* readJson(text);
 }
 
 /** Parameters such as `charset` are ignored, because the bytes must be UTF-8 in any case. */
@@ -83,9 +85,11 @@ function isMediaType(header: string, expected: string): boolean {
   return header.split(';', 1)[0]?.trim().toLowerCase() === expected;
 }
 
-function readJson(text: string): unknown {
+function* readJson(text: string): Generator<void, unknown, void> {
   try {
-    return parseStrictJson(text);
+    const value = yield* parseInSteps(text);
+    yield;
+    return value;
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     throw invalidField(error.path === '' ? 'body' : `body.${error.path}`, error.message);
@@ -109,7 +113,7 @@ function refuseTokenInQuery(query: string): void {
 
 function check(schema: ZodType, part: string, value: unknown): Part {
   const parsed = parseFields(schema, part, value);
-  return 'errors' in parsed ? { value: undefined, ...parsed } : { ...parsed, errors: [] };
+  return 'errors' in parsed ? { value: undefined, ...parsed } : { ...parsed, errors: [], more: 0 };
 }
 
 /** Fields of the answer that the request's schema does not know. A client may send them back unchanged. */

@@ -28,6 +28,9 @@ const FORMATS: Readonly<Record<string, string>> = {
   datetime: 'must be an RFC 3339 date and time',
 };
 
+/** The unknown names of an object that are compared with the known ones, which costs more than to refuse them. */
+const MOST_GUESSED = 10;
+
 type RawIssue = Parameters<z.core.$ZodErrorMap>[0];
 
 /**
@@ -64,7 +67,7 @@ function wordUnknown(names: readonly string[], known: readonly string[]): string
   const shown = known.slice(0, MOST_NAMES).join(', ');
   const all = known.length === 0 ? '' : `; known: ${shown}${known.length > MOST_NAMES ? ', …' : ''}`;
   const lines = names.slice(0, MOST_TOLD).map((name, n) => {
-    const nearest = findNearest(name, known);
+    const nearest = n < MOST_GUESSED ? findNearest(name, known) : undefined;
     return `is not a known field${nearest === undefined ? (n === 0 ? all : '') : `; did you mean ${nearest}?`}`;
   });
   return lines.join('\n');

@@ -1,9 +1,10 @@
 // Shares a process among tenants: spreads the beginnings of one tenant's requests, bounds those that are worked on
 // concurrently, those that use the database for long, and the time for which it holds up the event loop. The further
 // requests wait in this process. Changes of one row run one after the other.
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
 import type { RequestContext } from '../context.ts';
 import { createTurns, type OutsideTurn } from '../database/turns.ts';
+import { runSteps } from '../steps.ts';
 import { isPublicDocument } from './cors.ts';
 import type { Perform } from './handler.ts';
 import { createLoopPace, type LoopPace } from './loop-pace.ts';
@@ -30,16 +31,19 @@ type RequestTurnsNeeds = {
   connections: number;
   pace?: LoopPace | undefined;
   now?: (() => number) | undefined;
+  pause?: ((milliseconds: number) => Promise<void>) | undefined;
 };
 
 /**
  * @param options.connections of the pool; the requests of one tenant that change or list things may use half of them
  * @param options.now a monotonic clock in milliseconds
+ * @param options.pause waits
  * @param options.pace says how slow the event loop is, and so by what the number at work is divided
  */
 export function createRequestTurns({
   connections,
   now = () => performance.now(),
+  pause = (milliseconds) => setTimeout(milliseconds),
   pace = createLoopPace(),
 }: RequestTurnsNeeds) {
   const rows = createTurns({ ...ROW, share: () => 1 });
@@ -70,24 +74,28 @@ export function createRequestTurns({
   }
 
   /**
-   * Parses a body. Beside other tenants, long bodies of one tenant are parsed one after the other, with a pause as long
-   * as the one before took.
+   * Parses a body in steps. Beside other tenants, long bodies of one tenant are parsed one after the other, with a
+   * pause after each step as long as the step took.
    */
-  async function parse<T>(tenantId: string, body: string, work: () => T): Promise<T> {
-    if (body.length <= LONG_BODY) return work();
+  async function parse<T>(tenantId: string, body: string, steps: Generator<void, T, void>): Promise<T> {
+    if (body.length <= LONG_BODY) return runSteps(steps);
     note(tenantId);
-    return new Promise((resolve, reject) => {
-      const run = async (): Promise<void> => {
-        const begun = now();
-        try {
-          resolve(work());
-        } catch (error) {
-          reject(error);
-        }
-        if (isShared()) await sleep(now() - begun);
-      };
-      parsing.run(tenantId, run).catch(reject);
+    return await parsing.run(tenantId, async () => {
+      for (;;) {
+        const { done, value } = await paced(() => steps.next());
+        if (done) return value;
+      }
     });
+  }
+
+  /** Takes as long again as the work has taken, also when it fails. */
+  async function paced<T>(work: () => T): Promise<T> {
+    const begun = now();
+    try {
+      return work();
+    } finally {
+      if (isShared()) await pause(now() - begun);
+    }
   }
 
   /** Runs work of a request when it has its turns. */

@@ -1,10 +1,17 @@
 // Parses JSON, and refuses texts that JSON.parse accepts but that would lose data later. It changes no value.
+import { runSteps } from '../steps.ts';
 
 /** Deeper nesting is refused: no request needs it, and recursive code could overflow the stack. */
 const DEEPEST = 64;
 
-/** More members and elements in all are refused: names cost the parser most, and it holds up all tenants meanwhile. */
-const MOST_VALUES = 25_000;
+/**
+ * The most members and elements: in all, and in one value (the text's, or an element of the array that the text is),
+ * which is parsed without a pause. Names cost the parser most.
+ */
+const MOST_VALUES = { all: 25_000, one: 10_000 };
+
+/** Characters of an array that are parsed without a pause. */
+const PART = 32_768;
 
 const NUMBER_CHARACTERS = '0123456789.eE+-';
 const ZERO = 0x30;
@@ -12,6 +19,9 @@ const ZERO = 0x30;
 /** Digits that a double always preserves, and the most digits that identify a double. */
 const SAFE_DIGITS = 15;
 const DOUBLE_DIGITS = 17;
+
+/** No shorter number without an exponent is out of the range of doubles. */
+const RANGE_DIGITS = 309;
 
 /** Doubles below this one have fewer digits, down to 0. */
 const SMALLEST_NORMAL = 2 ** -1022;
@@ -31,41 +41,123 @@ export class JsonError extends Error {
 
 /**
  * Parses one JSON text (RFC 8259) by the rules of I-JSON (RFC 7493): no repeated member names, no lone surrogates, no
- * number that would lose digits. Refuses also U+0000 (Postgres cannot store it), a member `__proto__`, and nesting
- * deeper than 64, and more than 25,000 members and elements in all.
+ * number that would lose digits. Refuses also U+0000 (Postgres cannot store it), a member `__proto__`, nesting deeper
+ * than 64, more than 25,000 members and elements in all, and more than 10,000 in one value.
  * @throws JsonError
  */
 export function parseStrictJson(text: string): unknown {
-  const members = countMembers(text);
-  const value = parse(text);
+  return runSteps(parseInSteps(text));
+}
+
+/**
+ * The same in steps of a few milliseconds, between which others can have a turn.
+ * @param part characters of an array in one step
+ * @throws JsonError
+ */
+export function* parseInSteps(text: string, part = PART): Generator<void, unknown, void> {
+  const { members, containers, elements } = scanText(text);
+  yield;
+  const left = { containers };
+  let kept = 0;
+  let value: unknown;
+  if (text.length > part && elements !== undefined) {
+    left.containers -= 1;
+    const all: unknown[] = [];
+    for (const { from, to, count } of joinElements(elements, part)) {
+      const some = parse(text, { from, to, count });
+      for (const one of some) kept += countKept(one, left);
+      all.push(...some);
+      yield;
+    }
+    checkEnds(text, elements);
+    value = all;
+  } else {
+    value = parseWhole(text);
+    yield;
+    kept = countKept(value, left);
+  }
   // Each member has exactly one colon outside strings, so fewer members in the result mean that a name was repeated.
-  if (countKept(value) !== members) throw new JsonError('', 'has a repeated member name');
-  if (text.includes('\\u') || text.includes('__proto__')) inspect(value, '');
+  if (kept !== members) throw new JsonError('', 'has a repeated member name');
+  if (!text.includes('\\u') && !text.includes('__proto__')) return value;
+  yield;
+  inspect(value, '');
   return value;
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new JsonError('', `is not valid JSON${placeOf(error, text)}`);
+type Part = { readonly from: number; readonly to: number; readonly count: number };
+
+/** Elements of an array that are parsed together, with the commas between them: their place, and their number. */
+function* joinElements({ open, commas, end }: Elements, longest: number): Generator<Part, void, void> {
+  let from = open + 1;
+  let count = 0;
+  for (const to of [...commas, end]) {
+    count += 1;
+    if (to - from < longest && to !== end) continue;
+    yield { from, to, count };
+    from = to + 1;
+    count = 0;
   }
 }
 
-/** The place of the fault, where the parser's message has it; never a part of the text itself. */
-function placeOf(error: unknown, text: string): string {
-  const message = error instanceof Error ? error.message : '';
-  if (message.includes('Unexpected end')) return ': it ends too early';
-  const position = /at position (\d+)/.exec(message)?.[1];
-  if (position === undefined) return '';
-  const before = text.slice(0, Number(position)).split('\n');
-  return ` at line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
+function parse(text: string, { from, to, count }: Part): unknown[] {
+  // An array without an end gets none here, so that the parser says it.
+  const end = to === text.length ? '' : ']';
+  const some = tryParse(`[${text.slice(from, to)}${end}`, text, from - 1) as unknown[];
+  // Nothing is no element.
+  if (some.length !== count) throw invalid(text, to);
+  return some;
 }
 
-function countMembers(text: string): number {
-  let depth = 0;
-  let members = 0;
-  let values = 0;
+function parseWhole(text: string): unknown {
+  return tryParse(text, text, 0);
+}
+
+/** @param begin where the part begins in the whole text */
+function tryParse(part: string, whole: string, begin: number): unknown {
+  try {
+    return JSON.parse(part);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : '';
+    if (message.includes('Unexpected end')) throw new JsonError('', `${INVALID}: it ends too early`);
+    const position = /at position (\d+)/.exec(message)?.[1];
+    throw position === undefined ? new JsonError('', INVALID) : invalid(whole, begin + Number(position));
+  }
+}
+
+/** What stands around the elements of an array (RFC 8259 §2). */
+function checkEnds(text: string, { open, end }: Elements): void {
+  if (/[^ \t\n\r]/.test(text.slice(0, open))) throw invalid(text, 0);
+  if (text.charCodeAt(end) !== 0x5d) throw invalid(text, end);
+  if (/[^ \t\n\r]/.test(text.slice(end + 1))) throw invalid(text, end + 1);
+}
+
+const INVALID = 'is not valid JSON';
+
+/** Says the place of the fault; never a part of the text itself. */
+function invalid(text: string, position: number): JsonError {
+  const before = text.slice(0, position).split('\n');
+  return new JsonError('', `${INVALID} at line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`);
+}
+
+/** The places of the outermost array's brackets, and of the commas between its elements. */
+type Elements = { readonly open: number; readonly commas: readonly number[]; readonly end: number };
+
+/**
+ * What stands outside of strings.
+ * @returns the numbers of members, and of objects and arrays; `elements` of a text whose first container is an array
+ */
+function scanText(text: string): { members: number; containers: number; elements: Elements | undefined } {
+  let [depth, members, containers, values, before] = [0, 0, 0, 0, 0];
+  let open = -1;
+  let end = text.length;
+  const commas: number[] = [];
+  const addValue = (): void => {
+    values += 1;
+    if (values > MOST_VALUES.all) throw tooMany(MOST_VALUES.all, '');
+    // The comma before an element, or the bracket before the first one, stands for the element.
+    if (values - before > MOST_VALUES.one + (open < 0 ? 0 : 1))
+      throw tooMany(MOST_VALUES.one, ' in one value');
+  };
   for (let index = 0; index < text.length; index += 1) {
     switch (text.charCodeAt(index)) {
       case 0x22:
@@ -75,30 +167,36 @@ function countMembers(text: string): number {
         members += 1;
         break;
       case 0x2c:
-        values += 1;
-        if (values > MOST_VALUES) throw tooMany();
+        // In an array, a comma is followed by another value.
+        if (depth === 1 && open >= 0) {
+          before = values;
+          commas.push(index);
+        }
+        addValue();
         break;
       case 0x5b:
       case 0x7b:
+        if (containers === 0 && text.charCodeAt(index) === 0x5b) open = index;
+        containers += 1;
         depth += 1;
         if (depth > DEEPEST) throw new JsonError('', `is nested deeper than ${DEEPEST}`);
         // Each value follows a comma or is the first of its array or object.
-        values += 1;
-        if (values > MOST_VALUES) throw tooMany();
+        addValue();
         break;
       case 0x5d:
       case 0x7d:
         depth -= 1;
+        if (depth === 0) end = Math.min(end, index);
         break;
       default:
         if (isDigit(text.charCodeAt(index))) index = endOfNumber(text, index);
     }
   }
-  return members;
+  return { members, containers, elements: commas.length === 0 ? undefined : { open, commas, end } };
 }
 
-function tooMany(): JsonError {
-  return new JsonError('', `has more than ${MOST_VALUES} members and elements`);
+function tooMany(most: number, where: string): JsonError {
+  return new JsonError('', `has more than ${most} members and elements${where}`);
 }
 
 /** @returns the index of the quotation mark that ends the string which begins at `start`, or the length of the text */
@@ -125,6 +223,7 @@ function endOfNumber(text: string, start: number): number {
   let end = start + 1;
   while (NUMBER_CHARACTERS.includes(text.charAt(end)) && end < text.length) end += 1;
   const token = text.slice(start, end);
+  if (isOutOfRange(token)) throw new JsonError('', 'has a number that is out of range');
   // A short number can lose digits by a negative exponent alone.
   if ((token.length > SAFE_DIGITS || token.includes('-')) && losesDigits(token))
     throw new JsonError(
@@ -132,6 +231,10 @@ function endOfNumber(text: string, start: number): number {
       `has a number that cannot be kept exactly (${token.slice(0, 40)}): send it as a string`,
     );
   return end - 1;
+}
+
+function isOutOfRange(token: string): boolean {
+  return (token.length >= RANGE_DIGITS || /e/i.test(token)) && Number(token) === Number.POSITIVE_INFINITY;
 }
 
 /**
@@ -159,13 +262,15 @@ function significant(number: string): string {
   return digits.slice(first, end);
 }
 
-function countKept(value: unknown): number {
-  if (typeof value === 'number' && !Number.isFinite(value))
-    throw new JsonError('', 'has a number that is out of range');
+/** @param left the objects and arrays that were not found yet; where there are none, no value is looked at */
+function countKept(value: unknown, left: { containers: number }): number {
   if (typeof value !== 'object' || value === null) return 0;
-  const parts = Object.values(value);
-  let count = Array.isArray(value) ? 0 : parts.length;
-  for (const part of parts) count += countKept(part);
+  left.containers -= 1;
+  const names = Array.isArray(value) ? undefined : Object.keys(value);
+  let count = names?.length ?? 0;
+  if (left.containers === 0) return count;
+  for (const part of names === undefined ? (value as unknown[]) : Object.values(value))
+    count += countKept(part, left);
   return count;
 }
 

@@ -62,7 +62,7 @@ export const describedPublishBody = z
  */
 export function readPublication(value: unknown, path: string): Publication | ServiceError {
   const parsed = parseFields(publishedEvent, path, value);
-  if ('errors' in parsed) return invalidFields(parsed.errors);
+  if ('errors' in parsed) return invalidFields(parsed);
   try {
     return checkPublication(parsed.value, path);
   } catch (error) {

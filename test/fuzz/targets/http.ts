@@ -11,8 +11,9 @@ import { keepAnswers } from '../../../src/platform/http/idempotency.ts';
 import { answerParserErrors } from '../../../src/platform/http/parser-errors.ts';
 import { chooseProblemType } from '../../../src/platform/http/problem-handler.ts';
 import { requestIdOf } from '../../../src/platform/http/request-id.ts';
-import { JsonError, parseStrictJson } from '../../../src/platform/http/strict-json.ts';
+import { JsonError, parseInSteps, parseStrictJson } from '../../../src/platform/http/strict-json.ts';
 import { createTenantLocator } from '../../../src/platform/http/tenant-locator.ts';
+import { runSteps } from '../../../src/platform/steps.ts';
 import {
   accepts,
   attempt,
@@ -43,6 +44,7 @@ const json: Target = {
     const value = attempt(() => parseStrictJson(text), isJson);
     if (value === undefined) return;
     deepEqual(value, JSON.parse(text));
+    deepEqual(runSteps(parseInSteps(text, 1)), value, 'in small steps too');
     const written = JSON.stringify(value);
     equal(JSON.stringify(parseStrictJson(written)), written, 'what was accepted is accepted again');
     const stored: unknown[] = [];

@@ -1,7 +1,7 @@
 // What the JSON parser accepts and refuses.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { JsonError, parseStrictJson } from '../../../src/platform/http/strict-json.ts';
+import { JsonError, parseInSteps, parseStrictJson } from '../../../src/platform/http/strict-json.ts';
 
 const refusal = (text: string): JsonError => {
   try {
@@ -11,6 +11,23 @@ const refusal = (text: string): JsonError => {
     throw error;
   }
   throw new Error(`accepted: ${text}`);
+};
+
+const objectOf = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, n) => [`name_${n}`, n]));
+
+/** What the steps of a text give, or the reason of its refusal, and how many steps there were. */
+const inSteps = (text: string, part?: number) => {
+  const steps = parseInSteps(text, part);
+  for (let count = 0; ; count += 1) {
+    try {
+      const { done, value } = steps.next();
+      if (done) return { value, count };
+    } catch (error) {
+      if (!(error instanceof JsonError)) throw error;
+      return { refused: error.message, count };
+    }
+  }
 };
 
 describe('strict JSON', () => {
@@ -42,6 +59,9 @@ describe('strict JSON', () => {
     ['65 levels', '['.repeat(65) + ']'.repeat(65), '', /nested/],
     ['a million levels', '['.repeat(1_000_000), '', /nested/],
     ['25,001 elements', JSON.stringify(Array(25_001).fill(1)), '', /more than 25000/],
+    ['10,001 members', JSON.stringify(objectOf(10_001)), '', /more than 10000 .* in one value/],
+    ['an element with 10,001 members', JSON.stringify([1, objectOf(10_001)]), '', /more than 10000/],
+    ['a first element with 10,001 members', JSON.stringify([objectOf(10_001), 1]), '', /more than 10000/],
     ['25,001 objects', `[${Array(12_501).fill('{"a":1}').join()}]`, '', /more than 25000/],
     ['an empty text', '', '', /valid JSON/],
     ['a trailing comma', '{"a":1,}', '', /valid JSON/],
@@ -64,6 +84,8 @@ describe('strict JSON', () => {
       { 'a:b': '{"c":[1]}', d: '\\' },
     ],
     ['25,000 elements', JSON.stringify(Array(25_000).fill(1)), Array(25_000).fill(1)],
+    ['10,000 members', JSON.stringify(objectOf(10_000)), undefined],
+    ['elements with 10,000 members', JSON.stringify([objectOf(10_000), objectOf(10_000)]), undefined],
     ['64 levels', '['.repeat(64) + ']'.repeat(64), undefined],
     ['the name constructor', '{"constructor":1}', { constructor: 1 }],
     ['a scalar', '7', 7],
@@ -115,5 +137,49 @@ describe('strict JSON', () => {
       }),
       { numRuns: 2_000 },
     );
+  });
+
+  it('takes a long array in many steps, and one value in a few', () => {
+    const events = Array.from({ length: 500 }, (_, n) => ({
+      type: 'a.b',
+      data: { [`n${n}`]: 'x'.repeat(1_900) },
+    }));
+    expect(inSteps(JSON.stringify(events))).toEqual({ value: events, count: 31 });
+    expect(inSteps(JSON.stringify(objectOf(9_000))).count).toBe(2);
+    expect(inSteps('{"a":"\\u0061"}').count).toBe(3);
+  });
+
+  it('gives the same for an array in small steps', () => {
+    const text = fc.string({ unit: fc.constantFrom(...'[]{},,1" ', '{"a":1}', '[1]', ':') });
+    const json = fc.array(fc.jsonValue({ maxDepth: 2 })).map((value) => JSON.stringify(value));
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          text,
+          text.map((inner) => `[${inner}]`),
+          json,
+        ),
+        fc.integer({ min: 1, max: 9 }),
+        (sent, part) => {
+          const whole = inSteps(sent, sent.length);
+          const parts = inSteps(sent, part);
+          expect(parts.value).toEqual(whole.value);
+          expect(parts.refused === undefined).toBe(whole.refused === undefined);
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it.each([
+    ['[{"a":1},\n{"a":1,}]', 'line 2, column 8'],
+    ['[1,2,\n]', 'line 2, column 1'],
+    ['[1,2}', 'line 1, column 5'],
+    ['[1,2] 3', 'line 1, column 6'],
+    [' x [1,2]', 'line 1, column 1'],
+    ['[1,2', 'line 1, column 5'],
+    ['[1,2,{"a":', 'too early'],
+  ])('says where %s is no JSON, in small steps too', (text, place) => {
+    expect(inSteps(text, 1).refused).toContain(place);
   });
 });
