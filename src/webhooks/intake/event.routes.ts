@@ -4,6 +4,7 @@ import { invalidField, ServiceError } from '../../platform/errors/service-error.
 import { ok } from '../../platform/http/answers.ts';
 import { prefersStream } from '../../platform/http/event-stream.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
+import { mapInRounds } from '../../platform/steps.ts';
 import { FEED, FEED_STREAM, PUBLICATIONS, PUBLISHED } from './event.examples.ts';
 import {
   describedPublishBody,
@@ -25,6 +26,7 @@ import {
 import type { FeedService } from './feed.service.ts';
 import { FEED_CURSOR } from './feed-cursor.ts';
 import type { Heard, HeldFeedService } from './held-feed.service.ts';
+import { IN_ONE_ROUND } from './publication.ts';
 import type { Published, PublishingService } from './publishing.service.ts';
 
 const COMMON = {
@@ -69,7 +71,9 @@ export function createEventRoutes({
       errors: ['invalid_request', 'event_id_conflict', 'payload_too_large', 'rate_limited'],
       handler: async ({ context, body }) => {
         if (Array.isArray(body)) {
-          const items = body.map((item: unknown, index) => readPublication(item, `body.${index}`));
+          const items = await mapInRounds(body as readonly unknown[], IN_ONE_ROUND, (item, index) =>
+            readPublication(item, `body.${index}`),
+          );
           const headers = publishing.admit(context, items.length);
           const results = await publishing.publish(context, items);
           return { status: 202, headers, body: { results: results.map(showResult) } };

@@ -8,6 +8,9 @@ import { parseTimestamp } from '../../platform/timestamp.ts';
 
 export const MAX_EVENTS = 500;
 
+/** Events of a publication that are worked on in one round of the event loop, which holds up all tenants meanwhile. */
+export const IN_ONE_ROUND = 20;
+
 export type PublishedInput = {
   readonly type: string;
   readonly data: JsonObject;

@@ -9,11 +9,12 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { mapInRounds } from '../../platform/steps.ts';
 import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
 import type { BacklogGauge } from './backlog.service.ts';
 import type { ClaimAtBirth, ClaimedDelivery, FanOut, NewPublication } from './event.store.ts';
 import * as store from './event.store.ts';
-import { contentOf, dataTooLarge, eventIdConflict, type Publication } from './publication.ts';
+import { contentOf, dataTooLarge, eventIdConflict, IN_ONE_ROUND, type Publication } from './publication.ts';
 import type { Notifier, TellEvents } from './record.service.ts';
 
 /** The answer for an accepted event. `deliveries` is the number of subscriptions that get it. */
@@ -146,7 +147,9 @@ export function createPublishingService({
     items: readonly (Publication | ServiceError)[],
   ): Promise<(Published | ServiceError)[]> => {
     backlog.check(context.tenant.id);
-    const prepared = items.map((item) => (item instanceof ServiceError ? item : prepare(context, item)));
+    const prepared = await mapInRounds(items, IN_ONE_ROUND, (item) =>
+      item instanceof ServiceError ? item : prepare(context, item),
+    );
     const first = new Map<string, Candidate>();
     for (const item of prepared) {
       if (!(item instanceof ServiceError) && !first.has(item.record.eventId)) {
