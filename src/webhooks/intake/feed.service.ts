@@ -103,7 +103,7 @@ async function read(
       : positionAfterAll(seen, Math.max(readAt.getTime(), earliest));
   return {
     data: page.events.map((event) => ({
-      text: event.body.toString('utf8'),
+      text: event.body,
       createdAt: event.createdAt,
       get cursor() {
         return encode(positionAfterRow(position, event, seen));
@@ -168,7 +168,7 @@ function readTypes(filters: readonly string[]): TypeFilter | undefined {
 }
 
 function show({ body, createdAt, test }: StoredEvent): ShownEvent {
-  return { body: JSON.parse(body.toString('utf8')), createdAt, test };
+  return { body: JSON.parse(body), createdAt, test };
 }
 
 const foreign = () => invalidField('query.after', 'is not a cursor that the feed gave');
