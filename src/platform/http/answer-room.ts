@@ -5,6 +5,9 @@ const MIB = 1024 * 1024;
 /** Bytes, of one client, of one tenant, and of the process. */
 export type AnswerBounds = { readonly client: number; readonly tenant: number; readonly process: number };
 
+/** `client`: a name in its tenant. `isWork`: the answer is of work that was done, and is given in any case. */
+export type AnswerOwner = { readonly tenant: string; readonly client: string; readonly isWork: boolean };
+
 const BOUNDS: AnswerBounds = { client: 8 * MIB, tenant: 16 * MIB, process: 64 * MIB };
 
 /** Counts answers from the moment at which they are made. */
@@ -17,24 +20,25 @@ export function createAnswerRoom(bounds: AnswerBounds = BOUNDS) {
     else waiting.set(key, sum);
   };
 
+  const sumsOf = ({ tenant, client }: AnswerOwner): [string, number][] => [
+    ['', bounds.process],
+    [tenant, bounds.tenant],
+    [`${tenant} ${client}`, bounds.client],
+  ];
+  const isFull = (of: AnswerOwner): boolean =>
+    !of.isWork && sumsOf(of).some(([key, most]) => (waiting.get(key) ?? 0) >= most);
+
   return {
+    /** Whether `take` would give no room, so that the work for an answer need not begin. */
+    isFull,
+
     /**
-     * Takes room for an answer.
-     * @param of.client a name of the client in its tenant
-     * @param of.isWork whether the answer is of work that was done, and is given in any case
-     * @returns a function that gives the room back; undefined where a sum would be above its bound
+     * Takes room for an answer. The last one that gets room may be larger than what is left.
+     * @returns a function that gives the room back; undefined where a sum has reached its bound
      */
-    take: (
-      of: { tenant: string; client: string; isWork: boolean },
-      bytes: number,
-    ): (() => void) | undefined => {
-      const sums: [string, number][] = [
-        ['', bounds.process],
-        [of.tenant, bounds.tenant],
-        [`${of.tenant} ${of.client}`, bounds.client],
-      ];
-      const isFull = sums.some(([key, most]) => (waiting.get(key) ?? 0) + bytes > most);
-      if (isFull && !of.isWork) return undefined;
+    take: (of: AnswerOwner, bytes: number): (() => void) | undefined => {
+      if (isFull(of)) return undefined;
+      const sums = sumsOf(of);
       for (const [key] of sums) add(key, bytes);
       return () => {
         for (const [key] of sums) add(key, -bytes);

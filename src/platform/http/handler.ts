@@ -4,7 +4,7 @@ import type { AnswerKey } from '../answer-key.ts';
 import type { RequestContext } from '../context.ts';
 import { createCursors } from '../database/page.ts';
 import { ServiceError } from '../errors/service-error.ts';
-import type { AnswerRoom } from './answer-room.ts';
+import type { AnswerOwner, AnswerRoom } from './answer-room.ts';
 import { matchesEtag } from './etag.ts';
 import { sendEventStream } from './event-stream.ts';
 import type { MakeHold } from './hold.ts';
@@ -105,8 +105,8 @@ function unanswered(): never {
 /** Sends the result of `perform`, where there is room for it. @throws ServiceError `temporarily_unavailable` */
 export function respond(route: Route, perform: Perform, room: AnswerRoom): Middleware {
   return async (ctx) => {
-    const context = contextOf(ctx);
-    const { body, stream, ...result } = await perform(ctx, context);
+    if (room.isFull(clientOf(ctx, route))) throw noRoom();
+    const { body, stream, ...result } = await perform(ctx, contextOf(ctx));
     if (stream !== undefined) {
       await sendEventStream(ctx, stream, (bytes) => room.take(clientOf(ctx, route), bytes));
       return;
@@ -117,18 +117,14 @@ export function respond(route: Route, perform: Perform, room: AnswerRoom): Middl
   };
 }
 
-function clientOf(ctx: Context, { method }: Route) {
+function clientOf(ctx: Context, { method }: Route): AnswerOwner {
   const { tenant, principal, address } = contextOf(ctx);
   return { tenant: tenant.id, client: principal?.subject ?? address, isWork: method !== 'GET' };
 }
 
 function takeRoom(ctx: Context, route: Route, content: string | Buffer, room: AnswerRoom): void {
   const giveBack = room.take(clientOf(ctx, route), Buffer.byteLength(content));
-  if (giveBack === undefined)
-    throw new ServiceError('temporarily_unavailable', {
-      detail: 'Too many bytes of earlier answers have not been taken yet.',
-      retryAfterSeconds: 1,
-    });
+  if (giveBack === undefined) throw noRoom();
   // An answer behind another one of its connection is not told when the connection ends.
   const { socket } = ctx.req;
   let isHeld = true;
@@ -143,6 +139,13 @@ function takeRoom(ctx: Context, route: Route, content: string | Buffer, room: An
   // A client may send many requests before it reads: that is no leak.
   socket.setMaxListeners(0).once('close', release);
   if (socket.destroyed) release();
+}
+
+function noRoom(): ServiceError {
+  return new ServiceError('temporarily_unavailable', {
+    detail: 'Too many bytes of earlier answers have not been taken yet.',
+    retryAfterSeconds: 1,
+  });
 }
 
 function sendResult(
