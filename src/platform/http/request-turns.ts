@@ -4,6 +4,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { RequestContext } from '../context.ts';
 import { createTurns, type OutsideTurn } from '../database/turns.ts';
+import { ServiceError } from '../errors/service-error.ts';
 import { runSteps } from '../steps.ts';
 import { isPublicDocument } from './cors.ts';
 import type { Perform } from './handler.ts';
@@ -98,14 +99,20 @@ export function createRequestTurns({
     }
   }
 
-  /** Runs work of a request when it has its turns. */
+  /** Runs work of a request when it has its turns, unless its client has gone by then. */
   function inTurn<T>(
     route: Route,
     ctx: Context,
     { tenant: { id } }: RequestContext,
     work: (outsideTurn: OutsideTurn) => Promise<T>,
   ): Promise<T> {
-    const atTurn = () => take(id, work);
+    const atTurn = () =>
+      take(id, (outsideTurn) => {
+        // A client may send many requests on a connection and leave before their turns come.
+        if (ctx.req.socket.destroyed)
+          throw new ServiceError('request_timeout', { detail: 'The client has gone.' });
+        return work(outsideTurn);
+      });
     if (route.scope === null || route.scope === 'openid' || route.sharesStatements) return atTurn();
     const row = rowOf(route, ctx);
     const inDatabase = () => database.run(id, atTurn);

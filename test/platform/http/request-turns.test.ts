@@ -29,7 +29,13 @@ function open() {
       begun.push(tenant.slug);
       ends.push(() => resolve({ status: 200 }));
     });
-  const send = (slug: string, method: 'GET' | 'PATCH', path: string, place = path) => {
+  const send = (
+    slug: string,
+    method: 'GET' | 'PATCH',
+    path: string,
+    place = path,
+    socket = { destroyed: false },
+  ) => {
     const route = defineRoute({
       method,
       path,
@@ -40,12 +46,16 @@ function open() {
       responses: {},
       handler: () => ({ status: 200 }),
     });
-    const ctx = { state: { path: place } } as Parameters<Perform>[0];
+    const ctx = { state: { path: place }, req: { socket } } as Parameters<Perform>[0];
     const context = { tenant: tenantNamed(slug) } as Parameters<Perform>[1];
     unanswered += 1;
-    void Promise.resolve(turns.bound(route, perform)(ctx, context)).finally(() => {
-      unanswered -= 1;
-    });
+    const answer = turns
+      .bound(route, perform)(ctx, context)
+      .finally(() => {
+        unanswered -= 1;
+      });
+    answer.catch(() => undefined);
+    return { answer };
   };
   /** How many requests of a tenant have begun. */
   const count = (slug: string) => begun.filter((one) => one === slug).length;
@@ -98,6 +108,23 @@ it('beside another tenant, one request of a tenant begins in each round of the e
   state.now = 1_001;
   for (let n = 0; n < 3; n += 1) start('demo');
   expect(begun).toEqual(['demo', 'demo', 'demo']);
+});
+
+it('what waits for a turn is not worked on when its client has gone', async () => {
+  const { send, count, endOne } = open();
+  send('acme', 'GET', '/open');
+  for (let n = 0; n < 8; n += 1) send('demo', 'GET', '/open');
+  const socket = { destroyed: false };
+  const left = [1, 2].map(() => send('demo', 'GET', '/open', '/open', socket));
+  send('demo', 'GET', '/open');
+  socket.destroyed = true;
+  await Promise.all([
+    ...left.map(({ answer }) => expect(answer).rejects.toThrow('has gone')),
+    endOne(),
+    endOne(),
+  ]);
+  for (let n = 0; n < 4; n += 1) await new Promise(setImmediate);
+  expect(count('demo')).toBe(9);
 });
 
 it('a public document needs no turn', () => {
