@@ -3,7 +3,7 @@
 import { addressGroup } from '../address-group.ts';
 import { createBoundedCache } from '../bounded-cache.ts';
 import { ServiceError } from '../errors/service-error.ts';
-import { isPublicDocument } from './cors.ts';
+import { isPublicDocument, setAnyOrigin } from './cors.ts';
 import type { LimitCounts } from './limit-counts.ts';
 import { describeLimit, setHeaders } from './rate-limit-headers.ts';
 import { type Context, contextOf, type Middleware } from './request-state.ts';
@@ -98,7 +98,13 @@ export function limitAddress({ address: limiter }: RateLimits): Middleware {
   if (limiter === undefined) return (_ctx, next) => next();
   return (ctx, next) => {
     const key = addressGroup(ctx.state.address);
-    setHeaders(ctx.res, limiter.take(key));
+    try {
+      setHeaders(ctx.res, limiter.take(key));
+    } catch (error) {
+      // The route is not known yet. Pages of any origin may read this refusal, so that their agents know when to return.
+      setAnyOrigin(ctx.res);
+      throw error;
+    }
     ctx.state.onProven = () => limiter.giveBack(key);
     return next();
   };

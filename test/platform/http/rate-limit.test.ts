@@ -69,6 +69,9 @@ describe('request limits', () => {
     expect(body.error).toBe('rate_limited');
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(50);
     expect(headers.get('ratelimit')).toMatch(/^"address";r=0;t=\d+$/);
+    // An agent in a page of another origin learns when to return.
+    expect(headers.get('access-control-allow-origin')).toBe('*');
+    expect(headers.get('access-control-expose-headers')).toContain('retry-after');
     expect((await get('/open', '203.0.113.2')).status).toBe(200);
   });
 
