@@ -54,12 +54,12 @@ export function createRequestTurns({
     share: () => (isShared() ? Math.max(1, Math.floor(AT_WORK.beside / pace.slowness())) : AT_WORK.alone),
   });
   const startInRound = createRoundStarts();
-  const parsing = createTurns({ ...PROCESS, share: () => (isShared() ? 1 : AT_WORK.alone) });
   let latest: string | undefined;
   /** When a request was of another tenant than the request before. */
   let changedAt = Number.NEGATIVE_INFINITY;
 
   const isShared = (): boolean => now() - changedAt < PRESENCE;
+  const parseLong = createParsing({ isShared, now, pause });
 
   function note(tenantId: string): void {
     if (latest !== undefined && latest !== tenantId) {
@@ -72,31 +72,6 @@ export function createRequestTurns({
   function take<T>(tenantId: string, work: (outsideTurn: OutsideTurn) => Promise<T>): Promise<T> {
     note(tenantId);
     return atWork.run(tenantId, work);
-  }
-
-  /**
-   * Parses a body in steps. Beside other tenants, long bodies of one tenant are parsed one after the other, with a
-   * pause after each step as long as the step took.
-   */
-  async function parse<T>(tenantId: string, body: string, steps: Generator<void, T, void>): Promise<T> {
-    if (body.length <= LONG_BODY) return runSteps(steps);
-    note(tenantId);
-    return await parsing.run(tenantId, async () => {
-      for (;;) {
-        const { done, value } = await paced(() => steps.next());
-        if (done) return value;
-      }
-    });
-  }
-
-  /** Takes as long again as the work has taken, also when it fails. */
-  async function paced<T>(work: () => T): Promise<T> {
-    const begun = now();
-    try {
-      return work();
-    } finally {
-      if (isShared()) await pause(now() - begun);
-    }
   }
 
   /** Runs work of a request when it has its turns, unless its client has gone by then. */
@@ -132,7 +107,13 @@ export function createRequestTurns({
     },
 
     inTurn,
-    parse,
+
+    /** Parses a body; a long one in steps (`createParsing`). */
+    parse: async <T>(tenantId: string, body: string, steps: Generator<void, T, void>): Promise<T> => {
+      if (body.length <= LONG_BODY) return runSteps(steps);
+      note(tenantId);
+      return await parseLong(tenantId, steps);
+    },
 
     /**
      * Wraps the work of a route. A route that holds its requests takes the turns itself; public documents need none,
@@ -149,6 +130,40 @@ export function createRequestTurns({
 }
 
 export type RequestTurns = ReturnType<typeof createRequestTurns>;
+
+/**
+ * Parses long bodies in steps. Beside other tenants, those of one tenant are parsed one after the other, with a pause
+ * after each step as long as the step took.
+ */
+function createParsing({
+  isShared,
+  now,
+  pause,
+}: {
+  isShared: () => boolean;
+  now: () => number;
+  pause: (milliseconds: number) => Promise<void>;
+}) {
+  const parsing = createTurns({ ...PROCESS, share: () => (isShared() ? 1 : AT_WORK.alone) });
+
+  /** Takes as long again as the work has taken, also when it fails. */
+  async function paced<T>(work: () => T): Promise<T> {
+    const begun = now();
+    try {
+      return work();
+    } finally {
+      if (isShared()) await pause(now() - begun);
+    }
+  }
+
+  return <T>(tenantId: string, steps: Generator<void, T, void>): Promise<T> =>
+    parsing.run(tenantId, async () => {
+      for (;;) {
+        const { done, value } = await paced(() => steps.next());
+        if (done) return value;
+      }
+    });
+}
 
 /** Lets a request to no tenant wait until it may begin. */
 export function awaitStart(turns: Pick<RequestTurns, 'start'> | undefined): Middleware {
