@@ -99,10 +99,11 @@ describe('an answer', () => {
     await expect(noContent(Promise.reject(new Error('no')))).rejects.toThrow('no');
   });
 
-  it('that is a page shows each item, and is what its schema says', () => {
-    const { status, body } = page({ data: [1, 2], nextCursor: 'x' }, String);
-    expect([status, body]).toEqual([200, { data: ['1', '2'], next_cursor: 'x' }]);
-    expect(pageSchema(z.string(), 'TestPage').parse(body)).toEqual(body);
+  it('that is a page shows each item, and names the id of the next page, which the shell makes a cursor', () => {
+    const { status, body, nextCursor } = page({ data: [1, 2], nextCursor: 'x' }, String);
+    expect([status, body, nextCursor]).toEqual([200, { data: ['1', '2'] }, 'x']);
+    const sent = { data: ['1', '2'], next_cursor: 'y' };
+    expect(pageSchema(z.string(), 'TestPage').parse(sent)).toEqual(sent);
   });
 
   it('names what was made below the address of the tenant', () => {
