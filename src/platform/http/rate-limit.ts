@@ -101,7 +101,7 @@ export function limitAddress({ address: limiter }: RateLimits): Middleware {
     try {
       setHeaders(ctx.res, limiter.take(key));
     } catch (error) {
-      // The route is not known yet. Pages of any origin may read this refusal, so that their agents know when to return.
+      // The route is not known yet. Pages of any origin may read this refusal, so that agents in them know the wait.
       setAnyOrigin(ctx.res);
       throw error;
     }
