@@ -9,12 +9,12 @@ export interface Loaded<T> {
   readonly reload: () => void;
 }
 
-/** How soon it is loaded again when it failed for a reason that passes. */
+/** How soon it is tried again to load what was not loaded. */
 const AGAIN_MS = 5_000;
 
 /**
  * @param key names what is loaded; another key forgets the data of the one before, undefined loads nothing
- * @param everyMs how often it is loaded again while the page is visible; 0: only after a failure that passes
+ * @param everyMs how often it is loaded again while the page is visible; 0: not once it is loaded
  */
 export function useLoaded<T>(key: string | undefined, load: () => Promise<T>, everyMs = 0): Loaded<T> {
   const [state, setState] = useState<{ key?: string; data?: T; error?: unknown }>({});
@@ -26,14 +26,16 @@ export function useLoaded<T>(key: string | undefined, load: () => Promise<T>, ev
     let timer = 0;
     let ended = false;
     const run = async (): Promise<void> => {
-      let nextMs = everyMs;
+      // Not loaded yet: the page is hidden, or what failed may succeed later.
+      let nextMs = everyMs || AGAIN_MS;
       if (document.visibilityState === 'visible') {
         try {
           const data = await latest.current();
+          nextMs = everyMs;
           if (!ended) setState({ key, data });
         } catch (error) {
           if (!ended) setState((old) => ({ ...(old.key === key && old), key, error }));
-          if (passes(error)) nextMs ||= AGAIN_MS;
+          if (!passes(error)) nextMs = everyMs;
         }
       }
       if (!ended && nextMs > 0) timer = window.setTimeout(() => void run(), nextMs);
