@@ -33,7 +33,7 @@ export function createAnswerRoom(bounds: AnswerBounds = BOUNDS) {
     isFull,
 
     /**
-     * Takes room for an answer. The last one that gets room may be larger than what is left.
+     * Takes room for an answer. The last answer that gets room may be larger than the bytes that are free.
      * @returns a function that gives the room back; undefined where a sum has reached its bound
      */
     take: (of: AnswerOwner, bytes: number): (() => void) | undefined => {
