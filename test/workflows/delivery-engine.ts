@@ -68,7 +68,7 @@ export type EngineOptions = {
   /** Comes between workflows and what they call, in this process. */
   wrap?: (activities: EngineActivities) => EngineActivities;
   store?: (store: AttemptStore) => AttemptStore;
-  endpoints?: Partial<Pick<EndpointService, 'noteFailure' | 'noteSuccess'>>;
+  endpoints?: Partial<Pick<EndpointService, 'noteFailures' | 'noteSuccess'>>;
   /** Milliseconds that an attempt waits for a place of its endpoint. */
   placeWait?: number;
 };

@@ -6,15 +6,19 @@ import type { Queryable, Transaction } from '../../platform/database/transaction
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { RENEWED_AFTER } from '../endpoints/endpoint-health.store.ts';
 import { PROVEN_FOR_MS } from '../endpoints/endpoint-judgement.ts';
-import type { AttemptReport } from './attempt.ts';
-import { insertNumbered } from './delivered-attempt.store.ts';
+import { insertNumbered, type MadeAttempt } from './delivered-attempt.store.ts';
 import type { StoredStatus } from './delivery.ts';
 import type { Envelope } from './envelope.ts';
 
 export { returnPermit, spendToken } from '../endpoints/endpoint-permit.store.ts';
 export { countAttempt, end, park, recordFailed } from '../rows/delivery-row.store.ts';
 export { callWorkflow } from '../rows/outbox.store.ts';
-export { type DeliveredRecord, type RecordedDelivery, recordDelivered } from './delivered-attempt.store.ts';
+export {
+  type DeliveredRecord,
+  type MadeAttempt,
+  type RecordedDelivery,
+  recordDelivered,
+} from './delivered-attempt.store.ts';
 
 /**
  * The data of a POST, read in one snapshot. `dueInMs` is null when the row has no time for the next attempt. `recorded`
@@ -68,6 +72,7 @@ export type LoadedDelivery = {
 };
 
 export type LockedDelivery = {
+  readonly id: string;
   readonly tenantId: string;
   readonly subscriptionId: string;
   readonly eventId: string;
@@ -134,11 +139,11 @@ SELECT n FROM attempts WHERE delivery_id = $1 AND generation = $2 AND started_at
 const MOST_TRIES = 10;
 
 const LOCK = `
-SELECT d.tenant_id AS "tenantId", d.subscription_id AS "subscriptionId", d.event_id AS "eventId", d.event_type AS "eventType", d.test,
+SELECT d.id, d.tenant_id AS "tenantId", d.subscription_id AS "subscriptionId", d.event_id AS "eventId", d.event_type AS "eventType", d.test,
   d.status, d.generation, d.attempt_count AS "attemptCount", d.failed_attempts AS "failedAttempts",
   d.retry_requested_at AS "retryRequestedAt", ${DUE}, s.retry_policy AS "retryPolicy"
 FROM deliveries d JOIN subscriptions s ON s.id = d.subscription_id
-WHERE d.id = $1 FOR UPDATE OF d`;
+WHERE d.id = ANY($1::uuid[]) AND d.id BETWEEN $2 AND $3 ORDER BY d.id FOR UPDATE OF d`;
 
 /** Reads the deliveries of these requests, in the same order; undefined where the delivery no longer exists. */
 export async function load(
@@ -157,23 +162,36 @@ export async function load(
   return requests.map((_, index) => found.get(index + 1));
 }
 
-/** Inserts the row of a POST, unless it was recorded before. @returns the attempt number; `fresh` for a new row */
-export function insertAttempt(
+/**
+ * Inserts the rows of POSTs of different deliveries, unless they were recorded before.
+ * @returns the attempt numbers in the same order, `fresh` for a new row; undefined where another POST took the number
+ *   concurrently: the caller repeats those
+ */
+export async function insertAttempts(
   unit: Transaction,
-  report: AttemptReport,
-  owner: { tenantId: string; subscriptionId: string },
-): Promise<{ n: number; fresh: boolean }> {
-  return numbered(async () => {
-    const n = await insertNumbered(unit, { report, ...owner });
-    if (n !== undefined) return { n, fresh: true };
-    const { deliveryId, generation, startedAt } = report;
-    const before = await unit.query<{ n: number }>(FIND_POST, [deliveryId, generation, startedAt]);
-    return before.rows[0] && { n: before.rows[0].n, fresh: false };
-  });
+  made: readonly MadeAttempt[],
+): Promise<({ n: number; fresh: boolean } | undefined)[]> {
+  const numbers = await insertNumbered(unit, made);
+  const results: ({ n: number; fresh: boolean } | undefined)[] = [];
+  for (const { report } of made) {
+    const n = numbers.get(report.deliveryId);
+    if (n !== undefined) results.push({ n, fresh: true });
+    else {
+      const { deliveryId, generation, startedAt } = report;
+      const before = await unit.query<{ n: number }>(FIND_POST, [deliveryId, generation, startedAt]);
+      results.push(before.rows[0] && { n: before.rows[0].n, fresh: false });
+    }
+  }
+  return results;
 }
 
-export async function lock(unit: Transaction, deliveryId: string): Promise<LockedDelivery | undefined> {
-  return (await unit.query<LockedDelivery>(LOCK, [deliveryId])).rows[0];
+/** Locks deliveries in id order. @returns id → delivery; none where it no longer exists */
+export async function lock(
+  unit: Transaction,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, LockedDelivery>> {
+  const { rows } = await unit.query<LockedDelivery>(LOCK, [ids, ...boundsOf(ids)]);
+  return new Map(rows.map((row) => [row.id, row]));
 }
 
 /** Reads an endpoint with a shared lock, so that it cannot be opened or closed until the transaction ends. */

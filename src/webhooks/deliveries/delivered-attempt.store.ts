@@ -17,9 +17,10 @@ export type DeliveredRecord = {
 /** The attempt number; `parked`: a relay made the attempt although a workflow waits for the endpoint. */
 export type RecordedDelivery = { readonly n: number; readonly parked: boolean };
 
-type Made = Omit<DeliveredRecord, 'workflow'>;
+/** A POST that was made, and whose it is. */
+export type MadeAttempt = Omit<DeliveredRecord, 'workflow'>;
 
-const ATTEMPT = columnsOf<Made>(
+const ATTEMPT = columnsOf<MadeAttempt>(
   {},
   {
     delivery_id: ['uuid', ({ report }) => report.deliveryId],
@@ -39,7 +40,7 @@ const ATTEMPT = columnsOf<Made>(
 );
 
 /** The parameters of the texts below: the bounds of the ids, which open only their partitions, and the columns. */
-const valuesOf = (made: readonly Made[]): unknown[] => [
+const valuesOf = (made: readonly MadeAttempt[]): unknown[] => [
   ...boundsOf(made.map(({ report }) => report.deliveryId)),
   ...ATTEMPT.of(made),
   made.map(({ report }) => report.n),
@@ -57,8 +58,9 @@ FROM input i CROSS JOIN LATERAL (
 ORDER BY delivery_id
 ON CONFLICT (delivery_id, n)`;
 
-const INSERT_ATTEMPT = `
-WITH input AS (SELECT * FROM ${ATTEMPT.from('i', 3, { wanted: 'int' })}) ${INSERT} DO NOTHING RETURNING n`;
+const INSERT_ATTEMPTS = `
+WITH input AS (SELECT * FROM ${ATTEMPT.from('i', 3, { wanted: 'int' })}) ${INSERT} DO NOTHING
+RETURNING delivery_id AS "deliveryId", n`;
 
 const WITHIN = 'd.id = ANY($3::uuid[]) AND d.id BETWEEN $1 AND $2';
 
@@ -92,9 +94,16 @@ WITH unflushed AS (
 SELECT a.delivery_id AS "deliveryId", a.n, l.workflow IS NULL AND l.waiting_epoch IS NOT NULL AS parked
 FROM attempt a LEFT JOIN locked l ON l.id = a.delivery_id`;
 
-/** Inserts the row of a POST, unless it was recorded before. @returns its number; undefined where a row has that */
-export async function insertNumbered(unit: Queryable, made: Made): Promise<number | undefined> {
-  return (await unit.query<{ n: number }>(INSERT_ATTEMPT, valuesOf([made]))).rows[0]?.n;
+/**
+ * Inserts the rows of POSTs of different deliveries, unless they were recorded before.
+ * @returns delivery → number; none where a row has that number
+ */
+export async function insertNumbered(
+  unit: Queryable,
+  made: readonly MadeAttempt[],
+): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await unit.query<{ deliveryId: string; n: number }>(INSERT_ATTEMPTS, valuesOf(made));
+  return new Map(rows.map(({ deliveryId, n }) => [deliveryId, n]));
 }
 
 /**

@@ -43,14 +43,26 @@ ${CHANGED}, p.watched AND (endpoint.failures_in_a_row > 0 OR endpoint.state <> p
 /** Each function runs in the caller's transaction. */
 export function createEndpointHealthStore(settings: RecoverySettings) {
   return {
-    /** Counts a failure against the endpoint, which may hold or close it. @returns undefined for a deleted endpoint */
-    fail: async (unit: Queryable, failure: EndpointFailure): Promise<EndpointChange | undefined> => {
-      const { subscriptionId, error } = failure;
+    /**
+     * Counts failures of one endpoint against it, in their order, which may hold or close it.
+     * @returns undefined for a deleted endpoint
+     */
+    fail: async (
+      unit: Queryable,
+      subscriptionId: string,
+      failures: readonly EndpointFailure[],
+    ): Promise<EndpointChange | undefined> => {
       const locked = await unit.query<EndpointHealth & { now: Date }>(LOCK, [subscriptionId]);
       const [found] = locked.rows;
       if (found === undefined) return undefined;
       const { now, ...row } = found;
-      const { next, signal } = judgeFailure(row, failure, now, settings);
+      let next: EndpointHealth = row;
+      let signal = false;
+      for (const failure of failures) {
+        const judged = judgeFailure(next, failure, now, settings);
+        next = judged.next;
+        signal ||= judged.signal;
+      }
       const values = [
         subscriptionId,
         next.state,
@@ -64,7 +76,7 @@ export function createEndpointHealthStore(settings: RecoverySettings) {
         next.released,
         next.epoch,
         next.watched,
-        error,
+        failures.at(-1)?.error,
         signal,
       ];
       return (await unit.query<EndpointChange>(SAVE, values)).rows[0];

@@ -25,7 +25,6 @@ export type EndpointHealth = {
  * `refused`: the delivery was refused for good. `first`: it was the delivery's first attempt.
  */
 export type EndpointFailure = {
-  readonly subscriptionId: string;
   readonly deliveryId: string;
   readonly startedAt: string;
   readonly holdMs: number | null;

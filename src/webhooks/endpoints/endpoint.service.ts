@@ -39,7 +39,7 @@ export type EndpointNeeds = {
  */
 export function createEndpointService(needs: EndpointNeeds) {
   return {
-    ...bindUseCases(needs, { setActive, remove, endHold, setTenantHeld, noteFailure, noteSuccess }),
+    ...bindUseCases(needs, { setActive, remove, endHold, setTenantHeld, noteFailures, noteSuccess }),
     /** `held`: the endpoint is closed with those of its suspended tenant. */
     create: store.insert,
     deactivateFailing,
@@ -107,8 +107,14 @@ async function setTenantHeld(
   return changes.length;
 }
 
-async function noteFailure(needs: EndpointNeeds, unit: Transaction, failure: EndpointFailure): Promise<void> {
-  const change = await needs.health.fail(unit, failure);
+/** Counts failures of one endpoint against it, in their order. */
+async function noteFailures(
+  needs: EndpointNeeds,
+  unit: Transaction,
+  subscriptionId: string,
+  failures: readonly EndpointFailure[],
+): Promise<void> {
+  const change = await needs.health.fail(unit, subscriptionId, failures);
   if (change !== undefined) await announce(needs, unit, [change], { opened: false });
 }
 

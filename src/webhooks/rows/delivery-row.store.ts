@@ -1,4 +1,6 @@
 // SQL that changes single deliveries: what a failed attempt, a wait, an end and a lost workflow mean for the row.
+import { columnsOf } from '../../platform/columns.ts';
+import { boundsOf } from '../../platform/database/partitions.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ENDED } from './delivery-row.ts';
 import { dropUnclaimed, enqueue, RANK_OF_RETRY } from './outbox.ts';
@@ -24,15 +26,24 @@ export type ParkedDelivery = {
   readonly outboxId: string;
 };
 
+const FAILURE = columnsOf<FailureRecord>({
+  uuid: ['deliveryId'],
+  text: ['status', 'error'],
+  int: ['n', 'statusCode', 'failedAttempts', 'workflow'],
+  float8: ['delayMs'],
+  boolean: ['needsWorkflow'],
+  timestamptz: ['startedAt'],
+});
+
 // The column rounds to whole milliseconds. Half a millisecond is added so that no attempt begins early.
 const RECORD_FAILED = `
-UPDATE deliveries SET status = $2, failed_attempts = $3, attempt_count = greatest(attempt_count, $4),
-  next_attempt_at = clock_timestamp() + ($5::float8 + 0.5) * interval '1 millisecond',
-  completed_at = CASE WHEN $2 = 'failed' THEN now() END,
-  waiting_epoch = NULL, needs_workflow = $6, last_status_code = $7, last_error = $8,
-  retry_requested_at = CASE WHEN retry_requested_at > $9 AND $2 <> 'failed' THEN retry_requested_at END,
-  started_generation = greatest(started_generation, $10)
-WHERE id = $1`;
+UPDATE deliveries d SET status = f.status, failed_attempts = f.failed_attempts, attempt_count = greatest(d.attempt_count, f.n),
+  next_attempt_at = clock_timestamp() + (f.delay_ms + 0.5) * interval '1 millisecond',
+  completed_at = CASE WHEN f.status = 'failed' THEN now() END,
+  waiting_epoch = NULL, needs_workflow = f.needs_workflow, last_status_code = f.status_code, last_error = f.error,
+  retry_requested_at = CASE WHEN d.retry_requested_at > f.started_at AND f.status <> 'failed' THEN d.retry_requested_at END,
+  started_generation = greatest(d.started_generation, f.workflow)
+FROM ${FAILURE.from('f', 4)} WHERE d.id = ANY($3::uuid[]) AND d.id BETWEEN $1 AND $2 AND d.id = f.delivery_id`;
 
 // A new outbox row is written each time, because a relay may be claiming the old row concurrently.
 const PARK = `
@@ -78,19 +89,11 @@ WITH target AS (
 )
 SELECT id FROM changed ORDER BY id`;
 
-export async function recordFailed(unit: Transaction, failure: FailureRecord): Promise<void> {
-  await unit.query(RECORD_FAILED, [
-    failure.deliveryId,
-    failure.status,
-    failure.failedAttempts,
-    failure.n,
-    failure.delayMs,
-    failure.needsWorkflow,
-    failure.statusCode,
-    failure.error,
-    failure.startedAt,
-    failure.workflow,
-  ]);
+/** Records the consequences of failed attempts of different deliveries, which the caller has locked. */
+export async function recordFailed(unit: Transaction, failures: readonly FailureRecord[]): Promise<void> {
+  if (failures.length === 0) return;
+  const ids = failures.map(({ deliveryId }) => deliveryId);
+  await unit.query(RECORD_FAILED, [...boundsOf(ids), ids, ...FAILURE.of(failures)]);
 }
 
 /** Counts an attempt of a delivery that has ended or has a newer generation. */

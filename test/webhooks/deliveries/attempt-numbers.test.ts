@@ -162,11 +162,11 @@ describe('the number of an attempt', () => {
     });
     const failing = engine.createAttempts({
       endpoints: {
-        noteFailure: async (...args) => {
+        noteFailures: async (...args) => {
           inserted();
           // The other one waits for what this transaction has locked.
           await engine.lockIsWaitedFor();
-          return engine.endpoints.noteFailure(...args);
+          return engine.endpoints.noteFailures(...args);
         },
       },
     });

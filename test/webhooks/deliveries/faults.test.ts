@@ -26,7 +26,7 @@ describe('faults', () => {
       return {
         ...store,
         recordDelivered: guard(store.recordDelivered),
-        insertAttempt: guard(store.insertAttempt),
+        insertAttempts: guard(store.insertAttempts),
       };
     };
 

@@ -29,16 +29,17 @@ async function fail(
 ): Promise<void> {
   for (const ago of secondsAgo)
     await rooms.database.transaction({}, (unit) =>
-      health.fail(unit, {
-        subscriptionId: id,
-        deliveryId: randomUUID(),
-        startedAt: new Date(Date.now() - ago * LONGER * 1_000).toISOString(),
-        holdMs,
-        limited: false,
-        probe: false,
-        refused: false,
-        error: 'http:503',
-      }),
+      health.fail(unit, id, [
+        {
+          deliveryId: randomUUID(),
+          startedAt: new Date(Date.now() - ago * LONGER * 1_000).toISOString(),
+          holdMs,
+          limited: false,
+          probe: false,
+          refused: false,
+          error: 'http:503',
+        },
+      ]),
     );
 }
 const succeed = (id: string) => rooms.database.transaction({}, (unit) => health.recover(unit, id));

@@ -167,7 +167,6 @@ describe('a wait in the database', () => {
       const [delivery = ''] = await engine.publish(id);
       for (let round = 0; round < 30; round += 1) {
         const early = await engine.database.transaction({}, async (unit) => {
-          const place = { tenantId: engine.context.tenant.id, subscriptionId: id };
           const startedAt = new Date().toISOString();
           const failed = {
             deliveryId: delivery,
@@ -178,7 +177,7 @@ describe('a wait in the database', () => {
             error: 'http:503',
           };
           const holdMs = 1_000 * (round + 1);
-          await engine.endpoints.noteFailure(unit, { ...place, ...failed, holdMs });
+          await engine.endpoints.noteFailures(unit, id, [{ ...failed, holdMs }]);
           const { rows } = await unit.query<{ early: boolean }>(
             `SELECT hold_until < now() + $2 * interval '1 millisecond' AS early FROM endpoints WHERE subscription_id = $1`,
             [id, holdMs],

@@ -1,0 +1,274 @@
+// Records failed attempts, and what they mean for their endpoint and their deliveries. Those of one endpoint that arrive
+// together share a transaction, in which the endpoint is judged once.
+import { serviceContext } from '../../audit/audit.ts';
+import { createCoalescer } from '../../platform/database/coalescer.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
+import type { EndpointService } from '../endpoints/endpoint.service.ts';
+import type { EndpointFailure } from '../endpoints/endpoint-judgement.ts';
+import type { RecordService } from '../intake/record.service.ts';
+import type { FailureRecord } from '../rows/delivery-row.store.ts';
+import type * as attemptStore from './attempt.store.ts';
+import { type LoadedDelivery, type LockedDelivery, numbered } from './attempt.store.ts';
+import { type AttemptReport, ended, outcomeCode, type Step } from './attempt.ts';
+import { isUnfinished } from './delivery.ts';
+import { type FailureReason, nextStep } from './next-step.ts';
+import { readRetryPolicy } from './retry-schedule.ts';
+
+/** The most failures of one transaction. */
+const MOST_RECORDED = 64;
+
+export type SubscriptionDeactivation = {
+  deactivateGone(
+    unit: Transaction,
+    subscription: { tenantId: string; subscriptionId: string },
+  ): Promise<unknown>;
+};
+
+/** What the record of an attempt needs of its delivery as it was read for the attempt. */
+export type Owner = Pick<
+  LoadedDelivery,
+  'tenantId' | 'subscriptionId' | 'test' | 'endpointFailing' | 'endpointProven' | 'url' | 'createdAt'
+>;
+
+/** A POST that failed. `workflow` is the generation of the workflow that made it; null for a relay. */
+export type FailedAttempt = {
+  readonly report: AttemptReport;
+  readonly owner: Owner;
+  readonly workflow: number | null;
+};
+
+/** The next step of the delivery, and the number under which its attempt is recorded. */
+export type Recorded = { readonly step: Step; readonly n: number; readonly parked?: boolean };
+
+export type FailedAttemptNeeds = {
+  database: Pick<Database, 'transaction'>;
+  store: Pick<typeof attemptStore, 'insertAttempts' | 'readUrl' | 'lock' | 'recordFailed' | 'countAttempt'>;
+  records: Pick<RecordService, 'write'>;
+  endpoints: Pick<EndpointService, 'noteFailures'>;
+  subscriptions: SubscriptionDeactivation;
+  random?: (() => number) | undefined;
+};
+
+type Tools = FailedAttemptNeeds & { readonly random: () => number };
+
+/** A failed attempt with the number of its row; `fresh` unless it was recorded before. */
+type Numbered = FailedAttempt & { readonly fresh: boolean; readonly former: boolean };
+
+/** What follows from a failure: the change of the delivery's row, and why the delivery has failed for good. */
+type Settled = {
+  readonly step: Step;
+  readonly change: FailureRecord;
+  readonly reason?: FailureReason | undefined;
+};
+
+export function createFailedAttempts({ random = Math.random, ...needs }: FailedAttemptNeeds) {
+  const tools: Tools = { ...needs, random };
+  const endpoints = new Map<string, { readonly failures: ReturnType<typeof ofEndpoint>; waiting: number }>();
+  // One batch at a time, because all of them lock the row of their endpoint.
+  const ofEndpoint = () =>
+    createCoalescer<FailedAttempt, Recorded | undefined>({
+      run: (batch) => tools.database.transaction({}, (unit) => recordBatch(tools, unit, batch)),
+      limits: { rows: MOST_RECORDED, batches: 1 },
+      sizeOf: ({ report }) => ({ rows: 1, bytes: 500 + (report.responseExcerpt?.length ?? 0) }),
+    });
+
+  const add = async (failure: FailedAttempt): Promise<Recorded | undefined> => {
+    const { subscriptionId } = failure.owner;
+    const endpoint = endpoints.get(subscriptionId) ?? { failures: ofEndpoint(), waiting: 0 };
+    endpoints.set(subscriptionId, endpoint);
+    endpoint.waiting += 1;
+    try {
+      return await endpoint.failures.add(failure);
+    } finally {
+      endpoint.waiting -= 1;
+      if (endpoint.waiting === 0) endpoints.delete(subscriptionId);
+    }
+  };
+
+  return {
+    /** Records a failure; one that was recorded before changes nothing. @returns the step that the row now asks for */
+    record: (failure: FailedAttempt): Promise<Recorded> => numbered(() => add(failure)),
+  };
+}
+
+/**
+ * Records failures of one endpoint. Locks in the order of all attempts: attempt, subscription, endpoint, delivery.
+ * @returns the results in the same order; undefined for a second POST of a delivery, or where another POST took its
+ *   number concurrently: the caller repeats those
+ */
+async function recordBatch(
+  needs: Tools,
+  unit: Transaction,
+  batch: readonly FailedAttempt[],
+): Promise<(Recorded | undefined)[]> {
+  const firstOf = new Map([...batch].reverse().map((one) => [one.report.deliveryId, one]));
+  const sent = batch.filter((one) => firstOf.get(one.report.deliveryId) === one);
+  const numbers = await needs.store.insertAttempts(
+    unit,
+    sent.map(({ report, owner }) => ({ report, ...owner })),
+  );
+  const url = await lockSubscription(needs, unit, sent);
+  const made = sent.flatMap((one, index): Numbered[] => {
+    const number = numbers[index];
+    if (number === undefined) return [];
+    const report = { ...one.report, n: number.n };
+    // A failure at a former URL is not counted against the endpoint, because the subscription has a new URL now.
+    return [{ ...one, report, fresh: number.fresh, former: one.owner.url !== url }];
+  });
+  await blameEndpoint(needs, unit, made);
+  const results = await settleAll(needs, unit, made);
+  return batch.map((one) =>
+    firstOf.get(one.report.deliveryId) === one ? results.get(one.report.deliveryId) : undefined,
+  );
+}
+
+/** Everything locks the row of the subscription before the endpoint's. A deactivation changes it. @returns its URL */
+function lockSubscription(
+  { store }: Tools,
+  unit: Transaction,
+  failures: readonly FailedAttempt[],
+): Promise<string | undefined> {
+  const deactivates = failures.some(({ report, owner }) => report.outcome.kind === 'gone' && !owner.test);
+  return store.readUrl(unit, subscriptionOf(failures), deactivates ? 'FOR NO KEY UPDATE' : 'FOR SHARE');
+}
+
+async function blameEndpoint(
+  { endpoints, subscriptions }: Tools,
+  unit: Transaction,
+  made: readonly Numbered[],
+): Promise<void> {
+  const blamed = made.filter(
+    ({ fresh, former, owner, report }) => fresh && !former && mayBlame(owner, report),
+  );
+  const failures = blamed
+    .filter(({ report }) => report.outcome.kind !== 'gone' || report.probe)
+    .map(({ report }) => failureOf(report));
+  if (failures.length > 0) await endpoints.noteFailures(unit, subscriptionOf(blamed), failures);
+  const gone = blamed.find(({ report, owner }) => report.outcome.kind === 'gone' && !owner.test);
+  if (gone !== undefined) await subscriptions.deactivateGone(unit, gone.owner);
+}
+
+/** Changes the rows of the deliveries. @returns delivery → its step */
+async function settleAll(
+  needs: Tools,
+  unit: Transaction,
+  made: readonly Numbered[],
+): Promise<ReadonlyMap<string, Recorded>> {
+  const rows = await needs.store.lock(
+    unit,
+    made.map(({ report }) => report.deliveryId),
+  );
+  const results = new Map<string, Recorded>();
+  const settled: (Settled & { readonly report: AttemptReport; readonly row: LockedDelivery })[] = [];
+  for (const one of made) {
+    const { report, fresh } = one;
+    const row = rows.get(report.deliveryId);
+    const counts = row?.generation === report.generation && isUnfinished(row.status);
+    if (row !== undefined && fresh && counts) {
+      const outcome = settle(needs, one, row);
+      settled.push({ ...outcome, report, row });
+      results.set(report.deliveryId, { step: outcome.step, n: report.n });
+    } else {
+      if (row !== undefined && fresh) await needs.store.countAttempt(unit, report.deliveryId, report.n);
+      const step = row === undefined ? ended('canceled') : stepOfRow(row, report.generation);
+      results.set(report.deliveryId, { step, n: report.n });
+    }
+  }
+  await needs.store.recordFailed(
+    unit,
+    settled.map(({ change }) => change),
+  );
+  for (const { report, row, reason } of settled)
+    if (reason !== undefined) await announceFailure(needs, unit, report, row, reason);
+  return results;
+}
+
+function settle({ random }: Tools, { report, workflow, former }: Numbered, row: LockedDelivery): Settled {
+  const asked = row.retryRequestedAt !== null && row.retryRequestedAt > new Date(report.startedAt);
+  const next = nextStep({
+    outcome: report.outcome,
+    failedAttempts: row.failedAttempts,
+    policy: readRetryPolicy(row.retryPolicy),
+    retryRequested: asked || former,
+    probe: report.probe,
+    random: random(),
+  });
+  if (next.kind === 'delivered') throw new Error('a failed attempt has delivered');
+  const failed = next.kind === 'failed';
+  const change: FailureRecord = {
+    ...report,
+    statusCode: report.outcome.statusCode,
+    error: outcomeCode(report.outcome),
+    status: failed ? 'failed' : 'retrying',
+    failedAttempts: next.failedAttempts,
+    delayMs: failed ? null : next.delayMs,
+    needsWorkflow: !failed && workflow === null,
+    workflow,
+  };
+  return failed
+    ? { step: ended('failed'), change, reason: next.reason }
+    : { step: { kind: 'wait', delayMs: next.delayMs }, change };
+}
+
+async function announceFailure(
+  { records }: Tools,
+  unit: Transaction,
+  report: AttemptReport,
+  row: LockedDelivery,
+  reason: FailureReason,
+): Promise<void> {
+  // An event about the failure of a `webhook.` event could cause events without end. A test delivery emits no event.
+  if (row.test || row.eventType.startsWith('webhook.')) return;
+  const data = {
+    delivery_id: report.deliveryId,
+    subscription_id: row.subscriptionId,
+    event_id: row.eventId,
+    event_type: row.eventType,
+    reason,
+    attempt_count: Math.max(row.attemptCount, report.n),
+    last_status_code: report.outcome.statusCode,
+    last_error: outcomeCode(report.outcome),
+  };
+  const type = 'webhook.delivery.failed';
+  const context = serviceContext({ id: row.tenantId }, newId());
+  const { delivery_id: id, ...facts } = data;
+  await records.write(unit, context, {
+    audit: [{ action: type, outcome: 'failure', target: { type: 'delivery', id }, data: facts }],
+    events: [{ type, data, exceptSubscription: row.subscriptionId }],
+  });
+}
+
+/**
+ * @returns whether a failure is counted against its endpoint. That of a first attempt is not while retries succeed:
+ *   then its record also does not wait for the endpoint's row.
+ */
+function mayBlame({ endpointProven = false }: Owner, { n, outcome }: AttemptReport): boolean {
+  return !endpointProven || n > 1 || outcome.kind !== 'retry' || outcome.statusCode === 429;
+}
+
+function failureOf({ deliveryId, n, startedAt, outcome, probe }: AttemptReport): EndpointFailure {
+  const hold = outcome.kind === 'retry' && outcome.hold;
+  return {
+    deliveryId,
+    startedAt,
+    holdMs: hold ? (outcome.retryAfterMs ?? 0) : null,
+    limited: outcome.statusCode === 429,
+    probe,
+    refused: outcome.kind === 'rejected',
+    error: outcomeCode(outcome),
+    first: n === 1,
+  };
+}
+
+function stepOfRow(row: LockedDelivery, generation: number): Step {
+  if (row.generation !== generation) return ended('superseded');
+  return isUnfinished(row.status) ? { kind: 'wait', delayMs: row.dueInMs ?? 0 } : ended(row.status);
+}
+
+function subscriptionOf(failures: readonly FailedAttempt[]): string {
+  const [first] = failures;
+  if (first === undefined) throw new Error('no failure to record');
+  return first.owner.subscriptionId;
+}
