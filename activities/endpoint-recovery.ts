@@ -19,6 +19,9 @@ export function createEndpointRecoveryActivities({
     probeEndpoint: (name: EndpointName, epoch: number): Promise<EndpointStanding> =>
       recovery.probe(name, epoch),
 
+    /** Enqueues the retries of the endpoint's crowd that are due. */
+    sendDueRetries: (name: EndpointName): Promise<EndpointStanding> => recovery.perform(name, 'sendRetries'),
+
     /** Emits a warning, because the endpoint has failed for long. */
     warnOfFailingEndpoint: (name: EndpointName): Promise<EndpointStanding> => recovery.perform(name, 'warn'),
 

@@ -28,7 +28,7 @@ const OWNED: Readonly<Record<string, string>> = {
   'webhooks/receipts': 'receipts',
   'webhooks/relay': 'relays',
   'webhooks/replays': 'bulk_replays',
-  'webhooks/rows': 'deliveries outbox',
+  'webhooks/rows': 'crowded_deliveries deliveries outbox',
   'webhooks/streams': 'streams stream_exclusions',
   'webhooks/subscriptions': 'subscriptions subscription_filters',
   audit: 'audit_log audit_head audit_beginning audit_checkpoints audit_seals audit_signing_keys',

@@ -30,6 +30,7 @@ const LONGEST_HOLD = 604_800;
 const activities = proxyActivities<EndpointRecoveryActivities>(ENTITY_ACTIVITIES);
 
 const SUMMARIES: Readonly<Record<RecoveryWait, string>> = {
+  retries: 'next retries at',
   hold: 'hold until',
   probe: 'next probe at',
   outcome: "until the probe's outcome",
@@ -38,6 +39,11 @@ const SUMMARIES: Readonly<Record<RecoveryWait, string>> = {
 };
 
 const STEPS = {
+  sendRetries: {
+    doing: 'sendRetries',
+    activity: activities.sendDueRetries,
+    summary: 'the retries that are due',
+  },
   warn: {
     doing: 'warn',
     activity: activities.warnOfFailingEndpoint,
@@ -66,6 +72,8 @@ export function endpointRecovery(input: EntityInput): Promise<EndpointRecoveryRe
   let waitsFor: RecoveryWait | null = null;
   const read = () =>
     activities.readEndpoint.executeWithOptions({ summary: 'how the endpoint stands' }, [name]);
+  const sendRetries = () =>
+    activities.sendDueRetries.executeWithOptions({ summary: STEPS.sendRetries.summary }, [name]);
   const operate = (step: OperatorStep) =>
     activities.operateEndpoint.executeWithOptions({ summary: `by an operator: ${step.kind}` }, [name, step]);
 
@@ -80,6 +88,7 @@ export function endpointRecovery(input: EntityInput): Promise<EndpointRecoveryRe
         return { doing: 'waiting', delayMs, summary: summaryOf(reason, now) };
       },
       readAfterWait: ({ epoch }, signaled) => {
+        if (!signaled && waitsFor === 'retries') return sendRetries();
         if (signaled || waitsFor !== 'probe') return read();
         const summary = 'one delivery is let through';
         return activities.probeEndpoint.executeWithOptions({ summary }, [name, epoch]);
@@ -126,7 +135,12 @@ export function endpointRecovery(input: EntityInput): Promise<EndpointRecoveryRe
 }
 
 /** `hold until 07:50:16 · after http:429`. The hold of a host may have no end. */
-function summaryOf(reason: RecoveryWait, { opensAt, heldBy, lastError }: EndpointStanding): string {
+function summaryOf(
+  reason: RecoveryWait,
+  { opensAt, heldBy, lastError, crowd, crowdDueAt }: EndpointStanding,
+): string {
+  if (reason === 'retries' && crowdDueAt)
+    return `${SUMMARIES.retries} ${wordTime(crowdDueAt)} · ${crowd} wait`;
   const isTimed = reason === 'hold' || reason === 'probe';
   const time = isTimed ? ` ${opensAt === null ? 'it is released' : wordTime(opensAt)}` : '';
   const cause =
@@ -153,17 +167,27 @@ function detailsOf({
   opensAt,
   heldBy,
   waiting,
+  crowd,
+  crowdDueAt,
   deactivatesAt,
 }: EndpointStanding): string {
-  if (state === 'open' || state === 'inactive' || state === 'suspended' || state === 'deleted')
+  if (
+    (state === 'open' && !crowdDueAt) ||
+    state === 'inactive' ||
+    state === 'suspended' ||
+    state === 'deleted'
+  )
     return `Ended: the endpoint is ${state}.`;
   const since = failingSince === null ? '' : ` Nothing but failures since ${wordTime(failingSince)}`;
   const why = lastError === null ? '' : ` (last: ${lastError})`;
   const who = heldBy ? HOLDERS[heldBy] : '';
   const next = opensAt === null ? '' : ` The next delivery may go out at ${wordTime(opensAt)}.`;
+  const retries = !crowdDueAt
+    ? ''
+    : ` Of them ${crowd} wait here for an early retry, the next at ${wordTime(crowdDueAt)}.`;
   const end =
     deactivatesAt === null
       ? ''
       : ` Deactivated at ${wordTime(deactivatesAt)} unless it takes something before.`;
-  return `The endpoint is **${state}** (times in UTC).${who}${since}${why}${since === '' ? '' : '.'}${next} Deliveries that wait: ${waiting}.${end}`;
+  return `The endpoint is **${state}** (times in UTC).${who}${since}${why}${since === '' ? '' : '.'}${next} Deliveries that wait: ${waiting}.${retries}${end}`;
 }

@@ -12,7 +12,7 @@ import { createFirstAttemptService } from '../../src/webhooks/relay/first-attemp
 import { createHandOver } from '../../src/webhooks/relay/hand-over.service.ts';
 import { RELAY_SETTINGS } from '../../src/webhooks/relay/relay.service.ts';
 import * as relayStore from '../../src/webhooks/relay/relay.store.ts';
-import { createSettlement } from '../../src/webhooks/relay/settlement.service.ts';
+import { createSettlement, idsOf } from '../../src/webhooks/relay/settlement.service.ts';
 import { createSlots } from '../../src/webhooks/relay/slots.ts';
 import { wireWebhookRooms } from '../webhooks/webhook-rooms.ts';
 
@@ -68,7 +68,7 @@ export function createDeliveryProcess(database: Database, receivers: ReadonlyMap
       write: async ({ marked, unmarked, unused, released }) => {
         if (marked.length + unmarked.length > 0)
           await relayStore.complete(database, identity, marked, unmarked);
-        if (released.length > 0) await relayStore.release(database, identity, released);
+        if (released.length > 0) await relayStore.release(database, identity, idsOf(released));
         await relayStore.refund(database, [...unused, ...released]);
       },
       // Whatever is settled later is written by `drain`.

@@ -74,6 +74,18 @@ const SCENARIOS: Record<string, (engine: EndpointEngine) => Promise<string>> = {
     await failSince(engine, id, '14 days');
     return id;
   },
+  'crowd-let-go': async (engine) => {
+    const { id, path } = await engine.subscribe({ delaysMs: [1_500] });
+    const tried = new Set<string>();
+    engine.receiver.answer(path, ({ deliveryId }) => {
+      const status = tried.has(deliveryId) ? 204 : 500;
+      tried.add(deliveryId);
+      return { status };
+    });
+    await engine.publish(id, 12);
+    await engine.waitsFor(id, 'retries');
+    return id;
+  },
   'deactivated-by-hand': async (engine) => {
     const { id } = await bringDown(engine);
     await engine.subscriptions.update(engine.context, id, { active: false });

@@ -71,6 +71,8 @@ export type EngineOptions = {
   endpoints?: Partial<Pick<EndpointService, 'noteFailures' | 'noteSuccess'>>;
   /** Milliseconds that an attempt waits for a place of its endpoint. */
   placeWait?: number;
+  /** Early retries of an endpoint with workflows of their own; more are a crowd. */
+  few?: number;
 };
 export type EngineActivities = ReturnType<typeof createWebhookDeliveryActivities> &
   ReturnType<typeof createEndpointRecoveryActivities>;
@@ -122,7 +124,7 @@ export async function createEngine({
   const relays = new Set<WatchedRelay>();
   const retries = createTurnstile();
 
-  function createAttempts({ store: wrap, endpoints: replaced, placeWait = 10_000 }: EngineOptions) {
+  function createAttempts({ store: wrap, endpoints: replaced, placeWait = 10_000, few }: EngineOptions) {
     const monitor = createAttemptMonitor();
     const occupancy = createEndpointOccupancy();
     const store = (wrap ?? ((same) => same))(attemptStore);
@@ -135,6 +137,7 @@ export async function createEngine({
       endpoints,
       subscriptions,
       notifier,
+      few,
     });
     const real = createDeliverySender({ agent });
     const sender: typeof real = {
@@ -282,6 +285,7 @@ export async function createEngine({
     sweep: (late = 0) =>
       createSweepService({
         database,
+        commands: services.commands,
         starter,
         onFailure: (error) => failures.push(error),
         late,

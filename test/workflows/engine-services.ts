@@ -44,6 +44,7 @@ export function wireServices({
   return {
     records,
     platform,
+    commands,
     ...endpoints,
     deliveries,
     ...subscriptions,

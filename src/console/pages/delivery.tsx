@@ -10,6 +10,7 @@ import { Ago, Clock, Empty, Facts, Failure, Head, Id, Json, Part, Pending, Statu
 const EVERY_MS = 2_000;
 const NO_WORKFLOW = {
   settled_at_first_attempt: 'None: the first attempt settled it.',
+  settled_at_early_retry: 'None: an early retry settled it.',
   not_tried: 'None yet: no attempt was made.',
   ended_untried: 'None: it ended before an attempt.',
 } as const;

@@ -27,7 +27,7 @@ export function createStuckWorkCheck({
   database: Queryable;
   store: Pick<
     typeof deliveryInspectionStore,
-    'findStuckCommands' | 'findDeadClaims' | 'findOfDeleted' | 'findLeft' | 'findParked'
+    'findStuckCommands' | 'findDeadClaims' | 'findOfDeleted' | 'findLeft' | 'findCrowded' | 'findParked'
   >;
   commands: Pick<WorkflowCommandService, 'findStuck'>;
   sweep: Pick<SweepService, 'run'>;
@@ -68,6 +68,13 @@ export function createStuckWorkCheck({
       subject: 'outbox',
       detail: 'rows of ended deliveries of deleted subscriptions',
       find: () => store.findLeft(database, age),
+      isSwept: true,
+    },
+    {
+      code: 'crowd_overdue',
+      subject: 'crowded_deliveries',
+      detail: 'deliveries whose early retry the workflow of their endpoint has not let begin',
+      find: () => store.findCrowded(database, age),
       isSwept: true,
     },
     {

@@ -6,7 +6,8 @@ import type { DeliveryAccount, TenantNumbers, WrongAccount } from './account.ts'
 
 // An event and its deliveries have ids of the same millisecond and are committed together. The numbers of one snapshot
 // are therefore consistent, even while other events are accepted. An unfinished delivery counts as waiting when it has
-// a row of the outbox, or a workflow of its generation and a time for its next attempt. Otherwise it is stranded.
+// a row of the outbox, waits in a crowd, or has a workflow of its generation and a time for its next attempt. Otherwise
+// it is stranded.
 // Events with `deliveries` NULL are counted by their rows in `deliveries`.
 const COUNT = `
 WITH accepted AS (
@@ -27,6 +28,7 @@ WITH accepted AS (
   WHERE d.id >= uuid_of_time($1::timestamptz) AND d.id < uuid_of_time($2::timestamptz) AND d.status IN ('pending', 'retrying')
     AND (d.started_generation IS DISTINCT FROM d.generation OR d.next_attempt_at IS NULL)
     AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind <> 'command')
+    AND NOT EXISTS (SELECT 1 FROM crowded_deliveries c WHERE c.delivery_id = d.id)
   GROUP BY d.tenant_id, d.subscription_id, d.status
 ), shown AS (
   SELECT g.tenant_id, g.n - coalesce(lost.n, 0) AS n, lost.n AS stranded,

@@ -61,19 +61,23 @@ FROM oldest`;
 // An attempt under way also matches until it is recorded, which takes 15 s and more when its receiver does not answer.
 const LATE = `
 SELECT count(*)::int AS count, max(seconds) AS seconds FROM (
-  SELECT extract(epoch FROM now() - next_attempt_at)::float8 AS seconds FROM deliveries
+  (SELECT extract(epoch FROM now() - next_attempt_at)::float8 AS seconds FROM deliveries
   WHERE status IN ('pending', 'retrying') AND started_generation IS NOT NULL AND started_generation = generation
     AND next_attempt_at < now() - interval '60 seconds'
-  ORDER BY next_attempt_at LIMIT $1) AS overdue`;
+  ORDER BY next_attempt_at LIMIT $1)
+  UNION ALL
+  (SELECT extract(epoch FROM now() - due_at)::float8 FROM crowded_deliveries
+  WHERE due_at < now() - interval '60 seconds' LIMIT $1)) AS overdue`;
 
-// Deliveries that no relay has handed over, and deliveries with a workflow whose next attempt is late.
+// Deliveries that no relay has handed over, and deliveries with a workflow, or in a crowd, whose next attempt is late.
 const WAITING = `
 SELECT (SELECT count(*) FROM (SELECT 1 FROM outbox WHERE kind <> 'command' LIMIT $1) AS rows)
   + (SELECT count(*) FROM (
     SELECT 1 FROM deliveries
     WHERE status IN ('pending', 'retrying') AND started_generation IS NOT NULL AND started_generation = generation
       AND next_attempt_at < now()
-    LIMIT $1) AS late) AS count`;
+    LIMIT $1) AS late)
+  + (SELECT count(*) FROM (SELECT 1 FROM crowded_deliveries WHERE due_at < now() LIMIT $1) AS crowded) AS count`;
 
 const RELAYS =
   "SELECT count(*)::int AS count FROM relays WHERE role = 'worker' AND seen_at > now() - interval '5 seconds'";

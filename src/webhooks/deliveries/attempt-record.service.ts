@@ -27,10 +27,10 @@ const MOST_RECORDED = 64;
  */
 export type RecordOptions = { readonly workflow: boolean; readonly owner?: Owner | undefined };
 
-export type AttemptRecordNeeds = Pick<FailedAttemptNeeds, 'records' | 'subscriptions' | 'random'> & {
+export type AttemptRecordNeeds = Pick<FailedAttemptNeeds, 'records' | 'subscriptions' | 'random' | 'few'> & {
   database: Pick<Database, 'query' | 'transaction'>;
   store?: typeof attemptStore | undefined;
-  endpoints: Pick<EndpointService, 'noteFailures' | 'noteSuccess'>;
+  endpoints: Pick<EndpointService, 'noteFailures' | 'noteSuccess' | 'callWorkflow'>;
   /** Notifies the relays of a command for a workflow that waits although its delivery has ended. */
   notifier: { poke(): void };
   metrics?: Pick<AttemptMetrics, 'ended'> | undefined;
@@ -82,6 +82,7 @@ async function record(
     step,
     n,
     parked = false,
+    crowded = false,
   } = delivered
     ? await recordSuccess(needs, report, owner, workflow)
     : await needs.failures.record({ report, owner, workflow });
@@ -92,7 +93,8 @@ async function record(
     if ((parked || n > report.n) && (await needs.store.callWorkflow(needs.database, report.deliveryId)))
       needs.notifier.poke();
   }
-  return { step, last: { n, outcome }, ...(delivered && workflow === null ? { removed: true } : {}) };
+  const removed = crowded || (delivered && workflow === null);
+  return { step, last: { n, outcome }, ...(crowded ? { crowded } : {}), ...(removed ? { removed } : {}) };
 }
 
 async function recordSuccess(

@@ -101,7 +101,9 @@ async function send(
       const step = await refuse(needs, delivery, request);
       if (step !== undefined) {
         await returnPermit(needs, delivery, request);
-        return { kind: 'settled', step, last: lastOf(delivery) };
+        // A relay has read it before another recorded that it waits in the crowd of its endpoint.
+        const crowded = !options.workflow && step.kind === 'wait' && !delivery.needsWorkflow;
+        return { kind: 'settled', step, last: lastOf(delivery), crowded };
       }
       const passes = mayPass(delivery, request);
       if (passes && enter(needs, delivery, request)) {

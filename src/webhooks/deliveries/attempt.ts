@@ -53,14 +53,18 @@ export type SendResult =
       readonly step: Step;
       readonly last?: LastAttempt | undefined;
       readonly slow?: boolean | undefined;
+      readonly crowded?: boolean | undefined;
       readonly removed?: boolean | undefined;
     }
   | { readonly kind: 'unrecorded'; readonly report: AttemptReport };
 
-/** `removed`: the record has removed the delivery's row of the outbox. */
+/**
+ * `crowded`: the delivery waits in the crowd of its endpoint. `removed`: the record has removed its row of the outbox.
+ */
 export type RecordResult = {
   readonly step: Step;
   readonly last: LastAttempt;
+  readonly crowded?: boolean | undefined;
   readonly removed?: boolean | undefined;
 };
 

@@ -1,6 +1,7 @@
 // SQL by which people read, retry and cancel deliveries.
 import { type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { attemptCrowded, leaveCrowd } from '../rows/crowd.ts';
 import { beginAgain, endingStatement } from '../rows/delivery-row.ts';
 import { enqueue } from '../rows/outbox.ts';
 import type { AttemptRecord, DeliveryFilters, DeliveryRecord, DeliveryStatus } from './delivery.ts';
@@ -16,7 +17,8 @@ CASE d.shown_status WHEN 'held' THEN endpoint_opens_at(p) WHEN 'pending' THEN d.
   WHEN 'retrying' THEN CASE WHEN endpoint_is_open(p) THEN d.next_attempt_at
     WHEN endpoint_opens_at(p) IS NOT NULL THEN greatest(d.next_attempt_at, endpoint_opens_at(p)) END END AS "nextAttemptAt",
 d.last_status_code AS "lastStatusCode", d.last_error AS "lastError", d.created_at AS "createdAt",
-CASE d.shown_status WHEN 'canceled' THEN coalesce(d.completed_at, p.updated_at) ELSE d.completed_at END AS "completedAt", d.started_generation AS "startedGeneration"`;
+CASE d.shown_status WHEN 'canceled' THEN coalesce(d.completed_at, p.updated_at) ELSE d.completed_at END AS "completedAt", d.started_generation AS "startedGeneration",
+d.needs_workflow AS "needsWorkflow"`;
 
 const FROM = 'FROM delivery_records d JOIN endpoints p ON p.subscription_id = d.subscription_id';
 
@@ -53,7 +55,8 @@ FROM attempts WHERE delivery_id = $1 AND tenant_id = $2 ORDER BY n`;
 
 // Retrying an ended delivery replays it: the delivery gets a new generation and an outbox row that starts a workflow.
 // Retrying an unfinished delivery makes it due now. Its workflow gets a command only after it has made an attempt or
-// waits. Before that, the claim of the outbox row or the attempt under way reads the request in the row.
+// waits. Before that, the claim of the outbox row or the attempt under way reads the request in the row. A delivery
+// that waits in a crowd leaves it.
 const RETRY = `
 WITH target AS (
   SELECT d.id, d.status IN ('delivered', 'failed', 'canceled') AS ended
@@ -63,6 +66,8 @@ WITH target AS (
   FOR UPDATE OF d
 ), changed AS (
   ${beginAgain('target')}
+), left_crowd AS (${leaveCrowd('changed')}
+), attempts AS (${attemptCrowded('(SELECT * FROM changed WHERE id IN (SELECT id FROM left_crowd)) AS crowded')}
 ), work AS (${enqueue({
   id: '$3',
   kind: `CASE WHEN ended THEN 'start' ELSE 'command' END`,

@@ -47,7 +47,10 @@ export const deliverySchema = z
     last_error: z.string().nullable(),
     created_at: timestamp,
     completed_at: timestamp.nullable(),
-    workflow_id: z.string().nullable().meta({ description: 'Null while no workflow was needed.' }),
+    workflow_id: z.string().nullable().meta({
+      description:
+        'The workflow that makes its next attempt: its own, or that of its endpoint. Null while none was needed.',
+    }),
     workflow_url: z.string().nullable().meta({ description: 'Its history, for operators.' }),
     workflow_reason: z.enum(NO_WORKFLOW).nullable().meta({
       description: 'Why there is no workflow: most deliveries need none.',

@@ -2,7 +2,7 @@
 // docs/decisions/0001-held-is-derived.md
 
 import type { JsonObject } from '../../events/event.ts';
-import { deliveryWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
+import { deliveryWorkflowId, entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
 
 /**
  * The shown statuses. `held` is a delivery without an attempt whose endpoint is closed. `canceled` includes unfinished
@@ -19,7 +19,10 @@ export function isUnfinished(status: StoredStatus): status is UnfinishedStatus {
   return status === 'pending' || status === 'retrying';
 }
 
-/** A delivery's row with its shown status. `startedGeneration` is null when no workflow was started. */
+/**
+ * A delivery's row with its shown status. `startedGeneration` is null when no workflow was started; `needsWorkflow`:
+ * one is about to be.
+ */
 export type DeliveryRecord = {
   readonly id: string;
   readonly subscriptionId: string;
@@ -33,6 +36,7 @@ export type DeliveryRecord = {
   readonly createdAt: Date;
   readonly completedAt: Date | null;
   readonly startedGeneration: number | null;
+  readonly needsWorkflow: boolean;
 };
 
 /** One POST of a delivery. `phases` are milliseconds by name. */
@@ -66,21 +70,37 @@ export type DeliveryFilters = {
 export type WorkflowPlace = { readonly uiUrl: string; readonly namespace: string };
 
 /**
- * Why a delivery has no workflow: its first attempt settled it, or has not been recorded, or there is nothing to wait
- * for.
+ * Why a delivery has no workflow: its first attempt settled it, or a retry that the workflow of its endpoint kept; or
+ * its first attempt has not been recorded; or there is nothing to wait for.
  */
-export const NO_WORKFLOW = ['settled_at_first_attempt', 'not_tried', 'ended_untried'] as const;
+export const NO_WORKFLOW = [
+  'settled_at_first_attempt',
+  'settled_at_early_retry',
+  'not_tried',
+  'ended_untried',
+] as const;
 
-/** @returns id and address of the delivery's newest workflow; without one both are null, and `reason` says why */
+/**
+ * @returns id and address of the workflow that makes the next attempt: the delivery's newest one, or that of its
+ *   endpoint while it waits for an early retry; without one both are null, and `reason` says why
+ */
 export function workflowOf(
-  record: Pick<DeliveryRecord, 'id' | 'startedGeneration' | 'attemptCount' | 'completedAt'>,
+  record: Pick<
+    DeliveryRecord,
+    'id' | 'subscriptionId' | 'startedGeneration' | 'needsWorkflow' | 'attemptCount' | 'completedAt'
+  >,
   place: WorkflowPlace,
 ): { id: string | null; url: string | null; reason: (typeof NO_WORKFLOW)[number] | null } {
-  const { id, startedGeneration, attemptCount, completedAt } = record;
-  if (startedGeneration !== null) {
-    const workflowId = deliveryWorkflowId(id, startedGeneration);
+  const { id, subscriptionId, startedGeneration, needsWorkflow, attemptCount, completedAt } = record;
+  const isCrowded = attemptCount > 0 && completedAt === null && !needsWorkflow;
+  if (startedGeneration !== null || isCrowded) {
+    const workflowId =
+      startedGeneration === null
+        ? entityWorkflowId('endpointRecovery', subscriptionId)
+        : deliveryWorkflowId(id, startedGeneration);
     return { id: workflowId, url: workflowUrl(place, workflowId), reason: null };
   }
   const untried = completedAt === null ? 'not_tried' : 'ended_untried';
-  return { id: null, url: null, reason: attemptCount > 0 ? 'settled_at_first_attempt' : untried };
+  const settled = attemptCount === 1 ? 'settled_at_first_attempt' : 'settled_at_early_retry';
+  return { id: null, url: null, reason: attemptCount > 0 ? settled : untried };
 }

@@ -1,5 +1,5 @@
-// Records failed attempts, and what they mean for their endpoint and their deliveries. Those of one endpoint that arrive
-// together share a transaction, in which the endpoint is judged once.
+// Records failed attempts, and what they mean for their endpoint and their deliveries. Those of one endpoint that
+// arrive together share a transaction, in which the endpoint is judged once.
 import { serviceContext } from '../../audit/audit.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -8,16 +8,24 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { EndpointFailure } from '../endpoints/endpoint-judgement.ts';
 import type { RecordService } from '../intake/record.service.ts';
+import { roundDue } from '../rows/crowd.ts';
 import type { FailureRecord } from '../rows/delivery-row.store.ts';
 import type * as attemptStore from './attempt.store.ts';
 import { type LoadedDelivery, type LockedDelivery, numbered } from './attempt.store.ts';
 import { type AttemptReport, ended, outcomeCode, type Step } from './attempt.ts';
 import { isUnfinished } from './delivery.ts';
+import { createEarlyRetries, type EarlyRetries } from './early-retries.service.ts';
 import { type FailureReason, nextStep } from './next-step.ts';
 import { readRetryPolicy } from './retry-schedule.ts';
 
 /** The most failures of one transaction. */
 const MOST_RECORDED = 64;
+
+/** More deliveries of one endpoint than these that wait for an early retry are its crowd. */
+const FEW = 8;
+
+/** A retry is early while fewer attempts have failed, and it waits for less than so many milliseconds. */
+const EARLY = { failures: 4, waitMs: 600_000 } as const;
 
 export type SubscriptionDeactivation = {
   deactivateGone(
@@ -39,32 +47,58 @@ export type FailedAttempt = {
   readonly workflow: number | null;
 };
 
-/** The next step of the delivery, and the number under which its attempt is recorded. */
-export type Recorded = { readonly step: Step; readonly n: number; readonly parked?: boolean };
+/**
+ * The next step of the delivery, and the number under which its attempt is recorded. `crowded`: it waits in the crowd
+ * of its endpoint.
+ */
+export type Recorded = {
+  readonly step: Step;
+  readonly n: number;
+  readonly parked?: boolean;
+  readonly crowded?: boolean;
+};
 
 export type FailedAttemptNeeds = {
   database: Pick<Database, 'transaction'>;
-  store: Pick<typeof attemptStore, 'insertAttempts' | 'readUrl' | 'lock' | 'recordFailed' | 'countAttempt'>;
+  store: Pick<
+    typeof attemptStore,
+    | 'insertAttempts'
+    | 'readUrl'
+    | 'shareEndpoint'
+    | 'lock'
+    | 'recordFailed'
+    | 'countAttempt'
+    | 'joinCrowd'
+    | 'earliestOfCrowd'
+  >;
   records: Pick<RecordService, 'write'>;
-  endpoints: Pick<EndpointService, 'noteFailures'>;
+  endpoints: Pick<EndpointService, 'noteFailures' | 'callWorkflow'>;
   subscriptions: SubscriptionDeactivation;
   random?: (() => number) | undefined;
+  /** So many early retries of an endpoint have workflows of their own; more are a crowd. */
+  few?: number | undefined;
 };
 
-type Tools = FailedAttemptNeeds & { readonly random: () => number };
+type Tools = FailedAttemptNeeds & {
+  readonly random: () => number;
+  readonly few: number;
+  readonly early: EarlyRetries;
+};
 
 /** A failed attempt with the number of its row; `fresh` unless it was recorded before. */
 type Numbered = FailedAttempt & { readonly fresh: boolean; readonly former: boolean };
 
 /** What follows from a failure: the change of the delivery's row, and why the delivery has failed for good. */
 type Settled = {
+  readonly report: AttemptReport;
+  readonly row: LockedDelivery;
   readonly step: Step;
   readonly change: FailureRecord;
   readonly reason?: FailureReason | undefined;
 };
 
-export function createFailedAttempts({ random = Math.random, ...needs }: FailedAttemptNeeds) {
-  const tools: Tools = { ...needs, random };
+export function createFailedAttempts({ random = Math.random, few = FEW, ...needs }: FailedAttemptNeeds) {
+  const tools: Tools = { ...needs, random, few, early: createEarlyRetries() };
   const endpoints = new Map<string, { readonly failures: ReturnType<typeof ofEndpoint>; waiting: number }>();
   // One batch at a time, because all of them lock the row of their endpoint.
   const ofEndpoint = () =>
@@ -156,33 +190,83 @@ async function settleAll(
   unit: Transaction,
   made: readonly Numbered[],
 ): Promise<ReadonlyMap<string, Recorded>> {
+  // A delivery joins a crowd under the lock of its endpoint, which comes before its own.
+  if (made.some(mayJoin)) await needs.store.shareEndpoint(unit, subscriptionOf(made));
   const rows = await needs.store.lock(
     unit,
     made.map(({ report }) => report.deliveryId),
   );
   const results = new Map<string, Recorded>();
-  const settled: (Settled & { readonly report: AttemptReport; readonly row: LockedDelivery })[] = [];
+  const settled: Settled[] = [];
   for (const one of made) {
-    const { report, fresh } = one;
+    const { report, fresh, workflow } = one;
     const row = rows.get(report.deliveryId);
     const counts = row?.generation === report.generation && isUnfinished(row.status);
-    if (row !== undefined && fresh && counts) {
-      const outcome = settle(needs, one, row);
-      settled.push({ ...outcome, report, row });
-      results.set(report.deliveryId, { step: outcome.step, n: report.n });
-    } else {
+    if (row !== undefined && fresh && counts) settled.push(settle(needs, one, row));
+    else {
       if (row !== undefined && fresh) await needs.store.countAttempt(unit, report.deliveryId, report.n);
       const step = row === undefined ? ended('canceled') : stepOfRow(row, report.generation);
-      results.set(report.deliveryId, { step, n: report.n });
+      const waits = row !== undefined && step.kind === 'wait' && !row.needsWorkflow && !row.started;
+      const crowded = workflow === null && waits;
+      results.set(report.deliveryId, { step, n: report.n, crowded });
     }
   }
-  await needs.store.recordFailed(
-    unit,
-    settled.map(({ change }) => change),
+  const retries = settled.filter(isEarly);
+  const { isCrowd, earliest } = await chooseCrowd(needs, unit, retries);
+  const crowd = new Set(isCrowd ? retries : []);
+  const changes = settled.map((one) =>
+    crowd.has(one) ? { ...one.change, needsWorkflow: false } : one.change,
   );
+  await needs.store.recordFailed(unit, changes);
+  await joinCrowd(needs, unit, [...crowd], earliest);
   for (const { report, row, reason } of settled)
     if (reason !== undefined) await announceFailure(needs, unit, report, row, reason);
+  for (const one of settled) {
+    const { step, report } = one;
+    results.set(report.deliveryId, { step, n: report.n, crowded: crowd.has(one) });
+  }
   return results;
+}
+
+/** @returns whether the workflow of the endpoint keeps these early retries, because they are many; and its earliest */
+async function chooseCrowd(
+  { store, early, few }: Tools,
+  unit: Transaction,
+  retries: readonly Settled[],
+): Promise<{ readonly isCrowd: boolean; readonly earliest: Date | null }> {
+  const [first] = retries;
+  if (first === undefined) return { isCrowd: false, earliest: null };
+  const { subscriptionId } = first.row;
+  const earliest = await store.earliestOfCrowd(unit, subscriptionId);
+  const isCrowd = earliest !== null || early.count(subscriptionId) + retries.length > few;
+  const delays = retries.map(({ change }) => change.delayMs ?? 0);
+  if (!isCrowd) unit.afterCommit(() => early.note(subscriptionId, delays));
+  return { isCrowd, earliest };
+}
+
+/** Lets deliveries join the crowd. The workflow of the endpoint is called when none of it was due as early. */
+async function joinCrowd(
+  { store, endpoints }: Tools,
+  unit: Transaction,
+  members: readonly Settled[],
+  known: Date | null,
+): Promise<void> {
+  const [first] = members;
+  if (first === undefined) return;
+  const { tenantId, subscriptionId } = first.row;
+  const ids = members.map(({ change }) => change.deliveryId);
+  const earliest = await store.joinCrowd(unit, ids);
+  if (known === null || (earliest !== null && roundDue(earliest) < roundDue(known)))
+    await endpoints.callWorkflow(unit, { tenantId, subscriptionId });
+}
+
+function mayJoin({ report, workflow }: Numbered): boolean {
+  return workflow === null && report.outcome.kind === 'retry';
+}
+
+function isEarly({ change, row }: Settled): boolean {
+  const { needsWorkflow, failedAttempts, delayMs } = change;
+  return needsWorkflow && !row.started && failedAttempts < EARLY.failures && (delayMs ?? 0) < EARLY.waitMs;
 }
 
 function settle({ random }: Tools, { report, workflow, former }: Numbered, row: LockedDelivery): Settled {
@@ -208,8 +292,8 @@ function settle({ random }: Tools, { report, workflow, former }: Numbered, row: 
     workflow,
   };
   return failed
-    ? { step: ended('failed'), change, reason: next.reason }
-    : { step: { kind: 'wait', delayMs: next.delayMs }, change };
+    ? { report, row, step: ended('failed'), change, reason: next.reason }
+    : { report, row, step: { kind: 'wait', delayMs: next.delayMs }, change };
 }
 
 async function announceFailure(
@@ -259,6 +343,7 @@ function failureOf({ deliveryId, n, startedAt, outcome, probe }: AttemptReport):
     refused: outcome.kind === 'rejected',
     error: outcomeCode(outcome),
     first: n === 1,
+    answered: outcome.statusCode !== null,
   };
 }
 

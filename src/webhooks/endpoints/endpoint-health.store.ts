@@ -8,10 +8,15 @@ import type { RecoverySettings } from './recovery-settings.ts';
 /** A success is noted again when the last one that was noted is older: what a failure means counts from it. */
 export const RENEWED_AFTER = "interval '5 seconds'";
 
+// The latest delivery from before the failures says whether the receiver takes first attempts. It is read when that
+// decides something.
 const LOCK = `
 SELECT state, failures_in_a_row AS "failuresInARow", failing_since AS "failingSince", failing_deliveries AS "failingDeliveries",
   recovered_at AS "recoveredAt", hold_until AS "holdUntil", probe_step AS "probeStep", probe_at AS "probeAt", permits, released,
-  epoch, watched, now()
+  epoch, watched, now(), CASE WHEN state <> 'open' AND probe_step = 0 THEN (
+    SELECT d.status = 'delivered' AND d.attempt_count = 1 FROM deliveries d
+    WHERE d.tenant_id = endpoints.tenant_id AND d.subscription_id = endpoints.subscription_id
+      AND d.id < uuid_of_time(failing_since - interval '1 second') ORDER BY d.id DESC LIMIT 1) END IS TRUE AS "takesFirst"
 FROM endpoints WHERE subscription_id = $1 AND NOT deleted FOR UPDATE`;
 
 const SAVE = `
@@ -51,7 +56,7 @@ export function createEndpointHealthStore(settings: RecoverySettings) {
       unit: Queryable,
       subscriptionId: string,
       failures: readonly EndpointFailure[],
-    ): Promise<EndpointChange | undefined> => {
+    ): Promise<(EndpointChange & { readonly opened: boolean }) | undefined> => {
       const locked = await unit.query<EndpointHealth & { now: Date }>(LOCK, [subscriptionId]);
       const [found] = locked.rows;
       if (found === undefined) return undefined;
@@ -79,7 +84,8 @@ export function createEndpointHealthStore(settings: RecoverySettings) {
         failures.at(-1)?.error,
         signal,
       ];
-      return (await unit.query<EndpointChange>(SAVE, values)).rows[0];
+      const [change] = (await unit.query<EndpointChange>(SAVE, values)).rows;
+      return change && { ...change, opened: row.state !== 'open' && next.state === 'open' };
     },
 
     /** Notes a 2xx of the endpoint. @returns undefined for an endpoint without failures, which is not changed */

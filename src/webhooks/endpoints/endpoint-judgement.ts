@@ -3,7 +3,10 @@
 // docs/decisions/0010-endpoint-recovery.md
 import { REFUSALS, REFUSALS_COUNT_AFTER_MS, type RecoverySettings } from './recovery-settings.ts';
 
-/** The columns of an endpoint that failures change, and `recoveredAt`, the latest success that followed a failure. */
+/**
+ * The columns of an endpoint that failures change, and `recoveredAt`, the latest success that followed a failure.
+ * `takesFirst`: before the failures it took a first attempt; read only while that may decide something.
+ */
 export type EndpointHealth = {
   readonly state: 'open' | 'held' | 'down';
   readonly failuresInARow: number;
@@ -17,12 +20,14 @@ export type EndpointHealth = {
   readonly released: number;
   readonly epoch: number;
   readonly watched: boolean;
+  readonly takesFirst: boolean;
 };
 
 /**
  * A failed attempt. `holdMs` is the wait that the receiver asked for, in milliseconds; null without one. `limited`: the
  * receiver refuses the rate (429), and not only this attempt. `startedAt` is ISO 8601 by the database's clock.
- * `refused`: the delivery was refused for good. `first`: it was the delivery's first attempt.
+ * `refused`: the delivery was refused for good. `first`: it was the delivery's first attempt. `answered`: the receiver
+ * answered it.
  */
 export type EndpointFailure = {
   readonly deliveryId: string;
@@ -33,6 +38,7 @@ export type EndpointFailure = {
   readonly refused: boolean;
   readonly error: string;
   readonly first?: boolean | undefined;
+  readonly answered?: boolean | undefined;
 };
 
 /**
@@ -57,16 +63,24 @@ const WORKS_FOR_MS = 5_000;
  */
 export const PROVEN_FOR_MS = 15_000;
 
+/**
+ * For so many milliseconds of failures the first retries are not in yet. A receiver that has answered only first
+ * attempts in that time, and refused them, may take the retries: it closes once, and is then open until they are in.
+ * One that took first attempts before is away.
+ */
+const RETRIES_IN_MS = 8_000;
+
 type Facts = Pick<
   EndpointFailure,
-  'deliveryId' | 'startedAt' | 'holdMs' | 'limited' | 'probe' | 'refused' | 'first'
+  'deliveryId' | 'startedAt' | 'holdMs' | 'limited' | 'probe' | 'refused' | 'first' | 'answered'
 >;
 
 /**
  * Judges a failed attempt. A refusal is excused as its delivery's own fault, until nothing has succeeded for
  * `REFUSALS_COUNT_AFTER_MS`: it closes the endpoint later and starts no workflow. A failure that closes the endpoint
  * leaves one permit, for the attempt that begins when it opens; one that does not close it returns its permit. An
- * attempt that began before the endpoint went down and fails later is only counted.
+ * attempt that began before the endpoint went down and fails later is only counted. The first attempt of a delivery
+ * that fails just after the endpoint had closed opens it, until the first retries are in.
  * @param now the time of the database
  * @returns the endpoint after the failure, and whether its workflow is signaled
  */
@@ -80,10 +94,21 @@ export function judgeFailure(
   const since = row.failingSince ?? new Date(failure.startedAt);
   const excused = failure.refused && ageOf(since, now) < REFUSALS_COUNT_AFTER_MS;
   const deliveries = failedOf(row, failure);
+  const isEarly = isEarlyRefusal(failure, since, now);
+  if (isEarly && hasPassed(row, failure)) {
+    const counted = {
+      failuresInARow: failures,
+      failingSince: since,
+      failingDeliveries: deliveries.remembered,
+    };
+    return { next: { ...row, ...counted, ...REOPENED, epoch: row.epoch + 1, watched: true }, signal: true };
+  }
+  const isSpared = isEarly && row.state === 'open' && row.probeStep > 0;
   const probed = row.state === 'down' && failure.probe;
-  const holds = isHold(row, failure, now);
+  const holds = !isSpared && isHold(row, failure, now);
   const falls =
     row.state !== 'down' &&
+    !isSpared &&
     !(failure.first === true && isRecent(row.recoveredAt, now, PROVEN_FOR_MS)) &&
     failures >= (excused ? REFUSALS : settings.failures) &&
     deliveries.count >= settings.deliveries &&
@@ -108,6 +133,31 @@ export function judgeFailure(
   const isLong = !row.watched && !excused && failures >= WATCHED_FROM;
   const signal = falls || probed || begins || isLong;
   return { next: { ...next, watched: row.watched || signal }, signal };
+}
+
+/** `probeStep` tells such an endpoint from one that has not closed yet. */
+const REOPENED = {
+  state: 'open',
+  holdUntil: null,
+  probeAt: null,
+  probeStep: 1,
+  permits: null,
+  released: 0,
+} as const;
+
+/** Whether the receiver refuses a new delivery while no retry could have been made. */
+function isEarlyRefusal({ first, answered, limited, refused }: Facts, since: Date, now: Date): boolean {
+  return first === true && answered === true && !limited && !refused && ageOf(since, now) < RETRIES_IN_MS;
+}
+
+/** Whether the attempt was the one that passed when the endpoint had closed for the first time. */
+function hasPassed(
+  { state, probeStep, holdUntil, takesFirst }: EndpointHealth,
+  { probe, startedAt }: Facts,
+): boolean {
+  if (probeStep > 0 || takesFirst) return false;
+  if (state === 'down') return probe;
+  return state === 'held' && holdUntil !== null && holdUntil <= new Date(startedAt);
 }
 
 function failedOf({ failingDeliveries }: EndpointHealth, { deliveryId }: Facts) {

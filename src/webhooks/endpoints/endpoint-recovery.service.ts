@@ -39,6 +39,9 @@ export type EndpointStanding = {
   readonly heldBy: 'operator' | 'endpoint' | null;
   readonly deactivatesAt: string | null;
   readonly waiting: number;
+  /** Deliveries of the crowd, and when the first of them is due; histories of 0.1.0 have neither. */
+  readonly crowd?: number | undefined;
+  readonly crowdDueAt?: string | null | undefined;
   readonly epoch: number;
 };
 
@@ -48,6 +51,9 @@ export type OperatorStep =
   | { readonly kind: 'hold'; readonly seconds: number };
 
 const MOST_READS = 5;
+
+/** The most retries of a crowd that one transaction enqueues. */
+const MOST_RELEASED = 1_000;
 
 export type EndpointRecoveryNeeds = {
   database: Pick<Database, 'query' | 'transaction'>;
@@ -96,7 +102,8 @@ async function describe(
 /**
  * Does a step if it is due. `warn` emits `webhook.endpoint.failing`. `announceRecovery` emits
  * `webhook.endpoint.recovered` after a warning. `deactivate` deactivates the subscription with the reason
- * `failing`. The events are not delivered to the subscription itself.
+ * `failing`. `sendRetries` enqueues the attempts of the crowd that are due, for the relays. The events are not
+ * delivered to the subscription itself.
  * @returns the state afterwards
  */
 async function perform(
@@ -105,6 +112,7 @@ async function perform(
   due: DueRecoveryStep,
 ): Promise<EndpointStanding> {
   if (due === 'deactivate') await needs.subscriptions.deactivateFailing(name);
+  else if (due === 'sendRetries') await sendRetries(needs, name);
   else
     await needs.database.transaction({}, async (transaction) => {
       await store.lock(transaction, name);
@@ -164,6 +172,16 @@ async function readOnce(queryable: Queryable, name: EndpointName): Promise<Endpo
   const watched = state.step.kind !== 'end';
   const isNoted = found.watched === watched || (await store.watch(queryable, name, found, watched));
   return isNoted ? state : undefined;
+}
+
+/** Each transaction locks the endpoint, so that a delivery that joins the crowd meanwhile is not missed. */
+async function sendRetries({ database, notifier }: EndpointRecoveryNeeds, name: EndpointName): Promise<void> {
+  for (let released = MOST_RELEASED; released === MOST_RELEASED; )
+    released = await database.transaction({}, async (unit) => {
+      await store.lock(unit, name);
+      unit.afterCommit(() => notifier.poke());
+      return store.releaseCrowd(unit, name.subscriptionId, MOST_RELEASED);
+    });
 }
 
 async function warn(
@@ -234,6 +252,8 @@ const GONE: EndpointStanding = {
   heldBy: null,
   deactivatesAt: null,
   waiting: 0,
+  crowd: 0,
+  crowdDueAt: null,
   epoch: 0,
 };
 
@@ -256,6 +276,8 @@ function standingOf(found: EndpointCase): EndpointStanding {
         : null,
     deactivatesAt: iso(deactivatesAt(found)),
     waiting: found.waiting,
+    crowd: found.crowd,
+    crowdDueAt: iso(found.crowdDueAt),
     epoch: found.epoch,
   };
 }

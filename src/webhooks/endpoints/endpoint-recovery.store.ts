@@ -4,15 +4,24 @@ import { listBy } from '../../platform/temporal/expected-workflows.ts';
 import { PACED, WAITING } from './endpoint.store.ts';
 import type { EndpointFacts } from './recovery-step.ts';
 
+export { releaseCrowd } from '../rows/crowd.store.ts';
+
 export type EndpointName = { readonly tenantId: string; readonly subscriptionId: string };
 
 export type EndpointCase = EndpointFacts & {
+  readonly crowd: number;
   readonly host: string;
   readonly lastError: string | null;
   readonly epoch: number;
   readonly failures: number;
   readonly watched: boolean;
 };
+
+/** The deliveries of the crowd, counted up to 10,000, and when the first of them is due. */
+const CROWD = `
+  (SELECT count(*)::int FROM (
+     SELECT 1 FROM crowded_deliveries c WHERE c.subscription_id = p.subscription_id LIMIT 10000) AS crowd) AS crowd,
+  (SELECT min(due_at) FROM crowded_deliveries c WHERE c.subscription_id = p.subscription_id) AS "crowdDueAt"`;
 
 const READ = `
 SELECT p.active, p.deleted, p.state, endpoint_is_open(p) AS open, p.hold_until AS "holdUntil", p.probe_at AS "probeAt", endpoint_permits(p) AS permits,
@@ -22,7 +31,7 @@ SELECT p.active, p.deleted, p.state, endpoint_is_open(p) AS open, p.hold_until A
     CASE WHEN p.host_held_until <= now() THEN p.host_held_until END) AS "restedUntil",
   coalesce(p.host_held_until > now(), false) AS "hostHeld",
   CASE WHEN p.host_held_until > now() AND isfinite(p.host_held_until) THEN p.host_held_until END AS "hostHeldUntil", p.failures_in_a_row AS failures, p.watched, s.host, s.disable_after_days AS "disableAfterDays", now()::timestamptz(3) AS now,
-  ${WAITING}
+  ${WAITING}, ${CROWD}
 FROM endpoints p JOIN subscriptions s ON s.id = p.subscription_id
 WHERE p.subscription_id = $1 AND p.tenant_id = $2`;
 

@@ -39,7 +39,15 @@ export type EndpointNeeds = {
  */
 export function createEndpointService(needs: EndpointNeeds) {
   return {
-    ...bindUseCases(needs, { setActive, remove, endHold, setTenantHeld, noteFailures, noteSuccess }),
+    ...bindUseCases(needs, {
+      setActive,
+      remove,
+      endHold,
+      setTenantHeld,
+      noteFailures,
+      noteSuccess,
+      callWorkflow,
+    }),
     /** `held`: the endpoint is closed with those of its suspended tenant. */
     create: store.insert,
     deactivateFailing,
@@ -115,7 +123,16 @@ async function noteFailures(
   failures: readonly EndpointFailure[],
 ): Promise<void> {
   const change = await needs.health.fail(unit, subscriptionId, failures);
-  if (change !== undefined) await announce(needs, unit, [change], { opened: false });
+  if (change !== undefined) await announce(needs, unit, [change], change);
+}
+
+/** Lets the workflow of the endpoint read it again, because its crowd has an earlier retry. */
+async function callWorkflow(
+  { commands }: EndpointNeeds,
+  unit: Transaction,
+  endpoint: { tenantId: string; subscriptionId: string },
+): Promise<void> {
+  await enqueueRecovery(commands, unit, [{ ...endpoint, signal: true }]);
 }
 
 /** Notes a 2xx of an endpoint that had failed. Its waiting deliveries are sent paced, the oldest first. */

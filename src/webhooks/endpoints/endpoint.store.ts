@@ -38,6 +38,9 @@ export const PACED = 'permits = 1, released = 0, permits_at = now()';
 
 export const CHANGED = 'RETURNING p.subscription_id AS "subscriptionId", p.tenant_id AS "tenantId"';
 
+/** The endpoint has a crowd, whose retries its workflow lets begin. */
+const CROWDED = 'EXISTS (SELECT 1 FROM crowded_deliveries c WHERE c.subscription_id = p.subscription_id)';
+
 // An activated endpoint begins a new outage: earlier failures cause neither warnings nor another deactivation. If it is
 // down, its probe is due immediately.
 const SET_ACTIVE = `
@@ -49,7 +52,7 @@ UPDATE endpoints p SET active = $2, ${PACED}, updated_at = now(), epoch = epoch 
 WHERE subscription_id = $1 AND NOT deleted AND active <> $2
   AND ($3::int IS NULL OR failing_since IS NOT NULL
     AND greatest(failing_since, tenant_held_until, host_held_until) <= now() - $3::int * interval '1 day')
-${CHANGED}, watched OR $2 AND (state <> 'open' OR failures_in_a_row > 0) AS signal`;
+${CHANGED}, watched OR $2 AND (state <> 'open' OR failures_in_a_row > 0 OR ${CROWDED}) AS signal`;
 
 // Endpoints are locked in id order, to prevent deadlocks. Inactive endpoints are included, because they may be
 // activated during the hold.
@@ -66,7 +69,7 @@ FROM mine WHERE p.subscription_id = mine.subscription_id ${CHANGED}, p.watched A
 const RELEASE_TENANT = `${OF_TENANT}
 UPDATE endpoints p SET tenant_held_until = now(), epoch = epoch + 1, ${PACED}, updated_at = now()
 FROM mine WHERE p.subscription_id = mine.subscription_id ${CHANGED},
-  p.active AND (p.watched OR p.state <> 'open' OR p.failures_in_a_row > 0) AS signal`;
+  p.active AND (p.watched OR p.state <> 'open' OR p.failures_in_a_row > 0 OR ${CROWDED}) AS signal`;
 
 const READ = `
 SELECT p.subscription_id AS "subscriptionId", p.active, p.deleted, p.failing_since AS "failingSince", p.epoch,

@@ -2,6 +2,8 @@
 // database's clock are parameters.
 // docs/decisions/0010-endpoint-recovery.md
 
+import { roundDue } from '../rows/crowd.ts';
+
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 const DAY = 24 * HOUR;
@@ -41,12 +43,17 @@ export type EndpointFacts = {
   readonly warnedFor: Date | null;
   readonly disableAfterDays: number;
   readonly waiting: number;
+  /** When the first delivery of the endpoint's crowd is due; null without a crowd. */
+  readonly crowdDueAt: Date | null;
 };
 
-export type DueRecoveryStep = 'warn' | 'announceRecovery' | 'deactivate';
+export type DueRecoveryStep = 'sendRetries' | 'warn' | 'announceRecovery' | 'deactivate';
 
-/** The event that a wait ends with: a hold's end, a probe, a probe's outcome, the end of the pacing, or a success. */
-export type RecoveryWait = 'hold' | 'probe' | 'outcome' | 'release' | 'success';
+/**
+ * The event that a wait ends with: a retry of the crowd, a hold's end, a probe, a probe's outcome, the end of the
+ * pacing, or a success.
+ */
+export type RecoveryWait = 'retries' | 'hold' | 'probe' | 'outcome' | 'release' | 'success';
 
 export type RecoveryStep =
   | { readonly kind: DueRecoveryStep }
@@ -115,6 +122,20 @@ export function warningsEarned({ failingSince, now }: EndpointFacts): number {
  */
 export function decideRecoveryStep(endpoint: EndpointFacts): RecoveryStep {
   if (endpoint.deleted || !endpoint.active || endpoint.suspended) return { kind: 'end' };
+  const untilRetries = retriesDueIn(endpoint);
+  if (untilRetries <= 0) return { kind: 'sendRetries' };
+  const step = decideWithoutCrowd(endpoint);
+  const waits = step.kind === 'wait' && step.delayMs <= untilRetries;
+  if (untilRetries === Number.POSITIVE_INFINITY || waits || !['wait', 'end'].includes(step.kind)) return step;
+  return { kind: 'wait', reason: 'retries', delayMs: Math.min(untilRetries, DAY) };
+}
+
+/** Milliseconds until the next retries of the crowd are released; infinite without a crowd. */
+function retriesDueIn({ crowdDueAt, now }: EndpointFacts): number {
+  return crowdDueAt === null ? Number.POSITIVE_INFINITY : roundDue(crowdDueAt) - now.getTime();
+}
+
+function decideWithoutCrowd(endpoint: EndpointFacts): RecoveryStep {
   if (endpoint.warned > 0 && warningsOf(endpoint) === 0) return { kind: 'announceRecovery' };
   const state = endpointStateOf(endpoint);
   if (state === 'open' || state === 'quiet') return { kind: 'end' };

@@ -46,6 +46,11 @@ const STUCK_OF_DELETED = counted('d.created_at', `${OF_DELETED} ${LONG_DELETED}`
 const STUCK_LEFT = counted('o.created_at', `${LEFT} ${LONG_DELETED}`);
 const STUCK_UNWOKEN = counted('d.created_at', UNWOKEN);
 
+const STUCK_CROWDS = `
+SELECT count(*)::int AS count, min(due_at) AS oldest FROM crowded_deliveries
+WHERE subscription_id IN (SELECT subscription_id FROM endpoints p WHERE endpoint_is_open(p))
+  AND due_at < now() - $1::float8 * interval '1 millisecond'`;
+
 const finder =
   <Values extends readonly number[]>(text: string) =>
   async (queryable: Queryable, ...values: Values): Promise<StuckWork> =>
@@ -95,6 +100,9 @@ export const findOfDeleted = finder<[ageMs: number]>(STUCK_OF_DELETED);
 
 /** Finds outbox rows of ended deliveries of subscriptions that were deleted more than `ageMs` milliseconds ago. */
 export const findLeft = finder<[ageMs: number]>(STUCK_LEFT);
+
+/** Finds deliveries of open endpoints that have been due in their crowd for more than `ageMs` milliseconds. */
+export const findCrowded = finder<[ageMs: number]>(STUCK_CROWDS);
 
 /** Finds deliveries that wait for an open endpoint but have no row of the outbox that would wake them. */
 export const findParked = finder<[]>(STUCK_UNWOKEN);

@@ -11,7 +11,7 @@ import type { FirstAttemptService } from './first-attempt.service.ts';
 import type { LoadedWork, Work } from './relay.store.ts';
 import * as relayStore from './relay.store.ts';
 import { createRelayLease } from './relay-lease.service.ts';
-import { createSettlement } from './settlement.service.ts';
+import { createSettlement, idsOf } from './settlement.service.ts';
 
 /** Times are in milliseconds. Counts are per process. */
 export const DIRECT_SETTINGS = {
@@ -66,7 +66,7 @@ export function createDirectAttempts({
     write: async ({ marked, unmarked, released }) => {
       const ended = [...marked, ...unmarked];
       if (ended.length > 0) await store.complete(database, identity(), [], ended);
-      if (released.length > 0) await store.release(database, identity(), released);
+      if (released.length > 0) await store.release(database, identity(), idsOf(released));
       for (const { id } of [...ended, ...released]) inHand.delete(id);
       if (released.length > 0) notifier.poke();
     },
@@ -76,8 +76,7 @@ export function createDirectAttempts({
     try {
       if (!lease.isAlive()) return settlement.release(work);
       const first = await firstAttempts.make(work, ending.signal);
-      if (first.kind === 'release') settlement.release(work);
-      else if (first.kind === 'continue') settlement.release({ ...work, attemptCount: first.last.n });
+      if (first.kind !== 'done') settlement.release(work);
       else if (first.removed) inHand.delete(work.id);
       else settlement.done(work, false);
     } catch (error) {
@@ -164,6 +163,7 @@ function workOf(row: ClaimedDelivery): LoadedWork {
     status: 'pending',
     rowGeneration: 0,
     attemptCount: 0,
+    needsWorkflow: false,
     eventType: event.type,
     host: row.host,
     trace: event.trace,

@@ -1,6 +1,6 @@
-// Makes the first attempt of a delivery in the relay, so that a delivery to a working endpoint needs no workflow. When
-// the delivery is unfinished after this attempt, a workflow continues it.
-// docs/decisions/0040-one-engine.md
+// Makes an attempt without a workflow: the first one of a delivery, or an early retry of a crowd. When the delivery is
+// unfinished after it, a workflow continues it: that of its endpoint, or one of the delivery.
+// docs/decisions/0040-one-engine.md, docs/decisions/0043-crowds.md
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
 import type { AttemptService } from '../deliveries/attempt.service.ts';
@@ -11,8 +11,8 @@ import { traceDelivery } from './delivery-span.ts';
 import { isLoaded, type Work } from './relay.store.ts';
 
 /**
- * `done`: the delivery has ended; `removed`: the record of a success has removed the row of the outbox. `release`: the
- * claim is given back. `continue`: a workflow takes over.
+ * `done`: the delivery has ended, or waits in the crowd of its endpoint; `removed`: its record has removed the row of
+ * the outbox. `release`: the claim is given back. `continue`: a workflow of the delivery takes over.
  */
 export type FirstAttempt =
   | { readonly kind: 'done'; readonly removed: boolean }
@@ -52,15 +52,16 @@ export function createFirstAttemptService({
      * @throws when the database cannot be read, so that no POST was made, or after the signal
      */
     make: async (work: Work, signal?: AbortSignal): Promise<FirstAttempt> => {
-      const { deliveryId, generation, epoch: grant } = work;
-      const request = { deliveryId, generation, n: 1, grant };
+      const { deliveryId, generation, attemptCount, epoch: grant } = work;
+      const request = { deliveryId, generation, n: attemptCount + 1, grant };
       const sent = await traceDelivery(tracing, work, 'first attempt', () =>
         attempts.send(request, { workflow: false, loaded: isLoaded(work) ? work : undefined, signal }),
       );
       const unrecorded = sent.kind === 'unrecorded';
-      const { step, last, removed = false } = unrecorded ? await recordUntilDone(sent.report, signal) : sent;
+      const settled = unrecorded ? await recordUntilDone(sent.report, signal) : sent;
+      const { step, last, crowded = false, removed = false } = settled;
       const slow = unrecorded ? isSlow(sent.report.durationMs) : sent.slow === true;
-      if (step.kind === 'ended') return { kind: 'done', removed };
+      if (step.kind === 'ended' || crowded) return { kind: 'done', removed };
       if (step.kind === 'held' || last === undefined) return { kind: 'release' };
       return { kind: 'continue', last, waiting: step, slow };
     },

@@ -66,8 +66,8 @@ export function createHandOver({
   const isPaused = () => stopped || pause.left() > 0;
   const isTemporalPaused = () => isPaused() || temporalPause.left() > 0;
 
-  /** Whether the delivery's first attempt is made here. */
-  const isDirect = ({ kind, attemptCount }: Work): boolean => kind === 'first' && attemptCount === 0;
+  /** Whether the attempt is made here, without a workflow. */
+  const isDirect = ({ kind, needsWorkflow }: Work): boolean => kind === 'first' && !needsWorkflow;
 
   /** Calls Temporal. A failure begins a pause before the next call. @throws the error of the call */
   const viaTemporal = async <T>(call: () => Promise<T>): Promise<T> => {

@@ -18,7 +18,7 @@ export function createRelayLease({
   audit,
 }: {
   database: Pick<Database, 'query'>;
-  store: Pick<typeof relayStore, 'beat' | 'register' | 'leave' | 'claims' | 'forsake'>;
+  store: Pick<typeof relayStore, 'beat' | 'register' | 'leave' | 'claims' | 'release'>;
   instance: string;
   role: 'worker' | 'api';
   lasts: number;
@@ -58,7 +58,7 @@ export function createRelayLease({
       const unknown = (await store.claims(database, identity)).filter((id) => !inHand.has(id));
       const lost = unknown.filter((id) => suspects.has(id) && !inHand.has(id));
       suspects = new Set(unknown);
-      return lost.length === 0 ? 0 : store.forsake(database, identity, lost);
+      return lost.length === 0 ? 0 : store.release(database, identity, lost);
     },
 
     /** Ends the lease and gives all claims back. */

@@ -16,7 +16,7 @@ import { createHandOver } from './hand-over.service.ts';
 import type { ReadyEndpoint, Work } from './relay.store.ts';
 import * as relayStore from './relay.store.ts';
 import { createRelayLease } from './relay-lease.service.ts';
-import { createSettlement } from './settlement.service.ts';
+import { createSettlement, idsOf } from './settlement.service.ts';
 import type { Speed } from './slot-room.ts';
 import { createSlots, type SlotLimits } from './slots.ts';
 
@@ -100,7 +100,7 @@ export function createRelayService({
       if (marked.length + unmarked.length > 0) await store.complete(database, identity(), marked, unmarked);
       for (const { id } of [...marked, ...unmarked, ...released]) inHand.delete(id);
       // From here on this relay may claim the released rows again.
-      if (released.length > 0) await store.release(database, identity(), released);
+      if (released.length > 0) await store.release(database, identity(), idsOf(released));
       await store.refund(database, [...unused, ...released]);
     },
   });

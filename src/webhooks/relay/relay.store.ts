@@ -44,6 +44,7 @@ export type Work = {
   /** The generation in the delivery's row, which may be newer than `generation`. */
   readonly rowGeneration: number | null;
   readonly attemptCount: number;
+  readonly needsWorkflow: boolean;
   readonly eventType: string;
   readonly host: string;
   readonly trace?: string | null | undefined;
@@ -55,7 +56,7 @@ export type Work = {
   readonly tried?: { readonly last: LastAttempt; readonly waiting: Step } | undefined;
 };
 
-/** A claimed first attempt that its sender need not read again. */
+/** A claimed attempt without a workflow that its sender need not read again. */
 export type LoadedWork = Work & LoadedDelivery;
 
 export const isLoaded = (work: Work): work is LoadedWork => work.loaded === true;
@@ -73,20 +74,16 @@ ON CONFLICT (instance) DO UPDATE SET epoch = relays.epoch + 1, seen_at = now() R
 const STRANDED = `
   outbox o WHERE o.claimed_by IS NOT NULL AND (o.claimed_by, o.claim_epoch) NOT IN (
     SELECT r.instance, r.epoch FROM relays r WHERE r.seen_at > now() - ${RELAY_LIFETIME})`;
-const TAKE_OVER = free(`SELECT o.id, false AS tried FROM ${STRANDED} FOR UPDATE OF o SKIP LOCKED`);
+const TAKE_OVER = free(`SELECT o.id FROM ${STRANDED} FOR UPDATE OF o SKIP LOCKED`);
 
 // These ask once a second whether there is work for a statement that opens every partition of the deliveries.
 const FIND_STRANDED = `SELECT 1 FROM ${STRANDED} LIMIT $1`;
 const FIND_COMMAND = "SELECT 1 FROM outbox WHERE claimed_by IS NULL AND kind = 'command' LIMIT $1";
 
-const LEAVE = free('SELECT id, false AS tried FROM outbox WHERE claimed_by = $1 FOR UPDATE');
+const LEAVE = free('SELECT id FROM outbox WHERE claimed_by = $1 FOR UPDATE');
 
-const FORSAKE = free(`
-  SELECT id, false AS tried FROM outbox WHERE id = ANY($3::uuid[]) AND claimed_by = $1 AND claim_epoch = $2 FOR UPDATE`);
-
-const RELEASE = free(`
-  SELECT o.id, w.tried FROM unnest($3::uuid[], $4::boolean[]) AS w (id, tried) JOIN outbox o ON o.id = w.id
-  WHERE o.id = ANY($3::uuid[]) AND o.claimed_by = $1 AND o.claim_epoch = $2 FOR UPDATE OF o`);
+const GIVE_BACK = free(`
+  SELECT id FROM outbox WHERE id = ANY($3::uuid[]) AND claimed_by = $1 AND claim_epoch = $2 FOR UPDATE`);
 
 // A skip scan: one index probe for each endpoint, independent of the number of its rows.
 const READY_ENDPOINTS = `
@@ -114,7 +111,7 @@ const MOST_BODY_BYTES = 32_768;
 // OFFSET 0 makes each join one index lookup a row, in the one partition that its id names.
 const CLAIMED = `
 SELECT c.id, c.kind, c.command, c.delivery_id AS "deliveryId", c.generation, c.tenant_id AS "tenantId", c.endpoint, d.status,
-  d.generation AS "rowGeneration", coalesce(d.attempt_count, 0) AS "attemptCount", coalesce(d.event_type, '') AS "eventType", d.trace,
+  d.generation AS "rowGeneration", coalesce(d.attempt_count, 0) AS "attemptCount", coalesce(d.needs_workflow, false) AS "needsWorkflow", coalesce(d.event_type, '') AS "eventType", d.trace,
   s.host, p.epoch, p.permits IS NOT NULL AND c.kind <> 'command' AS paced`;
 const CLAIMED_ROWS = `
 FROM claimed c
@@ -123,12 +120,13 @@ LEFT JOIN LATERAL (SELECT * FROM deliveries WHERE deliveries.id = c.delivery_id 
 const CLAIMED_BODIES = `
 LEFT JOIN LATERAL (
   SELECT CASE WHEN octet_length(body) <= ${MOST_BODY_BYTES} THEN body END AS body, octet_length(body) > ${MOST_BODY_BYTES} AS large
-  FROM events WHERE events.id = d.event_row AND c.kind = 'first' AND d.attempt_count = 0 OFFSET 0) AS e ON true`;
+  FROM events WHERE events.id = d.event_row AND c.kind = 'first' AND NOT d.needs_workflow OFFSET 0) AS e ON true`;
 
 // Only one relay at a time locks an endpoint that is paced or has a rate. The claim takes at most as many rows as the
 // endpoint has permits and tokens. Other endpoints are not locked. After an odd number of failures in a row a paced
-// endpoint gives its tried deliveries first (`least`), as a range of the index. The commit does not wait for the disk,
-// because a claim that is lost in a crash of the database is made again.
+// endpoint gives its tried deliveries first (`least`), as a range of the index; so does one that opened because only
+// first attempts were refused: a retry shows whether it takes any. The commit does not wait for the disk, because a
+// claim that is lost in a crash of the database is made again.
 const CLAIM = `
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)
@@ -141,7 +139,7 @@ WITH unflushed AS (
   JOIN endpoints p ON p.subscription_id = w.endpoint AND endpoint_is_open(p)
   LEFT JOIN gate g ON g.subscription_id = w.endpoint
   CROSS JOIN LATERAL (
-    SELECT CASE WHEN $6 AND p.permits IS NOT NULL AND p.failures_in_a_row % 2 = 1 AND EXISTS (
+    SELECT CASE WHEN $6 AND CASE WHEN p.permits IS NULL THEN p.probe_step > 0 ELSE p.failures_in_a_row % 2 = 1 END AND EXISTS (
       SELECT 1 FROM outbox WHERE tenant_id = w.tenant_id AND endpoint = w.endpoint AND claimed_by IS NULL AND kind <> 'command' AND rank > 0
     ) THEN 1 ELSE 0 END AS rank OFFSET 0) AS least
   CROSS JOIN LATERAL (
@@ -157,7 +155,7 @@ WITH unflushed AS (
 ), spent AS (
   ${SPEND_PERMITS}
 )`;
-const CLAIM_WORK = `${CLAIM}${CLAIMED}, c.kind = 'first' AND d.attempt_count = 0 AND e.large IS NOT TRUE AS loaded, false AS recorded, e.body, ${LOADED_COLUMNS}
+const CLAIM_WORK = `${CLAIM}${CLAIMED}, c.kind = 'first' AND NOT d.needs_workflow AND e.large IS NOT TRUE AS loaded, false AS recorded, e.body, ${LOADED_COLUMNS}
 ${CLAIMED_ROWS}${CLAIMED_BODIES} ORDER BY c.id`;
 
 const CLAIM_COMMANDS = `
@@ -247,7 +245,7 @@ function triedOf({ attemptCount: n, lastOutcome, dueInMs, retryRequested }: Clai
 
 /**
  * Claims the oldest rows of open endpoints, up to the quotas, and reads what their hand-overs need.
- * @param kinds `first`: only deliveries without an attempt
+ * @param kinds `first`: only attempts without a workflow
  */
 export async function claim(
   queryable: Queryable,
@@ -296,14 +294,13 @@ export async function complete(
   ]);
 }
 
-/** Gives claims back. A delivery that has had its first attempt since the claim then needs a workflow. */
+/** Gives claims back. @returns how many this relay still had */
 export async function release(
   queryable: Queryable,
   { instance, epoch }: RelayIdentity,
-  work: readonly Work[],
-): Promise<void> {
-  const tried = work.map((row) => row.attemptCount > 0);
-  await queryable.query(RELEASE, [instance, epoch, work.map(({ id }) => id), tried]);
+  ids: readonly string[],
+): Promise<number> {
+  return (await queryable.query(GIVE_BACK, [instance, epoch, ids])).rowCount;
 }
 
 /** The rows that this relay holds by its claims. */
@@ -313,15 +310,6 @@ export async function claims(queryable: Queryable, { instance, epoch }: RelayIde
     [instance, epoch],
   );
   return rows.map(({ id }) => id);
-}
-
-/** Gives back claims that this relay does not know of. @returns how many */
-export async function forsake(
-  queryable: Queryable,
-  { instance, epoch }: RelayIdentity,
-  ids: readonly string[],
-): Promise<number> {
-  return (await queryable.query(FORSAKE, [instance, epoch, ids])).rowCount;
 }
 
 /** @returns the deliveries among these that had another attempt, have ended, or wait for their endpoint */

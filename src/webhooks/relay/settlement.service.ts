@@ -83,6 +83,9 @@ export function createSettlement({
   };
 }
 
+/** The ids of rows of the outbox. */
+export const idsOf = (work: readonly Work[]): string[] => work.map(({ id }) => id);
+
 function emptyBatch(): SettledBatch {
   return { marked: [], unmarked: [], unused: [], released: [] };
 }

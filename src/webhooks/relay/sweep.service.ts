@@ -5,6 +5,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { ensurePartitions } from '../../platform/database/partitions.ts';
 import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
+import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
 import * as relays from './relay.store.ts';
@@ -19,6 +20,8 @@ export type SweepReport = {
   /** Outbox rows of ended deliveries of deleted subscriptions. */
   readonly removed: number;
   readonly mended: number;
+  /** Endpoints whose workflow was called, because their crowd is overdue. */
+  readonly called: number;
   readonly partitions: number;
 };
 
@@ -27,8 +30,8 @@ const CHUNK = 500;
 const ASKED_AT_ONCE = 16;
 
 export type SweepNeeds = {
-  database: Pick<Database, 'query' | 'pool'>;
-
+  database: Pick<Database, 'query' | 'pool' | 'transaction'>;
+  commands: Pick<WorkflowCommandService, 'add'>;
   starter: Pick<DeliveryStarter, 'stateOf' | 'signal'>;
   onSwept?: ((report: SweepReport) => void) | undefined;
   onFailure: (error: unknown) => void;
@@ -38,7 +41,7 @@ export type SweepNeeds = {
 
 /**
  * @param options.interval milliseconds between two sweeps
- * @param options.late milliseconds after which a started delivery is overdue
+ * @param options.late milliseconds after which a started delivery or a crowd is overdue
  * @param options.onSwept receives the report of a sweep that changed something
  */
 export function createSweepService(needs: SweepNeeds) {
@@ -102,6 +105,22 @@ async function moveOverdue(needs: SweepTools): Promise<{ restarted: number; told
   }
 }
 
+/** Calls the workflows of endpoints that have lost the signal of their crowd. @returns how many */
+async function callCrowds({ database, commands, late }: SweepTools): Promise<number> {
+  const endpoints = await store.overdueCrowds(database, late);
+  await database.transaction({}, (unit) =>
+    commands.add(
+      unit,
+      endpoints.map(({ tenantId, subscriptionId: entityId }) => ({
+        tenantId,
+        workflow: 'endpointRecovery',
+        entityId,
+      })),
+    ),
+  );
+  return endpoints.length;
+}
+
 async function inChunks(change: (limit: number) => Promise<number>): Promise<number> {
   for (let total = 0; ; ) {
     const changed = await change(CHUNK);
@@ -119,7 +138,8 @@ async function sweep(needs: SweepTools): Promise<SweepReport> {
   const canceled = await inChunks((limit) => store.cancelDeleted(needs.database, limit));
   const removed = await inChunks((limit) => store.removeLeft(needs.database, limit));
   const mended = await inChunks((limit) => store.mendParked(needs.database, limit));
-  return { partitions, canceled, removed, mended, ...(await moveOverdue(needs)) };
+  const called = await callCrowds(needs);
+  return { partitions, canceled, removed, mended, called, ...(await moveOverdue(needs)) };
 }
 
 async function sweepAndReport(needs: SweepTools): Promise<void> {

@@ -5,6 +5,7 @@ import { reasonOf } from '../../platform/logging.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { probeTemporal } from '../../platform/temporal/client.ts';
 import { TASK_QUEUES } from '../../platform/temporal/names.ts';
+import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import * as inspectionStore from './delivery-inspection.store.ts';
 import { createDeliveryStarter } from './delivery-workflow.client.ts';
 import { createDirectAttempts } from './direct-attempts.service.ts';
@@ -55,6 +56,7 @@ export function wireRelay(
     }),
     sweep: createSweepService({
       database,
+      commands: createWorkflowCommandService(),
       starter,
       onSwept: (report) => log.info({ event: 'sweep.mended', ...report }, 'the sweep mended something'),
       onFailure: onSweepFailure(log),
@@ -82,6 +84,7 @@ export function wireRelayInspection({ database, log }: Platform, { client }: { c
     store: inspectionStore,
     sweep: createSweepService({
       database,
+      commands: createWorkflowCommandService(),
       starter: createDeliveryStarter({ client, taskQueues: TASK_QUEUES }),
       onFailure: onSweepFailure(log),
     }),

@@ -2,6 +2,7 @@
 import { columnsOf } from '../../platform/columns.ts';
 import { boundsOf } from '../../platform/database/partitions.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import { attemptCrowded, leaveCrowd } from './crowd.ts';
 import { ENDED } from './delivery-row.ts';
 import { dropUnclaimed, enqueue, RANK_OF_RETRY } from './outbox.ts';
 
@@ -78,9 +79,12 @@ WITH target AS (
   ORDER BY d.id LIMIT $3 FOR UPDATE
 ), changed AS (
   UPDATE deliveries d SET next_attempt_at = now(),
-    retry_requested_at = CASE WHEN d.started_generation = d.generation THEN d.retry_requested_at ELSE now() END
+    retry_requested_at = CASE WHEN d.started_generation = d.generation OR EXISTS (
+      SELECT 1 FROM crowded_deliveries c WHERE c.delivery_id = d.id) THEN d.retry_requested_at ELSE now() END
   FROM target t WHERE d.id = t.id
   RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.started_generation
+), left_crowd AS (${leaveCrowd('changed')}
+), attempts AS (${attemptCrowded('(SELECT * FROM changed WHERE id IN (SELECT id FROM left_crowd)) AS crowded')}
 ), commands AS (${enqueue({
   kind: `'command'`,
   command: `'retry'`,

@@ -1,4 +1,5 @@
 // The rows of deliveries: the texts by which statements of several rooms insert and change them. Pure.
+import { leaveCrowd } from './crowd.ts';
 import { dropUnclaimed, enqueue } from './outbox.ts';
 
 /** What each end writes beside the status. */
@@ -70,7 +71,7 @@ type Ending = {
 
 /**
  * The statement by which deliveries end without an attempt, as canceled where nothing else is said. It removes their
- * unclaimed rows of the outbox, and enqueues commands for their workflows.
+ * unclaimed rows of the outbox and of crowds, and enqueues commands for their workflows.
  */
 export const endingStatement = ({ target, status = `'canceled'`, more = '', answer }: Ending): string => `
 WITH target AS (${target}), changed AS (
@@ -78,6 +79,7 @@ WITH target AS (${target}), changed AS (
   FROM target t WHERE d.id = t.id AND d.status IN ('pending', 'retrying')
   RETURNING d.id, d.tenant_id, d.subscription_id, d.event_id, d.event_type, d.test, d.generation, d.started_generation
 ), dropped AS (${dropUnclaimed('changed', `o.kind <> 'command'`)}
+), left_crowd AS (${leaveCrowd('changed')}
 ), commands AS (${enqueue({
   kind: `'command'`,
   command: `'cancel'`,

@@ -39,7 +39,7 @@ DELETE FROM outbox WHERE id IN (
   SELECT o.id FROM outbox o JOIN ${from} c ON c.id = o.delivery_id
   WHERE ${which} AND o.claimed_by IS NULL FOR UPDATE OF o SKIP LOCKED)`;
 
-/** Removes the row of a first attempt that a relay made; it has its delivery's id. */
+/** Removes the row of an attempt that a relay made without a workflow; it has its delivery's id. */
 export const dropFirst = (from: string) => `
 DELETE FROM outbox o USING ${from} t WHERE o.id = t.id AND o.kind = 'first' AND t.workflow IS NULL`;
 
@@ -59,16 +59,17 @@ RETURNING o.id, o.delivery_id, o.generation, o.kind, w.mark, w.epoch`;
 
 /**
  * Frees claims. No relay reads the rows of a closed endpoint but commands, so the row of a delivery that has ended
- * meanwhile becomes one. A `first` row of a delivery that was tried since its claim is for a workflow.
- * @param claims selects `id` and `tried`, and locks the rows
+ * meanwhile becomes one. A `first` row of a delivery that needs a workflow since then starts it.
+ * @param claims selects `id`, and locks the rows
  */
 export const free = (claims: string) => `
 WITH claims AS (${claims}), judged AS (
   SELECT o.id, CASE
-    WHEN o.kind <> 'command' AND NOT EXISTS (
-      SELECT 1 FROM deliveries d WHERE d.id = o.delivery_id AND d.status IN ('pending', 'retrying')) THEN 'command'
-    WHEN o.kind = 'first' AND c.tried THEN 'start' ELSE o.kind END AS kind
+    WHEN o.kind <> 'command' AND d.id IS NULL THEN 'command'
+    WHEN o.kind = 'first' AND d.needs_workflow THEN 'start' ELSE o.kind END AS kind
   FROM claims c JOIN outbox o ON o.id = c.id
+  LEFT JOIN LATERAL (SELECT id, needs_workflow FROM deliveries
+    WHERE deliveries.id = o.delivery_id AND status IN ('pending', 'retrying') OFFSET 0) AS d ON true
 )
 UPDATE outbox o SET claimed_by = NULL, claim_epoch = NULL, kind = j.kind,
   rank = CASE WHEN o.kind = 'first' AND j.kind = 'start' THEN 1 ELSE o.rank END,

@@ -66,7 +66,10 @@ export async function runLines(text, { cwd, env = process.env, note = () => unde
     .trim()
     .split('\n')
     .filter(Boolean)
-    .map((line) => ({ text: line.slice(line.indexOf(' ') + 1), began: Math.floor(Number.parseFloat(line) * 1_000) }));
+    .map((line) => ({
+      text: line.slice(line.indexOf(' ') + 1),
+      began: Math.floor(Number.parseFloat(line) * 1_000),
+    }));
   const commands = begun.map((one, index) => ({ ...one, ended: begun[index + 1]?.began ?? Date.now() }));
   return { commands, said };
 }

@@ -21,6 +21,7 @@ const OPEN: EndpointHealth = {
   released: 0,
   epoch: 7,
   watched: false,
+  takesFirst: false,
 };
 const FAILURE = {
   deliveryId: 'new',
@@ -33,6 +34,9 @@ const FAILURE = {
 /** Nine failures of three deliveries, the first one half a second ago. */
 const NINE = { failuresInARow: 9, failingSince: ago(500), failingDeliveries: ['a', 'b', 'c'] };
 const THIRTY = { ...NINE, failuresInARow: REFUSALS - 1 };
+const HELD = { ...NINE, state: 'held', failuresInARow: 1, permits: 1 } as const;
+const PROBE = { probe: true };
+const NEW = { first: true, answered: true };
 const DOWN = { ...NINE, state: 'down', failuresInARow: 10, permits: 1, probeAt: ago(0) } as const;
 
 type Given = Partial<EndpointHealth>;
@@ -63,6 +67,29 @@ describe('a failure', () => {
     ['the same, later', { ...NINE, recoveredAt: ago(15_000) }, { first: true }, 'down'],
     ['a retry, the tenth', { ...NINE, recoveredAt: ago(9_000) }, {}, 'down'],
     ['with a wait, of an endpoint that is down', DOWN, { holdMs: 20 }, 'down'],
+    ['a first attempt as the probe', { ...DOWN, failingSince: ago(7_999) }, { ...PROBE, ...NEW }, 'open'],
+    ['the same, later', { ...DOWN, failingSince: ago(8_000) }, { ...PROBE, ...NEW }, 'down'],
+    ['the same, after a failed probe', { ...DOWN, probeStep: 1 }, { ...PROBE, ...NEW }, 'down'],
+    [
+      'the same, of one that took first attempts',
+      { ...DOWN, takesFirst: true },
+      { ...PROBE, ...NEW },
+      'down',
+    ],
+    ['the same without an answer', DOWN, { ...PROBE, first: true }, 'down'],
+    ['a retry as the probe', DOWN, PROBE, 'down'],
+    ['a first attempt that began before', DOWN, NEW, 'down'],
+    ['a first attempt after a hold', { ...HELD, holdUntil: ago(0) }, { ...NEW, holdMs: 1_000 }, 'open'],
+    [
+      'a first attempt from before a hold',
+      { ...HELD, holdUntil: ago(-1) },
+      { ...NEW, holdMs: 1_000 },
+      'held',
+    ],
+    ['a 429 after a hold', { ...HELD, holdUntil: ago(0) }, { ...NEW, holdMs: 1_000, limited: true }, 'held'],
+    ['a first attempt, opened after it closed', { ...NINE, probeStep: 1 }, NEW, 'open'],
+    ['the same with a wait', { ...NINE, probeStep: 1 }, { ...NEW, holdMs: 1_000 }, 'open'],
+    ['a retry, opened after it closed', { ...NINE, probeStep: 1 }, {}, 'down'],
   ])('%s leaves the endpoint as it is to be', (_, row, failure, state) => {
     expect(judge(row, failure).next.state).toBe(state);
   });

@@ -60,7 +60,13 @@ describe('an endpoint that is down', () => {
     const { id, path } = await engine.subscribe({ delaysMs: [3_000, 60_000] });
     let status = 500;
     const seen = watch(path, () => ({ status, delayMs: 20 }));
+    engine.startRunner();
     await Promise.all([engine.startProcess(), engine.startProcess({ worker: false })]);
+    // Its first failure is so long ago that retries have been in.
+    await engine.database.query(
+      "UPDATE endpoints SET failures_in_a_row = 1, failing_since = now() - interval '1 minute' WHERE subscription_id = $1",
+      [id],
+    );
     const ids = await engine.publish(id, 40);
     await becomes(id, 'down');
     const isClaimed = ({ claimed_by }: { claimed_by: string | null }) => claimed_by !== null;

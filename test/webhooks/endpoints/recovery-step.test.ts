@@ -37,6 +37,7 @@ const FINE: EndpointFacts = {
   warnedFor: null,
   disableAfterDays: 14,
   waiting: 3,
+  crowdDueAt: null,
 };
 const FAILING: EndpointFacts = { ...FINE, failingSince: ago(5 * MINUTE), permits: 1, permitsAt: ago(MINUTE) };
 const HELD: EndpointFacts = { ...FAILING, state: 'held', open: false, holdUntil: ahead(30_000) };
@@ -52,6 +53,32 @@ describe('what is due for an endpoint', () => {
   it.each<[string, EndpointFacts, string, object]>([
     ['works', FINE, 'open', { kind: 'end' }],
     ['is inactive', { ...DOWN, active: false, open: false }, 'inactive', { kind: 'end' }],
+    [
+      'works, and has a crowd',
+      { ...FINE, crowdDueAt: ahead(2_100) },
+      'open',
+      { kind: 'wait', reason: 'retries', delayMs: 2_250 },
+    ],
+    ['has a crowd that is due', { ...FINE, crowdDueAt: ago(0) }, 'open', { kind: 'sendRetries' }],
+    ['is down, and its crowd is due', { ...DOWN, crowdDueAt: ago(1_000) }, 'down', { kind: 'sendRetries' }],
+    [
+      'is down, and its crowd is due before the probe',
+      { ...DOWN, crowdDueAt: ahead(MINUTE - 1_000) },
+      'down',
+      { kind: 'wait', reason: 'retries', delayMs: MINUTE - 1_000 },
+    ],
+    [
+      'is down, and its crowd is due after the probe',
+      { ...DOWN, crowdDueAt: ahead(2 * MINUTE) },
+      'down',
+      { kind: 'wait', reason: 'probe', delayMs: MINUTE },
+    ],
+    [
+      'is inactive with a crowd',
+      { ...DOWN, active: false, open: false, crowdDueAt: ago(1_000) },
+      'inactive',
+      { kind: 'end' },
+    ],
     ['is deleted', { ...DOWN, deleted: true }, 'deleted', { kind: 'end' }],
     [
       'is held with its host, for as long as nobody can say',

@@ -1,6 +1,7 @@
 // A relay that stalls while another takes its claims over: what it settles late must not undo what happened meanwhile.
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { idsOf } from '../../../src/webhooks/relay/settlement.service.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 describe('a relay that comes back late', () => {
@@ -77,7 +78,7 @@ describe('a relay that comes back late', () => {
     const late = await claim(id);
     await kill(late.identity);
     const other = await claim(id);
-    await engine.relayStore.release(engine.database, { ...other.identity, epoch: 99 }, other.work);
+    await engine.relayStore.release(engine.database, { ...other.identity, epoch: 99 }, idsOf(other.work));
     await engine.relayStore.complete(engine.database, late.identity, late.work, []);
     expect(await engine.outbox()).toMatchObject([{ claimed_by: other.identity.instance }]);
     expect(await engine.delivery(delivery)).toMatchObject({ started_generation: null });
@@ -91,14 +92,7 @@ describe('a relay that comes back late', () => {
     ['stops', ({ identity }) => engine.relayStore.leave(engine.database, identity)],
     [
       'gives its work back',
-      ({ identity, work }) => engine.relayStore.release(engine.database, identity, work),
-    ],
-    [
-      'forgets its work',
-      ({ identity, work }) => {
-        const ids = work.map(({ id }) => id);
-        return engine.relayStore.forsake(engine.database, identity, ids);
-      },
+      ({ identity, work }) => engine.relayStore.release(engine.database, identity, idsOf(work)),
     ],
   ])(
     'leaves nothing of a delivery that was canceled with its endpoint closed, when it %s',
