@@ -6,7 +6,7 @@ const LONG = [
   'test/faults/rotation-kills.test.ts',
   'test/faults/driver.test.ts',
   'test/authentication/issuer/documents-away.test.ts',
-  'test/webhooks/endpoints/waiting-crowd.test.ts',
+  'test/webhooks/endpoints/waiting-deliveries.test.ts',
   'test/console/live.test.ts',
   'test/operations/',
   'test/workflows/',

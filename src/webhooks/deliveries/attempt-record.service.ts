@@ -11,6 +11,7 @@ import type { AttemptMetrics } from './attempt.metrics.ts';
 import * as attemptStore from './attempt.store.ts';
 import { type DeliveredRecord, numbered, type RecordedDelivery } from './attempt.store.ts';
 import { type AttemptReport, ended, outcomeCode, type RecordResult } from './attempt.ts';
+import { MOST_RECORDED, recordFirstOfEach, sizeOfMade } from './attempt-batch.ts';
 import {
   createFailedAttempts,
   type FailedAttemptNeeds,
@@ -18,19 +19,17 @@ import {
   type Recorded,
 } from './failed-attempts.service.ts';
 
-/** The most attempts in one statement, whose joins compare each of them with each. */
-const MOST_RECORDED = 64;
-
 /**
  * `workflow` is true when a workflow made the attempt: its generation is then stored in the delivery's row. When a
- * relay made the attempt, the row notes instead that a workflow is needed. A missing `owner` is read.
+ * relay made the attempt, the row notes instead that a workflow is needed, or the delivery joins the crowd of its
+ * endpoint. A missing `owner` is read.
  */
 export type RecordOptions = { readonly workflow: boolean; readonly owner?: Owner | undefined };
 
 export type AttemptRecordNeeds = Pick<FailedAttemptNeeds, 'records' | 'subscriptions' | 'random' | 'few'> & {
   database: Pick<Database, 'query' | 'transaction'>;
   store?: typeof attemptStore | undefined;
-  endpoints: Pick<EndpointService, 'noteFailures' | 'noteSuccess' | 'callWorkflow'>;
+  endpoints: Pick<EndpointService, 'noteFailures' | 'noteSuccess' | 'noteCrowd'>;
   /** Notifies the relays of a command for a workflow that waits although its delivery has ended. */
   notifier: { poke(): void };
   metrics?: Pick<AttemptMetrics, 'ended'> | undefined;
@@ -47,17 +46,10 @@ export type AttemptRecordService = ReturnType<typeof createAttemptRecordService>
 type AttemptRecordTools = ReturnType<typeof prepareAttemptRecord>;
 
 function prepareAttemptRecord({ database, store = attemptStore, ...needs }: AttemptRecordNeeds) {
-  // One statement can record a delivery only once. A second POST of the same delivery is recorded by the next batch.
   const successes = createCoalescer<DeliveredRecord, RecordedDelivery | undefined>({
-    run: async (batch) => {
-      const first = new Map(batch.map((one) => [one.report.deliveryId, one] as const).reverse());
-      const sent = batch.filter((one) => first.get(one.report.deliveryId) === one);
-      const numbers = await store.recordDelivered(database, sent);
-      const results = new Map(sent.map((one, index) => [one, numbers[index]]));
-      return batch.map((one) => results.get(one));
-    },
+    run: (batch) => recordFirstOfEach(batch, (sent) => store.recordDelivered(database, sent)),
     limits: { rows: MOST_RECORDED },
-    sizeOf: ({ report }) => ({ rows: 1, bytes: 500 + (report.responseExcerpt?.length ?? 0) }),
+    sizeOf: sizeOfMade,
   });
   const failures = createFailedAttempts({ ...needs, database, store });
   return { ...needs, database, store, successes, failures };

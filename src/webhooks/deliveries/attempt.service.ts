@@ -101,9 +101,9 @@ async function send(
       const step = await refuse(needs, delivery, request);
       if (step !== undefined) {
         await returnPermit(needs, delivery, request);
-        // A relay has read it before another recorded that it waits in the crowd of its endpoint.
-        const crowded = !options.workflow && step.kind === 'wait' && !delivery.needsWorkflow;
-        return { kind: 'settled', step, last: lastOf(delivery), crowded };
+        // A relay that comes late finds that the delivery waits in the crowd of its endpoint.
+        const isCrowded = !options.workflow && step.kind === 'wait' && !delivery.ownWorkflow;
+        return { kind: 'settled', step, last: lastOf(delivery), ...(isCrowded && { crowded: true }) };
       }
       const passes = mayPass(delivery, request);
       if (passes && enter(needs, delivery, request)) {

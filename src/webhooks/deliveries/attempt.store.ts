@@ -6,6 +6,7 @@ import type { Queryable, Transaction } from '../../platform/database/transaction
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { RENEWED_AFTER } from '../endpoints/endpoint-health.store.ts';
 import { PROVEN_FOR_MS } from '../endpoints/endpoint-judgement.ts';
+import { OWN_WORKFLOW } from '../rows/delivery-row.ts';
 import { insertNumbered, type MadeAttempt } from './delivered-attempt.store.ts';
 import type { StoredStatus } from './delivery.ts';
 import type { Envelope } from './envelope.ts';
@@ -38,7 +39,7 @@ export type LoadedDelivery = {
   readonly lateMs: number | null;
   readonly createdAt: Date;
   readonly retryRequested: boolean;
-  readonly needsWorkflow: boolean;
+  readonly ownWorkflow: boolean;
   readonly lastOutcome: string | null;
   readonly recorded: boolean;
   /** By the database's clock. */
@@ -87,9 +88,7 @@ export type LockedDelivery = {
   readonly retryRequestedAt: Date | null;
   readonly dueInMs: number | null;
   readonly retryPolicy: unknown;
-  readonly needsWorkflow: boolean;
-  /** The workflow of this generation was started. */
-  readonly started: boolean;
+  readonly ownWorkflow: boolean;
 };
 
 /** An endpoint whose row is locked: it stays open or closed until the transaction ends. */
@@ -129,7 +128,7 @@ const LOAD = `
 SELECT w.place, d.tenant_id AS "tenantId", d.status, d.generation, d.attempt_count AS "attemptCount", d.event_type AS "eventType",
   EXISTS (SELECT 1 FROM attempts a WHERE a.delivery_id = w.id AND a.delivery_id BETWEEN $4 AND $5
     AND a.n >= w.n AND a.generation = w.generation) AS recorded,
-  d.needs_workflow AS "needsWorkflow", e.body, ${LOADED_COLUMNS}
+  ${OWN_WORKFLOW} AS "ownWorkflow", e.body, ${LOADED_COLUMNS}
 FROM unnest($1::uuid[], $2::int[], $3::int[]) WITH ORDINALITY AS w (id, n, generation, place)
 CROSS JOIN LATERAL (
   SELECT * FROM deliveries WHERE deliveries.id = w.id AND deliveries.id BETWEEN $4 AND $5 OFFSET 0) AS d
@@ -146,8 +145,7 @@ const MOST_TRIES = 10;
 const LOCK = `
 SELECT d.id, d.tenant_id AS "tenantId", d.subscription_id AS "subscriptionId", d.event_id AS "eventId", d.event_type AS "eventType", d.test,
   d.status, d.generation, d.attempt_count AS "attemptCount", d.failed_attempts AS "failedAttempts",
-  d.retry_requested_at AS "retryRequestedAt", d.needs_workflow AS "needsWorkflow",
-  d.started_generation IS NOT DISTINCT FROM d.generation AS started, ${DUE}, s.retry_policy AS "retryPolicy"
+  d.retry_requested_at AS "retryRequestedAt", ${OWN_WORKFLOW} AS "ownWorkflow", ${DUE}, s.retry_policy AS "retryPolicy"
 FROM deliveries d JOIN subscriptions s ON s.id = d.subscription_id
 WHERE d.id = ANY($1::uuid[]) AND d.id BETWEEN $2 AND $3 ORDER BY d.id FOR UPDATE OF d`;
 

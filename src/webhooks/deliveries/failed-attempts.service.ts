@@ -8,24 +8,15 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { EndpointFailure } from '../endpoints/endpoint-judgement.ts';
 import type { RecordService } from '../intake/record.service.ts';
-import { roundDue } from '../rows/crowd.ts';
 import type { FailureRecord } from '../rows/delivery-row.store.ts';
 import type * as attemptStore from './attempt.store.ts';
 import { type LoadedDelivery, type LockedDelivery, numbered } from './attempt.store.ts';
 import { type AttemptReport, ended, outcomeCode, type Step } from './attempt.ts';
+import { MOST_RECORDED, recordFirstOfEach, sizeOfMade } from './attempt-batch.ts';
+import { type CrowdNeeds, createCrowds, type Failed } from './crowd.service.ts';
 import { isUnfinished } from './delivery.ts';
-import { createEarlyRetries, type EarlyRetries } from './early-retries.service.ts';
 import { type FailureReason, nextStep } from './next-step.ts';
 import { readRetryPolicy } from './retry-schedule.ts';
-
-/** The most failures of one transaction. */
-const MOST_RECORDED = 64;
-
-/** More deliveries of one endpoint than these that wait for an early retry are its crowd. */
-const FEW = 8;
-
-/** A retry is early while fewer attempts have failed, and it waits for less than so many milliseconds. */
-const EARLY = { failures: 4, waitMs: 600_000 } as const;
 
 export type SubscriptionDeactivation = {
   deactivateGone(
@@ -58,54 +49,45 @@ export type Recorded = {
   readonly crowded?: boolean;
 };
 
-export type FailedAttemptNeeds = {
+export type FailedAttemptNeeds = CrowdNeeds & {
   database: Pick<Database, 'transaction'>;
   store: Pick<
     typeof attemptStore,
-    | 'insertAttempts'
-    | 'readUrl'
-    | 'shareEndpoint'
-    | 'lock'
-    | 'recordFailed'
-    | 'countAttempt'
-    | 'joinCrowd'
-    | 'earliestOfCrowd'
+    'insertAttempts' | 'readUrl' | 'shareEndpoint' | 'lock' | 'recordFailed' | 'countAttempt'
   >;
   records: Pick<RecordService, 'write'>;
-  endpoints: Pick<EndpointService, 'noteFailures' | 'callWorkflow'>;
+  endpoints: Pick<EndpointService, 'noteFailures'>;
   subscriptions: SubscriptionDeactivation;
   random?: (() => number) | undefined;
-  /** So many early retries of an endpoint have workflows of their own; more are a crowd. */
-  few?: number | undefined;
 };
 
 type Tools = FailedAttemptNeeds & {
   readonly random: () => number;
-  readonly few: number;
-  readonly early: EarlyRetries;
+  readonly crowds: ReturnType<typeof createCrowds>;
 };
 
 /** A failed attempt with the number of its row; `fresh` unless it was recorded before. */
 type Numbered = FailedAttempt & { readonly fresh: boolean; readonly former: boolean };
 
 /** What follows from a failure: the change of the delivery's row, and why the delivery has failed for good. */
-type Settled = {
+type Settled = Failed & {
   readonly report: AttemptReport;
-  readonly row: LockedDelivery;
   readonly step: Step;
-  readonly change: FailureRecord;
   readonly reason?: FailureReason | undefined;
 };
 
-export function createFailedAttempts({ random = Math.random, few = FEW, ...needs }: FailedAttemptNeeds) {
-  const tools: Tools = { ...needs, random, few, early: createEarlyRetries() };
+export function createFailedAttempts({ random = Math.random, ...needs }: FailedAttemptNeeds) {
+  const tools: Tools = { ...needs, random, crowds: createCrowds(needs) };
   const endpoints = new Map<string, { readonly failures: ReturnType<typeof ofEndpoint>; waiting: number }>();
   // One batch at a time, because all of them lock the row of their endpoint.
   const ofEndpoint = () =>
     createCoalescer<FailedAttempt, Recorded | undefined>({
-      run: (batch) => tools.database.transaction({}, (unit) => recordBatch(tools, unit, batch)),
+      run: (batch) =>
+        recordFirstOfEach(batch, (sent) =>
+          tools.database.transaction({}, (unit) => recordBatch(tools, unit, sent)),
+        ),
       limits: { rows: MOST_RECORDED, batches: 1 },
-      sizeOf: ({ report }) => ({ rows: 1, bytes: 500 + (report.responseExcerpt?.length ?? 0) }),
+      sizeOf: sizeOfMade,
     });
 
   const add = async (failure: FailedAttempt): Promise<Recorded | undefined> => {
@@ -128,20 +110,19 @@ export function createFailedAttempts({ random = Math.random, few = FEW, ...needs
 }
 
 /**
- * Records failures of one endpoint. Locks in the order of all attempts: attempt, subscription, endpoint, delivery.
- * @returns the results in the same order; undefined for a second POST of a delivery, or where another POST took its
- *   number concurrently: the caller repeats those
+ * Records failures of different deliveries of one endpoint. Locks in the order of all attempts: attempt, subscription,
+ * endpoint, delivery.
+ * @returns the results in the same order; undefined where another POST took the number concurrently: the caller repeats
+ *   those
  */
 async function recordBatch(
   needs: Tools,
   unit: Transaction,
-  batch: readonly FailedAttempt[],
+  sent: readonly FailedAttempt[],
 ): Promise<(Recorded | undefined)[]> {
-  const firstOf = new Map([...batch].reverse().map((one) => [one.report.deliveryId, one]));
-  const sent = batch.filter((one) => firstOf.get(one.report.deliveryId) === one);
   const numbers = await needs.store.insertAttempts(
     unit,
-    sent.map(({ report, owner }) => ({ report, ...owner })),
+    sent.map(({ report, owner: { tenantId, subscriptionId } }) => ({ report, tenantId, subscriptionId })),
   );
   const url = await lockSubscription(needs, unit, sent);
   const made = sent.flatMap((one, index): Numbered[] => {
@@ -151,11 +132,10 @@ async function recordBatch(
     // A failure at a former URL is not counted against the endpoint, because the subscription has a new URL now.
     return [{ ...one, report, fresh: number.fresh, former: one.owner.url !== url }];
   });
+  if (made.length === 0) return sent.map(() => undefined);
   await blameEndpoint(needs, unit, made);
   const results = await settleAll(needs, unit, made);
-  return batch.map((one) =>
-    firstOf.get(one.report.deliveryId) === one ? results.get(one.report.deliveryId) : undefined,
-  );
+  return sent.map(({ report }) => results.get(report.deliveryId));
 }
 
 /** Everything locks the row of the subscription before the endpoint's. A deactivation changes it. @returns its URL */
@@ -206,67 +186,28 @@ async function settleAll(
     else {
       if (row !== undefined && fresh) await needs.store.countAttempt(unit, report.deliveryId, report.n);
       const step = row === undefined ? ended('canceled') : stepOfRow(row, report.generation);
-      const waits = row !== undefined && step.kind === 'wait' && !row.needsWorkflow && !row.started;
-      const crowded = workflow === null && waits;
+      const crowded = workflow === null && step.kind === 'wait' && row?.ownWorkflow === false;
       results.set(report.deliveryId, { step, n: report.n, crowded });
     }
   }
-  const retries = settled.filter(isEarly);
-  const { isCrowd, earliest } = await chooseCrowd(needs, unit, retries);
-  const crowd = new Set(isCrowd ? retries : []);
+  const crowd = await needs.crowds.choose(unit, settled);
+  const joins = new Set<unknown>(crowd.members);
   const changes = settled.map((one) =>
-    crowd.has(one) ? { ...one.change, needsWorkflow: false } : one.change,
+    joins.has(one) ? { ...one.change, needsWorkflow: false } : one.change,
   );
   await needs.store.recordFailed(unit, changes);
-  await joinCrowd(needs, unit, [...crowd], earliest);
+  await needs.crowds.join(unit, crowd);
   for (const { report, row, reason } of settled)
     if (reason !== undefined) await announceFailure(needs, unit, report, row, reason);
   for (const one of settled) {
     const { step, report } = one;
-    results.set(report.deliveryId, { step, n: report.n, crowded: crowd.has(one) });
+    results.set(report.deliveryId, { step, n: report.n, crowded: joins.has(one) });
   }
   return results;
 }
 
-/** @returns whether the workflow of the endpoint keeps these early retries, because they are many; and its earliest */
-async function chooseCrowd(
-  { store, early, few }: Tools,
-  unit: Transaction,
-  retries: readonly Settled[],
-): Promise<{ readonly isCrowd: boolean; readonly earliest: Date | null }> {
-  const [first] = retries;
-  if (first === undefined) return { isCrowd: false, earliest: null };
-  const { subscriptionId } = first.row;
-  const earliest = await store.earliestOfCrowd(unit, subscriptionId);
-  const isCrowd = earliest !== null || early.count(subscriptionId) + retries.length > few;
-  const delays = retries.map(({ change }) => change.delayMs ?? 0);
-  if (!isCrowd) unit.afterCommit(() => early.note(subscriptionId, delays));
-  return { isCrowd, earliest };
-}
-
-/** Lets deliveries join the crowd. The workflow of the endpoint is called when none of it was due as early. */
-async function joinCrowd(
-  { store, endpoints }: Tools,
-  unit: Transaction,
-  members: readonly Settled[],
-  known: Date | null,
-): Promise<void> {
-  const [first] = members;
-  if (first === undefined) return;
-  const { tenantId, subscriptionId } = first.row;
-  const ids = members.map(({ change }) => change.deliveryId);
-  const earliest = await store.joinCrowd(unit, ids);
-  if (known === null || (earliest !== null && roundDue(earliest) < roundDue(known)))
-    await endpoints.callWorkflow(unit, { tenantId, subscriptionId });
-}
-
 function mayJoin({ report, workflow }: Numbered): boolean {
   return workflow === null && report.outcome.kind === 'retry';
-}
-
-function isEarly({ change, row }: Settled): boolean {
-  const { needsWorkflow, failedAttempts, delayMs } = change;
-  return needsWorkflow && !row.started && failedAttempts < EARLY.failures && (delayMs ?? 0) < EARLY.waitMs;
 }
 
 function settle({ random }: Tools, { report, workflow, former }: Numbered, row: LockedDelivery): Settled {
@@ -282,7 +223,9 @@ function settle({ random }: Tools, { report, workflow, former }: Numbered, row: 
   if (next.kind === 'delivered') throw new Error('a failed attempt has delivered');
   const failed = next.kind === 'failed';
   const change: FailureRecord = {
-    ...report,
+    deliveryId: report.deliveryId,
+    n: report.n,
+    startedAt: report.startedAt,
     statusCode: report.outcome.statusCode,
     error: outcomeCode(report.outcome),
     status: failed ? 'failed' : 'retrying',

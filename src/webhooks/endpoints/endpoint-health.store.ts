@@ -2,22 +2,29 @@
 // transaction that records the attempt.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { CHANGED, type EndpointChange } from './endpoint.store.ts';
-import { type EndpointFailure, type EndpointHealth, judgeFailure } from './endpoint-judgement.ts';
+import {
+  type EndpointFailure,
+  type EndpointHealth,
+  isFirstClosing,
+  judgeFailure,
+} from './endpoint-judgement.ts';
 import type { RecoverySettings } from './recovery-settings.ts';
 
 /** A success is noted again when the last one that was noted is older: what a failure means counts from it. */
 export const RENEWED_AFTER = "interval '5 seconds'";
 
-// The latest delivery from before the failures says whether the receiver takes first attempts. It is read when that
-// decides something.
 const LOCK = `
 SELECT state, failures_in_a_row AS "failuresInARow", failing_since AS "failingSince", failing_deliveries AS "failingDeliveries",
   recovered_at AS "recoveredAt", hold_until AS "holdUntil", probe_step AS "probeStep", probe_at AS "probeAt", permits, released,
-  epoch, watched, now(), CASE WHEN state <> 'open' AND probe_step = 0 THEN (
-    SELECT d.status = 'delivered' AND d.attempt_count = 1 FROM deliveries d
-    WHERE d.tenant_id = endpoints.tenant_id AND d.subscription_id = endpoints.subscription_id
-      AND d.id < uuid_of_time(failing_since - interval '1 second') ORDER BY d.id DESC LIMIT 1) END IS TRUE AS "takesFirst"
+  epoch, watched, now(), tenant_id AS "tenantId"
 FROM endpoints WHERE subscription_id = $1 AND NOT deleted FOR UPDATE`;
+
+// The latest delivery of the day before the failures. Bounds of parameters open only the partitions between them.
+const TOOK_FIRST = `
+SELECT status = 'delivered' AND attempt_count = 1 AS took FROM deliveries
+WHERE tenant_id = $1 AND subscription_id = $2
+  AND id BETWEEN uuid_of_time($3::timestamptz - interval '1 day') AND uuid_of_time($3::timestamptz - interval '1 second')
+ORDER BY id DESC LIMIT 1`;
 
 const SAVE = `
 UPDATE endpoints p SET state = $2, failures_in_a_row = $3, failing_since = $4, failing_deliveries = $5, hold_until = $6,
@@ -45,6 +52,19 @@ UPDATE endpoints p SET
 FROM endpoint WHERE p.subscription_id = endpoint.subscription_id
 ${CHANGED}, p.watched AND (endpoint.failures_in_a_row > 0 OR endpoint.state <> p.state OR endpoint.permits IS NOT NULL AND p.permits IS NULL) AS signal`;
 
+type LockedHealth = Omit<EndpointHealth, 'takesFirst'> & { readonly now: Date; readonly tenantId: string };
+
+/** @returns whether the receiver took the first attempt of the latest delivery from before its failures */
+async function tookFirst(
+  unit: Queryable,
+  tenantId: string,
+  subscriptionId: string,
+  failingSince: Date | null,
+): Promise<boolean> {
+  const values = [tenantId, subscriptionId, failingSince];
+  return (await unit.query<{ took: boolean }>(TOOK_FIRST, values)).rows[0]?.took === true;
+}
+
 /** Each function runs in the caller's transaction. */
 export function createEndpointHealthStore(settings: RecoverySettings) {
   return {
@@ -57,11 +77,13 @@ export function createEndpointHealthStore(settings: RecoverySettings) {
       subscriptionId: string,
       failures: readonly EndpointFailure[],
     ): Promise<(EndpointChange & { readonly opened: boolean }) | undefined> => {
-      const locked = await unit.query<EndpointHealth & { now: Date }>(LOCK, [subscriptionId]);
+      const locked = await unit.query<LockedHealth>(LOCK, [subscriptionId]);
       const [found] = locked.rows;
       if (found === undefined) return undefined;
-      const { now, ...row } = found;
-      let next: EndpointHealth = row;
+      const { now, tenantId, ...row } = found;
+      const takesFirst =
+        isFirstClosing(row) && (await tookFirst(unit, tenantId, subscriptionId, row.failingSince));
+      let next: EndpointHealth = { ...row, takesFirst };
       let signal = false;
       for (const failure of failures) {
         const judged = judgeFailure(next, failure, now, settings);

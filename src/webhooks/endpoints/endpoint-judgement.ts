@@ -5,7 +5,7 @@ import { REFUSALS, REFUSALS_COUNT_AFTER_MS, type RecoverySettings } from './reco
 
 /**
  * The columns of an endpoint that failures change, and `recoveredAt`, the latest success that followed a failure.
- * `takesFirst`: before the failures it took a first attempt; read only while that may decide something.
+ * `takesFirst`: before the failures it took a first attempt; false where that decides nothing.
  */
 export type EndpointHealth = {
   readonly state: 'open' | 'held' | 'down';
@@ -150,12 +150,15 @@ function isEarlyRefusal({ first, answered, limited, refused }: Facts, since: Dat
   return first === true && answered === true && !limited && !refused && ageOf(since, now) < RETRIES_IN_MS;
 }
 
+/** Whether the endpoint has closed, and no attempt after that has failed. */
+export function isFirstClosing({ state, probeStep }: Pick<EndpointHealth, 'state' | 'probeStep'>): boolean {
+  return state !== 'open' && probeStep === 0;
+}
+
 /** Whether the attempt was the one that passed when the endpoint had closed for the first time. */
-function hasPassed(
-  { state, probeStep, holdUntil, takesFirst }: EndpointHealth,
-  { probe, startedAt }: Facts,
-): boolean {
-  if (probeStep > 0 || takesFirst) return false;
+function hasPassed(row: EndpointHealth, { probe, startedAt }: Facts): boolean {
+  if (!isFirstClosing(row) || row.takesFirst) return false;
+  const { state, holdUntil } = row;
   if (state === 'down') return probe;
   return state === 'held' && holdUntil !== null && holdUntil <= new Date(startedAt);
 }

@@ -46,7 +46,7 @@ export function createEndpointService(needs: EndpointNeeds) {
       setTenantHeld,
       noteFailures,
       noteSuccess,
-      callWorkflow,
+      noteCrowd,
     }),
     /** `held`: the endpoint is closed with those of its suspended tenant. */
     create: store.insert,
@@ -126,8 +126,8 @@ async function noteFailures(
   if (change !== undefined) await announce(needs, unit, [change], change);
 }
 
-/** Lets the workflow of the endpoint read it again, because its crowd has an earlier retry. */
-async function callWorkflow(
+/** Notes that the crowd of the endpoint has an earlier retry: its workflow reads the endpoint again. */
+async function noteCrowd(
   { commands }: EndpointNeeds,
   unit: Transaction,
   endpoint: { tenantId: string; subscriptionId: string },

@@ -1,6 +1,6 @@
 // SQL with which the doctor finds deliveries that no workflow and no relay will continue. It only reads, page by page.
 import type { Queryable } from '../../platform/database/transaction.ts';
-import { LEFT, OF_DELETED, UNWOKEN } from '../rows/leftovers.ts';
+import { LEFT, OF_DELETED, OVERDUE_CROWDS, UNWOKEN } from '../rows/leftovers.ts';
 
 /** An unfinished delivery whose workflow of this generation was started. */
 export type StartedDelivery = {
@@ -44,12 +44,8 @@ SELECT count(*)::int AS count, min(created_at) AS oldest FROM (SELECT ${created}
 const LONG_DELETED = "AND p.updated_at < now() - $1::float8 * interval '1 millisecond'";
 const STUCK_OF_DELETED = counted('d.created_at', `${OF_DELETED} ${LONG_DELETED}`);
 const STUCK_LEFT = counted('o.created_at', `${LEFT} ${LONG_DELETED}`);
+const STUCK_CROWDS = counted('c.due_at AS created_at', OVERDUE_CROWDS);
 const STUCK_UNWOKEN = counted('d.created_at', UNWOKEN);
-
-const STUCK_CROWDS = `
-SELECT count(*)::int AS count, min(due_at) AS oldest FROM crowded_deliveries
-WHERE subscription_id IN (SELECT subscription_id FROM endpoints p WHERE endpoint_is_open(p))
-  AND due_at < now() - $1::float8 * interval '1 millisecond'`;
 
 const finder =
   <Values extends readonly number[]>(text: string) =>
@@ -101,7 +97,7 @@ export const findOfDeleted = finder<[ageMs: number]>(STUCK_OF_DELETED);
 /** Finds outbox rows of ended deliveries of subscriptions that were deleted more than `ageMs` milliseconds ago. */
 export const findLeft = finder<[ageMs: number]>(STUCK_LEFT);
 
-/** Finds deliveries of open endpoints that have been due in their crowd for more than `ageMs` milliseconds. */
+/** Finds deliveries that have been due in their crowd for more than `ageMs` milliseconds. */
 export const findCrowded = finder<[ageMs: number]>(STUCK_CROWDS);
 
 /** Finds deliveries that wait for an open endpoint but have no row of the outbox that would wake them. */

@@ -163,7 +163,7 @@ function workOf(row: ClaimedDelivery): LoadedWork {
     status: 'pending',
     rowGeneration: 0,
     attemptCount: 0,
-    needsWorkflow: false,
+    ownWorkflow: false,
     eventType: event.type,
     host: row.host,
     trace: event.trace,

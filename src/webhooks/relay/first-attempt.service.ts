@@ -54,8 +54,11 @@ export function createFirstAttemptService({
     make: async (work: Work, signal?: AbortSignal): Promise<FirstAttempt> => {
       const { deliveryId, generation, attemptCount, epoch: grant } = work;
       const request = { deliveryId, generation, n: attemptCount + 1, grant };
-      const sent = await traceDelivery(tracing, work, 'first attempt', () =>
-        attempts.send(request, { workflow: false, loaded: isLoaded(work) ? work : undefined, signal }),
+      const sent = await traceDelivery(
+        tracing,
+        work,
+        attemptCount === 0 ? 'first attempt' : 'early retry',
+        () => attempts.send(request, { workflow: false, loaded: isLoaded(work) ? work : undefined, signal }),
       );
       const unrecorded = sent.kind === 'unrecorded';
       const settled = unrecorded ? await recordUntilDone(sent.report, signal) : sent;

@@ -67,7 +67,7 @@ export function createHandOver({
   const isTemporalPaused = () => isPaused() || temporalPause.left() > 0;
 
   /** Whether the attempt is made here, without a workflow. */
-  const isDirect = ({ kind, needsWorkflow }: Work): boolean => kind === 'first' && !needsWorkflow;
+  const isDirect = ({ kind, ownWorkflow }: Work): boolean => kind === 'first' && !ownWorkflow;
 
   /** Calls Temporal. A failure begins a pause before the next call. @throws the error of the call */
   const viaTemporal = async <T>(call: () => Promise<T>): Promise<T> => {

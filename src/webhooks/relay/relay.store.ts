@@ -6,7 +6,7 @@ import { LOADED_COLUMNS, type LoadedDelivery } from '../deliveries/attempt.store
 import type { LastAttempt, Step } from '../deliveries/attempt.ts';
 import type { StoredStatus } from '../deliveries/delivery.ts';
 import { SPEND_PERMITS } from '../endpoints/endpoint-permit.store.ts';
-import { markStarted, wake } from '../rows/delivery-row.ts';
+import { markStarted, OWN_WORKFLOW, wake } from '../rows/delivery-row.ts';
 import { claimRows, enqueue, free, removeClaimed } from '../rows/outbox.ts';
 
 export { refund } from '../endpoints/endpoint-permit.store.ts';
@@ -44,7 +44,8 @@ export type Work = {
   /** The generation in the delivery's row, which may be newer than `generation`. */
   readonly rowGeneration: number | null;
   readonly attemptCount: number;
-  readonly needsWorkflow: boolean;
+  /** The workflow of the delivery makes its next attempt: this row starts it, or it runs. */
+  readonly ownWorkflow: boolean;
   readonly eventType: string;
   readonly host: string;
   readonly trace?: string | null | undefined;
@@ -111,7 +112,7 @@ const MOST_BODY_BYTES = 32_768;
 // OFFSET 0 makes each join one index lookup a row, in the one partition that its id names.
 const CLAIMED = `
 SELECT c.id, c.kind, c.command, c.delivery_id AS "deliveryId", c.generation, c.tenant_id AS "tenantId", c.endpoint, d.status,
-  d.generation AS "rowGeneration", coalesce(d.attempt_count, 0) AS "attemptCount", coalesce(d.needs_workflow, false) AS "needsWorkflow", coalesce(d.event_type, '') AS "eventType", d.trace,
+  d.generation AS "rowGeneration", coalesce(d.attempt_count, 0) AS "attemptCount", ${OWN_WORKFLOW} AS "ownWorkflow", coalesce(d.event_type, '') AS "eventType", d.trace,
   s.host, p.epoch, p.permits IS NOT NULL AND c.kind <> 'command' AS paced`;
 const CLAIMED_ROWS = `
 FROM claimed c
@@ -120,7 +121,7 @@ LEFT JOIN LATERAL (SELECT * FROM deliveries WHERE deliveries.id = c.delivery_id 
 const CLAIMED_BODIES = `
 LEFT JOIN LATERAL (
   SELECT CASE WHEN octet_length(body) <= ${MOST_BODY_BYTES} THEN body END AS body, octet_length(body) > ${MOST_BODY_BYTES} AS large
-  FROM events WHERE events.id = d.event_row AND c.kind = 'first' AND NOT d.needs_workflow OFFSET 0) AS e ON true`;
+  FROM events WHERE events.id = d.event_row AND c.kind = 'first' AND NOT ${OWN_WORKFLOW} OFFSET 0) AS e ON true`;
 
 // Only one relay at a time locks an endpoint that is paced or has a rate. The claim takes at most as many rows as the
 // endpoint has permits and tokens. Other endpoints are not locked. After an odd number of failures in a row a paced
@@ -155,7 +156,7 @@ WITH unflushed AS (
 ), spent AS (
   ${SPEND_PERMITS}
 )`;
-const CLAIM_WORK = `${CLAIM}${CLAIMED}, c.kind = 'first' AND NOT d.needs_workflow AND e.large IS NOT TRUE AS loaded, false AS recorded, e.body, ${LOADED_COLUMNS}
+const CLAIM_WORK = `${CLAIM}${CLAIMED}, c.kind = 'first' AND NOT ${OWN_WORKFLOW} AND e.large IS NOT TRUE AS loaded, false AS recorded, e.body, ${LOADED_COLUMNS}
 ${CLAIMED_ROWS}${CLAIMED_BODIES} ORDER BY c.id`;
 
 const CLAIM_COMMANDS = `

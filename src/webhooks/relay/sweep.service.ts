@@ -108,6 +108,7 @@ async function moveOverdue(needs: SweepTools): Promise<{ restarted: number; told
 /** Calls the workflows of endpoints that have lost the signal of their crowd. @returns how many */
 async function callCrowds({ database, commands, late }: SweepTools): Promise<number> {
   const endpoints = await store.overdueCrowds(database, late);
+  if (endpoints.length === 0) return 0;
   await database.transaction({}, (unit) =>
     commands.add(
       unit,

@@ -4,6 +4,7 @@
 import { boundsOf } from '../../platform/database/partitions.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { attemptCrowded, leaveCrowd } from './crowd.ts';
+import { OVERDUE_CROWDS } from './leftovers.ts';
 
 // Joining removes the row of the outbox of the attempt that has failed.
 const JOIN = `
@@ -31,10 +32,7 @@ WITH due AS (
 ${attemptCrowded('due')}`;
 
 const OVERDUE = `
-SELECT DISTINCT c.tenant_id AS "tenantId", c.subscription_id AS "subscriptionId"
-FROM crowded_deliveries c JOIN endpoints p ON p.subscription_id = c.subscription_id
-WHERE c.due_at < now() - $1::float8 * interval '1 millisecond' AND p.active AND NOT p.deleted
-  AND coalesce(p.tenant_held_until <= now(), true)
+SELECT DISTINCT c.tenant_id AS "tenantId", c.subscription_id AS "subscriptionId" ${OVERDUE_CROWDS}
   AND NOT EXISTS (SELECT 1 FROM workflow_commands w WHERE w.workflow = 'endpointRecovery' AND w.entity_id = c.subscription_id)`;
 
 /** Lets deliveries wait in the crowd of their endpoint. @returns the time of the earliest of them */

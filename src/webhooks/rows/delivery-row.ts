@@ -2,6 +2,9 @@
 import { leaveCrowd } from './crowd.ts';
 import { dropUnclaimed, enqueue } from './outbox.ts';
 
+/** Whether the workflow of the delivery `d` makes its next attempt: one that runs, or one that is about to start. */
+export const OWN_WORKFLOW = '(d.needs_workflow OR d.started_generation IS NOT DISTINCT FROM d.generation)';
+
 /** What each end writes beside the status. */
 export const ENDED =
   'completed_at = now(), next_attempt_at = NULL, waiting_epoch = NULL, needs_workflow = false';

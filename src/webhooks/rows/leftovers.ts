@@ -11,6 +11,12 @@ FROM endpoints p JOIN outbox o ON o.tenant_id = p.tenant_id AND o.endpoint = p.s
 WHERE p.deleted AND o.claimed_by IS NULL AND o.kind <> 'command' AND NOT EXISTS (
   SELECT 1 FROM deliveries d WHERE d.id = o.delivery_id AND d.status IN ('pending', 'retrying'))`;
 
+/** Deliveries `c` of crowds that the workflow of their endpoint has not let go for $1 milliseconds. */
+export const OVERDUE_CROWDS = `
+FROM crowded_deliveries c JOIN endpoints p ON p.subscription_id = c.subscription_id
+WHERE c.due_at < now() - $1::float8 * interval '1 millisecond' AND p.active AND NOT p.deleted
+  AND coalesce(p.tenant_held_until <= now(), true)`;
+
 /** Deliveries `d` that wait for an open endpoint and have no row of the outbox that would wake them. */
 export const UNWOKEN = `
 FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id

@@ -145,6 +145,38 @@ describe('the crowd of an endpoint', () => {
     expect((await crowd()).map((row) => row.id)).toEqual(deliveries.slice(1).sort());
   });
 
+  it('gets no second attempt of a relay that died when it had started the workflow', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [NOT_SOON] });
+    const [delivery = ''] = await crowdOf(id, 1);
+    // The workflow has marked the row by an attempt of its own; the row of the outbox is still that of the first one.
+    await engine.database.query(
+      `UPDATE deliveries SET started_generation = 0, needs_workflow = false, next_attempt_at = now() WHERE id = $1`,
+      [delivery],
+    );
+    expect(await kinds()).toEqual(['first']);
+    await engine.startProcess({ worker: false });
+    await eventually(async () => (await engine.outbox()).length === 0, 'the hand-over');
+    expect(engine.receiver.of(path)).toEqual([]);
+    expect(await engine.attempts(delivery)).toHaveLength(1);
+  });
+
+  it('is recorded once more when another POST takes its number', async () => {
+    const { id } = await engine.subscribe({ delaysMs: [NOT_SOON] });
+    const deliveries = await engine.publish(id, 3);
+    let taken = 0;
+    const recorded = await fail(deliveries, {
+      store: (store) => ({
+        ...store,
+        insertAttempts: (unit, made) => {
+          taken += 1;
+          return taken > 1 ? store.insertAttempts(unit, made) : Promise.resolve(made.map(() => undefined));
+        },
+      }),
+    });
+    expect(recorded.map(({ last }) => last.n)).toEqual([1, 1, 1]);
+    expect(await crowd()).toHaveLength(3);
+  });
+
   it.each([
     ['retries it', 'first'],
     ['cancels it', undefined],

@@ -83,6 +83,34 @@ describe('a Retry-After', () => {
   });
 });
 
+describe('the attempt that passes after a closing', () => {
+  it.each([
+    ['opens an endpoint that has never taken a first attempt', 'pending', 0, 'open'],
+    ['opens one that took a retry before', 'delivered', 2, 'open'],
+    ['leaves one down that took a first attempt before', 'delivered', 1, 'down'],
+  ])('%s', async (_, status, attempts, state) => {
+    const id = await rooms.subscribe();
+    const [delivery] = await rooms.publish(id);
+    await rooms.database.query('UPDATE deliveries SET status = $2, attempt_count = $3 WHERE id = $1', [
+      delivery,
+      status,
+      attempts,
+    ]);
+    // The failures begin after the delivery, by two seconds.
+    await rooms.database.query(
+      `UPDATE endpoints SET state = 'down', probe_at = now(), permits = 1, failures_in_a_row = 10,
+         failing_since = now() + interval '2 seconds' WHERE subscription_id = $1`,
+      [id],
+    );
+    const startedAt = new Date().toISOString();
+    const refused = { deliveryId: randomUUID(), startedAt, holdMs: null, limited: false, refused: false };
+    const probe = { ...refused, probe: true, error: 'http:503', first: true, answered: true };
+    const change = await rooms.database.transaction({}, (unit) => health.fail(unit, id, [probe]));
+    expect(change?.opened).toBe(state === 'open');
+    expect(await stateOf(id)).toBe(state);
+  });
+});
+
 describe('a claim of a returning endpoint', () => {
   it('takes a tried delivery after an odd number of failures, and otherwise a new one', async () => {
     const id = await rooms.subscribe();

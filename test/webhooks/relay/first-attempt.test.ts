@@ -24,7 +24,7 @@ describe('a first attempt', () => {
     status: 'pending',
     rowGeneration: 0,
     attemptCount: 0,
-    needsWorkflow: false,
+    ownWorkflow: false,
     eventType: 'wallet.tx.signed',
     host: engine.receiver.host,
     epoch: 0,

@@ -1,7 +1,7 @@
 // The deliveries whose next attempt the workflow of their endpoint keeps.
 
 export const crowdedDeliveries = `
--- A delivery that waits for an early retry without a workflow of its own. When it is due, it gets a row of the outbox and leaves this table.
+-- A delivery that waits for an early retry and has no workflow. When the retry is due, the outbox gets a row in place of this one.
 CREATE TABLE crowded_deliveries (
   delivery_id uuid PRIMARY KEY,
   tenant_id uuid NOT NULL,

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../workflows/delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from '../../workflows/endpoint-engine.ts';
 
-const CROWD = 10_000;
+const WAITING = 10_000;
 /** How many are waited for: the others are only more of the same. */
 const ENOUGH = 1_500;
 const WATCHED_MS = 4_000;
@@ -46,7 +46,7 @@ describe.each(CLOSED)('ten thousand deliveries of an endpoint that is $how', ({ 
   it('wait without workflows, timers and polling, and go out paced, the oldest first', async () => {
     const { id, path } = await engine.subscribe();
     await close(id);
-    for (let done = 0; done < CROWD; done += 500) await engine.publish(id, 500);
+    for (let done = 0; done < WAITING; done += 500) await engine.publish(id, 500);
     // As the server does by itself, within a minute.
     await engine.database.query('ANALYZE outbox, deliveries');
     // What went before, and the statistics of it, may take a moment to end; a glance at each delivery now and then
@@ -55,7 +55,7 @@ describe.each(CLOSED)('ten thousand deliveries of an endpoint that is $how', ({ 
       const before = await load();
       await sleep(WATCHED_MS);
       const seen = difference(await load(), before);
-      return seen.rows < CROWD / 2 && seen;
+      return seen.rows < WAITING / 2 && seen;
     }, 'a time in which nobody looks at what waits');
     expect(engine.receiver.of(path)).toHaveLength(0);
     expect((await engine.client.workflow.count(`SubscriptionId="${id}"`)).count).toBe(0);
