@@ -23,7 +23,10 @@ const sources = [
   'test/platform/log-events.test.ts',
 ];
 /** These start no processes, but need as much of the machine. */
-const crowded = ['test/webhooks/deliveries/faults.test.ts', 'test/webhooks/endpoints/waiting-crowd.test.ts'];
+const crowded = [
+  'test/webhooks/deliveries/faults.test.ts',
+  'test/webhooks/endpoints/waiting-deliveries.test.ts',
+];
 /** The processes that `npm test` starts, too. */
 const smoke = [
   'test/app/local/scripts.test.ts',

@@ -337,6 +337,14 @@ describe('the house', () => {
     expect(edited.filter((file) => readFileSync(file, 'utf8').split('\n').some(isLong))).toEqual([]);
   });
 
+  it('names files and folders that exist where tests are sorted', () => {
+    const named = ['vitest.config.ts', 'test/setup/longest-first.ts'].flatMap((file) =>
+      [...readFileSync(file, 'utf8').matchAll(/'(test\/[\w./-]+)'/g)].map(([, path]) => path ?? ''),
+    );
+    expect(named.length).toBeGreaterThan(20);
+    expect(named.filter((path) => !existsSync(path))).toEqual([]);
+  });
+
   it('has a source for each compiled file that a program imports, by the name that is checked', () => {
     const compiled = programs().flatMap((file) =>
       [...readFileSync(file, 'utf8').matchAll(/\b(?:from |import\()'((?:#|\.[^']*\/)dist\/[^']+)\.js'/g)].map(
