@@ -12,6 +12,8 @@ export type Hold = {
    * @throws ServiceError some seconds after the token has expired or was revoked
    */
   wait<T>(until: Promise<T>): Promise<T>;
+  /** Requests of another tenant come to this process: what holds up the event loop is worked on in small pieces. */
+  isShared(): boolean;
   /** Aborts when the client has gone, and after the answer. */
   readonly gone: AbortSignal;
 };

@@ -13,7 +13,7 @@ export type MakeHold = (ctx: Context, context: RequestContext) => Hold;
 /** @returns undefined for a route that does not hold its requests */
 export function createHolds(
   route: Route,
-  turns: Pick<RequestTurns, 'inTurn'> | undefined,
+  turns: Pick<RequestTurns, 'inTurn' | 'isShared'> | undefined,
 ): MakeHold | undefined {
   if (!route.holds) return undefined;
   return (ctx, context) => {
@@ -36,6 +36,7 @@ export function createHolds(
         await check(CHECK_EVERY);
         return result;
       },
+      isShared: () => turns?.isShared() ?? false,
       gone: signalOfEnd(ctx),
     };
   };

@@ -108,6 +108,9 @@ export function createRequestTurns({
 
     inTurn,
 
+    /** Requests of more than one tenant have come within the last second. */
+    isShared,
+
     /** Parses a body; a long one in steps (`createParsing`). */
     parse: async <T>(tenantId: string, body: string, steps: Generator<void, T, void>): Promise<T> => {
       if (body.length <= LONG_BODY) return runSteps(steps);

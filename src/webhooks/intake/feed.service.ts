@@ -26,13 +26,20 @@ export type ShownEvent = { readonly body: JsonObject; readonly createdAt: Date; 
 
 export type EventDelivery = { readonly id: string; readonly subscriptionId: string; readonly status: string };
 
-/** `type` has event types, and patterns such as `auth.*`; absent, all events are read. */
+/**
+ * `type` has event types, and patterns such as `auth.*`; absent, all events are read. `isShared`: requests of another
+ * tenant come to this process.
+ */
 export type FeedQuery = {
   readonly limit: number;
   readonly after?: string | undefined;
   readonly since?: Date | undefined;
   readonly type?: readonly string[] | undefined;
+  readonly isShared?: boolean | undefined;
 };
+
+/** The most bytes of bodies in a page: writing a page holds up the requests of other tenants. */
+const PAGE_BYTES = { alone: 256 * 1024, beside: 64 * 1024 };
 
 /** An event of a page. `text` is the delivered body, a JSON object; `cursor` is the place after it. */
 export type FeedEvent = { readonly text: string; readonly createdAt: Date; readonly cursor: string };
@@ -82,7 +89,7 @@ function prepareFeed({ now = () => Date.now(), ...needs }: FeedNeeds) {
 async function read(
   needs: FeedTools,
   context: RequestContext,
-  { limit, after, since, type }: FeedQuery,
+  { limit, after, since, type, isShared = false }: FeedQuery,
 ): Promise<FeedPage> {
   const position = await positionAfter(needs, context, after);
   const earliest = Math.max(position.at, since?.getTime() ?? 0);
@@ -92,6 +99,7 @@ async function read(
     since,
     types: type === undefined ? undefined : readTypes(type),
     limit,
+    mostBytes: isShared ? PAGE_BYTES.beside : PAGE_BYTES.alone,
   });
   const { seen, readAt, hasMore, last } = page;
   const encode = (at: FeedPosition) => seal(needs, context, at);

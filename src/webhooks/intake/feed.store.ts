@@ -23,6 +23,8 @@ export type FeedRequest = {
   readonly since: Date | undefined;
   readonly types: TypeFilter | undefined;
   readonly limit: number;
+  /** Of the bodies of a page, which has at least one event. */
+  readonly mostBytes: number;
 };
 
 /**
@@ -52,9 +54,6 @@ type Row = {
   createdAt: Date;
 };
 
-/** The most bytes of bodies in a page; a page has at least one event. */
-const MAX_PAGE_BYTES = 256 * 1024;
-
 /** The most rows that a request with a type reads, so that a rare type does not cause a read of all events. */
 const MAX_SCANNED = 5_000;
 
@@ -73,7 +72,7 @@ WITH moment AS (
   WHERE $6::text[] IS NULL OR type = ANY($6) OR EXISTS (SELECT FROM unnest($7::text[]) AS p (prefix) WHERE starts_with(type, prefix))
   WINDOW ordered AS (ORDER BY xid, id)
 ), page AS (
-  SELECT * FROM matched WHERE n <= $9 AND before < ${MAX_PAGE_BYTES}
+  SELECT * FROM matched WHERE n <= $9 AND before < $12
 ), ending AS (
   SELECT xid AS last_xid, id AS last_id FROM scanned ORDER BY xid DESC, id DESC LIMIT 1
 )
@@ -90,7 +89,7 @@ SELECT id, xid::text, test, ${BODY}, created_at AS "createdAt" FROM events WHERE
 /** A request with a type first reads so many rows for each event that it may give: most types are not rare. */
 const FIRST_SCANNED = 5;
 
-/** Reads the events after a position, the oldest first, up to 256 KiB of bodies. */
+/** Reads the events after a position, the oldest first. */
 export async function read(queryable: Queryable, tenantId: string, request: FeedRequest): Promise<FeedPage> {
   const { types, limit } = request;
   if (types === undefined) return (await scan(queryable, tenantId, request, limit + 1)).page;
@@ -103,7 +102,7 @@ export async function read(queryable: Queryable, tenantId: string, request: Feed
 async function scan(
   queryable: Queryable,
   tenantId: string,
-  { after, floor, since, types, limit }: FeedRequest,
+  { after, floor, since, types, limit, mostBytes }: FeedRequest,
   most: number,
 ): Promise<{ page: FeedPage; matched: number }> {
   const { rows } = await queryable.query<Row>(PAGE, [
@@ -118,6 +117,7 @@ async function scan(
     limit,
     after.open.map(({ xid }) => xid.toString()),
     after.open.map(({ id }) => id),
+    mostBytes,
   ]);
   const [first] = rows;
   if (first === undefined) throw new Error('the feed gave no row');

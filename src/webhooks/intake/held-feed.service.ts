@@ -45,12 +45,13 @@ async function readHeld(
   { wait, ...query }: FeedQuery & { readonly wait: number },
   hold: Hold,
 ): Promise<FeedPage> {
-  if (wait === 0) return hold.inTurn(() => feed.read(context, query));
+  const read = readInTurn(feed, context, query, hold);
+  if (wait === 0) return read(query.after);
   const place = waiters.join(context.tenant.id, filtersOf(query), hold.gone);
   try {
     const end = now() + wait;
     for (let { after } = query; ; ) {
-      const page = await hold.inTurn(() => feed.read(context, { ...query, after }));
+      const page = await read(after);
       const left = end - now();
       if (page.data.length > 0 || page.hasMore || left <= 0) return page;
       after = page.nextCursor;
@@ -73,12 +74,23 @@ async function follow(
 ): Promise<AsyncIterable<Heard>> {
   const place = waiters.join(context.tenant.id, filtersOf(query), hold.gone);
   try {
-    const read = (after: string | undefined) => hold.inTurn(() => feed.read(context, { ...query, after }));
+    const read = readInTurn(feed, context, query, hold);
     return hear(await read(query.after), { read, place, hold });
   } catch (error) {
     place.leave();
     throw error;
   }
+}
+
+/** @returns a function that reads the page after a cursor */
+function readInTurn(
+  feed: Needs['feed'],
+  context: RequestContext,
+  query: Omit<FeedQuery, 'after'>,
+  hold: Hold,
+) {
+  return (after: string | undefined): Promise<FeedPage> =>
+    hold.inTurn(() => feed.read(context, { ...query, after, isShared: hold.isShared() }));
 }
 
 type Following = { read: (after: string) => Promise<FeedPage>; place: Waiter; hold: Hold };

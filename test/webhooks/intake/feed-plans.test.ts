@@ -50,6 +50,7 @@ async function read(types: string[] | undefined, position = FEED_START, limit = 
     since: undefined,
     types: types && { exact: types, prefixes: ['nothing.', 'other.'] },
     limit,
+    mostBytes: 256 * 1024,
   };
   await store.read({ query }, TENANT, request);
   pages = 0;

@@ -66,10 +66,11 @@ async function startProcess({ looks = true, heard = true, ofTenant = 1_000 } = {
   });
   const heldFeed = createHeldFeedService({ feed: { read }, waiters });
   let refusal: ServiceError | undefined;
+  const turns = createRequestTurns({ connections: 1, now: () => 0 });
   const server = await startTestServer(createEventRoutes({ publishing, feed, heldFeed }), {
     database,
     tenants: { bySlug: async () => context.tenant },
-    turns: createRequestTurns({ connections: 1 }),
+    turns,
     ...tokensAfter(() => {
       if (refusal !== undefined) throw refusal;
     }),
@@ -91,6 +92,7 @@ async function startProcess({ looks = true, heard = true, ofTenant = 1_000 } = {
     database,
     waiters,
     read,
+    turns,
     publish,
     drain: server.drain,
     refuseTokens: (error: ServiceError) => {
@@ -170,6 +172,14 @@ describe('GET /api/v1/events?wait=', () => {
     await publish(['one']);
     await publish(['two'], 'orders.paid');
     for (const answer of await Promise.all(waiting)) expect(answer.body.data).not.toEqual([]);
+  });
+
+  it('reads smaller pages beside requests of another tenant', async () => {
+    const { get, read, turns } = await startProcess();
+    await get();
+    await turns.start('another');
+    await get();
+    expect(read.mock.calls.map(([, { isShared }]) => isShared)).toEqual([false, true]);
   });
 
   it('is an empty page with its cursor after the time, and when the process ends', async () => {
