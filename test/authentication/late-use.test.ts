@@ -11,7 +11,11 @@ import { beginRotation } from '../identity/keys/rotation-case.ts';
 import { createPatientDatabase, createTestDatabase } from '../setup/database.ts';
 import { countLockWaits } from '../setup/lock-waits.ts';
 import { answer, ask } from './challenges/answer.ts';
-import { createDelegationRooms, type DelegationRooms } from './delegations/delegation-rooms.ts';
+import {
+  createDelegationRooms,
+  type DelegationRooms,
+  findForExchange,
+} from './delegations/delegation-rooms.ts';
 import { codeOf, issueFirst, refresh } from './tokens/refresh-fixture.ts';
 
 let test: Awaited<ReturnType<typeof createTestDatabase>>;
@@ -108,7 +112,7 @@ describe('a use that waited beyond the end', () => {
     const place = { table: 'delegations', id: rows[0]?.id ?? '', seconds: WAIT };
     const { used } = await useBehindLock(place, () =>
       database.transaction({}, (unit) =>
-        rooms.delegations.findForExchange(unit, context.tenant, { subject, agentId: agent.id }),
+        findForExchange(rooms, unit, context.tenant, { subject, agentId: agent.id }),
       ),
     );
     expect(await codeOf(used)).toBe('delegation_expired');

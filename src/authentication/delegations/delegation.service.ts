@@ -2,7 +2,7 @@
 // changes nothing for tokens.
 
 import type { AgentService } from '../../identity/agents/agent.service.ts';
-import type { RequestContext, Tenant } from '../../platform/context.ts';
+import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
@@ -15,12 +15,7 @@ import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
 import type { DelegationFilters } from './delegation.store.ts';
 import * as store from './delegation.store.ts';
-import {
-  type Delegation,
-  type DelegationRequest,
-  judgeDelegation,
-  type UsableDelegation,
-} from './delegation.ts';
+import type { Delegation } from './delegation.ts';
 import { isIssuer, type Subject, subjectId } from './subject.ts';
 
 export type { Delegation, DelegationRequest, UsableDelegation } from './delegation.ts';
@@ -50,7 +45,11 @@ export type DelegationNeeds = {
 export function createDelegationService(needs: DelegationNeeds) {
   return {
     ...bindUseCases(needs, { create, get: read, revoke: revokeDelegation, revokeActive }),
-    findForExchange,
+    /**
+     * Finds the delegation for each exchange, and locks it with its agent until the transaction ends: a revocation waits
+     * for it, so no token is issued after a revocation is committed. `judgeDelegation` decides.
+     */
+    findForExchanges: store.findForExchanges,
     exists: (context: RequestContext, id: string): Promise<boolean> =>
       store.exists(context.transaction ?? needs.database, context.tenant.id, id),
     /** Returns a page, newest first. */
@@ -142,21 +141,6 @@ function revokeActive(
     await revoke(needs, joined, found, reason);
     return read(needs, joined, id);
   });
-}
-
-/**
- * Returns the delegation on which an agent may act for a user now, and the agent. One round trip. The delegation is
- * locked until the caller's transaction ends. A revocation waits for this lock, so no token is issued after a
- * revocation is committed.
- * @param unit the transaction that records the token
- * @throws ServiceError `invalid_grant`, `delegation_expired`, `policy_denied`, `invalid_scope`, `invalid_target`
- */
-async function findForExchange(
-  unit: Transaction,
-  tenant: Pick<Tenant, 'id'>,
-  request: DelegationRequest,
-): Promise<UsableDelegation> {
-  return judgeDelegation(await store.findForExchange(unit, tenant.id, request), request);
 }
 
 async function checkAgent(

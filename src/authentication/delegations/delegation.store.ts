@@ -1,4 +1,5 @@
 // SQL of delegations. Each statement is bound to one tenant. All times come from the database's clock.
+import { columnsOf } from '../../platform/columns.ts';
 import { existenceIn } from '../../platform/database/existence.ts';
 import { type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import { selectList } from '../../platform/database/table.ts';
@@ -20,8 +21,13 @@ export type NewDelegationRow = Pick<
 
 type Row = Omit<Delegation, 'subject'> & Pick<DelegationRow, 'subjectIssuer' | 'subjectSub'>;
 
+/** A request of a batch, of any tenant. */
+export type ExchangeRequest = DelegationRequest & { readonly tenantId: string };
+
 type CandidateRow = DelegationCandidate['delegation'] &
   Pick<DelegationCandidate, 'agentStatus' | 'linksActive'> & {
+    n: number;
+    agentId: string;
     agentName: string;
     agentCapabilities: string[];
     agentScopes: string[];
@@ -56,29 +62,52 @@ WHERE tenant_id = $1 AND ($2::uuid IS NULL OR id < $2) AND ($3::uuid IS NULL OR 
   AND ($5::text IS NULL OR subject_issuer = $5) AND ($6::text IS NULL OR subject_sub = $6)
 ORDER BY id DESC LIMIT $7`;
 
+const inWords = (words: readonly string[] | undefined): string => (words ?? []).join(' ');
+
+const REQUESTS = columnsOf<{ request: ExchangeRequest; n: number }>(
+  { int: ['n'] },
+  {
+    tenant_id: ['uuid', ({ request }) => request.tenantId],
+    issuer: ['text', ({ request }) => request.subject.issuer],
+    sub: ['text', ({ request }) => request.subject.sub],
+    agent_id: ['uuid', ({ request }) => request.agentId],
+    scopes: ['text', ({ request }) => inWords(request.scopes)],
+    audience: ['text', ({ request }) => request.audience ?? null],
+    links: ['text', ({ request }) => inWords(request.links)],
+  },
+);
+
 // Usable delegations are preferred, then those with all requested scopes and the audience, then the newest. The lock
-// makes a revocation or suspension wait for a running exchange. An exchange also waits for them, and then reads the
-// changed row. The status is that after the wait.
-const FIND_FOR_EXCHANGE = `
-SELECT locked.*, CASE WHEN "revokedAt" IS NOT NULL THEN 'revoked'
-                      WHEN "expiresAt" <= clock_timestamp() THEN 'expired' ELSE 'active' END AS status
-FROM (
+// makes a revocation or suspension wait for a running exchange. An exchange that waits for them reads the changed row
+// then. The status is that after the wait.
+const findForExchangesBy = (locked: '' | ' SKIP LOCKED') => `
+SELECT locked.*, request.n, request.agent_id AS "agentId",
+       CASE WHEN "revokedAt" IS NOT NULL THEN 'revoked'
+            WHEN "expiresAt" <= clock_timestamp() THEN 'expired' ELSE 'active' END AS status
+FROM ${REQUESTS.from('request')} CROSS JOIN LATERAL (
 SELECT delegation.id, delegation.scopes, delegation.audience, delegation.expires_at AS "expiresAt", delegation.revoked_at AS "revokedAt",
        agent.name AS "agentName", agent.capabilities AS "agentCapabilities", agent.scopes AS "agentScopes",
        agent.audience AS "agentAudience", agent.audiences AS "agentAudiences", agent.dpop_bound_access_tokens AS "agentIsBound",
        CASE WHEN agent.deleted_at IS NULL THEN agent.status ELSE 'deleted' END AS "agentStatus",
-       NOT EXISTS (SELECT 1 FROM unnest($7::uuid[]) AS link (id) WHERE NOT EXISTS (
-         SELECT 1 FROM agents WHERE agents.id = link.id AND agents.tenant_id = $1
+       NOT EXISTS (SELECT 1 FROM unnest(string_to_array(request.links, ' ')::uuid[]) AS link (id) WHERE NOT EXISTS (
+         SELECT 1 FROM agents WHERE agents.id = link.id AND agents.tenant_id = request.tenant_id
            AND agents.status = 'active' AND agents.deleted_at IS NULL)) AS "linksActive"
 FROM delegations delegation
 JOIN agents agent ON agent.id = delegation.agent_id
-WHERE delegation.tenant_id = $1 AND delegation.subject_issuer = $2 AND delegation.subject_sub = $3 AND delegation.agent_id = $4
-ORDER BY delegation.revoked_at IS NULL AND delegation.expires_at > clock_timestamp() DESC,
-         delegation.scopes @> $5::text[] AND ($6::text IS NULL OR delegation.audience IS NULL OR delegation.audience = $6) DESC,
-         delegation.id DESC
-LIMIT 1
-FOR KEY SHARE OF delegation, agent
+WHERE delegation.id = (
+  SELECT id FROM delegations
+  WHERE tenant_id = request.tenant_id AND subject_issuer = request.issuer AND subject_sub = request.sub AND agent_id = request.agent_id
+  ORDER BY revoked_at IS NULL AND expires_at > clock_timestamp() DESC,
+           scopes @> string_to_array(request.scopes, ' ') AND (request.audience IS NULL OR audience IS NULL OR audience = request.audience) DESC,
+           id DESC
+  LIMIT 1)
+FOR KEY SHARE OF delegation, agent${locked}
 ) AS locked`;
+
+const FIND_FOR_EXCHANGES = {
+  waiting: findForExchangesBy(''),
+  skipping: findForExchangesBy(' SKIP LOCKED'),
+};
 
 /** @returns false when `expiresAt` is not in the future, or more than a year away */
 export async function insert(unit: Transaction, row: NewDelegationRow): Promise<boolean> {
@@ -138,34 +167,31 @@ export async function markRevoked(unit: Transaction, id: string, reason: string 
   );
 }
 
-/** Finds the best delegation for a request and locks it against revocation. One round trip. */
-export async function findForExchange(
+/**
+ * Finds the best delegation for each request and locks it against revocation, in one round trip.
+ * @param mode `waiting`: for the transactions that change it or its agent; `skipping`: what they change is not found
+ */
+export async function findForExchanges(
   unit: Queryable,
-  tenantId: string,
-  { subject, agentId, scopes, audience, links }: DelegationRequest,
-): Promise<DelegationCandidate | undefined> {
-  const { rows } = await unit.query<CandidateRow>(FIND_FOR_EXCHANGE, [
-    tenantId,
-    subject.issuer,
-    subject.sub,
-    agentId,
-    scopes ?? [],
-    audience ?? null,
-    links ?? [],
-  ]);
-  return rows[0] === undefined ? undefined : toCandidate(rows[0], agentId);
+  requests: readonly ExchangeRequest[],
+  mode: keyof typeof FIND_FOR_EXCHANGES,
+): Promise<(DelegationCandidate | undefined)[]> {
+  const values = REQUESTS.of(requests.map((request, n) => ({ request, n })));
+  const { rows } = await unit.query<CandidateRow>(FIND_FOR_EXCHANGES[mode], values);
+  const found = new Map(rows.map((row) => [row.n, toCandidate(row)]));
+  return requests.map((_, n) => found.get(n));
 }
 
 function toDelegation({ subjectIssuer, subjectSub, ...row }: Row): Delegation {
   return { ...row, subject: { issuer: subjectIssuer, sub: subjectSub } };
 }
 
-function toCandidate(row: CandidateRow, agentId: string): DelegationCandidate {
+function toCandidate(row: CandidateRow): DelegationCandidate {
   const { id, scopes, audience, status, expiresAt, agentStatus, linksActive } = row;
   return {
     delegation: { id, scopes, audience, status, expiresAt },
     agent: {
-      id: agentId,
+      id: row.agentId,
       name: row.agentName,
       capabilities: row.agentCapabilities,
       scopes: row.agentScopes,

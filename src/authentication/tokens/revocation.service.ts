@@ -45,7 +45,7 @@ export function createRevocationService(needs: RevocationNeeds) {
   const tools = prepare(needs);
   const { book, reader } = tools;
   return {
-    ...bindUseCases(tools, { endTokens, endPrincipal, admitPrincipal, isRevoked, anyRevoked, check }),
+    ...bindUseCases(tools, { endTokens, endPrincipal, admitPrincipal, isRevoked, findRevoked, check }),
 
     /** Returns whether all tokens of the principal have ended. May be outdated, so a caller needs a second check. */
     hasEnded: book.hasEnded,
@@ -125,7 +125,8 @@ function announce({ book, notifier }: Tools, unit: Transaction, revocations: rea
 /** Returns whether the token was revoked, usually from memory. @throws ServiceError `temporarily_unavailable` */
 async function isRevoked(tools: Tools, claims: RevocableClaims): Promise<boolean> {
   const known = tools.reader.isFresh() ? tools.book.isRevoked(claims) : undefined;
-  return known ?? anyRevoked(tools, tools.database, [claims]);
+  if (known !== undefined) return known;
+  return (await findRevoked(tools, tools.database, [[claims]])).includes(true);
 }
 
 /** @throws ServiceError `token_revoked`; `temporarily_unavailable` when the database does not answer */
@@ -134,15 +135,19 @@ async function check(tools: Tools, claims: RevocableClaims): Promise<void> {
     throw new ServiceError('token_revoked', { detail: 'The access token was revoked.' });
 }
 
-/** Returns whether one of these tokens was revoked in a committed transaction. One round trip. */
-async function anyRevoked(
+/**
+ * Says of each group of tokens whether one of them was revoked in a committed transaction. One round trip; none without
+ * a token.
+ */
+async function findRevoked(
   { store }: Tools,
   queryable: Queryable,
-  claims: readonly RevocableClaims[],
-): Promise<boolean> {
+  groups: readonly (readonly RevocableClaims[])[],
+): Promise<boolean[]> {
   const asked = createRevocationBook({ all: Infinity, tenant: Infinity });
-  asked.add(await store.readOf(queryable, claims));
-  return claims.some((one) => asked.isRevoked(one) !== false);
+  const all = groups.flat();
+  if (all.length > 0) asked.add(await store.readOf(queryable, all));
+  return groups.map((claims) => claims.some((one) => asked.isRevoked(one) !== false));
 }
 
 /** Returns the tokens that may be live, each with its end, or the latest end that any setting could have given it. */

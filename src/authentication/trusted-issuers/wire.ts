@@ -9,7 +9,7 @@ import { createSubjectTokenService } from './subject-token.service.ts';
 import { createTrustedIssuerService, type TrustedIssuerNeeds } from './trusted-issuer.service.ts';
 import * as store from './trusted-issuer.store.ts';
 
-/** @param fetchDeadline milliseconds; shorter in tests */
+/** @param fetchDeadline milliseconds; longer in tests */
 export function wireTrustedIssuers(
   { config, database, log, clock }: Platform,
   { records }: Pick<TrustedIssuerNeeds, 'records'>,

@@ -1,13 +1,32 @@
 // Delegations and trusted issuers wired for real beside agents and tokens, over one database.
+
 import { createDelegationRoutes } from '../../../src/authentication/delegations/delegation.routes.ts';
-import { createDelegationService } from '../../../src/authentication/delegations/delegation.service.ts';
+import {
+  createDelegationService,
+  type DelegationRequest,
+} from '../../../src/authentication/delegations/delegation.service.ts';
+import { judgeDelegation } from '../../../src/authentication/delegations/delegation.ts';
 import { createDelegationExpiryService } from '../../../src/authentication/delegations/delegation-expiry.service.ts';
 import { createTrustedIssuerRoutes } from '../../../src/authentication/trusted-issuers/trusted-issuer.routes.ts';
 import { wireTrustedIssuers } from '../../../src/authentication/trusted-issuers/wire.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
+import type { Transaction } from '../../../src/platform/database/transaction.ts';
 import { createRooms } from '../../identity/agents/agent-rooms.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { createTestPlatform } from '../../setup/platform.ts';
 import type { createAccounts } from '../tokens/accounts.ts';
+
+/** Finds a delegation as an exchange does that waits for a change of it. @throws ServiceError as `judgeDelegation` */
+export async function findForExchange(
+  { delegations }: Pick<DelegationRooms, 'delegations'>,
+  unit: Transaction,
+  tenant: { readonly id: string },
+  request: DelegationRequest,
+) {
+  const asked = { ...request, tenantId: tenant.id };
+  const [candidate] = await delegations.findForExchanges(unit, [asked], 'waiting');
+  return judgeDelegation(candidate, request);
+}
 
 export type DelegationRooms = ReturnType<typeof createDelegationRooms>;
 
@@ -25,7 +44,7 @@ export function createDelegationRooms(
     config: { ...rooms.platform.config, webhookAllowedNetworks: allowedNetworks },
   });
   const delegations = createDelegationService({ ...rooms, tokens: rooms.revocations });
-  const trustedIssuers = wireTrustedIssuers(platform, rooms, 1_000);
+  const trustedIssuers = wireTrustedIssuers(platform, rooms, PATIENCE.timeout);
   return {
     ...rooms,
     ...trustedIssuers,

@@ -14,7 +14,7 @@ import {
 } from '../../identity/agents/agent-rooms.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { countLockWaits } from '../../setup/lock-waits.ts';
-import { createDelegationRooms } from './delegation-rooms.ts';
+import { createDelegationRooms, findForExchange } from './delegation-rooms.ts';
 
 let agentId: string;
 
@@ -40,7 +40,7 @@ const create = (input: Partial<NewDelegation> = {}) =>
     ...input,
   });
 const find = (request: DelegationRequest, tenant = context.tenant) =>
-  database.transaction({}, (unit) => rooms.delegations.findForExchange(unit, tenant, request));
+  database.transaction({}, (unit) => findForExchange(rooms, unit, tenant, request));
 const makeExpired = (id: string) =>
   database.query("UPDATE delegations SET expires_at = now() - interval '1 second' WHERE id = $1", [id]);
 const codeOf = (work: Promise<unknown>): Promise<string> =>
@@ -257,7 +257,7 @@ describe('a revocation and an exchange at the same time', () => {
     const { id } = await create({ subject });
     let revoking: Promise<unknown> = Promise.resolve();
     await database.transaction({}, async (unit) => {
-      await rooms.delegations.findForExchange(unit, context.tenant, { subject, agentId });
+      await findForExchange(rooms, unit, context.tenant, { subject, agentId });
       revoking = rooms.delegations.revoke(context, id);
       await waits();
     });

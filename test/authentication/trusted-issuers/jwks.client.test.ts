@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createJwksFetcher, JwksError } from '../../../src/authentication/trusted-issuers/jwks.client.ts';
 import { createGuardedAgent } from '../../../src/platform/egress/guarded-agent.client.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import {
   AUTHORITY_FILE,
   startRawReceiver,
@@ -18,7 +19,10 @@ const opened = <T extends { close(): Promise<unknown> }>(part: T): T => {
   open.push(part);
   return part;
 };
-const fetcher = (options: Parameters<typeof createGuardedAgent>[0] = {}, deadline = 1_000) =>
+const fetcher = (
+  options: Parameters<typeof createGuardedAgent>[0] = {},
+  deadline: number = PATIENCE.timeout,
+) =>
   createJwksFetcher({
     agent: opened(createGuardedAgent({ allowedNetworks: ['127.0.0.0/8'], ...options })),
     deadline,

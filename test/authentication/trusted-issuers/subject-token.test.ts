@@ -7,6 +7,7 @@ import { wireTrustedIssuers } from '../../../src/authentication/trusted-issuers/
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { createTestTenant } from '../../identity/agents/agent-rooms.ts';
 import { createTestDatabase } from '../../setup/database.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { createDelegationRooms, type DelegationRooms } from '../delegations/delegation-rooms.ts';
 import {
   AUDIENCE,
@@ -28,7 +29,7 @@ function newService(clock = rooms.platform.clock) {
   const { subjects, closeTrustedIssuers: close } = wireTrustedIssuers(
     { ...rooms.platform, clock },
     rooms,
-    1_000,
+    PATIENCE.timeout,
   );
   endings.push(close);
   return subjects;
