@@ -18,6 +18,7 @@ await pool.query(`
   CREATE TABLE floor_clients (id text PRIMARY KEY, hash bytea, scopes text[]);
   CREATE TABLE floor_keys (fingerprint text PRIMARY KEY, public_key text);
   CREATE TABLE floor_challenges (id uuid PRIMARY KEY, fingerprint text, body jsonb, expires_at timestamptz, consumed_at timestamptz);
+  CREATE TABLE floor_exchanges (actor text, subject text);
   CREATE TABLE floor_refresh_tokens (hash bytea PRIMARY KEY, fingerprint text, used_at timestamptz)`);
 await pool.query('INSERT INTO floor_clients VALUES ($1, $2, $3)', ['floor', hmac(secret), ['openid']]);
 
@@ -43,7 +44,20 @@ async function requestToken(ctx, body) {
   const form = new URLSearchParams(body);
   if (form.get('grant_type') === 'refresh_token') return refresh(ctx, form.get('refresh_token'));
   const id = await authenticateClient(ctx);
+  if (form.has('actor_token')) return exchange(form);
   return { access_token: await issueToken(id), token_type: 'Bearer', expires_in: 300 };
+}
+
+/** One statement proves the delegation and records the token. */
+async function exchange(form) {
+  const verify = async (name) =>
+    (await jwtVerify(form.get(name), publicKey, { issuer, typ: 'at+jwt' })).payload;
+  const [subject, actor] = [await verify('subject_token'), await verify('actor_token')];
+  await statement('exchange', `INSERT INTO floor_exchanges SELECT $1, id FROM floor_clients WHERE id = $2`, [
+    actor.sub,
+    subject.sub,
+  ]);
+  return { access_token: await issueToken(subject.sub), token_type: 'Bearer', expires_in: 300 };
 }
 
 async function refresh(ctx, given) {

@@ -4,6 +4,7 @@ import { openConnection } from './http-connection.mjs';
 import { buildPayloadOfResponse, openSigner } from './keys.mjs';
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** Opens each scenario on one connection; a cycle resolves to whether it succeeded. */
@@ -26,6 +27,22 @@ const SCENARIOS = {
   challenges: (inputs) => {
     const authenticate = openAgents(inputs);
     return async (connection) => async () => (await authenticate(connection)) !== undefined;
+  },
+  exchange: (inputs) => {
+    const authenticate = openAgents(inputs);
+    const headers = { authorization: inputs.authorization, ...FORM };
+    return async (connection) => {
+      const actor = await authenticate(connection);
+      const subject = await connection.post({ path: '/oauth/token', body: inputs.form, headers });
+      const body = new URLSearchParams({
+        grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+        subject_token: JSON.parse(subject.body).access_token,
+        subject_token_type: ACCESS_TOKEN,
+        actor_token: actor.access_token,
+        actor_token_type: ACCESS_TOKEN,
+      }).toString();
+      return async () => (await connection.post({ path: '/oauth/token', body, headers })).status === 200;
+    };
   },
   refresh: (inputs) => {
     const authenticate = openAgents(inputs);

@@ -9,6 +9,7 @@ Requests, each beside a bare server that does the same cryptography with the lea
   tokens             client credentials; --subscriptions 2: with so many subscriptions to everything
   refresh            rotation of refresh tokens
   introspection      of access tokens
+  exchange           of an application's token and an agent's for a delegated one
   challenges         challenge and verification; --algorithm ${ALGORITHMS.join('|')} (all four in turn)
 
 Deliveries, from the publish call to the receiver:
@@ -37,7 +38,16 @@ Figures of one machine mean nothing elsewhere: read the ratios. CPU is from the 
 `;
 
 /** What is measured; `compare` runs one of them. */
-export const NAMES = ['tokens', 'refresh', 'introspection', 'challenges', 'deliveries', 'abuse', 'guard'];
+export const NAMES = [
+  'tokens',
+  'refresh',
+  'introspection',
+  'exchange',
+  'challenges',
+  'deliveries',
+  'abuse',
+  'guard',
+];
 
 export const DELIVERY_SCENARIOS = ['healthy', 'flaky', 'away', 'noisy'];
 

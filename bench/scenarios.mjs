@@ -22,6 +22,7 @@ export const SCENARIOS = {
   tokens: requests('tokens'),
   refresh: requests('refresh'),
   introspection: requests('introspection'),
+  exchange: requests('exchange'),
   challenges: {
     measure: async (options) => {
       const figures = {};

@@ -15,7 +15,7 @@ import { call, end, output, ready, startRole } from './service.mjs';
 
 const AGENTS = 64;
 /** Scenarios whose load has keys. */
-const AUTHENTICATING = ['challenges', 'refresh'];
+const AUTHENTICATING = ['challenges', 'refresh', 'exchange'];
 
 /** @returns `postgres` (process id), `startFloor` and `startService` (pid, port and inputs of the load), `close` */
 export async function openStack({ scenario, algorithm, subscriptions, profile }) {
@@ -50,7 +50,7 @@ export async function openStack({ scenario, algorithm, subscriptions, profile })
     const origin = `http://127.0.0.1:${port}`;
     await ready(`${origin}/healthz`, child);
     const registered = AUTHENTICATING.includes(scenario)
-      ? await register(origin, credentials, { algorithm, keys })
+      ? await register(origin, credentials, { algorithm, keys, isDelegated: scenario === 'exchange' })
       : [];
     return { pid: child.pid, port, inputs: inputsOf(credentials, algorithm, registered) };
   }
@@ -72,13 +72,18 @@ export async function openStack({ scenario, algorithm, subscriptions, profile })
   };
 }
 
-/** Registers an agent for each key. @returns the keys with their fingerprints */
-async function register(origin, credentials, { algorithm, keys }) {
+/**
+ * Registers an agent for each key.
+ * @param options.isDelegated whether each may act for the application
+ * @returns the keys with their fingerprints
+ */
+async function register(origin, credentials, { algorithm, keys, isDelegated }) {
   const token = await call(`${origin}/oauth/token`, {
     headers: { authorization: inputsOf(credentials).authorization },
     body: new URLSearchParams({ grant_type: 'client_credentials' }),
   });
   const headers = { authorization: `Bearer ${token.access_token}`, 'content-type': 'application/json' };
+  const { iss: issuer } = JSON.parse(Buffer.from(token.access_token.split('.')[1], 'base64url').toString());
   return Promise.all(
     keys.map(async (key, index) => {
       const agent = await call(`${origin}/api/v1/agents`, {
@@ -89,6 +94,16 @@ async function register(origin, credentials, { algorithm, keys }) {
         headers,
         body: JSON.stringify({ algorithm, public_key: key.publicKey }),
       });
+      if (isDelegated)
+        await call(`${origin}/api/v1/delegations`, {
+          headers,
+          body: JSON.stringify({
+            subject: { issuer, sub: credentials[0] },
+            agent_id: agent.id,
+            scopes: ['openid'],
+            expires_at: new Date(Date.now() + 3_600_000).toISOString(),
+          }),
+        });
       return { ...key, fingerprint };
     }),
   );
