@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
-import { createPurging } from '../../platform/database/used-once.ts';
+import { createPurging, type Use } from '../../platform/database/used-once.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { Log } from '../../platform/logging.ts';
 import * as store from './dpop.store.ts';
@@ -45,6 +45,7 @@ export function createDpopService({
   log: Log<'error'>;
   now?: (() => number) | undefined;
 }) {
+  const isFirstUse = store.openUses(database);
   const nonces = createDpopNonces({ masterKeys });
   const purging = createPurging({
     purge: (limit) => store.purge(database, limit),
@@ -73,8 +74,8 @@ export function createDpopService({
     };
   }
 
-  async function consume(use: Parameters<typeof store.insert>[1]): Promise<void> {
-    if (!(await store.insert(database, use)))
+  async function consume(use: Use): Promise<void> {
+    if (!(await isFirstUse(use)))
       throw invalidProof('The DPoP proof was used before; each request needs a proof of its own.');
     purging.whenDue();
   }

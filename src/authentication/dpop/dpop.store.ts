@@ -1,4 +1,8 @@
 // SQL of used DPoP proofs: by the key's thumbprint (32 bytes), and the SHA-256 of the `jti`.
 import { createUsedOnce } from '../../platform/database/used-once.ts';
 
-export const { insert, purge } = createUsedOnce('dpop_proofs', ['jkt', 'jti_hash']);
+export const { openUses, purge } = createUsedOnce({
+  table: 'dpop_proofs',
+  owner: ['jkt', 'bytea'],
+  hash: 'jti_hash',
+});

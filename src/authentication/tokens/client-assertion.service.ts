@@ -7,7 +7,7 @@ import { generatePublicJwk } from '../../platform/crypto/generated-key.node.ts';
 import { thumbprintOf } from '../../platform/crypto/jwk.ts';
 import { importJwk, verifyJws } from '../../platform/crypto/jws.node.ts';
 import type { Database } from '../../platform/database/database.ts';
-import { createPurging, type Repeat } from '../../platform/database/used-once.ts';
+import { createPurging } from '../../platform/database/used-once.ts';
 import type { Log } from '../../platform/logging.ts';
 import * as store from './client-assertion.store.ts';
 import { type ClientAssertion, checkAssertion, parseAssertion, refused } from './client-assertion.ts';
@@ -31,6 +31,7 @@ export function createClientAssertionService({
   log: Log<'error'>;
   now?: (() => number) | undefined;
 }) {
+  const isGoodUse = store.openUses(database);
   const purging = createPurging({
     purge: (limit) => store.purge(database, limit),
     now,
@@ -51,7 +52,8 @@ export function createClientAssertionService({
      * round trip.
      * @param client undefined for an unknown client, which gets the same answer after the same work as a wrong
      * signature
-     * @param repeat the request, which may use the assertion again after a lost answer; absent where none may
+     * @param request the digest of the request, which may use the assertion again after a lost answer; absent where none
+     * may
      * @returns the thumbprint (RFC 7638) of the key that signed
      * @throws ServiceError `invalid_client`
      */
@@ -59,7 +61,7 @@ export function createClientAssertionService({
       context: RequestContext,
       client: Client | undefined,
       assertion: ClientAssertion,
-      repeat?: Repeat | undefined,
+      request?: Uint8Array | undefined,
     ): Promise<string> => {
       checkAssertion(assertion, context.tenant, now());
       const { algorithm, kid, signed, signature, jti } = assertion;
@@ -79,12 +81,9 @@ export function createClientAssertionService({
         owner: client.id,
         hash: createHash('sha256').update(jti).digest(),
         expiresAt: assertion.expiresAt,
+        request,
       };
-      const isGood =
-        repeat === undefined
-          ? await store.insert(database, use)
-          : await store.insertOrRepeat(database, use, repeat);
-      if (!isGood) throw refused('was used before');
+      if (!(await isGoodUse(use))) throw refused('was used before');
       purging.whenDue();
       return thumbprintOf(key);
     },

@@ -12,7 +12,7 @@ import type { ClientAssertionService } from './client-assertion.service.ts';
 import { clientRefused } from './client-credentials.ts';
 import { type ChosenMethod, chooseMethod } from './client-method.ts';
 import type { ClientProof, ClientRecordService } from './client-record.service.ts';
-import { repeatOf } from './repeated-request.node.ts';
+import { digestOfRequest } from './repeated-request.node.ts';
 import type { ClientRequest } from './token-answer.ts';
 
 export type AuthenticatedClient = Client & { readonly proof: ClientProof };
@@ -109,8 +109,8 @@ async function authenticateByAssertion(
   const method = 'private_key_jwt';
   try {
     const mayRepeat = proofKey !== undefined && context.tenant.securityProfile === undefined;
-    const repeat = mayRepeat ? repeatOf(context, parameters, proofKey()) : undefined;
-    const credential = await needs.assertions.verify(context, client, assertion, repeat);
+    const digest = mayRepeat ? digestOfRequest(context, parameters, proofKey()) : undefined;
+    const credential = await needs.assertions.verify(context, client, assertion, digest);
     if (client === undefined) throw clientRefused();
     return { ...client, proof: { method, credential } };
   } catch (error) {

@@ -5,12 +5,18 @@ import type { Page, PageRequest } from '../../platform/database/page.ts';
 import { createTenantRows } from '../../platform/database/tenant-rows.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { createUsedOnce } from '../../platform/database/used-once.ts';
+import { GRACE, MOST_REPEATS } from '../tokens/refresh-token.ts';
 import type { IssuerAddress } from '../trusted-issuers/trusted-issuer.ts';
 import { WORKLOAD_ISSUER } from './workload-issuer.model.ts';
 import type { WorkloadIssuer } from './workload-issuer.ts';
 
 /** Used assertions, by tenant. */
-export const usedAssertions = createUsedOnce('workload_assertions', ['tenant_id', 'hash']);
+export const usedAssertions = createUsedOnce({
+  table: 'workload_assertions',
+  owner: ['tenant_id', 'uuid'],
+  hash: 'hash',
+  repeats: { within: GRACE, most: MOST_REPEATS },
+});
 
 const issuers = createTenantRows(WORKLOAD_ISSUER, {
   constraint: 'workload_issuers_issuer_unique',

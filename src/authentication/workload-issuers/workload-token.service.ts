@@ -15,7 +15,7 @@ import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import { checkProofGiven } from '../dpop/required-proof.ts';
 import type { AccessTokenGrant } from '../tokens/access-token.ts';
-import { repeatOf } from '../tokens/repeated-request.node.ts';
+import { digestOfRequest } from '../tokens/repeated-request.node.ts';
 import type { AccessTokenIssuer, IssuedAccessToken, TokenService } from '../tokens/token.service.ts';
 import {
   type GrantRequest,
@@ -201,9 +201,9 @@ function redeem(
   return needs.database.transaction({ tenant: context.tenant }, async (unit) => {
     const grant = await decide(needs, unit, context, asked);
     const { hash, expiresAt } = asked.assertion;
-    const use = { owner: context.tenant.id, hash, expiresAt };
-    const repeat = repeatOf(context, asked.parameters, asked.key?.jkt);
-    if (!(await store.usedAssertions.insertOrRepeat(unit, use, repeat)))
+    const request = digestOfRequest(context, asked.parameters, asked.key?.jkt);
+    const use = { owner: context.tenant.id, hash, expiresAt, request };
+    if (!(await store.usedAssertions.recordOne(unit, use)))
       throw refused(asked.assertion.jti === undefined ? USED_WITHOUT_JTI : USED);
     const { claims: _, ...issued } = issue(grant);
     await needs.records.write(unit, context, describe(context, asked, { grant, issued }));

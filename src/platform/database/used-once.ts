@@ -1,5 +1,8 @@
 // Uses of proofs and assertions, each of which is accepted once: of concurrent uses, also in several processes, one
-// INSERT decides which is the first.
+// INSERT decides which is the first. Concurrent requests share it.
+import { columnsOf } from '../columns.ts';
+import { ServiceError } from '../errors/service-error.ts';
+import { createCoalescer } from './coalescer.ts';
 import { deleteOldest } from './deletion.ts';
 import type { Queryable } from './transaction.ts';
 
@@ -10,58 +13,113 @@ const MARGIN = "interval '5 minutes'";
 const PURGE_INTERVAL = 60_000;
 const PURGE_BATCH = 1_000;
 
-/** Whose it is and its hash, which are unique together; `expiresAt` in Unix seconds. */
+/**
+ * Whose it is and its hash, which are unique together; `expiresAt` in Unix seconds. `request`: the digest of a request
+ * that may use it again, as a retry after a lost answer.
+ */
 export type Use = {
   readonly owner: string | Uint8Array;
   readonly hash: Uint8Array;
   readonly expiresAt: number;
+  readonly request?: Uint8Array | undefined;
 };
 
-/**
- * A request that may use the same thing again, as a retry after a lost answer. `request` is its digest, `within` the
- * seconds after the first use, `most` the number of repeats.
- */
-export type Repeat = { readonly request: Uint8Array; readonly within: number; readonly most: number };
+/** Seconds after the first use within which the same request may use it again, and how often. */
+export type Repeats = { readonly within: number; readonly most: number };
 
-/** The statements of one table. @param columns of `owner` and of `hash` */
-export function createUsedOnce(table: string, [ownerColumn, hashColumn]: readonly [string, string]) {
-  const key = `${ownerColumn}, ${hashColumn}`;
+type UsedOnce = {
+  readonly table: string;
+  readonly owner: readonly [column: string, type: 'uuid' | 'bytea'];
+  readonly hash: string;
+  /** The table has `request`, `used_at`, `repeats`. */
+  readonly repeats?: Repeats | undefined;
+};
+
+/** The statements of one table. */
+export function createUsedOnce({ table, owner: [owner, type], hash, repeats }: UsedOnce) {
+  const columns = columnsOf<Use>(
+    { float8: ['expiresAt'] },
+    {
+      [owner]: [type, (use) => use.owner],
+      [hash]: ['bytea', (use) => use.hash],
+      ...(repeats && { request: ['bytea', (use: Use) => use.request ?? null] as const }),
+    },
+  );
+  // In one order everywhere, because two statements with the same uses wait for each other.
+  const request = repeats === undefined ? '' : ', request';
+  const insert = `
+INSERT INTO ${table} AS used (${owner}, ${hash}, expires_at${request})
+SELECT ${owner}, ${hash}, to_timestamp(expires_at)${request} FROM ${columns.from('use')} ORDER BY ${owner}, ${hash}
+ON CONFLICT (${owner}, ${hash}) DO ${
+    repeats
+      ? `UPDATE SET repeats = used.repeats + 1
+  WHERE used.request = excluded.request AND used.repeats < ${repeats.most}
+    AND used.used_at > clock_timestamp() - interval '${repeats.within} seconds'`
+      : 'NOTHING'
+  }
+RETURNING ${owner} AS owner, ${hash} AS hash`;
+
+  /**
+   * Records uses. Of concurrent ones of the same thing exactly one gets true, and those that `repeats` allows.
+   * @returns for each whether it is good
+   */
+  async function record(queryable: Queryable, uses: readonly Use[]): Promise<boolean[]> {
+    const good = uses.map(() => false);
+    let left = [...uses.entries()];
+    // A statement changes a row once: the same use in one batch is a repeat of the one before.
+    for (let round = 0; round <= (repeats?.most ?? 0) && left.length > 0; round += 1) {
+      const first = new Map<string, number>();
+      const [sent, later] = [[], []] as [typeof left, typeof left];
+      for (const entry of left) {
+        const key = keyOf(entry[1]);
+        (first.has(key) ? later : sent).push(entry);
+        if (!first.has(key)) first.set(key, entry[0]);
+      }
+      const { rows } = await queryable.query<Pick<Use, 'owner' | 'hash'>>(
+        insert,
+        columns.of(sent.map(([, use]) => use)),
+      );
+      for (const row of rows) good[first.get(keyOf(row)) ?? -1] = true;
+      left = later;
+    }
+    return good;
+  }
+
   return {
-    /** Records a use. Of concurrent uses exactly one gets true. @returns false when it was used before */
-    insert: async (queryable: Queryable, { owner, hash, expiresAt }: Use): Promise<boolean> => {
-      const { rowCount } = await queryable.query(
-        `INSERT INTO ${table} (${key}, expires_at) VALUES ($1, $2, to_timestamp($3::float8))
-         ON CONFLICT (${key}) DO NOTHING`,
-        [owner, hash, expiresAt],
-      );
-      return rowCount === 1;
-    },
+    /** Records a use in the caller's transaction. @returns whether it is good */
+    recordOne: async (unit: Queryable, use: Use): Promise<boolean> => (await record(unit, [use]))[0] === true,
+
     /**
-     * Records a use as `insert` does, or the repeat of the same request. The table has `request`, `used_at`, `repeats`.
-     * @returns false when it was used before by another request, longer ago, or too often
+     * Opens what records the uses of a process's requests, many in one statement.
+     * @returns a function from a use to whether it is good; it throws `temporarily_unavailable`
      */
-    insertOrRepeat: async (
-      queryable: Queryable,
-      { owner, hash, expiresAt }: Use,
-      { request, within, most }: Repeat,
-    ): Promise<boolean> => {
-      const { rowCount } = await queryable.query(
-        `INSERT INTO ${table} AS used (${key}, expires_at, request) VALUES ($1, $2, to_timestamp($3::float8), $4)
-         ON CONFLICT (${key}) DO UPDATE SET repeats = used.repeats + 1
-           WHERE used.request = excluded.request AND used.repeats < $6
-             AND used.used_at > clock_timestamp() - make_interval(secs => $5)`,
-        [owner, hash, expiresAt, request, within, most],
-      );
-      return rowCount === 1;
-    },
+    openUses: (database: Queryable): ((use: Use) => Promise<boolean>) =>
+      createCoalescer<Use, boolean>({
+        run: async (batch, { isRepeated }) => {
+          // The lost answer may have been that of a commit: then each of these would be a use of its own before.
+          if (isRepeated) throw unanswered();
+          return record(database, batch);
+        },
+      }).add,
+
     /** Deletes expired uses. @returns the number deleted, at most `limit` */
     purge: deleteOldest(table, {
-      key: [ownerColumn, hashColumn],
+      key: [owner, hash],
       old: `expires_at < now() - ${MARGIN}`,
       by: 'expires_at',
     }),
   };
 }
+
+const inHex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
+const keyOf = ({ owner, hash }: Pick<Use, 'owner' | 'hash'>): string =>
+  `${typeof owner === 'string' ? owner : inHex(owner)} ${inHex(hash)}`;
+
+const unanswered = () =>
+  new ServiceError('temporarily_unavailable', {
+    detail: 'Whether the proof was used could not be recorded. Try again with a new one.',
+  });
 
 /**
  * Purges a table of a busy process once a minute, beside its requests.
