@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createServiceClient } from '../../packages/agent/src/service-client.ts';
 import * as ofAgents from '../../packages/agent/src/whole-answer.ts';
-import { postForm } from '../../packages/resource-server/src/client.ts';
+import { createIssuerClient } from '../../packages/resource-server/src/client.ts';
 import { requestFeed } from '../../packages/resource-server/src/feed-stream.ts';
 import { createIssuerKeys } from '../../packages/resource-server/src/issuer-keys.ts';
 import * as ofServers from '../../packages/resource-server/src/whole-answer.ts';
@@ -113,12 +113,19 @@ describe('in time ends', () => {
   });
   const credentials = { clientId: 'a', clientSecret: 'b' };
   const cases: [string, number, (fetch: typeof globalThis.fetch) => Promise<unknown>][] = [
-    ['a request for a token, or an introspection', 5_000, (fetch) => postForm(fetch, URL, credentials, {})],
+    [
+      'a request for a token, or an introspection',
+      5_000,
+      (fetch) =>
+        createIssuerClient({ issuer: URL, credentials, fetch, now: Date.now, elapsed: () => 0 }).post(
+          '/',
+          {},
+        ),
+    ],
     [
       'a page of the feed',
       5_000,
-      (fetch) =>
-        requestFeed(fetch, URL, { token: 't', asStream: false, closing: new AbortController().signal }),
+      (fetch) => requestFeed(fetch, URL, { asStream: false, closing: new AbortController().signal }),
     ],
     [
       "the issuer's key set",

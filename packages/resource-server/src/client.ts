@@ -1,10 +1,11 @@
-// Requests of this server to the issuer as one of the tenant's applications: introspection, the feed, tokens of its
-// own.
-import { isObject } from './claims.ts';
+// Requests of this server to the issuer as one of the tenant's applications: introspection, the feed, and the access
+// token for it.
+import { isObject, isText } from './claims.ts';
+import { createClientKey, type KeyCredentials } from './client-key.ts';
 import { fetchWhole } from './whole-answer.ts';
 
-/** The application of this server. */
-export type ClientCredentials = { readonly clientId: string; readonly clientSecret: string };
+/** The application of this server: with a secret or, as the profile `fapi2` requires it, with a private key. */
+export type ClientCredentials = { readonly clientId: string; readonly clientSecret: string } | KeyCredentials;
 
 /** Milliseconds after which a request to the issuer has failed. */
 export const TIMEOUT_MS = 5_000;
@@ -17,86 +18,98 @@ export class UnexpectedAnswer extends Error {
   override readonly name = 'UnexpectedAnswer';
   readonly status: number;
 
-  constructor(url: string, status: number) {
-    super(`${url} answered ${status}`);
+  /** @param body of the answer, whose problem is named */
+  constructor(url: string, status: number, body?: unknown) {
+    const { error, detail } = isObject(body) ? body : {};
+    const problem = [error, detail].filter(isText).join(': ');
+    super(`${url} answered ${status} ${problem}`.trimEnd());
     this.status = status;
   }
 }
 
-/** The `Authorization` header of HTTP Basic, both parts form-encoded (RFC 6749 §2.3.1). */
-export function basicAuthorization({ clientId, clientSecret }: ClientCredentials): string {
-  const encode = (text: string) => new URLSearchParams({ '': text }).toString().slice(1);
-  return `Basic ${btoa(`${encode(clientId)}:${encode(clientSecret)}`)}`;
-}
-
-/**
- * Sends a request and reads the JSON object of its answer.
- * @throws UnexpectedAnswer for a status other than 200; an Error when there is no answer, or none in JSON
- */
-export async function requestJson(
-  fetch: typeof globalThis.fetch,
-  url: string,
-  init: { method?: 'GET' | 'POST'; headers: Record<string, string>; body?: string },
-): Promise<Readonly<Record<string, unknown>>> {
-  const response = await fetchWhole(fetch, url, { ...init, redirect: 'error' }, TIMEOUT_MS);
-  if (response.status !== 200) throw new UnexpectedAnswer(url, response.status);
-  const body: unknown = await response.json();
-  if (!isObject(body)) throw new UnexpectedAnswer(url, response.status);
-  return body;
-}
-
-/** Posts a form with the application's credentials. @throws as `requestJson` */
-export function postForm(
-  fetch: typeof globalThis.fetch,
-  url: string,
-  credentials: ClientCredentials,
-  form: Record<string, string>,
-): Promise<Readonly<Record<string, unknown>>> {
-  return requestJson(fetch, url, {
-    method: 'POST',
-    headers: {
-      authorization: basicAuthorization(credentials),
-      'content-type': 'application/x-www-form-urlencoded',
-    },
-    body: new URLSearchParams(form).toString(),
-  });
-}
-
-type TokenSourceNeeds = {
+type IssuerClientNeeds = {
   issuer: string;
   credentials: ClientCredentials;
   fetch: typeof globalThis.fetch;
+  /** Milliseconds since 1970. */
+  now: () => number;
   /** Milliseconds of a clock that nobody sets. */
   elapsed: () => number;
 };
 
-/**
- * Gets access tokens by client credentials, and keeps each until shortly before its end.
- * @returns a function that resolves to a token; `forget` drops it, when it was refused
- */
-export function createTokenSource({ issuer, credentials, fetch, elapsed }: TokenSourceNeeds) {
-  let kept: { token: string; until: number } | undefined;
-  let pending: Promise<string> | undefined;
+/** Makes requests as the application; its access token is kept until shortly before its end. */
+export function createIssuerClient({ issuer, credentials, fetch, now, elapsed }: IssuerClientNeeds) {
+  const key = 'privateKey' in credentials ? createClientKey(credentials, issuer, now) : undefined;
+  const basic = 'privateKey' in credentials ? {} : { authorization: basicAuthorization(credentials) };
+  let kept: { token: string; isBound: boolean; until: number } | undefined;
+  let pending: ReturnType<typeof requestToken> | undefined;
 
-  async function request(): Promise<string> {
-    const url = `${issuer}/oauth/token`;
-    const answer = await postForm(fetch, url, credentials, { grant_type: 'client_credentials' });
-    const { access_token: token, expires_in: seconds } = answer;
-    if (typeof token !== 'string' || typeof seconds !== 'number') throw new UnexpectedAnswer(url, 200);
-    kept = { token, until: elapsed() + Math.max(seconds - RENEWAL_SECONDS, seconds / 2) * 1000 };
-    return token;
+  /**
+   * Posts a form to the issuer. @param isProven whether with a proof, by an application with a key
+   * @returns the JSON object of the answer
+   * @throws UnexpectedAnswer for a status other than 200, and for no JSON object; an Error when there is no answer
+   */
+  async function post(
+    path: string,
+    form: Record<string, string>,
+    isProven = false,
+  ): Promise<Readonly<Record<string, unknown>>> {
+    const send: typeof globalThis.fetch = async (input, init) => {
+      const dpop = isProven && key !== undefined ? { dpop: await key.prove('POST', String(input)) } : {};
+      const body = new URLSearchParams({ ...form, ...(await key?.assert()) }).toString();
+      const headers = { 'content-type': 'application/x-www-form-urlencoded', ...basic, ...dpop };
+      return fetch(input, { ...init, method: 'POST', redirect: 'error', headers, body });
+    };
+    const url = issuer + path;
+    const answer = await fetchWhole(key?.repeat(send) ?? send, url, {}, TIMEOUT_MS);
+    const body: unknown = await answer.json().catch(() => undefined);
+    if (answer.status !== 200 || !isObject(body)) throw new UnexpectedAnswer(url, answer.status, body);
+    return body;
+  }
+
+  async function requestToken(): Promise<{ token: string; isBound: boolean }> {
+    const path = '/oauth/token';
+    const answer = await post(path, { grant_type: 'client_credentials' }, true);
+    const { access_token: token, expires_in: seconds, token_type: type } = answer;
+    if (!isText(token) || typeof seconds !== 'number') throw new UnexpectedAnswer(issuer + path, 200);
+    const until = elapsed() + Math.max(seconds - RENEWAL_SECONDS, seconds / 2) * 1000;
+    kept = { token, isBound: String(type).toLowerCase() === 'dpop', until };
+    return kept;
+  }
+
+  async function getToken(): Promise<{ token: string; isBound: boolean }> {
+    if (kept !== undefined && elapsed() < kept.until) return kept;
+    pending ??= requestToken().finally(() => {
+      pending = undefined;
+    });
+    return pending;
   }
 
   return {
-    get: async (): Promise<string> => {
-      if (kept !== undefined && elapsed() < kept.until) return kept.token;
-      pending ??= request().finally(() => {
-        pending = undefined;
-      });
-      return pending;
+    post,
+
+    /** @returns `fetch` for GET with the access token, and with a proof where that is bound to a key */
+    authorize: async (): Promise<typeof globalThis.fetch> => {
+      const { token, isBound } = await getToken();
+      const prover = isBound ? key : undefined;
+      const send: typeof globalThis.fetch = async (input, init) => {
+        const headers = new Headers(init?.headers);
+        headers.set('authorization', `${prover === undefined ? 'Bearer' : 'DPoP'} ${token}`);
+        if (prover !== undefined) headers.set('dpop', await prover.prove('GET', String(input), token));
+        return fetch(input, { ...init, headers });
+      };
+      return prover?.repeat(send) ?? send;
     },
+
+    /** Drops the access token, when it was refused. */
     forget: (): void => {
       kept = undefined;
     },
   };
+}
+
+/** The `Authorization` header of HTTP Basic, both parts form-encoded (RFC 6749 §2.3.1). */
+function basicAuthorization({ clientId, clientSecret }: { clientId: string; clientSecret: string }): string {
+  const encode = (text: string) => new URLSearchParams({ '': text }).toString().slice(1);
+  return `Basic ${btoa(`${encode(clientId)}:${encode(clientSecret)}`)}`;
 }

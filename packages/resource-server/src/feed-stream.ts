@@ -21,30 +21,27 @@ const SILENCE_MS = 5_000;
 
 /**
  * Asks for the feed. A service without streams answers with a page.
+ * @param fetch sends the access token, too
  * @param options.closing ends the request and its stream
  * @throws UnexpectedAnswer for a status other than 200; an Error when there is no answer, or none that can be read
  */
 export async function requestFeed(
   fetch: typeof globalThis.fetch,
   url: string,
-  { token, asStream, closing }: { token: string; asStream: boolean; closing: AbortSignal },
+  { asStream, closing }: { asStream: boolean; closing: AbortSignal },
 ): Promise<FeedAnswer> {
   const watch = watchSilence(closing);
   const accept = asStream ? 'text/event-stream, application/json;q=0.5' : 'application/json';
   try {
-    const headers = { authorization: `Bearer ${token}`, accept };
-    const asked = fetch(url, { headers, redirect: 'error', signal: watch.signal });
+    const asked = fetch(url, { headers: { accept }, redirect: 'error', signal: watch.signal });
     const response = await Promise.race([asked, watch.ended]);
-    if (response.status !== 200) {
-      await response.body?.cancel();
-      throw new UnexpectedAnswer(url, response.status);
-    }
-    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
-    if (isStream && response.body !== null) return { messages: readMessages(response.body, watch) };
+    const { status, headers, body } = response;
+    const isStream = status === 200 && headers.get('content-type')?.startsWith('text/event-stream') === true;
+    if (isStream && body !== null) return { messages: readMessages(body, watch) };
     const whole = await takeWhole(response, watch.signal);
-    const page: unknown = await whole.json();
+    const page: unknown = await whole.json().catch(() => undefined);
+    if (status !== 200 || !isObject(page)) throw new UnexpectedAnswer(url, status, page);
     watch.end();
-    if (!isObject(page)) throw new UnexpectedAnswer(url, response.status);
     return { page };
   } catch (error) {
     watch.end();

@@ -88,7 +88,8 @@ export function createGuard(options: GuardOptions) {
   const jwksUri = options.jwksUri ?? `${issuer}/.well-known/jwks.json`;
   const keys = createIssuerKeys({ jwksUri, fetch, elapsed });
   const introspector =
-    options.introspection && createIntrospector({ issuer, options: options.introspection, fetch, elapsed });
+    options.introspection &&
+    createIntrospector({ issuer, options: options.introspection, fetch, now, elapsed });
   const whileStale = revocations?.whileStale ?? (introspector === undefined ? 'refuse' : 'introspect');
   revocations?.onIssuerKeyRevoked(() => void keys.reload());
 
@@ -248,7 +249,13 @@ const OPTIONS: Readonly<Record<keyof GuardOptions, true>> = {
   elapsed: true,
 };
 const DPOP_OPTIONS = { required: true, replays: true, nonces: true } as const;
-const INTROSPECTION_OPTIONS = { clientId: true, clientSecret: true, cacheSeconds: true, use: true } as const;
+const INTROSPECTION_OPTIONS = {
+  clientId: true,
+  clientSecret: true,
+  privateKey: true,
+  cacheSeconds: true,
+  use: true,
+} as const;
 
 /** @returns the resource @throws TypeError */
 function checkOptions(options: GuardOptions, audiences: readonly string[]): string {

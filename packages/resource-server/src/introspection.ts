@@ -1,6 +1,6 @@
 // Introspection (RFC 7662): the issuer itself says whether a token is active. Answers are kept for a second by default.
 import type { SignedToken } from './claims.ts';
-import { type ClientCredentials, postForm } from './client.ts';
+import { type ClientCredentials, createIssuerClient } from './client.ts';
 import { sha256 } from './digest.ts';
 import { readHeader } from './issuer-keys.ts';
 import { Refusal } from './refusal.ts';
@@ -29,12 +29,15 @@ type IntrospectorNeeds = {
   issuer: string;
   options: IntrospectionOptions;
   fetch: typeof globalThis.fetch;
+  now: () => number;
   elapsed: () => number;
 };
 
-/** @param options.elapsed milliseconds of a clock that nobody sets */
-export function createIntrospector({ issuer, options, fetch, elapsed }: IntrospectorNeeds) {
-  const { clientId, clientSecret, cacheSeconds = CACHE_SECONDS, use = 'fallback' } = options;
+/** @param needs.now milliseconds since 1970 @param needs.elapsed milliseconds of a clock that nobody sets */
+export function createIntrospector({ options, ...needs }: IntrospectorNeeds) {
+  const { elapsed } = needs;
+  const { cacheSeconds = CACHE_SECONDS, use = 'fallback' } = options;
+  const client = createIssuerClient({ ...needs, credentials: options });
   let pending = 0;
   const kept = new Map<string, { answer: Promise<SignedToken | undefined>; until: number }>();
 
@@ -42,8 +45,7 @@ export function createIntrospector({ issuer, options, fetch, elapsed }: Introspe
     const header = readHeader(token);
     if (pending >= MOST_PENDING) throw new Error(`${MOST_PENDING} introspections are under way`);
     pending += 1;
-    const url = `${issuer}/oauth/introspect`;
-    const answer = await postForm(fetch, url, { clientId, clientSecret }, { token }).finally(() => {
+    const answer = await client.post('/oauth/introspect', { token }).finally(() => {
       pending -= 1;
     });
     return answer.active === true ? { header, claims: answer } : undefined;

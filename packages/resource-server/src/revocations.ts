@@ -3,7 +3,7 @@
 // follows a stream, and goes on by pages where the service has none.
 // docs/decisions/0033-resource-servers.md
 import { isObject, isText, type SignedToken } from './claims.ts';
-import { type ClientCredentials, createTokenSource, UnexpectedAnswer } from './client.ts';
+import { type ClientCredentials, createIssuerClient, UnexpectedAnswer } from './client.ts';
 import { type FeedMessage, requestFeed } from './feed-stream.ts';
 import { CLOCK_SKEW_MS, createRevocationBook, ENDING_TYPES, type FeedEvent } from './revocation-book.ts';
 
@@ -11,8 +11,8 @@ export type RevocationsOptions = {
   readonly issuer: string;
   /** Where the routes of the service are; the issuer's address unless it is given. */
   readonly baseUrl?: string | undefined;
-  /** An application with the scope `webhooks:read`; or a function that gives an access token with this scope. */
-  readonly credentials: ClientCredentials | (() => Promise<string>);
+  /** An application with the scope `events:read`. */
+  readonly credentials: ClientCredentials;
   /** Milliseconds between two reads, where the service has no stream of its feed; 400 by default. */
   readonly intervalMs?: number | undefined;
   /**
@@ -39,7 +39,10 @@ export type RevocationsOptions = {
   /** Receives the first failure of several in a row; `console.warn` by default. */
   readonly onError?: ((error: unknown) => void) | undefined;
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Milliseconds since 1970: from when on the feed is read back until the service has said its own time. */
+  /**
+   * Milliseconds since 1970: from when on the feed is read back, and the time of assertions and proofs, until the
+   * service has said its own time.
+   */
   readonly now?: (() => number) | undefined;
   /** Milliseconds of a clock that nobody sets, from which ages are counted; `performance.now` by default. */
   readonly elapsed?: (() => number) | undefined;
@@ -69,10 +72,7 @@ export function followRevocations(options: RevocationsOptions) {
     elapsed = () => performance.now(),
   } = options;
   const book = createRevocationBook({ longestTokenSeconds, limit });
-  const tokens =
-    typeof credentials === 'function'
-      ? { get: credentials, forget: () => undefined }
-      : createTokenSource({ issuer, credentials, fetch, elapsed });
+  const client = createIssuerClient({ issuer, credentials, fetch, now, elapsed });
   /** By how much the service's time is ahead of `elapsed`, as the last page says. */
   let ahead: number | undefined;
   const serviceTime = () => (ahead === undefined ? now() : elapsed() + ahead);
@@ -100,8 +100,7 @@ export function followRevocations(options: RevocationsOptions) {
       limit: String(PAGE),
       ...(cursor === undefined ? { since: new Date(since).toISOString() } : { after: cursor }),
     });
-    const answer = await requestFeed(fetch, `${baseUrl}/api/v1/events?${query}`, {
-      token: await tokens.get(),
+    const answer = await requestFeed(await client.authorize(), `${baseUrl}/api/v1/events?${query}`, {
       // Before the end its first time would come long after the request.
       asStream: isAtEnd,
       closing: closing.signal,
@@ -168,7 +167,7 @@ export function followRevocations(options: RevocationsOptions) {
     isAtEnd = false;
     lastError = error;
     const status = error instanceof UnexpectedAnswer ? error.status : undefined;
-    if (status === 401) tokens.forget();
+    if (status === 401) client.forget();
     // The issuer answers, and tells this server nothing: its tenant is suspended, or its application lacks the scope.
     if (status === 403) completeAt = Number.NEGATIVE_INFINITY;
     // The cursor is older than the events that are kept, of another database, or sealed with a key that this process of

@@ -7,8 +7,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { decodeProtectedHeader, exportJWK } from 'jose';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createTestIssuer, type TestIssuer } from '../../../packages/resource-server/src/testing.ts';
+import { newKey } from '../../authentication/trusted-issuers/identity-provider.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 import { takePort } from '../../setup/ports.ts';
 
@@ -21,6 +23,9 @@ let issuer: TestIssuer;
 const servers = createServer();
 const children: ChildProcess[] = [];
 const errors: unknown[] = [];
+/** Forms that the issuer was sent, by their path. */
+const forms: [path: string | undefined, form: URLSearchParams][] = [];
+let privateKey: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'countersign-resource-server-'));
@@ -38,6 +43,11 @@ beforeAll(async () => {
   const readme = await readFile('packages/resource-server/README.md', 'utf8');
   for (const [, name = '', text = ''] of `${guide}${readme}`.matchAll(/^```js (\S+)\n([\s\S]*?)^```$/gm))
     await writeFile(join(folder, name), text);
+  const full = await readFile(join(folder, 'full.mjs'), 'utf8');
+  const [, withKey = ''] = /^```js\n(const privateKey = .*\nconst credentials = .*\n)```$/m.exec(guide) ?? [];
+  await writeFile(join(folder, 'full-with-key.mjs'), full.replace(/^const credentials = .*\n/m, withKey));
+  const { jwk, privateKey: key } = await newKey('EdDSA', 'own');
+  privateKey = JSON.stringify({ ...jwk, ...(await exportJWK(key)) });
   await new Promise<void>((done) => servers.listen(0, '127.0.0.1', done));
   const address = `http://127.0.0.1:${(servers.address() as AddressInfo).port}`;
   issuer = await createTestIssuer({ issuer: address, audience: AUDIENCE });
@@ -46,6 +56,7 @@ beforeAll(async () => {
       const chunks: Buffer[] = await request.toArray();
       const { method = 'GET' } = request;
       const body = method === 'GET' ? null : Buffer.concat(chunks);
+      forms.push([request.url, new URLSearchParams(body?.toString())]);
       const answer = await issuer.fetch(address + request.url, { method, body });
       response.writeHead(answer.status, { 'content-type': 'application/json' });
       response.end(await answer.text());
@@ -83,7 +94,8 @@ function run(command: string, args: readonly string[], cwd: string): Promise<str
 /** Starts a program of the guide. @returns a function that calls it with a token */
 async function start(name: string) {
   const port = await takePort();
-  const given = { ISSUER: issuer.issuer, PORT: String(port), CLIENT_ID: 'api', CLIENT_SECRET: 'secret' };
+  const client = { CLIENT_ID: 'api', CLIENT_SECRET: 'secret', PRIVATE_KEY: privateKey };
+  const given = { ISSUER: issuer.issuer, PORT: String(port), ...client };
   const child = spawn(process.execPath, [name], {
     cwd: folder,
     env: { ...process.env, ...given },
@@ -120,7 +132,7 @@ describe('the installed package', () => {
     const program = `
       import { createGuard, followRevocations, type VerifiedAgent } from '@countersign/resource-server';
       import { requireAgent } from '@countersign/resource-server/fetch';
-      const revocations = followRevocations({ issuer: 'https://a.example', credentials: async () => 'token' });
+      const revocations = followRevocations({ issuer: 'https://a.example', credentials: { clientId: 'a', privateKey: { kty: 'EC' } } });
       const guard = createGuard({ issuer: 'https://a.example', audience: 'https://b.example', revocations });
       export const handler: (request: Request) => Promise<Response> = requireAgent(
         guard,
@@ -176,6 +188,18 @@ describe('the guide', () => {
     const delegated = await issuer.createDelegatedToken({ agentId: 'a', userId: 'u' });
     expect((await call(delegated, '/users')).body).toMatchObject({ subject: 'u', actor: 'a' });
     expect((await call(delegated)).status).toBe(403);
+  });
+
+  it('has lines by which that program authenticates with a private key', async () => {
+    forms.splice(0);
+    const call = await start('full-with-key.mjs');
+    const token = await issuer.createToken();
+    expect((await call(token)).status).toBe(200);
+    issuer.revokeToken(token);
+    await vi.waitUntil(async () => (await call(token)).status === 401, PATIENCE);
+    const asked = forms.flatMap(([path, form]) => (path === '/oauth/token' ? [form] : []));
+    const [assertion = ''] = asked.map((form) => form.get('client_assertion') ?? '');
+    expect(decodeProtectedHeader(assertion)).toMatchObject({ alg: 'EdDSA', kid: 'own' });
   });
 
   it('has a test of a resource server that passes', async () => {
