@@ -1,10 +1,11 @@
 // The keys with which a tenant signs deliveries. Each belongs to an issuer key and begins and ends with it, so that the
 // workflow that rotates issuer keys rotates them too. No token is ever signed or verified with one.
 // docs/decisions/0025-delivery-signatures.md
-import { createPrivateKey, type KeyObject } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { Tenant } from '../../platform/context.ts';
+import { openPrivateKey } from '../../platform/crypto/private-key.node.ts';
 import { type MasterKey, openSecret } from '../../platform/crypto/secret-box.node.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { PrepareSigner } from '../../webhooks/signing/tenant-signer.node.ts';
@@ -28,11 +29,10 @@ export function createDeliveryKeyService({
 
   /** The keys that sign now: of the present issuer key, and of the one before during the overlap. */
   async function listSigning(tenant: Tenant): Promise<KeyObject[]> {
-    return selectDeliveryKeys(await issuer.listKeys(tenant)).map(({ kid, deliverySealed }) =>
-      opened.get(kid, () => {
-        const pkcs8 = openSecret(masterKeys, deliveryContext(tenant.id, kid), deliverySealed);
-        return createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });
-      }),
+    return selectDeliveryKeys(await issuer.listKeys(tenant)).map(({ kid, deliveryJwk, deliverySealed }) =>
+      opened.get(kid, () =>
+        openPrivateKey(openSecret(masterKeys, deliveryContext(tenant.id, kid), deliverySealed), deliveryJwk),
+      ),
     );
   }
 

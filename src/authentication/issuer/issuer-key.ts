@@ -82,9 +82,11 @@ export function selectSigningKey(keys: readonly IssuerKey[]): IssuerKey | undefi
  */
 export function selectDeliveryKeys(
   keys: readonly IssuerKey[],
-): readonly { readonly kid: string; readonly deliverySealed: Uint8Array }[] {
+): readonly (Pick<IssuerKey, 'kid' | 'deliveryJwk'> & { readonly deliverySealed: Uint8Array })[] {
   return keys
     .filter(({ isActivated, isRevoked }) => isActivated && !isRevoked)
-    .flatMap(({ kid, deliverySealed }) => (deliverySealed === null ? [] : [{ kid, deliverySealed }]))
+    .flatMap(({ kid, deliveryJwk, deliverySealed }) =>
+      deliverySealed === null ? [] : [{ kid, deliveryJwk, deliverySealed }],
+    )
     .slice(0, 2);
 }

@@ -159,14 +159,11 @@ async function verificationKey(
 function openKey(
   { privateKeys, masterKeys }: IssuerTools,
   tenant: TenantId,
-  { kid, algorithm, privateSealed }: IssuerKey,
+  issuerKey: IssuerKey,
 ): SigningKey {
+  const { kid, privateSealed } = issuerKey;
   return privateKeys.get(kid, () => {
     if (privateSealed === null) throw new Error(`the private half of the issuer key ${kid} is destroyed`);
-    return loadSigningKey(
-      kid,
-      algorithm,
-      openSecret(masterKeys, sealingContext(tenant.id, kid), privateSealed),
-    );
+    return loadSigningKey(issuerKey, openSecret(masterKeys, sealingContext(tenant.id, kid), privateSealed));
   });
 }

@@ -1,9 +1,10 @@
 // Creates issuer keys and signs tokens. The algorithm in a token's header is always the algorithm of its key.
-import { createPrivateKey, generateKeyPair, type KeyPairKeyObjectResult } from 'node:crypto';
+import { generateKeyPair, type KeyPairKeyObjectResult } from 'node:crypto';
 import { promisify } from 'node:util';
 import { thumbprintOf } from '../../platform/crypto/jwk.ts';
 import { type JwsKey, signJws } from '../../platform/crypto/jws.node.ts';
-import type { IssuerAlgorithm, IssuerJwk } from './issuer-key.ts';
+import { openPrivateKey } from '../../platform/crypto/private-key.node.ts';
+import type { IssuerAlgorithm, IssuerJwk, IssuerKey } from './issuer-key.ts';
 
 const generate = promisify(generateKeyPair);
 
@@ -42,8 +43,11 @@ function requiredMembers(jwk: IssuerJwk) {
 }
 
 /** Loads a private key. @param pkcs8 DER @throws when the key is not on the algorithm's curve */
-export function loadSigningKey(kid: string, algorithm: IssuerAlgorithm, pkcs8: Buffer): SigningKey {
-  const key = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });
+export function loadSigningKey(
+  { kid, algorithm, publicJwk }: Pick<IssuerKey, 'kid' | 'algorithm' | 'publicJwk'>,
+  pkcs8: Buffer,
+): SigningKey {
+  const key = openPrivateKey(pkcs8, publicJwk);
   if (key.asymmetricKeyType !== KEY_TYPES[algorithm]) {
     throw new Error(`the issuer key ${kid} is not a key of ${algorithm}`);
   }
