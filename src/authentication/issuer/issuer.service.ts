@@ -5,6 +5,7 @@ import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { Tenant } from '../../platform/context.ts';
 import { importJwk, type JwsKey } from '../../platform/crypto/jws.node.ts';
 import { type MasterKey, openSecret, SecretBoxError } from '../../platform/crypto/secret-box.node.ts';
+import { createCoalescer } from '../../platform/database/coalescer.ts';
 import { createShortLivedCache } from '../../platform/database/short-lived-cache.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
@@ -86,9 +87,13 @@ function prepareIssuer({ database, table = 'issuer_keys', now, ...needs }: Issue
   // A `kid` is the hash of its key, so a cached key stays correct. The list decides whether the key may be used.
   const privateKeys = createBoundedCache<SigningKey>({ limit: KEPT });
   const publicKeys = createBoundedCache<KeyObject>({ limit: KEPT });
+  const reads = createCoalescer({
+    run: (tenantIds: readonly string[]) => store.list(database, tenantIds, table),
+    limits: { batches: 1 },
+  });
   const lists = createShortLivedCache({
     load: async (tenantId) => {
-      const keys = await store.list(database, tenantId, table);
+      const keys = await reads.add(tenantId);
       for (const { kid, privateSealed } of keys) if (privateSealed === null) privateKeys.forget(kid);
       return keys;
     },

@@ -4,6 +4,7 @@ import { operatorContext } from '../../audit/audit.ts';
 import { describeChanges, findChanges } from '../../audit/changes.ts';
 import type { IssuerKeyService } from '../../authentication/issuer/issuer-key.service.ts';
 import type { RequestContext, SecurityProfile, SigningAlgorithm, Tenant } from '../../platform/context.ts';
+import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { createShortLivedCache } from '../../platform/database/short-lived-cache.ts';
@@ -60,7 +61,7 @@ export type TenantPatch = {
 };
 
 export type TenantNeeds = {
-  database: Pick<Database, 'transaction' | 'model' | 'query'>;
+  database: Pick<Database, 'transaction' | 'query'>;
   issuerKeys: Pick<IssuerKeyService, 'createFirstKey' | 'changeAlgorithm'>;
   records: Pick<RecordService, 'write'>;
   addresses: AddressRules;
@@ -94,20 +95,23 @@ export type TenantService = ReturnType<typeof createTenantService>;
 type TenantTools = ReturnType<typeof prepareTenant>;
 
 function prepareTenant(needs: TenantNeeds) {
-  const bySlug = createShortLivedCache({
-    load: (slug) => store.find(needs.database, { slug }),
-    lifetime: TENANT_LIFETIME,
-    stale: STALE,
-    limit: KEPT,
-    keep: (tenant) => tenant !== undefined,
-  });
-  const byId = createShortLivedCache({
-    load: (id) => store.find(needs.database, { id }),
+  const settings = {
     lifetime: TENANT_LIFETIME,
     limit: KEPT,
-    keep: (tenant) => tenant !== undefined,
-  });
+    keep: (tenant: TenantRecord | undefined) => tenant !== undefined,
+  };
+  const bySlug = createShortLivedCache({ ...settings, load: readTogether(needs, 'slug'), stale: STALE });
+  const byId = createShortLivedCache({ ...settings, load: readTogether(needs, 'id') });
   return { ...needs, bySlug, byId };
+}
+
+/** Reads a tenant by one statement with the others that are asked for meanwhile. */
+function readTogether({ database }: TenantNeeds, by: 'slug' | 'id') {
+  const { add } = createCoalescer({
+    run: (names: readonly string[]) => store.find(database, by, names),
+    limits: { batches: 1 },
+  });
+  return add;
 }
 
 /**
@@ -244,7 +248,7 @@ function forget({ bySlug, byId }: TenantTools, { id, slug }: { id: string; slug:
 }
 
 async function findExisting({ database }: TenantTools, slug: string): Promise<TenantRecord> {
-  const tenant = await store.find(database, { slug });
+  const [tenant] = await store.find(database, 'slug', [slug]);
   if (tenant === undefined) throw unknownTenant(slug);
   return tenant;
 }

@@ -1,6 +1,6 @@
 // SQL of tenants. No statement deletes a tenant, so a slug is never used twice.
 import { violatedUnique } from '../../platform/database/errors.ts';
-import { type Models, NOW } from '../../platform/database/model.ts';
+import { NOW } from '../../platform/database/model.ts';
 import { columnNames, selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -27,8 +27,14 @@ UPDATE tenants SET suspended_at = now(), updated_at = now() WHERE id = $1 AND su
 const RESUME = `
 UPDATE tenants SET suspended_at = NULL, resumed_at = now(), updated_at = now() WHERE id = $1 AND suspended_at IS NOT NULL RETURNING id`;
 
-// A statement and no model, because the command that lists tenants then needs no Sequelize.
-const LIST = `SELECT ${selectList(TENANT, columnNames(TENANT))} FROM tenants ORDER BY id`;
+// Statements and no model, because the command that lists tenants then needs no Sequelize, and because many are read
+// together.
+const READ = `SELECT ${selectList(TENANT, columnNames(TENANT))} FROM tenants`;
+const LIST = `${READ} ORDER BY id`;
+const FIND = {
+  slug: `${READ} WHERE slug = ANY ($1::text[])`,
+  id: `${READ} WHERE id = ANY ($1::uuid[])`,
+};
 
 /** @throws ServiceError `conflict` when another tenant has the slug or the address */
 export function insert(transaction: Transaction, tenant: NewTenantRow): Promise<TenantRecord> {
@@ -84,9 +90,15 @@ export async function hasManagingKey(unit: Queryable, id: string): Promise<boole
   return rowCount > 0;
 }
 
-/** Reads the tenant with this slug or this id. One round trip. */
-export function find(models: Models, by: TenantName): Promise<TenantRecord | undefined> {
-  return models.model(TENANT).find(by);
+/** Reads the tenants with these slugs or ids. One round trip. @returns one for each, undefined where there is none */
+export async function find(
+  queryable: Queryable,
+  by: 'slug' | 'id',
+  names: readonly string[],
+): Promise<(TenantRecord | undefined)[]> {
+  const { rows } = await queryable.query<TenantRecord>(FIND[by], [[...new Set(names)]]);
+  const found = new Map(rows.map((tenant) => [tenant[by], tenant]));
+  return names.map((name) => found.get(name));
 }
 
 /** Lists all tenants, oldest first. */

@@ -138,4 +138,29 @@ describe('issuer keys', () => {
     expect(await service.verificationKey(tenant, 'new')).toBeDefined();
     expect(reads).toBe(2);
   });
+
+  it('of tenants that sign meanwhile are read by one statement, and each signs with its own', async () => {
+    const names = ['together-1', 'together-2', 'together-3'];
+    const made = await Promise.all(names.map((name) => provisionTenant(accounts, name)));
+    let reads = 0;
+    const service = createIssuerService({
+      database: {
+        query: (text, values) => {
+          reads += 1;
+          return test.database.query(text, values);
+        },
+      },
+      masterKeys: accounts.masterKeys,
+      revocations: accounts.revocations,
+    });
+    const signed = await Promise.all(
+      made.map(({ tenant }) => service.sign(tenant, { sub: tenant.id }, { typ: 'JWT' })),
+    );
+    expect(reads).toBe(1);
+    for (const [index, token] of signed.entries()) {
+      const tenant = made[index]?.tenant ?? { id: '' };
+      const { payload } = await jwtVerify(token, createLocalJWKSet(await accounts.issuer.jwks(tenant)));
+      expect(payload.sub).toBe(tenant.id);
+    }
+  });
 });

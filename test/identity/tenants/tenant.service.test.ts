@@ -95,6 +95,20 @@ describe('a new tenant', () => {
     expect(await other.tenants.bySlug("x' OR 1=1")).toBeUndefined();
   });
 
+  it('is read by one statement with the others that are asked for meanwhile', async () => {
+    const query = vi.fn(test.database.query);
+    const { tenants } = createAccounts({ ...test.database, query: query as typeof test.database.query });
+    const acme = await accounts.tenants.bySlug('acme');
+    const later = await accounts.tenants.bySlug('later');
+    const slugs = ['later', 'none', 'acme', 'later'];
+    const bySlug = await Promise.all(slugs.map((slug) => tenants.bySlug(slug)));
+    expect(bySlug).toEqual([later, undefined, acme, later]);
+    expect(query).toHaveBeenCalledTimes(1);
+    const ids = [acme?.id ?? '', '0192f0c0-0000-7000-8000-000000000001', later?.id ?? ''];
+    expect(await Promise.all(ids.map((id) => tenants.byId(id)))).toEqual([acme, undefined, later]);
+    expect(query).toHaveBeenCalledTimes(2);
+  });
+
   it('is listed after the older ones', async () => {
     expect((await accounts.tenants.list()).map(({ slug }) => slug)).toEqual(['acme', 'later']);
   });
