@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { schnorr } from '@noble/curves/secp256k1.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { ServiceError } from '../errors/service-error.ts';
+import { createBip340Verifier } from './bip340.node.ts';
 
 /** Verifications that may wait for one thread, about two seconds of work. Further verifications are refused. */
 const LONGEST_QUEUE = 1_000;
@@ -13,7 +14,8 @@ const LONGEST_QUEUE = 1_000;
 type Job = {
   readonly id: number;
   readonly signature: Uint8Array;
-  readonly payload: Uint8Array;
+  /** What the signature may be over. */
+  readonly messages: readonly Uint8Array[];
   readonly publicKey: Uint8Array;
   readonly settle: (isValid: boolean) => void;
 };
@@ -22,17 +24,18 @@ type Thread = { readonly worker: Worker; readonly jobs: Map<number, Job> };
 
 /**
  * The program of a thread. It is text because a file would be TypeScript in tests and JavaScript after a build, and the
- * compiler does not rewrite the path of a worker. It tries `messages` in order, like `verifyBip340`.
+ * compiler does not rewrite the path of a worker.
  */
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads');
-const curve = import(workerData.secp256k1);
+const verifier = import(workerData.secp256k1).then(({ schnorr }) => (${createBip340Verifier})(schnorr));
 parentPort.on('message', async ({ id, signature, messages, publicKey }) => {
-  const { schnorr } = await curve;
-  const isValid = messages.some((message) => schnorr.verify(signature, message, publicKey));
-  parentPort.postMessage({ id, isValid });
+  const verify = await verifier;
+  parentPort.postMessage({ id, isValid: verify(signature, messages, publicKey) });
 });
 `;
+
+const verifyHere = createBip340Verifier(schnorr);
 
 type VerificationPoolNeeds = { size: number; longestQueue?: number | undefined };
 
@@ -75,7 +78,7 @@ export function createVerificationPool({ size, longestQueue = LONGEST_QUEUE }: V
     worker.on('error', () => {});
     worker.on('exit', () => {
       if (threads[slot] === thread) threads[slot] = null;
-      for (const job of thread.jobs.values()) job.settle(verifyHere(job));
+      for (const job of thread.jobs.values()) settleHere(job);
       thread.jobs.clear();
     });
     return thread;
@@ -83,7 +86,7 @@ export function createVerificationPool({ size, longestQueue = LONGEST_QUEUE }: V
 
   return {
     /**
-     * Like `verifyBip340`, on another thread.
+     * Verifies, on another thread, with the SHA-256 of the payload as the message, or else with the payload.
      * @param signature 64 bytes
      * @param publicKey 32 bytes, x-only
      * @throws ServiceError `temporarily_unavailable` when too many verifications wait
@@ -96,11 +99,11 @@ export function createVerificationPool({ size, longestQueue = LONGEST_QUEUE }: V
           retryAfterSeconds: 1,
         });
       return new Promise((resolve) => {
-        const job: Job = { id: nextId++, signature, payload, publicKey, settle: resolve };
-        if (thread === null) return resolve(verifyHere(job));
+        const messages = [sha256(payload), payload];
+        const job: Job = { id: nextId++, signature, messages, publicKey, settle: resolve };
+        if (thread === null) return settleHere(job);
         thread.jobs.set(job.id, job);
         thread.worker.ref();
-        const messages = [sha256(payload), payload];
         thread.worker.postMessage({ id: job.id, signature, messages, publicKey });
       });
     },
@@ -114,17 +117,6 @@ export function createVerificationPool({ size, longestQueue = LONGEST_QUEUE }: V
 
 export type VerificationPool = ReturnType<typeof createVerificationPool>;
 
-function verifyHere({ signature, payload, publicKey }: Job): boolean {
-  return verifyBip340(signature, payload, publicKey);
-}
-
-/**
- * Verifies with the SHA-256 of the payload as the 32-byte message, or else with the payload as the message.
- * @param signature 64 bytes
- * @param publicKey 32 bytes, x-only
- */
-export function verifyBip340(signature: Uint8Array, payload: Uint8Array, publicKey: Uint8Array): boolean {
-  return (
-    schnorr.verify(signature, sha256(payload), publicKey) || schnorr.verify(signature, payload, publicKey)
-  );
+function settleHere({ signature, messages, publicKey, settle }: Job): void {
+  settle(verifyHere(signature, messages, publicKey));
 }

@@ -1,13 +1,12 @@
 // Verifies signatures without node:crypto: an independent judge of verify-signature.node.ts.
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { p256 } from '@noble/curves/nist.js';
-import { secp256k1 } from '@noble/curves/secp256k1.js';
-import { sha512 } from '@noble/hashes/sha2.js';
+import { schnorr, secp256k1 } from '@noble/curves/secp256k1.js';
+import { sha256, sha512 } from '@noble/hashes/sha2.js';
 import { bytesToHex, concatBytes } from '@noble/hashes/utils.js';
 import type { KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
 import { isCanonicalPublicKey } from '../../../src/platform/crypto/public-key.ts';
 import { decodeSignature } from '../../../src/platform/crypto/signature.ts';
-import { verifyBip340 } from '../../../src/platform/crypto/verification-pool.node.ts';
 import type { SignatureInput } from '../../../src/platform/crypto/verify-signature.node.ts';
 
 type Verify = (signature: Uint8Array, payload: Uint8Array, publicKey: Uint8Array) => boolean;
@@ -19,7 +18,8 @@ const VERIFY: Readonly<Record<KeyAlgorithm, Verify>> = {
   ed25519: verifyEd25519,
   es256: (signature, payload, publicKey) => p256.verify(signature, payload, publicKey, ECDSA),
   es256k: (signature, payload, publicKey) => secp256k1.verify(signature, payload, publicKey, ECDSA),
-  bip340: verifyBip340,
+  bip340: (signature, payload, publicKey) =>
+    [sha256(payload), payload].some((message) => schnorr.verify(signature, message, publicKey)),
 };
 
 /**
