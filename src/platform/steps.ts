@@ -9,6 +9,15 @@ export function runSteps<T>(steps: Generator<void, T, void>): T {
   }
 }
 
+/** Runs each step in another round of the event loop. */
+export async function runInRounds<T>(steps: Generator<void, T, void>): Promise<T> {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+    await nextRound();
+  }
+}
+
 /** Works on some of the items in each round of the event loop. @param some how many */
 export async function mapInRounds<Item, Result>(
   items: readonly Item[],

@@ -1,6 +1,6 @@
 // Long work in steps: what runs without a pause, and what others can do between.
 import { expect, it } from 'vitest';
-import { mapInRounds, runSteps } from '../../src/platform/steps.ts';
+import { mapInRounds, runInRounds, runSteps } from '../../src/platform/steps.ts';
 
 it('steps run to their end without a pause, or to their failure', () => {
   function* count(fails: boolean): Generator<void, number, void> {
@@ -11,6 +11,20 @@ it('steps run to their end without a pause, or to their failure', () => {
   }
   expect(runSteps(count(false))).toBe(3);
   expect(() => runSteps(count(true))).toThrow('in the third step');
+});
+
+it('steps in rounds leave the event loop to others between two of them', async () => {
+  const order: string[] = [];
+  function* count(): Generator<void, number, void> {
+    for (const step of ['first', 'second']) {
+      order.push(step);
+      setImmediate(() => order.push(`after the ${step}`));
+      yield;
+    }
+    return 2;
+  }
+  expect(await runInRounds(count())).toBe(2);
+  expect(order).toEqual(['first', 'after the first', 'second', 'after the second']);
 });
 
 it.each([

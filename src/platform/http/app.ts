@@ -5,6 +5,7 @@ import compose from 'koa-compose';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
+import { runInRounds } from '../steps.ts';
 import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
 import { logRequests } from './access-log.ts';
 import { type AnswerRoom, createAnswerRoom } from './answer-room.ts';
@@ -18,7 +19,7 @@ import type { Health } from './health.ts';
 import { createHolds } from './hold.ts';
 import { keepAnswers } from './idempotency.ts';
 import { createLlmsText } from './llms-text.ts';
-import { createOpenApi, type EventsDescription } from './openapi.ts';
+import { describeInSteps, type EventsDescription } from './openapi.ts';
 import { answerPages, type FindPage } from './pages.ts';
 import { answerProblems } from './problem-handler.ts';
 import { createTenantLimit, limitAddress, limitRefused, type RateLimits } from './rate-limit.ts';
@@ -88,7 +89,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     readTarget(),
     answerProbes({ health, errorTypeBase: config.errorTypeBase }),
     answerDocuments({
-      openapi: createOpenApi({ routes, config, events: dependencies.events }),
+      openapi: () => runInRounds(describeInSteps({ routes, config, events: dependencies.events })),
       llmsText: createLlmsText(config),
       before: compose([limit, awaitStart(turns)]),
     }),

@@ -20,6 +20,7 @@ export function answerProbes(options: { health: Health; errorTypeBase: string })
 
 /**
  * Answers `/openapi.json` with the document, and `/llms.txt` with the text.
+ * @param options.openapi makes the document, once it is asked for
  * @param options.before comes before each of these answers
  */
 export function answerDocuments({
@@ -27,14 +28,18 @@ export function answerDocuments({
   llmsText,
   before,
 }: {
-  openapi: object;
+  openapi: () => Promise<object>;
   llmsText: string;
   before: Middleware;
 }): Middleware {
-  const document = createDocument(JSON.stringify(openapi));
+  let document: Promise<Document> | undefined;
+  const makeDocument = async () => createDocument(JSON.stringify(await openapi()));
   const text = createDocument(llmsText);
   const answers: Answers = {
-    '/openapi.json': (ctx) => sendPublic(ctx, document),
+    '/openapi.json': async (ctx) => {
+      document ??= makeDocument();
+      await sendPublic(ctx, await document);
+    },
     '/llms.txt': (ctx) => sendPublic(ctx, text, 'text/plain; charset=utf-8'),
   };
   return answerPaths(answers, before);

@@ -4,7 +4,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { Writable } from 'node:stream';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import pino from 'pino';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import { EXPOSED } from '../../../src/platform/http/cors.ts';
@@ -307,6 +307,25 @@ describe('headers', () => {
 });
 
 describe('/openapi.json', () => {
+  it('is made when it is first asked for, and once', async () => {
+    let read = 0;
+    const counted = Object.defineProperty(
+      get('/counted', 'getCounted', () => ({})),
+      'summary',
+      {
+        get: () => `read ${++read} times`,
+      },
+    );
+    const other = await startTestServer([counted]);
+    onTestFinished(() => other.drain());
+    expect(read).toBe(0);
+    const made = await Promise.all([1, 2].map(async () => (await other.fetch('/openapi.json')).text()));
+    expect(made[1]).toBe(made[0]);
+    expect(read).toBe(1);
+    expect(await (await other.fetch('/openapi.json')).text()).toBe(made[0]);
+    expect(read).toBe(1);
+  });
+
   const ask = async (headers: Record<string, string>, method = 'GET') => {
     // fetch would decode the answer.
     const asked = request(`${server.origin}/openapi.json`, { headers, method }).end();
