@@ -87,10 +87,11 @@ function prepareAttempt({ database, store = attemptStore, placeWait = PLACE_WAIT
  */
 async function send(
   needs: AttemptTools,
-  request: AttemptRequest,
+  asked: AttemptRequest,
   options: AttemptOptions,
 ): Promise<SendResult> {
-  const { deliveryId } = request;
+  const { deliveryId } = asked;
+  let request = asked;
   const seen: { delivery?: LoadedDelivery | undefined; result?: AttemptResult | undefined } = {};
   needs.monitor.begin(deliveryId);
   try {
@@ -111,6 +112,11 @@ async function send(
         return await recordNow(needs, delivery, reportOf(delivery, request, seen.result), options);
       }
       if (passes && (await placeLeft(needs, delivery.subscriptionId))) continue;
+      const grant = passes ? undefined : await takePermit(needs, delivery, options);
+      if (grant !== undefined) {
+        request = { ...request, grant };
+        continue;
+      }
       const epoch = await park(needs, delivery, request, { ...options, full: passes });
       if (epoch !== undefined) {
         needs.metrics?.held();
@@ -152,6 +158,18 @@ async function post(
   } finally {
     needs.occupancy.leave(subscriptionId, request.deliveryId);
   }
+}
+
+/**
+ * Takes a permit for the retry of a workflow where nothing waits for the endpoint. A relay would give it to the same
+ * delivery, but only after its workflow was parked and woken. @returns the endpoint's epoch, as that of a claim
+ */
+async function takePermit(
+  { store, database }: AttemptTools,
+  { endpointOpen, subscriptionId }: LoadedDelivery,
+  { workflow }: AttemptOptions,
+): Promise<number | undefined> {
+  return workflow && endpointOpen ? store.takePermit(database, subscriptionId) : undefined;
 }
 
 /** Returns the permit of an attempt that is not made, so that the endpoint's next delivery can begin. */

@@ -34,10 +34,13 @@ export type AttemptReport = {
 /** The final status of a workflow's delivery. `superseded`: a workflow of a newer generation has taken over. */
 export type FinalStatus = 'delivered' | 'failed' | 'canceled' | 'superseded';
 
-/** The next step of the workflow. `delayMs` is at least the wait in the row, by the database's clock. */
+/** `delayMs` is at least the wait in the row, by the database's clock. */
+export type Wait = { readonly kind: 'wait'; readonly delayMs: number };
+
+/** The next step of the workflow. */
 export type Step =
   | { readonly kind: 'ended'; readonly status: FinalStatus }
-  | { readonly kind: 'wait'; readonly delayMs: number }
+  | Wait
   | { readonly kind: 'held'; readonly epoch: number };
 
 /** The last attempt in the row, shown to operators. `outcome` is a code such as `http:503`. */

@@ -33,6 +33,24 @@ export async function refund(
 export const returnPermit = async (queryable: Queryable, endpoint: string, epoch: number): Promise<boolean> =>
   (await refund(queryable, [{ endpoint, epoch, paced: true }])) > 0;
 
+// What waits in the outbox comes before a retry that no relay let begin.
+const TAKE_PERMIT = `
+UPDATE endpoints p SET permits = endpoint_permits(p) - 1, permits_at = now(),
+  tokens = coalesce(endpoint_tokens(p) - 1, p.tokens), tokens_at = greatest(p.tokens_at, now())
+WHERE p.subscription_id = $1 AND endpoint_is_open(p) AND (p.permits IS NOT NULL OR p.rate IS NOT NULL)
+  AND coalesce(endpoint_permits(p) > 0, true) AND coalesce(endpoint_tokens(p) >= 1, true)
+  AND NOT EXISTS (SELECT FROM outbox o WHERE o.tenant_id = p.tenant_id AND o.endpoint = p.subscription_id
+    AND o.claimed_by IS NULL AND o.kind <> 'command')
+RETURNING p.epoch`;
+
+/**
+ * Lets one attempt begin as a relay's claim does, at an open endpoint that is paced or has a rate and for which nothing
+ * waits. @returns the endpoint's epoch; undefined when no attempt may begin
+ */
+export async function takePermit(queryable: Queryable, subscriptionId: string): Promise<number | undefined> {
+  return (await queryable.query<{ epoch: number }>(TAKE_PERMIT, [subscriptionId])).rows[0]?.epoch;
+}
+
 /** Counts an attempt against the endpoint's rate. The claim of a relay has counted its attempts already. */
 export async function spendToken(queryable: Queryable, subscriptionId: string): Promise<void> {
   await queryable.query(

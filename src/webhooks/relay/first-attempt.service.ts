@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
 import type { AttemptService } from '../deliveries/attempt.service.ts';
-import type { LastAttempt, Step } from '../deliveries/attempt.ts';
+import type { LastAttempt, Wait } from '../deliveries/attempt.ts';
 import type { AttemptRecordService } from '../deliveries/attempt-record.service.ts';
 import { isSlow } from '../endpoints/endpoint-speed.ts';
 import { traceDelivery } from './delivery-span.ts';
@@ -17,7 +17,7 @@ import { isLoaded, type Work } from './relay.store.ts';
 export type FirstAttempt =
   | { readonly kind: 'done'; readonly removed: boolean }
   | { readonly kind: 'release' }
-  | { readonly kind: 'continue'; readonly last: LastAttempt; readonly waiting: Step; readonly slow: boolean };
+  | { readonly kind: 'continue'; readonly last: LastAttempt; readonly waiting: Wait; readonly slow: boolean };
 
 /** The wait between two tries to record a POST, in milliseconds. It doubles from the least to the longest. */
 const LEAST_PAUSE = 100;

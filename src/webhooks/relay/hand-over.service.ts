@@ -6,7 +6,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { DELIVERY_WORKFLOW } from '../../platform/temporal/names.ts';
 import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
-import type { LastAttempt, Step } from '../deliveries/attempt.ts';
+import type { Wait } from '../deliveries/attempt.ts';
 import { isUnfinished } from '../deliveries/delivery.ts';
 import { traceDelivery } from './delivery-span.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
@@ -84,16 +84,22 @@ export function createHandOver({
   /**
    * Starts the workflow of a delivery.
    * @param options.made the attempt that was made, and the wait with which the workflow begins
+   * @param options.claim what became of the claim: an attempt has used it, the workflow's first attempt has it, or no
+   *   attempt
    * @param options.slow the endpoint's receiver answers slowly
    */
   const start = async (
     work: Work,
-    { slow, made }: { slow: boolean; made?: { last: LastAttempt; waiting: Step } | undefined },
+    { slow, made, claim }: { slow: boolean; made?: Work['tried']; claim: 'used' | 'handed on' | 'unused' },
   ): Promise<void> => {
     const since = now();
     const leave = await window.acquire();
     try {
       if (isTemporalPaused()) return giveBack(work);
+      const waiting = made && shorten(made.waiting, now() - since);
+      // At a paced endpoint its attempt needs the next claim. The attempt that was made has spent the permit.
+      if (claim === 'used' && work.paced && waiting?.delayMs === 0)
+        return settlement.release({ ...work, paced: false });
       const request = {
         deliveryId: work.deliveryId,
         generation: work.generation,
@@ -105,16 +111,16 @@ export function createHandOver({
         slow,
         n: (made?.last.n ?? work.attemptCount) + 1,
         last: made?.last,
-        waiting: made && shorten(made.waiting, now() - since),
-        grant: made === undefined ? work.epoch : undefined,
+        waiting,
+        grant: claim === 'handed on' ? work.epoch : undefined,
       };
       const outcome = await viaTemporal(() =>
         traceDelivery(tracing, work, `StartWorkflow:${DELIVERY_WORKFLOW}`, (trace) =>
           starter.start({ ...request, trace }),
         ),
       );
-      if (work.tried === undefined) settlement.done(work, true);
-      else settlement.unused(work, true);
+      if (claim === 'unused') settlement.unused(work, true);
+      else settlement.done(work, true);
       if (outcome === 'exists') slots.remove(work.deliveryId);
     } finally {
       leave();
@@ -131,7 +137,7 @@ export function createHandOver({
     // attempt in it and starts a workflow.
     const tried = { ...work, attemptCount: first.last.n };
     try {
-      await start(tried, { slow: first.slow, made: first });
+      await start(tried, { slow: first.slow, made: first, claim: 'used' });
     } catch (error) {
       giveBack(tried);
       onFailure(error);
@@ -176,12 +182,12 @@ export function createHandOver({
         await dismiss(work);
       } else if (isDirect(work)) {
         await attempt(work, firstAttempts);
-      } else if (work.tried !== undefined) {
+      } else if (work.tried !== undefined && work.tried.waiting.delayMs > 0) {
         // Its workflow begins with a wait, so neither its place nor its permit is needed yet.
         slots.remove(work.deliveryId);
-        await start(work, { slow, made: work.tried });
+        await start(work, { slow, made: work.tried, claim: 'unused' });
       } else if (work.kind === 'first' || work.kind === 'start') {
-        await start(work, { slow });
+        await start(work, { slow, made: work.tried, claim: 'handed on' });
       } else {
         await signal(work);
       }
@@ -219,8 +225,8 @@ export function createHandOver({
 }
 
 /** @returns the wait that is left after a part of it has passed */
-function shorten(step: Step, ms: number): Step {
-  return step.kind === 'wait' ? { kind: 'wait', delayMs: Math.max(0, step.delayMs - ms) } : step;
+function shorten({ delayMs }: Wait, ms: number): Wait {
+  return { kind: 'wait', delayMs: Math.max(0, delayMs - ms) };
 }
 
 /** @returns whether the row's delivery is unfinished in the row's generation */

@@ -3,7 +3,7 @@
 import { boundsOf } from '../../platform/database/partitions.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { LOADED_COLUMNS, type LoadedDelivery } from '../deliveries/attempt.store.ts';
-import type { LastAttempt, Step } from '../deliveries/attempt.ts';
+import type { LastAttempt, Wait } from '../deliveries/attempt.ts';
 import type { StoredStatus } from '../deliveries/delivery.ts';
 import { SPEND_PERMITS } from '../endpoints/endpoint-permit.store.ts';
 import { markStarted, OWN_WORKFLOW, wake } from '../rows/delivery-row.ts';
@@ -53,8 +53,8 @@ export type Work = {
   readonly paced: boolean;
   /** The row has what a first attempt needs: its body is not large. */
   readonly loaded?: boolean | undefined;
-  /** The last attempt of a delivery whose next one is not due yet. */
-  readonly tried?: { readonly last: LastAttempt; readonly waiting: Step } | undefined;
+  /** The last attempt of a delivery that needs a workflow, and the wait until the next one: 0 when that is due. */
+  readonly tried?: { readonly last: LastAttempt; readonly waiting: Wait } | undefined;
 };
 
 /** A claimed attempt without a workflow that its sender need not read again. */
@@ -238,9 +238,11 @@ export async function readyEndpoints(
     .rows;
 }
 
-/** @returns with what the workflow of a delivery begins whose next attempt is not due yet */
-function triedOf({ attemptCount: n, lastOutcome, dueInMs, retryRequested }: ClaimedRow): Work['tried'] {
-  if (n === 0 || lastOutcome === null || dueInMs === null || dueInMs <= 0 || retryRequested) return undefined;
+/** @returns with what the workflow of a delivery begins that was tried; undefined when it runs, or is a due replay */
+function triedOf(row: ClaimedRow): Work['tried'] {
+  const { kind, attemptCount: n, lastOutcome, dueInMs, retryRequested, generation } = row;
+  if (n === 0 || lastOutcome === null || dueInMs === null || retryRequested) return undefined;
+  if (dueInMs <= 0 && (kind === 'wake' || generation > 0)) return undefined;
   return { last: { n, outcome: lastOutcome }, waiting: { kind: 'wait', delayMs: dueInMs } };
 }
 
