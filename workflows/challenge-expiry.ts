@@ -80,7 +80,8 @@ export async function challengeExpiry(input: ExpiryInput): Promise<ChallengeExpi
     setDetails(details);
     if (doing === now) return;
     doing = now;
-    if (indexed) upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.entityState, value: now }]);
+    const isQuiet = now === 'ended' && input.quietEnd && allHandlersFinished();
+    if (indexed && !isQuiet) upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.entityState, value: now }]);
   };
 
   const help = wordHelp({ sweepNow: 'begins now' }, 'challenge-expiry');
@@ -99,7 +100,7 @@ export async function challengeExpiry(input: ExpiryInput): Promise<ChallengeExpi
     more = result.more;
     if (more && isHistoryLong()) {
       if (!allHandlersFinished()) await condition(allHandlersFinished);
-      return continueAsNew<typeof challengeExpiry>({ name, endsAt, indexed, expired, asked });
+      return continueAsNew<typeof challengeExpiry>({ ...input, quietEnd: true, expired, asked });
     }
   }
 

@@ -122,9 +122,12 @@ export async function entityWorkflow<Name, Standing extends { readonly step: Ste
       work = work.once && workOf(now) === work ? undefined : workOf(now);
     }
     const details = life.details(now);
-    showDetails(input, kindOf(now) === 'end' ? details : `${details}\n\n${life.help}`);
-    index(life.attributes(now));
-    if (kindOf(now) === 'end') {
+    const isOver = kindOf(now) === 'end';
+    showDetails(input, isOver ? details : `${details}\n\n${life.help}`);
+    // The result says how it has ended: in its last task a change of the list would cost as much as the end itself.
+    const isQuiet = isOver && input.quietEnd && allHandlersFinished() && !run.signaled;
+    if (!isQuiet) index(life.attributes(now));
+    if (isOver) {
       run.doing = 'ended';
       if (!allHandlersFinished()) await condition(allHandlersFinished);
       // A signal during the last reading: the entity is read again.
@@ -195,5 +198,5 @@ export function isHistoryLong(): boolean {
 
 async function beginAnew(input: EntityInput): Promise<never> {
   if (!allHandlersFinished()) await condition(allHandlersFinished);
-  return continueAsNew<(input: EntityInput) => Promise<unknown>>(input);
+  return continueAsNew<(input: EntityInput) => Promise<unknown>>({ ...input, quietEnd: true });
 }

@@ -176,13 +176,15 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
     return remote.sendDelivery.executeWithOptions({ ...sendOptions(input, n, slow), summary }, [request]);
   };
 
-  const show = (status: string, outcome: string): void => {
-    const attempts = last?.n ?? 0;
+  /** While the delivery is unfinished, that the workflow runs says so: 0.1.0 wrote a status at the same moments. */
+  const show = (status: FinalStatus | 'retrying' | 'held'): void => {
+    const { n: attempts, outcome } = last ?? { n: 0, outcome: '' };
     if (!input.indexed) return;
     if (shown.status === status && shown.outcome === outcome && shown.n === attempts) return;
     Object.assign(shown, { status, outcome, n: attempts });
+    const isUnfinished = status === 'retrying' || status === 'held';
     upsertSearchAttributes([
-      { key: SEARCH_ATTRIBUTES.deliveryStatus, value: status },
+      ...(isUnfinished ? [] : [{ key: SEARCH_ATTRIBUTES.deliveryStatus, value: status }]),
       ...(outcome === '' ? [] : [{ key: SEARCH_ATTRIBUTES.lastOutcome, value: outcome }]),
       { key: SEARCH_ATTRIBUTES.attemptCount, value: attempts },
     ]);
@@ -198,7 +200,8 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
       ...(tried.length === 0 ? [] : [tableOf(tried)]),
     ];
     setCurrentDetails(parts.join('\n\n'));
-    show(status, last?.outcome ?? '');
+    // A view lists the failed ones. Of the others the result says enough.
+    if (status === 'failed' || !input.quietEnd) show(status);
     return { status, attempts: last?.n ?? 0, outcome: last?.outcome ?? null };
   };
 
@@ -228,7 +231,7 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
       if (!isAlone()) await condition(isAlone);
       return finish(waiting.status);
     }
-    show(last === undefined && waiting.kind === 'held' ? 'held' : 'retrying', last?.outcome ?? '');
+    show(last === undefined && waiting.kind === 'held' ? 'held' : 'retrying');
     const info = workflowInfo();
     if (info.historyLength >= LONGEST_HISTORY || info.continueAsNewSuggested) {
       if (!isAlone()) await condition(isAlone);

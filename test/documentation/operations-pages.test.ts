@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { obtainTemporal } from '../../src/app/local/temporal-program.ts';
+import { SEARCH_ATTRIBUTES } from '../../src/platform/temporal/names.ts';
 import { ensureNamespace } from '../../src/platform/temporal/namespace.ts';
 import { readCommands } from '../operations/operators/incident-page.ts';
 import { listPages, readBlocks } from './pages.ts';
@@ -86,6 +87,16 @@ describe('the operators’ pages', () => {
     }
     expect(wrong).toEqual([]);
   });
+
+  it.each(Object.values(SEARCH_ATTRIBUTES).map(({ name }) => name))(
+    'ask for the search attribute %s, and list who does',
+    (name) => {
+      const texts = pages.map((page) => readFileSync(page, 'utf8')).join('\n');
+      const dashboard = readFileSync('deploy/grafana/countersign.json', 'utf8');
+      expect(`${texts}${dashboard}`).toMatch(new RegExp(`\\b${name}(?:=|!=|>|%3D| STARTS_WITH)|'${name}'`));
+      expect(readFileSync('docs/operations/README.md', 'utf8')).toContain(`\n| \`${name}\` |`);
+    },
+  );
 
   it('say how the command line is reached, under npm start and in compose', () => {
     for (const page of pages) {

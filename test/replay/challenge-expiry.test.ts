@@ -14,6 +14,7 @@ const SCENARIOS: Record<string, (engine: ChallengeExpiryEngine) => Promise<Handl
     return engine.begin(1_000);
   },
   'nothing-overdue': (engine) => engine.begin(1_000),
+  'ended-quietly': (engine) => engine.begin(1_000),
   'bucket-long-over': (engine) => engine.begin(-60_000),
   'in-several-calls': async (engine) => {
     for (const seconds of [40, 30, 20]) await engine.ended(2, seconds);

@@ -114,7 +114,7 @@ function beginningOf(histories: readonly History[], type: string, { attempts, sl
       const isEntity = (ENTITY_WORKFLOW_TYPES as readonly string[]).includes(type);
       return {
         ...recorded,
-        ...(isEntity ? { summary } : {}),
+        ...(isEntity ? { summary, quietEnd: true } : {}),
         ...('attemptsQueue' in recorded ? { attemptsQueue: attempts } : {}),
         ...('slowQueue' in recorded ? { slowQueue: slow } : {}),
       };

@@ -29,6 +29,19 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
     const [delivery = ''] = await engine.publish(id);
     return [delivery, 0];
   },
+  // The wait is over before the workflow begins.
+  'due-at-its-start': async (engine) => {
+    const { id, path } = await engine.subscribe({ delaysMs: [1] });
+    engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 200 }));
+    const [delivery = ''] = await engine.publish(id);
+    return [delivery, 0];
+  },
+  'failed-at-its-retry': async (engine) => {
+    const { id, path } = await engine.subscribe({ delaysMs: [1] });
+    engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 422 }));
+    const [delivery = ''] = await engine.publish(id);
+    return [delivery, 0];
+  },
   'retried-by-hand': async (engine) => {
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
     engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 200 }));

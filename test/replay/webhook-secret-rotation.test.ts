@@ -18,6 +18,13 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<string>> = {
     await engine.signingSecrets.rotate(engine.context, id, { overlapSeconds: 1 });
     return id;
   },
+  'ended-quietly': async (engine) => {
+    const { id } = await engine.subscribe();
+    await engine.signingSecrets.rotate(engine.context, id, { overlapSeconds: 600 });
+    await waits(engine, id);
+    await engine.signingSecrets.rotate(engine.context, id, { overlapSeconds: 0 });
+    return id;
+  },
   'replaced-at-once': async (engine) => {
     const { id } = await engine.subscribe();
     await engine.signingSecrets.rotate(engine.context, id, { overlapSeconds: 600 });

@@ -102,7 +102,7 @@ describe('the workflow of a bucket', () => {
     expect(await handle.result()).toEqual({ expired: 5, audited: 5, tenants: 1 });
     expect(await stateOf(handle)).toMatchObject({ doing: 'ended', until: null, expired: 5 });
     const { typedSearchAttributes } = await handle.describe();
-    expect(JSON.stringify(typedSearchAttributes)).toMatch(/EntityState.*ended/);
+    expect(JSON.stringify(typedSearchAttributes)).toMatch(/EntityState.*auditing/);
   });
 
   it('sweeps at once when an operator asks, in whose name it is audited, and refuses what makes no sense', async () => {

@@ -101,4 +101,26 @@ describe.each(ENTITY_WORKFLOW_TYPES)('%s', (type) => {
     await run.result();
     expect(readings.get(workflowId)).toBe(2);
   });
+
+  it('shows how it stands as search attributes, and changes none of them in its last task', async () => {
+    const readings = new Map<string, number>();
+    answer = (recorded, workflowId) => {
+      const count = (readings.get(workflowId) ?? 0) + 1;
+      readings.set(workflowId, count);
+      if (!isStanding(recorded)) return recorded;
+      const step = typeof recorded.step === 'string' ? 'end' : { kind: 'end' };
+      // Its state changes with the end.
+      const over = { status: 'over', state: 'over', secrets: 'over', key: 'over' };
+      return count < 3 ? withDelay(1)(recorded, workflowId) : { ...recorded, ...over, step };
+    };
+    const { run } = await workflows.start(type);
+    await run.result();
+    const { events } = await run.fetchHistory();
+    const last = events?.at(-1)?.workflowExecutionCompletedEventAttributes?.workflowTaskCompletedEventId;
+    const tasks = (events ?? []).flatMap(
+      (event) => event.upsertWorkflowSearchAttributesEventAttributes?.workflowTaskCompletedEventId ?? [],
+    );
+    expect(tasks.map(Number)).not.toEqual([]);
+    expect(tasks.map(Number)).not.toContain(Number(last));
+  });
 });

@@ -242,6 +242,29 @@ describe('a delivery', () => {
     await engine.deliveries.cancel(engine.context, delivery);
   });
 
+  it.each([
+    ['delivered', 200, undefined, 'http:500'],
+    ['failed', 422, 'failed', 'http:422'],
+  ] as const)(
+    'that ends as %s is in a list of failed ones only when it failed',
+    async (status, code, shown, outcome) => {
+      const { id, path } = await engine.subscribe({ delaysMs: [1] });
+      engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : code }));
+      const [delivery = ''] = await engine.publish(id);
+      expect(await engine.ended(delivery)).toMatchObject({ status });
+      const handle = engine.workflow(delivery);
+      await handle.result();
+      const attributes = Object.fromEntries(
+        (await handle.describe()).typedSearchAttributes.getAll().map(({ key, value }) => [key.name, value]),
+      );
+      expect(attributes.DeliveryStatus).toBe(shown);
+      expect(attributes.LastOutcome).toBe(outcome);
+      expect((await engine.historyOf(delivery)).filter((type) => type.startsWith('Upsert'))).toHaveLength(
+        shown === undefined ? 0 : 1,
+      );
+    },
+  );
+
   it('shows an operator what it is and what it waits for, and nothing secret', async () => {
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000], path: '/hook/with-a-secret-token' });
     engine.receiver.answer(path, () => ({ status: 500, body: 'a text of the receiver' }));
@@ -263,7 +286,6 @@ describe('a delivery', () => {
       SubscriptionId: id,
       EventType: 'wallet.tx.signed',
       EndpointHost: engine.receiver.host,
-      DeliveryStatus: 'retrying',
       LastOutcome: 'http:500',
       AttemptCount: 1,
     });

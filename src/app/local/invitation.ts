@@ -70,7 +70,7 @@ type View = { readonly name: string; readonly query: string };
 export function viewsAt(now: number, tenantSlug: string): readonly View[] {
   const yesterday = new Date(now - 86_400_000).toISOString().slice(0, 19);
   return [
-    { name: 'Retrying now', query: 'DeliveryStatus="retrying" AND ExecutionStatus="Running"' },
+    { name: 'Retrying now', query: 'WorkflowType="webhookDelivery" AND ExecutionStatus="Running"' },
     { name: 'Failed in 24 h', query: `DeliveryStatus="failed" AND CloseTime>"${yesterday}Z"` },
     {
       name: 'Endpoints in trouble',

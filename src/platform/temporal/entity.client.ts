@@ -52,6 +52,7 @@ export function createEntityStarter({
       tenantId,
       id: entityId,
       indexed,
+      quietEnd: true,
       ...(summary === undefined ? {} : { summary }),
       ...(slowQueue === undefined ? {} : { slowQueue }),
     };

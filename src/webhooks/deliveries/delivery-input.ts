@@ -17,6 +17,8 @@ export type DeliveryInput = {
   readonly attemptsQueue: string;
   readonly slowQueue: string;
   readonly indexed: boolean;
+  /** The last task changes search attributes only after a failure. Runs that 0.1.0 began have no such member. */
+  readonly quietEnd?: boolean | undefined;
   /** The endpoint's epoch at which the relay let the next attempt begin. */
   readonly grant?: number | undefined;
   readonly trace?: string | undefined;

@@ -28,7 +28,10 @@ const CALL_TIMEOUT = 10_000;
  */
 const LONGEST_DELAY = 10_000;
 
-export type StartRequest = Omit<DeliveryInput, 'attemptsQueue' | 'slowQueue' | 'indexed' | 'woken'>;
+export type StartRequest = Omit<
+  DeliveryInput,
+  'attemptsQueue' | 'slowQueue' | 'indexed' | 'quietEnd' | 'woken'
+>;
 
 /** `exists`: the workflow was started before. */
 export type StartOutcome = 'started' | 'exists';
@@ -141,6 +144,7 @@ async function start(
     ...request,
     ...(delay > 0 ? { waiting: undefined } : {}),
     indexed,
+    quietEnd: true,
     attemptsQueue: taskQueues.attempts,
     slowQueue: taskQueues.slow,
   };
@@ -184,7 +188,6 @@ function attributesOf(
     last === undefined
       ? []
       : [
-          { key: SEARCH_ATTRIBUTES.deliveryStatus, value: 'retrying' },
           { key: SEARCH_ATTRIBUTES.lastOutcome, value: last.outcome },
           { key: SEARCH_ATTRIBUTES.attemptCount, value: last.n },
         ];
