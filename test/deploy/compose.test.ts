@@ -12,7 +12,8 @@ import { DEFAULT_TIMEOUT_MS } from '../../src/webhooks/deliveries/delivery.clien
 
 type Service = {
   image?: string;
-  build?: string;
+  build?: object;
+  pull_policy?: string;
   command?: string[];
   environment?: Record<string, string>;
   depends_on?: Record<string, { condition: string }>;
@@ -39,6 +40,7 @@ const gateway = readFileSync('deploy/gateway/nginx.conf', 'utf8');
 const packages = JSON.parse(readFileSync('package.json', 'utf8')) as Record<string, Record<string, string>>;
 const dockerfile = readFileSync('Dockerfile', 'utf8');
 const roles = ['migrate', 'api', 'worker'];
+const own = compose.services.migrate?.image;
 
 /** What compose puts in place of `${NAME}`, `${NAME:-default}` and `${NAME:?message}`. */
 function interpolate(value: string): string {
@@ -75,7 +77,7 @@ describe('docker-compose.yml', () => {
   });
 
   it('names every image that it does not build, or is built from, by its whole version', () => {
-    const foreign = Object.values(compose.services).flatMap(({ image, build }) => (build ? [] : [image]));
+    const foreign = Object.values(compose.services).flatMap(({ image }) => (image === own ? [] : [image]));
     const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image);
     expect(bases.length).toBeGreaterThan(0);
     // Postgres has versions of two parts.
@@ -83,6 +85,18 @@ describe('docker-compose.yml', () => {
       expect(image).toMatch(
         /^(postgres:\d+\.\d+|[\w./-]+:v?\d+\.\d+\.\d+)(-[\w.-]+)?(@sha256:[0-9a-f]{64})?$/,
       );
+  });
+
+  it('builds the image of the roles once, before all of them, and asks no registry for it', () => {
+    const named = (has: (service: Service) => boolean) =>
+      Object.keys(compose.services).filter((name) => has(compose.services[name] ?? {}));
+    expect(named(({ build }) => build !== undefined)).toEqual(['migrate']);
+    expect(named(({ image }) => image === own)).toEqual(roles);
+    for (const role of roles) {
+      const { pull_policy, depends_on } = compose.services[role] ?? {};
+      expect(pull_policy, role).toBe('never');
+      if (role !== 'migrate') expect(depends_on, role).toHaveProperty('migrate');
+    }
   });
 
   it.each(roles)('gives %s only settings that exist, and such that it would start', (role) => {

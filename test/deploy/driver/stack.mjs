@@ -153,10 +153,6 @@ export async function createStack({ root, from, to, say }) {
         ...['down', '--volumes', '--remove-orphans'],
       );
       for (const tag of removable) if (isImage(tag)) await run('docker', 'image', 'rm', tag);
-      // Compose builds an image for each role; those that lost the tag are named by their label only.
-      const label = 'label=org.opencontainers.image.version';
-      for (const version of versions)
-        await run('docker', 'image', 'prune', '--force', '--filter', `${label}=${version}`);
       rmSync(place, { recursive: true, force: true });
       const left = [
         ['ps', '-a'],
