@@ -275,7 +275,7 @@ describe('docker-compose.yml', () => {
     const read = createAddressReader(trustedProxies);
     // A neighbour that reaches the api by itself, and a client of the gateway in a private network.
     expect(read('172.20.0.7', '203.0.113.9')).toBe('172.20.0.7');
-    expect(read('172.30.83.3', '10.0.0.9')).toBe('10.0.0.9');
+    expect(read('172.16.83.3', '10.0.0.9')).toBe('10.0.0.9');
   });
 
   it('mounts folders that exist: a container keeps a mounted file that an editor has replaced', () => {

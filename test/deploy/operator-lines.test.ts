@@ -1,6 +1,15 @@
 // Runs the lines that operators copy, with a stand-in for docker that writes down how it was called.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../app/local/temporary-folder.ts';
@@ -38,13 +47,15 @@ describe('the upgrade', () => {
   const beside = (role: string) => `compose up -d --no-deps --no-recreate --wait --scale ${role}=4 ${role}`;
   const replaced = (role: string) => [beside(role), `compose up -d --no-deps --scale ${role}=2 ${role}`];
   const setting = 'COUNTERSIGN_VERSION=latest';
+  const asked = 'compose exec -T api printenv TRUSTED_PROXIES';
+  const network = 'GATEWAY_NETWORK=172.30.83.0/24\n';
 
   /** A folder with a file of settings, and programs that write down how they were called. */
   function prepared(docker = '') {
     const folder = temporaryFolder();
     cpSync('.env.example', join(folder, '.env'));
     const { run, calls } = standIn({
-      docker: `echo "$*" >> "$CALLS"; ${docker}`,
+      docker: `echo "$*" >> "$CALLS"; [ "$2" != exec ] || echo 172.30.83.0/24; ${docker}`,
       curl: '',
       git: 'echo 0a1b2c3d',
     });
@@ -52,6 +63,7 @@ describe('the upgrade', () => {
       run: (text: string) => run(`cd ${folder}; ${text}`),
       calls,
       settings: () => readFileSync(join(folder, '.env'), 'utf8'),
+      set: (line: string) => appendFileSync(join(folder, '.env'), line),
     };
   }
 
@@ -59,10 +71,22 @@ describe('the upgrade', () => {
     const { run, calls } = prepared();
     expect(run(order).status).toBe(0);
     expect(calls()).toEqual([
+      asked,
       expect.stringMatching(/^compose build --build-arg REVISION=/),
       'compose run --rm --no-deps migrate',
       ...['api', 'worker'].flatMap(replaced),
     ]);
+  });
+
+  it('keeps the network that the api believes, which no running container can leave, and one that is set', () => {
+    const { run, settings } = prepared();
+    run(order);
+    run(order);
+    expect(settings().match(/^GATEWAY_NETWORK=.*\n/gm)).toEqual([network]);
+    const other = prepared();
+    other.set('GATEWAY_NETWORK=172.16.9.0/24\n');
+    other.run(order);
+    expect(other.settings().match(/^GATEWAY_NETWORK=.*$/gm)).toEqual(['GATEWAY_NETWORK=172.16.9.0/24']);
   });
 
   it('ends no old process when a new one does not become healthy', () => {
@@ -76,10 +100,11 @@ describe('the upgrade', () => {
     const former = settings();
     expect(former).toContain(`# ${setting}\n`);
     run(order);
-    expect(settings()).toBe(former.replace(`# ${setting}`, 'COUNTERSIGN_VERSION=0a1b2c3d'));
+    const newer = former.replace(`# ${setting}`, 'COUNTERSIGN_VERSION=0a1b2c3d');
+    expect(settings()).toBe(newer + network);
     const before = calls().length;
     expect(run(`${replace}\n${back}`).status).toBe(0);
-    expect(settings()).toBe(former);
+    expect(settings()).toBe(former + network);
     expect(calls().slice(before)).toEqual(['api', 'worker'].flatMap(replaced));
   });
 });
