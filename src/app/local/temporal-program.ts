@@ -7,33 +7,32 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { requireRoom } from './disk-space.ts';
 import { LocalStackError } from './local-stack-error.ts';
+import { LOWEST, TEMPORAL } from './temporal-version.ts';
 
-const run = promisify(execFile);
+const execute = promisify(execFile);
+const SDK_DOWNLOAD = fileURLToPath(new URL('./temporal-sdk-download.mjs', import.meta.url));
 
 /** A program that makes `temporal` in a folder; `limit` are milliseconds. */
 type Maker = {
   readonly begins: string;
   readonly made: string;
-  readonly command: readonly [program: string, ...args: string[]];
+  readonly command: (folder: string) => readonly [program: string, ...args: string[]];
   readonly limit: number;
 };
 
-/** For machines with internet and nothing else: the SDK's program ends with the folder as its argument. */
+/** For machines with internet and nothing else. */
 const DOWNLOAD: Maker = {
   begins: 'the SDK downloads its development server',
   made: 'downloaded by the Temporal SDK',
-  command: [process.execPath, fileURLToPath(new URL('./temporal-sdk-download.mjs', import.meta.url))],
+  command: (folder) => [process.execPath, SDK_DOWNLOAD, `v${TEMPORAL.cli}`, folder],
   limit: 300_000,
 };
 
-/**
- * For closed networks with a Go module proxy. It can build no later release than this one: later ones have `replace`
- * lines.
- */
+/** For closed networks with a Go module proxy. */
 const BUILD: Maker = {
   begins: 'building it with Go, once; this takes about two minutes',
   made: 'built with Go',
-  command: ['go', 'install', 'github.com/temporalio/cli/cmd/temporal@v1.5.1'],
+  command: () => ['go', 'install', `github.com/temporalio/cli/cmd/temporal@v${LOWEST.cli}`],
   limit: 1_200_000,
 };
 
@@ -56,15 +55,10 @@ export async function obtainTemporal(search: TemporalSearch): Promise<string> {
   const { binFolder, path, say, signal, reach = 4_000 } = search;
   for (const folder of path.split(delimiter).filter((part) => part !== '')) {
     const program = join(folder, 'temporal');
-    if (!(await runs(program))) continue;
-    say(`Temporal: ${program}, found on the PATH.`);
-    return program;
+    if (await isUsable(program, 'found on the PATH', say)) return program;
   }
   const kept = join(binFolder, 'temporal');
-  if (await runs(kept)) {
-    say(`Temporal: ${kept}, kept from an earlier start.`);
-    return kept;
-  }
+  if (await isUsable(kept, 'kept from an earlier start', say)) return kept;
   await requireRoom(binFolder, 300);
   for (const maker of [...((await canDownload(reach)) ? [DOWNLOAD] : []), BUILD]) {
     const isMade = await make(maker, kept, search);
@@ -76,13 +70,23 @@ export async function obtainTemporal(search: TemporalSearch): Promise<string> {
   );
 }
 
+/** Says so when the program can be taken, and when its server is too old. */
+async function isUsable(program: string, source: string, say: TemporalSearch['say']): Promise<boolean> {
+  const server = await serverOf(program);
+  if (server === undefined) return false;
+  const isNewEnough = server.localeCompare(LOWEST.server, 'en', { numeric: true }) >= 0;
+  const verdict = isNewEnough ? source : `${source}, is passed over: it must be ${LOWEST.server} or newer`;
+  say(`Temporal: ${program} with server ${server}, ${verdict}.`);
+  return isNewEnough;
+}
+
 /**
- * True when the program prints its version. Otherwise it is unusable: absent, built for another architecture,
- * incomplete, or another program of that name.
+ * @returns the version of the server in it; undefined for a program that is absent, built for another architecture,
+ *   incomplete, or another one of that name
  */
-async function runs(program: string): Promise<boolean> {
-  const { stdout } = await run(program, ['--version'], { timeout: 20_000 }).catch(() => ({ stdout: '' }));
-  return /temporal/i.test(stdout) && /server/i.test(stdout);
+async function serverOf(program: string): Promise<string | undefined> {
+  const { stdout } = await execute(program, ['--version'], { timeout: 20_000 }).catch(() => ({ stdout: '' }));
+  return /temporal/i.test(stdout) ? /server (\d{1,4}\.\d{1,4}\.\d{1,4})/i.exec(stdout)?.[1] : undefined;
 }
 
 /** Otherwise an unreachable host would cost the whole time limit. With a proxy the check is left out. */
@@ -108,9 +112,9 @@ async function make(
   }, 20_000);
   await mkdir(binFolder, { recursive: true });
   const folder = await mkdtemp(join(binFolder, '.new-'));
-  const [program, ...args] = maker.command;
   try {
-    await run(program, [...args, ...(maker === DOWNLOAD ? [folder] : [])], {
+    const [program, ...args] = maker.command(folder);
+    await execute(program, args, {
       env: { ...process.env, PATH: path, GOBIN: folder },
       timeout: maker.limit,
       killSignal: 'SIGKILL',
@@ -118,7 +122,7 @@ async function make(
     });
     const [name = ''] = (await readdir(folder)).filter((entry) => entry.startsWith('temporal'));
     await chmod(join(folder, name), 0o755);
-    if (!(await runs(join(folder, name)))) return false;
+    if ((await serverOf(join(folder, name))) === undefined) return false;
     await rename(join(folder, name), kept);
     say(`Temporal: ${maker.made} as ${kept}.`);
     return true;

@@ -4,7 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { obtainTemporal } from '../../../src/app/local/temporal-program.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
-const WORKS = '#!/bin/sh\necho "temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)"\n';
+const version = (server: string) =>
+  `#!/bin/sh\necho "temporal version 1.5.1 (Server ${server}, UI 2.42.1)"\n`;
+const WORKS = version('1.29.1');
 const BROKEN = '#!/bin/sh\nexit 126\n';
 const OTHER = '#!/bin/sh\necho "temporal (a calendar) 3"\n';
 /** Builds what `go install` would, into GOBIN. */
@@ -34,8 +36,20 @@ describe('where the program temporal comes from', () => {
     program(binFolder, 'temporal', WORKS);
     const file = program(onPath, 'temporal', WORKS);
     expect(await run()).toBe(file);
-    expect(said).toEqual([`Temporal: ${file}, found on the PATH.`]);
+    expect(said).toEqual([`Temporal: ${file} with server 1.29.1, found on the PATH.`]);
   });
+
+  it.each(['1.9.4', '1.29.0', '0.31.0'])(
+    'is not a program with server %s, and a line says why',
+    async (server) => {
+      const { binFolder, onPath, said, run } = search();
+      const old = program(onPath, 'temporal', version(server));
+      const kept = program(binFolder, 'temporal', version('1.29.2'));
+      expect(await run()).toBe(kept);
+      const reason = 'found on the PATH, is passed over: it must be 1.29.1 or newer';
+      expect(said[0]).toBe(`Temporal: ${old} with server ${server}, ${reason}.`);
+    },
+  );
 
   it.each([
     ['does not run', BROKEN],
@@ -45,7 +59,7 @@ describe('where the program temporal comes from', () => {
     program(onPath, 'temporal', content);
     const kept = program(binFolder, 'temporal', WORKS);
     expect(await run()).toBe(kept);
-    expect(said).toEqual([`Temporal: ${kept}, kept from an earlier start.`]);
+    expect(said).toEqual([`Temporal: ${kept} with server 1.29.1, kept from an earlier start.`]);
   });
 
   it('is a build with Go, when there is nothing else; it is kept, and nothing else is left', async () => {
@@ -55,7 +69,7 @@ describe('where the program temporal comes from', () => {
     expect(said.at(-1)).toBe(`Temporal: built with Go as ${join(binFolder, 'temporal')}.`);
     expect(readdirSync(binFolder)).toEqual(['temporal']);
     expect(await run()).toBe(join(binFolder, 'temporal'));
-    expect(said.at(-1)).toContain('kept from an earlier start');
+    expect(said.at(-1)).toContain('with server 1.29.1, kept from an earlier start');
   });
 
   it('is nowhere: one line says what to install', async () => {
