@@ -50,7 +50,7 @@ export async function openStack({ scenario, algorithm, subscriptions, profile })
     const origin = `http://127.0.0.1:${port}`;
     await ready(`${origin}/healthz`, child);
     const registered = AUTHENTICATING.includes(scenario)
-      ? await register(origin, credentials, { algorithm, keys, isDelegated: scenario === 'exchange' })
+      ? await register(origin, credentials, { algorithm, keys })
       : [];
     return { pid: child.pid, port, inputs: inputsOf(credentials, algorithm, registered) };
   }
@@ -72,12 +72,8 @@ export async function openStack({ scenario, algorithm, subscriptions, profile })
   };
 }
 
-/**
- * Registers an agent for each key.
- * @param options.isDelegated whether each may act for the application
- * @returns the keys with their fingerprints
- */
-async function register(origin, credentials, { algorithm, keys, isDelegated }) {
+/** Registers an agent for each key, which may act for the application. @returns the keys with their fingerprints */
+async function register(origin, credentials, { algorithm, keys }) {
   const token = await call(`${origin}/oauth/token`, {
     headers: { authorization: inputsOf(credentials).authorization },
     body: new URLSearchParams({ grant_type: 'client_credentials' }),
@@ -94,16 +90,15 @@ async function register(origin, credentials, { algorithm, keys, isDelegated }) {
         headers,
         body: JSON.stringify({ algorithm, public_key: key.publicKey }),
       });
-      if (isDelegated)
-        await call(`${origin}/api/v1/delegations`, {
-          headers,
-          body: JSON.stringify({
-            subject: { issuer, sub: credentials[0] },
-            agent_id: agent.id,
-            scopes: ['openid'],
-            expires_at: new Date(Date.now() + 3_600_000).toISOString(),
-          }),
-        });
+      await call(`${origin}/api/v1/delegations`, {
+        headers,
+        body: JSON.stringify({
+          subject: { issuer, sub: credentials[0] },
+          agent_id: agent.id,
+          scopes: ['openid'],
+          expires_at: new Date(Date.now() + 3_600_000).toISOString(),
+        }),
+      });
       return { ...key, fingerprint };
     }),
   );

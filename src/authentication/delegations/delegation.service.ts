@@ -46,8 +46,8 @@ export function createDelegationService(needs: DelegationNeeds) {
   return {
     ...bindUseCases(needs, { create, get: read, revoke: revokeDelegation, revokeActive }),
     /**
-     * Finds the delegation for each exchange, and locks it with its agent until the transaction ends: a revocation waits
-     * for it, so no token is issued after a revocation is committed. `judgeDelegation` decides.
+     * Finds the delegation for each exchange, and locks it with its agent until the transaction ends. A revocation
+     * waits for that, so no token is issued after a revocation is committed. `judgeDelegation` decides.
      */
     findForExchanges: store.findForExchanges,
     exists: (context: RequestContext, id: string): Promise<boolean> =>

@@ -52,8 +52,8 @@ export function createClientAssertionService({
      * round trip.
      * @param client undefined for an unknown client, which gets the same answer after the same work as a wrong
      * signature
-     * @param request the digest of the request, which may use the assertion again after a lost answer; absent where none
-     * may
+     * @param request the digest of the request, which may use the assertion again after a lost answer; absent where
+     * none may
      * @returns the thumbprint (RFC 7638) of the key that signed
      * @throws ServiceError `invalid_client`
      */

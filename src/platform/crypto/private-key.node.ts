@@ -30,7 +30,7 @@ const ED25519_START = Buffer.from('302e020100300506032b657004220420', 'hex');
  * @throws the error of OpenSSL for other bytes
  */
 export function openPrivateKey(pkcs8: Buffer, publicHalf: PublicHalf | null): KeyObject {
-  const jwk = readPrivateJwk(pkcs8, publicHalf);
+  const jwk = jwkOfPkcs8(pkcs8, publicHalf);
   if (jwk !== undefined) {
     try {
       return createPrivateKey({ key: jwk, format: 'jwk' });
@@ -42,7 +42,7 @@ export function openPrivateKey(pkcs8: Buffer, publicHalf: PublicHalf | null): Ke
 }
 
 /** @returns the key as a JWK; undefined for bytes that have not exactly the form in which Node exports the key */
-export function readPrivateJwk(pkcs8: Buffer, publicHalf: PublicHalf | null): PrivateJwk | undefined {
+export function jwkOfPkcs8(pkcs8: Buffer, publicHalf: PublicHalf | null): PrivateJwk | undefined {
   const { x, y } = publicHalf ?? {};
   if (x === undefined) return undefined;
   const read = (start: number): string => pkcs8.toString('base64url', start, start + 32);

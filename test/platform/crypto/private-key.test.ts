@@ -2,7 +2,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { openPrivateKey, readPrivateJwk } from '../../../src/platform/crypto/private-key.node.ts';
+import { openPrivateKey, jwkOfPkcs8 } from '../../../src/platform/crypto/private-key.node.ts';
 
 const KINDS = {
   'P-256': { type: 'ec', namedCurve: 'P-256' },
@@ -55,7 +55,7 @@ describe('a private key', () => {
       const key = await crypto.subtle.importKey('pkcs8', new Uint8Array(pkcs8), name, true, ['sign']);
       const { kty, crv, d, x, y } = await crypto.subtle.exportKey('jwk', key);
       const expected = { kty, crv, d, x, ...(y === undefined ? {} : { y }) };
-      expect(readPrivateJwk(pkcs8, publicHalf)).toEqual(expected);
+      expect(jwkOfPkcs8(pkcs8, publicHalf)).toEqual(expected);
     },
   );
 
