@@ -2,7 +2,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { openPrivateKey, jwkOfPkcs8 } from '../../../src/platform/crypto/private-key.node.ts';
+import { jwkOfPkcs8, openPrivateKey } from '../../../src/platform/crypto/private-key.node.ts';
 
 const KINDS = {
   'P-256': { type: 'ec', namedCurve: 'P-256' },
