@@ -17,8 +17,13 @@ const UNNOTICED_MS = 5_000;
 
 /** The `alg` of a key: by the name of a CryptoKey's algorithm, and by the `kty` of a JWK that does not say it. */
 const ALGORITHMS: Readonly<Record<string, string>> = {
-  ...{ ECDSA: 'ES256', Ed25519: 'EdDSA', 'RSA-PSS': 'PS256', 'RSASSA-PKCS1-v1_5': 'RS256' },
-  ...{ EC: 'ES256', OKP: 'EdDSA', RSA: 'PS256' },
+  ECDSA: 'ES256',
+  EC: 'ES256',
+  Ed25519: 'EdDSA',
+  OKP: 'EdDSA',
+  'RSA-PSS': 'PS256',
+  RSA: 'PS256',
+  'RSASSA-PKCS1-v1_5': 'RS256',
 };
 
 /** @param now milliseconds since 1970 @throws TypeError for what is no private key; it repeats nothing of it */

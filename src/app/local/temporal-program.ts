@@ -84,7 +84,7 @@ async function isUsable(program: string, source: string, say: TemporalSearch['sa
  * @returns the version of the server in it; undefined for a program that is absent, built for another architecture,
  *   incomplete, or another one of that name
  */
-async function serverOf(program: string): Promise<string | undefined> {
+export async function serverOf(program: string): Promise<string | undefined> {
   const { stdout } = await execute(program, ['--version'], { timeout: 20_000 }).catch(() => ({ stdout: '' }));
   return /temporal/i.test(stdout) ? /server (\d{1,4}\.\d{1,4}\.\d{1,4})/i.exec(stdout)?.[1] : undefined;
 }

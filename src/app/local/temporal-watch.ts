@@ -1,6 +1,6 @@
 // Finds out that the database of Temporal's development server has broken. A request that is canceled while it reads
-// can leave the server's one connection to SQLite interrupted (modernc.org/sqlite 1.34 keeps the statement open): from
-// then on each statement fails, until the process ends.
+// can leave the one connection of server 1.29 to SQLite interrupted (modernc.org/sqlite 1.34 keeps the statement open):
+// from then on each statement fails, until the process ends. Server 1.31 outlives it.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Milliseconds between two questions; one that takes as long counts as not answered. */

@@ -61,8 +61,11 @@ export type ExchangeBatchNeeds = {
 type Sources = Parameters<RevocationService['findRevoked']>[1][number];
 type Made = Exchanged & { readonly claims: Sources[number]; readonly prepared: PreparedRecords };
 
-/** `made`: its token, which a repeated try records again, because the first one may have been committed. */
-type Pending = VerifiedExchange & { made?: Made };
+/**
+ * `sought`: the delegation that it needs. `made`: its token, which a repeated try records again, because the first one
+ * may have been committed.
+ */
+type Pending = VerifiedExchange & { readonly sought: ReturnType<typeof seekDelegation>; made?: Made };
 
 /** What a batch made of an exchange; undefined when it found no delegation that it could lock immediately. */
 type Outcome = Made | ServiceError | undefined;
@@ -82,7 +85,7 @@ export function createExchangeBatches(needs: ExchangeBatchNeeds) {
      * source was revoked; `temporarily_unavailable`
      */
     exchange: async (asked: VerifiedExchange): Promise<Exchanged> => {
-      const pending = { ...asked };
+      const pending = { ...asked, sought: seekDelegation(asked) };
       const outcome = (await together.add(pending)) ?? (await recordAlone(needs, pending));
       if (outcome instanceof ServiceError) throw outcome;
       return outcome;
@@ -105,7 +108,8 @@ async function recordBatch(
   batch: readonly Pending[],
   mode: 'skipping' | 'waiting',
 ): Promise<Outcome[]> {
-  const found = await needs.delegations.findForExchanges(unit, batch.map(delegationOf), mode);
+  const sought = batch.map((one) => one.sought);
+  const found = await needs.delegations.findForExchanges(unit, sought, mode);
   const made = batch.map((asked, n) =>
     found[n] === undefined && mode === 'skipping' ? undefined : attempt(() => make(needs, asked, found[n])),
   );
@@ -123,7 +127,7 @@ async function recordBatch(
   return outcomes;
 }
 
-function delegationOf({ context, request, actor, subject }: VerifiedExchange) {
+function seekDelegation({ context, request, actor, subject }: VerifiedExchange) {
   return {
     tenantId: context.tenant.id,
     subject: { issuer: subject.issuer, sub: subject.sub },
@@ -137,7 +141,7 @@ function delegationOf({ context, request, actor, subject }: VerifiedExchange) {
 /** Called after the delegation is locked, because the lifetime of the token is counted from now. */
 function make(needs: ExchangeBatchNeeds, pending: Pending, candidate: DelegationCandidate | undefined): Made {
   const { context, key, client, issue, made } = pending;
-  const { delegation, agent } = judgeDelegation(candidate, delegationOf(pending));
+  const { delegation, agent } = judgeDelegation(candidate, pending.sought);
   checkProofGiven(key, context.tenant, client, agent);
   if (made?.grant.delegation?.delegation_id === delegation.id) return made;
   const grant = decide(needs, pending, { delegation, agent });

@@ -68,19 +68,15 @@ RETURNING ${owner} AS owner, ${hash} AS hash`;
     let left = [...uses.entries()];
     // A statement changes a row once: the same use in one batch is a repeat of the one before.
     for (let round = 0; round <= (repeats?.most ?? 0) && left.length > 0; round += 1) {
-      const first = new Map<string, number>();
-      const [sent, later] = [[], []] as [typeof left, typeof left];
-      for (const entry of left) {
-        const key = keyOf(entry[1]);
-        (first.has(key) ? later : sent).push(entry);
-        if (!first.has(key)) first.set(key, entry[0]);
-      }
+      const first = new Map(left.toReversed().map((entry) => [keyOf(entry[1]), entry]));
+      const sent = [...first.values()];
       const { rows } = await queryable.query<Pick<Use, 'owner' | 'hash'>>(
         insert,
         columns.of(sent.map(([, use]) => use)),
       );
-      for (const row of rows) good[first.get(keyOf(row)) ?? -1] = true;
-      left = later;
+      const recorded = new Set(rows.map(keyOf));
+      for (const [index, use] of sent) good[index] = recorded.has(keyOf(use));
+      left = left.filter((entry) => !sent.includes(entry));
     }
     return good;
   }
@@ -96,7 +92,7 @@ RETURNING ${owner} AS owner, ${hash} AS hash`;
     openUses: (database: Queryable): ((use: Use) => Promise<boolean>) =>
       createCoalescer<Use, boolean>({
         run: async (batch, { isRepeated }) => {
-          // The lost answer may have been that of a commit: then each of these would be a use of its own before.
+          // The first try may have been committed: its own rows would then refuse these uses.
           if (isRepeated) throw unanswered();
           return record(database, batch);
         },

@@ -33,7 +33,7 @@ export async function refund(
 export const returnPermit = async (queryable: Queryable, endpoint: string, epoch: number): Promise<boolean> =>
   (await refund(queryable, [{ endpoint, epoch, paced: true }])) > 0;
 
-// What waits in the outbox comes before a retry that no relay let begin.
+// Rows of the outbox come before a retry that no relay let begin.
 const TAKE_PERMIT = `
 UPDATE endpoints p SET permits = endpoint_permits(p) - 1, permits_at = now(),
   tokens = coalesce(endpoint_tokens(p) - 1, p.tokens), tokens_at = greatest(p.tokens_at, now())
