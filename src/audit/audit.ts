@@ -1,5 +1,5 @@
 // Types of the audit log, and the functions that complete an entry. Entries contain no secret, token or signature.
-import { columnsOf } from '../platform/columns.ts';
+import { columnsOf, isAmong } from '../platform/columns.ts';
 import type { RequestContext, Tenant } from '../platform/context.ts';
 import type { Transaction } from '../platform/database/transaction.ts';
 import type { ErrorCode } from '../platform/errors/catalogue.ts';
@@ -89,7 +89,7 @@ export function insertEntries({
   return `
 INSERT INTO audit_log (${names})
 SELECT ${names} FROM ${from('entry', first, only && { [only.name]: only.type })}
-${only === undefined ? '' : `WHERE ${only.name} IN (SELECT ${only.name} FROM ${only.of})`} ${repeated ? 'ON CONFLICT DO NOTHING' : ''}`;
+${only === undefined ? '' : `WHERE ${isAmong(only.name, only.of)}`} ${repeated ? 'ON CONFLICT DO NOTHING' : ''}`;
 }
 
 export type AuditLogRecord = Omit<AuditRecord, 'tenantId' | 'reason' | 'actorKind' | 'data'> & {

@@ -39,3 +39,13 @@ export function columnsOf<Row>(
     of: (rows: readonly Row[]): unknown[][] => columns.map(({ value }) => rows.map(value)),
   };
 }
+
+/**
+ * SQL: whether a row of one batch is among the rows of another, by a hash table. A join, or a plain IN, which becomes
+ * one, compares each with each, because joins by hash are off (`PLANNER`).
+ * @param columns one name, or several
+ * @param from an expression, or `(SELECT …) AS name`
+ * @param named the same columns of `from`
+ */
+export const isAmong = (columns: string, from: string, named = columns): string =>
+  `((${columns}) IN (SELECT ${named} FROM ${from})) IS TRUE`;

@@ -5,6 +5,7 @@ import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
 import { EVENT_COLUMNS, type EventRecord, readEvents } from '../../events/event.ts';
 import { firstUse } from '../../identity/keys/first-use.ts';
 import type { SwitchedKey } from '../../identity/keys/rotation.service.ts';
+import { isAmong } from '../../platform/columns.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { enqueueCommands } from '../../platform/temporal/enqueued-commands.ts';
 import { EMIT_INPUT, isHeard } from '../../webhooks/intake/fan-out.ts';
@@ -72,7 +73,7 @@ WITH asked AS (
   )}
   RETURNING tenant_id, entity_id
 ), new_refresh_tokens AS (
-  ${insertRefreshTokens('asked WHERE challenge_id IN (SELECT id FROM consumed)')}
+  ${insertRefreshTokens(`asked WHERE ${isAmong('challenge_id', 'consumed', 'id')}`)}
   ON CONFLICT DO NOTHING
 ), fulfilled AS (
   SELECT id::text AS condition FROM consumed
@@ -82,7 +83,7 @@ WITH asked AS (
 ), new_audit_entries AS (
   ${insertEntries({ first: AUDIT, only: { name: 'condition', type: 'text', of: 'fulfilled' } })}
 ), input AS (
-  ${readEvents(EVENTS, { condition: 'text' })} WHERE condition IN (SELECT condition FROM fulfilled)
+  ${readEvents(EVENTS, { condition: 'text' })} WHERE ${isAmong('condition', 'fulfilled')}
 ), ${EMIT_INPUT}
 SELECT ARRAY(SELECT id::text FROM consumed) AS consumed, (SELECT coalesce(sum(deliveries), 0)::int FROM accepted) AS deliveries,
   (SELECT json_agg(json_build_object('tenantId', tenant_id, 'keyId', entity_id)) FROM switched) AS switched`;

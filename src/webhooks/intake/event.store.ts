@@ -3,6 +3,7 @@
 import { type AuditRecord, ENTRY_COLUMNS, insertEntries } from '../../audit/audit.ts';
 import { EVENT_COLUMNS, type EventRecord, readEvents } from '../../events/event.ts';
 import { type AnswerKey, KEY_COLUMNS } from '../../platform/answer-key.ts';
+import { isAmong } from '../../platform/columns.ts';
 import { deleteOldest } from '../../platform/database/deletion.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { LoadedDelivery } from '../deliveries/attempt.store.ts';
@@ -67,24 +68,18 @@ export type PublishedRow = {
   readonly deliveries: number;
 };
 
-// Numbers of the first placeholders: the events come first.
-const DIGESTS = EVENT_COLUMNS.count + 1;
-const KEYS = DIGESTS + 1;
-
-const INPUT = `input AS (${readEvents()})`;
-
 const ANSWER = 'SELECT id, deliveries, delivery_id AS "deliveryId" FROM accepted';
 
 const EMIT = `
-WITH new_audit_entries AS (${insertEntries({ first: EVENT_COLUMNS.count + 1 })}), ${INPUT}, ${EMIT_INPUT} ${ANSWER} WHERE deliveries > 0`;
+WITH new_audit_entries AS (${insertEntries({ first: EVENT_COLUMNS.count + 1 })}), input AS (${readEvents()}), ${EMIT_INPUT}
+${ANSWER} WHERE deliveries > 0`;
 
 // Rows are inserted in the order of the unique key, so that two publications with the same ids cannot deadlock.
 const accepted = (condition: string) => `
 accepted AS (
   INSERT INTO published_events (tenant_id, event_id, id, digest, deliveries)
-  SELECT i.tenant_id, i.event_id, i.id, decode(d.digest, 'hex'), c.deliveries
-  FROM input i JOIN counted c ON c.id = i.id JOIN unnest($1::uuid[], $${DIGESTS}::text[]) AS d (id, digest) ON d.id = i.id
-  ${condition} ORDER BY i.tenant_id, i.event_id
+  SELECT tenant_id, event_id, id, decode(content_digest, 'hex'), cardinality(subscriptions) FROM heard
+  ${condition} ORDER BY tenant_id, event_id
   ON CONFLICT DO NOTHING
   RETURNING id, deliveries, NULL::text AS delivery_id
 )`;
@@ -93,40 +88,37 @@ const ACCEPTED = accepted('');
 // An event whose idempotency key is taken, or locked by a request under way, is not inserted. The stored body is the
 // route's answer, byte for byte.
 const ACCEPTED_WITH_KEYS = `
-keys AS (
-  SELECT * FROM ${KEY_COLUMNS.from('k', KEYS, { id: 'uuid' })}
-), stored AS (
+stored AS (
   INSERT INTO idempotency_keys AS kept (tenant_id, principal, route, key, request_digest, status, headers, body)
-  SELECT i.tenant_id, k.principal, k.route, k.key, decode(k.digest, 'hex'), 202, '{}',
-    to_jsonb('{"event_id":' || to_json(i.event_id)::text || ',"deliveries":' || c.deliveries || '}')
-  FROM keys k JOIN input i ON i.id = k.id JOIN counted c ON c.id = k.id
-  WHERE pg_try_advisory_xact_lock(hashtextextended(k.lock, 0))
+  SELECT tenant_id, principal, route, key, decode(digest, 'hex'), 202, '{}',
+    to_jsonb('{"event_id":' || to_json(event_id)::text || ',"deliveries":' || cardinality(subscriptions) || '}')
+  FROM heard WHERE pg_try_advisory_xact_lock(hashtextextended(lock, 0))
   ON CONFLICT (tenant_id, principal, route, key) DO UPDATE
     SET request_digest = excluded.request_digest, status = excluded.status, headers = excluded.headers, body = excluded.body, created_at = now()
     WHERE kept.created_at <= now() - interval '24 hours'
   RETURNING tenant_id, principal, route, key
-), ${accepted(`JOIN keys k ON k.id = i.id
-  JOIN stored s ON s.tenant_id = i.tenant_id AND s.principal = k.principal AND s.route = k.route AND s.key = k.key`)}`;
+), ${accepted(`WHERE ${isAmong('tenant_id, principal, route, key', 'stored')}`)}`;
 
 // Only endpoints without failures now and lately, pace and rate, and not known as slow: the others need a relay's
 // slots, permits and judgement.
 const claimedWork = ({ instance, epoch, room, perEndpoint, full, slowMs, quietFor }: ClaimParameters) => `
-claimed AS (
-  SELECT delivery_id FROM (
-    SELECT m.delivery_id, p.in_flight_cap, row_number() OVER (PARTITION BY m.subscription_id ORDER BY m.delivery_id) AS nth
-    FROM matched m JOIN accepted a ON a.id = m.id JOIN endpoints p ON p.subscription_id = m.subscription_id
-    WHERE m.subscription_id <> ALL (${full}::uuid[]) AND endpoint_is_open(p) AND p.state = 'open' AND p.failures_in_a_row = 0
+chosen AS (
+  SELECT id, delivery_id, subscription_id FROM (
+    SELECT m.id, m.delivery_id, m.subscription_id, p.in_flight_cap,
+      row_number() OVER (PARTITION BY m.subscription_id ORDER BY m.delivery_id) AS nth
+    FROM matched m JOIN endpoints p ON p.subscription_id = m.subscription_id
+    WHERE ${isAmong('m.id', 'accepted', 'id')} AND m.subscription_id <> ALL (${full}::uuid[])
+      AND endpoint_is_open(p) AND p.state = 'open' AND p.failures_in_a_row = 0
       AND p.permits IS NULL AND p.rate IS NULL AND coalesce(p.p90_ms, 0) < ${slowMs}
       AND coalesce(p.recovered_at < now() - ${quietFor}::float8 * interval '1 millisecond', true)
       AND EXISTS (SELECT 1 FROM relays WHERE instance = ${instance} AND epoch = ${epoch} AND seen_at > now() - interval '5 seconds')
   ) AS open WHERE nth <= least(${perEndpoint}::int, in_flight_cap) LIMIT ${room}
 ), new_work AS (
   ${enqueueFirst(
-    `new_deliveries n LEFT JOIN (
-    SELECT delivery_id, ${instance}::uuid AS instance, ${epoch}::bigint AS epoch FROM claimed) AS w ON w.delivery_id = n.id`,
-    'w.instance, w.epoch',
+    `(SELECT *, ${isAmong('id', 'chosen', 'delivery_id')} AS is_chosen FROM new_deliveries) AS n`,
+    `CASE WHEN is_chosen THEN ${instance}::uuid END, CASE WHEN is_chosen THEN ${epoch}::bigint END`,
   )}
-  RETURNING id, endpoint, claimed_by
+  RETURNING id, claimed_by
 )`;
 
 const CLAIM_MEMBERS = ['instance', 'epoch', 'room', 'perEndpoint', 'full', 'slowMs', 'quietFor'] as const;
@@ -134,28 +126,37 @@ const CLAIM_MEMBERS = ['instance', 'epoch', 'room', 'perEndpoint', 'full', 'slow
 /** The placeholders of a claim's members, such as `$13`. */
 type ClaimParameters = { readonly [Name in keyof ClaimAtBirth]: string };
 
+// A row for each accepted event, and one for each claimed delivery.
 const ANSWER_WITH_CLAIMS = `
-SELECT a.id, a.deliveries, a.delivery_id AS "deliveryId", w.*
-FROM accepted a LEFT JOIN LATERAL (
-  SELECT w.id AS claimed, s.id AS "subscriptionId", s.host, p.epoch AS "endpointEpoch", p.in_flight_cap AS "endpointCap", s.url, s.envelope,
-    s.max_age AS "maxAge", s.secret_sealed AS "secretSealed", s.next_secret_sealed AS "nextSecretSealed",
-    s.headers_sealed AS "headersSealed", s.signatures, coalesce(s.secret_overlap_ends_at <= now(), false) AS "overlapEnded",
-    now()::timestamptz(3) AS "loadedAt"
-  FROM matched m JOIN new_work w ON w.id = m.delivery_id
-  JOIN subscriptions s ON s.id = w.endpoint JOIN endpoints p ON p.subscription_id = w.endpoint
-  WHERE m.id = a.id AND w.claimed_by IS NOT NULL) AS w ON true`;
+SELECT a.id, a.deliveries, a.delivery_id AS "deliveryId", a.claimed, s.id AS "subscriptionId", s.host, p.epoch AS "endpointEpoch",
+  p.in_flight_cap AS "endpointCap", s.url, s.envelope, s.max_age AS "maxAge", s.secret_sealed AS "secretSealed",
+  s.next_secret_sealed AS "nextSecretSealed", s.headers_sealed AS "headersSealed", s.signatures,
+  coalesce(s.secret_overlap_ends_at <= now(), false) AS "overlapEnded", now()::timestamptz(3) AS "loadedAt"
+FROM (
+  SELECT id, deliveries, delivery_id, NULL::uuid AS claimed, NULL::uuid AS subscription_id FROM accepted
+  UNION ALL
+  SELECT id, 0, NULL, delivery_id, subscription_id FROM chosen
+  WHERE ${isAmong('delivery_id', '(SELECT id FROM new_work WHERE claimed_by IS NOT NULL) AS w', 'id')}
+) AS a LEFT JOIN subscriptions s ON s.id = a.subscription_id LEFT JOIN endpoints p ON p.subscription_id = a.subscription_id`;
 
-/** The statement of a publication. @param first number of the first placeholder after those of events and keys */
-const publication = (rows: string, first: number) => {
+/** The statement of a publication. @param more the columns of the batch behind those of the events, all text */
+const publication = (rows: string, more: readonly string[]) => {
+  const input = `input AS (${readEvents(1, Object.fromEntries(more.map((name) => [name, 'text'])))})`;
+  const first = EVENT_COLUMNS.count + more.length + 1;
   const parameters = CLAIM_MEMBERS.map((name, index) => [name, `$${first + index}`]);
   const work = claimedWork(Object.fromEntries(parameters) as ClaimParameters);
+  const before = `WITH ${input}, ${MATCHED}, ${rows}`;
+  const kept = isAmong('id', 'accepted');
   return {
-    plain: `WITH ${INPUT}, ${MATCHED}, ${rows}, ${insertWork('true')} ${ANSWER}`,
-    claiming: `WITH ${INPUT}, ${MATCHED}, ${rows}, ${insertWork('true', work)} ${ANSWER_WITH_CLAIMS}`,
+    plain: `${before}, ${insertWork(kept)} ${ANSWER}`,
+    claiming: `${before}, ${insertWork(kept, work)} ${ANSWER_WITH_CLAIMS}`,
   };
 };
-const PUBLISH = publication(ACCEPTED, KEYS);
-const PUBLISH_WITH_KEYS = publication(ACCEPTED_WITH_KEYS, KEYS + KEY_COLUMNS.count + 1);
+const PUBLISH = publication(ACCEPTED, ['content_digest']);
+const PUBLISH_WITH_KEYS = publication(ACCEPTED_WITH_KEYS, [
+  'content_digest',
+  ...KEY_COLUMNS.names.split(', '),
+]);
 
 const FIND_PUBLISHED = `
 SELECT event_id AS "eventId", encode(digest, 'hex') AS digest, deliveries
@@ -199,11 +200,7 @@ export async function publish(
   const events = publications.map(({ record }) => record);
   const values: unknown[] = [...EVENT_COLUMNS.of(events), publications.map(({ digest }) => digest)];
   const keys = publications.flatMap(({ answer }) => answer ?? []);
-  if (keys.length > 0)
-    values.push(
-      ...KEY_COLUMNS.of(keys),
-      events.map(({ id }) => id),
-    );
+  if (keys.length > 0) values.push(...KEY_COLUMNS.of(keys));
   const { plain, claiming } = keys.length > 0 ? PUBLISH_WITH_KEYS : PUBLISH;
   if (claim === undefined) return { accepted: (await unit.query<FanOut>(plain, values)).rows, claimed: [] };
   values.push(...CLAIM_MEMBERS.map((name) => claim[name]));
@@ -214,7 +211,7 @@ export async function publish(
     const event = byId.get(row.id);
     if (row.claimed !== null && event !== undefined) claimed.push({ ...row, deliveryId: row.claimed, event });
   }
-  return { accepted: [...new Map(rows.map((row) => [row.id, row])).values()], claimed };
+  return { accepted: rows.filter((row) => row.claimed === null), claimed };
 }
 
 /** Reads the published events with these ids. Unknown ids are left out. */

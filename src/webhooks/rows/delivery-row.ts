@@ -11,11 +11,11 @@ export const ENDED =
 
 /**
  * Inserts deliveries that are due now.
- * @param from a source of `m`, with `delivery_id` and `subscription_id`, and of `i`, the event
+ * @param from has `delivery_id` and `subscription_id`, and columns of the event
  */
 export const insertDeliveries = (from: string) => `
 INSERT INTO deliveries (id, tenant_id, subscription_id, event_row, event_id, event_type, test, trace, next_attempt_at)
-SELECT m.delivery_id, i.tenant_id, m.subscription_id, i.id, i.event_id, i.type, i.test, i.trace, now()
+SELECT delivery_id, tenant_id, subscription_id, id, event_id, type, test, trace, now()
 FROM ${from}
 ON CONFLICT DO NOTHING
 RETURNING id, tenant_id, subscription_id`;
