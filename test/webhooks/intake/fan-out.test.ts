@@ -2,7 +2,8 @@
 // trigger keeps.
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { prepareEvent } from '../../../src/events/event.ts';
+import { type EventRecord, prepareEvent } from '../../../src/events/event.ts';
+import type { AnswerKey } from '../../../src/platform/answer-key.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import type { Queryable } from '../../../src/platform/database/transaction.ts';
 import { emit, publish } from '../../../src/webhooks/intake/event.store.ts';
@@ -58,6 +59,56 @@ describe('the filters of live subscriptions', () => {
   });
 });
 
+async function explain(send: (queryable: Queryable) => Promise<unknown>): Promise<string> {
+  let plan = '';
+  const query: Queryable['query'] = async (text, values) => {
+    const { rows } = await database.query<{ 'QUERY PLAN': string }>(`EXPLAIN (ANALYZE) ${text}`, values);
+    plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+    return { rows: [], rowCount: 0 };
+  };
+  await send({ query });
+  return plan;
+}
+
+describe('a hundred events in one statement', () => {
+  const scope = { principal: 'application', route: 'publishEvents' };
+  const claim = {
+    instance: newId(),
+    epoch: 1,
+    room: 64,
+    perEndpoint: 16,
+    full: [],
+    slowMs: 1_000,
+    quietFor: 0,
+  };
+
+  it.each([
+    ['emitted', (q: Queryable, records: EventRecord[]) => emit(q, records)],
+    [
+      'published under keys and claimed',
+      (q: Queryable, records: EventRecord[]) => {
+        const answer = (key: string) => ({ scope: { ...scope, key }, digest: Buffer.alloc(32) }) as AnswerKey;
+        const digest = '00'.repeat(32);
+        return publish(
+          q,
+          records.map((record) => ({ record, digest, answer: answer(record.id) })),
+          claim,
+        );
+      },
+    ],
+  ])('%s, are not compared with each other', async (_, send) => {
+    const context = await createTenantContext(database);
+    await insertSubscription(database, context, { filters: ['*'] });
+    const of = { tenantId: context.tenant.id, now: new Date() };
+    const records = Array.from({ length: 100 }, () =>
+      prepareEvent({ type: 'org.created', data: {} }, { ...of, id: newId() }),
+    );
+    const plan = await explain((queryable) => send(queryable, records));
+    expect(plan).toMatch(/Insert on outbox .*\n.*\n\s+Tuples Inserted: 100/);
+    expect(plan).not.toContain('Rows Removed by Join Filter');
+  });
+});
+
 describe('an event of a tenant with a thousand subscriptions to other types', () => {
   const event = (tenantId: string, type: string) =>
     prepareEvent({ type, data: {} }, { id: newId(), tenantId, now: new Date() });
@@ -88,13 +139,7 @@ describe('an event of a tenant with a thousand subscriptions to other types', ()
       ['org.created', 1],
       ['nothing.subscribed', 0],
     ] as const) {
-      let plan = '';
-      const query: Queryable['query'] = async (text, values) => {
-        const { rows } = await database.query<{ 'QUERY PLAN': string }>(`EXPLAIN (ANALYZE) ${text}`, values);
-        plan = rows.map((row) => row['QUERY PLAN']).join('\n');
-        return { rows: [], rowCount: 0 };
-      };
-      await send({ query }, type);
+      const plan = await explain((queryable) => send(queryable, type));
       const scans = [
         ...plan.matchAll(/ on (subscriptions|subscription_filters)\b.*?actual time=\S+ rows=([\d.]+)/g),
       ];
