@@ -1,5 +1,5 @@
 // SQL that inserts attempts, and the record of a 2xx for many deliveries in one statement.
-import { columnsOf } from '../../platform/columns.ts';
+import { columnsOf, isAmong } from '../../platform/columns.ts';
 import { boundsOf } from '../../platform/database/partitions.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { deliver } from '../rows/delivery-row.ts';
@@ -48,18 +48,22 @@ const valuesOf = (made: readonly MadeAttempt[]): unknown[] => [
 
 // Chooses the attempt number. A POST that was recorded before keeps its number. A new POST gets the number it was made
 // under, or the next free number when another POST has taken it, or when a restored database has forgotten attempts.
+const numbered = (input: string) => `
+input AS (${input}), numbered AS (
+  SELECT i.*, (
+    SELECT coalesce(max(a.n) FILTER (WHERE a.generation = i.generation AND a.started_at = i.started_at),
+      CASE WHEN bool_or(a.n = i.wanted) THEN max(a.n) + 1 ELSE least(i.wanted, coalesce(max(a.n), 0) + 1) END)
+    FROM attempts a WHERE a.delivery_id = i.delivery_id AND a.delivery_id BETWEEN $1 AND $2) AS n
+  FROM input i
+)`;
+
 const INSERT = `
 INSERT INTO attempts (n, ${ATTEMPT.names})
-SELECT numbered.n, ${ATTEMPT.names}
-FROM input i CROSS JOIN LATERAL (
-  SELECT coalesce(max(a.n) FILTER (WHERE a.generation = i.generation AND a.started_at = i.started_at),
-    CASE WHEN bool_or(a.n = i.wanted) THEN max(a.n) + 1 ELSE least(i.wanted, coalesce(max(a.n), 0) + 1) END) AS n
-  FROM attempts a WHERE a.delivery_id = i.delivery_id AND a.delivery_id BETWEEN $1 AND $2) AS numbered
-ORDER BY delivery_id
+SELECT n, ${ATTEMPT.names} FROM numbered ORDER BY delivery_id
 ON CONFLICT (delivery_id, n)`;
 
 const INSERT_ATTEMPTS = `
-WITH input AS (SELECT * FROM ${ATTEMPT.from('i', 3, { wanted: 'int' })}) ${INSERT} DO NOTHING
+WITH ${numbered(`SELECT * FROM ${ATTEMPT.from('i', 3, { wanted: 'int' })}`)} ${INSERT} DO NOTHING
 RETURNING delivery_id AS "deliveryId", n`;
 
 const WITHIN = 'd.id = ANY($3::uuid[]) AND d.id BETWEEN $1 AND $2';
@@ -73,26 +77,25 @@ const SAME_POST = 'attempts.generation = excluded.generation AND attempts.starte
 const RECORD_DELIVERED = `
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)
-), input AS (
-  SELECT i.* FROM unflushed CROSS JOIN ${ATTEMPT.from('i', 3, { wanted: 'int', workflow: 'int' })}
-), attempt AS (
+), ${numbered(`SELECT i.* FROM unflushed CROSS JOIN ${ATTEMPT.from('i', 3, { wanted: 'int', workflow: 'int' })}`)}, attempt AS (
   ${INSERT} DO UPDATE SET probe = excluded.probe, duration_ms = excluded.duration_ms, phases = excluded.phases,
     status_code = excluded.status_code, outcome = excluded.outcome, error = excluded.error,
     retry_after_seconds = excluded.retry_after_seconds, response_excerpt = excluded.response_excerpt, recorded_at = now()
   WHERE ${SAME_POST}
-  RETURNING delivery_id, n
+  RETURNING delivery_id
 ), locked AS (
-  SELECT d.id, a.n, i.status_code, i.workflow, d.waiting_epoch
-  FROM attempt a JOIN input i ON i.delivery_id = a.delivery_id
-  JOIN deliveries d ON ${WITHIN} AND d.id = a.delivery_id
+  SELECT d.id, i.n, i.status_code, i.workflow, d.waiting_epoch
+  FROM numbered i JOIN deliveries d ON ${WITHIN} AND d.id = i.delivery_id
+  WHERE ${isAmong('i.delivery_id', 'attempt', 'delivery_id')}
   ORDER BY d.id FOR UPDATE OF d
 ), delivered AS (
   ${deliver('locked', WITHIN)}
 ), handed_over AS (
   ${dropFirst('locked')}
 )
-SELECT a.delivery_id AS "deliveryId", a.n, l.workflow IS NULL AND l.waiting_epoch IS NOT NULL AS parked
-FROM attempt a LEFT JOIN locked l ON l.id = a.delivery_id`;
+SELECT delivery_id AS "deliveryId", n,
+  workflow IS NULL AND ${isAmong('delivery_id', '(SELECT id FROM locked WHERE waiting_epoch IS NOT NULL) AS parked', 'id')} AS parked
+FROM numbered WHERE ${isAmong('delivery_id', 'attempt')}`;
 
 /**
  * Inserts the rows of POSTs of different deliveries, unless they were recorded before.
