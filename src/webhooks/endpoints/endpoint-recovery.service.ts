@@ -12,12 +12,11 @@ import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../intake/record.service.ts';
 import type { EndpointCase, EndpointName } from './endpoint-recovery.store.ts';
 import * as store from './endpoint-recovery.store.ts';
+import { type EndpointState, endpointStateOf } from './endpoint-state.ts';
 import {
   type DueRecoveryStep,
   deactivatesAt,
   decideRecoveryStep,
-  type EndpointState,
-  endpointStateOf,
   type RecoveryStep,
   warningsEarned,
 } from './recovery-step.ts';

@@ -3,6 +3,7 @@
 // docs/decisions/0010-endpoint-recovery.md
 
 import { roundDue } from '../rows/crowd.ts';
+import { type EndpointState, endpointStateOf, refusesAll, type StateFacts } from './endpoint-state.ts';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -11,38 +12,21 @@ const DAY = 24 * HOUR;
 /** Milliseconds of outage after which `webhook.endpoint.failing` is emitted, once for each value. */
 export const WARNINGS_AFTER = [HOUR, DAY, 3 * DAY] as const;
 
-/** So many different deliveries show a fault of the endpoint. */
-const SEVERAL = 3;
-
 /** The limits of a wait for the record of an attempt. Usually a signal ends the wait earlier. */
 const SHORTEST_WAIT = 5 * SECOND;
 const LONGEST_WAIT = HOUR;
 
 /** An endpoint's row, with `now` by the database's clock. */
-export type EndpointFacts = {
-  readonly now: Date;
-  readonly active: boolean;
-  readonly deleted: boolean;
-  readonly suspended: boolean;
-  /** An operator holds the host, until `hostHeldUntil`; null for a hold without an end. */
-  readonly hostHeld: boolean;
+export type EndpointFacts = StateFacts & {
+  /** When the hold of the host ends; null for a hold without an end. */
   readonly hostHeldUntil: Date | null;
   /** When the last hold of the tenant or the host ended. Before that no attempt could succeed. */
   readonly restedUntil: Date | null;
-  readonly state: 'open' | 'held' | 'down';
-  readonly open: boolean;
-  readonly holdUntil: Date | null;
   readonly probeAt: Date | null;
-  /** Attempts that may begin while the endpoint is paced; null when it is not paced. */
-  readonly permits: number | null;
   readonly permitsAt: Date | null;
-  readonly failingSince: Date | null;
-  /** Different deliveries that have failed since the last success, counted up to 3. */
-  readonly failingDeliveries: number;
   readonly warned: number;
   readonly warnedFor: Date | null;
   readonly disableAfterDays: number;
-  readonly waiting: number;
   /** When the first delivery of the endpoint's crowd is due; null without a crowd. */
   readonly crowdDueAt: Date | null;
 };
@@ -59,40 +43,6 @@ export type RecoveryStep =
   | { readonly kind: DueRecoveryStep }
   | { readonly kind: 'wait'; readonly reason: RecoveryWait; readonly delayMs: number }
   | { readonly kind: 'end' };
-
-/**
- * The state of an endpoint. `quiet`: its last attempts failed, of one or two deliveries, and no delivery waits for it.
- * `failing`: the same of more deliveries, or with deliveries that wait.
- */
-export type EndpointState =
-  | 'held'
-  | 'down'
-  | 'probing'
-  | 'releasing'
-  | 'failing'
-  | 'quiet'
-  | 'open'
-  | 'inactive'
-  | 'suspended'
-  | 'deleted';
-
-export function endpointStateOf(endpoint: EndpointFacts): EndpointState {
-  if (endpoint.deleted) return 'deleted';
-  if (!endpoint.active) return 'inactive';
-  if (endpoint.suspended) return 'suspended';
-  if (!endpoint.open)
-    return endpoint.state === 'down' && !isHeld(endpoint) && !endpoint.hostHeld ? 'down' : 'held';
-  if (endpoint.state === 'down') return 'probing';
-  if (endpoint.failingSince === null && endpoint.permits === null) return 'open';
-  if (refusesAll(endpoint)) return 'failing';
-  if (endpoint.waiting === 0) return endpoint.failingSince === null ? 'open' : 'quiet';
-  return endpoint.permits === null ? 'failing' : 'releasing';
-}
-
-/** True when several deliveries have failed for good in a row, so that none of them waits. */
-function refusesAll({ state, waiting, failingSince, failingDeliveries }: EndpointFacts): boolean {
-  return state === 'open' && waiting === 0 && failingSince !== null && failingDeliveries >= SEVERAL;
-}
 
 /**
  * @returns the time at which the endpoint is deactivated if no delivery succeeds before; null for an open endpoint
@@ -180,8 +130,4 @@ function untilMilestone(endpoint: EndpointFacts): number {
   const times = [deactivatesAt(endpoint)?.getTime()];
   if (warning !== undefined) times.push(endpoint.failingSince.getTime() + warning);
   return Math.min(...times.map((time) => (time ?? Number.POSITIVE_INFINITY) - endpoint.now.getTime()));
-}
-
-function isHeld({ holdUntil, now }: EndpointFacts): boolean {
-  return holdUntil !== null && holdUntil > now;
 }

@@ -2,10 +2,10 @@
 // again.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { endpointStateOf } from '../../../src/webhooks/endpoints/endpoint-state.ts';
 import {
   decideRecoveryStep,
   type EndpointFacts,
-  endpointStateOf,
   WARNINGS_AFTER,
   warningsEarned,
 } from '../../../src/webhooks/endpoints/recovery-step.ts';

@@ -1,0 +1,61 @@
+// The state of an endpoint in one word. Pure: the endpoint's row and the database's clock are parameters.
+
+/** So many different deliveries show a fault of the endpoint. */
+const SEVERAL = 3;
+
+/** What decides the state, of an endpoint's row, with `now` by the database's clock. */
+export type StateFacts = {
+  readonly now: Date;
+  readonly active: boolean;
+  readonly deleted: boolean;
+  readonly suspended: boolean;
+  /** An operator holds the host. */
+  readonly hostHeld: boolean;
+  readonly state: 'open' | 'held' | 'down';
+  readonly open: boolean;
+  readonly holdUntil: Date | null;
+  /** Attempts that may begin while the endpoint is paced; null when it is not paced. */
+  readonly permits: number | null;
+  readonly failingSince: Date | null;
+  /** Different deliveries that have failed since the last success, counted up to 3. */
+  readonly failingDeliveries: number;
+  readonly waiting: number;
+};
+
+/**
+ * The state of an endpoint. `quiet`: its last attempts failed, of one or two deliveries, and no delivery waits for it.
+ * `failing`: the same of more deliveries, or with deliveries that wait.
+ */
+export type EndpointState =
+  | 'held'
+  | 'down'
+  | 'probing'
+  | 'releasing'
+  | 'failing'
+  | 'quiet'
+  | 'open'
+  | 'inactive'
+  | 'suspended'
+  | 'deleted';
+
+export function endpointStateOf(endpoint: StateFacts): EndpointState {
+  if (endpoint.deleted) return 'deleted';
+  if (!endpoint.active) return 'inactive';
+  if (endpoint.suspended) return 'suspended';
+  if (!endpoint.open)
+    return endpoint.state === 'down' && !isHeld(endpoint) && !endpoint.hostHeld ? 'down' : 'held';
+  if (endpoint.state === 'down') return 'probing';
+  if (endpoint.failingSince === null && endpoint.permits === null) return 'open';
+  if (refusesAll(endpoint)) return 'failing';
+  if (endpoint.waiting === 0) return endpoint.failingSince === null ? 'open' : 'quiet';
+  return endpoint.permits === null ? 'failing' : 'releasing';
+}
+
+/** True when several deliveries have failed for good in a row, so that none of them waits. */
+export function refusesAll({ state, waiting, failingSince, failingDeliveries }: StateFacts): boolean {
+  return state === 'open' && waiting === 0 && failingSince !== null && failingDeliveries >= SEVERAL;
+}
+
+function isHeld({ holdUntil, now }: StateFacts): boolean {
+  return holdUntil !== null && holdUntil > now;
+}
