@@ -77,7 +77,7 @@ describe.skipIf(PROGRAM === undefined)('the console of the real service', () => 
     await page.getByRole('link', { name: receiver.url }).click();
     await press(page, 'Pause…');
     await press(dialog, 'Pause');
-    await statusOf(page, 'paused');
+    await statusOf(page, 'inactive');
     await press(page, 'Resume');
     await statusOf(page, 'open');
     await press(page, 'Rotate secret…');

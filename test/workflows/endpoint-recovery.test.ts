@@ -43,6 +43,13 @@ describe('an endpoint in trouble has an actor that', () => {
       failingSince: endpoint.failing_since?.toISOString(),
     });
     expect(state?.opensAt).toBe((await engine.endpoint(id)).probe_at?.toISOString());
+    expect((await engine.subscriptions.get(engine.context, id)).endpoint).toMatchObject({
+      state: 'down',
+      lastError: 'http:500',
+      lastStatusCode: 500,
+      nextProbeAt: endpoint.probe_at,
+      waiting: 6,
+    });
     const described = await engine.actor(id).describe();
     const { userMetadata } = described.raw.executionConfig ?? {};
     expect(Buffer.from(userMetadata?.summary?.data ?? []).toString()).toContain(engine.receiver.host);

@@ -18,9 +18,7 @@ export function Overview({ tenant }: { tenant: string }) {
   );
   const subscriptions = useList<Subscription>('webhooks', { limit: 200 }, EVERY_MS);
   const failed = useList<Delivery>('deliveries', { status: 'failed', limit: 8 }, EVERY_MS);
-  const troubled = subscriptions.data?.filter(
-    ({ active, endpoint }) => !active || endpoint.state !== 'open' || endpoint.failing_since !== null,
-  );
+  const troubled = subscriptions.data?.filter(({ endpoint }) => endpoint.state !== 'open');
   const waiting = subscriptions.data?.reduce((sum, { endpoint }) => sum + endpoint.waiting, 0);
   return (
     <>

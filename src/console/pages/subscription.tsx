@@ -6,9 +6,8 @@ import { count, formatClock, formatDuration } from '../format.ts';
 import { useAction, useList, useLoaded } from '../hooks.ts';
 import { open } from '../router.ts';
 import type { Delivery, RotatedSecret, Subscription, TestDelivery } from '../types.ts';
-import { Ago, Empty, Facts, Failure, Head, Id, Part, Pending, To, Words } from '../ui.tsx';
+import { Ago, Empty, Facts, Failure, Head, Id, Part, Pending, Status, To, Words } from '../ui.tsx';
 import { DeliveryTable } from './deliveries.tsx';
-import { Health } from './subscriptions.tsx';
 
 const BODIES = {
   plain: 'JSON',
@@ -39,7 +38,7 @@ export function SubscriptionPage({ id }: { id: string }) {
         title={<span class="address">{subscription.url}</span>}
         about={
           <span aria-live="polite">
-            <Health of={subscription} />
+            <Status of={subscription.endpoint.state} />
             {subscription.description !== null && ` · ${subscription.description}`}
           </span>
         }

@@ -43,17 +43,9 @@ export function Subscriptions() {
   );
 }
 
-/** The state of a subscription's endpoint. */
-export function Health({ of: { active, endpoint, disabled_reason } }: { of: Subscription }) {
-  if (!active) return <Status of="paused" word={disabled_reason === null ? 'paused' : 'disabled'} />;
-  if (endpoint.failing_since !== null && endpoint.state === 'open')
-    return <Status of="held" word="failing" />;
-  return <Status of={endpoint.state} />;
-}
-
 /** Columns of an endpoint: how it is, and its address. */
 export const ENDPOINT: readonly Column<Subscription>[] = [
-  ['Endpoint', (subscription) => <Health of={subscription} />],
+  ['Endpoint', ({ endpoint }) => <Status of={endpoint.state} />],
   ['Address', ({ id, url }) => <RowLink page={`subscriptions/${id}`}>{url}</RowLink>, 'clip'],
 ];
 export const WAITING: Column<Subscription> = ['Waiting', ({ endpoint }) => endpoint.waiting];

@@ -49,7 +49,7 @@ export const WEBHOOKS = inCategory('Webhooks', [
     z.strictObject({
       subscription_id: id('The subscription.'),
       host: endpoint.shape.host,
-      state: z.enum(['open', 'held', 'down']).describe('Of the endpoint.'),
+      state: z.enum(['failing', 'held', 'down', 'probing', 'releasing']).describe('Of the endpoint.'),
       failing_since: moment('The first failure since its last success.'),
       last_error: text('What went wrong last, such as `http:503`.').nullable(),
       waiting: count('Deliveries that have not ended, up to 10000.'),

@@ -5,8 +5,8 @@ import type { Queryable } from '../../platform/database/transaction.ts';
 const MOST_ENDPOINTS = 50_000;
 const MOST_LATE = 100_000;
 
-/** `stopped`: its tenant or host is held. `recovering`: open and paced. `inactive`: its subscription is inactive. */
-export const ENDPOINT_STATES = ['open', 'recovering', 'held', 'down', 'stopped', 'inactive'] as const;
+/** As docs/glossary.md has them, but that `failing` counts as `open`, and `probing` as `down`. */
+export const ENDPOINT_STATES = ['open', 'releasing', 'held', 'down', 'suspended', 'inactive'] as const;
 export const OUTBOX_KINDS = ['first', 'wake', 'start', 'command'] as const;
 
 export type OutboxCount = { readonly kind: string; readonly count: number };
@@ -29,8 +29,8 @@ export type Overdue = { readonly count: number; readonly seconds: number | null 
 
 const ENDPOINTS = `
 SELECT CASE
-    WHEN NOT active THEN 'inactive' WHEN greatest(tenant_held_until, host_held_until) > now() THEN 'stopped' WHEN state = 'down' THEN 'down' WHEN hold_until > now() THEN 'held'
-    WHEN permits IS NOT NULL THEN 'recovering' ELSE 'open' END AS state, count(*)::float8 AS count
+    WHEN NOT active THEN 'inactive' WHEN tenant_held_until > now() THEN 'suspended' WHEN host_held_until > now() THEN 'held' WHEN state = 'down' THEN 'down'
+    WHEN hold_until > now() THEN 'held' WHEN permits IS NOT NULL THEN 'releasing' ELSE 'open' END AS state, count(*)::float8 AS count
 FROM endpoints WHERE NOT deleted GROUP BY 1`;
 
 // Starts from the open endpoints, so that rows of closed endpoints are not read. It needs one index probe for each

@@ -192,7 +192,7 @@ async function warn(
   await store.noteWarned(unit, name, { warned: warningsEarned(found), warnedFor: found.failingSince });
   await announce(needs, unit, name, 'failing', {
     host: found.host,
-    state: shownState(found),
+    state: endpointStateOf(found),
     failing_since: iso(found.failingSince),
     last_error: found.lastError,
     waiting: found.waiting,
@@ -279,11 +279,6 @@ function standingOf(found: EndpointCase): EndpointStanding {
     crowdDueAt: iso(found.crowdDueAt),
     epoch: found.epoch,
   };
-}
-
-/** @returns the state as the API shows it: a hold that has ended counts as open */
-function shownState(found: EndpointCase): 'open' | 'held' | 'down' {
-  return found.state === 'held' && found.open ? 'open' : found.state;
 }
 
 function iso(time: Date | null): string | null {

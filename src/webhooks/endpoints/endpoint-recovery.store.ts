@@ -1,7 +1,7 @@
 // SQL of the workflow endpointRecovery: one read for all its decisions, and the changes that an operator makes.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { listBy } from '../../platform/temporal/expected-workflows.ts';
-import { PACED, WAITING } from './endpoint.store.ts';
+import { PACED, STATE_FACTS, WAITING } from './endpoint.store.ts';
 import type { EndpointFacts } from './recovery-step.ts';
 
 export { releaseCrowd } from '../rows/crowd.store.ts';
@@ -24,13 +24,11 @@ const CROWD = `
   (SELECT min(due_at) FROM crowded_deliveries c WHERE c.subscription_id = p.subscription_id) AS "crowdDueAt"`;
 
 const READ = `
-SELECT p.active, p.deleted, p.state, endpoint_is_open(p) AS open, p.hold_until AS "holdUntil", p.probe_at AS "probeAt", endpoint_permits(p) AS permits,
-  p.permits_at AS "permitsAt", p.failing_since AS "failingSince", cardinality(p.failing_deliveries) AS "failingDeliveries", p.warned, p.warned_for AS "warnedFor", p.last_error AS "lastError",
-  p.epoch, coalesce(p.tenant_held_until > now(), false) AS suspended,
+SELECT p.active, p.deleted, p.state, p.hold_until AS "holdUntil", p.probe_at AS "probeAt", p.permits_at AS "permitsAt",
+  p.failing_since AS "failingSince", p.warned, p.warned_for AS "warnedFor", p.last_error AS "lastError", p.epoch, ${STATE_FACTS},
   greatest(CASE WHEN p.tenant_held_until <= now() THEN p.tenant_held_until END,
     CASE WHEN p.host_held_until <= now() THEN p.host_held_until END) AS "restedUntil",
-  coalesce(p.host_held_until > now(), false) AS "hostHeld",
-  CASE WHEN p.host_held_until > now() AND isfinite(p.host_held_until) THEN p.host_held_until END AS "hostHeldUntil", p.failures_in_a_row AS failures, p.watched, s.host, s.disable_after_days AS "disableAfterDays", now()::timestamptz(3) AS now,
+  CASE WHEN p.host_held_until > now() AND isfinite(p.host_held_until) THEN p.host_held_until END AS "hostHeldUntil", p.failures_in_a_row AS failures, p.watched, s.host, s.disable_after_days AS "disableAfterDays",
   ${WAITING}, ${CROWD}
 FROM endpoints p JOIN subscriptions s ON s.id = p.subscription_id
 WHERE p.subscription_id = $1 AND p.tenant_id = $2`;

@@ -22,22 +22,22 @@ export type StateFacts = {
   readonly waiting: number;
 };
 
-/**
- * The state of an endpoint. `quiet`: its last attempts failed, of one or two deliveries, and no delivery waits for it.
- * `failing`: the same of more deliveries, or with deliveries that wait.
- */
-export type EndpointState =
-  | 'held'
-  | 'down'
-  | 'probing'
-  | 'releasing'
-  | 'failing'
-  | 'quiet'
-  | 'open'
-  | 'inactive'
-  | 'suspended'
-  | 'deleted';
+/** The states that the interface shows (docs/glossary.md). */
+export const ENDPOINT_STATES = [
+  'open',
+  'failing',
+  'held',
+  'down',
+  'probing',
+  'releasing',
+  'inactive',
+  'suspended',
+] as const;
 
+export type ShownEndpointState = (typeof ENDPOINT_STATES)[number];
+export type EndpointState = ShownEndpointState | 'deleted';
+
+/** @returns the word that the interface, the console, the command line and Temporal have for the endpoint's state */
 export function endpointStateOf(endpoint: StateFacts): EndpointState {
   if (endpoint.deleted) return 'deleted';
   if (!endpoint.active) return 'inactive';
@@ -45,10 +45,8 @@ export function endpointStateOf(endpoint: StateFacts): EndpointState {
   if (!endpoint.open)
     return endpoint.state === 'down' && !isHeld(endpoint) && !endpoint.hostHeld ? 'down' : 'held';
   if (endpoint.state === 'down') return 'probing';
-  if (endpoint.failingSince === null && endpoint.permits === null) return 'open';
-  if (refusesAll(endpoint)) return 'failing';
-  if (endpoint.waiting === 0) return endpoint.failingSince === null ? 'open' : 'quiet';
-  return endpoint.permits === null ? 'failing' : 'releasing';
+  if (endpoint.permits !== null && endpoint.waiting > 0) return 'releasing';
+  return endpoint.failingSince === null ? 'open' : 'failing';
 }
 
 /** True when several deliveries have failed for good in a row, so that none of them waits. */

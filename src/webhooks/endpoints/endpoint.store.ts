@@ -1,23 +1,29 @@
 // SQL of endpoints. Each statement that opens an endpoint increments its epoch under the row's lock, so that no wake-up
 // is lost.
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { type EndpointState, endpointStateOf, type StateFacts } from './endpoint-state.ts';
 
 /**
- * An endpoint as it is shown. `state` is `held` only while the hold lasts. `holdUntil` is when the next attempt may
- * begin. `waiting` counts unfinished deliveries.
+ * An endpoint as it is shown. `holdUntil` is when a hold ends, `nextProbeAt` when a closed endpoint lets one attempt
+ * begin; null where nobody can say. `lastError` is the code of the latest failure since the last success, such as
+ * `http:503`. `waiting` counts unfinished deliveries.
  */
 export type EndpointRow = {
   readonly subscriptionId: string;
   readonly active: boolean;
   readonly deleted: boolean;
-  readonly state: 'open' | 'held' | 'down';
+  readonly state: EndpointState;
   readonly holdUntil: Date | null;
   /** `operator`: an operator holds the host. `endpoint`: only this endpoint is held. */
   readonly heldBy: 'operator' | 'endpoint' | null;
   readonly failingSince: Date | null;
+  readonly nextProbeAt: Date | null;
+  readonly lastError: string | null;
   readonly epoch: number;
   readonly waiting: number;
 };
+
+type FoundRow = EndpointRow & StateFacts & { readonly holdEnds: Date | null };
 
 /** A changed endpoint. When `signal` is true, its workflow endpointRecovery must be signalled. */
 export type EndpointChange = {
@@ -32,6 +38,11 @@ export const WAITING = `
      SELECT 1 FROM deliveries d
      WHERE d.subscription_id = p.subscription_id AND d.status IN ('pending', 'retrying') LIMIT 10000
    ) AS unfinished) AS waiting`;
+
+/** What the state of the endpoint `p` needs beside its columns. */
+export const STATE_FACTS = `
+  now()::timestamptz(3) AS now, endpoint_is_open(p) AS open, endpoint_permits(p) AS permits, cardinality(p.failing_deliveries) AS "failingDeliveries",
+  coalesce(p.tenant_held_until > now(), false) AS suspended, coalesce(p.host_held_until > now(), false) AS "hostHeld"`;
 
 /** Makes the endpoint paced: one attempt may begin, and each success lets more attempts begin. */
 export const PACED = 'permits = 1, released = 0, permits_at = now()';
@@ -72,12 +83,11 @@ FROM mine WHERE p.subscription_id = mine.subscription_id ${CHANGED},
   p.active AND (p.watched OR p.state <> 'open' OR p.failures_in_a_row > 0 OR ${CROWDED}) AS signal`;
 
 const READ = `
-SELECT p.subscription_id AS "subscriptionId", p.active, p.deleted, p.failing_since AS "failingSince", p.epoch,
-  CASE WHEN p.host_held_until > now() THEN 'held'
-    WHEN p.state = 'held' AND (p.hold_until IS NULL OR p.hold_until <= now()) THEN 'open' ELSE p.state END AS state,
+SELECT p.subscription_id AS "subscriptionId", p.active, p.deleted, p.state, p.failing_since AS "failingSince", p.epoch, p.last_error AS "lastError",
+  ${STATE_FACTS}, endpoint_opens_at(p) AS "nextProbeAt", p.hold_until AS "holdUntil",
   CASE WHEN p.host_held_until > now() THEN 'operator' WHEN p.hold_until > now() THEN 'endpoint' END AS "heldBy",
   CASE WHEN p.host_held_until = 'infinity' THEN NULL ELSE greatest(CASE WHEN p.host_held_until > now() THEN p.host_held_until END,
-    CASE WHEN p.hold_until > now() THEN p.hold_until END, CASE WHEN p.probe_at > now() THEN p.probe_at END) END AS "holdUntil",
+    CASE WHEN p.hold_until > now() THEN p.hold_until END) END AS "holdEnds",
   ${WAITING}
 FROM endpoints p WHERE p.subscription_id = ANY($1::uuid[])`;
 
@@ -161,6 +171,6 @@ export async function saveSpeeds(
 }
 
 export async function read(queryable: Queryable, subscriptionIds: readonly string[]): Promise<EndpointRow[]> {
-  const { rows } = await queryable.query<EndpointRow>(READ, [subscriptionIds]);
-  return rows;
+  const { rows } = await queryable.query<FoundRow>(READ, [subscriptionIds]);
+  return rows.map((row) => ({ ...row, state: endpointStateOf(row), holdUntil: row.holdEnds }));
 }

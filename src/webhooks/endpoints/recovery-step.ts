@@ -88,7 +88,7 @@ function retriesDueIn({ crowdDueAt, now }: EndpointFacts): number {
 function decideWithoutCrowd(endpoint: EndpointFacts): RecoveryStep {
   if (endpoint.warned > 0 && warningsOf(endpoint) === 0) return { kind: 'announceRecovery' };
   const state = endpointStateOf(endpoint);
-  if (state === 'open' || state === 'quiet') return { kind: 'end' };
+  if (state === 'open' || failsRarely(endpoint, state)) return { kind: 'end' };
   // No deactivation and no warning during the hold, because no attempt could succeed.
   if (endpoint.hostHeld) {
     const left = (endpoint.hostHeldUntil?.getTime() ?? Number.POSITIVE_INFINITY) - endpoint.now.getTime();
@@ -99,6 +99,11 @@ function decideWithoutCrowd(endpoint: EndpointFacts): RecoveryStep {
   if (warningsEarned(endpoint) > warningsOf(endpoint)) return { kind: 'warn' };
   const { reason, delayMs } = waitOf(endpoint, state);
   return { kind: 'wait', reason, delayMs: Math.max(1, Math.min(delayMs, untilMilestone(endpoint), DAY)) };
+}
+
+/** Whether one or two deliveries have failed since the last success, and none waits: nothing is left to watch. */
+function failsRarely(endpoint: EndpointFacts, state: EndpointState): boolean {
+  return state === 'failing' && endpoint.waiting === 0 && !refusesAll(endpoint);
 }
 
 function waitOf(endpoint: EndpointFacts, state: EndpointState): { reason: RecoveryWait; delayMs: number } {

@@ -7,6 +7,7 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import { DEFAULT_RETRY_POLICY, type RetryPolicy } from '../deliveries/retry-schedule.ts';
 import type { EndpointRow, EndpointService } from '../endpoints/endpoint.service.ts';
+import type { ShownEndpointState } from '../endpoints/endpoint-state.ts';
 import * as store from './subscription.store.ts';
 import { maskHeaders, type SubscriptionRecord } from './subscription.ts';
 import type { SubscriptionSealing } from './subscription-sealing.service.ts';
@@ -26,10 +27,13 @@ export type Subscription = Omit<
   readonly headers: Readonly<Record<string, string>>;
   readonly retryPolicy: RetryPolicy;
   readonly endpoint: {
-    readonly state: EndpointRow['state'];
+    readonly state: ShownEndpointState;
     readonly holdUntil: Date | null;
     readonly heldBy: EndpointRow['heldBy'];
     readonly failingSince: Date | null;
+    readonly nextProbeAt: Date | null;
+    readonly lastError: string | null;
+    readonly lastStatusCode: number | null;
     readonly waiting: number;
   };
 };
@@ -91,14 +95,15 @@ async function show(
   const states = await needs.endpoints.read(context.transaction ?? needs.database, ids);
   return rows.flatMap((row) => {
     const endpoint = states.get(row.id);
-    return endpoint === undefined ? [] : [toSubscription(needs, row, endpoint)];
+    if (endpoint === undefined || endpoint.state === 'deleted') return [];
+    return [toSubscription(needs, row, { ...endpoint, state: endpoint.state })];
   });
 }
 
 function toSubscription(
   { sealing }: SubscriptionReaderNeeds,
   row: SubscriptionRecord,
-  endpoint: EndpointRow,
+  { active, ...endpoint }: EndpointRow & { readonly state: ShownEndpointState },
 ): Subscription {
   const {
     secretSealed: _secret,
@@ -112,17 +117,17 @@ function toSubscription(
   } = row;
   return {
     ...shown,
-    active: endpoint.active,
+    active,
     headers: maskHeaders(sealing.openHeaders(row.id, headersSealed)),
     retryPolicy: retryPolicy ?? DEFAULT_RETRY_POLICY,
-    endpoint: {
-      state: endpoint.state,
-      holdUntil: endpoint.holdUntil,
-      heldBy: endpoint.heldBy,
-      failingSince: endpoint.failingSince,
-      waiting: endpoint.waiting,
-    },
+    endpoint: { ...endpoint, lastStatusCode: statusCodeOf(endpoint.lastError) },
   };
+}
+
+/** @returns what the receiver answered, of a code such as `http:503`; null when no answer came */
+function statusCodeOf(error: string | null): number | null {
+  const [, digits] = error?.match(/^http:(\d{3})$/) ?? [];
+  return digits === undefined ? null : Number(digits);
 }
 
 /** The error for an id that is no subscription of this tenant, or a deleted one. */

@@ -9,6 +9,7 @@ import { pageParameters } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
 import { ENVELOPES } from '../deliveries/envelope.ts';
 import { RETRY_POLICY_BOUNDS } from '../deliveries/retry-schedule.ts';
+import { ENDPOINT_STATES } from '../endpoints/endpoint-state.ts';
 import { SIGNATURES } from '../signing/signatures.ts';
 import type { Subscription } from './subscription.service.ts';
 import { BOUNDS, SINKS } from './subscription.ts';
@@ -148,16 +149,29 @@ export const subscriptionSchema = z
     }),
     endpoint: z
       .object({
-        state: z.enum(['open', 'held', 'down']),
-        hold_until: timestamp.nullable(),
+        state: z.enum(ENDPOINT_STATES).meta({
+          description:
+            'open takes deliveries. failing: takes them, and nothing but failures since failing_since. held: by held_by. down: one delivery a probe. probing: the probe may pass, or is under way. releasing: what waited goes out, slowly at first. inactive: the subscription is. suspended: its tenant is.',
+        }),
+        hold_until: timestamp.nullable().meta({ description: 'When the hold ends; null without one.' }),
         held_by: z.enum(['operator', 'endpoint']).nullable().meta({
           description:
             'Who has it held: the endpoint by Retry-After, or the operator of this service, for all who send to this host; the latter ends with neither a retry nor another path.',
         }),
-        failing_since: timestamp.nullable(),
-        waiting: z.int().min(0),
+        failing_since: timestamp.nullable().meta({ description: 'The first failure since a success.' }),
+        next_probe_at: timestamp.nullable().meta({
+          description:
+            'When one delivery goes out to an endpoint that is held or down; null when nobody can say.',
+        }),
+        last_error: z.string().nullable().meta({
+          description: 'Of the latest failure since a success, such as http:503 or connect:ECONNREFUSED.',
+        }),
+        last_status_code: z.int().nullable().meta({ description: 'Its answer; null when none came.' }),
+        waiting: z.int().min(0).meta({
+          description: 'Deliveries that have not ended, untried or between two attempts, up to 10000.',
+        }),
       })
-      .meta({ description: "The endpoint's gate; waiting counts unfinished deliveries, up to 10000." }),
+      .meta({ description: 'How the endpoint is, and why.' }),
     created_at: timestamp,
     updated_at: timestamp,
   })

@@ -96,10 +96,10 @@ describe('the backlog', () => {
     expect(named(endpoints, 'state')).toEqual({
       open: 2,
       down: 1,
-      held: 1,
-      stopped: 2,
+      held: 2,
+      suspended: 1,
       inactive: 1,
-      recovering: 1,
+      releasing: 1,
     });
   });
 

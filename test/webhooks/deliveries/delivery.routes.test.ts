@@ -295,7 +295,7 @@ describe('retry', () => {
       [id],
     );
     await steer(delivery, 'retry');
-    expect((await rooms.send('GET', `/api/v1/webhooks/${id}`)).body.endpoint.state).toBe('open');
+    expect((await rooms.send('GET', `/api/v1/webhooks/${id}`)).body.endpoint.state).toBe('releasing');
   });
 
   it('is refused when the subscription is deleted', async () => {

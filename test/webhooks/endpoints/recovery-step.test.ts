@@ -138,7 +138,7 @@ describe('what is due for an endpoint', () => {
       'failing',
       { kind: 'wait', reason: 'success', delayMs: 55 * MINUTE },
     ],
-    ['failed last, and nothing waits', { ...FAILING, permits: null, waiting: 0 }, 'quiet', { kind: 'end' }],
+    ['failed last, and nothing waits', { ...FAILING, permits: null, waiting: 0 }, 'failing', { kind: 'end' }],
     [
       'refuses all for good, so that nothing waits',
       { ...FAILING, permits: null, waiting: 0, failingDeliveries: 3 },

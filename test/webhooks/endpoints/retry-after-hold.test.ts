@@ -91,7 +91,7 @@ describe('Retry-After', () => {
         value: '3600',
         floor: now + 3_600 * SECOND,
       }));
-      expect(await endpointOf(id)).toMatchObject({ state: 'open', holdUntil: null });
+      expect(await endpointOf(id)).toMatchObject({ state: 'failing', holdUntil: null });
       const [other = ''] = await engine.publish(id);
       expect(await engine.ended(other)).toMatchObject({ status: 'delivered', attempt_count: 1 });
       await engine.quiet(id);
@@ -105,7 +105,7 @@ describe('Retry-After', () => {
     'of %j holds nobody: the schedule goes on',
     async (value) => {
       const { id, first } = await meet(503, () => ({ value, floor: 0 }));
-      expect(await endpointOf(id)).toMatchObject({ state: 'open', holdUntil: null });
+      expect(await endpointOf(id)).toMatchObject({ state: 'failing', holdUntil: null });
       expect(await engine.ended(first)).toMatchObject({ status: 'delivered', attempt_count: 2 });
     },
   );

@@ -52,7 +52,16 @@ describe('POST /api/v1/webhooks', () => {
       disable_after_days: 14,
       disabled_reason: null,
       secret_overlap_ends_at: null,
-      endpoint: { state: 'open', hold_until: null, held_by: null, failing_since: null, waiting: 0 },
+      endpoint: {
+        state: 'open',
+        hold_until: null,
+        held_by: null,
+        failing_since: null,
+        next_probe_at: null,
+        last_error: null,
+        last_status_code: null,
+        waiting: 0,
+      },
       created_at: expect.any(String),
       updated_at: expect.any(String),
     });

@@ -1,0 +1,61 @@
+// The word for the state of an endpoint: the interface and its workflow say the same of the same row, and why.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createEndpointRecoveryService } from '../../../src/webhooks/endpoints/endpoint-recovery.service.ts';
+import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+
+let rooms: WebhookRooms;
+beforeAll(async () => {
+  rooms = await createWebhookRooms();
+});
+afterAll(() => rooms.close());
+
+const FAILS = `failing_since = now() - interval '5 min', failures_in_a_row = 4, last_error = 'http:503'`;
+const SILENT = FAILS.replace('http:503', 'timeout');
+const HOUR = `now() + interval '1 hour'`;
+
+const STATES: readonly (readonly [what: string, row: string, waiting: number, state: string])[] = [
+  ['works', `recovered_at = now()`, 1, 'open'],
+  ['fails, and is open', FAILS, 1, 'failing'],
+  ['failed last, and has nothing to send', FAILS, 0, 'failing'],
+  ['has a hold that has ended', `${FAILS}, state = 'held', hold_until = now()`, 1, 'failing'],
+  ['is held', `${FAILS}, state = 'held', hold_until = ${HOUR}`, 1, 'held'],
+  ['is held with its host', `host_held_until = ${HOUR}`, 1, 'held'],
+  ['is held with its host without an end', `host_held_until = 'infinity'`, 1, 'held'],
+  ['is down', `${FAILS}, state = 'down', probe_at = ${HOUR}`, 1, 'down'],
+  ['is down without an answer', `${SILENT}, state = 'down', probe_at = ${HOUR}`, 1, 'down'],
+  ['is probed', `${FAILS}, state = 'down', probe_at = now()`, 1, 'probing'],
+  ['comes back', `permits = 1, permits_at = now()`, 1, 'releasing'],
+  [
+    'is inactive, and was down',
+    `${FAILS}, active = false, state = 'down', probe_at = ${HOUR}`,
+    1,
+    'inactive',
+  ],
+  ['is of a suspended tenant', `tenant_held_until = 'infinity'`, 1, 'suspended'],
+];
+
+it.each(STATES)('of an endpoint that %s', async (_, row, waiting, state) => {
+  const id = await rooms.subscribe();
+  if (waiting > 0) await rooms.publish(id, waiting);
+  await rooms.database.query(`UPDATE endpoints SET ${row} WHERE subscription_id = $1`, [id]);
+  const unused = () => Promise.reject(new Error('only reads'));
+  const workflow = await createEndpointRecoveryService({
+    database: rooms.database,
+    subscriptions: { deactivateFailing: unused },
+    tenants: { byId: unused },
+    records: { write: unused },
+    commands: { add: unused },
+    notifier: rooms.notifier,
+  }).read({ tenantId: rooms.demo.tenant.id, subscriptionId: id });
+  const { endpoint } = (await rooms.send('GET', `/api/v1/webhooks/${id}`)).body;
+  expect([endpoint.state, workflow.state]).toEqual([state, state]);
+  expect(endpoint).toMatchObject({
+    failing_since: workflow.failingSince,
+    last_error: workflow.lastError,
+    last_status_code: workflow.lastError === 'http:503' ? 503 : null,
+    held_by: workflow.heldBy,
+    waiting: workflow.waiting,
+    next_probe_at: state === 'inactive' ? null : workflow.opensAt,
+    hold_until: state === 'held' ? workflow.opensAt : null,
+  });
+});
