@@ -6,10 +6,12 @@ import type { WorkflowCommandService } from '../../platform/temporal/workflow-co
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { EndpointChange, EndpointRow } from './endpoint.store.ts';
 import * as store from './endpoint.store.ts';
+import { listFailures } from './endpoint-failures.store.ts';
 import type { EndpointHealthStore } from './endpoint-health.store.ts';
 import type { EndpointFailure } from './endpoint-judgement.ts';
 
 export type { EndpointRow } from './endpoint.store.ts';
+export type { EndpointFailures } from './endpoint-failures.store.ts';
 
 /** Enqueues a command for the workflow endpointRecovery of each endpoint whose change asks for a signal. */
 export async function enqueueRecovery(
@@ -33,7 +35,7 @@ export type EndpointNeeds = {
 };
 
 /**
- * All functions except `read` and `saveSpeeds` run in the caller's transaction.
+ * All functions except `read`, `listFailures` and `saveSpeeds` run in the caller's transaction.
  * @param options.notifier notifies the relays when an endpoint has opened; relays also poll
  * @param options.commands enqueues signals to the workflow endpointRecovery; endpoints open without it
  */
@@ -53,6 +55,7 @@ export function createEndpointService(needs: EndpointNeeds) {
     deactivateFailing,
     saveSpeeds,
     read,
+    listFailures,
     /** Sets how many attempts may begin in a second, in all processes together; null removes the limit. */
     setRate: (unit: Queryable, subscriptionId: string, rate: number | null): Promise<void> =>
       store.setRate(unit, subscriptionId, rate),

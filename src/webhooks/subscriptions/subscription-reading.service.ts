@@ -6,7 +6,7 @@ import type { Page, PageRequest } from '../../platform/database/page.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import { DEFAULT_RETRY_POLICY, type RetryPolicy } from '../deliveries/retry-schedule.ts';
-import type { EndpointRow, EndpointService } from '../endpoints/endpoint.service.ts';
+import type { EndpointFailures, EndpointRow, EndpointService } from '../endpoints/endpoint.service.ts';
 import type { ShownEndpointState } from '../endpoints/endpoint-state.ts';
 import * as store from './subscription.store.ts';
 import { maskHeaders, type SubscriptionRecord } from './subscription.ts';
@@ -38,16 +38,21 @@ export type Subscription = Omit<
   };
 };
 
+/** A subscription, and what its endpoint has failed with lately. */
+export type SubscriptionDetails = Subscription & {
+  readonly endpoint: { readonly failures: readonly EndpointFailures[] };
+};
+
 export type SubscriptionReaderNeeds = {
   database: Pick<Database, 'query' | 'model'>;
-  endpoints: Pick<EndpointService, 'read'>;
+  endpoints: Pick<EndpointService, 'read' | 'listFailures'>;
   sealing: Pick<SubscriptionSealing, 'openHeaders'>;
 };
 
 /** Reads a tenant's subscriptions, in `context.transaction` if there is one. */
 export function createSubscriptionReader(needs: SubscriptionReaderNeeds) {
   return {
-    ...bindUseCases(needs, { show: showOne, get, list }),
+    ...bindUseCases(needs, { show: showOne, get, getDetails, list }),
     /** @returns whether the tenant has this subscription and it is not deleted. One indexed read. */
     exists: (context: RequestContext, id: string): Promise<boolean> =>
       store.exists(context.transaction ?? needs.database, context.tenant.id, id),
@@ -74,6 +79,18 @@ async function get(
   const row = await store.find(context.transaction ?? needs.database, context.tenant.id, id);
   if (row === undefined) throw unknownSubscription();
   return showOne(needs, context, row);
+}
+
+/** Reads one subscription with what its endpoint has failed with. @throws ServiceError as `get` */
+async function getDetails(
+  needs: SubscriptionReaderNeeds,
+  context: RequestContext,
+  id: string,
+): Promise<SubscriptionDetails> {
+  const subscription = await get(needs, context, id);
+  const name = { tenantId: context.tenant.id, subscriptionId: id };
+  const failures = await needs.endpoints.listFailures(context.transaction ?? needs.database, name);
+  return { ...subscription, endpoint: { ...subscription.endpoint, failures } };
 }
 
 /** Lists a page, the newest first. */

@@ -11,7 +11,7 @@ import { ENVELOPES } from '../deliveries/envelope.ts';
 import { RETRY_POLICY_BOUNDS } from '../deliveries/retry-schedule.ts';
 import { ENDPOINT_STATES } from '../endpoints/endpoint-state.ts';
 import { SIGNATURES } from '../signing/signatures.ts';
-import type { Subscription } from './subscription.service.ts';
+import type { Subscription, SubscriptionDetails } from './subscription.service.ts';
 import { BOUNDS, SINKS } from './subscription.ts';
 
 const SECOND = 1_000;
@@ -127,6 +127,32 @@ export const updateSubscriptionBody = createSubscriptionBody
   })
   .meta({ id: 'WebhookPatch' });
 
+const endpoint = z
+  .object({
+    state: z.enum(ENDPOINT_STATES).meta({
+      description:
+        'open takes deliveries. failing: takes them, and nothing but failures since failing_since. held: by held_by. down: one delivery a probe. probing: the probe may pass, or is under way. releasing: what waited goes out, slowly at first. inactive: the subscription is. suspended: its tenant is.',
+    }),
+    hold_until: timestamp.nullable().meta({ description: 'When the hold ends; null without one.' }),
+    held_by: z.enum(['operator', 'endpoint']).nullable().meta({
+      description:
+        'Who has it held: the endpoint by Retry-After, or the operator of this service, for all who send to this host; the latter ends with neither a retry nor another path.',
+    }),
+    failing_since: timestamp.nullable().meta({ description: 'The first failure since a success.' }),
+    next_probe_at: timestamp.nullable().meta({
+      description:
+        'When one delivery goes out to an endpoint that is held or down; null when nobody can say.',
+    }),
+    last_error: z.string().nullable().meta({
+      description: 'Of the latest failure since a success, such as http:503 or connect:ECONNREFUSED.',
+    }),
+    last_status_code: z.int().nullable().meta({ description: 'Its answer; null when none came.' }),
+    waiting: z.int().min(0).meta({
+      description: 'Deliveries that have not ended, untried or between two attempts, up to 10000.',
+    }),
+  })
+  .meta({ description: 'How the endpoint is, and why.' });
+
 /** A subscription in answers. Source: Specification, "Webhook subscription". */
 export const subscriptionSchema = z
   .object({
@@ -147,35 +173,32 @@ export const subscriptionSchema = z
     secret_overlap_ends_at: timestamp.nullable().meta({
       description: 'While a rotation of the signing secret is under way: when the new one takes over.',
     }),
-    endpoint: z
-      .object({
-        state: z.enum(ENDPOINT_STATES).meta({
-          description:
-            'open takes deliveries. failing: takes them, and nothing but failures since failing_since. held: by held_by. down: one delivery a probe. probing: the probe may pass, or is under way. releasing: what waited goes out, slowly at first. inactive: the subscription is. suspended: its tenant is.',
-        }),
-        hold_until: timestamp.nullable().meta({ description: 'When the hold ends; null without one.' }),
-        held_by: z.enum(['operator', 'endpoint']).nullable().meta({
-          description:
-            'Who has it held: the endpoint by Retry-After, or the operator of this service, for all who send to this host; the latter ends with neither a retry nor another path.',
-        }),
-        failing_since: timestamp.nullable().meta({ description: 'The first failure since a success.' }),
-        next_probe_at: timestamp.nullable().meta({
-          description:
-            'When one delivery goes out to an endpoint that is held or down; null when nobody can say.',
-        }),
-        last_error: z.string().nullable().meta({
-          description: 'Of the latest failure since a success, such as http:503 or connect:ECONNREFUSED.',
-        }),
-        last_status_code: z.int().nullable().meta({ description: 'Its answer; null when none came.' }),
-        waiting: z.int().min(0).meta({
-          description: 'Deliveries that have not ended, untried or between two attempts, up to 10000.',
-        }),
-      })
-      .meta({ description: 'How the endpoint is, and why.' }),
+    endpoint,
     created_at: timestamp,
     updated_at: timestamp,
   })
   .meta({ id: 'WebhookSubscription' });
+
+/** A subscription where one is read. */
+export const subscriptionDetailsSchema = subscriptionSchema
+  .extend({
+    endpoint: endpoint.extend({
+      failures: z
+        .array(
+          z.object({
+            error: z.string(),
+            status_code: z.int().nullable(),
+            waiting: z.int().min(0).meta({ description: 'Deliveries that have not ended.' }),
+            failed: z.int().min(0).meta({ description: 'Deliveries that have failed for good.' }),
+          }),
+        )
+        .meta({
+          description:
+            'Deliveries by what their latest attempt failed with, the most first: of the oldest 1000 that wait, and of the newest 1000 of the last 24 hours that have failed.',
+        }),
+    }),
+  })
+  .meta({ id: 'WebhookSubscriptionDetails' });
 
 export const generatedSecret = z
   .string()
@@ -248,7 +271,13 @@ export function toInput<Body extends { readonly retry_policy?: Policy }>(body: B
 }
 
 export function presentSubscription(subscription: Subscription) {
-  return present(subscriptionSchema, subscription, {
-    retry_policy: { delaysSeconds: subscription.retryPolicy.delaysMs.map((delay) => delay / SECOND) },
-  });
+  return present(subscriptionSchema, subscription, presentPolicy(subscription));
+}
+
+export function presentSubscriptionDetails(subscription: SubscriptionDetails) {
+  return present(subscriptionDetailsSchema, subscription, presentPolicy(subscription));
+}
+
+function presentPolicy({ retryPolicy }: Subscription) {
+  return { retry_policy: { delaysSeconds: retryPolicy.delaysMs.map((delay) => delay / SECOND) } };
 }

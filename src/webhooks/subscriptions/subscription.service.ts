@@ -41,7 +41,7 @@ import type { SubscriptionSealing } from './subscription-sealing.service.ts';
 import { TEST_EVENT, testDataOf } from './test-event.ts';
 
 export type { NewSubscription, SubscriptionInput, SubscriptionPatch } from './subscription.ts';
-export type { Subscription } from './subscription-reading.service.ts';
+export type { Subscription, SubscriptionDetails } from './subscription-reading.service.ts';
 
 export type SubscriptionNeeds = SubscriptionChangeNeeds & {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;
@@ -62,6 +62,7 @@ export function createSubscriptionService(needs: SubscriptionNeeds) {
     ...bindUseCases(tools, { create, update, remove, sendTest, deactivateGone, deactivateFailing }),
     exists: tools.reader.exists,
     get: tools.reader.get,
+    getDetails: tools.reader.getDetails,
     list: tools.reader.list,
   };
 }

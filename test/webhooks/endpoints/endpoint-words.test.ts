@@ -59,3 +59,40 @@ it.each(STATES)('of an endpoint that %s', async (_, row, waiting, state) => {
     hold_until: state === 'held' ? workflow.opensAt : null,
   });
 });
+
+it('tells each code that deliveries wait or have failed with, the most first, and counts those of a crowd', async () => {
+  const id = await rooms.subscribe({ event_types: ['vault.key.created'] });
+  const [refused = '', late = '', tried = '', crowded = '', old = '', ...untried] = await rooms.publish(
+    id,
+    7,
+    'vault.key.created',
+  );
+  const failed = (error: string, ids: readonly string[], columns: string) =>
+    rooms.database.query(
+      `UPDATE deliveries SET last_error = $2, last_status_code = substring($2 FROM 'http:(.*)')::int, ${columns} WHERE id = ANY ($1)`,
+      [ids, error],
+    );
+  await failed('http:422', [refused, late], `status = 'failed', completed_at = now()`);
+  await failed(
+    'http:503',
+    [tried, crowded],
+    `status = 'retrying', next_attempt_at = now() + interval '1 min'`,
+  );
+  await failed('timeout', [old], `status = 'retrying', next_attempt_at = now() + interval '1 min'`);
+  await rooms.database.query(
+    `INSERT INTO crowded_deliveries (delivery_id, tenant_id, subscription_id, generation, due_at)
+       SELECT id, tenant_id, subscription_id, generation, next_attempt_at FROM deliveries WHERE id = $1`,
+    [crowded],
+  );
+  const { endpoint } = (await rooms.send('GET', `/api/v1/webhooks/${id}`)).body;
+  expect([untried.length, endpoint.waiting]).toEqual([2, 5]);
+  expect(endpoint.failures).toEqual([
+    { error: 'http:422', status_code: 422, waiting: 0, failed: 2 },
+    { error: 'http:503', status_code: 503, waiting: 2, failed: 0 },
+    { error: 'timeout', status_code: null, waiting: 1, failed: 0 },
+  ]);
+  await rooms.database.query(`UPDATE endpoints SET last_error = 'http:503' WHERE subscription_id = $1`, [id]);
+  const { body: list } = await rooms.send('GET', '/api/v1/webhooks');
+  const listed = list.data.find((one: { id: string }) => one.id === id);
+  expect(listed.endpoint).toMatchObject({ waiting: 5, last_error: 'http:503', last_status_code: 503 });
+});

@@ -29,6 +29,14 @@ async function auditOf(id: string): Promise<string[]> {
   return rows.map(({ action }) => action);
 }
 
+/** Reads a subscription; only where one is read its endpoint has `failures`. */
+async function readRow(id: string) {
+  const { body } = await rooms.send('GET', `${PATH}/${id}`);
+  const { failures, ...endpoint } = body.endpoint;
+  expect(failures).toEqual([]);
+  return { ...body, endpoint };
+}
+
 describe('POST /api/v1/webhooks', () => {
   it('creates a subscription with all its defaults and a secret that is shown once', async () => {
     const { status, body, headers } = await rooms.send('POST', PATH, BODY);
@@ -65,7 +73,7 @@ describe('POST /api/v1/webhooks', () => {
       created_at: expect.any(String),
       updated_at: expect.any(String),
     });
-    expect((await rooms.send('GET', `${PATH}/${body.id}`)).body).toEqual(shown);
+    expect(await readRow(body.id)).toEqual(shown);
     expect(await auditOf(body.id)).toEqual(['webhook.endpoint.created']);
   });
 
@@ -162,7 +170,7 @@ describe('PUT /api/v1/webhooks/{id}', () => {
       headers: { authorization: 'Bearer t' },
       event_types: ['org.created'],
     });
-    const before = (await rooms.send('GET', `${PATH}/${id}`)).body;
+    const before = await readRow(id);
     const { status, body } = await rooms.send('PUT', `${PATH}/${id}`, {
       ...before,
       description: 'changed',
@@ -177,7 +185,7 @@ describe('PUT /api/v1/webhooks/{id}', () => {
       sink: 'security',
       updated_at: body.updated_at,
     });
-    const shown = (await rooms.send('GET', `${PATH}/${id}`)).body;
+    const shown = await readRow(id);
     expect((await rooms.send('PUT', `${PATH}/${id}`, {})).body).toEqual(shown);
     const { rows } = await rooms.database.query<{ headers_sealed: Buffer }>(
       'SELECT headers_sealed FROM subscriptions WHERE id = $1',
