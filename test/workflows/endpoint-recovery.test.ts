@@ -70,6 +70,28 @@ describe('an endpoint in trouble has an actor that', () => {
     );
   });
 
+  it('sends all when the tenant probes it, also what would wait for ten minutes, and waits again when that fails', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [600_000, 600_000] });
+    const answers = { status: 500 };
+    engine.receiver.answer(path, () => ({ status: answers.status }));
+    const ids = await engine.publish(id, 4);
+    await engine.waitsFor(id, 'probe');
+    await eventually(async () => (await engine.counts(id)).retrying === 4, 'the four failures');
+    const { epoch } = await engine.endpoint(id);
+    await engine.subscriptions.probe(engine.context, id);
+    const failedAgain = async () => {
+      const row = await engine.endpoint(id);
+      return (
+        row.epoch > epoch + 1 && row.state === 'down' && row.probe_at !== null && row.probe_at > new Date()
+      );
+    };
+    await eventually(failedAgain, 'the failure of the probe');
+    answers.status = 204;
+    await engine.subscriptions.probe(engine.context, id);
+    for (const delivery of ids) expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
+    expect(await engine.endOf(id)).toMatchObject({ state: 'open' });
+  });
+
   it('lets one attempt through for an operator, and waits again when that fails', async () => {
     const { id, path } = await bringDown();
     const before = engine.receiver.of(path).length;

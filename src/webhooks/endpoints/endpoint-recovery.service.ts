@@ -10,6 +10,7 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../intake/record.service.ts';
+import { probeNow } from './endpoint-probe.store.ts';
 import type { EndpointCase, EndpointName } from './endpoint-recovery.store.ts';
 import * as store from './endpoint-recovery.store.ts';
 import { type EndpointState, endpointStateOf } from './endpoint-state.ts';
@@ -229,7 +230,7 @@ async function announce(
 
 function change(unit: Queryable, name: EndpointName, step: OperatorStep): Promise<boolean> {
   return step.kind === 'probe'
-    ? store.probeNow(unit, name)
+    ? probeNow(unit, name)
     : step.kind === 'release'
       ? store.release(unit, name)
       : store.hold(unit, name, step.seconds);

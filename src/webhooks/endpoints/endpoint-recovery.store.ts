@@ -104,16 +104,6 @@ export function probe(
   );
 }
 
-/** Opens a closed endpoint for one attempt now. @returns false when it is open, inactive or deleted */
-export function probeNow(unit: Queryable, { tenantId, subscriptionId }: EndpointName): Promise<boolean> {
-  return change(
-    unit,
-    `UPDATE endpoints SET hold_until = NULL, probe_at = CASE WHEN state = 'down' THEN now() END, epoch = epoch + 1, ${PACED}, updated_at = now()
-         WHERE ${MINE} AND ${NOT_KEPT} AND NOT endpoint_is_open(endpoints)`,
-    [subscriptionId, tenantId],
-  );
-}
-
 /** Opens an endpoint, paced, and resets its failures. @returns false when it is open, inactive or deleted */
 export function release(unit: Queryable, { tenantId, subscriptionId }: EndpointName): Promise<boolean> {
   return change(

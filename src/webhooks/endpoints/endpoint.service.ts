@@ -9,6 +9,7 @@ import * as store from './endpoint.store.ts';
 import { listFailures } from './endpoint-failures.store.ts';
 import type { EndpointHealthStore } from './endpoint-health.store.ts';
 import type { EndpointFailure } from './endpoint-judgement.ts';
+import { type ProbedEndpoint, probeNow } from './endpoint-probe.store.ts';
 
 export type { EndpointRow } from './endpoint.store.ts';
 export type { EndpointFailures } from './endpoint-failures.store.ts';
@@ -45,6 +46,7 @@ export function createEndpointService(needs: EndpointNeeds) {
       setActive,
       remove,
       endHold,
+      probe,
       setTenantHeld,
       noteFailures,
       noteSuccess,
@@ -99,6 +101,16 @@ async function remove(needs: EndpointNeeds, unit: Transaction, subscriptionId: s
 async function endHold(needs: EndpointNeeds, unit: Transaction, subscriptionId: string): Promise<void> {
   const change = await store.open(unit, subscriptionId);
   if (change !== undefined) await announce(needs, unit, [change], { opened: true });
+}
+
+/**
+ * Lets one attempt begin at a closed endpoint, because a person has asked for it.
+ * @returns false when there is nothing to open, as `probeNow` says
+ */
+async function probe(needs: EndpointNeeds, unit: Transaction, endpoint: ProbedEndpoint): Promise<boolean> {
+  if (!(await probeNow(unit, endpoint))) return false;
+  await announce(needs, unit, [{ ...endpoint, signal: true }], { opened: true });
+  return true;
 }
 
 /**

@@ -1,5 +1,6 @@
 // The routes of subscriptions.
 import { accepted, created, locate, noContent, ok, page } from '../../platform/http/answers.ts';
+import { noFields } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
 import { defineRoute, defineRoutes, type Route } from '../../platform/http/route.ts';
 import { SUBSCRIPTIONS, TESTS } from './subscription.examples.ts';
@@ -116,6 +117,22 @@ export function createSubscriptionRoutes({ subscriptions }: { subscriptions: Sub
           const test = await subscriptions.sendTest(context, params.id, body.event_type);
           return accepted(present(testDeliverySchema, test));
         },
+      },
+
+      {
+        method: 'POST',
+        path: '/api/v1/webhooks/:id/probe',
+        operationId: 'probeWebhook',
+        summary: 'Send one delivery now to an endpoint that is held or down',
+        description:
+          'The others that wait follow if it is taken, slowly at first. If it is not, the endpoint stays closed until its next probe. Refused when there is nothing to probe: the endpoint is open, no delivery waits, or the operator of this service holds its host.',
+        idempotent: true,
+        request: { params: subscriptionParams, body: noFields },
+        exists: (context, { id }) => subscriptions.exists(context, id),
+        responses: { 202: { description: 'The subscription', schema: subscriptionSchema } },
+        errors: ['subscription_inactive', 'conflict'],
+        handler: async ({ context, params }) =>
+          accepted(presentSubscription(await subscriptions.probe(context, params.id))),
       },
     ]),
   ];

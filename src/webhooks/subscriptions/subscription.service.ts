@@ -12,6 +12,7 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { DeliveryService } from '../deliveries/delivery.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
+import { whyNotProbed } from './probe-refusal.ts';
 import type { SubscriptionChanges } from './subscription.store.ts';
 import * as store from './subscription.store.ts';
 import {
@@ -59,7 +60,15 @@ export type SubscriptionNeeds = SubscriptionChangeNeeds & {
 export function createSubscriptionService(needs: SubscriptionNeeds) {
   const tools = prepareSubscription(needs);
   return {
-    ...bindUseCases(tools, { create, update, remove, sendTest, deactivateGone, deactivateFailing }),
+    ...bindUseCases(tools, {
+      create,
+      update,
+      remove,
+      sendTest,
+      probe: probeEndpoint,
+      deactivateGone,
+      deactivateFailing,
+    }),
     exists: tools.reader.exists,
     get: tools.reader.get,
     getDetails: tools.reader.getDetails,
@@ -197,6 +206,32 @@ function sendTest(
       ],
     });
     return { deliveryId, eventId };
+  });
+}
+
+/**
+ * Lets one delivery go out now to an endpoint that is held or down; if it is taken, the others follow.
+ * @throws ServiceError `not_found`, `subscription_inactive`, `conflict` when there is nothing to probe
+ */
+function probeEndpoint(
+  { database, endpoints, records, reader }: SubscriptionTools,
+  context: RequestContext,
+  id: string,
+): Promise<Subscription> {
+  return database.transaction(context, async (transaction) => {
+    const row = await store.find(transaction, context.tenant.id, id);
+    if (row === undefined) throw unknownSubscription();
+    const inside = { ...context, transaction };
+    const refusal = whyNotProbed((await reader.show(inside, row)).endpoint);
+    if (refusal !== undefined) throw refusal;
+    const endpoint = { tenantId: context.tenant.id, subscriptionId: id };
+    if (!(await endpoints.probe(transaction, endpoint)))
+      throw new ServiceError('conflict', { detail: 'The endpoint has just changed. Read it again.' });
+    const target = { type: 'subscription', id };
+    await records.write(transaction, context, {
+      audit: [{ action: 'webhook.endpoint.probed', outcome: 'success', target }],
+    });
+    return reader.show(inside, row);
   });
 }
 
