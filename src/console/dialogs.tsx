@@ -47,6 +47,8 @@ interface Question {
   readonly title: string;
   readonly action: string;
   readonly danger?: boolean;
+  /** False while it cannot be done yet. */
+  readonly isReady?: boolean;
   readonly run: () => Promise<unknown>;
   readonly children: ComponentChildren;
 }
@@ -56,6 +58,7 @@ export function Confirm({
   title,
   action,
   danger = false,
+  isReady = true,
   run,
   onClose,
   children,
@@ -75,7 +78,7 @@ export function Confirm({
           <button type="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" class={danger ? 'danger' : 'primary'} disabled={doing.busy}>
+          <button type="submit" class={danger ? 'danger' : 'primary'} disabled={doing.busy || !isReady}>
             {action}
           </button>
         </div>

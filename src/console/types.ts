@@ -15,9 +15,11 @@ import type { deliveryDetailsSchema, deliverySchema } from '../webhooks/deliveri
 import type { eventTypeSchema } from '../webhooks/intake/event-type.schemas.ts';
 import type { feedPage } from '../webhooks/intake/feed.schemas.ts';
 import type { receiptListSchema, receiptSchema } from '../webhooks/receipts/receipt.schemas.ts';
+import type { bulkReplayPreviewSchema, bulkReplaySchema } from '../webhooks/replays/bulk-replay.schemas.ts';
 import type { rotatedSecretSchema } from '../webhooks/subscriptions/signing-secret.routes.ts';
 import type {
   createdSubscriptionSchema,
+  subscriptionDetailsSchema,
   subscriptionSchema,
   testDeliverySchema,
 } from '../webhooks/subscriptions/subscription.schemas.ts';
@@ -38,6 +40,9 @@ export type Attempt = DeliveryDetails['attempts'][number];
 export type Phases = Attempt['phases'];
 export type DeliveryAccount = z.infer<typeof accountSchema>;
 export type Subscription = z.infer<typeof subscriptionSchema>;
+export type SubscriptionDetails = z.infer<typeof subscriptionDetailsSchema>;
+export type Replay = z.infer<typeof bulkReplaySchema>;
+export type ReplayPreview = z.infer<typeof bulkReplayPreviewSchema>;
 export type CreatedSubscription = z.infer<typeof createdSubscriptionSchema>;
 export type RotatedSecret = z.infer<typeof rotatedSecretSchema>;
 export type TestDelivery = z.infer<typeof testDeliverySchema>;

@@ -149,6 +149,43 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
     expect(faults).toEqual([]);
   });
 
+  it('says why an endpoint is in trouble, tries it now, and sends all again once they are counted', async () => {
+    await begin();
+    await page.getByRole('navigation').waitFor();
+    const sent = (what: string) =>
+      served.asked.filter((line) => line.startsWith(`POST webhooks/subscription-1/${what}`));
+    await page.goto(`${served.url}/subscriptions/subscription-1`);
+    await page
+      .getByText(/^Nothing but failures since .*, the latest HTTP 503\. The next delivery may go out at /)
+      .waitFor();
+    const failures = await page
+      .getByRole('group', { name: 'Failures' })
+      .locator('tbody tr')
+      .allTextContents();
+    expect(failures).toEqual(['HTTP 422016', 'HTTP 50330']);
+    await page.getByRole('button', { name: 'Try now' }).click();
+    await expect.poll(() => sent('probe')).toHaveLength(1);
+    await page.getByRole('button', { name: 'Send all 16 again…' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('16 deliveries would be sent again.').waitFor();
+    await dialog.getByLabel('Those that were created').selectOption('in the last hour');
+    await dialog.getByText('0 deliveries would be sent again.').waitFor();
+    expect(await dialog.getByRole('button', { name: 'Send 0 again' }).isDisabled()).toBe(true);
+    await dialog.getByLabel('Those that were created').selectOption('in the last 7 days');
+    await dialog.getByRole('button', { name: 'Send 16 again' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByText('4 of 16').waitFor();
+    expect(await judge(page)).toEqual([]);
+    await page.goto(`${served.url}/deliveries?status=failed`);
+    await page.getByText('To send all again, choose a subscription.').waitFor();
+    await page.getByLabel('Subscription').selectOption('https://receiver.example/hooks');
+    await page.getByRole('button', { name: 'Send all again…' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Send 16 again' }).click();
+    await page.getByText('4 of 16').waitFor();
+    expect(page.url()).toBe(`${served.url}/subscriptions/subscription-1`);
+    expect(faults).toEqual([]);
+  });
+
   it('loads again what failed because the service was busy', async () => {
     await begin();
     await page.getByRole('navigation').waitFor();

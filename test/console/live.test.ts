@@ -22,29 +22,35 @@ async function startFickleReceiver() {
   const state = { status: 200 };
   const { port, close } = await startReceiver((request, response) => {
     request.resume();
-    response.writeHead(state.status).end('an answer');
+    response.writeHead(state.status, state.status === 503 ? { 'retry-after': '900' } : {}).end('an answer');
   });
   onTestFinished(close);
   return { url: `http://127.0.0.1:${port}/hooks`, state };
 }
 
-/** An agent, made as a tenant's own program makes it. */
-async function createAgent({ base_url, client_id, client_secret }: LiveTenant, name: string): Promise<void> {
+/** The interface as a tenant's own program calls it. */
+async function openInterface({ base_url, client_id, client_secret }: LiveTenant) {
   const body = new URLSearchParams({ grant_type: 'client_credentials' });
   const authorization = `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString('base64')}`;
   const answer = await fetch(`${base_url}/oauth/token`, { method: 'POST', body, headers: { authorization } });
   const { access_token: token } = (await answer.json()) as { access_token: string };
-  const made = await fetch(`${base_url}/api/v1/agents`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ name, scopes: ['openid'] }),
-  });
-  expect(made.status).toBe(201);
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  return {
+    post: async <T>(path: string, body: object): Promise<T> => {
+      const made = await fetch(base_url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+      expect(made.ok).toBe(true);
+      return made.json() as Promise<T>;
+    },
+    get: async <T>(path: string): Promise<T> =>
+      (await fetch(base_url + path, { headers })).json() as Promise<T>,
+  };
 }
 
 const press = (place: Page | Locator, name: string) =>
   place.getByRole('button', { name, exact: true }).click();
 const statusOf = (page: Page, word: string) => page.locator('header .status', { hasText: word }).waitFor();
+
+type Subscription = { readonly endpoint: { readonly state: string } };
 
 describe.skipIf(PROGRAM === undefined)('the console of the real service', () => {
   it('is walked from a sign-in link to the proof of what was done', async () => {
@@ -87,7 +93,8 @@ describe.skipIf(PROGRAM === undefined)('the console of the real service', () => 
     const subscription = page.url();
 
     // An agent: who answers for it, and how it is stopped.
-    await createAgent(tenant, 'invoice-bot');
+    const { post } = await openInterface(tenant);
+    await post('/api/v1/agents', { name: 'invoice-bot', scopes: ['openid'] });
     await page.goto(`${console}/agents`);
     await page.getByRole('link', { name: 'invoice-bot' }).click();
     await press(page, 'Edit…');
@@ -156,5 +163,53 @@ describe.skipIf(PROGRAM === undefined)('the console of the real service', () => 
     expect(found).toEqual([]);
     // A proof that is asked for before the entry is sealed is refused.
     expect(faults.filter((fault) => !fault.includes('audit?action='))).toEqual([]);
+  }, 180_000);
+
+  it('mends in a few clicks what a receiver has refused, and what it has asked to wait with', async () => {
+    const faults: string[] = [];
+    const [tenant, refusing, pausing, page] = await Promise.all([
+      startLiveTenant(),
+      startFickleReceiver(),
+      startFickleReceiver(),
+      openPage(faults),
+    ]);
+    const { post, get } = await openInterface(tenant);
+    await page.goto((await tenant.read<{ url: string }>(['console', '--tenant', 'walker'])).url);
+    await page.getByRole('navigation').waitFor();
+    /** Opens the page of a new subscription, whose receiver answers three deliveries with this status. */
+    const begin = async ({ url, state }: typeof refusing, type: string, status: number) => {
+      state.status = status;
+      const { id } = await post<{ id: string }>('/api/v1/webhooks', { url, event_types: [type] });
+      for (let n = 0; n < 3; n += 1) await post('/api/v1/events', { type, data: { n } });
+      await page.goto(`${tenant.base_url}/console/subscriptions/${id}`);
+      await page.getByRole('group', { name: 'Failures' }).getByText(`HTTP ${status}`).waitFor();
+      return async (word: string) => {
+        await statusOf(page, word);
+        await expect
+          .poll(async () => (await get<Subscription>(`/api/v1/webhooks/${id}`)).endpoint.state, PATIENCE)
+          .toBe(word);
+      };
+    };
+    const delivered = () =>
+      expect.poll(() => page.getByRole('cell', { name: 'delivered' }).count(), PATIENCE).toBe(3);
+
+    const isRefused = await begin(refusing, 'shop.refused', 422);
+    await isRefused('failing');
+    await page.getByText('Nothing but HTTP 422 since').waitFor();
+    refusing.state.status = 200;
+    await press(page, 'Send all 3 again…');
+    await press(page.getByRole('dialog'), 'Send 3 again');
+    await page.getByText('3 of 3').waitFor();
+    await delivered();
+    await isRefused('open');
+
+    const isPaused = await begin(pausing, 'shop.paused', 503);
+    await isPaused('held');
+    await page.getByText(/The next delivery may go out at/).waitFor();
+    pausing.state.status = 200;
+    await press(page, 'Try now');
+    await delivered();
+    await isPaused('open');
+    expect(faults).toEqual([]);
   }, 180_000);
 });

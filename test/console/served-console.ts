@@ -29,7 +29,30 @@ const SUBSCRIPTION = {
   retry_policy: { delays_seconds: [5] },
   disabled_reason: null,
   secret_overlap_ends_at: null,
-  endpoint: { state: 'held', hold_until: TIME, held_by: 'endpoint', failing_since: TIME, waiting: 3 },
+  endpoint: {
+    state: 'held',
+    hold_until: TIME,
+    held_by: 'endpoint',
+    failing_since: TIME,
+    next_probe_at: TIME,
+    last_error: 'http:503',
+    last_status_code: 503,
+    waiting: 3,
+  },
+  created_at: TIME,
+};
+const FAILURES = [
+  { error: 'http:422', status_code: 422, waiting: 0, failed: 16 },
+  { error: 'http:503', status_code: 503, waiting: 3, failed: 0 },
+];
+const REPLAY = {
+  replay_id: 'replay-1',
+  subscription_id: SUBSCRIPTION.id,
+  status: 'running',
+  delivery_status: 'failed',
+  since: TIME,
+  matched: 16,
+  replayed: 4,
   created_at: TIME,
 };
 const DELIVERY = {
@@ -131,7 +154,7 @@ const listOf = (...data: readonly object[]) => ({ data, next_cursor: null });
 
 const ANSWERS: Readonly<Record<string, object>> = {
   webhooks: listOf(SUBSCRIPTION),
-  'webhooks/subscription-1': SUBSCRIPTION,
+  'webhooks/subscription-1': { ...SUBSCRIPTION, endpoint: { ...SUBSCRIPTION.endpoint, failures: FAILURES } },
   deliveries: listOf(DELIVERY),
   'deliveries/delivery-1': { ...DELIVERY, payload: { type: 'org.created' }, attempts: [ATTEMPT] },
   'deliveries/delivery-2': {
@@ -191,6 +214,7 @@ export async function serveConsole(): Promise<ServedConsole> {
   let hasSession = false;
   let generation = 1;
   let tokensAsked = 0;
+  let replays: readonly object[] = [];
   const failing = new Set<string>();
   const server = createServer(async (request, response) => {
     const answer = (status: number, body?: object, headers = {}): void => {
@@ -198,10 +222,13 @@ export async function serveConsole(): Promise<ServedConsole> {
       response.end(body && JSON.stringify(body));
     };
     const path = new URL(request.url ?? '', 'http://console').pathname.replace(/^\/t\/demo\//, '');
-    if (path === 'console/session') {
+    const readText = async (): Promise<string> => {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk);
-      const text = Buffer.concat(chunks).toString();
+      return Buffer.concat(chunks).toString();
+    };
+    if (path === 'console/session') {
+      const text = await readText();
       hasSession = request.method === 'POST' && (text.includes(SECRET) || text.includes('"code":"good"'));
       const isDone = hasSession || request.method === 'DELETE';
       const refusal = { status: 401, error: 'invalid_client', detail: 'Refused.', request_id: 'request-1' };
@@ -227,6 +254,15 @@ export async function serveConsole(): Promise<ServedConsole> {
     asked.push(`${request.method} ${name} ${request.headers.authorization}`);
     if (request.headers.authorization !== `Bearer token-${generation}`) return answer(401, {});
     if (request.method === 'DELETE') return answer(204);
+    if (name === 'webhooks/subscription-1/probe') return answer(202, SUBSCRIPTION);
+    if (name === 'webhooks/subscription-1/replays') return answer(200, listOf(...replays));
+    if (name === 'webhooks/subscription-1/replay') {
+      const { since, dry_run: isCount } = JSON.parse(await readText());
+      const matched = Date.now() - Date.parse(since) > 2 * 3_600_000 ? 16 : 0;
+      if (isCount === true) return answer(200, { dry_run: true, matched });
+      replays = [REPLAY];
+      return answer(202, REPLAY);
+    }
     if (request.method === 'PATCH' && name === 'agents/agent-1') return answer(200, AGENT);
     if (name === 'agents/agent-1/suspend')
       return answer(200, AGENT, {

@@ -3,7 +3,8 @@ import type { ComponentChildren } from 'preact';
 import { Field, Filters, Pick, readFilters } from '../filters.tsx';
 import { count, describeError, shorten } from '../format.ts';
 import { useList } from '../hooks.ts';
-import type { Route } from '../router.ts';
+import { REPLAYABLE, SendAll } from '../replays.tsx';
+import { open, type Route } from '../router.ts';
 import { DELIVERY_STATUSES, type Delivery, type Subscription } from '../types.ts';
 import { Ago, Empty, Head, Id, RowLink, Status, Table, To } from '../ui.tsx';
 
@@ -19,7 +20,9 @@ export function Deliveries({ query }: Route) {
       <Head
         title="Deliveries"
         about="Each event, to each subscription that asked for it. Newest first, live."
-      />
+      >
+        <AllAgain of={filters} among={subscriptions.data ?? []} />
+      </Head>
       <Filters>
         <Pick name="status" label="Status" options={DELIVERY_STATUSES} query={query} />
         <Pick
@@ -41,6 +44,28 @@ export function Deliveries({ query }: Route) {
         )}
       </DeliveryTable>
     </>
+  );
+}
+
+/** Sends all of a list again, where the list is of one subscription and of what has ended. */
+function AllAgain({
+  of: { status, subscription_id: id, ...others },
+  among,
+}: {
+  of: ReturnType<typeof readFilters>;
+  among: readonly Subscription[];
+}) {
+  if (status === undefined || !REPLAYABLE.includes(status)) return null;
+  if (id === undefined) return <span class="faint">To send all again, choose a subscription.</span>;
+  const isNarrow = Object.values(others).some((value) => value !== undefined);
+  if (isNarrow || !among.some((subscription) => subscription.id === id)) return null;
+  return (
+    <SendAll
+      subscription={id}
+      status={status}
+      label="Send all again…"
+      onBegun={() => open(`subscriptions/${id}`)}
+    />
   );
 }
 

@@ -6,7 +6,7 @@ import { useList, useLoaded } from '../hooks.ts';
 import type { Delivery, DeliveryAccount, Subscription } from '../types.ts';
 import { Empty, Failure, Head, Part, Table, To, Waiting } from '../ui.tsx';
 import { DeliveryTable } from './deliveries.tsx';
-import { ENDPOINT, FAILING, WAITING } from './subscriptions.tsx';
+import { ENDPOINT, FAILING, WAITING, WHY } from './subscriptions.tsx';
 
 const EVERY_MS = 10_000;
 
@@ -47,7 +47,7 @@ export function Overview({ tenant }: { tenant: string }) {
           label="Endpoints in trouble"
           list={{ data: troubled, error: subscriptions.error }}
           keyOf={(subscription) => subscription.id}
-          columns={[...ENDPOINT, WAITING, FAILING]}
+          columns={[...ENDPOINT, WHY, WAITING, FAILING]}
           empty={
             subscriptions.data?.length === 0 ? (
               <Empty title="No subscription yet.">

@@ -2,11 +2,13 @@
 import { useState } from 'preact/hooks';
 import { get, send } from '../api.ts';
 import { Ask, Secret } from '../dialogs.tsx';
-import { count, formatClock, formatDuration } from '../format.ts';
+import { count, describeError, formatClock, formatDuration, formatNumber } from '../format.ts';
 import { useAction, useList, useLoaded } from '../hooks.ts';
+import { Replays, SendAll } from '../replays.tsx';
 import { open } from '../router.ts';
-import type { Delivery, RotatedSecret, Subscription, TestDelivery } from '../types.ts';
-import { Ago, Empty, Facts, Failure, Head, Id, Part, Pending, Status, To, Words } from '../ui.tsx';
+import { describeTrouble } from '../trouble.ts';
+import type { Delivery, RotatedSecret, SubscriptionDetails, TestDelivery } from '../types.ts';
+import { Ago, Empty, Facts, Failure, Head, Id, Part, Pending, Status, Table, To, Words } from '../ui.tsx';
 import { DeliveryTable } from './deliveries.tsx';
 
 const BODIES = {
@@ -17,13 +19,15 @@ const BODIES = {
 
 export function SubscriptionPage({ id }: { id: string }) {
   const path = `webhooks/${encodeURIComponent(id)}`;
-  const loaded = useLoaded(path, () => get<Subscription>(path), 4_000);
+  const loaded = useLoaded(path, () => get<SubscriptionDetails>(path), 4_000);
   const list = useList<Delivery>('deliveries', { subscription_id: id, limit: 20 }, 4_000);
   const [rotated, setRotated] = useState<RotatedSecret>();
+  const [begun, setBegun] = useState(0);
   const doing = useAction();
   const subscription = loaded.data;
   if (subscription === undefined)
     return <Pending title="Subscription" error={loaded.error} list="subscriptions" />;
+  const failed = subscription.endpoint.failures.reduce((sum, { failed }) => sum + failed, 0);
   const set = (active: boolean): Promise<void> => send('PUT', path, { active }).then(loaded.reload);
   const test = (): Promise<void> =>
     send<TestDelivery>('POST', `${path}/test`, {}).then(({ body }) => open(`deliveries/${body.delivery_id}`));
@@ -43,6 +47,25 @@ export function SubscriptionPage({ id }: { id: string }) {
           </span>
         }
       >
+        {isClosed(subscription) && (
+          <button
+            type="button"
+            class="primary"
+            disabled={doing.busy}
+            title="Sends one delivery; the others follow if it is taken"
+            onClick={() => void doing.run(() => send('POST', `${path}/probe`, {})).then(loaded.reload)}
+          >
+            Try now
+          </button>
+        )}
+        {failed > 0 && (
+          <SendAll
+            subscription={id}
+            status="failed"
+            label={`Send all ${formatNumber(failed)} again…`}
+            onBegun={() => setBegun(begun + 1)}
+          />
+        )}
         <button type="button" disabled={doing.busy} onClick={() => void doing.run(test)}>
           Send test
         </button>
@@ -65,11 +88,13 @@ export function SubscriptionPage({ id }: { id: string }) {
         <Delete path={path} waiting={subscription.endpoint.waiting} />
       </Head>
       <Failure error={doing.error ?? loaded.error} />
+      <Trouble of={subscription} />
+      <Replays subscription={id} turn={begun} />
       <Facts
         of={{
           Subscription: <Id value={id} whole />,
-          Endpoint: <Gate of={subscription} />,
           Waiting: count(subscription.endpoint.waiting, 'delivery', 'deliveries'),
+          'Next probe': <Ago time={subscription.endpoint.next_probe_at} />,
           'Event types': <Words of={subscription.event_types} none="none" />,
           Signatures: <Words of={subscription.signatures} none="none" />,
           Retries: subscription.retry_policy.delays_seconds
@@ -82,7 +107,15 @@ export function SubscriptionPage({ id }: { id: string }) {
               : `both secrets are good until ${formatClock(subscription.secret_overlap_ends_at)}`,
         }}
       />
-      <Part title="Deliveries" note={<To page={`deliveries?subscription_id=${id}`}>all</To>}>
+      <Part
+        title="Deliveries"
+        note={
+          <>
+            <To page={`deliveries?subscription_id=${id}`}>all</To>{' '}
+            <To page={`deliveries?subscription_id=${id}&status=failed`}>failed</To>
+          </>
+        }
+      >
         <DeliveryTable list={list}>
           <Empty title="Nothing was sent here yet.">Send a test to see what arrives.</Empty>
         </DeliveryTable>
@@ -114,20 +147,34 @@ function Delete({ path, waiting }: { path: string; waiting: number }) {
   );
 }
 
-function Gate({ of: { active, disabled_reason, endpoint } }: { of: Subscription }) {
-  if (!active) return <>{disabled_reason ?? 'paused by the tenant'}</>;
-  if (endpoint.state === 'held')
-    return (
-      <>
-        held by the {endpoint.held_by ?? 'endpoint'}
-        {endpoint.hold_until !== null && ` until ${formatClock(endpoint.hold_until)}`}
-      </>
-    );
-  if (endpoint.failing_since !== null)
-    return (
-      <>
-        failing since <Ago time={endpoint.failing_since} />
-      </>
-    );
-  return <>takes deliveries</>;
+/** Whether the tenant can open the endpoint for one delivery. */
+function isClosed({ endpoint: { state, held_by: holder, waiting } }: SubscriptionDetails): boolean {
+  return (state === 'down' || (state === 'held' && holder !== 'operator')) && waiting > 0;
+}
+
+/** Why the endpoint is in trouble, what it has failed with, and what comes next. */
+function Trouble({ of }: { of: SubscriptionDetails }) {
+  const sentence = describeTrouble(of);
+  return (
+    <>
+      {sentence !== '' && (
+        <p class="trouble" aria-live="polite">
+          {sentence}
+        </p>
+      )}
+      {of.endpoint.failures.length > 0 && (
+        <Table
+          label="Failures"
+          list={{ data: of.endpoint.failures }}
+          keyOf={({ error }) => error}
+          columns={[
+            ['Failed with', ({ error }) => describeError(error)],
+            ['Waiting', ({ waiting }) => formatNumber(waiting)],
+            ['Failed for good in 24 h', ({ failed }) => formatNumber(failed)],
+          ]}
+          empty={null}
+        />
+      )}
+    </>
+  );
 }

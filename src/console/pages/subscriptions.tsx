@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { send } from '../api.ts';
 import { Confirm, Opener, Secret } from '../dialogs.tsx';
-import { count } from '../format.ts';
+import { count, describeError } from '../format.ts';
 import { useList } from '../hooks.ts';
 import { open } from '../router.ts';
 import type { CreatedSubscription, Subscription } from '../types.ts';
@@ -26,6 +26,7 @@ export function Subscriptions() {
           ...ENDPOINT,
           ['Event types', showTypes],
           WAITING,
+          WHY,
           FAILING,
           ['Created', (subscription) => <Ago time={subscription.created_at} />],
           ['Id', (subscription) => <Id value={subscription.id} />],
@@ -49,6 +50,10 @@ export const ENDPOINT: readonly Column<Subscription>[] = [
   ['Address', ({ id, url }) => <RowLink page={`subscriptions/${id}`}>{url}</RowLink>, 'clip'],
 ];
 export const WAITING: Column<Subscription> = ['Waiting', ({ endpoint }) => endpoint.waiting];
+export const WHY: Column<Subscription> = [
+  'Why',
+  ({ endpoint }) => (endpoint.last_error === null ? '–' : describeError(endpoint.last_error)),
+];
 export const FAILING: Column<Subscription> = [
   'Failing since',
   ({ endpoint }) => <Ago time={endpoint.failing_since} />,
