@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { type Column, formatFields, formatTable } from '../../platform/command-table.ts';
 import { readDuration } from '../../platform/command-times.ts';
 import { type AccountOptions, openApi, withAccount } from './account.ts';
+import { followReplay } from './replay-progress.ts';
 import { type Act, type Field, loadOperations } from './resource-operations.ts';
 import { findRowId, listFeed, listRows } from './resource-rows.client.ts';
 import { RESOURCES, type Resource } from './resources.ts';
@@ -105,6 +106,9 @@ async function runAct(
   const answer = await api.call(method, `${path}${below}`, sent);
   if (options.json)
     return print(JSON.stringify(Object.keys(answer).length === 0 ? { [resource.columns[0]]: id } : answer));
+  if (answer.dry_run === true) return print(`${answer.matched} would be sent again.`);
+  if (typeof answer.replay_id === 'string')
+    return followReplay(api, `${path}/replays/${answer.replay_id}`, answer, runtime);
   print(`${resource.name} ${id}: ${verb} is done.`);
   // What cannot be read later, and what leads on.
   const { secret, overlap_ends_at, delivery_id } = answer;

@@ -33,13 +33,15 @@ export const RESOURCES: readonly Resource[] = [
   },
   {
     name: 'webhook',
-    description: 'list, show, pause, resume, test and delete subscriptions, rotate their secrets',
+    description:
+      'list, show, pause, resume, test, probe, replay and delete subscriptions, rotate their secrets',
     path: '/api/v1/webhooks',
     columns: [
       'id',
       'url',
       'active',
       'endpoint.state',
+      'endpoint.last_error',
       'endpoint.waiting',
       'endpoint.failing_since',
       'event_types',

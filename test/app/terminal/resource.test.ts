@@ -1,5 +1,6 @@
 // The commands of each resource against the whole interface: rows by name and by part of an id, acts, JSON.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../../workflows/eventually.ts';
 import { type Service, startService } from './service.ts';
 
 let service: Service;
@@ -103,7 +104,7 @@ describe('an act', () => {
   it.each([
     ['agent', ['suspend', 'reactivate', 'delete']],
     ['key', ['deprecate', 'revoke']],
-    ['webhook', ['pause', 'resume', 'test', 'rotate-secret', 'replay', 'delete']],
+    ['webhook', ['pause', 'resume', 'test', 'probe', 'rotate-secret', 'replay', 'delete']],
     ['delivery', ['retry', 'cancel']],
     ['event', ['publish', 'follow']],
     ['audit', ['verify']],
@@ -143,6 +144,45 @@ describe('an act', () => {
     expect(tested.lines[1]).toMatch(/^ {2}delivery_id {2}\S+$/);
     const rotated = await service.run(['webhook', 'rotate-secret', URL, '--overlap-seconds', '60']);
     expect(rotated.lines.join('\n')).toMatch(/secret +whsec_/);
+  });
+
+  it('probes an endpoint, and says why there is nothing to probe', async () => {
+    await service.run(['webhook', 'resume', URL]);
+    const { told, code } = await service.run(['webhook', 'probe', URL]);
+    expect([code, told[0]]).toEqual([1, expect.stringMatching(/endpoint is \w+.*409 conflict/)]);
+  });
+
+  it('sends failed deliveries again: counted before, and followed until all are', async () => {
+    const type = 'shop.refused';
+    const url = 'http://127.0.0.1:9098/hooks';
+    const { body: made } = await service.owner.send('POST', '/api/v1/webhooks', {
+      url,
+      event_types: [type],
+      active: false,
+    });
+    for (let n = 0; n < 3; n += 1) await service.owner.send('POST', '/api/v1/events', { type, data: { n } });
+    await service.database.query(
+      `UPDATE deliveries SET status = 'failed', completed_at = now() - interval '1 s', next_attempt_at = NULL WHERE subscription_id = $1`,
+      [made.id],
+    );
+    await service.run(['webhook', 'resume', url]);
+    const command = ['webhook', 'replay', url, '--since', '1h', '--status', 'failed'];
+    expect((await service.run([...command, '--dry-run'])).lines).toEqual(['3 would be sent again.']);
+    const following = service.begin(command);
+    await eventually(() => following.told.length > 0, 'the progress');
+    expect(following.told).toEqual(['0 of 3 are sent again']);
+    await service.database.query(
+      `UPDATE bulk_replays SET status = 'completed', replayed = 3, completed_at = now() WHERE subscription_id = $1`,
+      [made.id],
+    );
+    expect(await following.ended).toMatchObject({ lines: ['3 of 3 are sent again: completed.'], code: 0 });
+    await service.database.query(`UPDATE deliveries SET status = 'canceled' WHERE subscription_id = $1`, [
+      made.id,
+    ]);
+    const left = service.begin([...command.slice(0, -1), 'canceled']);
+    await eventually(() => left.told.length > 0, 'the progress');
+    left.end();
+    expect((await left.ended).lines).toEqual([expect.stringMatching(/^It goes on: GET .*\/replays\//)]);
   });
 
   it('retries and cancels a delivery', async () => {
