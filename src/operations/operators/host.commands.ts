@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { parseInput } from '../../platform/command-input.ts';
 import { useServices } from '../../platform/command-services.ts';
 import type { FailingHost, HostHold } from '../../webhooks/endpoints/host-hold.service.ts';
-import type { HoldLength } from '../../webhooks/endpoints/host-hold.ts';
+import { type HoldLength, wordErrors } from '../../webhooks/endpoints/host-hold.ts';
 import type { HostResult } from './host.service.ts';
 import { type IntentOptions, type OperatorRuntime, readIntent, withIntent } from './operator.commands.ts';
 import { failingSchema, lengthSchema } from './operator.schemas.ts';
@@ -75,7 +75,9 @@ export function registerHostCommands(operator: Command, runtime: OperatorRuntime
 
   host
     .command('failing')
-    .description('list the hosts whose endpoints fail, by class of errors, those with most endpoints first')
+    .description(
+      'list the hosts whose endpoints fail, with all their errors, those with most endpoints first',
+    )
     .option('--class <class>', 'only this class, as it stands before the colon of a code: tls, dns, http')
     .option('--limit <number>', 'how many lines', '50')
     .option('--json', 'print the array only')
@@ -119,8 +121,7 @@ const lineOfHold = (hold: HostHold) => {
 
 const describeFailing = (found: FailingHost) => ({
   host: found.host,
-  class: found.class,
-  last_error: found.lastError,
+  errors: found.errors,
   endpoints: found.endpoints,
   closed: found.closed,
   tenants: found.tenants,
@@ -128,4 +129,4 @@ const describeFailing = (found: FailingHost) => ({
 });
 
 const lineOfFailing = (found: FailingHost) =>
-  `${found.host}  ${found.lastError}  ${sizeOf(found)}  since ${found.failingSince.toISOString()}`;
+  `${found.host}  ${wordErrors(found.errors)}  ${sizeOf(found)}  since ${found.failingSince.toISOString()}`;

@@ -41,7 +41,7 @@ export function createHostService(needs: HostNeeds) {
   return {
     ...bindUseCases(needs, { hold, release, retry }),
     list: (): Promise<HostHold[]> => needs.hosts.list(needs.database),
-    /** Counts failing endpoints by host and class of errors, the most frequent first. */
+    /** Counts failing endpoints by host, the most frequent first, and by code. */
     listFailing: (filter: { errorClass: string | undefined; limit: number }): Promise<FailingHost[]> =>
       needs.hosts.listFailing(needs.database, filter),
   };

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { useServices } from '../../platform/command-services.ts';
 import { relativeTime, roughLength } from '../../platform/command-times.ts';
+import { wordErrors } from '../../webhooks/endpoints/host-hold.ts';
 import type { StatusService } from './status.service.ts';
 import { findTroubles, type Standing } from './status.ts';
 
@@ -42,8 +43,8 @@ function describe({ gauges, ...standing }: Standing, troubles: readonly string[]
     ),
     line('Overdue', `${count(gauges.overdue, 'deliveries')}, at most by ${age(gauges.mostOverdue)}`),
     line('Endpoints', `${count(gauges.endpointsDown, 'down')}, ${count(gauges.endpointsHeld, 'held')}`),
-    ...(failingHosts ?? []).map(({ host, endpoints, lastError }) =>
-      line('', `${host}: ${endpoints} failing (${lastError})`),
+    ...(failingHosts ?? []).map(({ host, endpoints, errors }) =>
+      line('', `${host}: ${endpoints} failing (${wordErrors(errors)})`),
     ),
     line('Audit log', `oldest unsealed row ${age(gauges.unsealed)}`),
     line('Accounts', count(gauges.unaccounted, 'deliveries not accounted for')),
@@ -75,11 +76,7 @@ function present({ gauges, ...standing }: Standing, troubles: readonly string[])
       down: gauges.endpointsDown,
       held: gauges.endpointsHeld,
       failing_hosts:
-        standing.failingHosts?.map(({ host, endpoints, lastError }) => ({
-          host,
-          endpoints,
-          last_error: lastError,
-        })) ?? null,
+        standing.failingHosts?.map(({ host, endpoints, errors }) => ({ host, endpoints, errors })) ?? null,
     },
     unsealed_seconds: gauges.unsealed,
     unaccounted_deliveries: gauges.unaccounted,

@@ -1,4 +1,5 @@
 // What one screen says about the whole service, and which of it needs a person. Pure.
+import type { FailingHost } from '../../webhooks/endpoints/host-hold.ts';
 
 /** A reading that failed is null. Seconds and counts. */
 export type Standing = {
@@ -8,9 +9,7 @@ export type Standing = {
     | null;
   readonly temporal: 'reachable' | 'unreachable';
   readonly gauges: Gauges;
-  readonly failingHosts:
-    | readonly { readonly host: string; readonly endpoints: number; readonly lastError: string }[]
-    | null;
+  readonly failingHosts: readonly Pick<FailingHost, 'host' | 'endpoints' | 'errors'>[] | null;
   /** The newest run of `doctor --fix` that mended something: only those are on record. */
   readonly lastMended: Date | null;
 };

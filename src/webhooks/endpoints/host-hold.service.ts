@@ -6,12 +6,13 @@ import type { WorkflowCommandService } from '../../platform/temporal/workflow-co
 import { bindUseCases } from '../../platform/use-cases.ts';
 import { enqueueRecovery } from './endpoint.service.ts';
 import type { EndpointChange } from './endpoint.store.ts';
-import type { FailingHost, HeldHost, HostHold } from './host-hold.store.ts';
+import type { HeldHost, HostHold } from './host-hold.store.ts';
 import * as store from './host-hold.store.ts';
-import type { HoldLength } from './host-hold.ts';
+import type { FailingHost, HoldLength } from './host-hold.ts';
 
 export type { EndpointChange } from './endpoint.store.ts';
-export type { FailingHost, HeldHost, HostHold } from './host-hold.store.ts';
+export type { HeldHost, HostHold } from './host-hold.store.ts';
+export type { FailingHost } from './host-hold.ts';
 
 export type HostHoldNeeds = {
   notifier?: { poke(): void } | undefined;
@@ -104,7 +105,7 @@ async function hasten(
   return ids;
 }
 
-/** Lists hosts whose endpoints fail, by class of error; hosts with the most endpoints first. */
+/** Lists hosts whose endpoints fail, with all their codes; hosts with the most endpoints first. */
 function listFailing(
   queryable: Queryable,
   filter: { errorClass: string | undefined; limit: number },

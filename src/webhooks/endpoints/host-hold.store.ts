@@ -3,7 +3,7 @@
 // lock on a name may not lock a subscription afterwards.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { CHANGED, type EndpointChange, PACED } from './endpoint.store.ts';
-import type { HoldLength } from './host-hold.ts';
+import type { FailingHost, HoldLength } from './host-hold.ts';
 
 export { hasten } from '../rows/delivery-row.store.ts';
 
@@ -19,17 +19,6 @@ export type HeldHost = {
 export type HostHold = HeldHost & {
   readonly endpoints: number;
   readonly tenants: number;
-};
-
-/** The endpoints of one host that fail with one class of error. `lastError` is the most frequent code among them. */
-export type FailingHost = {
-  readonly host: string;
-  readonly class: string;
-  readonly endpoints: number;
-  readonly tenants: number;
-  readonly closed: number;
-  readonly failingSince: Date;
-  readonly lastError: string;
 };
 
 const LOCK_NAME = "SELECT pg_advisory_xact_lock(hashtextextended('host ' || host_name($1), 0))";
@@ -78,13 +67,19 @@ FROM host_holds h CROSS JOIN LATERAL (
 WHERE h.until > now() ORDER BY h.held_at, h.host`;
 
 const FAILING = `
-SELECT s.host, split_part(p.last_error, ':', 1) AS class, count(*)::int AS endpoints, count(DISTINCT p.tenant_id)::int AS tenants,
-  (count(*) FILTER (WHERE NOT endpoint_is_open(p)))::int AS closed, min(p.failing_since) AS "failingSince",
-  mode() WITHIN GROUP (ORDER BY p.last_error) AS "lastError"
-FROM endpoints p JOIN subscriptions s ON s.id = p.subscription_id
-WHERE p.failures_in_a_row > 0 AND p.active AND NOT p.deleted AND p.last_error IS NOT NULL
-  AND ($1::text IS NULL OR split_part(p.last_error, ':', 1) = $1)
-GROUP BY 1, 2 ORDER BY endpoints DESC, s.host, class LIMIT $2`;
+WITH failing AS (
+  SELECT s.host, p.tenant_id, p.last_error, p.failing_since, NOT endpoint_is_open(p) AS closed
+  FROM endpoints p JOIN subscriptions s ON s.id = p.subscription_id
+  WHERE p.failures_in_a_row > 0 AND p.active AND NOT p.deleted AND p.last_error IS NOT NULL
+    AND ($1::text IS NULL OR split_part(p.last_error, ':', 1) = $1)
+), counted AS (
+  SELECT host, last_error AS error, count(*)::int AS endpoints FROM failing GROUP BY 1, 2
+)
+SELECT f.host, count(*)::int AS endpoints, count(DISTINCT f.tenant_id)::int AS tenants,
+  (count(*) FILTER (WHERE f.closed))::int AS closed, min(f.failing_since) AS "failingSince",
+  (SELECT json_agg(json_build_object('error', c.error, 'endpoints', c.endpoints) ORDER BY c.endpoints DESC, c.error)
+    FROM counted c WHERE c.host = f.host) AS errors
+FROM failing f GROUP BY f.host ORDER BY endpoints DESC, f.host LIMIT $2`;
 
 // An open endpoint is paced too, so that deliveries that become due together are not all sent together.
 const RETRY = `${MINE}
@@ -170,7 +165,7 @@ export async function list(queryable: Queryable): Promise<HostHold[]> {
   return (await queryable.query<HostHold>(LIST)).rows;
 }
 
-/** Lists hosts whose endpoints fail, those with most endpoints first. @param options.errorClass such as `tls` */
+/** Lists hosts whose endpoints fail, those with most endpoints first. @param options.errorClass only such as `tls` */
 export async function listFailing(
   queryable: Queryable,
   { errorClass, limit }: { errorClass: string | undefined; limit: number },

@@ -1,8 +1,28 @@
-// Parses host names that operators type, and defines the length of a hold. Pure.
+// Parses host names that operators type, defines the length of a hold, and words what a host fails with. Pure.
 import { mayBePlain, receiverHost } from '../../platform/egress/url-rules.ts';
 
 /** The length of a hold: until a time, for some seconds by the database's clock, or until it is released. */
 export type HoldLength = { readonly until: Date } | { readonly seconds: number } | 'released';
+
+/** How many endpoints failed last with a code such as `http:503`. */
+export type ErrorCount = { readonly error: string; readonly endpoints: number };
+
+/** The failing endpoints of one host. `errors` are the codes of their latest failures, the most frequent first. */
+export type FailingHost = {
+  readonly host: string;
+  readonly errors: readonly ErrorCount[];
+  readonly endpoints: number;
+  readonly tenants: number;
+  readonly closed: number;
+  readonly failingSince: Date;
+};
+
+/** @returns `http:503`, or `http:503 4, timeout 1` where there are several */
+export function wordErrors(errors: readonly ErrorCount[]): string {
+  const [only] = errors;
+  if (only !== undefined && errors.length === 1) return only.error;
+  return errors.map(({ error, endpoints }) => `${error} ${endpoints}`).join(', ');
+}
 
 const NO_HOST = /[\s/\\?#@*]/;
 

@@ -143,16 +143,22 @@ describe('a hold', () => {
   });
 });
 
-it('hosts that fail are counted by the class of their errors', async () => {
+it('hosts that fail are told with all their errors and their counts', async () => {
   await test.database.query(
     `UPDATE endpoints SET failures_in_a_row = 4, failing_since = now(),
        last_error = CASE WHEN tenant_id = $1 THEN 'tls:CERT_HAS_EXPIRED' ELSE 'http:500' END WHERE active AND NOT deleted`,
     [acme.tenant.id],
   );
+  const errors = [
+    { error: 'http:500', endpoints: 1 },
+    { error: 'tls:CERT_HAS_EXPIRED', endpoints: 1 },
+  ];
   expect(await json('failing')).toMatchObject([
-    { host: 'example.com', class: 'http', endpoints: 1, tenants: 1, closed: 0 },
-    { host: 'example.com', class: 'tls', endpoints: 1, tenants: 1, last_error: 'tls:CERT_HAS_EXPIRED' },
+    { host: 'example.com', errors, endpoints: 2, tenants: 2, closed: 0 },
   ]);
+  expect((await host('failing'))[0]).toContain(
+    'http:500 1, tls:CERT_HAS_EXPIRED 1  2 endpoints of 2 tenants',
+  );
   expect(await json('failing', '--class', 'tls')).toHaveLength(1);
   const [line] = await host('failing', '--class', 'tls');
   expect(line).toMatch(/^example\.com {2}tls:CERT_HAS_EXPIRED {2}1 endpoint of 1 tenant {2}since \S+Z$/);

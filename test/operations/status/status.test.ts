@@ -1,6 +1,7 @@
 // What of a standing needs a person.
 import { expect, it } from 'vitest';
 import { findTroubles, type Standing } from '../../../src/operations/status/status.ts';
+import { wordErrors } from '../../../src/webhooks/endpoints/host-hold.ts';
 
 const WELL: Standing = {
   version: '1',
@@ -37,4 +38,18 @@ it.each<[string, Partial<Standing>, readonly RegExp[]]>([
   ['what could not be read', { gauges: { ...WELL.gauges, waiting: null } }, [/Not everything could be read/]],
 ])('%s', (_, change, words) => {
   expect(findTroubles({ ...WELL, ...change })).toEqual(words.map((each) => expect.stringMatching(each)));
+});
+
+it.each([
+  ['one code without its count', [{ error: 'tls:CERT_HAS_EXPIRED', endpoints: 4 }], 'tls:CERT_HAS_EXPIRED'],
+  [
+    'several with theirs',
+    [
+      { error: 'http:401', endpoints: 3 },
+      { error: 'timeout', endpoints: 1 },
+    ],
+    'http:401 3, timeout 1',
+  ],
+])('a host that fails with %s', (_, errors, words) => {
+  expect(wordErrors(errors)).toBe(words);
 });
