@@ -23,7 +23,7 @@ const OUTCOMES: readonly Outcome[] = [
 ];
 
 /** `failing`: one more failure closes the endpoint. `probed`: it is down, and its probe is due. */
-const ENDPOINTS = ['open', 'open', 'failing', 'probed', 'held before'] as const;
+const ENDPOINTS = ['open', 'open', 'failing', 'probed', 'held', 'held before'] as const;
 
 const CHANGES = [
   'cancel',
@@ -37,6 +37,7 @@ const CHANGES = [
   'attempt by a workflow',
   'suspend the tenant',
   'publish more',
+  'probe',
 ] as const;
 type Change = (typeof CHANGES)[number];
 
@@ -46,6 +47,7 @@ const HISTORIES: Record<(typeof ENDPOINTS)[number], string> = {
     failing_deliveries = ARRAY[gen_random_uuid(), gen_random_uuid()]`,
   probed: `state = 'down', failures_in_a_row = 12, failing_since = now() - interval '1 minute', permits = 1, permits_at = now(),
     probe_at = now() - interval '1 s', epoch = epoch + 1, failing_deliveries = ARRAY[gen_random_uuid(), gen_random_uuid()]`,
+  held: `state = 'held', hold_until = now() + interval '1 hour', permits = 1, permits_at = now(), epoch = epoch + 1`,
   'held before': `state = 'held', hold_until = now() - interval '1 s', permits = 1, permits_at = now(), epoch = epoch + 1`,
 };
 
@@ -79,7 +81,7 @@ export const createDeliveries = (
   receivers: Map<string, Receiver>,
 ): Scenario => ({
   name: 'deliveries',
-  refusals: ['conflict', 'not_found'],
+  refusals: ['conflict', 'not_found', 'subscription_inactive'],
   prepare: async (stage, random) => {
     const [one, two, three] = processes as [DeliveryProcess, DeliveryProcess, DeliveryProcess];
     const context = await createTenantContext(stage.read);
@@ -133,6 +135,7 @@ export const createDeliveries = (
       'suspend the tenant': ({ database, endpoints }) =>
         database.transaction({}, (unit) => endpoints.setTenantHeld(unit, context.tenant.id, true)),
       'publish more': (process) => process.publish(context, subscription.id, 1),
+      probe: ({ subscriptions }) => subscriptions.probe(context, subscription.id),
     };
     const changes = random.some(CHANGES, 1 + random.below(2));
     const others = [three, processes[3] ?? three];
