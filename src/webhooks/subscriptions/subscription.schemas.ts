@@ -141,7 +141,7 @@ const endpoint = z
     failing_since: timestamp.nullable().meta({ description: 'The first failure since a success.' }),
     next_probe_at: timestamp.nullable().meta({
       description:
-        'When one delivery goes out to an endpoint that is held or down; null when nobody can say.',
+        'When an endpoint that is held or down lets one delivery go out; null when nobody can say.',
     }),
     last_error: z.string().nullable().meta({
       description: 'Of the latest failure since a success, such as http:503 or connect:ECONNREFUSED.',
