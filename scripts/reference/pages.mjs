@@ -90,7 +90,7 @@ ${groups.map(showNames)}`;
 
 function showNames(group) {
   return html`<section class="group"><h2><a href="%BASE%${pathOf(group)}">${group.name}</a></h2>
-<p>${fromInline(group.description)}</p>
+${fromMarkdown(group.description)[0]}
 <div class="wide"><table class="names"><tbody>${group.operations.map(
     ({ method, path, operation: { operationId, summary } }) => html`<tr class="name">
 <td><b class="method ${method}">${method.toUpperCase()}</b></td><td><code>${path}</code></td>
@@ -99,7 +99,7 @@ function showNames(group) {
 }
 
 function showGroup({ name, description, operations }, find) {
-  return html`<h1>${name}</h1><p>${fromInline(description)}</p>
+  return html`<h1>${name}</h1>${fromMarkdown(description)}
 <ul class="contents">${operations.map(({ method, operation: { operationId, summary } }) => html`<li><b class="method ${method}">${method.toUpperCase()}</b> <a href="#${operationId}">${summary}</a></li>`)}</ul>
 ${operations.map(({ method, path, operation }) => showOperation(operation, { method, path }, find))}`;
 }

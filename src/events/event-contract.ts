@@ -5,25 +5,45 @@ import { bodySchemaOf, CATALOGUE, type EventType, exampleOf } from './catalogue.
 
 type JsonSchema = Record<string, unknown>;
 
-/** The headers of every delivery (Specification, "Delivery"), as properties of a JSON Schema. */
+/**
+ * The headers of deliveries (Specification, "Delivery"), as properties of a JSON Schema. `signatures` of a subscription
+ * says which of the signatures come.
+ */
 const HEADERS = {
   'X-Service-Event': { type: 'string', description: 'Event type.' },
   'X-Service-Delivery': { type: 'string', format: 'uuid', description: 'The same in each attempt.' },
   'X-Service-Timestamp': { type: 'string', pattern: '^[0-9]+$', description: 'Unix seconds at signing.' },
   'X-Service-Signature-Suite': {
     type: 'string',
-    description: 'Names the signature, such as service-webhook-v1.',
+    description: 'Names the signature: service-webhook-v1. Refuse every other.',
   },
   'X-Service-Signature-256': {
     type: 'string',
-    description: 'HMAC-SHA256 by the secret of the subscription.',
+    description:
+      '`sha256=` and the lowercase hex of HMAC-SHA256, keyed with the whole text of the secret (`whsec_` included, UTF-8), over six values joined by line feeds (0x0A), with none at the end: X-Service-Signature-Suite, X-Service-Timestamp, X-Service-Signature-Max-Age, X-Service-Delivery, X-Service-Event, and the raw bytes of the body.',
+  },
+  'X-Service-Signature-256-Next': {
+    type: 'string',
+    description:
+      'The same by the new secret, while a secret is rotated. Take a delivery of which either one fits.',
   },
   'X-Service-Signature-Max-Age': {
     type: 'string',
     pattern: '^[0-9]+$',
-    description: 'Replay window in seconds.',
+    description:
+      'Replay window in seconds: refuse an older X-Service-Timestamp, and one over 60 s in the future.',
+  },
+  'webhook-id': { type: 'string', description: 'The value of X-Service-Delivery (Standard Webhooks 1.0).' },
+  'webhook-timestamp': { type: 'string', pattern: '^[0-9]+$', description: 'Unix seconds at signing.' },
+  'webhook-signature': {
+    type: 'string',
+    description:
+      'Signatures with spaces between them, over webhook-id, webhook-timestamp and the raw bytes of the body, joined by dots. `v1,` and base64 of HMAC-SHA256, keyed with the bytes whose base64 follows `whsec_` in the secret (another secret: with its text). `v1a,` and base64 of an ed25519 signature by a key of /.well-known/webhook-jwks.json. Take a delivery of which one fits.',
   },
 } as const;
+
+/** Nothing but these comes with every set of signatures. */
+const ALWAYS_SENT: readonly string[] = ['X-Service-Event', 'X-Service-Delivery'];
 
 /** Turns `auth.login.success` into `AuthLoginSuccessEvent`. */
 export function componentNameOf(type: string): string {
@@ -65,7 +85,7 @@ const ANSWERS = {
 export function describeWebhooks() {
   const parameters = Object.entries(HEADERS).map(([name, { description, ...schema }]) => [
     name.toLowerCase(),
-    { name, in: 'header', required: true, description, schema },
+    { name, in: 'header', required: ALWAYS_SENT.includes(name), description, schema },
   ]);
   const webhooks = CATALOGUE.map((entry) => [entry.type, { post: describeWebhook(entry) }]);
   const schemas = CATALOGUE.map(({ type }, index) => [componentNameOf(type), componentsOfCatalogue()[index]]);
@@ -160,7 +180,7 @@ export function createAsyncApi(
     components: {
       messages: byName(messages),
       schemas: {
-        DeliveryHeaders: { type: 'object', properties: HEADERS, required: Object.keys(HEADERS) },
+        DeliveryHeaders: { type: 'object', properties: HEADERS, required: ALWAYS_SENT },
         ...byName(entries.map(({ schema }) => schema)),
       },
     },

@@ -1,11 +1,14 @@
 // The contract of events, as other people's software reads it: the parser of AsyncAPI, and validators of the webhooks'
 // schemas.
+import { createHmac } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { Parser } from '@asyncapi/parser';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CATALOGUE, exampleOf } from '../../src/events/catalogue.ts';
 import { componentNameOf, createAsyncApi, describeWebhooks } from '../../src/events/event-contract.ts';
 import { createEventContractService } from '../../src/webhooks/intake/event-contract.service.ts';
+import { signDelivery } from '../../src/webhooks/signing/delivery-signature.node.ts';
 import { createTenantContext } from '../webhooks/intake/fixture.ts';
 import { createWebhookRooms, type WebhookRooms } from '../webhooks/webhook-rooms.ts';
 
@@ -42,6 +45,57 @@ describe('webhooks in openapi.json', () => {
       const other = CATALOGUE[(index + 1) % CATALOGUE.length] as typeof entry;
       expect(validate(exampleOf(other)), entry.type).toBe(false);
     }
+  });
+});
+
+describe('what openapi.json says of a signature', () => {
+  const { components, tags } = JSON.parse(readFileSync('openapi.json', 'utf8')) as {
+    components: { parameters: Record<string, { name: string; required: boolean; description: string }> };
+    tags: { name: string; description: string }[];
+  };
+  const of = (name: string) => components.parameters[name]?.description ?? '';
+  const about = tags.find(({ name }) => name === 'Webhooks')?.description ?? '';
+  const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+  const body = Buffer.from('{"type":"org.created"}');
+  const signed = {
+    secrets: { current: secret },
+    timestamp: 1_767_225_590,
+    maxAge: 300,
+    deliveryId: '0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b',
+    eventType: 'org.created',
+    body,
+  };
+  /** The headers that a text names, in its order, without those that hold the signature. */
+  const namesIn = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([name]) => name);
+
+  it.each([
+    ['the parameter', of('x-service-signature-256')],
+    ['the tag', about.slice(about.indexOf('over six values'), about.indexOf('The key is'))],
+  ])('%s names the values in the order in which they are signed', (_, text) => {
+    const headers: Readonly<Record<string, string>> = signDelivery(signed);
+    const names = namesIn(text.replace('suite,', 'X-Service-Signature-Suite,'), /X-Service-[\w-]+/g);
+    expect(names).toHaveLength(5);
+    expect(text).toMatch(/raw bytes of the body\W*$/);
+    const head = names.map((name) => `${headers[name]}\n`).join('');
+    const made = createHmac('sha256', secret).update(head).update(body).digest('hex');
+    expect(headers['X-Service-Signature-256']).toBe(`sha256=${made}`);
+  });
+
+  it('names the values of Standard Webhooks, and marks as required only what always comes', () => {
+    const text = of('webhook-signature');
+    expect(namesIn(text, /webhook-(?:id|timestamp)|body/g).slice(0, 3)).toEqual([
+      'webhook-id',
+      'webhook-timestamp',
+      'body',
+    ]);
+    const sent = Object.values(components.parameters).filter(({ name }) =>
+      /^(X-Service|webhook)-/.test(name),
+    );
+    expect(sent.filter(({ required }) => required).map(({ name }) => name)).toEqual([
+      'X-Service-Event',
+      'X-Service-Delivery',
+    ]);
+    expect(sent).toHaveLength(10);
   });
 });
 

@@ -24,7 +24,19 @@ import type { SubscriptionService } from './subscription.service.ts';
 
 const SCOPES = { tag: 'Webhooks', read: 'webhooks:read', write: 'webhooks:write' } as const;
 
-const COMMON = { ...SCOPES, about: 'Subscriptions to events, and what became of each delivery.' } as const;
+/** The document says here how a receiver verifies a delivery: a tenant may have nothing else to read. */
+const ABOUT = `Subscriptions to events, and what became of each delivery.
+
+A delivery is a POST to the URL of the subscription. Its receiver verifies it, before it parses the body, in this order:
+
+- The method is POST (else answer 405), \`Content-Type\` is \`application/json\` (or \`application/cloudevents+json\`), and \`X-Service-Signature-Suite\` is \`service-webhook-v1\` (else 401).
+- \`X-Service-Signature-256\`, or during a rotation \`X-Service-Signature-256-Next\`, is \`sha256=\` and the lowercase hex of HMAC-SHA256 over six values joined by line feeds: suite, \`X-Service-Timestamp\`, \`X-Service-Signature-Max-Age\`, \`X-Service-Delivery\`, \`X-Service-Event\`, and the raw bytes of the body. The key is the whole text of the secret, \`whsec_\` included. Compare in constant time; else answer 401.
+- \`X-Service-Timestamp\` is at most \`X-Service-Signature-Max-Age\` seconds old, and at most 60 s in the future; else answer 401.
+- An \`X-Service-Delivery\` that was taken before gets 2xx and is not processed again.
+
+Libraries of Standard Webhooks 1.0 verify \`webhook-id\`, \`webhook-timestamp\` and \`webhook-signature\` instead, and with the signature \`jwt\` a bearer token is in \`Authorization\`. 2xx is delivered; 400, 413, 415 and 422 give the delivery up, 410 ends the subscription; after every other answer the delivery comes again.`;
+
+const COMMON = { ...SCOPES, about: ABOUT } as const;
 
 /** PUT and PATCH are the same: PUT is the specification's, PATCH what other resources have. */
 const UPDATES = [
