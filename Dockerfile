@@ -9,6 +9,7 @@ COPY scripts scripts
 COPY src src
 COPY workflows workflows
 COPY activities activities
+COPY docs docs
 RUN npm run build && npm prune --omit=dev --omit=optional --ignore-scripts
 # The service has its own copy of the packages' code in dist; these are links into folders that stay here.
 RUN rm -rf node_modules/@countersign

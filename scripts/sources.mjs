@@ -8,6 +8,7 @@ const INPUTS = [
   'src',
   'workflows',
   'activities',
+  'docs',
   'scripts',
   'tsconfig.json',
   'tsconfig.build.json',

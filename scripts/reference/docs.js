@@ -1,5 +1,5 @@
-// Finds names: on a page that lists them within that page, on others on the page of all operations. Without this script
-// all of it can be read.
+// Finds names: on a page that lists them within that page, on others on the page of all names; copies code. Without
+// this script all of it can be read.
 const field = document.querySelector('.search');
 const input = field.querySelector('input');
 const found = document.querySelector('.found');
@@ -40,3 +40,20 @@ else {
     search();
   }
 }
+
+if (navigator.clipboard)
+  for (const pre of document.querySelectorAll('pre')) {
+    const box = document.createElement('div');
+    const button = document.createElement('button');
+    box.className = 'code';
+    button.textContent = 'Copy';
+    button.addEventListener('click', async () => {
+      await navigator.clipboard.writeText(pre.textContent);
+      button.textContent = 'Copied';
+      setTimeout(() => {
+        button.textContent = 'Copy';
+      }, 2_000);
+    });
+    pre.replaceWith(box);
+    box.append(pre, button);
+  }

@@ -1,26 +1,56 @@
-// Lays out the pages of the API reference: one for each group of operations, one of errors, and the first with all
-// names. Pure.
+// Lays out the pages for developers: the API reference with a page for each group of operations, one of errors and the
+// first with all names, and the guides. Pure.
+import { GUIDES, pathOfGuide } from './guide-list.mjs';
 import { fromInline, fromMarkdown, html, slugOf } from './html.mjs';
 import { showOperation } from './operation.mjs';
 
 const ERRORS_PAGE = '/docs/errors';
 
 /** @returns the pages by path; `%BASE%` and `%URL%` stand for the path and the address of the tenant */
-export function renderPages({ document, errors, advice }, assets) {
+export function renderPages({ document, errors, advice, guides }, assets) {
   const groups = groupOperations(document);
   const find = (ref) => {
     const [, , kind = '', name = ''] = ref.split('/');
     return document.components?.[kind]?.[name];
   };
+  const menu = [
+    { links: linksTo([FIRST, [ERRORS_PAGE, 'Errors']]) },
+    { title: 'Guides', links: linksTo(GUIDES.map(({ name, title }) => [pathOfGuide(name), title])) },
+    { title: 'Operations of the API', links: linksTo(groups.map((group) => [pathOf(group), group.name])) },
+  ];
+  const forOperators = guides.filter(({ isForOperators }) => isForOperators);
+  const runbooks = linksTo(forOperators.map(({ name, title }) => [pathOfGuide(name), title]));
+  const ofOperators = [{ links: linksTo([FIRST]) }, { title: 'For operators', links: runbooks }];
   /** @returns {[path: string, page: string]} */
-  const lay = (title, path, main) => [path, layOut({ title, path, groups, assets }, main).html];
+  const lay = (title, path, main, menuOf = menu) => [
+    path,
+    layOut({ title, path, menu: menuOf, assets }, main).html,
+  ];
   return new Map([
     lay('Countersign', '/', showHome()),
-    lay('API reference', '/docs', showFirst(document, groups)),
+    lay('Guides and API reference', FIRST[0], showFirst(document, groups)),
     lay('Errors', ERRORS_PAGE, showErrorCodes(errors, advice)),
     ...groups.map((group) => lay(group.name, pathOf(group), showGroup(group, find))),
+    lay(
+      'Guides',
+      pathOfGuide(),
+      html`<h1>Guides</h1>${listGuides()}
+<p>For those who run the service: <a href="%BASE%${pathOfGuide('operations/README')}">runbooks</a>.</p>`,
+    ),
+    ...guides.map(({ name, title, html: text, isForOperators }) =>
+      lay(
+        title,
+        pathOfGuide(name),
+        html`<article class="guide">${{ html: text }}</article>`,
+        isForOperators ? ofOperators : menu,
+      ),
+    ),
   ]);
 }
+
+const FIRST = ['/docs', 'All guides and operations'];
+
+const linksTo = (entries) => entries.map(([to, name]) => ({ to, name }));
 
 const pathOf = ({ name }) => `/docs/${slugOf(name)}`;
 
@@ -37,8 +67,8 @@ function groupOperations({ tags = [], paths }) {
     .filter(({ operations }) => operations.length > 0);
 }
 
-function layOut({ title, path, groups, assets }, main) {
-  const link = (to, name) =>
+function layOut({ title, path, menu, assets }, main) {
+  const link = ({ to, name }) =>
     html`<li><a href="%BASE%${to}"${to === path ? { html: ' aria-current="page"' } : ''}>${name}</a></li>`;
   return html`<!doctype html>
 <html lang="en">
@@ -57,8 +87,10 @@ function layOut({ title, path, groups, assets }, main) {
 <label class="search" hidden>Find <input type="search" autocomplete="off" placeholder="an operation, path or code" aria-keyshortcuts="/"></label>
 <a href="%BASE%/console">Console</a></header>
 <div class="columns">
-<nav aria-label="Reference"><ul>${link('/docs', 'All operations')}${link(ERRORS_PAGE, 'Errors')}</ul>
-<p class="title">Groups</p><ul>${groups.map((group) => link(pathOf(group), group.name))}</ul></nav>
+<nav aria-label="Documentation">${menu.map(
+    ({ title: head, links }) =>
+      html`${head === undefined ? '' : html`<p class="title">${head}</p>`}<ul>${links.map(link)}</ul>`,
+  )}</nav>
 <main id="main" tabindex="-1">${main}</main>
 </div>
 </body>
@@ -70,7 +102,7 @@ function showHome() {
 <p>This is the address of a tenant: <code>%URL%</code></p>
 <ul class="links">
 <li><a href="%BASE%/console">Console</a>: agents, deliveries, events and the audit log of this tenant</li>
-<li><a href="%BASE%/docs">API reference</a>: every operation, with examples</li>
+<li><a href="%BASE%/docs">Guides and API reference</a>: how to receive deliveries, log agents in and guard an API; every operation, with examples</li>
 <li><a href="%BASE%/docs/errors">Errors</a>: each code, and what to do</li>
 <li><a href="/openapi.json">openapi.json</a>: the same for programs</li>
 <li><a href="%BASE%/.well-known/oauth-authorization-server">Metadata of the issuer</a></li>
@@ -78,14 +110,23 @@ function showHome() {
 }
 
 function showFirst({ info }, groups) {
-  return html`<h1>API reference</h1>
+  return html`<h1>Guides and API reference</h1>
 <p class="address"><b>Base URL</b> <code>%URL%</code></p>
 ${fromMarkdown(info.description ?? '')}
-<p>For programs: <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1). In examples, <code>$TOKEN</code> is an access token,
+<p>For programs: <a href="/llms.txt">llms.txt</a>, <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1), and each guide as
+Markdown, at its address with <code>.md</code>. In examples, <code>$TOKEN</code> is an access token,
 which <code>POST %URL%/oauth/token</code> gives for client credentials, and <code>countersign token</code> prints;
 other words after a <code>$</code> are ids that you put there.</p>
 <p class="found" role="status"></p>
+<section class="group"><h2><a href="%BASE%${pathOfGuide()}">Guides</a></h2>${listGuides()}</section>
 ${groups.map(showNames)}`;
+}
+
+function listGuides() {
+  return html`<ul class="guides">${GUIDES.map(
+    ({ name, title, about }) =>
+      html`<li class="name"><a href="%BASE%${pathOfGuide(name)}">${title}</a>: ${about}</li>`,
+  )}</ul>`;
 }
 
 function showNames(group) {

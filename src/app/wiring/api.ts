@@ -34,7 +34,7 @@ import { wireEventWaiters, wirePublishing } from '../../webhooks/intake/wire.ts'
 import { wireDirectAttempts } from '../../webhooks/relay/wire.ts';
 import { createStreamService } from '../../webhooks/streams/stream.service.ts';
 import { createStreamPollService } from '../../webhooks/streams/stream-poll.service.ts';
-import { findConsolePages, findReferencePages } from '../pages/built-pages.ts';
+import { findConsolePages, findReferencePages, listGuides } from '../pages/built-pages.ts';
 import { wireCore } from './core.ts';
 import { ROUTES } from './routes.ts';
 
@@ -72,6 +72,7 @@ export function wireApi(platform: Platform) {
     ...services,
     routes,
     pages: [findConsolePages(join(BUILT, 'console')), findReferencePages(join(BUILT, 'reference'))],
+    guides: listGuides(join(BUILT, 'reference')),
     events: describeWebhooks(),
     directAttempts,
     authorize: (route: Route) =>

@@ -18,7 +18,7 @@ import { type Perform, respond, runHandler, runKeyedHandler } from './handler.ts
 import type { Health } from './health.ts';
 import { createHolds } from './hold.ts';
 import { keepAnswers } from './idempotency.ts';
-import { createLlmsText } from './llms-text.ts';
+import { createLlmsText, type Guide } from './llms-text.ts';
 import { describeInSteps, type EventsDescription } from './openapi.ts';
 import { answerPages, type FindPage } from './pages.ts';
 import { answerProblems } from './problem-handler.ts';
@@ -58,6 +58,8 @@ export type AppDependencies = {
   readonly tracing?: Tracing | undefined;
   /** Pages for browsers, by tenant. */
   readonly pages?: readonly FindPage[] | undefined;
+  /** The guides among these pages, for /llms.txt. */
+  readonly guides?: readonly Guide[] | undefined;
   /** What the OpenAPI document says of events. */
   readonly events?: EventsDescription | undefined;
 };
@@ -90,7 +92,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     answerProbes({ health, errorTypeBase: config.errorTypeBase }),
     answerDocuments({
       openapi: () => runInRounds(describeInSteps({ routes, config, events: dependencies.events })),
-      llmsText: createLlmsText(config),
+      llmsText: createLlmsText(config, dependencies.guides),
       before: compose([limit, awaitStart(turns)]),
     }),
     locateTenant(createTenantLocator(config)),

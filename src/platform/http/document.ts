@@ -46,7 +46,7 @@ export async function sendDocument(ctx: Context, document: Document, type: strin
   const coding = (asked[0] ?? 'identity') as Coding;
   const { etag, bytes } = document(coding);
   ctx.res.setHeader('etag', etag);
-  ctx.res.setHeader('vary', 'accept-encoding');
+  ctx.vary('accept-encoding');
   if (matchesEtag(headers['if-none-match'], etag)) {
     ctx.status = 304;
     return;

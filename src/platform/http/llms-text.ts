@@ -1,13 +1,18 @@
 // The text of /llms.txt: what this service is and where it is described, in the form of llmstxt.org. Pure.
 import type { Config } from '../config.ts';
 
+/** A guide: its name in addresses, its title, and what it answers. */
+export type Guide = { readonly name: string; readonly title: string; readonly about: string };
+
 /** @returns Markdown: a title, a summary, and lists of links */
-export function createLlmsText({
-  publicUrl,
-  tenantUrl,
-  defaultTenant,
-}: Pick<Config, 'publicUrl' | 'tenantUrl' | 'defaultTenant'>): string {
+export function createLlmsText(
+  { publicUrl, tenantUrl, defaultTenant }: Pick<Config, 'publicUrl' | 'tenantUrl' | 'defaultTenant'>,
+  guides: readonly Guide[] = [],
+): string {
   const tenant = defaultTenant === undefined ? tenantUrl.replace('{tenant}', 'acme') : publicUrl;
+  const links = guides.map(
+    ({ name, title, about }) => `- [${title}](${tenant}/docs/guides/${name}.md): ${about}\n`,
+  );
   return `# Countersign
 
 > Gives autonomous agents an identity that they prove with keys of their own, issues access tokens to them, and delivers events durably to webhooks with signatures.
@@ -18,7 +23,7 @@ export function createLlmsText({
 - Errors are problem details (RFC 7807): act on the member \`error\`.
 - Deliveries are POST requests, at least once, signed over the raw body: verify before you parse.
 
-## API
+${links.length === 0 ? '' : `## Guides\n\n${links.join('')}\n`}## API
 
 - [OpenAPI 3.1](${publicUrl}/openapi.json): every operation, schema, error and webhook
 - [AsyncAPI 3](${tenant}/api/v1/asyncapi.json): the events of a tenant, its own types included; takes a token with webhooks:read

@@ -28,6 +28,7 @@ export type EventsDescription = {
 const DESCRIPTION = `Agent identity, agent authentication and signed webhook events.
 
 - **Addresses.** A tenant has one base URL, which is its issuer too; every path below, apart from those of the service itself, is relative to it.
+- **Guides** are below \`/docs/guides\` of each base URL, as HTML or Markdown; \`/llms.txt\` lists them.
 - **Errors** are problem details (RFC 7807) with the OAuth fields of RFC 6749: act on \`error\`, show \`detail\`, and quote \`request_id\`. The media type is
   \`application/problem+json\` or \`application/json\`, by \`Accept\`. An address that is none answers 404, a method that it does not have 405 with
   \`Allow\`. \`x-error-codes\` lists every code, with those that are reserved: named for clients, and caused by nothing yet.

@@ -7,7 +7,14 @@ import { judgeThemes, launch, noteFaults, PROGRAM } from '../../console/chromium
 import { startTestServer, type TestServer, tenantNamed } from '../../platform/http/test-server.ts';
 import { buildReference } from './built-reference.ts';
 
-const PAGES = ['/', '/docs', '/docs/errors', '/docs/webhooks'];
+const PAGES = [
+  '/',
+  '/docs',
+  '/docs/errors',
+  '/docs/webhooks',
+  '/docs/guides/receiving',
+  '/docs/guides/console',
+];
 
 describe.skipIf(PROGRAM === undefined)('the API reference in Chromium', () => {
   let folder: string;
@@ -55,6 +62,17 @@ describe.skipIf(PROGRAM === undefined)('the API reference in Chromium', () => {
     const found = (await page.evaluate(lines)) as number[];
     expect(found.length).toBeGreaterThan(30);
     expect(new Set(found)).toEqual(new Set([1]));
+  });
+
+  it('copies a block of code', async () => {
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.goto(`${url}/docs/guides/receiving`);
+    const block = page.locator('.code', { hasText: 'import Koa' });
+    await block.getByRole('button').click();
+    await block.getByText('Copied').waitFor();
+    const copied = await page.evaluate('navigator.clipboard.readText()');
+    expect(copied).toMatch(/^import Koa from 'koa';\n/);
+    expect(copied).not.toContain('Copy');
   });
 
   it('finds an operation by keys, from any page', async () => {

@@ -1,0 +1,34 @@
+// Makes the guides of the pages in `docs`: where their links lead, and each as HTML and as Markdown. Pure.
+import { posix } from 'node:path';
+import { GUIDES, OPERATIONS, pathOfGuide } from './guide-list.mjs';
+import { renderMarkdown, rewriteMarkdown } from './markdown.mjs';
+
+/**
+ * @param {ReadonlyMap<string, string>} texts the pages that are served, by name: `receiving`, `operations/README`
+ * @returns {{ name: string, title: string, html: string, markdown: string, isForOperators: boolean }[]} `%BASE%` and
+ *   `%URL%` stand for the path and the address of the tenant
+ */
+export function renderGuides(texts) {
+  const titles = new Map(GUIDES.map(({ name, title }) => [name, title]));
+  return [...texts].map(([name, text]) => ({
+    name,
+    title: titles.get(name) ?? titleOf(text),
+    html: renderMarkdown(text, (href) => findAddress(href, name, texts, '%BASE%', '')),
+    markdown: rewriteMarkdown(text, (href) => findAddress(href, name, texts, '%URL%', '.md')),
+    isForOperators: name.startsWith(`${OPERATIONS}/`),
+  }));
+}
+
+const titleOf = (text) => (/^# (.*)$/m.exec(text)?.[1] ?? '').replaceAll('`', '');
+
+/** @returns the address that a link of a page has here; undefined for a file that is not served */
+function findAddress(href, name, texts, base, ending) {
+  if (/^\w+:/.test(href)) return href;
+  const [path = '', anchor] = href.split('#');
+  const hash = anchor === undefined ? '' : `#${anchor}`;
+  if (path === '') return ending === '' ? hash : `${base}${pathOfGuide(name)}${ending}${hash}`;
+  const target = posix.join('docs', posix.dirname(name), path);
+  if (target === 'openapi.json') return ending === '' ? '/openapi.json' : '%ORIGIN%/openapi.json';
+  const guide = /^docs\/(.*)\.md$/.exec(target)?.[1] ?? '';
+  return texts.has(guide) ? `${base}${pathOfGuide(guide)}${ending}${hash}` : undefined;
+}
