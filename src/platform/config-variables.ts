@@ -63,8 +63,8 @@ export const VARIABLES = {
       .default('https://errors.countersign.dev')
       .meta({ description: 'base address of error type URIs' }),
     DOCS_URL: webUrl.optional().meta({
-      description:
-        'base address of these pages, for links in the Temporal UI, which otherwise shows their path in the repository',
+      description: 'base address of these pages, for links in the Temporal UI and in alerts',
+      shown: '`{base_url}/docs/guides` of the tenant; none in alerts',
     }),
     TRUSTED_PROXIES: networks.default([]).meta({
       description:

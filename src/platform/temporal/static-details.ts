@@ -7,7 +7,7 @@ import type { EntityWorkflow } from './names.ts';
 /** The tenant's names, as operators know them. A workflow starts without them when they cannot be read. */
 export type TenantNames = Pick<Tenant, 'slug' | 'baseUrl'>;
 
-/** @param docsUrl base address of the pages in `docs`; undefined: their path in the repository is shown */
+/** @param docsUrl base address of the pages in `docs`; undefined: those that the API serves are linked */
 export type Presenter = {
   readonly docsUrl?: string | undefined;
   readonly tenantOf: (tenantId: string) => Promise<TenantNames | undefined>;
@@ -34,13 +34,17 @@ export function detailsOfStart(
   { workflow, tenant, path }: { workflow: string; tenant: TenantNames | undefined; path: string | undefined },
 ): string | undefined {
   if (presenter === undefined) return undefined;
-  const page = `operations/${pageOf(workflow)}.md`;
-  const { docsUrl } = presenter;
-  const help =
-    docsUrl === undefined ? `What one can do: docs/${page}` : `[What one can do](${docsUrl}/${page})`;
+  const help = linkToHelp(presenter.docsUrl, tenant, `operations/${pageOf(workflow)}`);
   if (tenant === undefined) return help;
   const record = path === undefined ? '' : ` · [API record](${tenant.baseUrl}${path})`;
   return `Tenant \`${tenant.slug}\` · ${help}${record}`;
+}
+
+/** The page where `DOCS_URL` says, else at the tenant's address, where the API serves it as a guide. */
+function linkToHelp(docsUrl: string | undefined, tenant: TenantNames | undefined, page: string): string {
+  if (docsUrl !== undefined) return `[What one can do](${docsUrl}/${page}.md)`;
+  if (tenant === undefined) return `What one can do: docs/${page}.md`;
+  return `[What one can do](${tenant.baseUrl}/docs/guides/${page})`;
 }
 
 /** The path of an entity in the API; undefined where a part of it is not known. */
