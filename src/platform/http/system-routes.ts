@@ -1,4 +1,5 @@
-// Answers the routes without a tenant: liveness, readiness, openapi.json and llms.txt. They require no token.
+// Answers the routes without a tenant: liveness, readiness, openapi.json, llms.txt, and what browsers and crawlers ask
+// of every host. They require no token.
 import { toProblem } from '../errors/problem.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { setAnyOrigin } from './cors.ts';
@@ -19,7 +20,7 @@ export function answerProbes(options: { health: Health; errorTypeBase: string })
 }
 
 /**
- * Answers `/openapi.json` with the document, and `/llms.txt` with the text.
+ * Answers `/openapi.json` with the document, `/llms.txt` with the text, and `/robots.txt` (RFC 9309); there is no icon.
  * @param options.openapi makes the document, once it is asked for
  * @param options.before comes before each of these answers
  */
@@ -35,15 +36,30 @@ export function answerDocuments({
   let document: Promise<Document> | undefined;
   const makeDocument = async () => createDocument(JSON.stringify(await openapi()));
   const text = createDocument(llmsText);
+  const robots = createDocument(ROBOTS);
   const answers: Answers = {
     '/openapi.json': async (ctx) => {
       document ??= makeDocument();
       await sendPublic(ctx, await document);
     },
     '/llms.txt': (ctx) => sendPublic(ctx, text, 'text/plain; charset=utf-8'),
+    '/robots.txt': (ctx) => sendPublic(ctx, robots, 'text/plain; charset=utf-8'),
+    '/favicon.ico': (ctx) => {
+      ctx.res.setHeader('cache-control', 'public, max-age=86400');
+      ctx.status = 204;
+    },
   };
   return answerPaths(answers, before);
 }
+
+/** What is to be read is for crawlers too, and nothing else. */
+const ROBOTS = `User-agent: *
+Allow: /docs
+Allow: /t/*/docs
+Allow: /llms.txt
+Allow: /openapi.json
+Disallow: /
+`;
 
 type Answers = Readonly<Record<string, (ctx: Context) => void | Promise<void>>>;
 

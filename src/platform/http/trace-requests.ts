@@ -4,7 +4,14 @@ import type { Middleware } from './request-state.ts';
 import type { Route } from './route.ts';
 
 /** Paths that load balancers and monitors request frequently. */
-const UNTRACED = new Set(['/healthz', '/readyz', '/openapi.json', '/llms.txt']);
+const UNTRACED = new Set([
+  '/healthz',
+  '/readyz',
+  '/openapi.json',
+  '/llms.txt',
+  '/robots.txt',
+  '/favicon.ico',
+]);
 
 /**
  * Traces the work of a request, within the caller's trace if the request names one (`traceparent`, W3C Trace Context).

@@ -118,6 +118,15 @@ it('llms.txt has the form of llmstxt.org, and its links to this address lead som
   for (const path of here) expect((await server.send('GET', path)).status, path).toBe(200);
 });
 
+it('crawlers may read what is written for readers, and a browser that asks for an icon gets no error', async () => {
+  server = await startTestServer([]);
+  const robots = await server.fetch('/robots.txt');
+  expect([robots.status, robots.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
+  expect(await robots.text()).toMatch(/^User-agent: \*\nAllow: \/docs\n[\s\S]*\nDisallow: \/\n$/);
+  const icon = await server.fetch('/favicon.ico');
+  expect([icon.status, icon.headers.get('cache-control')]).toEqual([204, 'public, max-age=86400']);
+});
+
 it('openapi.json can be kept and asked for again by any page', async () => {
   server = await startTestServer([]);
   const first = await server.send('GET', '/openapi.json');

@@ -98,7 +98,7 @@ describe('request limits', () => {
       expect((await get('/healthz', '203.0.113.1')).status).toBe(200);
   });
 
-  it.each(['/openapi.json', '/llms.txt'])('count %s', async (path) => {
+  it.each(['/openapi.json', '/llms.txt', '/robots.txt'])('count %s', async (path) => {
     await start({ tenant: 0, address: 3 });
     const read = async (address: string) =>
       (await server.fetch(path, { headers: { 'x-forwarded-for': address } })).status;
