@@ -322,4 +322,14 @@ describe('the Dockerfile', () => {
     expect(sources.length).toBeGreaterThan(5);
     for (const source of sources) expect(existsSync(source), source).toBe(true);
   });
+
+  it('has all that a build is made of, from what Docker is given', () => {
+    const [, inputs = ''] =
+      /const INPUTS = \[([^\]]+)\]/.exec(readFileSync('scripts/sources.mjs', 'utf8')) ?? [];
+    const given = readFileSync('.dockerignore', 'utf8').split('\n');
+    for (const [, input = ''] of inputs.matchAll(/'([^']+)'/g)) {
+      expect(dockerfile).toMatch(new RegExp(`^COPY (?!--from).*${input}`, 'm'));
+      expect(given).toContain(`!${input}`);
+    }
+  });
 });

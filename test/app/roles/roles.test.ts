@@ -164,6 +164,16 @@ it('in development several processes make one master key, kept for its owner alo
   expect(readFileSync(file, 'utf8')).toBe(key);
 });
 
+it('an api serves and lists the guides of its build', async () => {
+  expect(await run(['tenant', 'create', 'reader']).exited).toBe(0);
+  const api = await startApi();
+  await expect.poll(api.readiness).toBe(200);
+  expect(await (await api.get('/llms.txt')).text()).toMatch(/\/docs\/guides\/receiving\.md\): /);
+  const guide = await api.get('/t/reader/docs/guides/receiving');
+  expect(guide.headers.get('content-type')).toBe('text/markdown; charset=utf-8');
+  expect(await guide.text()).toContain('six values joined by line feeds');
+});
+
 it('a key that is set makes no file', async () => {
   const { exited, dataDir } = run(['tenant', 'list']);
   expect(await exited).toBe(0);
