@@ -22,9 +22,9 @@ export function renderPages({ document, errors, advice, guides }, assets) {
   const runbooks = linksTo(forOperators.map(({ name, title }) => [pathOfGuide(name), title]));
   const ofOperators = [{ links: linksTo([FIRST]) }, { title: 'For operators', links: runbooks }];
   /** @returns {[path: string, page: string]} */
-  const lay = (title, path, main, menuOf = menu) => [
+  const lay = (title, path, main, others = {}) => [
     path,
-    layOut({ title, path, menu: menuOf, assets }, main).html,
+    layOut({ title, path, menu, assets, ...others }, main).html,
   ];
   return new Map([
     lay('Countersign', '/', showHome()),
@@ -38,12 +38,10 @@ export function renderPages({ document, errors, advice, guides }, assets) {
 <p>For those who run the service: <a href="%BASE%${pathOfGuide('operations/README')}">runbooks</a>.</p>`,
     ),
     ...guides.map(({ name, title, html: text, isForOperators }) =>
-      lay(
-        title,
-        pathOfGuide(name),
-        html`<article class="guide">${{ html: text }}</article>`,
-        isForOperators ? ofOperators : menu,
-      ),
+      lay(title, pathOfGuide(name), html`<article class="guide">${{ html: text }}</article>`, {
+        hasMarkdown: true,
+        ...(isForOperators ? { menu: ofOperators } : {}),
+      }),
     ),
   ]);
 }
@@ -67,7 +65,7 @@ function groupOperations({ tags = [], paths }) {
     .filter(({ operations }) => operations.length > 0);
 }
 
-function layOut({ title, path, menu, assets }, main) {
+function layOut({ title, path, menu, assets, hasMarkdown = false }, main) {
   const link = ({ to, name }) =>
     html`<li><a href="%BASE%${to}"${to === path ? { html: ' aria-current="page"' } : ''}>${name}</a></li>`;
   return html`<!doctype html>
@@ -78,7 +76,9 @@ function layOut({ title, path, menu, assets }, main) {
 <meta name="color-scheme" content="light dark">
 <title>${title === 'Countersign' ? title : `${title} · Countersign`}</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="%BASE%${assets.style}">
+<link rel="stylesheet" href="%BASE%${assets.style}">${
+    hasMarkdown ? html`\n<link rel="alternate" type="text/markdown" href="%BASE%${path}.md">` : ''
+  }
 <script type="module" src="%BASE%${assets.script}"></script>
 </head>
 <body>
@@ -134,8 +134,8 @@ function showNames(group) {
 ${fromMarkdown(group.description)[0]}
 <div class="wide"><table class="names"><tbody>${group.operations.map(
     ({ method, path, operation: { operationId, summary } }) => html`<tr class="name">
-<td><b class="method ${method}">${method.toUpperCase()}</b></td><td><code>${path}</code></td>
-<td><a href="%BASE%${pathOf(group)}#${operationId}">${summary}</a></td></tr>`,
+<td><b class="method ${method}">${method.toUpperCase()}</b></td>
+<td><a href="%BASE%${pathOf(group)}#${operationId}">${summary}</a></td><td><code>${path}</code></td></tr>`,
   )}</tbody></table></div></section>`;
 }
 

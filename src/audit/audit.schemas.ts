@@ -129,7 +129,7 @@ export const inclusionProofSchema = z
     tree_size: z.int().min(1),
     entry: z
       .string()
-      .meta({ description: 'The bytes that the leaf is the hash of, base64: docs/audit-log.md.' }),
+      .meta({ description: 'The bytes that the leaf is the hash of, base64: /docs/guides/audit-log.' }),
     leaf_hash: z.string().meta({ description: 'SHA-256 of a zero byte and the entry, base64.' }),
     hashes,
     note: z.string().meta({ description: 'The checkpoint of the tree: a C2SP tlog-checkpoint.' }),
