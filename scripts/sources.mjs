@@ -2,19 +2,22 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { GUIDES, OPERATIONS } from './reference/guide-list.mjs';
 
 /** Everything that a build is made of. */
-const INPUTS = [
+export const INPUTS = [
   'src',
   'workflows',
   'activities',
-  'docs',
   'scripts',
   'tsconfig.json',
   'tsconfig.build.json',
   'tsconfig.package.json',
   'package-lock.json',
   'openapi.json',
+  // The pages that are served.
+  `docs/${OPERATIONS}`,
+  ...GUIDES.map(({ name }) => `docs/${name}.md`),
 ];
 
 /** Where the hash of a finished build is kept, below the clone. */
