@@ -9,15 +9,23 @@ import { renderMarkdown, rewriteMarkdown } from './markdown.mjs';
  *   `%URL%` stand for the path and the address of the tenant
  */
 export function renderGuides(texts) {
-  const titles = new Map(GUIDES.map(({ name, title }) => [name, title]));
+  const ofMenu = new Map(GUIDES.map(({ name, title }) => [name, title]));
+  const titles = new Map([...texts].map(([name, text]) => [name, ofMenu.get(name) ?? titleOf(text)]));
   return [...texts].map(([name, text]) => ({
     name,
-    title: titles.get(name) ?? titleOf(text),
-    html: renderMarkdown(text, (href) => findAddress(href, name, texts, '%BASE%', '')),
+    title: titles.get(name) ?? '',
+    html: renderMarkdown(
+      text,
+      (href) => findAddress(href, name, texts, '%BASE%', ''),
+      (href) => titles.get(nameOf(href, name)),
+    ),
     markdown: rewriteMarkdown(text, (href) => findAddress(href, name, texts, '%URL%', '.md')),
     isForOperators: name.startsWith(`${OPERATIONS}/`),
   }));
 }
+
+/** The name of the page that a link of another page leads to. */
+const nameOf = (href, name) => posix.join(posix.dirname(name), href.split('#')[0] ?? '').replace(/\.md$/, '');
 
 const titleOf = (text) => (/^# (.*)$/m.exec(text)?.[1] ?? '').replaceAll('`', '');
 
@@ -27,8 +35,8 @@ function findAddress(href, name, texts, base, ending) {
   const [path = '', anchor] = href.split('#');
   const hash = anchor === undefined ? '' : `#${anchor}`;
   if (path === '') return ending === '' ? hash : `${base}${pathOfGuide(name)}${ending}${hash}`;
-  const target = posix.join('docs', posix.dirname(name), path);
-  if (target === 'openapi.json') return ending === '' ? '/openapi.json' : '%ORIGIN%/openapi.json';
-  const guide = /^docs\/(.*)\.md$/.exec(target)?.[1] ?? '';
+  if (posix.join('docs', posix.dirname(name), path) === 'openapi.json')
+    return ending === '' ? '/openapi.json' : '%ORIGIN%/openapi.json';
+  const guide = nameOf(href, name);
   return texts.has(guide) ? `${base}${pathOfGuide(guide)}${ending}${hash}` : undefined;
 }

@@ -23,9 +23,10 @@ export const anchorOf = (text) =>
 /**
  * @param {string} text
  * @param {(href: string) => string | undefined} addressOf where a link leads; undefined: its text stays, as no link
+ * @param {(href: string) => string | undefined} titleOf what a link says that has only the name of a file
  * @returns {string} HTML
  */
-export function renderMarkdown(text, addressOf) {
+export function renderMarkdown(text, addressOf, titleOf = () => undefined) {
   const plain = new Renderer();
   // A head without words is no head.
   plain.tablecell = ({ header, tokens }) => {
@@ -40,8 +41,9 @@ export function renderMarkdown(text, addressOf) {
         ? `<h1 id="${anchor}">${inside}</h1>\n`
         : `<h${depth} id="${anchor}"><a href="#${anchor}">${inside}</a></h${depth}>\n`;
     },
-    link({ href, tokens }) {
-      const inside = this.parser.parseInline(tokens);
+    link({ href, tokens, text: words }) {
+      const title = /^[\w/-]+\.md$/.test(words) ? titleOf(href) : undefined;
+      const inside = title === undefined ? this.parser.parseInline(tokens) : escapeHtml(title);
       const address = addressOf(href);
       return address === undefined ? inside : `<a href="${escapeHtml(address)}">${inside}</a>`;
     },

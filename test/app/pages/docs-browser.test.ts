@@ -14,6 +14,7 @@ const PAGES = [
   '/docs/webhooks',
   '/docs/guides/receiving',
   '/docs/guides/console',
+  '/docs/guides/glossary',
 ];
 
 describe.skipIf(PROGRAM === undefined)('the API reference in Chromium', () => {

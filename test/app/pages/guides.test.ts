@@ -179,9 +179,16 @@ it('nothing else of the repository is served', async () => {
     ]);
 });
 
-it('HTML of a page is text, and a link to what is not served stays as its text', () => {
+it('HTML of a page is text; a link says the title of its page; one to what is not served stays as its text', () => {
   const nowhere = () => undefined;
   expect(renderMarkdown('a <b onclick="x">c</b>\n\n<script>1</script>\n', nowhere)).not.toMatch(/<b|<script/);
+  expect(
+    renderMarkdown(
+      '[x.md](x.md), [y](x.md)',
+      () => '/x',
+      () => 'The <x>',
+    ),
+  ).toBe('<p><a href="/x">The &lt;x&gt;</a>, <a href="/x">y</a></p>\n');
   expect(renderMarkdown('[a `b`](../src/x.ts), ![c](d.png)', nowhere)).toBe('<p>a <code>b</code>, </p>\n');
   expect(renderMarkdown('```js a.mjs\nconst a = "<b>";\n```', nowhere)).toMatch(
     /^<p class="file">a\.mjs<\/p>\n<pre tabindex="0"><code><span class="hljs-keyword">const<\/span>.*&lt;b&gt;/,
