@@ -3,6 +3,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
+import { createDocument } from '../../../src/platform/http/document.ts';
 import {
   createRateLimiter,
   createRateLimits,
@@ -45,7 +46,14 @@ const start = async (rateLimit: { tenant: number; address: number }) => {
   server = await startTestServer(routes, {
     rateLimits: createRateLimits(rateLimit, countAlone()),
     config: { trustedProxies: ['127.0.0.1/32'] },
+    pages: [({ path }) => (path === '/docs/guides/page' ? GUIDE : undefined)],
   });
+};
+const GUIDE = {
+  document: createDocument('# A guide'),
+  type: 'text/markdown',
+  headers: {},
+  operation: 'docs',
 };
 const AUTHORIZATION = { authorization: `Bearer ${tokenFor('app', 'agents:read')}` };
 const get = (path: string, address: string, headers: Record<string, string> = AUTHORIZATION) =>
@@ -98,7 +106,7 @@ describe('request limits', () => {
       expect((await get('/healthz', '203.0.113.1')).status).toBe(200);
   });
 
-  it.each(['/openapi.json', '/llms.txt', '/robots.txt'])('count %s', async (path) => {
+  it.each(['/openapi.json', '/llms.txt', '/robots.txt', '/docs/guides/page'])('count %s', async (path) => {
     await start({ tenant: 0, address: 3 });
     const read = async (address: string) =>
       (await server.fetch(path, { headers: { 'x-forwarded-for': address } })).status;
