@@ -12,12 +12,12 @@ import { explainListen } from './local/ports.ts';
 
 /** Registers the metrics that every process has. @returns `clocks`, whose comparison the process must start */
 export function measureProcess(
-  { registry, database, clock, log }: Platform,
+  { registry, database, log }: Platform,
   { role, readiness }: { role: string; readiness: () => Promise<Readiness> },
 ): { clocks: ClockComparison } {
   const clocks = createClockComparison({
     database,
-    now: clock.now,
+    now: () => Date.now(),
     onSkewed: (seconds) =>
       log.warn({ event: 'clock.skewed', seconds }, "the clock of this machine is not the database's"),
   });

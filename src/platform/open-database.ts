@@ -1,6 +1,7 @@
 // Opens the database of a process by its settings. Nothing else is loaded, so a command may need no more than this.
 import { type Config, databaseMissing } from './config.ts';
 import { createDatabase, type DatabaseLimits } from './database/database.ts';
+import { timeIdsBy } from './database/ids.ts';
 import { type Log, reasonOf } from './logging.ts';
 
 /**
@@ -27,5 +28,6 @@ export function openDatabase(
     onError,
     limits,
   });
+  timeIdsBy(database.clock.now);
   return { database, url, onError };
 }

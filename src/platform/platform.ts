@@ -61,8 +61,8 @@ export function openPlatform(
     openChannel,
     registry: new Registry(),
     tracing,
-    /** `now`: milliseconds since 1970. `monotonic`: milliseconds of a monotonic clock. */
-    clock: { now: () => Date.now(), monotonic: () => performance.now() },
+    /** `now`: the database's time in milliseconds since 1970. `monotonic`: milliseconds of a monotonic clock. */
+    clock: { now: database.clock.now, monotonic: database.clock.monotonic },
     /** Called after the rooms have closed. */
     close: async () => {
       await Promise.all(notifiers.map((notifier) => notifier.close()));

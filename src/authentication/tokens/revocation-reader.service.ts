@@ -1,6 +1,9 @@
-// Reads new revocations into the memory of a process, page by page, within a second of their commit.
+// Reads new revocations into the memory of a process, page by page, within a second of their commit. Each answer tells
+// the database's time, too.
+// docs/decisions/0044-times-of-tokens.md
 
 import type { Database } from '../../platform/database/database.ts';
+import type { DatabaseClock } from '../../platform/database/database-clock.ts';
 import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
 import type * as revocationStore from './revocation.store.ts';
 import type { RevocationBook } from './revocation.ts';
@@ -20,13 +23,12 @@ export type RevocationReaderNeeds = {
   book: Pick<RevocationBook, 'add' | 'forget'>;
   listen: (onNotice: () => void) => { close(): Promise<void> } | undefined;
   onError: (error: unknown) => void;
-  now: () => number;
+  clock: Pick<DatabaseClock, 'observe' | 'now' | 'monotonic'>;
 };
 
 /**
  * @param listen opens a listener for notifications. It only saves time, because the next poll finds the rows too.
  * @param onError receives the error of the first of several failed reads
- * @param now a monotonic clock in milliseconds
  */
 export function createRevocationReader({
   store,
@@ -34,8 +36,9 @@ export function createRevocationReader({
   book,
   listen,
   onError,
-  now,
+  clock,
 }: RevocationReaderNeeds) {
+  const now = clock.monotonic;
   let position = store.POSITIONS.start;
   let readAt = Number.NEGATIVE_INFINITY;
   let forgotAt = now();
@@ -50,7 +53,8 @@ export function createRevocationReader({
    */
   async function poll(): Promise<boolean> {
     askedAt = now();
-    const { revocations, seen, last, isComplete } = await store.readPage(database, position);
+    const { revocations, seen, last, isComplete, time } = await store.readPage(database, position);
+    clock.observe(time, askedAt);
     isFailing = false;
     if (seen.next <= position.xid) {
       // The database was replaced by one with fewer transactions, so all revocations are read again.
@@ -58,13 +62,13 @@ export function createRevocationReader({
       readAt = Number.NEGATIVE_INFINITY;
       return true;
     }
-    book.add(revocations, Date.now());
+    book.add(revocations, clock.now());
     position =
       last === undefined ? store.POSITIONS.afterAll(seen) : store.POSITIONS.afterRow(position, last, seen);
     if (isComplete) readAt = askedAt;
     if (askedAt - forgotAt >= FORGET_INTERVAL) {
       forgotAt = askedAt;
-      book.forget(Date.now());
+      book.forget(clock.now());
     }
     return last !== undefined;
   }

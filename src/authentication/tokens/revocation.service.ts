@@ -2,6 +2,7 @@
 // reads fail or it has not read all, each check queries the database. When that fails too, no token is accepted.
 
 import type { Database } from '../../platform/database/database.ts';
+import { createDatabaseClock, type DatabaseClock } from '../../platform/database/database-clock.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
@@ -29,7 +30,7 @@ export type RevocationNeeds = {
   notifier?: { poke(): void } | undefined;
   onError?: ((error: unknown) => void) | undefined;
   onReplaced?: ((client: AccessTokenHolder & { readonly tenantId: string }) => void) | undefined;
-  now?: (() => number) | undefined;
+  clock?: Pick<DatabaseClock, 'observe' | 'now' | 'monotonic'> | undefined;
 };
 
 /**
@@ -39,7 +40,7 @@ export type RevocationNeeds = {
  * @param notifier notifies the other processes after a commit
  * @param onError receives the error of the first of several failed reads
  * @param onReplaced is called when so many tokens of a client were ended that now all of them are
- * @param now a monotonic clock in milliseconds
+ * @param clock the database's, which each reading sets right
  */
 export function createRevocationService(needs: RevocationNeeds) {
   const tools = prepare(needs);
@@ -68,11 +69,11 @@ function prepare({
   notifier,
   onError = () => undefined,
   onReplaced = () => undefined,
-  now = () => performance.now(),
+  clock = createDatabaseClock(),
 }: RevocationNeeds) {
   const book = createRevocationBook();
-  const reader = createRevocationReader({ store, database, book, listen, onError, now });
-  return { store, database, book, reader, notifier, onReplaced };
+  const reader = createRevocationReader({ store, database, book, listen, onError, clock });
+  return { store, database, book, reader, notifier, onReplaced, clock };
 }
 
 /**
@@ -86,7 +87,7 @@ async function endTokens(
   client: AccessTokenHolder,
   tokens: readonly EndedToken[],
 ): Promise<void> {
-  const live = withEnds(tokens, Date.now());
+  const live = withEnds(tokens, tools.clock.now());
   if (live.length === 0) return;
   const inserted = await tools.store.insertTokens(unit, { tenantId, holder: holderOf(client), tokens: live });
   announce(tools, unit, inserted);
@@ -115,9 +116,13 @@ async function admitPrincipal(
 }
 
 /** After the commit, adds the revocations to this process's memory and notifies the other processes. */
-function announce({ book, notifier }: Tools, unit: Transaction, revocations: readonly Revocation[]): void {
+function announce(
+  { book, notifier, clock }: Tools,
+  unit: Transaction,
+  revocations: readonly Revocation[],
+): void {
   unit.afterCommit(() => {
-    book.add(revocations, Date.now());
+    book.add(revocations, clock.now());
     notifier?.poke();
   });
 }

@@ -2,6 +2,7 @@
 // it.
 import { validate as isUuid } from 'uuid';
 import { columnsOf } from '../../platform/columns.ts';
+import { TIME } from '../../platform/database/database-clock.ts';
 import { deleteOldest } from '../../platform/database/deletion.ts';
 import {
   createPositions,
@@ -31,13 +32,14 @@ export const POSITIONS = createPositions({ least: '0', greatest: '92233720368547
 
 /**
  * `last`: the last row that was read, when there may be more. `isComplete`: with this page and those before it, a
- * reader has all rows that committed before its statement.
+ * reader has all rows that committed before its statement. `time`: of the database, in milliseconds since 1970.
  */
 export type RevocationPage = {
   readonly revocations: readonly Revocation[];
   readonly seen: SeenTransactions;
   readonly last: RowPlace | undefined;
   readonly isComplete: boolean;
+  readonly time: number;
 };
 
 type EndedTokens = {
@@ -94,6 +96,7 @@ WITH page AS (
 )
 SELECT pg_snapshot_xmax(seen)::text AS next, ARRAY(SELECT xid FROM pg_snapshot_xip(seen) AS xid ORDER BY xid)::text[] AS unfinished,
   coalesce((SELECT xid FROM revocations ORDER BY xid DESC, id DESC LIMIT 1) >= pg_snapshot_xmax(seen), false) AS "isForeign",
+  ${TIME} AS time,
   xid::text, page.id::text AS place, ${COLUMNS}
 FROM pg_current_snapshot() AS seen LEFT JOIN page ON true ORDER BY page.xid, page.id`;
 
@@ -153,6 +156,7 @@ export async function readPage(
     seen: { next: BigInt(first.next), unfinished: first.unfinished.map(BigInt) },
     last: last && { xid: BigInt(last.xid), id: last.place },
     isComplete: last === undefined && !first.isForeign,
+    time: first.time,
   };
 }
 
@@ -164,6 +168,7 @@ type PageRow = Omit<Revocation, 'id'> & {
   readonly next: string;
   readonly unfinished: readonly string[];
   readonly isForeign: boolean;
+  readonly time: number;
 };
 
 /** Reads the revocations that end any of these tokens. */

@@ -24,6 +24,7 @@ export function wireRevocations({ database, log, openChannel }: Platform) {
   const channel = openChannel(REVOCATION_CHANNEL);
   return createRevocationService({
     database,
+    clock: database.clock,
     notifier: channel,
     listen: channel.listen,
     onError: (error) =>

@@ -1,4 +1,4 @@
-// Compares the clock of this process with the database's, which decides. A wrong clock makes wrong ids and tokens.
+// Compares the clock of this process with the database's, which decides. One of them is wrong when they differ.
 import { createLoop, type RunningLoop } from '../process/loop.ts';
 import type { Queryable } from './transaction.ts';
 

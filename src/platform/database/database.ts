@@ -4,6 +4,7 @@
 import pg, { type Pool, type PoolClient } from 'pg';
 import type { Sequelize } from 'sequelize';
 import { endConnections, newPool } from './client.ts';
+import { askTime, createDatabaseClock } from './database-clock.ts';
 import { createModels, type Model } from './model.ts';
 import { findPoolerFault } from './pooler.client.ts';
 import { loadSequelize } from './sequelize.ts';
@@ -75,6 +76,7 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
     lock_timeout: lock,
     idle_in_transaction_session_timeout: idleInTransaction,
   };
+  const clock = createDatabaseClock();
   const pool = newPool(
     {
       connectionString: url,
@@ -84,6 +86,8 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
       query_timeout: answer,
       connectionTimeoutMillis: connect,
       keepAlive: true,
+      // So no statement is answered before the time is known.
+      onConnect: (client) => askTime(client, clock),
       options: Object.entries(PLANNER)
         .map(([name, value]) => `-c ${name}=${value}`)
         .join(' '),
@@ -106,6 +110,8 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
     runTransaction(connections, context, work);
   return {
     pool,
+    /** The database's clock, as this process knows it. */
+    clock,
     openSequelize,
     /** The current use of the pool; `waiting` by kind. */
     poolUse: () => ({

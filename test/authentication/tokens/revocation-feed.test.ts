@@ -6,6 +6,7 @@ import * as store from '../../../src/authentication/tokens/revocation.store.ts';
 import { createRevocationBook } from '../../../src/authentication/tokens/revocation.ts';
 import { AGENT_CLIENT_ID } from '../../../src/identity/agents/agent.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
+import { createDatabaseClock } from '../../../src/platform/database/database-clock.ts';
 import type { Transaction } from '../../../src/platform/database/transaction.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import type { Rooms } from '../../identity/agents/agent-rooms.ts';
@@ -97,7 +98,7 @@ describe('a feed', () => {
       store: deaf,
       database: behind,
       onError: (error) => failures.push(error),
-      now: () => performance.now() + ahead,
+      clock: createDatabaseClock({ monotonic: () => performance.now() + ahead }),
     });
     feed.start();
     closing.push(() => feed.close());

@@ -4,6 +4,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createRevocationService } from '../../../src/authentication/tokens/revocation.service.ts';
 import * as store from '../../../src/authentication/tokens/revocation.store.ts';
+import { createDatabaseClock } from '../../../src/platform/database/database-clock.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import type { SnapshotPosition } from '../../../src/platform/database/snapshot-position.ts';
 import { useTestDatabase } from '../../setup/database.ts';
@@ -123,7 +124,7 @@ function startFeed(limit: number, readPage = store.readPage) {
     database: test.database,
     onError: (error) => failures.push(error),
     // The time stands still, so what was read once is young.
-    now: () => 0,
+    clock: createDatabaseClock({ monotonic: () => 0 }),
   });
   feed.start();
   return { feed, read, readOf, failures };

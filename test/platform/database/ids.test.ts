@@ -1,7 +1,7 @@
 // Ids of rows: well formed, ascending even within a millisecond, and never the same.
 import { validate, version } from 'uuid';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { newId } from '../../../src/platform/database/ids.ts';
+import { newId, timeIdsBy } from '../../../src/platform/database/ids.ts';
 
 afterEach(() => vi.useRealTimers());
 
@@ -16,14 +16,31 @@ describe('new ids', () => {
     expect(timeOf(id)).toBeLessThanOrEqual(Date.now());
   });
 
-  it('ascend and differ, many within each millisecond, and when the clock goes back', () => {
-    vi.useFakeTimers({ toFake: ['Date'] });
-    const ids = [0, 0, 1, -5_000, 0, 7_000].flatMap((step) => {
+  const idsAfter = (steps: readonly number[]) =>
+    steps.flatMap((step) => {
       vi.setSystemTime(Date.now() + step);
       return Array.from({ length: 1_000 }, newId);
     });
+
+  it('ascend and differ, many within each millisecond', () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    const ids = idsAfter([0, 0, 1, 0, 7_000]);
     expect(ids).toEqual([...ids].sort());
     expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it('tell the time of the clock and differ after it went back', () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    const ids = idsAfter([0, -5_000, 5_000, -5_000]);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const id of ids.slice(-1_000)) expect(timeOf(id)).toBe(Date.now());
+  });
+
+  it('tell the time of the clock that the process was given', () => {
+    timeIdsBy(() => 1_800_000_000_000);
+    const id = newId();
+    timeIdsBy(() => Date.now());
+    expect(timeOf(id)).toBe(1_800_000_000_000);
   });
 
   it('end in random bits of their own, also beyond one drawing', () => {
