@@ -1,4 +1,5 @@
-// The event that says that all access tokens of somebody have ended. Pure.
+// Events that end tokens: the one that says that all of somebody's have ended, and those whose time decides which.
+// Pure.
 import type { EmittedEvent } from './event.ts';
 
 /** Whose tokens end: the `sub` or `client_id` of the tokens, or their tenant. */
@@ -16,4 +17,12 @@ export type EndedPrincipal = {
 export function allTokensEnded(principal: EndedPrincipal, ends: 'now' | 'ever', cause: string): EmittedEvent {
   const { kind, id: sub } = principal;
   return { type: 'auth.token.revoked', data: { token_type: 'all', sub, principal: kind, ends, cause } };
+}
+
+/** Events that name more than one token or none, and end what was issued until their `occurred_at`. */
+const BY_TIME: readonly string[] = ['admin.agent.key.revoked', 'admin.agent.reactivated'];
+
+/** Returns whether resource servers compare the time of the event with the times of tokens. */
+export function endsByTime({ type, data }: Pick<EmittedEvent, 'type' | 'data'>): boolean {
+  return BY_TIME.includes(type) || (type === 'auth.token.revoked' && data.token_type !== 'access_token');
 }

@@ -21,7 +21,7 @@ export function createOperatorActService({
 }: {
   database: Pick<Database, 'query' | 'transaction'>;
 
-  records: Pick<RecordService, 'prepare' | 'writeBatch'>;
+  records: Pick<RecordService, 'timeOf' | 'prepare' | 'writeBatch'>;
 }) {
   async function record(
     unit: Queryable,
@@ -34,6 +34,10 @@ export function createOperatorActService({
     const { operator, reason } = intent;
     const { action, target } = deed;
     const actor = { kind: 'operator', id: operator } as const;
+    const time = await records.timeOf(
+      unit,
+      concerned.flatMap(({ events = [] }) => events),
+    );
     const describe = ({ tenantId, data, events }: Concerned) =>
       records.prepare(
         { requestId, tenant: { id: tenantId }, address: 'local', actor },
@@ -41,6 +45,7 @@ export function createOperatorActService({
           audit: [{ action, outcome: 'success', target, data: { reason, act, ...deed.data, ...data } }],
           events,
         },
+        time,
       );
     await records.writeBatch(unit, concerned.map(describe));
     return act;

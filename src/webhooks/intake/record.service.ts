@@ -1,9 +1,12 @@
 // Writes the records of happenings: audit entries and events of the service, in the transaction of the change.
+// docs/decisions/0044-times-of-tokens.md
 
 import { appendEntries, prepareEntries } from '../../audit/audit.service.ts';
 import type { AuditContext, AuditEntry, AuditRecord } from '../../audit/audit.ts';
 import { findMismatch } from '../../events/catalogue.ts';
+import { endsByTime } from '../../events/ended-tokens.ts';
 import { ACCESS_TYPES, type EmittedEvent, type EventRecord, prepareEvent } from '../../events/event.ts';
+import { askTime, createDatabaseClock, type DatabaseClock } from '../../platform/database/database-clock.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
@@ -44,7 +47,7 @@ export type RecordNeeds = {
   tracing?: Pick<Tracing, 'current'> | undefined;
   /** Opens a receipt for each event that ended access. */
   receipts?: Pick<ReceiptOpening, 'isFollowed' | 'open'> | undefined;
-  now?: (() => Date) | undefined;
+  clock?: Pick<DatabaseClock, 'observe' | 'now' | 'monotonic'> | undefined;
 };
 
 /**
@@ -53,7 +56,7 @@ export type RecordNeeds = {
  */
 export function createRecordService(needs: RecordNeeds) {
   const tools = prepareRecord(needs);
-  return bindUseCases(tools, { prepare, announce, writeBatch, write });
+  return bindUseCases(tools, { timeOf, prepare, announce, writeBatch, write });
 }
 
 export type RecordService = ReturnType<typeof createRecordService>;
@@ -64,33 +67,50 @@ function prepareRecord({
   tellEvents = () => undefined,
   checked = true,
   tracing = NO_TRACING,
-  now = () => new Date(),
+  clock = createDatabaseClock(),
   ...needs
 }: RecordNeeds) {
-  return { ...needs, tellEvents, checked, tracing, now };
+  return { ...needs, tellEvents, checked, tracing, clock };
+}
+
+/**
+ * Returns the time of events that are written now. Of those that end tokens by their time it is read in the transaction
+ * that has ended them, so that no earlier token is later: one more round trip.
+ * @returns milliseconds since 1970
+ */
+async function timeOf(
+  { clock }: RecordTools,
+  unit: Queryable,
+  events: readonly EmittedEvent[] = [],
+): Promise<number> {
+  return events.some(endsByTime) ? await askTime(unit, clock) : clock.now();
 }
 
 /**
  * Prepares the records of a happening (ids, times, bodies), for a statement that inserts the records of several
  * requests.
  * @param context the request, whose tenant, client address, request id and principal are in each audit entry
+ * @param time of `timeOf`, which events that end tokens by their time need
  * @throws ServiceError `payload_too_large` when the body of an event is larger than 256 KiB
  */
 function prepare(
-  { now, checked, tracing }: RecordTools,
+  { clock, checked, tracing }: RecordTools,
   context: AuditContext,
   { audit = [], events = [] }: Happening,
+  time?: number | undefined,
 ): PreparedRecords {
-  const moment = now();
-  for (const { type, data } of checked ? events : []) {
-    const mismatch = findMismatch(type, data);
+  const now = new Date(time ?? clock.now());
+  for (const event of checked ? events : []) {
+    const mismatch = findMismatch(event.type, event.data);
     if (mismatch !== undefined) throw new Error(mismatch);
+    if (time === undefined && endsByTime(event))
+      throw new Error(`${event.type} needs the time of its transaction`);
   }
   const trace = tracing.current();
   return {
     audit: prepareEntries(context, audit),
     events: events.map((event) =>
-      prepareEvent(event, { id: newId(), tenantId: context.tenant.id, now: moment, trace }),
+      prepareEvent(event, { id: newId(), tenantId: context.tenant.id, now, trace }),
     ),
   };
 }
@@ -124,7 +144,7 @@ async function writeBatch(
 
 /**
  * Writes audit entries and events in the caller's transaction. Each event gets a delivery for each matching
- * subscription, inactive subscriptions included. One round trip; none for an empty happening.
+ * subscription, inactive subscriptions included. One round trip, or two (`timeOf`); none for an empty happening.
  * @param context as for `prepare`
  * @returns a result for each event, in the order of `happening.events`
  * @throws ServiceError `payload_too_large` when the body of an event is larger than 256 KiB
@@ -135,7 +155,7 @@ async function write(
   context: AuditContext,
   happening: Happening,
 ): Promise<Emitted[]> {
-  const prepared = prepare(needs, context, happening);
+  const prepared = prepare(needs, context, happening, await timeOf(needs, unit, happening.events));
   const fanOut = await writeBatch(needs, unit, [prepared]);
   await openReceipts(needs, unit, context.tenant.id, { events: prepared.events, fanOut });
   return prepared.events.map(({ id, eventId }) => {

@@ -40,10 +40,11 @@ export function wireEventNews({ openChannel }: Pick<Platform, 'openChannel'>) {
 
 /** Wires the records of happenings. In tests each event is compared with the catalogue. */
 export function wireRecords(
-  { config, notifier, tracing }: Platform,
+  { config, database, notifier, tracing }: Platform,
   rooms: Pick<RecordNeeds, 'receipts' | 'tellEvents'> = {},
 ) {
-  return createRecordService({ ...rooms, notifier, checked: config.nodeEnv === 'test', tracing });
+  const { clock } = database;
+  return createRecordService({ ...rooms, notifier, clock, checked: config.nodeEnv === 'test', tracing });
 }
 
 /** Wires the readers of an api process that wait for events. */
@@ -97,6 +98,7 @@ export function wirePublishing(
     directAttempts,
     limit: limits.limitRate('publish', config.rateLimit.publish),
     tracing,
+    now: () => new Date(database.clock.now()),
   });
   const feed = createFeedService({
     deliveries,

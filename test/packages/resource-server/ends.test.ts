@@ -1,7 +1,7 @@
 // What ends at the service ends at a guard: each use case that ends access tokens is done, and then introspection says
 // that the token is not active, and a guard that has nothing but the feed refuses it. The sources are read for others.
 import { readdirSync, readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   followRevocations,
   type Revocations,
@@ -238,6 +238,52 @@ describe('a token that a guard has accepted', () => {
     await manage(owner, 'PATCH', `/api/v1/agents/${agent.id}`, { scopes: ['openid'] });
     await fateOf(before);
     expect(await first().server.outcome(await agent.authenticate('openid'))).toBe('accepted');
+  });
+});
+
+/** The clock of the process, and of this file, is so many milliseconds ahead; its monotonic clock stays as it is. */
+function setClockAhead(milliseconds: number): void {
+  vi.useRealTimers();
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + milliseconds, shouldAdvanceTime: true });
+}
+
+describe('a token of a process whose clock is ahead', () => {
+  afterEach(() => void vi.useRealTimers());
+
+  it.each(ENDS)(
+    'ends at the service and at a guard, by a process whose clock is behind, when %s',
+    async (_title, _place, prepare) => {
+      setClockAhead(5_000);
+      const { token, path, end } = await prepare();
+      setClockAhead(-5_000);
+      await end();
+      vi.useRealTimers();
+      expect(await fateOf(token, path)).toEqual({ active: false, guard: '401 token_revoked' });
+    },
+  );
+
+  it('stays ended when its agent is suspended and reactivated', async () => {
+    const agent = await enrollAgent(owner);
+    setClockAhead(5_000);
+    const token = await agent.authenticate();
+    setClockAhead(-5_000);
+    await manage(owner, 'PATCH', `/api/v1/agents/${agent.id}/suspend`, {});
+    await manage(owner, 'PATCH', `/api/v1/agents/${agent.id}/reactivate`, {});
+    vi.useRealTimers();
+    const next = await agent.authenticate();
+    await vi.waitUntil(async () => (await first().server.outcome(next)) === 'accepted', PATIENCE);
+    expect(await fateOf(token)).toEqual({ active: false, guard: '401 token_revoked' });
+  });
+
+  it('is refused by a guard that starts later, when another process wrote an event by a clock hours behind', async () => {
+    const [one, other] = [await enrollAgent(owner), await enrollAgent(owner)];
+    const token = await one.authenticate();
+    await owner.post('/oauth/revoke', { token });
+    setClockAhead(-7_200_000);
+    await manage(owner, 'PATCH', `/api/v1/agents/${other.id}`, { scopes: ['openid'] });
+    vi.useRealTimers();
+    const { server } = await guard(owner);
+    expect(await server.outcome(token)).toBe('401 token_revoked');
   });
 });
 
