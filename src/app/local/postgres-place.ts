@@ -60,6 +60,7 @@ export async function preparePostgresPlace(options: {
       `User postgres may not enter ${dataDir} any more, where its data are: open the folder.`,
     );
   say(`Postgres lives in ${dirname(outside)}: user postgres may not enter ${dataDir}, or could not before.`);
+  await makeOpenFolder(SHARED);
   await makeOpenFolder(dirname(outside));
   return { binaries, cluster: outside, user };
 }
@@ -116,7 +117,7 @@ async function copyBinaries({ folder, version }: PostgresBinaries): Promise<Post
   return { folder: target, version };
 }
 
-/** chmod sets the mode explicitly, because the umask may restrict the mode of mkdir. */
+/** Its folder exists. chmod sets the mode explicitly, because the umask restricts the mode of mkdir. */
 async function makeOpenFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   await chmod(folder, 0o755);

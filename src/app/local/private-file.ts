@@ -1,6 +1,6 @@
-// Small files with secrets in the data folder: mode 0600, replaced atomically and durably.
-import { open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+// Small files with secrets in the data folder: mode 0600, replaced atomically and durably. Folders of parts.
+import { chmod, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 
 /**
  * Replaces a file. Readers see the old or the new content, never a part of it, also after a power failure.
@@ -37,4 +37,10 @@ export async function readPrivateFile(file: string): Promise<string | null> {
     if (error.code === 'ENOENT') return null;
     throw error;
   });
+}
+
+/** Takes a folder and its files, which an earlier release may have made for all to read, from other users. */
+export async function closeFolder(folder: string): Promise<void> {
+  await chmod(folder, 0o700);
+  for (const name of await readdir(folder)) await chmod(join(folder, name), 0o600);
 }

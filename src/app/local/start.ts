@@ -53,6 +53,8 @@ type Starting = LocalStackOptions & {
 export async function runLocalStack(options: LocalStackOptions): Promise<void> {
   const { dataDir } = options.config;
   await requireRoom(dataDir, 64);
+  // Files of all parts are for this user alone. The data folder is there: user postgres has to enter it.
+  process.umask(0o077);
   try {
     await supervise(options);
   } catch (error) {

@@ -6,6 +6,7 @@ import { requireRoom } from './disk-space.ts';
 import type { Keeper } from './keeper.ts';
 import { LocalStackError } from './local-stack-error.ts';
 import { type Part, startPart } from './part.ts';
+import { closeFolder } from './private-file.ts';
 import type { PartEnd } from './processes.ts';
 import { awaitTemporal } from './temporal-ready.ts';
 import { INTERRUPTED, untilBroken } from './temporal-watch.ts';
@@ -59,7 +60,9 @@ export type RunningTemporal = Part & { readonly address: string };
  * @throws LocalStackError with one line for the operator
  */
 export async function startTemporal(options: TemporalOptions): Promise<RunningTemporal> {
-  await requireRoom(join(options.dataDir, 'temporal'), 64, 0o700);
+  const folder = join(options.dataDir, 'temporal');
+  await requireRoom(folder, 64, 0o700);
+  await closeFolder(folder);
   const address = `127.0.0.1:${options.port}`;
   const stopping = new AbortController();
   let part = await startServer(options, address);
