@@ -14,6 +14,6 @@ export type Hold = {
   wait<T>(until: Promise<T>): Promise<T>;
   /** Requests of another tenant come to this process: what holds up the event loop is worked on in small pieces. */
   isShared(): boolean;
-  /** Aborts when the client has gone, and after the answer. */
-  readonly gone: AbortSignal;
+  /** Calls the listener when the client has gone, and after the answer; perhaps repeatedly. */
+  onEnd(listener: () => void): void;
 };

@@ -98,12 +98,17 @@ export type TokenService = ReturnType<typeof createTokenService>;
 
 type TokenTools = ReturnType<typeof prepareToken>;
 
+/** Requests that wait with the same token share what it says. */
+type VerifiedToken = {
+  readonly kid: string;
+  readonly claims: SignedClaims;
+  readonly principal: Principal;
+};
+
 function prepareToken({ now = Date.now, ...needs }: TokenNeeds) {
   // The cache stores only that a text has a correct signature and what it says, which cannot change. All other checks
   // are made for each request.
-  const verified = createBoundedCache<{ readonly kid: string; readonly claims: SignedClaims }>({
-    limit: VERIFIED_KEPT,
-  });
+  const verified = createBoundedCache<VerifiedToken>({ limit: VERIFIED_KEPT });
   return { ...needs, now, verified };
 }
 
@@ -220,7 +225,7 @@ async function findKeyOfToken(
  * @throws ServiceError `invalid_token`, `token_expired`, `token_revoked`
  */
 async function verifyAccessToken(needs: TokenTools, tenant: Tenant, token: string): Promise<SignedClaims> {
-  const claims = await readSigned(needs, tenant, token);
+  const { claims } = await readSigned(needs, tenant, token);
   checkIssued(claims, tenant, needs.now());
   // Checked here, because the feed keeps a revocation for about a day and a suspension may last longer.
   if (tenant.suspended) throw new ServiceError('token_revoked', { detail: 'The tenant is suspended.' });
@@ -254,10 +259,10 @@ async function authenticate(
   token: string,
   presentation?: Presentation | undefined,
 ): Promise<Principal> {
-  const claims = await readSigned(needs, tenant, token);
+  const { claims, principal } = await readSigned(needs, tenant, token);
   checkAccessToken(claims, tenant, needs.now(), presentation);
   await needs.revocations.check(claims);
-  return principalOf(claims);
+  return principal;
 }
 
 /** Reads the claims of an access token after verifying its signature by the tenant's issuer. */
@@ -265,14 +270,14 @@ async function readSigned(
   { verified, issuer }: TokenTools,
   tenant: Tenant,
   token: string,
-): Promise<SignedClaims> {
+): Promise<VerifiedToken> {
   const digest = hash('sha256', token, 'base64');
   const known = verified.peek(digest);
   if (known !== undefined) {
     const key = await issuer.verificationKey(tenant, known.kid);
     if (key?.id !== known.claims.signedBy) throw invalidToken();
     verified.set(digest, known);
-    return known.claims;
+    return known;
   }
   const jws = parseCompactJws(token);
   if (jws === null) throw invalidToken();
@@ -283,8 +288,9 @@ async function readSigned(
   const read = verifyJws(key, jws.signed, jws.signature) ? readAccessTokenClaims(jws.payload) : undefined;
   if (read === undefined) throw invalidToken();
   const claims = { ...read, signedBy: key.id };
-  verified.set(digest, { kid, claims });
-  return claims;
+  const made = { kid, claims, principal: principalOf(claims) };
+  verified.set(digest, made);
+  return made;
 }
 
 function invalidToken(): ServiceError {

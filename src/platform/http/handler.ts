@@ -32,27 +32,24 @@ export function runHandler(
   contract: Contract | undefined,
   makeHold?: MakeHold | undefined,
 ): Perform {
-  const run = runChecked(route, route.handler, contract, makeHold);
-  return async (ctx, context) => (await run(ctx, context)) ?? unanswered();
+  return runChecked(route, route.handler, contract, unanswered, makeHold);
 }
 
 /** Calls the handler for requests with an idempotency key, where the route has one. */
 export function runKeyedHandler(route: Route, contract: Contract | undefined): PerformKeyed | undefined {
-  return route.keyedHandler && runChecked(route, route.keyedHandler, contract);
+  return route.keyedHandler && runChecked(route, route.keyedHandler, contract, () => undefined);
 }
 
-function runChecked(
+/** @param withoutResult called when the handler has none */
+function runChecked<None extends undefined>(
   route: Route,
   handler: (input: never) => Promise<HandlerResult | undefined> | HandlerResult,
   contract: Contract | undefined,
+  withoutResult: () => None,
   makeHold?: MakeHold | undefined,
 ) {
   const turning = turnPages(route);
-  return async (
-    ctx: Context,
-    context: RequestContext,
-    answer?: AnswerKey,
-  ): Promise<HandlerResult | undefined> => {
+  return async (ctx: Context, context: RequestContext, answer?: AnswerKey): Promise<HandlerResult | None> => {
     const { params, query, body, text = '' } = ctx.state.input ?? {};
     const header = (name: string) => joined(ctx.req.headers[name]);
     try {
@@ -72,7 +69,7 @@ function runChecked(
         } as never),
       );
       if (result !== undefined && result.stream === undefined) contract?.checkResult(result);
-      return result;
+      return result ?? withoutResult();
     } catch (error) {
       throw contract === undefined ? error : contract.checkError(error);
     }

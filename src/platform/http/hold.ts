@@ -37,21 +37,20 @@ export function createHolds(
         return result;
       },
       isShared: () => turns?.isShared() ?? false,
-      gone: signalOfEnd(ctx),
+      onEnd: (listener) => callAtEnd(ctx, listener),
     };
   };
 }
 
-function signalOfEnd({ req: { socket }, res }: Context): AbortSignal {
-  const ending = new AbortController();
+/** Thousands of requests are held: an AbortSignal and two wrappers of `once` would be a kilobyte of each. */
+function callAtEnd({ req: { socket }, res }: Context, listener: () => void): void {
   const end = (): void => {
     res.off('close', end);
     socket.off('close', end);
-    ending.abort();
+    listener();
   };
-  res.once('close', end);
+  res.on('close', end);
   // An answer behind another one of its connection is not told when the connection ends.
-  socket.setMaxListeners(0).once('close', end);
+  socket.setMaxListeners(0).on('close', end);
   if (socket.destroyed) end();
-  return ending.signal;
 }

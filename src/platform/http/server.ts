@@ -42,7 +42,7 @@ export function createHttpServer(
   const onRequest = (incoming: IncomingMessage, response: ServerResponse): void => {
     const { socket } = incoming;
     open.set(socket, response);
-    response.once('close', () => {
+    response.on('close', () => {
       if (open.get(socket) === response) open.delete(socket);
       // An answer whose headers were sent before the drain leaves its connection open, so it is closed here.
       if (draining) setImmediate(() => server.closeIdleConnections());

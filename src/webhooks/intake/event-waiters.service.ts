@@ -5,6 +5,7 @@ import { filterCandidates } from '../../events/filter.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { SeenTransactions } from '../../platform/database/snapshot-position.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { Hold } from '../../platform/hold.ts';
 import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
 import * as lookStore from './event-look.store.ts';
 import { readNews, type TenantNews } from './event-news.ts';
@@ -109,10 +110,10 @@ export function createEventWaiters({
   }
 
   /**
-   * Takes a place. @param filters normalised types and patterns @param gone gives the place back
+   * Takes a place. @param filters normalised types and patterns @param onEnd is given what gives the place back
    * @throws ServiceError `rate_limited` or `temporarily_unavailable` when the tenant or the process has no place left
    */
-  function join(tenantId: string, filters: readonly string[], gone: AbortSignal): Waiter {
+  function join(tenantId: string, filters: readonly string[], onEnd: Hold['onEnd']): Waiter {
     const tenant = tenants.get(tenantId) ?? newTenant();
     if (tenant.count >= ofTenant) throw tooMany('rate_limited', `${ofTenant} readers of this tenant`);
     if (total >= ofProcess) throw tooMany('temporarily_unavailable', `${ofProcess} readers`);
@@ -133,8 +134,7 @@ export function createEventWaiters({
       place.wake?.();
     };
     // One listener for all waits: a follower waits each second.
-    gone.addEventListener('abort', leave, { once: true });
-    if (gone.aborted) leave();
+    onEnd(leave);
     return {
       next: (ms) => waitAt(place, ms, () => isEnding || hasLeft),
       completeUntil: () => (tenant.isNew || place.hasNews ? undefined : tenant.completeUntil),

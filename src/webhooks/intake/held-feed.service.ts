@@ -47,7 +47,7 @@ async function readHeld(
 ): Promise<FeedPage> {
   const read = readInTurn(feed, context, query, hold);
   if (wait === 0) return read(query.after);
-  const place = waiters.join(context.tenant.id, filtersOf(query), hold.gone);
+  const place = waiters.join(context.tenant.id, filtersOf(query), hold.onEnd);
   try {
     const end = now() + wait;
     for (let { after } = query; ; ) {
@@ -72,7 +72,7 @@ async function follow(
   query: FeedQuery,
   hold: Hold,
 ): Promise<AsyncIterable<Heard>> {
-  const place = waiters.join(context.tenant.id, filtersOf(query), hold.gone);
+  const place = waiters.join(context.tenant.id, filtersOf(query), hold.onEnd);
   try {
     const read = readInTurn(feed, context, query, hold);
     return hear(await read(query.after), { read, place, hold });

@@ -144,7 +144,7 @@ async function readOrWait(
   { read, hold, context }: Reading,
 ): Promise<WaitingDelivery[]> {
   const types = typesOf(eventsDelivered(eventsRequested));
-  const place = waiters.join(context.tenant.id, [...types, OF_STREAMS], hold.gone);
+  const place = waiters.join(context.tenant.id, [...types, OF_STREAMS], hold.onEnd);
   try {
     for (const end = now() + WAIT; ; ) {
       const found = await read();

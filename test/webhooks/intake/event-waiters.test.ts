@@ -8,7 +8,7 @@ import {
   type WaiterSettings,
 } from '../../../src/webhooks/intake/event-waiters.service.ts';
 
-const STAYS = new AbortController().signal;
+const STAYS = () => undefined;
 const LONG = 3_600_000;
 let waiters: EventWaiters;
 
@@ -63,14 +63,16 @@ afterEach(async () => {
 
 /** Reads like a reader of the feed: the reasons for which its waits ended, one after the other. */
 function follow(tenant: string, ...filters: string[]) {
-  const gone = new AbortController();
-  const place = waiters.join(tenant, filters, gone.signal);
+  let go = () => undefined as void;
+  const place = waiters.join(tenant, filters, (listener) => {
+    go = listener;
+  });
   const woken: string[] = [];
   const ended = (async () => {
     while (woken.at(-1) !== 'closing') woken.push(await place.next(LONG));
     place.leave();
   })();
-  return { place, woken, ended, go: () => gone.abort() };
+  return { place, woken, ended, go: () => go() };
 }
 
 describe('readers that wait', () => {
