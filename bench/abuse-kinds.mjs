@@ -78,6 +78,8 @@ export const KINDS = {
     path: ['/api/v1/asyncapi.json', '/docs', '/.well-known/oauth-authorization-server'][n % 3] ?? '',
     headers: bearer,
   }),
+  'keys of an issuer that hangs': hanging,
+  'keys that hang in the own tenant': hanging,
   'unknown paths': (_, n) => ({ method: 'GET', path: `/unknown/${n}` }),
   'large bodies': () => ({
     path: '/auth/agent/challenge',
@@ -85,6 +87,18 @@ export const KINDS = {
     body: LARGE,
   }),
 };
+
+/** A stranger's assertion of the issuer, with an invented key: it is judged when the keys have come. */
+function hanging({ issuer }) {
+  const part = (value) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const claims = { iss: issuer, sub: 'pod', aud: issuer, jti: randomUUID(), exp: 4_000_000_000 };
+  const assertion = `${part({ alg: 'ES256', kid: randomUUID() })}.${part(claims)}.${'A'.repeat(86)}`;
+  return {
+    path: '/oauth/token',
+    headers: FORM_TYPE,
+    body: `grant_type=${encodeURIComponent('urn:ietf:params:oauth:grant-type:jwt-bearer')}&assertion=${assertion}`,
+  };
+}
 
 const PUBLICATION = JSON.stringify({
   type: 'commerce.payment.succeeded',
@@ -105,17 +119,23 @@ const LONG = members(9_000);
 const MANY = members(9_900, 90);
 const LARGE = members(60_000);
 
-/** What a kind needs beyond its requests: more connections, or that its answers are left untaken. */
+/**
+ * What a kind needs beyond its requests: more connections, that its answers are left untaken, that the quiet load is of
+ * the same tenant, or a service that asks for key sets on this machine.
+ */
 export const MANNERS = {
   'answers that nobody takes': { isUntaken: true },
+  'keys of an issuer that hangs': { connections: 24, asksHere: true },
+  'keys that hang in the own tenant': { connections: 24, asksHere: true, isWithin: true },
   'readers that wait': { connections: 300 },
 };
 
 /**
- * Credentials, a token, an agent with a key, and a spent refresh token of a tenant; a megabyte of events, and a stream
- * with tokens.
+ * Credentials, a token, an agent with a key, and a spent refresh token of a tenant; a megabyte of events, a stream with
+ * tokens, and a workload issuer.
+ * @param keysUri where the issuer's keys are
  */
-export async function openParty(port, { slug, client_id: clientId, client_secret: secret }) {
+export async function openParty(port, { slug, client_id: clientId, client_secret: secret }, keysUri) {
   const origin = `http://127.0.0.1:${port}/t/${slug}`;
   const authorization = basic(clientId, secret);
   const ask = (path, headers, body, method = 'POST') => call(origin + path, { method, headers, body });
@@ -145,6 +165,13 @@ export async function openParty(port, { slug, client_id: clientId, client_secret
     algorithm: 'ed25519',
   });
   const stream = await json('/api/v1/ssf/streams', { delivery: { method: 'urn:ietf:rfc:8936' } }, bearer);
+  const workloads = {
+    issuer: `https://pods-${slug}.example`,
+    jwks_uri: keysUri,
+    audiences: [`https://pods-${slug}.example`],
+    rules: [{ agent_id: agent.id, claims: { sub: 'pod' } }],
+  };
+  await json('/api/v1/workload-issuers', workloads, bearer);
   const robots = Array.from({ length: 16 }, () => json('/api/v1/agents', { name: 'Robot' }, bearer));
   for (const { id } of await Promise.all(robots))
     await ask(`/api/v1/agents/${id}/suspend`, { ...bearer, ...JSON_TYPE }, '{}', 'PATCH');
@@ -153,6 +180,7 @@ export async function openParty(port, { slug, client_id: clientId, client_secret
   return {
     prefix: `/t/${slug}`,
     streamId: stream.stream_id,
+    issuer: workloads.issuer,
     clientId,
     authorization,
     bearer,

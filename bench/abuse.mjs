@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
-import { connect } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -32,6 +32,19 @@ if (process.send !== undefined && process.argv[1] === SELF) serveOrders();
  *   answered, the CPU of the process for each of these answers (ms), and its memory afterwards (MiB)
  */
 export async function measureAbuse({ seconds, connections, kinds = Object.keys(KINDS), profile }) {
+  const options = { seconds, connections, profile };
+  const [near, others] = [true, false].map((here) =>
+    kinds.filter((kind) => !!MANNERS[kind]?.asksHere === here),
+  );
+  const measured = [];
+  if (others.length > 0)
+    measured.push(await measureKinds({ ...options, kinds: others, nodeEnv: 'production' }));
+  // In production a key set is on no private address. Their ratios are to what this service takes alone.
+  if (near.length > 0) measured.push(await measureKinds({ ...options, kinds: near, nodeEnv: 'development' }));
+  return { alone: measured[0].alone, rows: Object.assign({}, ...measured.map(({ rows }) => rows)) };
+}
+
+async function measureKinds({ seconds, connections, kinds, profile, nodeEnv }) {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'));
   await chmod(folder, 0o755);
   const postgres = await startPostgres({
@@ -40,7 +53,7 @@ export async function measureAbuse({ seconds, connections, kinds = Object.keys(K
   });
   const children = [];
   try {
-    const { port, pid, quiet, loud } = await startService(postgres.url, children, profile);
+    const { port, pid, quiet, loud } = await startService(postgres.url, children, { profile, nodeEnv });
     const [quietLoad, loudLoad] = [fork(SELF), fork(SELF)];
     children.push(quietLoad, loudLoad);
     const order = async (child, message) => {
@@ -48,7 +61,7 @@ export async function measureAbuse({ seconds, connections, kinds = Object.keys(K
       child.send(message);
       return (await answered)[0];
     };
-    const calm = { port, party: quiet, kinds: quietKinds(), connections: 2, pause: PAUSE };
+    const calm = { port, kinds: quietKinds(), connections: 2, pause: PAUSE };
     const measure = async (kind) => {
       const noise =
         kind &&
@@ -62,7 +75,8 @@ export async function measureAbuse({ seconds, connections, kinds = Object.keys(K
         });
       const cpu = cpuSeconds(pid);
       await sleep(1_000);
-      const { latencies, statuses } = await order(quietLoad, { ...calm, seconds });
+      const party = MANNERS[kind]?.isWithin ? loud : quiet;
+      const { latencies, statuses } = await order(quietLoad, { ...calm, party, seconds });
       const answered = Object.values((await noise)?.statuses ?? {}).reduce((sum, count) => sum + count, 0);
       return {
         cpu: ((cpuSeconds(pid) - cpu) * 1_000) / answered,
@@ -117,20 +131,21 @@ function quietKinds() {
   return ['key set', 'tokens', 'challenges', 'lists of agents', 'changes of one agent'];
 }
 
-async function startService(databaseUrl, children, profile) {
+async function startService(databaseUrl, children, { profile, nodeEnv }) {
   const masterKey = randomBytes(32).toString('base64');
   await prepareDatabase(databaseUrl, masterKey);
   const port = await findFreePort();
   const limits = ['TENANT', 'ADDRESS', 'PUBLISH'].map((name) => [`RATE_LIMIT_${name}`, '100000000']);
   const environment = {
     PATH: process.env.PATH,
-    NODE_ENV: 'production',
+    NODE_ENV: nodeEnv,
     DATABASE_URL: databaseUrl,
     MASTER_KEY: masterKey,
     PORT: String(port),
     FIRST_ATTEMPTS: 'worker',
     LOG_FORMAT: 'json',
     LOG_LEVEL: 'error',
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     ...Object.fromEntries(limits),
   };
   const created = [];
@@ -141,8 +156,17 @@ async function startService(databaseUrl, children, profile) {
   children.push(child);
   pinToCore(child.pid);
   await ready(`http://127.0.0.1:${port}/healthz`, child);
-  const [quiet, loud] = await Promise.all(created.map((one) => openParty(port, one)));
+  const keysUri = await hang();
+  const [quiet, loud] = await Promise.all(created.map((one) => openParty(port, one, keysUri)));
   return { port, pid: child.pid, quiet, loud };
+}
+
+/** Accepts connections and answers nothing. */
+async function hang() {
+  const server = createServer((socket) => socket.unref().on('error', () => undefined));
+  await once(server.unref().listen(0, '127.0.0.1'), 'listening');
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/keys`;
 }
 
 async function memoryOf(pid) {
