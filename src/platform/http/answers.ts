@@ -1,8 +1,8 @@
 // The answers that handlers share: by status, pages of a list, and the header `Location`.
-import { createHash } from 'node:crypto';
 import { type ZodType, z } from 'zod';
 import type { RequestContext } from '../context.ts';
 import type { Page } from '../database/page.ts';
+import { tagOf } from './etag.ts';
 import type { HandlerResult } from './route.ts';
 
 type Headers = HandlerResult['headers'];
@@ -55,11 +55,10 @@ export function publicDocument(
   document: object,
   { contentType, maxAge }: { readonly contentType: string; readonly maxAge: number },
 ): HandlerResult {
-  const digest = createHash('sha256').update(JSON.stringify(document)).digest('base64url');
   return ok(document, {
     'content-type': contentType,
     'cache-control': `public, max-age=${maxAge}`,
-    etag: `"${digest}"`,
+    etag: tagOf([JSON.stringify(document)]),
   });
 }
 

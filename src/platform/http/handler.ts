@@ -5,7 +5,7 @@ import type { RequestContext } from '../context.ts';
 import { createCursors } from '../database/page.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { AnswerOwner, AnswerRoom } from './answer-room.ts';
-import { matchesEtag } from './etag.ts';
+import { matchesEtag, tagOf } from './etag.ts';
 import { sendEventStream } from './event-stream.ts';
 import type { MakeHold } from './hold.ts';
 import { setHeaders } from './rate-limit-headers.ts';
@@ -163,10 +163,12 @@ function sendResult(
   if (!res.hasHeader('content-type'))
     res.setHeader('content-type', route.responses[status]?.contentType ?? 'application/json');
   ctx.body = content;
-  // RFC 9110 §13: a client that already has this version gets 304.
-  const etag = res.getHeader('etag');
-  if (status === 200 && typeof etag === 'string' && matchesEtag(ctx.req.headers['if-none-match'], etag))
-    ctx.status = 304;
+  // RFC 9110 §13: a client that already has this version gets 304. Who asks for none is spared the digest.
+  const known = ctx.req.headers['if-none-match'];
+  if (status !== 200 || route.method !== 'GET' || known === undefined) return;
+  const etag = String(res.getHeader('etag') ?? tagOf([content]));
+  res.setHeader('etag', etag);
+  if (matchesEtag(known, etag)) ctx.status = 304;
 }
 
 function contentOf(body: unknown): string | Buffer {

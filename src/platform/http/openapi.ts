@@ -35,6 +35,7 @@ const DESCRIPTION = `Agent identity, agent authentication and signed webhook eve
 - **Bodies** are JSON in UTF-8 of at most 128 KiB, 1 MiB for published events (forms at the OAuth routes): no repeated member, no lone
   surrogate, no U+0000, no member \`__proto__\`, at most 64 levels. Unknown fields and query parameters are refused; fields of the answer may be sent back on PUT and PATCH, and are ignored.
 - **Lists** are pages, the newest first: pass \`next_cursor\` as \`cursor\` until it is null.
+- **Reading again.** A GET with \`If-None-Match\`, of any tag the first time, is answered with an \`ETag\`, and with 304 while the answer is the same.
 - **Limits.** \`RateLimit\` and \`RateLimit-Policy\` tell what is left; 429 and 503 say in \`Retry-After\` when to come back.`;
 
 export type OpenApiNeeds = {

@@ -20,6 +20,7 @@ import {
   feedQuery,
   LAST_EVENT_ID,
   presentDetails,
+  tagPage,
   writeHeard,
   writePage,
 } from './feed.schemas.ts';
@@ -100,9 +101,9 @@ export function createEventRoutes({
       method: 'GET',
       path: '/api/v1/events',
       operationId: 'listEvents',
-      summary: 'Follow the events, the oldest first',
+      summary: 'Follow the events, the oldest first, or read the newest',
       description:
-        'A feed for clients that read instead of receiving deliveries. Pass `next_cursor` as `after` in the next request: without a pause while `has_more` is true, and otherwise with `wait`, so that the answer comes with the next event. With `Accept: text/event-stream` the answer has no end: each event is sent as it comes, its `id` is the cursor after it, and `Last-Event-ID` goes on from there. About every second `event: complete` says until when nothing is missing; `event: end` says that the service stops, and that another connection goes on. No event is missed, however late it was committed, and none comes twice. The feed has every published event, and of the events of the service those that a subscription got and those that end access; the audit log has all of them. Test events are not in it. A client that relies on what it has *not* seen relies on `complete_until`. With a rare type a page may be empty although `has_more` is true.',
+        'A feed for clients that read instead of receiving deliveries. Pass `next_cursor` as `after` in the next request: without a pause while `has_more` is true, and otherwise with `wait`, so that the answer comes with the next event. With `Accept: text/event-stream` the answer has no end: each event is sent as it comes, its `id` is the cursor after it, and `Last-Event-ID` goes on from there. About every second `event: complete` says until when nothing is missing; `event: end` says that the service stops, and that another connection goes on. No event is missed, however late it was committed, and none comes twice. The feed has every published event, and of the events of the service those that a subscription got and those that end access; the audit log has all of them. Test events are not in it. A client that relies on what it has *not* seen relies on `complete_until`. With a rare type a page may be empty although `has_more` is true. `order=desc` gives the newest first, without `wait` and without a stream.',
       holds: true,
       request: { query: feedQuery },
       responses: {
@@ -115,8 +116,15 @@ export function createEventRoutes({
       },
       errors: ['cursor_expired'],
       handler: async ({ context, query, header, hold }) => {
-        if (!prefersStream(header('accept')))
-          return { status: 200, body: writePage(await heldFeed.readHeld(context, query, hold)) };
+        const isStream = prefersStream(header('accept'));
+        if (query.order === 'desc') {
+          if (isStream) throw invalidField('query.order', 'must be asc for text/event-stream');
+          const page = await hold.inTurn(() =>
+            feed.readNewest(context, { ...query, isShared: hold.isShared() }),
+          );
+          return { status: 200, body: writePage(page), headers: { etag: tagPage(page) } };
+        }
+        if (!isStream) return { status: 200, body: writePage(await heldFeed.readHeld(context, query, hold)) };
         const after = readLastEventId(header(LAST_EVENT_ID)) ?? query.after;
         return { status: 200, stream: write(await heldFeed.follow(context, { ...query, after }, hold)) };
       },

@@ -25,32 +25,33 @@ const PLAIN_LENGTH = 30;
 type Keys = { readonly mac: Buffer; readonly cipher: Buffer };
 
 /**
- * Seals and opens cursors. The initialization vector is a MAC of tenant and position (the construction of SIV,
- * RFC 5297), so one position gives a tenant one cursor, and a changed one or another tenant's is refused.
+ * Seals and opens cursors. The initialization vector is a MAC of owner and position (the construction of SIV,
+ * RFC 5297), so one position gives an owner one cursor, and a changed one or another owner's is refused. An owner is a tenant's
+ * id, with a word for each other order in which it reads.
  * @param masterKeys the first one seals; cursors of all of them are opened
  */
 export function createFeedCursors({ masterKeys }: { masterKeys: readonly { readonly key: Uint8Array }[] }) {
   const keys = masterKeys.map(({ key }) => derive(key));
   return {
     /** @returns text of base64url, 64 characters or a multiple of that */
-    seal(tenantId: string, position: FeedPosition): string {
+    seal(owner: string, position: FeedPosition): string {
       const [key] = keys;
       if (key === undefined) throw new Error('There is no master key to seal a cursor with.');
       const padded = pad(encodePosition(position));
-      const mac = macOf(key, tenantId, padded);
+      const mac = macOf(key, owner, padded);
       const cipher = createCipheriv(CIPHER, key.cipher, mac);
       return encodeBase64Url(Buffer.concat([mac, cipher.update(padded), cipher.final()]));
     },
 
-    /** @returns undefined for a text that `seal` did not make for this tenant */
-    open(tenantId: string, cursor: string): FeedPosition | undefined {
+    /** @returns undefined for a text that `seal` did not make for this owner */
+    open(owner: string, cursor: string): FeedPosition | undefined {
       const bytes = FEED_CURSOR.test(cursor) ? decodeBase64(cursor) : null;
       if (bytes === null || bytes.length % STEP !== 0) return undefined;
       const mac = bytes.subarray(0, MAC_LENGTH);
       for (const key of keys) {
         const decipher = createDecipheriv(CIPHER, key.cipher, mac);
         const padded = Buffer.concat([decipher.update(bytes.subarray(MAC_LENGTH)), decipher.final()]);
-        if (timingSafeEqual(mac, macOf(key, tenantId, padded)))
+        if (timingSafeEqual(mac, macOf(key, owner, padded)))
           return decodePosition(padded.subarray(0, padded.lastIndexOf(MARK)));
       }
       return undefined;
@@ -71,8 +72,8 @@ function derive(masterKey: Uint8Array): Keys {
   return { mac: bytes.subarray(0, 32), cipher: bytes.subarray(32) };
 }
 
-function macOf({ mac }: Keys, tenantId: string, padded: Uint8Array): Buffer {
-  const hmac = createHmac('sha256', mac).update(`${tenantId}\n`, 'utf8').update(padded);
+function macOf({ mac }: Keys, owner: string, padded: Uint8Array): Buffer {
+  const hmac = createHmac('sha256', mac).update(`${owner}\n`, 'utf8').update(padded);
   return hmac.digest().subarray(0, MAC_LENGTH);
 }
 

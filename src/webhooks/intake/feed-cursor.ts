@@ -27,6 +27,9 @@ const positions = createPositions({ least: NIL, greatest: MAX });
 
 export const FEED_START: FeedPosition = { ...positions.start, at: 0 };
 
+/** A place that no row has: all are before it. */
+export const NEWEST: RowPlace = { xid: 2n ** 64n - 1n, id: MAX };
+
 /** @returns the position after all rows that a statement saw at the time `at` */
 export function positionAfterAll(seen: SeenTransactions, at: number): FeedPosition {
   return { ...positions.afterAll(seen), at };
@@ -46,7 +49,7 @@ export function positionAfterRow(
 }
 
 /** @param id a UUIDv7, whose first 48 bits are its time */
-const timeOf = (id: string) => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
+export const timeOf = (id: string) => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
 
 /**
  * Writes a position as bytes: transaction (8 bytes), id (16) and time (6); then of each open transaction, the

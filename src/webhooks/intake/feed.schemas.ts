@@ -1,6 +1,7 @@
 // The schemas of the routes that read events.
 import { z } from 'zod';
 import { isFilter, MAX_EVENT_TYPE_LENGTH } from '../../events/filter.ts';
+import { tagOf } from '../../platform/http/etag.ts';
 import { writeEvent } from '../../platform/http/event-stream.ts';
 import { moment, pageParameters } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
@@ -22,10 +23,14 @@ const isWait = (value: unknown): value is string =>
 /** The header with which a client of Server-Sent Events goes on. */
 export const LAST_EVENT_ID = 'last-event-id';
 
-export const feedQuery = z.object({
+const fields = z.object({
+  order: z.enum(['asc', 'desc']).default('asc').meta({
+    description:
+      'desc: the newest first, a page for people. `next_cursor` goes to older events; a client that must miss none follows with asc.',
+  }),
   after: z.string().regex(FEED_CURSOR, 'is not a cursor that the feed gave').optional().meta({
     description:
-      'The `next_cursor` of the answer before; absent to begin with the oldest event that is kept.',
+      'The `next_cursor` of the answer before, in the same order; absent to begin with the oldest event that is kept, or with the newest.',
   }),
   limit: pageParameters.limit,
   type: z
@@ -57,6 +62,11 @@ export const feedQuery = z.object({
     .default(0),
 });
 
+export const feedQuery = fields.refine(({ order, wait }) => order === 'asc' || wait === 0, {
+  path: ['wait'],
+  error: 'goes with order=asc only: nothing newer comes after the newest events',
+});
+
 /** A malformed id gets the same answer as an unknown id. */
 export const eventParams = z.object({ event_id: z.string().regex(/^[\x21-\x7e]{1,128}$/) });
 
@@ -78,7 +88,7 @@ export const feedPage = z
     complete_until: timestamp
       .nullable()
       .describe(
-        'By the same clock: all that was committed before it, and that `since` and `type` let through, is in this page or in an earlier one. Null while `has_more` is true.',
+        'By the same clock: all that was committed before it, and that `since` and `type` let through, is in this page or in an earlier one. Null while `has_more` is true, and with `order=desc`.',
       ),
   })
   .meta({ id: 'EventFeed' });
@@ -110,6 +120,10 @@ export function writePage({ data, nextCursor, hasMore, readAt, completeUntil }: 
   });
   return `{"data":[${data.map(writeShown).join(',')}],${rest.slice(1)}`;
 }
+
+/** @returns the entity tag of a page, which says nothing of when it was read */
+export const tagPage = ({ data, nextCursor, hasMore }: FeedPage): string =>
+  tagOf([`${nextCursor} ${hasMore}`, ...data.map(({ text }) => text)]);
 
 /** Writes what a follower hears as Server-Sent Events; a comment, which only keeps the connection, without news. */
 export function writeHeard(heard: Heard): string {

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../events/event.ts';
 import { isPattern, normalizeFilter } from '../../events/filter.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
+import type { RowPlace } from '../../platform/database/snapshot-position.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
@@ -19,6 +20,7 @@ import {
   MAX_CURSOR_LENGTH,
   positionAfterAll,
   positionAfterRow,
+  timeOf,
 } from './feed-cursor.ts';
 
 /** An event for people. `body` is parsed from the delivered bytes. */
@@ -46,7 +48,7 @@ export type FeedEvent = { readonly text: string; readonly createdAt: Date; reado
 
 /**
  * Events after a position. All that committed before `completeUntil`, a time of the database, is in this page or in an
- * earlier one; null while `hasMore`: there are more now. `nextCursor` is set also after the last event.
+ * earlier one; null while `hasMore`: there are more now; and of the newest first. `nextCursor` is set also after the last event.
  */
 export type FeedPage = {
   readonly data: readonly FeedEvent[];
@@ -57,7 +59,7 @@ export type FeedPage = {
 };
 
 export type FeedNeeds = {
-  database: Pick<Database, 'query'>;
+  database: Pick<Database, 'query' | 'transaction'>;
   deliveries: {
     listOfEvent(queryable: Queryable, tenantId: string, eventRow: string): Promise<EventDelivery[]>;
   };
@@ -74,7 +76,7 @@ export type FeedNeeds = {
  */
 export function createFeedService(needs: FeedNeeds) {
   const tools = prepareFeed(needs);
-  return bindUseCases(tools, { read, get });
+  return bindUseCases(tools, { read, readNewest, get });
 }
 
 export type FeedService = ReturnType<typeof createFeedService>;
@@ -102,9 +104,8 @@ async function read(
     mostBytes: isShared ? PAGE_BYTES.beside : PAGE_BYTES.alone,
   });
   const { seen, readAt, hasMore, last } = page;
-  const encode = (at: FeedPosition) => seal(needs, context, at);
-  if (position.xid >= seen.next)
-    throw expired('The cursor is of a database that was replaced: its positions mean nothing here.');
+  const encode = (at: FeedPosition) => seal(needs, context.tenant.id, at);
+  if (position.xid >= seen.next) throw replaced();
   const next =
     hasMore && last !== undefined
       ? positionAfterRow(position, last, seen)
@@ -124,8 +125,49 @@ async function read(
   };
 }
 
-function seal({ cursors }: FeedTools, { tenant }: RequestContext, position: FeedPosition): string {
-  const cursor = cursors.seal(tenant.id, position);
+/**
+ * Reads the events before a cursor, the newest first: a view for people, which misses what commits late. Its cursors
+ * are others than those of `read`.
+ * @throws ServiceError `cursor_expired`, `invalid_request`
+ */
+async function readNewest(
+  needs: FeedTools,
+  context: RequestContext,
+  { limit, after, since, type, isShared = false }: FeedQuery,
+): Promise<FeedPage> {
+  const owner = `${context.tenant.id} newest`;
+  const before = after === undefined ? undefined : needs.cursors.open(owner, after);
+  if (after !== undefined && before === undefined) throw foreign(' with `order=desc`');
+  const page = await needs.database.transaction(context, (unit) =>
+    store.readNewest(unit, context.tenant.id, {
+      before,
+      floor: new Date(Math.max(0, (since?.getTime() ?? 0) - FEED_SLACK_MS)),
+      since,
+      types: type === undefined ? undefined : readTypes(type),
+      limit,
+      mostBytes: isShared ? PAGE_BYTES.beside : PAGE_BYTES.alone,
+    }),
+  );
+  if (before !== undefined && before.xid >= page.seen.next) throw replaced();
+  const cursorAt = ({ xid, id }: RowPlace) =>
+    seal(needs, owner, { xid, id, open: [], at: id === FEED_START.id ? 0 : timeOf(id) });
+  return {
+    data: page.events.map((event) => ({
+      text: event.body,
+      createdAt: event.createdAt,
+      get cursor() {
+        return cursorAt(event);
+      },
+    })),
+    nextCursor: cursorAt(page.last ?? before ?? FEED_START),
+    hasMore: page.hasMore,
+    readAt: page.readAt,
+    completeUntil: null,
+  };
+}
+
+function seal({ cursors }: FeedTools, owner: string, position: FeedPosition): string {
+  const cursor = cursors.seal(owner, position);
   if (cursor.length <= MAX_CURSOR_LENGTH) return cursor;
   throw new ServiceError('temporarily_unavailable', {
     detail: 'More transactions are under way in the database than a cursor can name.',
@@ -179,7 +221,10 @@ function show({ body, createdAt, test }: StoredEvent): ShownEvent {
   return { body: JSON.parse(body), createdAt, test };
 }
 
-const foreign = () => invalidField('query.after', 'is not a cursor that the feed gave');
+const foreign = (how = '') => invalidField('query.after', `is not a cursor that the feed gave${how}`);
+
+const replaced = () =>
+  expired('The cursor is of a database that was replaced: its positions mean nothing here.');
 
 function expired(detail: string): ServiceError {
   return new ServiceError('cursor_expired', {

@@ -304,6 +304,15 @@ describe('headers', () => {
     expect(response.status).toBe(304);
     expect(response.headers.get('x-request-id')).toMatch(UUID);
   });
+
+  it('name the version of an answer to who asks for one, and 304 while it is the same', async () => {
+    const ask = (tag: string) => server.fetch('/thing', { headers: { 'if-none-match': tag } });
+    const first = await ask('"none"');
+    expect(first.status).toBe(200);
+    expect((await server.fetch('/thing')).headers.get('etag')).toBeNull();
+    const again = await ask(first.headers.get('etag') ?? '');
+    expect([again.status, await again.text()]).toEqual([304, '']);
+  });
 });
 
 describe('/openapi.json', () => {

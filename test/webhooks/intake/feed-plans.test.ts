@@ -1,8 +1,9 @@
 // What a read of the feed costs on a hundred thousand events of five days, whichever share of them is asked for.
 import pg from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { RowPlace } from '../../../src/platform/database/snapshot-position.ts';
 import * as store from '../../../src/webhooks/intake/feed.store.ts';
-import { FEED_START, positionAfterRow } from '../../../src/webhooks/intake/feed-cursor.ts';
+import { FEED_START, NEWEST, positionAfterRow } from '../../../src/webhooks/intake/feed-cursor.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 
 const EVENTS = 100_000;
@@ -117,5 +118,38 @@ describe('a read of the feed with several types', () => {
       DAYS,
     );
     expect(merged).not.toMatch(/-> {2}Sort|Seq Scan|Bitmap/);
+  });
+});
+
+describe('a read of the newest events', () => {
+  it('costs the same wherever it begins, reads the index backwards, and sorts no rows', async () => {
+    const blocks: number[] = [];
+    let plan = '';
+    const readFrom = (before: RowPlace) =>
+      test.database.transaction({}, async (unit) => {
+        const query = async <Row extends object>(text: string, values?: readonly unknown[]) => {
+          if (!text.includes('LIMIT $8')) return unit.query<Row>(text, values);
+          const { rows } = await unit.query<{ 'QUERY PLAN': string }>(
+            `EXPLAIN (ANALYZE, BUFFERS) ${text}`,
+            values,
+          );
+          plan = rows.map((line) => line['QUERY PLAN']).join('\n');
+          const buffers = plan.match(/Buffers: shared(?: hit=(\d+))?(?: read=(\d+))?/);
+          blocks.push(Number(buffers?.[1] ?? 0) + Number(buffers?.[2] ?? 0));
+          return unit.query<Row>(text, values);
+        };
+        const request = { before, floor: new Date(0), since: undefined, types: undefined, limit: 50 };
+        return store.readNewest({ query }, TENANT, { ...request, mostBytes: 256 * 1024 });
+      });
+    let before: RowPlace = NEWEST;
+    for (const xid of [340n, 170n, 20n]) {
+      const page = await readFrom(before);
+      expect([page.events.length, page.hasMore]).toEqual([50, true]);
+      before = { xid, id: page.events.at(-1)?.id ?? '' };
+    }
+    expect(Math.max(...blocks)).toBeLessThan(500);
+    const scanned = plan.slice(plan.indexOf('Merge Append'), plan.indexOf('CTE matched'));
+    expect(scanned).toMatch(/Index Scan Backward using events_\w*tenant_id_xid_id\w*/);
+    expect(scanned).not.toMatch(/-> {2}Sort|Seq Scan|Bitmap/);
   });
 });
