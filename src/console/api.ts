@@ -20,10 +20,23 @@ export function addressOf(path: string, query: Query = {}): string {
   return `${base}/api/v1/${path}${fields.length > 0 ? `?${search}` : ''}`;
 }
 
-/** Reads. */
+/** Answers of which the service is asked whether they are still the same. */
+const known = new Map<string, { readonly tag: string; readonly body: unknown }>();
+const MOST_KNOWN = 40;
+
+/** Reads. @returns the same object as before while the answer is the same */
 export async function get<T>(path: string, query?: Query): Promise<T> {
-  const answer = await call('GET', addressOf(path, query));
-  return answer.json();
+  const address = addressOf(path, query);
+  const before = known.get(address);
+  const answer = await call('GET', address, undefined, { 'if-none-match': before?.tag ?? '"none"' });
+  if (answer.status === 304 && before !== undefined) return before.body as T;
+  const body: T = await answer.json();
+  const tag = answer.headers.get('etag');
+  known.delete(address);
+  if (tag !== null) known.set(address, { tag, body });
+  const [oldest] = known.keys();
+  if (known.size > MOST_KNOWN && oldest !== undefined) known.delete(oldest);
+  return body;
 }
 
 /** Changes something; the answer's `Link` is for the receipt of a suspension. */
@@ -37,7 +50,13 @@ export async function send<T>(
   return { body: text === '' ? undefined : JSON.parse(text), link: answer.headers.get('link') };
 }
 
-async function call(method: string, address: string, body?: object, again = true): Promise<Response> {
+async function call(
+  method: string,
+  address: string,
+  body?: object,
+  headers: Readonly<Record<string, string>> = {},
+  again = true,
+): Promise<Response> {
   const session = await ensureSession();
   if (session === undefined) {
     onSignedOut();
@@ -51,6 +70,7 @@ async function call(method: string, address: string, body?: object, again = true
   const answer = await fetch(address, {
     method,
     headers: {
+      ...headers,
       authorization: `Bearer ${session.access_token}`,
       ...(body !== undefined && { 'content-type': 'application/json' }),
     },
@@ -58,8 +78,8 @@ async function call(method: string, address: string, body?: object, again = true
   });
   if (answer.status === 401 && again) {
     forgetToken();
-    return call(method, address, body, false);
+    return call(method, address, body, headers, false);
   }
-  if (!answer.ok) throw await readError(answer);
+  if (!answer.ok && answer.status !== 304) throw await readError(answer);
   return answer;
 }

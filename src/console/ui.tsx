@@ -226,7 +226,18 @@ export function Table<T>({
   empty: ComponentChildren;
 }) {
   if (data === undefined) return error === undefined ? <Waiting /> : <Failure error={error} />;
-  if (data.length === 0) return <>{empty}</>;
+  const next = more !== undefined && (
+    <button type="button" class="more" onClick={more}>
+      Show more
+    </button>
+  );
+  if (data.length === 0)
+    return (
+      <>
+        {empty}
+        {next}
+      </>
+    );
   const shown = columns.filter((column) => column !== false);
   return (
     <>
@@ -257,11 +268,7 @@ export function Table<T>({
           </tbody>
         </table>
       </div>
-      {more !== undefined && (
-        <button type="button" class="more" onClick={more}>
-          Show more
-        </button>
-      )}
+      {next}
     </>
   );
 }

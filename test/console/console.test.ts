@@ -198,6 +198,39 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
     expect(await page.getByRole('alert').count()).toBe(0);
   });
 
+  it.each([
+    '/events',
+    '/deliveries',
+    '',
+    '/subscriptions/subscription-1',
+    '/agents/agent-1',
+    '/agents/agent-1/receipts/receipt-1',
+  ])('asks once in ten seconds in an idle tab of %s, and not when it is hidden', async (path) => {
+    await begin();
+    await page.getByRole('navigation').waitFor();
+    await page.clock.install();
+    await page.goto(`${served.url}${path}`);
+    await page.locator('main h1').waitFor();
+    await page.getByLabel('Loading').first().waitFor({ state: 'detached' });
+    const pass = async (seconds: number): Promise<void> => {
+      for (let n = 0; n < seconds; n += 1) await page.clock.runFor(1_000);
+    };
+    await pass(20);
+    const before = served.asked.length;
+    await pass(60);
+    const asked = served.asked.length - before;
+    expect(asked).toBeGreaterThan(2);
+    expect(asked).toBeLessThanOrEqual(6);
+    await page.evaluate(() => {
+      Object.defineProperty(document, 'visibilityState', { value: 'hidden' });
+    });
+    // What was asked before arrives.
+    await page.waitForLoadState('networkidle');
+    const whenHidden = served.asked.length;
+    await pass(60);
+    expect(served.asked.length).toBe(whenHidden);
+  });
+
   it('asks for no token before somebody has signed in: a refusal would be an error of the page', async () => {
     await begin('light', '');
     await page.getByLabel('Client id').waitFor();

@@ -1,4 +1,5 @@
 // The console's bundle behind a small server that answers as the service does: for what the pages themselves do.
+import { createHash } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -218,8 +219,15 @@ export async function serveConsole(): Promise<ServedConsole> {
   const failing = new Set<string>();
   const server = createServer(async (request, response) => {
     const answer = (status: number, body?: object, headers = {}): void => {
-      response.writeHead(status, { 'content-type': 'application/json', ...headers });
-      response.end(body && JSON.stringify(body));
+      const text = body && JSON.stringify(body);
+      const etag = text && `"${createHash('sha256').update(text).digest('hex')}"`;
+      const isKnown = etag !== undefined && request.headers['if-none-match'] === etag;
+      response.writeHead(isKnown ? 304 : status, {
+        'content-type': 'application/json',
+        ...(etag && request.headers['if-none-match'] && { etag }),
+        ...headers,
+      });
+      response.end(isKnown ? undefined : text);
     };
     const path = new URL(request.url ?? '', 'http://console').pathname.replace(/^\/t\/demo\//, '');
     const readText = async (): Promise<string> => {

@@ -41,7 +41,8 @@ export type Act = {
 
 /** Beside the sources, and beside those that are built. */
 const FILE = join(import.meta.dirname, '..', '..', '..', 'openapi.json');
-const PAGING = new Set(['limit', 'cursor', 'after']);
+/** What the commands themselves say. */
+const PAGING = new Set(['limit', 'cursor', 'after', 'order', 'wait']);
 const OPTIONS: Readonly<Record<string, string>> = { event_type: 'type', subscription_id: 'webhook' };
 const KINDS: Readonly<Record<string, Field['kind']>> = { string: 'text', integer: 'number', boolean: 'yes' };
 

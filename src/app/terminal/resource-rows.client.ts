@@ -14,39 +14,23 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 type Api = Pick<TenantApi, 'call'>;
 
-/** @param path of the list @returns at most `limit` rows, the newest first */
+type Listing = { readonly limit: number; readonly query?: Readonly<Record<string, string | undefined>> };
+
+/** @param path of the list; a feed is asked for its newest rows @returns at most `limit` rows, the newest first */
 export async function listRows(
   api: Api,
   path: string,
-  { limit, query = {} }: { limit: number; query?: Readonly<Record<string, string | undefined>> },
+  { limit, query = {} }: Listing,
+  { isFeed }: Pick<Resource, 'isFeed'> = {},
 ): Promise<Json[]> {
   const rows: Json[] = [];
-  for (let cursor: string | undefined; ; ) {
+  for (let place: Record<string, string> = isFeed ? { order: 'desc' } : {}; ; ) {
     const size = String(Math.min(PAGE, limit - rows.length));
-    const page = await api.call('GET', `${path}${queryOf({ ...query, limit: size, cursor })}`);
+    const page = await api.call('GET', `${path}${queryOf({ ...query, ...place, limit: size })}`);
     rows.push(...(page.data as Json[]));
-    if (rows.length >= limit || typeof page.next_cursor !== 'string') return rows;
-    cursor = page.next_cursor;
-  }
-}
-
-/**
- * Finds the last rows of the feed, which gives the oldest first.
- * @returns the newest first
- */
-export async function listFeed(
-  api: Api,
-  path: string,
-  { limit, query }: { limit: number; query: Readonly<Record<string, string | undefined>> },
-): Promise<Json[]> {
-  let rows: Json[] = [];
-  for (let after: string | undefined; ; ) {
-    // A cursor takes the place of the time.
-    const place = after === undefined ? query : { ...query, since: undefined, after };
-    const page = await api.call('GET', `${path}${queryOf({ ...place, limit: String(PAGE) })}`);
-    rows = [...rows, ...(page.data as Json[])].slice(-limit);
-    if (page.has_more !== true) return rows.reverse();
-    after = String(page.next_cursor);
+    const isLast = isFeed ? page.has_more !== true : typeof page.next_cursor !== 'string';
+    if (rows.length >= limit || isLast) return rows;
+    place = { ...place, [isFeed ? 'after' : 'cursor']: String(page.next_cursor) };
   }
 }
 

@@ -6,7 +6,7 @@ import { readDuration } from '../../platform/command-times.ts';
 import { type AccountOptions, openApi, withAccount } from './account.ts';
 import { followReplay } from './replay-progress.ts';
 import { type Act, type Field, loadOperations } from './resource-operations.ts';
-import { findRowId, listFeed, listRows } from './resource-rows.client.ts';
+import { findRowId, listRows } from './resource-rows.client.ts';
 import { RESOURCES, type Resource } from './resources.ts';
 import { CommandFailure, type TerminalRuntime } from './runtime.ts';
 import type { Json, TenantApi } from './tenant-api.client.ts';
@@ -67,9 +67,7 @@ async function printList(
   const query = readFields(filters, options);
   const api = await openApi(runtime, options);
   const path = await pathOf(api, resource, options);
-  const rows = resource.isFeed
-    ? await listFeed(api, path, { limit, query: { since: timeAgo('1h', 'since'), ...query } })
-    : await listRows(api, path, { limit, query });
+  const rows = await listRows(api, path, { limit, query }, resource);
   if (options.json) return print(JSON.stringify(rows));
   if (rows.length === 0) return tell('There is none.');
   for (const line of formatTable(resource.columns.map(columnOf), rows, { width, now: Date.now() }))

@@ -10,7 +10,7 @@ export type Resource = {
   readonly columns: readonly [string, ...string[]];
   /** Fields that name a row in words. */
   readonly names: readonly string[];
-  /** The list is a feed, the oldest first: a row needs its whole id. */
+  /** The list is a feed, which can be of any length: a row needs its whole id. */
   readonly isFeed?: true;
   /** Acts that are a PATCH of the row with this body. */
   readonly patches?: Readonly<Record<string, Json>>;

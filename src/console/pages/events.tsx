@@ -2,60 +2,30 @@
 import { useState } from 'preact/hooks';
 import { get, send } from '../api.ts';
 import { Confirm, Notice, Opener } from '../dialogs.tsx';
-import { Field, Filters, Pick } from '../filters.tsx';
-import { count } from '../format.ts';
-import { useLoaded } from '../hooks.ts';
+import { Field, Filters } from '../filters.tsx';
+import { useList, useLoaded } from '../hooks.ts';
 import type { Route } from '../router.ts';
 import type { EventFeed, EventType, FeedEvent, Page } from '../types.ts';
 import { Ago, Empty, Facts, Head, Id, Input, Json, RowLink, Table, To } from '../ui.tsx';
 
-const PERIODS = { hour: 3_600_000, day: 86_400_000, week: 604_800_000 } as const;
-/** The feed begins with the oldest: of a long period the page reads so many pages. */
-const MOST_PAGES = 10;
-/** Milliseconds by which the feed may be behind before the page says so. */
-const USUAL_LAG = 5_000;
-
-type Read = { readonly events: FeedEvent[]; readonly isWhole: boolean; readonly isBehind: boolean };
+const EVERY_MS = 8_000;
 
 export function Events({ query }: Route) {
   const type = query.get('type') ?? undefined;
-  const period = query.get('period') ?? 'day';
-  const load = (): Promise<Read> => readFeed(type, PERIODS[period as keyof typeof PERIODS] ?? PERIODS.day);
-  const { data, error, reload } = useLoaded(`events ${type} ${period}`, load, 8_000);
+  const list = useList<FeedEvent>('events', { type, order: 'desc', limit: 50 }, EVERY_MS, readPage);
   return (
     <>
-      <Head
-        title="Events"
-        about={
-          <span role="status">
-            {data === undefined
-              ? 'What happened in the tenant.'
-              : `${count(data.events.length, 'event')} in the period.`}
-            {data?.isWhole === false && ' Only its first ones are shown: choose a shorter period.'}
-            {data?.isBehind && ' The newest are not here yet: a transaction is open in the database.'}
-          </span>
-        }
-      >
+      <Head title="Events" about="What happened in the tenant. Newest first, live.">
         <Opener label="Publish…" class="primary">
-          {(close) => <Publish onClose={close} onDone={reload} />}
+          {(close) => <Publish onClose={close} onDone={list.reload} />}
         </Opener>
       </Head>
       <Filters>
-        <Pick
-          name="period"
-          label="Period"
-          none="last day"
-          options={[
-            ['hour', 'last hour'],
-            ['week', 'last week'],
-          ]}
-          query={query}
-        />
         <Field name="type" label="Type or pattern" query={query} first />
       </Filters>
       <Table
         label="Events"
-        list={{ data: data?.events, error }}
+        list={list}
         keyOf={(event) => event.event_id}
         columns={[
           ['Type', (event) => <RowLink page={deliveriesOf(event)}>{event.type}</RowLink>],
@@ -63,10 +33,28 @@ export function Events({ query }: Route) {
           ['Event id', (event) => <Id value={event.event_id} />],
           ['Data', showData],
         ]}
-        empty={<Empty title="No event in this period.">Publish one, or choose a longer period.</Empty>}
+        empty={
+          type === undefined ? (
+            <Empty title="No event is kept.">Publish one: events are kept for 30 days.</Empty>
+          ) : (
+            <Empty title={`No event of this type${list.more === undefined ? '' : ' among the newest'}.`}>
+              Change or clear the filter.
+            </Empty>
+          )
+        }
       />
     </>
   );
+}
+
+/** The feed goes on by `after`, and always has a cursor. */
+async function readPage(
+  path: string,
+  query: Readonly<Record<string, string | number | undefined>>,
+  after: string | undefined,
+): Promise<Page<FeedEvent>> {
+  const feed: EventFeed = await get(path, { ...query, after });
+  return { data: feed.data, next_cursor: feed.has_more ? feed.next_cursor : null };
 }
 
 const deliveriesOf = ({ event_id }: FeedEvent): string =>
@@ -93,27 +81,6 @@ function showData(event: FeedEvent) {
       )}
     </Opener>
   );
-}
-
-async function readFeed(type: string | undefined, period: number): Promise<Read> {
-  const since = new Date(Date.now() - period).toISOString();
-  const events: FeedEvent[] = [];
-  let after: string | undefined;
-  for (let page = 0; page < MOST_PAGES; page += 1) {
-    const feed: EventFeed = await get('events', {
-      type,
-      since: after === undefined ? since : undefined,
-      after,
-      limit: 200,
-    });
-    events.push(...feed.data);
-    after = feed.next_cursor;
-    if (feed.has_more) continue;
-    const { read_at: readAt, complete_until: until } = feed;
-    const isBehind = until === null || Date.parse(readAt) - Date.parse(until) > USUAL_LAG;
-    return { events: events.reverse(), isWhole: true, isBehind };
-  }
-  return { events: events.reverse(), isWhole: false, isBehind: false };
 }
 
 function Publish({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {

@@ -1,4 +1,5 @@
-// Makes and compares entity tags. Koa's check returns false for `cache-control: no-cache`, which fetch sends with If-None-Match.
+// Makes and compares entity tags. Koa's check returns false for `cache-control: no-cache`, which fetch sends with
+// If-None-Match.
 import { createHash } from 'node:crypto';
 
 /** @returns the strong tag of these texts (RFC 9110 §8.8.3) */

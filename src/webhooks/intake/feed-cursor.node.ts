@@ -26,8 +26,8 @@ type Keys = { readonly mac: Buffer; readonly cipher: Buffer };
 
 /**
  * Seals and opens cursors. The initialization vector is a MAC of owner and position (the construction of SIV,
- * RFC 5297), so one position gives an owner one cursor, and a changed one or another owner's is refused. An owner is a tenant's
- * id, with a word for each other order in which it reads.
+ * RFC 5297), so one position gives an owner one cursor, and a changed one or another owner's is refused. An owner is
+ * a tenant's id, with a word for each other order in which it reads.
  * @param masterKeys the first one seals; cursors of all of them are opened
  */
 export function createFeedCursors({ masterKeys }: { masterKeys: readonly { readonly key: Uint8Array }[] }) {

@@ -1,6 +1,7 @@
 // The commands of each resource against the whole interface: rows by name and by part of an id, acts, JSON.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../workflows/eventually.ts';
+import { listRows } from '../../../src/app/terminal/resource-rows.client.ts';
 import { type Service, startService } from './service.ts';
 
 let service: Service;
@@ -46,6 +47,20 @@ describe('list', () => {
       expect.objectContaining({ event_id: event.event_id }),
     ]);
     expect(await json('audit', 'list', '--action', 'agent.created', '--limit', '1')).toHaveLength(1);
+  });
+
+  it('shows the newest events, and asks for one page of them', async () => {
+    for (const id of ['older', 'newer', 'newest'])
+      await service.owner.send('POST', '/api/v1/events', { type: 'shop.seen', data: {}, event_id: id });
+    const rows = await json('event', 'list', '--type', 'shop.seen', '--limit', '2');
+    expect(rows.map((row: { event_id: string }) => row.event_id)).toEqual(['newest', 'newer']);
+    const asked: string[] = [];
+    const call = async (_: string, path: string) => {
+      asked.push(path);
+      return { data: [{ event_id: 'e' }], has_more: true, next_cursor: 'c' };
+    };
+    await listRows({ call }, '/api/v1/events', { limit: 1 }, { isFeed: true });
+    expect(asked).toEqual(['/api/v1/events?order=desc&limit=1']);
   });
 
   it('goes on to the next page', async () => {
