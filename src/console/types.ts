@@ -16,6 +16,11 @@ import type { eventTypeSchema } from '../webhooks/intake/event-type.schemas.ts';
 import type { feedPage } from '../webhooks/intake/feed.schemas.ts';
 import type { receiptListSchema, receiptSchema } from '../webhooks/receipts/receipt.schemas.ts';
 import type { bulkReplayPreviewSchema, bulkReplaySchema } from '../webhooks/replays/bulk-replay.schemas.ts';
+import type {
+  receiptListSchema,
+  receiptSchema,
+  receiverCountSchema,
+} from '../webhooks/receipts/receipt.schemas.ts';
 import type { rotatedSecretSchema } from '../webhooks/subscriptions/signing-secret.routes.ts';
 import type {
   createdSubscriptionSchema,
@@ -56,6 +61,7 @@ export type AuditEntry = z.infer<typeof auditLogSchema>;
 export type InclusionProof = z.infer<typeof inclusionProofSchema>;
 export type Receipt = z.infer<typeof receiptSchema>;
 export type ReceiptEntry = z.infer<typeof receiptListSchema>['data'][number];
+export type ReceiverCount = z.infer<typeof receiverCountSchema>;
 export type EventFeed = z.infer<typeof feedPage>;
 export type FeedEvent = EventFeed['data'][number];
 export type EventType = z.infer<typeof eventTypeSchema>;

@@ -27,6 +27,7 @@ const LOOKS: Readonly<Record<string, readonly [Tone, Shape]>> = {
   failing: ['wait', 'half'],
   held: ['wait', 'square'],
   deprecated: ['wait', 'square'],
+  no_receivers: ['wait', 'square'],
   failed: ['bad', 'cross'],
   failure: ['bad', 'cross'],
   down: ['bad', 'cross'],

@@ -12,6 +12,7 @@ const PAGES = [
   '/agents',
   '/agents/agent-1',
   '/agents/agent-1/receipts/receipt-1',
+  '/agents/agent-1/receipts/receipt-2',
   '/subscriptions',
   '/subscriptions/subscription-1',
   '/deliveries/no-such-delivery',
@@ -100,6 +101,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
     await page.keyboard.type('ga');
     await page.getByRole('link', { name: 'invoice-bot' }).click();
     await page.getByRole('button', { name: 'Suspend…' }).click();
+    await page.getByText('0 receivers will be told.').waitFor();
     expect(served.asked.filter((line) => line.startsWith('PATCH'))).toEqual([]);
     await page.getByRole('button', { name: 'Suspend agent' }).click();
     await page.getByText('0 of 1 receivers have acknowledged').waitFor();

@@ -106,6 +106,7 @@ const RECEIPT = {
   status: 'waiting',
   text: '0 of 1 receivers have acknowledged; 1 is held.',
   acknowledged: 0,
+  tokens_end_by: TIME,
   receivers: [
     {
       subscription_id: SUBSCRIPTION.id,
@@ -168,6 +169,10 @@ const ANSWERS: Readonly<Record<string, object>> = {
   'agents/agent-1/keys': listOf(KEY),
   'agents/agent-1/anchors': listOf(),
   'agents/agent-1/receipts': listOf(RECEIPT),
+  'agents/agent-1/receivers': { cause: RECEIPT.cause, receivers: 0 },
+  'agents/agent-1/receipts/receipt-2': {
+    ...{ ...RECEIPT, id: 'receipt-2', status: 'no_receivers', text: 'Nobody is told.', receivers: [] },
+  },
   'agents/agent-1/receipts/receipt-1': RECEIPT,
   delegations: listOf({
     id: 'delegation-1',

@@ -19,7 +19,7 @@ function wire(database: Database) {
   const platform = createTestPlatform(database);
   const commands = createWorkflowCommandService();
   const records = wireRecords(platform, { receipts: createReceiptOpening({ commands }) });
-  return { records, receipts: createReceiptService({ database, records }) };
+  return { records, receipts: createReceiptService({ database, records, accessTokenLifetime: 300 }) };
 }
 
 /** @param options.virtual gives the database a clock that a test can advance */

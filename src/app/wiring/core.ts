@@ -71,7 +71,7 @@ export function wireCore(platform: Platform) {
     agents,
     delegations,
     deliveries,
-    receipts: createReceiptService(shared),
+    receipts: createReceiptService({ ...shared, accessTokenLifetime }),
     sealedSecrets: createSealedSecretService({ database, masterKeys, columns: SEALED_COLUMNS }),
     /** Ends threads and connections of the services. Called before the platform closes. */
     close: () => Promise.allSettled([attempts.closeAttempts(), verifier.close(), revocations.close()]),

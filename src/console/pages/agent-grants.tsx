@@ -5,6 +5,7 @@ import { Ask } from '../dialogs.tsx';
 import { useList } from '../hooks.ts';
 import type { Application, Delegation, WorkloadIssuer } from '../types.ts';
 import { Ago, Empty, Failure, Part, Status, Table, Text, Words } from '../ui.tsx';
+import { Told } from './told.tsx';
 
 interface Grant {
   readonly key: string;
@@ -39,6 +40,7 @@ export function Grants({ id: agentId }: { id: string }) {
       run={() => send('POST', `delegations/${id}/revoke`, {}).then(delegations.reload)}
     >
       <p>The agent no longer acts for {sub}, and the tokens that it got so end.</p>
+      <Told agentPath={`agents/${encodeURIComponent(agentId)}`} cause="admin.delegation.revoked" />
     </Ask>
   );
   return (

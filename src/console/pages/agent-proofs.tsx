@@ -4,6 +4,7 @@ import { Ask } from '../dialogs.tsx';
 import { useList } from '../hooks.ts';
 import type { AgentKey, Anchor } from '../types.ts';
 import { Ago, Empty, Id, Part, Status, Table, Text } from '../ui.tsx';
+import { Told } from './told.tsx';
 
 const EVERY_MS = 5_000;
 
@@ -24,6 +25,7 @@ export function Keys({ path }: { path: string }) {
       <p>
         <code>{fingerprint}</code>
       </p>
+      <Told agentPath={path} cause="admin.agent.key.revoked" />
     </Ask>
   );
   return (

@@ -25,6 +25,7 @@ import {
 import { Grants } from './agent-grants.tsx';
 import { Anchors, Keys } from './agent-proofs.tsx';
 import { AuditTable } from './audit.tsx';
+import { Told } from './told.tsx';
 
 const EVERY_MS = 5_000;
 
@@ -148,6 +149,7 @@ function AskStatus({ agent, path, onDone }: Asking) {
           ? 'It gets no more tokens, and its present ones end within a second in this service. Webhooks and streams get the news; the receipt that opens next shows which of them have acknowledged it.'
           : 'It can ask for tokens again. Tokens from before the suspension stay ended.'}
       </p>
+      {isActive && <Told agentPath={path} cause="admin.agent.suspended" />}
     </Ask>
   );
 }

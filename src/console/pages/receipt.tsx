@@ -1,6 +1,6 @@
 // The receipt of a suspension or revocation: which receivers have acknowledged it, live.
 import { get } from '../api.ts';
-import { formatClock } from '../format.ts';
+import { formatClock, formatExact } from '../format.ts';
 import { useLoaded } from '../hooks.ts';
 import type { Receipt } from '../types.ts';
 import { Ago, Empty, Facts, Head, Id, Part, Pending, RowLink, Status, Table, Text, To } from '../ui.tsx';
@@ -24,7 +24,7 @@ export function ReceiptPage({ agentId, id }: { agentId: string; id: string }) {
         }
       />
       <div class={`verdict ${receipt.status}`} role="status">
-        <Status of={receipt.status} />
+        <Status of={receipt.status} word={receipt.status.replaceAll('_', ' ')} />
         <strong>{receipt.text}</strong>
         {all > 0 && (
           <progress aria-label="Receivers that have acknowledged" value={receipt.acknowledged} max={all} />
@@ -45,8 +45,9 @@ export function ReceiptPage({ agentId, id }: { agentId: string; id: string }) {
             ['Last error', ({ last_error }) => <Text of={last_error} />],
           ]}
           empty={
-            <Empty title="Nobody is told: no webhook or stream asks for this event.">
-              Resource servers that only validate tokens by the JWKS learn of it as the tokens expire.
+            <Empty title="No webhook or stream asked for this event.">
+              Resource servers that follow no feed learn of it as the tokens end, at the latest{' '}
+              {formatExact(receipt.tokens_end_by)}.
             </Empty>
           }
         />

@@ -10,6 +10,8 @@ import {
   receiptParams,
   receiptSchema,
   receiptsParams,
+  receiverCountQuery,
+  receiverCountSchema,
 } from './receipt.schemas.ts';
 import type { ReceiptService } from './receipt.service.ts';
 
@@ -19,7 +21,7 @@ export function createReceiptRoutes({
   agents,
   workflows,
 }: {
-  receipts: Pick<ReceiptService, 'get' | 'list'>;
+  receipts: Pick<ReceiptService, 'get' | 'list' | 'countReceivers'>;
   agents: Pick<AgentService, 'existed'>;
   workflows: { readonly uiUrl: string; readonly namespace: string };
 }): Route[] {
@@ -37,6 +39,19 @@ export function createReceiptRoutes({
       handler: async ({ context, params, query }) =>
         page(await receipts.list(context, params.agent_id, query), presentEntry),
     },
+    {
+      method: 'GET',
+      path: '/api/v1/agents/:agent_id/receivers',
+      operationId: 'countAgentReceivers',
+      summary: "Count who would be told that an agent's access has ended",
+      description: 'Webhooks and streams that ask for the event now: whom its receipt will follow.',
+      request: { params: receiptsParams, query: receiverCountQuery },
+      exists: (context, { agent_id }) => agents.existed(context, agent_id),
+      responses: { 200: { description: 'Their number', schema: receiverCountSchema } },
+      handler: async ({ context, params, query: { cause } }) =>
+        ok({ cause, receivers: await receipts.countReceivers(context, params.agent_id, cause) }),
+    },
+
     {
       method: 'GET',
       path: '/api/v1/agents/:agent_id/receipts/:receipt_id',

@@ -5,7 +5,7 @@ import { pageParameters } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
 import { entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
 import type { Receipt } from './receipt.service.ts';
-import { RECEIPT_STATUSES, RECEIVER_STATES } from './receipt.ts';
+import { FOLLOWED, RECEIPT_STATUSES, RECEIVER_STATES } from './receipt.ts';
 
 const timestamp = z.iso.datetime();
 
@@ -40,7 +40,7 @@ export const receiptSchema = z
     ...head,
     status: z.enum(RECEIPT_STATUSES).meta({
       description:
-        'waiting: a receiver may still acknowledge. acknowledged: all have. unacknowledged: all deliveries have ended, not all with an acknowledgement.',
+        'waiting: a receiver may still acknowledge. acknowledged: all have. unacknowledged: all deliveries have ended, not all with an acknowledgement. no_receivers: no webhook or stream asked for the event.',
     }),
     text: z.string().meta({ description: 'The same in words.' }),
     acknowledged: z.int().meta({ description: 'How many receivers have acknowledged.' }),
@@ -49,10 +49,21 @@ export const receiptSchema = z
       .nullable()
       .meta({ description: 'Milliseconds from the event to the latest acknowledgement.' }),
     receivers: z.array(receiverSchema),
+    tokens_end_by: timestamp.meta({
+      description:
+        'When the last access token from before the event has ended. Until then a resource server that follows no feed may take one.',
+    }),
     workflow_id: z.string(),
     workflow_url: z.string(),
   })
   .meta({ id: 'Receipt' });
+
+export const receiverCountSchema = z
+  .strictObject({ cause: z.enum(FOLLOWED), receivers: z.int() })
+  .meta({ id: 'ReceiverCount' });
+export const receiverCountQuery = z.object({
+  cause: z.enum(FOLLOWED).meta({ description: 'The type of the event that would be sent.' }),
+});
 
 export const receiptListSchema = pageSchema(receiptEntrySchema, 'ReceiptList');
 export const receiptListQuery = z.object(pageParameters);

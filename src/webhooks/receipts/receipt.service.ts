@@ -2,6 +2,7 @@
 // a repeated, late or needless step does no harm.
 
 import { serviceContext } from '../../audit/audit.ts';
+import { filterCandidates } from '../../events/filter.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -36,19 +37,25 @@ export type ReceiptStanding = {
 
 /** A receipt as it is shown. */
 export type Receipt = Omit<ReceiptRow, 'tenantId' | 'receivers'> &
-  ReceiptSummary & { readonly text: string; readonly receivers: readonly Receiver[] };
+  ReceiptSummary & {
+    readonly text: string;
+    readonly tokensEndBy: Date;
+    readonly receivers: readonly Receiver[];
+  };
 
 const COMPLETED = 'admin.agent.receipt.completed';
 
 export type ReceiptNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   records: Pick<RecordService, 'write'>;
+  accessTokenLifetime: number;
 };
 
+/** @param needs.accessTokenLifetime seconds */
 export function createReceiptService(needs: ReceiptNeeds) {
   return {
-    ...bindUseCases(needs, { get, list, describe, complete }),
-    look: (name: ReceiptName): Promise<ReceiptStanding> => look(needs.database, name),
+    ...bindUseCases(needs, { get, list, countReceivers, describe, complete }),
+    look: (name: ReceiptName): Promise<ReceiptStanding> => look(needs, needs.database, name),
   };
 }
 
@@ -56,15 +63,26 @@ export type ReceiptService = ReturnType<typeof createReceiptService>;
 
 /** @throws ServiceError `not_found` for a receipt of another agent */
 async function get(
-  { database }: ReceiptNeeds,
+  needs: ReceiptNeeds,
   { tenant, transaction }: RequestContext,
   { agentId, id }: { agentId: string; id: string },
 ): Promise<Receipt> {
-  const queryable = transaction ?? database;
+  const queryable = transaction ?? needs.database;
   const name = { tenantId: tenant.id, id };
   const row = await store.read(queryable, name);
   if (row?.agentId !== agentId) throw new ServiceError('not_found', { detail: 'There is no such receipt.' });
-  return toReceipt(row, await store.receivers(queryable, name));
+  return toReceipt(needs, row, await store.receivers(queryable, name));
+}
+
+/** Counts the webhooks and streams that an event of this type about the agent would go to now. */
+function countReceivers(
+  { database }: ReceiptNeeds,
+  { tenant, transaction }: RequestContext,
+  agentId: string,
+  cause: string,
+): Promise<number> {
+  const news = { agentId, filters: filterCandidates(cause) };
+  return store.countReceivers(transaction ?? database, tenant.id, news);
 }
 
 /** Lists the receipts of an agent, also of a deleted one, the newest first. */
@@ -86,11 +104,12 @@ async function describe(
 }
 
 /** Completes a receipt whose deliveries have all ended. Emits `admin.agent.receipt.completed`, once. */
-function complete({ database, records }: ReceiptNeeds, name: ReceiptName): Promise<ReceiptStanding> {
+function complete(needs: ReceiptNeeds, name: ReceiptName): Promise<ReceiptStanding> {
+  const { database, records } = needs;
   return database.transaction({}, async (unit) => {
     const row = await store.read(unit, name, { lock: true });
     if (row === undefined) return GONE;
-    const receipt = toReceipt(row, await store.receivers(unit, name));
+    const receipt = toReceipt(needs, row, await store.receivers(unit, name));
     if (decideReceiptStep(row, receipt, row.now).kind === 'complete') {
       await store.complete(unit, row.id);
       const { acknowledged, status, lastAckMs, agentId, cause } = receipt;
@@ -107,20 +126,26 @@ function complete({ database, records }: ReceiptNeeds, name: ReceiptName): Promi
         events: [{ type: COMPLETED, data: { agent_id: agentId, receipt_id: row.id, cause, ...facts } }],
       });
     }
-    return look(unit, name);
+    return look(needs, unit, name);
   });
 }
 
-function toReceipt(row: ReceiptRow, receivers: readonly Receiver[]): Receipt {
+function toReceipt(
+  { accessTokenLifetime }: Pick<ReceiptNeeds, 'accessTokenLifetime'>,
+  row: ReceiptRow,
+  receivers: readonly Receiver[],
+): Receipt {
   const summary = summarize(row, receivers);
   const { tenantId: _tenant, ...shown } = row;
-  return { ...shown, ...summary, receivers, text: describeReceipt(summary, receivers) };
+  const tokensEndBy = new Date(row.createdAt.getTime() + accessTokenLifetime * 1_000);
+  const text = describeReceipt(summary, receivers, tokensEndBy);
+  return { ...shown, ...summary, receivers, tokensEndBy, text };
 }
 
-async function look(queryable: Queryable, name: ReceiptName): Promise<ReceiptStanding> {
+async function look(needs: ReceiptNeeds, queryable: Queryable, name: ReceiptName): Promise<ReceiptStanding> {
   const row = await store.read(queryable, name);
   if (row === undefined) return GONE;
-  const receipt = toReceipt(row, await store.receivers(queryable, name));
+  const receipt = toReceipt(needs, row, await store.receivers(queryable, name));
   return {
     step: decideReceiptStep(row, receipt, row.now),
     status: receipt.status,

@@ -80,6 +80,21 @@ export async function receivers(queryable: Queryable, { tenantId, id }: ReceiptN
   }));
 }
 
+const COUNT = `
+SELECT count(DISTINCT f.subscription_id)::int AS receivers FROM subscription_filters f
+WHERE f.tenant_id = $1 AND f.filter = ANY ($2::text[]) AND (NOT f.is_stream OR stream_takes(f.subscription_id, $3))`;
+
+/** Counts the subscriptions that the fan-out of an event with these filters would find. */
+export async function countReceivers(
+  queryable: Queryable,
+  tenantId: string,
+  { agentId, filters }: { agentId: string; filters: readonly string[] },
+): Promise<number> {
+  const body = JSON.stringify({ data: { agent_id: agentId } });
+  const { rows } = await queryable.query<{ receivers: number }>(COUNT, [tenantId, filters, body]);
+  return rows[0]?.receivers ?? 0;
+}
+
 export async function complete(unit: Queryable, id: string): Promise<void> {
   await unit.query('UPDATE receipts SET completed_at = now() WHERE id = $1 AND completed_at IS NULL', [id]);
 }

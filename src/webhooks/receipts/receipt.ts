@@ -2,20 +2,23 @@
 // docs/decisions/0031-receipts.md
 
 /** The types of events that get a receipt. */
-export const FOLLOWED_TYPES: ReadonlySet<string> = new Set([
+export const FOLLOWED = [
   'admin.agent.suspended',
   'admin.agent.deleted',
   'admin.agent.key.revoked',
   'admin.delegation.revoked',
-]);
+] as const;
+
+export const FOLLOWED_TYPES: ReadonlySet<string> = new Set(FOLLOWED);
 
 export const RECEIVER_STATES = ['acknowledged', 'waiting', 'held', 'failed', 'canceled'] as const;
 export type ReceiverState = (typeof RECEIVER_STATES)[number];
 
 /**
  * `waiting`: a receiver may still acknowledge. `acknowledged`: all have. `unacknowledged`: all has ended without one.
+ * `no_receivers`: nobody was subscribed.
  */
-export const RECEIPT_STATUSES = ['waiting', 'acknowledged', 'unacknowledged'] as const;
+export const RECEIPT_STATUSES = ['waiting', 'acknowledged', 'unacknowledged', 'no_receivers'] as const;
 export type ReceiptStatus = (typeof RECEIPT_STATUSES)[number];
 
 /**
@@ -52,7 +55,7 @@ export type ReceiptSummary = {
 };
 
 export function summarize(
-  { createdAt }: Pick<ReceiptRow, 'createdAt'>,
+  { createdAt, receivers: expected }: Pick<ReceiptRow, 'createdAt' | 'receivers'>,
   receivers: readonly Receiver[],
 ): ReceiptSummary {
   const times = receivers.flatMap(({ state, acknowledgedAt }) =>
@@ -60,16 +63,24 @@ export function summarize(
   );
   const acknowledged = receivers.filter(({ state }) => state === 'acknowledged').length;
   const open = receivers.filter(({ state }) => state === 'waiting' || state === 'held').length;
-  const status = open > 0 ? 'waiting' : acknowledged === receivers.length ? 'acknowledged' : 'unacknowledged';
+  const isNobodys = expected === 0 && receivers.length === 0;
+  const ended = acknowledged === receivers.length ? 'acknowledged' : 'unacknowledged';
+  const status = open > 0 ? 'waiting' : isNobodys ? 'no_receivers' : ended;
   const lastAckMs = times.length === 0 ? null : Math.max(0, Math.max(...times) - createdAt.getTime());
   return { status, acknowledged, open, lastAckMs };
 }
 
-/** One sentence for people: `11 of 12 receivers have acknowledged, the last after 0.8 s; 1 is held.` */
+/**
+ * One sentence for people: `11 of 12 receivers have acknowledged, the last after 0.8 s; 1 is held.`
+ * @param tokensEndBy when the last access token from before the event has ended
+ */
 export function describeReceipt(
-  { acknowledged, lastAckMs }: Pick<ReceiptSummary, 'acknowledged' | 'lastAckMs'>,
+  { status, acknowledged, lastAckMs }: Pick<ReceiptSummary, 'status' | 'acknowledged' | 'lastAckMs'>,
   receivers: readonly Pick<Receiver, 'state'>[],
+  tokensEndBy: Date,
 ): string {
+  if (status === 'no_receivers')
+    return `Nobody is told: tokens from before are valid at resource servers that follow no feed until ${wordMoment(tokensEndBy)}.`;
   const verb = receivers.length === 1 ? 'receiver has' : 'receivers have';
   const after = lastAckMs === null ? '' : `, the last after ${(lastAckMs / 1000).toFixed(1)} s`;
   const others = RECEIVER_STATES.filter((state) => state !== 'acknowledged').flatMap((state) => {
@@ -78,6 +89,9 @@ export function describeReceipt(
   });
   return `${acknowledged} of ${receivers.length} ${verb} acknowledged${after}${others.join('')}.`;
 }
+
+/** `2026-05-04 09:30:00 UTC` */
+const wordMoment = (time: Date): string => time.toISOString().replace('T', ' ').replace(/\..*/, ' UTC');
 
 export type ReceiptStep =
   | { readonly kind: 'wait'; readonly delayMs: number }

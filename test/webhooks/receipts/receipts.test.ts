@@ -19,6 +19,37 @@ function receiptOf(headers: Headers): string {
 const read = async (path: string) => (await rooms.owner.send('GET', path)).body;
 
 describe('a receipt', () => {
+  it('says that nobody was told and until when tokens live, as was counted before', async () => {
+    const { owner, makeAgent } = rooms;
+    const agentId = await makeAgent();
+    const counted = (cause: string) => read(`/api/v1/agents/${agentId}/receivers?cause=${cause}`);
+    await owner.send('POST', '/api/v1/webhooks', {
+      url: `${rooms.receiver.url}/hook`,
+      event_types: ['admin.agent.key.*', 'admin.agent.key.revoked'],
+    });
+    expect(await counted('admin.agent.key.revoked')).toEqual({
+      cause: 'admin.agent.key.revoked',
+      receivers: 1,
+    });
+    expect(await counted('admin.delegation.revoked')).toMatchObject({ receivers: 0 });
+    const unknown = await owner.send('GET', `/api/v1/agents/${agentId}/receivers?cause=org.created`);
+    expect([unknown.status, unknown.body.errors[0].path]).toEqual([400, 'query.cause']);
+    const { body: delegation } = await owner.send('POST', '/api/v1/delegations', {
+      subject: { issuer: 'https://idp.example', sub: 'nobody' },
+      agent_id: agentId,
+      scopes: ['openid'],
+      expires_at: new Date(Date.now() + 3_600_000).toISOString(),
+    });
+    await owner.send('POST', `/api/v1/delegations/${delegation.id}/revoke`, { reason: 'test' });
+    const [entry] = (await read(`/api/v1/agents/${agentId}/receipts`)).data;
+    const receipt = await read(`/api/v1/agents/${agentId}/receipts/${entry.id}`);
+    const end = new Date(Date.parse(receipt.created_at) + 300_000).toISOString();
+    expect(receipt).toMatchObject({ status: 'no_receivers', receivers: [], tokens_end_by: end });
+    expect(receipt.text).toBe(
+      `Nobody is told: tokens from before are valid at resource servers that follow no feed until ${end.slice(0, 19).replace('T', ' ')} UTC.`,
+    );
+  });
+
   it('is linked from a suspension, and shows webhooks and streams that have acknowledged, and one that is held', async () => {
     const { owner, receiver, suspend, makeAgent, pushTo, create } = rooms;
     receiver.answer('/pushed', () => ({ status: 202 }));
