@@ -25,6 +25,7 @@ export function describeStack(stack: Invitation) {
     temporal_views: stack.views,
     metrics_urls: stack.metrics,
     console_url: stack.consoleLink,
+    failed_url: stack.consoleLink && failedLink(stack.consoleLink),
     credentials_file: stack.credentials,
     data_dir: stack.dataDir,
   };
@@ -45,6 +46,7 @@ export function invite(stack: Invitation): string[] {
             `${stack.consoleLink} (signs in once, for ten minutes; later: npx countersign console)`,
           ] as const,
         ]),
+    ...(stack.consoleLink === null ? [] : [['What has failed', failedLink(stack.consoleLink)] as const]),
     ['API reference', `${stack.publicUrl}/docs`],
     ['Credentials', `${stack.credentials} (client_id and client_secret of the tenant demo)`],
     ['Try next', 'npm run demo (in another terminal)'],
@@ -64,14 +66,15 @@ export function invite(stack: Invitation): string[] {
   ];
 }
 
+/** The page of the console with the deliveries that failed. */
+const failedLink = (consoleLink: string): string => consoleLink.replace(/#.*$/, '/deliveries?status=failed');
+
 type View = { readonly name: string; readonly query: string };
 
-/** @param now milliseconds since 1970; the second view covers the day before */
-export function viewsAt(now: number, tenantSlug: string): readonly View[] {
-  const yesterday = new Date(now - 86_400_000).toISOString().slice(0, 19);
+/** Most deliveries that fail have no workflow, so that no view shows them: the console has all. */
+export function viewsOf(tenantSlug: string): readonly View[] {
   return [
     { name: 'Retrying now', query: 'WorkflowType="webhookDelivery" AND ExecutionStatus="Running"' },
-    { name: 'Failed in 24 h', query: `DeliveryStatus="failed" AND CloseTime>"${yesterday}Z"` },
     {
       name: 'Endpoints in trouble',
       query: 'WorkflowType="endpointRecovery" AND ExecutionStatus="Running"',

@@ -7,7 +7,7 @@ import { connectionBudget } from '../../platform/database/database.ts';
 import type { PreparedTenant } from './demo-tenant.ts';
 import { requireRoom } from './disk-space.ts';
 import { listenForEnd } from './halt.ts';
-import { describeStack, type Invitation, invite, urlOfView, viewsAt } from './invitation.ts';
+import { describeStack, type Invitation, invite, urlOfView, viewsOf } from './invitation.ts';
 import { createKeeper, type Keeper, takeDataFolder } from './keeper.ts';
 import { asDiskFull, LocalStackError } from './local-stack-error.ts';
 import { obtainMasterKey } from './master-key.ts';
@@ -208,7 +208,7 @@ function announce({ config, say, onReady }: Starting, consoleLink: string | null
   // The Web UI of a third-party server has an address only if the settings name it.
   const hasUi = address === undefined || variables.TEMPORAL_UI_URL !== undefined;
   const temporalUi = hasUi ? `${uiUrl}/namespaces/${namespace}/workflows` : null;
-  const views = temporalUi === null ? [] : viewsAt(Date.now(), config.defaultTenant ?? 'demo');
+  const views = temporalUi === null ? [] : viewsOf(config.defaultTenant ?? 'demo');
   const stack: Invitation = {
     seconds,
     publicUrl: config.publicUrl,

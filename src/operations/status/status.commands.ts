@@ -4,7 +4,7 @@ import { useServices } from '../../platform/command-services.ts';
 import { relativeTime, roughLength } from '../../platform/command-times.ts';
 import { wordErrors } from '../../webhooks/endpoints/host-hold.ts';
 import type { StatusService } from './status.service.ts';
-import { findTroubles, type Standing } from './status.ts';
+import { findTroubles, placeOf, type Standing } from './status.ts';
 
 type Open = () => Promise<{ status: StatusService; close: () => Promise<void> }>;
 
@@ -25,7 +25,7 @@ export function registerStatusCommand(
 }
 
 function describe({ gauges, ...standing }: Standing, troubles: readonly string[], now: number): string[] {
-  const { version, processes, temporal, failingHosts, lastMended } = standing;
+  const { version, processes, temporal, failingHosts, failed, lastMended } = standing;
   const line = (name: string, text: string) => `${name.padEnd(12)}${text}`;
   const count = (value: number | null, words: string) =>
     value === null ? `? ${words}` : `${value} ${words}`;
@@ -45,6 +45,10 @@ function describe({ gauges, ...standing }: Standing, troubles: readonly string[]
     line('Endpoints', `${count(gauges.endpointsDown, 'down')}, ${count(gauges.endpointsHeld, 'held')}`),
     ...(failingHosts ?? []).map(({ host, endpoints, errors }) =>
       line('', `${host}: ${endpoints} failing (${wordErrors(errors)})`),
+    ),
+    line('Failed', `${count(failed?.total ?? null, 'deliveries')} for good in 24 h`),
+    ...(failed?.groups ?? []).map(({ url, answer, count: of }) =>
+      line('', `${answer} ${of}: ${placeOf(url)}`),
     ),
     line('Audit log', `oldest unsealed row ${age(gauges.unsealed)}`),
     line('Accounts', count(gauges.unaccounted, 'deliveries not accounted for')),
@@ -77,6 +81,14 @@ function present({ gauges, ...standing }: Standing, troubles: readonly string[])
       held: gauges.endpointsHeld,
       failing_hosts:
         standing.failingHosts?.map(({ host, endpoints, errors }) => ({ host, endpoints, errors })) ?? null,
+    },
+    failed_in_24_hours: standing.failed && {
+      deliveries: standing.failed.total,
+      groups: standing.failed.groups.map(({ url, answer, count }) => ({
+        endpoint: placeOf(url),
+        answer,
+        deliveries: count,
+      })),
     },
     unsealed_seconds: gauges.unsealed,
     unaccounted_deliveries: gauges.unaccounted,

@@ -7,6 +7,7 @@ import * as store from './status.store.ts';
 import type { Gauges, Standing } from './status.ts';
 
 const MOST_HOSTS = 5;
+const MOST_FAILED = 5;
 const MOST_ACTS = 200;
 
 /** @param options.registry has the gauges that each worker reports of the whole service */
@@ -27,8 +28,9 @@ export function createStatusService({
 }) {
   return {
     read: async (): Promise<Standing> => {
-      const [processes, failingHosts, newestActs, isReachable, gauges] = await Promise.all([
+      const [processes, failed, failingHosts, newestActs, isReachable, gauges] = await Promise.all([
         store.listProcesses(database).catch(() => null),
+        store.countFailed(database, MOST_FAILED).catch(() => null),
         hosts.listFailing(database, { errorClass: undefined, limit: MOST_HOSTS }).catch(() => null),
         acts.list(MOST_ACTS).catch(() => null),
         probeTemporal().catch(() => false),
@@ -40,6 +42,7 @@ export function createStatusService({
         temporal: isReachable ? 'reachable' : 'unreachable',
         gauges,
         failingHosts,
+        failed,
         lastMended: newestActs?.find(({ target }) => target.id === 'doctor')?.at ?? null,
       };
     },

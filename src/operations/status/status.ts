@@ -10,9 +10,24 @@ export type Standing = {
   readonly temporal: 'reachable' | 'unreachable';
   readonly gauges: Gauges;
   readonly failingHosts: readonly Pick<FailingHost, 'host' | 'endpoints' | 'errors'>[] | null;
+  readonly failingHosts:
+    | readonly { readonly host: string; readonly endpoints: number; readonly lastError: string }[]
+    | null;
+  readonly failed: Failed | null;
   /** The newest run of `doctor --fix` that mended something: only those are on record. */
   readonly lastMended: Date | null;
 };
+
+export type FailedGroup = { readonly url: string; readonly answer: string; readonly count: number };
+
+/** Deliveries that failed for good in 24 hours: all, and the largest groups. */
+export type Failed = { readonly total: number; readonly groups: readonly FailedGroup[] };
+
+/** @returns host and path of an address: its query may be secret */
+export function placeOf(url: string): string {
+  const { host, pathname } = new URL(url);
+  return `${host}${pathname}`;
+}
 
 export type Gauges = {
   readonly waiting: number | null;
@@ -30,7 +45,7 @@ export type Gauges = {
 export const LIMITS = { oldestWaiting: 60, oldestCommand: 300, mostOverdue: 300, unsealed: 300 } as const;
 
 /** @returns what needs a person, one sentence each; empty when all is well */
-export function findTroubles({ processes, temporal, gauges }: Standing): string[] {
+export function findTroubles({ processes, temporal, gauges, failed }: Standing): string[] {
   const workers = processes?.find(({ role }) => role === 'worker')?.count ?? 0;
   const late = (name: keyof typeof LIMITS) => (gauges[name] ?? 0) > LIMITS[name];
   return [
@@ -48,6 +63,10 @@ export function findTroubles({ processes, temporal, gauges }: Standing): string[
     ...((gauges.unaccounted ?? 0) > 0
       ? [`${gauges.unaccounted} deliveries are not accounted for: countersign doctor`]
       : []),
+    ...((failed?.total ?? 0) > 0
+      ? [`${failed?.total} deliveries failed for good in 24 h: nobody sends them again by itself.`]
+      : []),
+    ...(processes !== null && failed === null ? ['What has failed could not be read.'] : []),
     ...(processes !== null && Object.values(gauges).includes(null) ? ['Not everything could be read.'] : []),
   ];
 }

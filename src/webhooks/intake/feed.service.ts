@@ -48,8 +48,8 @@ export type FeedEvent = { readonly text: string; readonly createdAt: Date; reado
 
 /**
  * Events after a position. All that committed before `completeUntil`, a time of the database, is in this page or in an
- * earlier one; null while `hasMore`: there are more now; and of the newest first. `nextCursor` is set also after the last
- * event.
+ * earlier one; null while `hasMore`: there are more now; and of the newest first. `nextCursor` is set also after
+ * the last event.
  */
 export type FeedPage = {
   readonly data: readonly FeedEvent[];

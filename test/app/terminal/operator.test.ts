@@ -107,6 +107,7 @@ describe('status', () => {
         temporal: 'unreachable',
         backlog: { rows: expect.any(Number) },
         endpoints: { down: 0, held: 0, failing_hosts: [] },
+        failed_in_24_hours: { deliveries: 0, groups: [] },
         troubles: expect.arrayContaining(['No worker lives: deliveries wait.']),
       },
       1,

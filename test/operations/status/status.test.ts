@@ -19,6 +19,7 @@ const WELL: Standing = {
     unaccounted: 0,
   },
   failingHosts: [],
+  failed: { total: 0, groups: [] },
   lastMended: null,
 };
 
@@ -34,6 +35,17 @@ it.each<[string, Partial<Standing>, readonly RegExp[]]>([
   ],
   ['a relay that lags', { gauges: { ...WELL.gauges, oldestWaiting: 61 } }, [/waited 61 s for a worker/]],
   ['a log without seal', { gauges: { ...WELL.gauges, unsealed: 301 } }, [/not been sealed for 301 s/]],
+  [
+    'what failed for good',
+    {
+      failed: {
+        total: 16,
+        groups: [{ url: 'https://a.example/refuse?key=x', answer: 'http:422', count: 16 }],
+      },
+    },
+    [/16 deliveries failed for good in 24 h/],
+  ],
+  ['failures that could not be read', { failed: null }, [/What has failed could not be read/]],
   ['lost deliveries', { gauges: { ...WELL.gauges, unaccounted: 1 } }, [/not accounted for/]],
   ['what could not be read', { gauges: { ...WELL.gauges, waiting: null } }, [/Not everything could be read/]],
 ])('%s', (_, change, words) => {
