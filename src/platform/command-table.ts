@@ -9,6 +9,8 @@ export type Column<Row> = {
 };
 
 const GAP = '  ';
+/** In a pipe no text is cut; one that is longer widens its own line only. */
+const WIDEST_PAD = 60;
 /** A column is cut down to this. */
 const NARROWEST = 8;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/;
@@ -28,7 +30,7 @@ export function formatTable<Row>(
   if (width !== undefined) narrow(widths, columns, width);
   return [headings, ...texts].map((line) =>
     line
-      .map((text, n) => cut(text, widths[n] ?? 0).padEnd(widths[n] ?? 0))
+      .map((text, n) => cut(text, widths[n] ?? 0).padEnd(Math.min(widths[n] ?? 0, width ?? WIDEST_PAD)))
       .join(GAP)
       .trimEnd(),
   );

@@ -76,3 +76,14 @@ describe('times', () => {
     expect(readDuration(text)).toBe(seconds);
   });
 });
+
+it('widens only the line of a long text in a pipe', () => {
+  const rows = [{ url: 'u'.repeat(300) }, { url: 'short' }];
+  const columns = [
+    { heading: 'url', cell: ({ url }: { url: string }) => url },
+    { heading: 'state', cell: () => 'open' },
+  ];
+  const [heading, long, short] = formatTable(columns, rows, { width: undefined, now: 0 });
+  expect(long).toBe(`${'u'.repeat(300)}  open`);
+  expect([heading, short].map((line) => line?.length)).toEqual([67, 66]);
+});
