@@ -30,12 +30,14 @@ const PAGES = [
   ['issuer-keys', 'Issuer keys'],
 ] as const;
 
-type State = 'asking' | { readonly error?: unknown } | Session;
+type State = 'asking' | { readonly error?: unknown; readonly ended?: string } | Session;
 
 export function App() {
   const [state, setState] = useState<State>('asking');
   useEffect(() => {
-    whenSignedOut(() => setState({}));
+    whenSignedOut(() =>
+      setState((old) => (old !== 'asking' && 'access_token' in old ? { ended: old.tenant.name } : old)),
+    );
     const code = takeCode();
     const begin = code === undefined ? ensureSession() : signIn({ code });
     begin.then(
@@ -44,7 +46,7 @@ export function App() {
     );
   }, []);
   if (state === 'asking') return <main id="main" aria-busy="true" />;
-  if (!('access_token' in state)) return <SignIn error={state.error} onDone={setState} />;
+  if (!('access_token' in state)) return <SignIn error={state.error} ended={state.ended} onDone={setState} />;
   return <Shell session={state} onSignOut={() => void signOut().then(() => setState({}))} />;
 }
 

@@ -324,14 +324,17 @@ export function Text({ of, none = '–' }: { of: string | null; none?: string })
   return of === null ? <span class="faint">{none}</span> : <span title={of}>{of}</span>;
 }
 
-/** Words side by side, as scopes are. */
-export function Words({ of, none }: { of: readonly string[]; none: string }) {
+type WordsProps = { of: readonly string[]; none: string; most?: number };
+
+/** Words side by side, as scopes are; of more than `most` the number of the others. */
+export function Words({ of, none, most = of.length }: WordsProps) {
   if (of.length === 0) return <span class="faint">{none}</span>;
   return (
-    <span class="words">
-      {of.map((word) => (
+    <span class="words" {...(of.length > most && { title: of.join(' ') })}>
+      {of.slice(0, most).map((word) => (
         <code key={word}>{word}</code>
       ))}
+      {of.length > most && <span class="faint">+{of.length - most}</span>}
     </span>
   );
 }

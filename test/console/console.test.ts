@@ -239,6 +239,35 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
     expect(served.tokensAsked()).toBe(0);
   });
 
+  it('keeps the columns of all agents on the screen beside a name of 200 characters', async () => {
+    await begin();
+    await page.getByRole('navigation').waitFor();
+    await page.setViewportSize({ width: 1_400, height: 900 });
+    await page.goto(`${served.url}/agents`);
+    const row = page.getByRole('row', { name: 'nnnn' });
+    await row.waitFor();
+    expect(await row.textContent()).toContain('openidorders:readorders:write+3');
+    expect(await row.getByTitle('n'.repeat(200)).count()).toBe(1);
+    const table = page.getByRole('group', { name: 'Agents' });
+    expect(await table.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
+  });
+
+  it('says whose session has ended, and returns to the page', async () => {
+    await begin();
+    await page.getByRole('navigation').waitFor();
+    await page.keyboard.type('gd');
+    await page.locator('tbody tr').waitFor();
+    served.endSession();
+    await page.keyboard.type('ga');
+    await page.getByText('Your session at Demo has ended.').waitFor();
+    expect(await judge(page)).toEqual([]);
+    await page.getByLabel('Client id').fill('client-1');
+    await page.getByLabel('Client secret').fill(SECRET);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Agents' }).waitFor();
+    expect(page.url()).toBe(`${served.url}/agents`);
+  });
+
   it('names the missing scope, and renews a token that was refused', async () => {
     await begin();
     await page.getByRole('navigation').waitFor();

@@ -164,7 +164,10 @@ const ANSWERS: Readonly<Record<string, object>> = {
     ...{ last_status_code: 422, last_error: 'http:422', payload: null, attempts: [] },
   },
   'delivery-accounts': { data: [] },
-  agents: listOf(AGENT),
+  agents: listOf(AGENT, {
+    ...{ ...AGENT, id: 'agent-2', name: 'n'.repeat(200) },
+    scopes: ['openid', 'orders:read', 'orders:write', 'users:read', 'users:write', 'audit:read'],
+  }),
   'agents/agent-1': AGENT,
   'agents/agent-1/keys': listOf(KEY),
   'agents/agent-1/anchors': listOf(),
@@ -207,6 +210,8 @@ export interface ServedConsole {
   failOnce(path: string): void;
   /** Lets the tokens given so far end. */
   endTokens(): void;
+  /** Lets the session end, and its tokens. */
+  endSession(): void;
   close(): void;
 }
 
@@ -300,6 +305,10 @@ export async function serveConsole(): Promise<ServedConsole> {
     failOnce: (path) => failing.add(path),
     endTokens: () => {
       generation += 1;
+    },
+    endSession: () => {
+      generation += 1;
+      hasSession = false;
     },
     close: () => {
       server.closeAllConnections();

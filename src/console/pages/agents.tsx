@@ -23,10 +23,18 @@ export function Agents({ query }: Route) {
         keyOf={(agent) => agent.id}
         columns={[
           ['Status', (agent) => <Status of={agent.status} />],
-          ['Name', (agent) => <RowLink page={`agents/${agent.id}`}>{agent.name}</RowLink>],
+          [
+            'Name',
+            (agent) => (
+              <RowLink page={`agents/${agent.id}`}>
+                <Text of={agent.name} />
+              </RowLink>
+            ),
+            'clip',
+          ],
           ['Owner', (agent) => <Text of={agent.owner} />, 'clip'],
           ['Purpose', (agent) => <Text of={agent.purpose} />, 'clip'],
-          ['Scopes', (agent) => <Words of={agent.scopes} none="none" />],
+          ['Scopes', (agent) => <Words of={agent.scopes} none="none" most={3} />],
           ['Created', (agent) => <Ago time={agent.created_at} />],
           ['Id', (agent) => <Id value={agent.id} />],
         ]}

@@ -4,7 +4,14 @@ import { useAction } from '../hooks.ts';
 import { ApiError, type Session, signIn } from '../session.ts';
 import { Failure } from '../ui.tsx';
 
-export function SignIn({ error, onDone }: { error: unknown; onDone: (session: Session) => void }) {
+interface SignInProps {
+  readonly error: unknown;
+  /** The name of the tenant whose session has ended on the page that is open. */
+  readonly ended: string | undefined;
+  readonly onDone: (session: Session) => void;
+}
+
+export function SignIn({ error, ended, onDone }: SignInProps) {
   const doing = useAction();
   const id = useRef<HTMLInputElement>(null);
   const secret = useRef<HTMLInputElement>(null);
@@ -29,6 +36,11 @@ export function SignIn({ error, onDone }: { error: unknown; onDone: (session: Se
         <p class="faint">
           Sign in with an application of this tenant. Its scopes decide what you can see and do.
         </p>
+        {ended !== undefined && (
+          <p role="status">
+            <strong>Your session at {ended} has ended.</strong> Sign in again: this page comes back.
+          </p>
+        )}
         <label>
           Client id
           <input ref={id} required autocomplete="username" spellcheck={false} />
