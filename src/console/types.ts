@@ -14,13 +14,12 @@ import type { accountSchema } from '../webhooks/accounts/account.routes.ts';
 import type { deliveryDetailsSchema, deliverySchema } from '../webhooks/deliveries/delivery.schemas.ts';
 import type { eventTypeSchema } from '../webhooks/intake/event-type.schemas.ts';
 import type { feedPage } from '../webhooks/intake/feed.schemas.ts';
-import type { receiptListSchema, receiptSchema } from '../webhooks/receipts/receipt.schemas.ts';
-import type { bulkReplayPreviewSchema, bulkReplaySchema } from '../webhooks/replays/bulk-replay.schemas.ts';
 import type {
   receiptListSchema,
   receiptSchema,
   receiverCountSchema,
 } from '../webhooks/receipts/receipt.schemas.ts';
+import type { bulkReplayPreviewSchema, bulkReplaySchema } from '../webhooks/replays/bulk-replay.schemas.ts';
 import type { rotatedSecretSchema } from '../webhooks/subscriptions/signing-secret.routes.ts';
 import type {
   createdSubscriptionSchema,

@@ -141,6 +141,7 @@ export const makeAgent = (party: Party): Promise<string> => create(party, '/api/
 /** What a path needs behind it, by operationId. */
 const QUERIES: Readonly<Record<string, (party: Party) => Promise<string>>> = {
   getAuditConsistencyProof: async () => '?from=1',
+  countAgentReceivers: async () => '?cause=admin.agent.suspended',
   getSecurityStreams: ofStream,
   deleteSecurityStream: ofStream,
   getSecurityStreamStatus: ofStream,
@@ -158,6 +159,12 @@ const BODIES: Readonly<Record<string, (party: Party, path: string) => unknown>> 
     return listingOf(party, key);
   },
   updateTenant: () => ({ name: 'Renamed' }),
+  probeWebhook: async (party, path) => {
+    const id = /webhooks\/([^/]+)/.exec(path)?.[1] ?? '';
+    await makeDelivery(party, id);
+    await party.holdEndpoint(id);
+    return {};
+  },
   rotateIssuerKeys: () => ({ reason: `test ${next()}` }),
   revokeIssuerKey: () => ({ reason: 'test' }),
   createApplication: async (party) => newApplicationBody(await makeAgent(party)),

@@ -49,6 +49,8 @@ export type Party = {
   readonly ids: () => Promise<string[]>;
   /** Rows in its audit log that tell of changes: every change is one. */
   readonly countChanges: () => Promise<number>;
+  /** Holds the endpoint of a subscription, as a receiver does by Retry-After. */
+  readonly holdEndpoint: (subscriptionId: string) => Promise<void>;
 };
 
 /**
@@ -171,6 +173,12 @@ async function openParty(credentials: Provisioned, database: Database): Promise<
         [credentials.tenant_id],
       );
       return rows[0]?.count ?? 0;
+    },
+    holdEndpoint: async (subscriptionId) => {
+      await database.query(
+        "UPDATE endpoints SET state = 'held', hold_until = now() + interval '1 hour' WHERE subscription_id = $1",
+        [subscriptionId],
+      );
     },
   };
 }

@@ -3,6 +3,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, afterEach, vi } from 'vitest';
+import { timeIdsBy } from '../../src/platform/database/ids.ts';
 import { beginFile } from './logged-errors.ts';
 
 const errors = beginFile();
@@ -17,6 +18,8 @@ afterAll(async () => {
   vi.restoreAllMocks();
   vi.useRealTimers();
   vi.unstubAllGlobals();
+  // A file may have opened a database, whose clock nothing tells the time any more.
+  timeIdsBy(() => Date.now());
   // A rejection that nobody handles is reported a turn later, to the file that runs then.
   await turn();
   errors.judge();

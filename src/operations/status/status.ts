@@ -10,9 +10,6 @@ export type Standing = {
   readonly temporal: 'reachable' | 'unreachable';
   readonly gauges: Gauges;
   readonly failingHosts: readonly Pick<FailingHost, 'host' | 'endpoints' | 'errors'>[] | null;
-  readonly failingHosts:
-    | readonly { readonly host: string; readonly endpoints: number; readonly lastError: string }[]
-    | null;
   readonly failed: Failed | null;
   /** The newest run of `doctor --fix` that mended something: only those are on record. */
   readonly lastMended: Date | null;

@@ -1,5 +1,7 @@
-// Compares the clock of this process with the database's, which decides. One of them is wrong when they differ.
+// Compares the clock of this process with the database's, which decides. One of them is wrong when they differ. So a
+// process that reads no revocations knows the database's time anew each minute, too.
 import { createLoop, type RunningLoop } from '../process/loop.ts';
+import { askTime, type DatabaseClock } from './database-clock.ts';
 import type { Queryable } from './transaction.ts';
 
 /** Milliseconds between two comparisons. */
@@ -19,7 +21,7 @@ export function createClockComparison({
   onSkewed,
   interval = INTERVAL,
 }: {
-  database: Queryable;
+  database: Queryable & { readonly clock: Pick<DatabaseClock, 'observe' | 'monotonic'> };
   now: () => number;
   onSkewed: (seconds: number) => void;
   interval?: number | undefined;
@@ -28,13 +30,10 @@ export function createClockComparison({
 
   const compare = async (): Promise<void> => {
     const began = performance.now();
-    const { rows } = await database.query<{ seconds: number }>(
-      'SELECT extract(epoch FROM clock_timestamp())::float8 AS seconds',
-    );
+    const theirs = await askTime(database, database.clock);
     // The database has read its clock at some moment of the statement.
     const unsure = (performance.now() - began) / 2_000;
-    const theirs = rows[0]?.seconds ?? Number.NaN;
-    last = Math.round((now() / 1_000 - unsure - theirs) * 1_000) / 1_000;
+    last = Math.round((now() / 1_000 - unsure - theirs / 1_000) * 1_000) / 1_000;
     if (Math.abs(last) > TOLERATED + unsure) onSkewed(last);
   };
 

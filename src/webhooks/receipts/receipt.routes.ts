@@ -48,8 +48,8 @@ export function createReceiptRoutes({
       request: { params: receiptsParams, query: receiverCountQuery },
       exists: (context, { agent_id }) => agents.existed(context, agent_id),
       responses: { 200: { description: 'Their number', schema: receiverCountSchema } },
-      handler: async ({ context, params, query: { cause } }) =>
-        ok({ cause, receivers: await receipts.countReceivers(context, params.agent_id, cause) }),
+      handler: async ({ context, params: { agent_id }, query: { cause } }) =>
+        ok({ cause, agent_id, receivers: await receipts.countReceivers(context, agent_id, cause) }),
     },
 
     {

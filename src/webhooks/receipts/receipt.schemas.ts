@@ -59,7 +59,7 @@ export const receiptSchema = z
   .meta({ id: 'Receipt' });
 
 export const receiverCountSchema = z
-  .strictObject({ cause: z.enum(FOLLOWED), receivers: z.int() })
+  .strictObject({ cause: z.enum(FOLLOWED), agent_id: z.uuid(), receivers: z.int() })
   .meta({ id: 'ReceiverCount' });
 export const receiverCountQuery = z.object({
   cause: z.enum(FOLLOWED).meta({ description: 'The type of the event that would be sent.' }),

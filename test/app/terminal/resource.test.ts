@@ -1,7 +1,7 @@
 // The commands of each resource against the whole interface: rows by name and by part of an id, acts, JSON.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually } from '../../workflows/eventually.ts';
 import { listRows } from '../../../src/app/terminal/resource-rows.client.ts';
+import { eventually } from '../../workflows/eventually.ts';
 import { type Service, startService } from './service.ts';
 
 let service: Service;

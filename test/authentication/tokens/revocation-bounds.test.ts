@@ -68,7 +68,7 @@ describe('the row of one token', () => {
     await processes.database.transaction({}, (unit) =>
       one.revocations.endTokens(unit, holder.context.tenant.id, client, [
         { id: holder.tokenId, expiresAt: exp * 1000 },
-        { id: newId(), expiresAt: Date.now() - 1 },
+        { id: newId(), expiresAt: Date.now() - 60_000 },
       ]),
     );
     const minutes = Math.round((exp * 1000 - Date.now()) / 60_000) + 5;

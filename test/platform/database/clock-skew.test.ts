@@ -6,7 +6,7 @@ import { PATIENCE } from '../../setup/patience.ts';
 
 const { database } = await useTestDatabase();
 
-async function compare(ahead: number, queryable: Pick<typeof database, 'query'> = database) {
+async function compare(ahead: number, queryable: Pick<typeof database, 'query' | 'clock'> = database) {
   const told: number[] = [];
   const clocks = createClockComparison({
     database: queryable,
@@ -35,7 +35,7 @@ describe('the comparison of clocks', () => {
 
   it('knows nothing while the database is away', async () => {
     const away = vi.fn(() => Promise.reject(new Error('away')));
-    const { told, seconds, stop } = await compare(3_600, { query: away });
+    const { told, seconds, stop } = await compare(3_600, { query: away, clock: database.clock });
     await vi.waitFor(() => expect(away.mock.calls.length).toBeGreaterThan(1), PATIENCE);
     await stop();
     expect([told, seconds()]).toEqual([[], null]);
