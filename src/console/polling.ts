@@ -14,7 +14,6 @@ interface Turn {
 }
 
 const turns = new Set<Turn>();
-let timer: number | undefined;
 let touchedAt = Date.now();
 let askedAt = 0;
 
@@ -24,12 +23,12 @@ export function touch(): void {
 }
 
 for (const name of ['pointerdown', 'keydown', 'visibilitychange']) addEventListener(name, touch, true);
+setInterval(tick, TICK_MS);
 
 /** Asks now, and again as `ask` returns. @returns what ends that */
 export function poll(ask: Turn['ask']): () => void {
   const turn = { ask, dueAt: 0, isAsking: false };
   turns.add(turn);
-  timer ??= window.setInterval(tick, TICK_MS);
   if (document.visibilityState === 'visible') void take(turn);
   return () => turns.delete(turn);
 }

@@ -67,7 +67,7 @@ export function invite(stack: Invitation): string[] {
 }
 
 /** The page of the console with the deliveries that failed. */
-const failedLink = (consoleLink: string): string => consoleLink.replace(/#.*$/, '/deliveries?status=failed');
+const failedLink = (consoleLink: string): string => `${consoleLink.split('#')[0]}/deliveries?status=failed`;
 
 type View = { readonly name: string; readonly query: string };
 

@@ -138,6 +138,7 @@ export function createSubscriptionRoutes({ subscriptions }: { subscriptions: Sub
         summary: 'Send one delivery now to an endpoint that is held or down',
         description:
           'The others that wait follow if it is taken, slowly at first. If it is not, the endpoint stays closed until its next probe. Refused when there is nothing to probe: the endpoint is open, no delivery waits, or the operator of this service holds its host.',
+        idempotent: true,
         request: { params: subscriptionParams, body: noFields },
         exists: (context, { id }) => subscriptions.exists(context, id),
         responses: { 202: { description: 'The subscription', schema: subscriptionSchema } },

@@ -1,6 +1,6 @@
 // Shapes that several rooms share, tried on every route that uses them.
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { ZodObject } from 'zod';
+import { type ZodObject, z } from 'zod';
 import { audience, displayName } from '../../../src/platform/http/field-schemas.ts';
 import type { Route } from '../../../src/platform/http/route.ts';
 import { loadAllRoutes } from './route-table.ts';
@@ -72,7 +72,7 @@ describe('the limit of every list', () => {
   const lists = () =>
     routes.flatMap(({ operationId, request }) =>
       request?.query !== undefined && 'limit' in request.query.shape
-        ? [{ operationId, query: request.query.pick({ limit: true }) }]
+        ? [{ operationId, query: z.strictObject({ limit: request.query.shape.limit }) }]
         : [],
     );
 

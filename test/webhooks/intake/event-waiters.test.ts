@@ -63,7 +63,7 @@ afterEach(async () => {
 
 /** Reads like a reader of the feed: the reasons for which its waits ended, one after the other. */
 function follow(tenant: string, ...filters: string[]) {
-  let go = () => undefined as void;
+  let go: () => void = () => undefined;
   const place = waiters.join(tenant, filters, (listener) => {
     go = listener;
   });
