@@ -66,7 +66,7 @@ describe('a receipt', () => {
     await engine.database.query("UPDATE subscriptions SET filters = '{}'");
     const { id, agentId } = await engine.suspend(0);
     const receipt = await engine.services.receipts.get(engine.context, { agentId, id });
-    expect(receipt).toMatchObject({ status: 'acknowledged', acknowledged: 0, receivers: [] });
+    expect(receipt).toMatchObject({ status: 'no_receivers', acknowledged: 0, receivers: [] });
     expect(receipt.completedAt).not.toBeNull();
     await expect(engine.workflow(id).describe()).rejects.toThrow();
   });

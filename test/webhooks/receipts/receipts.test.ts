@@ -29,6 +29,7 @@ describe('a receipt', () => {
     });
     expect(await counted('admin.agent.key.revoked')).toEqual({
       cause: 'admin.agent.key.revoked',
+      agent_id: agentId,
       receivers: 1,
     });
     expect(await counted('admin.delegation.revoked')).toMatchObject({ receivers: 0 });
