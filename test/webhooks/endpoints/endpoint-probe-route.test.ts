@@ -82,7 +82,13 @@ describe('POST /api/v1/webhooks/{id}/probe', () => {
   it.each([
     ['open', `recovered_at = now()`, 2, 'conflict', 'takes deliveries'],
     ['failing', FAILS, 2, 'conflict', 'failing, but not closed'],
-    ['probing', `${FAILS}, state = 'down', probe_at = now() - interval '1 second'`, 2, 'conflict', 'probing already'],
+    [
+      'probing',
+      `${FAILS}, state = 'down', probe_at = now() - interval '1 second'`,
+      2,
+      'conflict',
+      'probing already',
+    ],
     ['releasing', `permits = 3, permits_at = now()`, 2, 'conflict', 'releasing already'],
     [
       'held with its host',
