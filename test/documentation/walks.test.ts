@@ -112,6 +112,7 @@ describe.skipIf(!canRun)('the commands of', () => {
         complete_until: expect.any(String),
       },
       expect.objectContaining({ event_id: 'o-1001-placed', test: false, deliveries: [] }),
+      expect.objectContaining({ data: expect.any(Array), has_more: false, complete_until: null }),
       expect.objectContaining({ data: [expect.objectContaining({ event_id: 'o-1001-placed' })] }),
     ]);
     expect(lines).toContain('event: complete');
