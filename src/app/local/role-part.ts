@@ -20,14 +20,9 @@ export const ROLE_ENDS: Readonly<Record<RoleName, PartEnd>> = {
 /**
  * Arguments of Node.js. One thread helps V8 to collect and to compile: three more cost both roles together 13 to 22 MB
  * of resident memory, and made nothing faster (docs/performance.md). Short-lived objects have the 16 MB of a machine
- * without bounds: within the 512 MiB of a container V8 gives them less, and a token cost half as much again. The old
- * heap grows by a third of what it holds, instead of twofold and more: a worker that had carried a crowd kept 110 MB.
+ * without bounds: within the 512 MiB of a container V8 gives them less, and a token cost half as much again.
  */
-export const NODE_FLAGS = [
-  '--v8-pool-size=1',
-  '--max-semi-space-size=16',
-  '--heap-growing-percent=30',
-] as const;
+export const NODE_FLAGS = ['--v8-pool-size=1', '--max-semi-space-size=16'] as const;
 
 /**
  * Variables of glibc's malloc. With a fixed threshold, large blocks stay outside the heap and are given back: by
