@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { send } from './api.ts';
 import { Ask, Confirm, Opener } from './dialogs.tsx';
-import { count, formatClock } from './format.ts';
+import { count, formatClock, formatNumber } from './format.ts';
 import { useList, useLoaded } from './hooks.ts';
 import type { Replay, ReplayPreview } from './types.ts';
 import { Ago, Failure, Part, Status, Table } from './ui.tsx';
@@ -55,7 +55,7 @@ function Window({
   return (
     <Confirm
       title={`Send ${status} deliveries again?`}
-      action={matched === undefined ? 'Send again' : `Send ${matched.toLocaleString('en')} again`}
+      action={matched === undefined ? 'Send again' : `Send ${formatNumber(matched)} again`}
       isReady={matched !== undefined && matched > 0}
       run={() => send('POST', path, range).then(onBegun)}
       onClose={onClose}
@@ -130,7 +130,7 @@ function Progress({ of: { matched, replayed } }: { of: Replay }) {
   return (
     <span class="progress">
       <progress value={replayed} max={Math.max(1, matched)} aria-label="Sent again" />
-      {`${replayed.toLocaleString('en')} of ${matched.toLocaleString('en')}`}
+      {`${formatNumber(replayed)} of ${formatNumber(matched)}`}
     </span>
   );
 }

@@ -1,4 +1,4 @@
-// One sentence or two of why an endpoint is in trouble, and what comes next.
+// Words the trouble of an endpoint: its cause, and the next attempt.
 import { describeError, formatClock } from './format.ts';
 import type { SubscriptionDetails } from './types.ts';
 

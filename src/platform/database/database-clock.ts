@@ -1,6 +1,7 @@
-// What a process knows of the database's clock: the latest time that it can have no doubt of, from times that the
-// database has told. It counts on by a monotonic clock, so whoever sets the clock of the process changes nothing.
+// The database's clock as a process knows it: the latest time that is certain, from times that the database has told.
+// A monotonic clock counts on from there, so a change of the machine's clock changes nothing.
 // docs/decisions/0044-times-of-tokens.md
+
 /** By how much a second of two machines may differ: twice as much as NTP corrects at most. */
 const DRIFT = 0.001;
 

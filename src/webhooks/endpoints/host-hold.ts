@@ -5,7 +5,7 @@ import { mayBePlain, receiverHost } from '../../platform/egress/url-rules.ts';
 export type HoldLength = { readonly until: Date } | { readonly seconds: number } | 'released';
 
 /** How many endpoints failed last with a code such as `http:503`. */
-export type ErrorCount = { readonly error: string; readonly endpoints: number };
+type ErrorCount = { readonly error: string; readonly endpoints: number };
 
 /** The failing endpoints of one host. `errors` are the codes of their latest failures, the most frequent first. */
 export type FailingHost = {

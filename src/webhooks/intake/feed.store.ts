@@ -64,8 +64,11 @@ const MAX_SCANNED = 5_000;
 /** The stored bytes are UTF-8. As bytes they would come in hexadecimal digits, and cost three times as much. */
 const BODY = `convert_from(body, 'UTF8') AS body`;
 
-/** @param scanned a query of xid, id, type and size in the `order`, whose own parameters begin with $11 */
-const pageOf = (scanned: string, order: 'ASC' | 'DESC'): string => `
+/**
+ * @param scanned a query of xid, id, type and size, whose own parameters begin with $11
+ * @param order of its rows, and the `opposite` one
+ */
+const pageOf = (scanned: string, order: 'ASC' | 'DESC', opposite: 'ASC' | 'DESC'): string => `
 WITH moment AS (
   SELECT pg_snapshot_xmax(seen) AS next, ARRAY(SELECT xid FROM pg_snapshot_xip(seen) AS xid ORDER BY xid) AS unfinished, now() AS read_at
   FROM pg_current_snapshot() AS seen
@@ -77,7 +80,7 @@ WITH moment AS (
 ), page AS (
   SELECT * FROM matched WHERE n <= $9 AND before < $10
 ), ending AS (
-  SELECT xid AS last_xid, id AS last_id FROM scanned ORDER BY xid ${order === 'ASC' ? 'DESC' : 'ASC'}, id ${order === 'ASC' ? 'DESC' : 'ASC'} LIMIT 1
+  SELECT xid AS last_xid, id AS last_id FROM scanned ORDER BY xid ${opposite}, id ${opposite} LIMIT 1
 )
 SELECT moment.next::text, moment.unfinished::text[], moment.read_at AS "readAt", (SELECT count(*)::int FROM scanned) AS scanned,
   (SELECT count(*)::int FROM matched) AS matched, ending.last_xid::text AS "lastXid", ending.last_id AS "lastId",
@@ -88,6 +91,7 @@ ORDER BY page.n`;
 const PAGE = pageOf(
   `SELECT * FROM event_feed($1, $2::xid8, $3::uuid, $11::xid8[], $12::uuid[], uuid_of_time($4::timestamptz), $5::timestamptz, $8)`,
   'ASC',
+  'DESC',
 );
 
 // As event_feed, in the other direction: the bounds of ids name the partitions, that of xid ends the index's range.
@@ -102,6 +106,7 @@ const NEWEST_PAGE = pageOf(
     ), '0')
   ORDER BY e.xid DESC, e.id DESC LIMIT $8`,
   'DESC',
+  'ASC',
 );
 
 /** Of the 48 bits of an id's time. */

@@ -1,42 +1,21 @@
 // The API reference over HTTP: each operation and each error code is there, for each tenant with its own addresses.
 // guides.test.ts has the guides.
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { CONTENT_SECURITY_POLICY, findReferencePages } from '../../../src/app/pages/built-pages.ts';
+import { afterAll, expect, it } from 'vitest';
+import { CONTENT_SECURITY_POLICY } from '../../../src/app/pages/built-pages.ts';
 import { ADVICE } from '../../../src/platform/errors/advice.ts';
 import { ERRORS, publishErrors } from '../../../src/platform/errors/catalogue.ts';
-import { startTestServer, type TestServer, tenantNamed } from '../../platform/http/test-server.ts';
-import { buildReference } from './built-reference.ts';
+import { serveReference, TENANTS } from './built-reference.ts';
 
 const { fromInline, fromMarkdown, html } = await import(
   /* @vite-ignore */ resolve('scripts/reference/html.mjs')
 );
 
 const document = JSON.parse(readFileSync('openapi.json', 'utf8'));
-const TENANTS: Readonly<Record<string, string>> = {
-  demo: 'https://id.example',
-  acme: 'https://id.example/t/acme',
-};
 
-let folder: string;
-let server: TestServer;
-beforeAll(async () => {
-  folder = await buildReference();
-  server = await startTestServer([], {
-    pages: [findReferencePages(folder)],
-    tenants: {
-      bySlug: async (slug) => {
-        const baseUrl = TENANTS[slug];
-        return baseUrl === undefined ? undefined : { ...tenantNamed(slug), baseUrl };
-      },
-    },
-  });
-});
-afterAll(async () => {
-  await server?.drain(0);
-  rmSync(folder, { recursive: true, force: true });
-});
+const { server, close } = await serveReference();
+afterAll(close);
 
 async function read(path: string): Promise<string> {
   const answer = await server.fetch(path, { headers: { accept: 'text/html' } });

@@ -1,49 +1,20 @@
 // The guides over HTTP, as HTML and as Markdown: each link leads somewhere, for each tenant with its own addresses.
-import { readdirSync, rmSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  CONTENT_SECURITY_POLICY,
-  findReferencePages,
-  listGuides,
-} from '../../../src/app/pages/built-pages.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { CONTENT_SECURITY_POLICY, listGuides } from '../../../src/app/pages/built-pages.ts';
 import { createLlmsText } from '../../../src/platform/http/llms-text.ts';
-import {
-  startTestServer,
-  TEST_CONFIG,
-  type TestServer,
-  tenantNamed,
-} from '../../platform/http/test-server.ts';
-import { buildReference } from './built-reference.ts';
+import { TEST_CONFIG } from '../../platform/http/test-server.ts';
+import { serveReference } from './built-reference.ts';
 
 const { anchorOf, renderMarkdown, rewriteMarkdown } = await import(
   /* @vite-ignore */ resolve('scripts/reference/markdown.mjs')
 );
 
-const TENANTS: Readonly<Record<string, string>> = {
-  demo: 'https://id.example',
-  acme: 'https://id.example/t/acme',
-};
 const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
-let folder: string;
-let server: TestServer;
-beforeAll(async () => {
-  folder = await buildReference();
-  server = await startTestServer([], {
-    pages: [findReferencePages(folder)],
-    tenants: {
-      bySlug: async (slug) => {
-        const baseUrl = TENANTS[slug];
-        return baseUrl === undefined ? undefined : { ...tenantNamed(slug), baseUrl };
-      },
-    },
-  });
-});
-afterAll(async () => {
-  await server?.drain(0);
-  rmSync(folder, { recursive: true, force: true });
-});
+const { folder, server, close } = await serveReference();
+afterAll(close);
 
 /** Reads pages from the first ones on, as far as links of `linksOf` go, and returns each link that leads nowhere. */
 async function follow(

@@ -1,24 +1,10 @@
 // Twenty tasks of a developer who has nothing but the address of a tenant: each is answered by a page that is at most
 // two clicks from /docs.
-import { rmSync } from 'node:fs';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { findReferencePages } from '../../../src/app/pages/built-pages.ts';
-import { startTestServer, type TestServer, tenantNamed } from '../../platform/http/test-server.ts';
-import { buildReference } from './built-reference.ts';
+import { afterAll, expect, it } from 'vitest';
+import { serveReference } from './built-reference.ts';
 
-let folder: string;
-let server: TestServer;
-beforeAll(async () => {
-  folder = await buildReference();
-  server = await startTestServer([], {
-    pages: [findReferencePages(folder)],
-    tenants: { bySlug: async (slug) => ({ ...tenantNamed(slug), baseUrl: 'https://id.example' }) },
-  });
-});
-afterAll(async () => {
-  await server?.drain(0);
-  rmSync(folder, { recursive: true, force: true });
-});
+const { server, close } = await serveReference();
+afterAll(close);
 
 const read = async (path: string) => (await server.fetch(path, { headers: { accept: 'text/html' } })).text();
 
