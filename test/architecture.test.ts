@@ -345,6 +345,14 @@ describe('the house', () => {
     expect(named.filter((path) => !existsSync(path))).toEqual([]);
   });
 
+  it('runs the projects of tests by their names, since two that are left out would both run', () => {
+    const words = [...programs(), 'package.json'].flatMap((file) =>
+      [...readFileSync(file, 'utf8').matchAll(/--project[= ](\S)/g)].map(([, first]) => `${file}: ${first}`),
+    );
+    expect(words.length).toBeGreaterThan(5);
+    expect(words.filter((word) => word.endsWith('!'))).toEqual([]);
+  });
+
   it('has a source for each compiled file that a program imports, by the name that is checked', () => {
     const compiled = programs().flatMap((file) =>
       [...readFileSync(file, 'utf8').matchAll(/\b(?:from |import\()'((?:#|\.[^']*\/)dist\/[^']+)\.js'/g)].map(
