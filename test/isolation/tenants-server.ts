@@ -5,7 +5,7 @@ import { wireApi } from '../../src/app/wiring/api.ts';
 import { wireManagement } from '../../src/app/wiring/commands.ts';
 import type { Provisioned } from '../../src/identity/tenants/provision.service.ts';
 import { loadConfig } from '../../src/platform/config.ts';
-import type { Database } from '../../src/platform/database/database.ts';
+import type { Database, DatabaseLimits } from '../../src/platform/database/database.ts';
 import { createApp } from '../../src/platform/http/app.ts';
 import { createHealth } from '../../src/platform/http/health.ts';
 import type { Route } from '../../src/platform/http/route.ts';
@@ -57,11 +57,13 @@ export type Party = {
  * Starts it. @param extra routes beside those of the service, made from what they may need
  * @param place where the service finds its database; it also gets the address for the owner of the tables
  * @param variables further settings
+ * @param limits of the service's database, which no busy machine reaches unless they are given
  */
 export async function startTenants(
   extra: (database: Database) => Route[] = () => [],
   place: (url: string, ownerUrl: string) => Promise<string> = async (url) => url,
   variables: Readonly<Record<string, string>> = {},
+  limits: DatabaseLimits = PATIENT,
 ) {
   const { database, url: ownerUrl, serviceUrl: direct, drop } = await createTestDatabase();
   const url = await place(direct, ownerUrl);
@@ -84,7 +86,7 @@ export async function startTenants(
     { role: 'api' },
   );
   const logger = createLogger(config);
-  const platform = openPlatform(config, { logger, name: 'test', limits: PATIENT });
+  const platform = openPlatform(config, { logger, name: 'test', limits });
   const api = wireApi(platform);
   const health = createHealth({
     ping: async () => undefined,

@@ -1,6 +1,7 @@
 // The public documents of an issuer while the database is away: they are what they were, and all else says that it
 // cannot be done.
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { DATABASE_LIMITS } from '../../../src/platform/database/database.ts';
 import { startTenants, type Tenants } from '../../isolation/tenants-server.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
 
@@ -17,10 +18,12 @@ describe.each(['stalls', 'is gone'])('a database that %s', (what) => {
   let proxy: Awaited<ReturnType<typeof createStallingProxy>>;
   let tenants: Tenants;
   beforeAll(async () => {
-    tenants = await startTenants(undefined, async (url) => {
+    const place = async (url: string) => {
       proxy = await createStallingProxy(url);
       return proxy.url;
-    });
+    };
+    // Those of a deployment: a database that stalls is waited for until they end.
+    tenants = await startTenants(undefined, place, {}, DATABASE_LIMITS);
   });
   afterAll(async () => {
     proxy.resume();
