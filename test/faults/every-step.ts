@@ -11,8 +11,8 @@ export type Undisturbed = { readonly way: Way; readonly steps: readonly string[]
 
 /** Milliseconds without any news after which what has not stopped yet is left for the next kill. */
 const QUIET = 8_000;
-/** Kills in a row that may meet no further step. */
-const MOST_IDLE_ROUNDS = 2;
+/** Kills in a row that may meet no further step: each costs as long as a departure lasts. */
+const MOST_IDLE_ROUNDS = 1;
 /** Departures of each way that nobody disturbs: what not all of them take comes by chance. */
 const OBSERVED = 4;
 
