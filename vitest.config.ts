@@ -5,7 +5,7 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 import { countBranches } from './test/fuzz/branches.ts';
 import { LongestFirst } from './test/setup/longest-first.ts';
 import { sortByNeed } from './test/setup/needs.ts';
-import { PATIENCE } from './test/setup/patience.ts';
+import { HANG, PATIENCE } from './test/setup/patience.ts';
 
 /** What judges the sources and the pages: `npm run check` runs it. */
 const sources = [
@@ -57,9 +57,9 @@ const common: TestProjectInlineConfiguration['test'] = {
   experimental: { fsModuleCache: true },
   setupFiles: ['test/setup/leave-nothing.ts', 'test/setup/generated-keys.ts'],
   // No busy machine reaches these: they end a case that hangs.
-  testTimeout: 600_000,
+  testTimeout: 2 * HANG,
   expect: { poll: { timeout: PATIENCE.timeout } },
-  hookTimeout: 600_000,
+  hookTimeout: 2 * HANG,
   teardownTimeout: 60_000,
   // Temporal's workers run workflows in the thread of the tests: a thread for each worker cost a tenth of the processor
   // time, and gives up a workflow that a busy machine has stopped for five seconds. Real processes have those threads.

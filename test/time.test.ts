@@ -1,7 +1,7 @@
 // In tests time is a value: no case judges how fast the machine is. Reads the texts of all tests.
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { findCeilings, findImpatience, findNaps } from './unsteady.ts';
+import { findCeilings, findImpatience, findNaps, findOwnLimits } from './unsteady.ts';
 
 const tests = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .filter((name) => /\.tsx?$/.test(name))
@@ -59,6 +59,17 @@ describe('the tests', () => {
     ])
       expect(findImpatience(wait), wait).toEqual([]);
     expect(found(findImpatience)).toEqual([]);
+  });
+
+  it('give no case and no program a limit of its own: one ends what hangs, and no busy machine reaches it', () => {
+    for (const limit of [
+      "it('is decided', { timeout: 60_000 }, async () => {",
+      "it('is decided', async () => {\n  await decide();\n}, 120_000);",
+      'spawnSync(process.execPath, [], { timeout: 20_000 });',
+    ])
+      expect(findOwnLimits(limit), limit).toHaveLength(1);
+    expect(findOwnLimits('spawnSync(process.execPath, [], { timeout: HANG });')).toEqual([]);
+    expect(found(findOwnLimits, ['test/setup/patience.ts'])).toEqual([]);
   });
 
   it('take ports that nobody else can get', () => {

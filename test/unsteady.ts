@@ -46,6 +46,10 @@ export function findImpatience(text: string): string[] {
   });
 }
 
+/** @returns limits that a case, its hooks or a program have beside the one that no busy machine reaches */
+export const findOwnLimits = (text: string): string[] =>
+  [...text.matchAll(/\btimeout: \d{2,3}_000\b|^ *\}, \d{2,3}_000\);$/gm)].map(([limit]) => limit);
+
 /** @returns the text from `start` to the parenthesis that ends the arguments */
 function readArguments(text: string, start: number): string {
   let end = start;

@@ -36,7 +36,7 @@ beforeAll(async () => {
   await filler.end();
   const { rows } = await test.database.query<{ id: string }>("SELECT md5('3')::uuid AS id");
   tenantId = rows[0]?.id ?? '';
-}, 120_000);
+});
 
 afterAll(() => test?.drop());
 
@@ -150,5 +150,5 @@ describe('on a log of 120,000 rows', () => {
     // The rows of the first seal are hours old: each tenant's are named once.
     expect(findings.map(({ kind }) => kind)).toEqual(Array(TENANTS).fill('first_seal_late'));
     expect(report).toMatchObject({ rows: ROWS, tenants: TENANTS });
-  }, 120_000);
+  });
 });

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { chromium, type Page } from 'playwright-core';
+import { HANG } from '../setup/patience.ts';
 
 /** Undefined on a machine without one. */
 export const PROGRAM = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
@@ -12,7 +13,7 @@ export const PROGRAM = ['chromium', 'chromium-browser', 'google-chrome', 'google
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 export const launch = () =>
-  chromium.launch({ executablePath: PROGRAM ?? '', args: ['--no-sandbox'], timeout: 60_000 });
+  chromium.launch({ executablePath: PROGRAM ?? '', args: ['--no-sandbox'], timeout: HANG });
 
 /** Notes exceptions and errors of the browser's console. @param isExpected leaves a text out */
 export function noteFaults(

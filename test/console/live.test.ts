@@ -163,7 +163,7 @@ describe.skipIf(PROGRAM === undefined)('the console of the real service', () => 
     expect(found).toEqual([]);
     // A proof that is asked for before the entry is sealed is refused.
     expect(faults.filter((fault) => !fault.includes('audit?action='))).toEqual([]);
-  }, 180_000);
+  });
 
   it('mends in a few clicks what a receiver has refused, and what it has asked to wait with', async () => {
     const faults: string[] = [];
@@ -211,5 +211,5 @@ describe.skipIf(PROGRAM === undefined)('the console of the real service', () => 
     await delivered();
     await isPaused('open');
     expect(faults).toEqual([]);
-  }, 180_000);
+  });
 });

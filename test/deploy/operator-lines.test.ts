@@ -14,6 +14,7 @@ import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../app/local/temporary-folder.ts';
 import { readBlocks } from '../documentation/pages.ts';
+import { HANG } from '../setup/patience.ts';
 
 const SCRIPT = resolve('deploy/backup/backup.sh');
 
@@ -33,7 +34,7 @@ function standIn(programs: Readonly<Record<string, string>>) {
         cwd: folder,
         env: { ...env, ...more },
         encoding: 'utf8',
-        timeout: 60_000,
+        timeout: HANG,
       }),
     calls: () => readFileSync(calls, 'utf8').trim().split('\n'),
   };

@@ -1,6 +1,7 @@
 // Runs the shell blocks of pages as one script, as a person does who copies them into a terminal.
 import { execFile, spawnSync } from 'node:child_process';
 import { promisify } from 'node:util';
+import { HANG } from '../setup/patience.ts';
 import { readBlocks } from './pages.ts';
 import { ELSEWHERE } from './walked-pages.ts';
 
@@ -26,7 +27,7 @@ export async function runScript(
   { cwd, env }: { cwd: string; env: Readonly<Record<string, string>> },
 ): Promise<string[]> {
   const variables = { PATH: process.env.PATH ?? '', HOME: cwd, TMPDIR: cwd, ...env };
-  const options = { cwd, timeout: 60_000, env: variables };
+  const options = { cwd, timeout: HANG, env: variables };
   const running = promisify(execFile)('bash', ['-ec', `set -o pipefail\n${script}`], options);
   const { stdout } = await running.catch((error: Error & { stdout: string }) => {
     throw new Error(`${error.message}\n${error.stdout}`);

@@ -88,7 +88,7 @@ describe.skipIf(!canRun)('the commands of', () => {
     } finally {
       await consumer.close();
     }
-  }, 120_000);
+  });
 
   it('docs/events.md look a type up, publish, and follow the feed', async () => {
     const lines = await walk(scriptOf('docs/events.md'));

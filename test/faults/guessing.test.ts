@@ -34,7 +34,7 @@ beforeAll(async () => {
   const body = { url: 'https://receiver.example.com/', event_types: ['security.*'], sink: 'security' };
   const { status } = await one.json('POST', '/api/v1/webhooks', body, { authorization: `Bearer ${token}` });
   expect(status).toBe(201);
-}, 300_000);
+});
 afterAll(async () => {
   proxy?.resume();
   await stack?.close();

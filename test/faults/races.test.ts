@@ -16,7 +16,7 @@ beforeAll(async () => {
   ({ apis } = stack);
   [one, two] = apis as [Api, Api];
   token = await accessToken(one, stack.authorization);
-}, 300_000);
+});
 afterAll(() => stack?.close());
 
 const seconds = () => Math.floor(Date.now() / 1000);

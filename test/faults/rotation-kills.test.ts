@@ -40,7 +40,7 @@ it('ends as undisturbed wherever its worker was killed', async () => {
       return stack.startWorker(left);
     }),
   );
-}, 900_000);
+});
 
 it('ends as undisturbed wherever Temporal was killed, while the worker takes the step with nobody to report it to', async () => {
   compare(
@@ -53,4 +53,4 @@ it('ends as undisturbed wherever Temporal was killed, while the worker takes the
       return worker.isAlive() ? worker : stack.startWorker(left);
     }),
   );
-}, 900_000);
+});

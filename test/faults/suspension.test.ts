@@ -23,7 +23,7 @@ beforeAll(async () => {
   });
   apis = stack.apis;
   here = apis[0] as Api;
-}, 300_000);
+});
 afterAll(async () => {
   await stack?.close();
   await deafProxy?.close();

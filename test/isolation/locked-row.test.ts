@@ -71,4 +71,4 @@ it('requests that wait for a locked row of one tenant hold up no other tenant, a
     if (status === 503) expect(headers.get('retry-after')).toBe('1');
   }
   expect((await rename(owner, locked)).status).toBe(200);
-}, 120_000);
+});

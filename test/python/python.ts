@@ -3,6 +3,7 @@ import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_proces
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { HANG } from '../setup/patience.ts';
 
 /** The version that is installed where there is none; pyproject.toml takes newer and some older ones. */
 const CRYPTOGRAPHY = { cryptography: '48.0.0' };
@@ -32,7 +33,7 @@ export function findPython(versions: Readonly<Record<string, string>> = CRYPTOGR
 }
 
 const succeeds = (command: string, ...words: string[]) =>
-  spawnSync(command, words, { timeout: 120_000 }).status === 0;
+  spawnSync(command, words, { timeout: HANG }).status === 0;
 
 /** Runs a program that finds the packages; rejects with what it said when it fails. @returns its standard output */
 export async function runPython(
@@ -41,7 +42,7 @@ export async function runPython(
   { cwd = '.', env = {} }: { cwd?: string; env?: Readonly<Record<string, string>> } = {},
 ): Promise<{ stdout: string; stderr: string }> {
   const variables = { ...process.env, PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1', ...env };
-  return promisify(execFile)(python, words, { cwd, env: variables, timeout: 80_000 });
+  return promisify(execFile)(python, words, { cwd, env: variables, timeout: HANG });
 }
 
 /** Starts a program that finds the packages, and goes on. */

@@ -58,7 +58,7 @@ const endsQuietly = ({ events }: { events: readonly HistoryEvent[] }) =>
 const hasSummary = ({ userMetadata }: HistoryEvent) => userMetadata?.summary !== undefined;
 
 describe('every committed history', () => {
-  it('is replayed by the workflows of today', { timeout: 120_000 }, async () => {
+  it('is replayed by the workflows of today', async () => {
     installRuntimeOnce();
     const options = { workflowBundle: await workflowBundle(), reuseV8Context: true };
     const replayed: string[] = [];

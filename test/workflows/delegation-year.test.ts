@@ -66,4 +66,4 @@ it('a delegation of a year is looked at daily, ends on time, and its history is 
   };
   await eventually(async () => (await lengths()).length > 1, 'the runs to be listed');
   expect(Math.max(...(await lengths()))).toBeLessThan(1_000);
-}, 270_000);
+});

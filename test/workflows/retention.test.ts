@@ -41,9 +41,7 @@ describe('the schedule', () => {
     await stop();
   });
 
-  it('begins its history anew when there is very much to do, and does nothing twice', {
-    timeout: 120_000,
-  }, async () => {
+  it('begins its history anew when there is very much to do, and does nothing twice', async () => {
     const calls = new Map<string, number>();
     const endless = (step: string) => async () => {
       calls.set(step, (calls.get(step) ?? 0) + 1);

@@ -78,7 +78,7 @@ describe('over months', () => {
     expect((await eventsOf(one.agent.id)).filter((type) => type === 'rotation_stalled')).toHaveLength(1);
     // About eleven events a day, and never more than a run may have.
     await replayAll(id, 2);
-  }, 300_000);
+  });
 
   it('does nothing more once it was canceled', async () => {
     const one = await engine.begin({ deadlineSeconds: 90 * SECONDS });
@@ -95,7 +95,7 @@ describe('over months', () => {
     const after = await eventsOf(one.agent.id);
     expect(after.filter((type) => type !== 'verified')).toEqual(before);
     await replayAll(id, 1);
-  }, 120_000);
+  });
 
   it('twelve rotations of one agent, one a month, each end at their own sunset', async () => {
     const { rooms, context } = engine;
@@ -144,7 +144,7 @@ describe('over months', () => {
     );
     expect(completed.map(({ key_id }) => key_id)).toEqual(gone);
     for (const id of gone) await replayAll(id, 1);
-  }, 240_000);
+  });
 });
 
 async function summaryOf(keyId: string): Promise<string> {

@@ -47,9 +47,7 @@ describe('two builds of the workers', () => {
   const attempts = (delivery: string, count: number) =>
     eventually(async () => (await engine.delivery(delivery)).attempt_count >= count, `${count} attempts`);
 
-  it('hand deliveries and entities over, while events go on being published', {
-    timeout: 120_000,
-  }, async () => {
+  it('hand deliveries and entities over, while events go on being published', async () => {
     const { namespace, context } = engine;
     engine.startRunner();
     const a = await startBuild('a');

@@ -32,7 +32,7 @@ describe('the demo', () => {
     const { status, said } = await runDemo(folderOf(await startLiveTenant()));
     expect(said).toMatch(/\n29 checks held, 0 did not\.$/);
     expect(status).toBe(0);
-  }, 300_000);
+  });
 
   it('says in one line that nothing was started', async () => {
     const folder = temporaryFolder();

@@ -2,6 +2,7 @@
 // examples replaced.
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { HANG } from '../../setup/patience.ts';
 
 /** A line of a shell block, and the heading that it stands under. */
 export type PageCommand = { readonly heading: string; readonly line: string };
@@ -44,7 +45,7 @@ export function createShell(
   return (line) =>
     new Promise((resolve, reject) => {
       const script = [...definitions, line].join('\n');
-      execFile('bash', ['-ec', script], { env, timeout: 60_000 }, (error, stdout, stderr) => {
+      execFile('bash', ['-ec', script], { env, timeout: HANG }, (error, stdout, stderr) => {
         if (error === null) resolve(stdout);
         else
           reject(

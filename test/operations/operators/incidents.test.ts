@@ -95,7 +95,7 @@ beforeAll(async () => {
       DATA_DIR: '/dev/null/unused',
     },
   );
-}, 300_000);
+});
 afterAll(async () => {
   await engine?.close();
   await receiver?.close();

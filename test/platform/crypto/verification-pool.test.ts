@@ -18,7 +18,7 @@ let pool: VerificationPool | undefined;
 afterEach(() => pool?.close());
 
 describe('the verification pool', () => {
-  it('answers each verification with its own result, in any number', { timeout: 20_000 }, async () => {
+  it('answers each verification with its own result, in any number', async () => {
     pool = createVerificationPool({ size: 2 });
     const wanted = Array.from({ length: 40 }, (_, index) => index % 3 !== 0);
     const { verify } = pool;
@@ -27,7 +27,7 @@ describe('the verification pool', () => {
     ).toEqual(wanted);
   });
 
-  it('leaves the event loop free', { timeout: 20_000 }, async () => {
+  it('leaves the event loop free', async () => {
     pool = createVerificationPool({ size: 1 });
     const { verify } = pool;
     await verify(signature, payload, publicKey);
@@ -38,7 +38,7 @@ describe('the verification pool', () => {
     expect(turns).toBeGreaterThan(5);
   });
 
-  it('takes no more than may wait, and loses none of those', { timeout: 20_000 }, async () => {
+  it('takes no more than may wait, and loses none of those', async () => {
     pool = createVerificationPool({ size: 2, longestQueue: 5 });
     const { verify } = pool;
     const outcomes = await Promise.allSettled(
@@ -51,7 +51,7 @@ describe('the verification pool', () => {
     expect(await verify(wrong, payload, publicKey)).toBe(false);
   });
 
-  it('finishes what a thread that ends has left, and goes on', { timeout: 20_000 }, async () => {
+  it('finishes what a thread that ends has left, and goes on', async () => {
     pool = createVerificationPool({ size: 2 });
     const { verify } = pool;
     const underWay = [
@@ -64,7 +64,7 @@ describe('the verification pool', () => {
     expect(await verify(signature, payload, publicKey)).toBe(true);
   });
 
-  it('is what the verifier of the server uses', { timeout: 20_000 }, async () => {
+  it('is what the verifier of the server uses', async () => {
     const verifier = createSignatureVerifier({ schnorrThreads: 1 });
     const input = { algorithm: 'bip340', publicKey, payload, signature: base64 } as const;
     expect(await verifier.verifySignature(input)).toBe(true);

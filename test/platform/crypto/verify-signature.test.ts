@@ -55,9 +55,7 @@ describe.each(KEY_ALGORITHMS)('%s', (algorithm) => {
     }
   });
 
-  it('is decided alike on the server and in a browser, whatever was changed', {
-    timeout: 60_000,
-  }, async () => {
+  it('is decided alike on the server and in a browser, whatever was changed', async () => {
     const keys = [makeKey(algorithm), makeKey(algorithm)];
     const change = fc.record({
       signer: fc.nat(1),

@@ -117,7 +117,7 @@ describe('a database that answers nothing', () => {
 it('is a dependency that is down for a migration too', async () => {
   proxy.stall();
   await expect(migrate(proxy.url)).rejects.toMatchObject({ code: 'temporarily_unavailable' });
-}, 30_000);
+});
 
 it('closes although the database does not answer any more', async () => {
   await database.query('SELECT 1');

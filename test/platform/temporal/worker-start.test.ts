@@ -41,4 +41,4 @@ it('is made again when Temporal answers again', async () => {
   await running;
   await connection.close();
   await proxy.close();
-}, 60_000);
+});

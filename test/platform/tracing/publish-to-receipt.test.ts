@@ -124,7 +124,7 @@ const LINEAGES = [
 ];
 
 describe('the trace of a publication', () => {
-  it('a publication, its delivery and the retry are one trace', { timeout: 180_000 }, async () => {
+  it('a publication, its delivery and the retry are one trace', async () => {
     const collector = await startCollector();
     const { traceId, spanId, delivery, stored, requests, token, path, tenantId } = await deliver({
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
@@ -172,7 +172,7 @@ describe('the trace of a publication', () => {
     expect(collector.headers.every((headers) => headers['x-tenant'] === 'a b')).toBe(true);
   });
 
-  it('nothing is traced, stored or told unless it is asked for', { timeout: 180_000 }, async () => {
+  it('nothing is traced, stored or told unless it is asked for', async () => {
     const collector = await startCollector();
     const { stored, requests } = await deliver({
       OTEL_TRACES_EXPORTER: 'none',

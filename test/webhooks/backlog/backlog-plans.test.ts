@@ -36,7 +36,7 @@ beforeAll(async () => {
   await rows(10_000, 3_600, "subscription_id = repeat('f', 32)::uuid");
   await filler.query('VACUUM ANALYZE endpoints, outbox');
   await filler.end();
-}, 120_000);
+});
 
 afterAll(() => test?.drop());
 

@@ -33,9 +33,7 @@ describe('subscriptions side by side', () => {
   const received = (subscriptions: readonly { path: string }[]) =>
     subscriptions.map(({ path }) => engine.receiver.of(path).length);
 
-  it('lets the fast ones of a tenant go before its slow and its refusing ones', {
-    timeout: 120_000,
-  }, async () => {
+  it('lets the fast ones of a tenant go before its slow and its refusing ones', async () => {
     const slow = await several(4, undefined, 10_000);
     const fast = await several(4);
     const url = await nowhere();
@@ -50,9 +48,7 @@ describe('subscriptions side by side', () => {
     expect(Math.min(...posts)).toBeGreaterThan(0);
   });
 
-  it('keeps slots for a tenant that comes later, whatever the slow ones of others hold', {
-    timeout: 120_000,
-  }, async () => {
+  it('keeps slots for a tenant that comes later, whatever the slow ones of others hold', async () => {
     const tenants = await Promise.all(Array.from({ length: 5 }, () => createTenantContext(engine.database)));
     const crowd = await Promise.all(tenants.map((tenant) => several(2, tenant, 8_000)));
     for (const [n, own] of crowd.entries()) {

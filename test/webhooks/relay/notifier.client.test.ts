@@ -35,9 +35,7 @@ const connections = async () => {
   return rowCount;
 };
 
-it('leaves no connection behind when one had no answer, and notifies on the next', {
-  timeout: 60_000,
-}, async () => {
+it('leaves no connection behind when one had no answer, and notifies on the next', async () => {
   const errors: string[] = [];
   const notifier = createOutboxNotifier({
     url: proxy.url,
