@@ -1,5 +1,5 @@
 // Calls of the management API with the session's token.
-import { ApiError, base, ensureSession, forgetToken, readError } from './session.ts';
+import { ApiError, base, ensureSession, forgetToken, readError, signalOfSession } from './session.ts';
 
 export { ApiError };
 
@@ -69,6 +69,7 @@ async function call(
   }
   const answer = await fetch(address, {
     method,
+    signal: signalOfSession(),
     headers: {
       ...headers,
       authorization: `Bearer ${session.access_token}`,

@@ -47,7 +47,11 @@ export function App() {
   }, []);
   if (state === 'asking') return <main id="main" aria-busy="true" />;
   if (!('access_token' in state)) return <SignIn error={state.error} ended={state.ended} onDone={setState} />;
-  return <Shell session={state} onSignOut={() => void signOut().then(() => setState({}))} />;
+  const leave = () => {
+    setState('asking');
+    void signOut().finally(() => setState({}));
+  };
+  return <Shell session={state} onSignOut={leave} />;
 }
 
 function Shell({ session, onSignOut }: { session: Session; onSignOut: () => void }) {

@@ -14,6 +14,7 @@ const AHEAD_MS = 30_000;
 
 let current: { readonly session: Session; readonly renewAt: number } | undefined;
 let asking: Promise<Session | undefined> | undefined;
+let requests = new AbortController();
 
 /** An answer of the service that is no success. */
 export class ApiError extends Error {
@@ -53,8 +54,13 @@ export async function signIn(
   return ensureSession();
 }
 
-/** Ends the session in the browser and at the service. */
+/** @returns what ends a request when the session ends */
+export const signalOfSession = (): AbortSignal => requests.signal;
+
+/** Ends the session in the browser and at the service, and before that its requests, which would be refused then. */
 export async function signOut(): Promise<void> {
+  requests.abort();
+  requests = new AbortController();
   forgetToken();
   localStorage.removeItem(BEGUN);
   await fetch(`${base}/console/session`, { method: 'DELETE' });
@@ -87,7 +93,7 @@ export async function readError(answer: Response): Promise<ApiError> {
 
 async function askToken(): Promise<Session | undefined> {
   if (localStorage.getItem(BEGUN) === null) return undefined;
-  const answer = await fetch(`${base}/console/token`, { method: 'POST' });
+  const answer = await fetch(`${base}/console/token`, { method: 'POST', signal: requests.signal });
   if (answer.status === 401) {
     localStorage.removeItem(BEGUN);
     current = undefined;
