@@ -56,7 +56,6 @@ export const boolean = () => column<boolean>('boolean', (types) => types.BOOLEAN
 export const integer = () => column<number>('integer', (types) => types.INTEGER);
 export const bigint = () => column<number>('bigint', (types) => types.BIGINT);
 export const time = () => column<Date>('timestamp(3) with time zone', (types) => types.DATE(3));
-export const timeOrInfinity = () => column<Date | number>('timestamp with time zone', (types) => types.DATE);
 
 export const primaryKey = <C extends Column>(of: C): C => ({ ...of, isKey: true });
 

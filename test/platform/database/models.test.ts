@@ -91,7 +91,6 @@ describe('a model', () => {
       'delegations',
       'enrollment_tokens',
       'event_keys',
-      'host_holds',
       'issuer_keys',
       'key_rotations',
       'operator_acts',
