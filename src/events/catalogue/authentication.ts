@@ -4,18 +4,16 @@ import { emitted, inCategory, published } from './event-type.ts';
 import {
   address,
   agentId,
-  audience,
   clientId,
   count,
   EXAMPLE,
-  expiresIn,
   failedUse,
   fingerprint,
   id,
   keyId,
   moment,
   reason,
-  scope,
+  shown,
   text,
   tokenId,
 } from './fields.ts';
@@ -40,11 +38,11 @@ const byWorkload = {
 const issued = {
   token_id: tokenId,
   client_id: clientId,
-  scope,
-  audience,
-  expires_in: expiresIn,
+  scope: text('Scopes, separated by spaces.', 'openid wallet:sign'),
+  audience: text('Audience of the token.', 'https://api.example.com'),
+  expires_in: count('Seconds until the token expires.', 300),
 };
-const repetitions = count('How many such failures this event stands for: there is one a minute at most.');
+const repetitions = count('How many such failures this event stands for: there is one a minute at most.', 3);
 
 const loginSuccess = z.discriminatedUnion('method', [
   z.strictObject({ ...byChallenge, address }),
@@ -96,7 +94,7 @@ const tokenIssued = z.discriminatedUnion('method', [
   }),
 ]);
 
-const revokedBy = text('The client whose request ended it.');
+const revokedBy = text('The client whose request ended it.', '0199a1b2-9e5f-7061-8c7d-8e9f0a1b2c3d');
 const cause = text(
   'The action in the audit log that ended it; absent when a client asked for the revocation.',
 ).optional();
@@ -104,7 +102,7 @@ const tokenRevoked = z.discriminatedUnion('token_type', [
   z.strictObject({
     token_type: z.literal('access_token'),
     token_id: tokenId,
-    sub: id('`sub` of the token.'),
+    sub: id('`sub` of the token.', EXAMPLE.agentId),
     client_id: clientId,
     revoked_by: revokedBy,
     expires_at: moment('When it would have expired.').optional(),
@@ -131,82 +129,36 @@ const tokenRevoked = z.discriminatedUnion('token_type', [
   }),
 ]);
 
-const KEY = { agent_id: EXAMPLE.agentId, key_id: EXAMPLE.keyId, key_fingerprint: EXAMPLE.fingerprint };
+const userId = text('The user.', EXAMPLE.userId);
 
 export const AUTHENTICATION = inCategory('Authentication', [
-  emitted('auth.login.success', 'An agent or an application has authenticated.', loginSuccess, {
-    method: 'challenge_response',
-    ...KEY,
-    address: EXAMPLE.address,
+  emitted('auth.login.success', 'An agent or an application has authenticated.', loginSuccess),
+  emitted('auth.login.failure', 'An authentication with a known key or client failed.', loginFailure),
+  emitted('auth.token.issued', 'An access token was issued.', tokenIssued),
+  emitted('auth.token.revoked', 'A token was revoked, or all of a principal have ended.', tokenRevoked),
+  published('auth.logout', 'A session ended.', {
+    user_id: userId,
+    session_id: text('The session.', 's-7731'),
+    reason: text('Why: `user`, `timeout` or `administrator`.', 'user'),
   }),
-  emitted('auth.login.failure', 'An authentication with a known key or client failed.', loginFailure, {
-    method: 'challenge_response',
-    ...KEY,
-    address: EXAMPLE.address,
-    stage: 'verify',
-    reason: 'invalid_signature',
-    count: 3,
-  }),
-  emitted('auth.token.issued', 'An access token was issued.', tokenIssued, {
-    method: 'challenge_response',
-    ...KEY,
-    token_id: EXAMPLE.tokenId,
-    client_id: 'service-agent',
-    scope: 'openid wallet:sign',
-    audience: 'https://api.example.com',
-    expires_in: 300,
-  }),
-  emitted('auth.token.revoked', 'A token was revoked, or all of a principal have ended.', tokenRevoked, {
-    token_type: 'access_token',
-    token_id: EXAMPLE.tokenId,
-    sub: EXAMPLE.agentId,
-    client_id: 'service-agent',
-    revoked_by: EXAMPLE.applicationId,
-    expires_at: EXAMPLE.moment,
-  }),
-  published(
-    'auth.logout',
-    'A session ended.',
-    {
-      user_id: text('The user.'),
-      session_id: text('The session.'),
-      reason: text('Why: `user`, `timeout` or `administrator`.'),
-    },
-    { user_id: EXAMPLE.userId, session_id: 's-7731', reason: 'user' },
-  ),
 ]);
 
+const secondFactor = {
+  user_id: userId,
+  factor: text('`totp`, `webauthn`, `sms` …', 'webauthn'),
+  challenge_id: text('The challenge.', 'c-1903'),
+};
+
 export const MFA_AND_RISK = inCategory('MFA and risk', [
-  published(
-    'auth.mfa.challenge',
-    'A second factor was asked for.',
-    {
-      user_id: text('The user.'),
-      factor: text('`totp`, `webauthn`, `sms` …'),
-      challenge_id: text('The challenge.'),
-    },
-    { user_id: EXAMPLE.userId, factor: 'webauthn', challenge_id: 'c-1903' },
-  ),
-  published(
-    'auth.mfa.verify',
-    'A second factor was verified.',
-    {
-      user_id: text('The user.'),
-      factor: text('`totp`, `webauthn`, `sms` …'),
-      challenge_id: text('The challenge.'),
-      success: z.boolean().describe('Whether the answer was right.'),
-    },
-    { user_id: EXAMPLE.userId, factor: 'webauthn', challenge_id: 'c-1903', success: true },
-  ),
-  published(
-    'auth.adaptive_mfa.triggered',
-    'A risk rule asked for a second factor.',
-    {
-      user_id: text('The user.'),
-      rule: text('The rule.'),
-      risk_score: z.number().describe('From 0 to 1.'),
-      address: text('IP address of the user.'),
-    },
-    { user_id: EXAMPLE.userId, rule: 'new_country', risk_score: 0.82, address: EXAMPLE.address },
-  ),
+  published('auth.mfa.challenge', 'A second factor was asked for.', secondFactor),
+  published('auth.mfa.verify', 'A second factor was verified.', {
+    ...secondFactor,
+    success: shown(z.boolean().describe('Whether the answer was right.'), true),
+  }),
+  published('auth.adaptive_mfa.triggered', 'A risk rule asked for a second factor.', {
+    user_id: userId,
+    rule: text('The rule.', 'new_country'),
+    risk_score: shown(z.number().describe('From 0 to 1.'), 0.82),
+    address: text('IP address of the user.', EXAMPLE.address),
+  }),
 ]);

@@ -6,12 +6,12 @@ import {
   agentId,
   clientId,
   count,
-  EXAMPLE,
   failedUse,
   failures,
   id,
   keyId,
   reason,
+  shown,
   windowSeconds,
 } from './fields.ts';
 
@@ -41,50 +41,30 @@ const bruteForce = z.discriminatedUnion('method', [
     .describe('Wrong enrollment tokens, or wrong proofs for one.'),
 ]);
 
-const KEY = { agent_id: EXAMPLE.agentId, key_id: EXAMPLE.keyId, key_fingerprint: EXAMPLE.fingerprint };
-
 export const SECURITY = inCategory('Security', [
-  emitted('security.brute_force.detected', 'Many authentications failed in a short time.', bruteForce, {
-    method: 'challenge_response',
-    stage: 'verify',
-    ...KEY,
-    address: EXAMPLE.address,
-    failures: 20,
-    window_seconds: 300,
-  }),
+  emitted('security.brute_force.detected', 'Many authentications failed in a short time.', bruteForce),
   emitted(
     'security.refresh_token.reuse',
     'A spent refresh token was presented again; all that came of the same authentication has ended.',
     z.strictObject({
       agent_id: agentId,
       key_id: keyId,
-      family_id: id('The refresh tokens that came of one authentication.'),
+      family_id: id(
+        'The refresh tokens that came of one authentication.',
+        '0199a1b2-b071-7283-8e9f-0a1b2c3d4e5f',
+      ),
       client_id: clientId,
       address,
     }),
-    {
-      agent_id: EXAMPLE.agentId,
-      key_id: EXAMPLE.keyId,
-      family_id: EXAMPLE.familyId,
-      client_id: 'service-agent',
-      address: EXAMPLE.address,
-    },
   ),
   emitted(
     'security.suspicious_activity',
     'Something happened that a correct client does not do, such as the use of a revoked key.',
     z.strictObject({
       ...failedUse,
-      kind: z.enum(['revoked_key_used']),
-      count: count('How often since the last such event: there is one a minute at most.'),
+      stage: shown(failedUse.stage, 'challenge'),
+      kind: shown(z.enum(['revoked_key_used']), 'revoked_key_used'),
+      count: count('How often since the last such event: there is one a minute at most.', 1),
     }),
-    {
-      method: 'challenge_response',
-      stage: 'challenge',
-      ...KEY,
-      address: EXAMPLE.address,
-      kind: 'revoked_key_used',
-      count: 1,
-    },
   ),
 ]);
