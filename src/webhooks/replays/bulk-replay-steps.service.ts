@@ -5,13 +5,14 @@ import { serviceContext } from '../../audit/audit.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
-import type { ReplayRange, ReplayService } from '../deliveries/replay.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { RecordService } from '../intake/record.service.ts';
 import { describeBulkReplay } from './bulk-replay.service.ts';
 import type { BulkReplayName } from './bulk-replay.store.ts';
 import * as bulkReplayStore from './bulk-replay.store.ts';
 import { type BulkReplay, type BulkReplayStatus, remainingOf } from './bulk-replay.ts';
+import type { ReplayRange } from './replay.store.ts';
+import * as replays from './replay.store.ts';
 
 /** The next step of the workflow. `chunk`: a chunk was replayed, and there may be more. */
 export type BulkReplayStep = 'chunk' | 'wait_for_relay' | 'wait_for_subscription' | 'end';
@@ -34,7 +35,7 @@ const PACE = { chunk: 250, waiting: 500 } as const;
 export type BulkReplayStepNeeds = {
   store?: typeof bulkReplayStore | undefined;
   database: Pick<Database, 'transaction'>;
-  replays: ReplayService;
+  notifier: { poke(): void };
   endpoints: Pick<EndpointService, 'read'>;
   records: Pick<RecordService, 'write'>;
   pace?: { readonly chunk: number; readonly waiting: number } | undefined;
@@ -43,7 +44,7 @@ export type BulkReplayStepNeeds = {
 export function createBulkReplayStepService({
   store = bulkReplayStore,
   database,
-  replays,
+  notifier,
   endpoints,
   records,
   pace = PACE,
@@ -65,6 +66,7 @@ export function createBulkReplayStepService({
   const replayChunk = async (unit: Transaction, replay: BulkReplay): Promise<BulkReplayStanding> => {
     const options = { after: replay.nextAfter, limit: pace.chunk };
     const done = await replays.replay(unit, rangeOf(replay), options);
+    if (done.replayed > 0) unit.afterCommit(() => notifier.poke());
     await store.advance(unit, replay.id, done);
     const after = { ...replay, replayed: replay.replayed + done.replayed };
     return done.replayed < pace.chunk ? end(unit, after, 'completed') : standingOf(after, 'chunk');

@@ -5,8 +5,13 @@ import { idFields, moment, pageParameters } from '../../platform/http/field-sche
 import { present } from '../../platform/http/present.ts';
 import { entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
 import type { WorkflowPlace } from '../deliveries/delivery.ts';
-import { REPLAYABLE } from '../deliveries/replay.service.ts';
-import { BULK_REPLAY_ENDS, BULK_REPLAY_STATUSES, type BulkReplay, remainingOf } from './bulk-replay.ts';
+import {
+  BULK_REPLAY_ENDS,
+  BULK_REPLAY_STATUSES,
+  type BulkReplay,
+  REPLAYABLE,
+  remainingOf,
+} from './bulk-replay.ts';
 
 const timestamp = z.iso.datetime();
 

@@ -9,13 +9,14 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
-import type { ReplayableStatus, ReplayRange, ReplayService } from '../deliveries/replay.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { RecordService } from '../intake/record.service.ts';
 import type { SubscriptionService } from '../subscriptions/subscription.service.ts';
 import type { BulkReplayName } from './bulk-replay.store.ts';
 import * as store from './bulk-replay.store.ts';
-import type { BulkReplay } from './bulk-replay.ts';
+import type { BulkReplay, ReplayableStatus } from './bulk-replay.ts';
+import type { ReplayRange } from './replay.store.ts';
+import * as replays from './replay.store.ts';
 
 /** Selects ended deliveries: created from `since` to before `until` (default: now), with this `status`. */
 export type BulkReplayRequest = {
@@ -27,7 +28,6 @@ export type BulkReplayRequest = {
 export type BulkReplayNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   subscriptions: Pick<SubscriptionService, 'get' | 'exists'>;
-  replays: Pick<ReplayService, 'count'>;
   endpoints: Pick<EndpointService, 'endHold'>;
   records: Pick<RecordService, 'write'>;
   commands: Pick<WorkflowCommandService, 'add'>;
@@ -66,7 +66,7 @@ function preview(
   return needs.database.transaction(context, async (transaction) => {
     const joined = { ...context, transaction };
     await requireActive(needs, joined, subscriptionId);
-    return needs.replays.count(transaction, await readRange(joined, subscriptionId, request));
+    return replays.count(transaction, await readRange(joined, subscriptionId, request));
   });
 }
 
@@ -94,7 +94,7 @@ function begin(
       deliveryStatus: status,
       since,
       until,
-      matched: await needs.replays.count(transaction, range),
+      matched: await replays.count(transaction, range),
       createdAt: endedBy,
     });
     if (replay === undefined) {

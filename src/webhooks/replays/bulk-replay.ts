@@ -1,5 +1,7 @@
 // The type of a bulk replay: many deliveries of one subscription are replayed. Pure.
-import type { ReplayableStatus } from '../deliveries/replay.store.ts';
+
+export const REPLAYABLE = ['failed', 'canceled', 'delivered'] as const;
+export type ReplayableStatus = (typeof REPLAYABLE)[number];
 
 export const BULK_REPLAY_STATUSES = ['running', 'completed', 'canceled'] as const;
 export type BulkReplayStatus = (typeof BULK_REPLAY_STATUSES)[number];

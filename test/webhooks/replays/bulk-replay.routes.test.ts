@@ -2,7 +2,6 @@
 // how it ends.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createReplayService } from '../../../src/webhooks/deliveries/replay.service.ts';
 import * as store from '../../../src/webhooks/replays/bulk-replay.store.ts';
 import { createBulkReplayStepService } from '../../../src/webhooks/replays/bulk-replay-steps.service.ts';
 import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
@@ -194,7 +193,7 @@ describe('what is replayed', () => {
     const failing = createBulkReplayStepService({
       store: { ...store, advance: () => Promise.reject(new Error('the process dies')) },
       database: rooms.database,
-      replays: createReplayService({ notifier: rooms.notifier }),
+      notifier: rooms.notifier,
       endpoints: rooms.endpoints,
       records: rooms.records,
     });

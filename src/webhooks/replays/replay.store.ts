@@ -3,9 +3,7 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { beginAgain } from '../rows/delivery-row.ts';
 import { enqueue } from '../rows/outbox.ts';
-
-export const REPLAYABLE = ['failed', 'canceled', 'delivered'] as const;
-export type ReplayableStatus = (typeof REPLAYABLE)[number];
+import type { ReplayableStatus } from './bulk-replay.ts';
 
 /** Ended deliveries of one subscription, created from `since` to before `until`, that had `status` by `endedBy`. */
 export type ReplayRange = {
@@ -60,7 +58,8 @@ export async function count(queryable: Queryable, range: ReplayRange): Promise<n
 }
 
 /**
- * Replays the next deliveries of the range, the oldest first.
+ * Replays the next deliveries of the range, the oldest first: attempt numbers go on, the schedule starts again. A
+ * delivery that was replayed after `endedBy` is no longer in the range.
  * @param options.after id of the last delivery that was handled
  * @returns how many were replayed and the id of the last; fewer than `limit` means that the range is done
  */
