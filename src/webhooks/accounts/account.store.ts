@@ -2,23 +2,17 @@
 // deliveries.
 import { columnsOf } from '../../platform/columns.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import type { DeliveryAccount, TenantNumbers, WrongAccount } from './account.ts';
+import { type DeliveryAccount, NUMBERS, type TenantNumbers, type WrongAccount } from './account.ts';
 
 // An event and its deliveries have ids of the same millisecond and are committed together. The numbers of one snapshot
 // are therefore consistent, even while other events are accepted. An unfinished delivery counts as waiting when it has
 // a row of the outbox, waits in a crowd, or has a workflow of its generation and a time for its next attempt. Otherwise
 // it is stranded.
-// Events with `deliveries` NULL are counted by their rows in `deliveries`.
 const COUNT = `
 WITH accepted AS (
   SELECT tenant_id, sum(deliveries) AS n FROM events
-  WHERE id >= uuid_of_time($1::timestamptz) AND id < uuid_of_time($2::timestamptz) AND deliveries IS NOT NULL
+  WHERE id >= uuid_of_time($1::timestamptz) AND id < uuid_of_time($2::timestamptz)
   GROUP BY tenant_id
-), uncounted AS (
-  SELECT e.tenant_id, count(d.id) AS n FROM events e JOIN deliveries d ON d.event_row = e.id
-  WHERE e.id >= uuid_of_time($1::timestamptz) AND e.id < uuid_of_time($2::timestamptz) AND e.deliveries IS NULL
-    AND d.id >= uuid_of_time($1::timestamptz) AND d.id < uuid_of_time($2::timestamptz)
-  GROUP BY e.tenant_id
 ), grouped AS (
   SELECT tenant_id, subscription_id, status, count(*) AS n FROM deliveries
   WHERE id >= uuid_of_time($1::timestamptz) AND id < uuid_of_time($2::timestamptz)
@@ -48,23 +42,21 @@ WITH accepted AS (
     coalesce(sum(n) FILTER (WHERE state = 'held'), 0) AS held, coalesce(sum(n) FILTER (WHERE state = 'failed'), 0) AS failed,
     coalesce(sum(n) FILTER (WHERE state = 'canceled'), 0) AS canceled, coalesce(sum(stranded), 0) AS stranded
   FROM shown GROUP BY tenant_id
-), taken AS (
-  SELECT tenant_id, sum(n) AS n FROM (SELECT * FROM accepted UNION ALL SELECT * FROM uncounted) AS both_kinds GROUP BY tenant_id
 )
 SELECT coalesce(t.tenant_id, s.tenant_id) AS "tenantId", coalesce(t.n, 0)::float8 AS accepted,
   coalesce(s.delivered, 0)::float8 AS delivered, coalesce(s.waiting, 0)::float8 AS waiting, coalesce(s.held, 0)::float8 AS held,
   coalesce(s.failed, 0)::float8 AS failed, coalesce(s.canceled, 0)::float8 AS canceled, coalesce(s.stranded, 0)::float8 AS stranded
-FROM taken t FULL JOIN summed s ON s.tenant_id = t.tenant_id`;
+FROM accepted t FULL JOIN summed s ON s.tenant_id = t.tenant_id`;
 
-const NUMBERS = columnsOf<TenantNumbers>({
+const COLUMNS = columnsOf<TenantNumbers>({
   uuid: ['tenantId'],
-  bigint: ['accepted', 'delivered', 'waiting', 'held', 'failed', 'canceled', 'stranded'],
+  bigint: NUMBERS,
 });
 
 // `accepted` never shrinks, so that a later count that finds fewer events shows a loss.
 const SAVE = `
 WITH counted AS (
-  SELECT * FROM ${NUMBERS.from('c', 3)}
+  SELECT * FROM ${COLUMNS.from('c', 3)}
   UNION ALL
   SELECT tenant_id, accepted, 0, 0, 0, 0, 0, 0 FROM delivery_accounts WHERE day = $1::date AND tenant_id <> ALL ($3::uuid[])
 ), saved AS (
@@ -130,7 +122,7 @@ export async function save(
   const { rows } = await queryable.query<WrongAccount>(SAVE, [
     day,
     Math.round(tookMs),
-    ...NUMBERS.of(numbers),
+    ...COLUMNS.of(numbers),
   ]);
   return rows;
 }

@@ -118,14 +118,6 @@ describe('an account', () => {
     expect(counts.map((account) => account?.difference ?? 0)).toEqual(Array(10).fill(0));
     expect(counts.at(-1)?.accepted).toBeGreaterThan(0);
   });
-
-  it('takes events of a version that did not count at their deliveries', async () => {
-    await accept(test.database, context, 2);
-    await test.database.query('UPDATE events SET deliveries = NULL WHERE tenant_id = $1', [
-      context.tenant.id,
-    ]);
-    expect(await count()).toMatchObject({ accepted: 2, waiting: 2, difference: 0 });
-  });
 });
 
 describe('a loss', () => {
