@@ -1,5 +1,6 @@
 // SQL of the metrics of the outbox and of overdue deliveries of all tenants. It only reads, without locks.
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { countBy } from '../../platform/temporal/expected-workflows.ts';
 
 /** The most open endpoints with work that are read, and the most late deliveries that are counted. */
 const MOST_ENDPOINTS = 50_000;
@@ -71,42 +72,36 @@ SELECT count(*)::int AS count, max(seconds) AS seconds FROM (
 
 // Deliveries that no relay has handed over, and deliveries with a workflow, or in a crowd, whose next attempt is late.
 const WAITING = `
-SELECT (SELECT count(*) FROM (SELECT 1 FROM outbox WHERE kind <> 'command' LIMIT $1) AS rows)
+SELECT (SELECT count(*) FROM (SELECT 1 FROM outbox WHERE kind <> 'command' LIMIT ${MOST_LATE}) AS rows)
   + (SELECT count(*) FROM (
     SELECT 1 FROM deliveries
     WHERE status IN ('pending', 'retrying') AND started_generation IS NOT NULL AND started_generation = generation
       AND next_attempt_at < now()
-    LIMIT $1) AS late)
-  + (SELECT count(*) FROM (SELECT 1 FROM crowded_deliveries WHERE due_at < now() LIMIT $1) AS crowded) AS count`;
+    LIMIT ${MOST_LATE}) AS late)
+  + (SELECT count(*) FROM (SELECT 1 FROM crowded_deliveries WHERE due_at < now() LIMIT ${MOST_LATE}) AS crowded) AS count`;
 
 const RELAYS =
   "SELECT count(*)::int AS count FROM relays WHERE role = 'worker' AND seen_at > now() - interval '5 seconds'";
 
-/** Each function is one statement. */
-export function createBacklogStore({
-  mostEndpoints = MOST_ENDPOINTS,
-}: {
-  mostEndpoints?: number | undefined;
-} = {}) {
-  return {
-    countRows: async (queryable: Queryable): Promise<OutboxCount[]> =>
-      (await queryable.query<OutboxCount>('SELECT kind, count(*)::float8 AS count FROM outbox GROUP BY kind'))
-        .rows,
-
-    countEndpoints: async (queryable: Queryable): Promise<EndpointCount[]> =>
-      (await queryable.query<EndpointCount>(ENDPOINTS)).rows,
-
-    readLag: async (queryable: Queryable): Promise<RelayLag | undefined> =>
-      (await queryable.query<RelayLag>(LAG, [mostEndpoints])).rows[0],
-
-    readOverdue: async (queryable: Queryable): Promise<Overdue | undefined> =>
-      (await queryable.query<Overdue>(LATE, [MOST_LATE])).rows[0],
-
-    /** Counts deliveries that wait to be handed over or are due, at most 100,000 of each. */
-    countWaiting: async (queryable: Queryable): Promise<number> =>
-      (await queryable.query<{ count: number }>(WAITING, [MOST_LATE])).rows[0]?.count ?? 0,
-
-    countRelays: async (queryable: Queryable): Promise<number | undefined> =>
-      (await queryable.query<{ count: number }>(RELAYS)).rows[0]?.count,
-  };
+export async function countRows(queryable: Queryable): Promise<OutboxCount[]> {
+  const text = 'SELECT kind, count(*)::float8 AS count FROM outbox GROUP BY kind';
+  return (await queryable.query<OutboxCount>(text)).rows;
 }
+
+export async function countEndpoints(queryable: Queryable): Promise<EndpointCount[]> {
+  return (await queryable.query<EndpointCount>(ENDPOINTS)).rows;
+}
+
+/** @param most open endpoints with work that are read */
+export async function readLag(queryable: Queryable, most = MOST_ENDPOINTS): Promise<RelayLag | undefined> {
+  return (await queryable.query<RelayLag>(LAG, [most])).rows[0];
+}
+
+export async function readOverdue(queryable: Queryable): Promise<Overdue | undefined> {
+  return (await queryable.query<Overdue>(LATE, [MOST_LATE])).rows[0];
+}
+
+/** Counts deliveries that wait to be handed over or are due, at most 100,000 of each. */
+export const countWaiting = countBy(WAITING);
+
+export const countRelays = countBy(RELAYS);

@@ -2,15 +2,14 @@
 import type { Readings } from '../../platform/metrics/reading.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { registerBacklogMetrics } from './backlog.metrics.ts';
-import { createBacklogStore } from './backlog.store.ts';
+import * as backlog from './backlog.store.ts';
 
 /** @returns a function that counts the deliveries that wait */
 export function wireWaitingCount({ database }: Platform) {
-  return () => createBacklogStore().countWaiting(database);
+  return () => backlog.countWaiting(database);
 }
 
 export function measureBacklog({ database, registry }: Platform, createReading: Readings): void {
-  const backlog = createBacklogStore();
   const read = createReading({
     rows: () => backlog.countRows(database),
     endpoints: () => backlog.countEndpoints(database),

@@ -11,7 +11,7 @@ import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import * as store from '../../../src/platform/temporal/workflow-command.store.ts';
 import { registerBacklogMetrics } from '../../../src/webhooks/backlog/backlog.metrics.ts';
-import { createBacklogStore } from '../../../src/webhooks/backlog/backlog.store.ts';
+import * as backlog from '../../../src/webhooks/backlog/backlog.store.ts';
 import * as secrets from '../../../src/webhooks/subscriptions/signing-secret.store.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { createTenantContext } from '../../webhooks/intake/fixture.ts';
@@ -58,7 +58,6 @@ async function queue(endpoint: string, kind: string, seconds: number, claimed = 
   );
 }
 
-const backlog = createBacklogStore();
 const anyLag = { healthy: expect.any(Number), other: expect.any(Number), command: expect.any(Number) };
 
 describe('the backlog', () => {
@@ -126,13 +125,12 @@ describe('the backlog', () => {
   });
 
   it('is not said to be without lag when there are more endpoints than are looked at', async () => {
-    const store = createBacklogStore({ mostEndpoints: 2 });
     for (let endpoint = 0; endpoint < 2; endpoint += 1)
       await queue(await createEndpoint('p90_ms = 4000'), 'first', 300);
     const registry = new Registry();
     const nothing = async () => undefined;
     const read = { rows: nothing, endpoints: nothing, overdue: nothing, relays: nothing };
-    registerBacklogMetrics({ registry, read: { ...read, lag: () => store.readLag(database) } });
+    registerBacklogMetrics({ registry, read: { ...read, lag: () => backlog.readLag(database, 2) } });
     const told = async () =>
       (await registry.getSingleMetric('countersign_relay_lag_seconds')?.get())?.values.map(
         ({ labels }) => labels.endpoints,

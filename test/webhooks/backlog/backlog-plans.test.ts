@@ -1,7 +1,7 @@
 // What the relay's lag costs, and whether it sees what it is to see, behind many endpoints that are closed.
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createBacklogStore } from '../../../src/webhooks/backlog/backlog.store.ts';
+import { readLag } from '../../../src/webhooks/backlog/backlog.store.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 
 const CLOSED = 6_000;
@@ -42,7 +42,7 @@ afterAll(() => test?.drop());
 
 describe('the lag of the relays, behind 6,000 closed endpoints with work', () => {
   it('is that of the one open endpoint where something waits', async () => {
-    const lag = await createBacklogStore().readLag(test.database);
+    const lag = await readLag(test.database);
     expect(lag).toMatchObject({ other: null, command: null, complete: true });
     expect(lag?.healthy).toBeGreaterThan(3_599);
     expect(lag?.healthy).toBeLessThan(7_200);
@@ -50,7 +50,7 @@ describe('the lag of the relays, behind 6,000 closed endpoints with work', () =>
 
   it('costs one probe of the outbox for each open endpoint, however much waits', async () => {
     const plans: string[] = [];
-    await createBacklogStore().readLag({
+    await readLag({
       query: async <Row extends object>(text: string, values?: readonly unknown[]) => {
         const { rows } = await test.database.query<{ 'QUERY PLAN': string }>(
           `EXPLAIN (ANALYZE, BUFFERS) ${text}`,

@@ -1,7 +1,7 @@
 // A worker whose Temporal does not answer says since when, and how many deliveries wait: once a minute, and once more
 // when it is back.
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { createBacklogStore } from '../../../src/webhooks/backlog/backlog.store.ts';
+import { countWaiting } from '../../../src/webhooks/backlog/backlog.store.ts';
 import { createTemporalSilence, type Silence } from '../../../src/webhooks/relay/temporal-silence.service.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 import { createWebhookRooms } from '../webhook-rooms.ts';
@@ -70,7 +70,7 @@ it('deliveries wait when no relay has them, or when their workflow is late', asy
     await rooms.database.query(hand, [late, '-1 minute']);
     await rooms.database.query(hand, [due, '1 hour']);
     await rooms.database.query('DELETE FROM outbox WHERE delivery_id = ANY($1)', [[late, due]]);
-    expect(await createBacklogStore().countWaiting(rooms.database)).toBe(2);
+    expect(await countWaiting(rooms.database)).toBe(2);
   } finally {
     await rooms.close();
   }
