@@ -93,7 +93,7 @@ export function createHandOver({
     { slow, made, claim }: { slow: boolean; made?: Work['tried']; claim: 'used' | 'handed on' | 'unused' },
   ): Promise<void> => {
     const since = now();
-    const leave = await window.acquire();
+    await window.enter();
     try {
       if (isTemporalPaused()) return giveBack(work);
       const waiting = made && shorten(made.waiting, now() - since);
@@ -123,7 +123,7 @@ export function createHandOver({
       else settlement.done(work, true);
       if (outcome === 'exists') slots.remove(work.deliveryId);
     } finally {
-      leave();
+      window.leave();
     }
   };
 

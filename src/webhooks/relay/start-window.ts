@@ -1,33 +1,25 @@
 // Limits concurrent workflow starts. Pure.
 
 /**
- * Makes a window: `acquire` resolves in order with a function that leaves it; a second call has no effect.
+ * Makes a window: `enter` resolves in order, and each call is followed by one of `leave`.
  * @param size the most starts under way
  */
 export function createStartWindow(size: number) {
-  let held = 0;
+  let free = size;
   const queue: (() => void)[] = [];
-
-  const admit = (): void => {
-    while (queue.length > 0 && held < size) {
-      held += 1;
-      queue.shift()?.();
-    }
-  };
-
   return {
-    acquire: async (): Promise<() => void> => {
-      await new Promise<void>((resolve) => {
-        queue.push(resolve);
-        admit();
-      });
-      let isHeld = true;
-      return () => {
-        if (!isHeld) return;
-        isHeld = false;
-        held -= 1;
-        admit();
-      };
+    enter: (): Promise<void> =>
+      new Promise((resolve) => {
+        if (free === 0) queue.push(resolve);
+        else {
+          free -= 1;
+          resolve();
+        }
+      }),
+    leave: (): void => {
+      const next = queue.shift();
+      if (next === undefined) free += 1;
+      else next();
     },
   };
 }

@@ -91,21 +91,19 @@ describe('slots', () => {
 });
 
 describe('the window of starts', () => {
-  it('lets so many through, the others in order, and takes each permit back once', async () => {
+  it('lets so many through, and the others in order', async () => {
     const window = createStartWindow(2);
     const order: number[] = [];
-    const releases: (() => void)[] = [];
     const runs = [0, 1, 2, 3].map(async (n) => {
-      releases[n] = await window.acquire();
+      await window.enter();
       order.push(n);
     });
     await Promise.all(runs.slice(0, 2));
     expect(order).toEqual([0, 1]);
-    releases[0]?.();
-    releases[0]?.();
+    window.leave();
     await runs[2];
     expect(order).toEqual([0, 1, 2]);
-    releases[1]?.();
+    window.leave();
     await runs[3];
     expect(order).toEqual([0, 1, 2, 3]);
   });
