@@ -6,6 +6,8 @@ import { beginAgain, endingStatement } from '../rows/delivery-row.ts';
 import { enqueue } from '../rows/outbox.ts';
 import type { AttemptRecord, DeliveryFilters, DeliveryRecord, DeliveryStatus } from './delivery.ts';
 
+export { exists as hasSubscription } from '../subscriptions/subscription.store.ts';
+
 export type DeliveryScope = { readonly tenantId: string; readonly subscriptionId?: string | undefined };
 
 // Unfinished deliveries of a deleted subscription are shown as canceled, at the time of its deletion. The time of the
@@ -170,15 +172,6 @@ export async function listAttempts(
 ): Promise<AttemptRecord[]> {
   const { rows } = await queryable.query<AttemptRecord>(ATTEMPTS, [id, tenantId]);
   return rows;
-}
-
-/** @returns whether the tenant has this subscription, it is not deleted, and it is no stream */
-export async function hasSubscription(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
-  const { rowCount } = await queryable.query(
-    'SELECT 1 FROM subscriptions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL AND stream_audience IS NULL',
-    [tenantId, id],
-  );
-  return rowCount > 0;
 }
 
 /** @returns the client that receives the stream; null for a subscription that is no stream */

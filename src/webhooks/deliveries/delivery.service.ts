@@ -67,9 +67,7 @@ export function createDeliveryService(needs: DeliveryNeeds) {
         { tenantId: context.tenant.id, subscriptionId },
         id,
       ),
-    /** Lists the deliveries of one event, at most 1,000. @param eventRow id of the event's row */
-    listOfEvent: (queryable: Queryable, tenantId: string, eventRow: string) =>
-      store.listOfEvent(queryable, tenantId, eventRow),
+    listOfEvent: store.listOfEvent,
     /** Like `get`, for an operator. @throws ServiceError `not_found` */
     findOfTenant: (tenantId: string, id: string): Promise<DeliveryDetails> =>
       readDetails(tools.database, { tenantId }, id),

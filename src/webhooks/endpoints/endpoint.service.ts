@@ -55,12 +55,10 @@ export function createEndpointService(needs: EndpointNeeds) {
     /** `held`: the endpoint is closed with those of its suspended tenant. */
     create: store.insert,
     deactivateFailing,
-    saveSpeeds,
+    saveSpeeds: store.saveSpeeds,
+    setRate: store.setRate,
     read,
     listFailures,
-    /** Sets how many attempts may begin in a second, in all processes together; null removes the limit. */
-    setRate: (unit: Queryable, subscriptionId: string, rate: number | null): Promise<void> =>
-      store.setRate(unit, subscriptionId, rate),
   };
 }
 
@@ -154,14 +152,6 @@ async function noteCrowd(
 async function noteSuccess(needs: EndpointNeeds, unit: Transaction, subscriptionId: string): Promise<void> {
   const change = await needs.health.recover(unit, subscriptionId);
   await announce(needs, unit, change === undefined ? [] : [change], { opened: true });
-}
-
-/** Stores how fast receivers answer, for processes that have made no attempts to them. */
-function saveSpeeds(
-  queryable: Queryable,
-  speeds: readonly { endpoint: string; p90Ms: number }[],
-): Promise<void> {
-  return store.saveSpeeds(queryable, speeds);
 }
 
 async function read(

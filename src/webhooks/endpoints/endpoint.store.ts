@@ -19,7 +19,6 @@ export type EndpointRow = {
   readonly failingSince: Date | null;
   readonly nextProbeAt: Date | null;
   readonly lastError: string | null;
-  readonly epoch: number;
   readonly waiting: number;
 };
 
@@ -83,7 +82,7 @@ FROM mine WHERE p.subscription_id = mine.subscription_id ${CHANGED},
   p.active AND (p.watched OR p.state <> 'open' OR p.failures_in_a_row > 0 OR ${CROWDED}) AS signal`;
 
 const READ = `
-SELECT p.subscription_id AS "subscriptionId", p.active, p.deleted, p.state, p.failing_since AS "failingSince", p.epoch, p.last_error AS "lastError",
+SELECT p.subscription_id AS "subscriptionId", p.active, p.deleted, p.state, p.failing_since AS "failingSince", p.last_error AS "lastError",
   ${STATE_FACTS}, endpoint_opens_at(p) AS "nextProbeAt", p.hold_until AS "holdUntil",
   CASE WHEN p.host_held_until > now() THEN 'operator' WHEN p.hold_until > now() THEN 'endpoint' END AS "heldBy",
   CASE WHEN p.host_held_until = 'infinity' THEN NULL ELSE greatest(CASE WHEN p.host_held_until > now() THEN p.host_held_until END,
@@ -102,7 +101,10 @@ export async function insert(
   );
 }
 
-/** Sets the rate of an endpoint. Of its saved tokens at most one is kept. */
+/**
+ * Sets how many attempts may begin in a second, in all processes together; null removes the limit. Of the saved tokens
+ * at most one is kept.
+ */
 export async function setRate(unit: Queryable, subscriptionId: string, rate: number | null): Promise<void> {
   await unit.query(
     `UPDATE endpoints SET rate = $2, tokens = least(coalesce(endpoint_tokens(endpoints), 1), 1), tokens_at = now(), updated_at = now()
@@ -156,7 +158,10 @@ export async function releaseTenant(unit: Queryable, tenantId: string): Promise<
   return (await unit.query<EndpointChange>(RELEASE_TENANT, [tenantId])).rows;
 }
 
-/** Stores how fast receivers answer. Locked endpoints are skipped; a later figure replaces the missing one. */
+/**
+ * Stores how fast receivers answer, for processes that have made no attempts to them. Locked endpoints are skipped; a
+ * later figure replaces the missing one.
+ */
 export async function saveSpeeds(
   queryable: Queryable,
   speeds: readonly { endpoint: string; p90Ms: number }[],

@@ -1,14 +1,14 @@
 // Holds hosts for an operator: no attempt to a held host begins, for any tenant.
 // docs/decisions/0019-operators.md
 
-import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import { enqueueRecovery } from './endpoint.service.ts';
 import type { EndpointChange } from './endpoint.store.ts';
-import type { HeldHost, HostHold } from './host-hold.store.ts';
+import type { HeldHost } from './host-hold.store.ts';
 import * as store from './host-hold.store.ts';
-import type { FailingHost, HoldLength } from './host-hold.ts';
+import type { HoldLength } from './host-hold.ts';
 
 export type { EndpointChange } from './endpoint.store.ts';
 export type { HeldHost, HostHold } from './host-hold.store.ts';
@@ -27,8 +27,8 @@ export type HostHoldNeeds = {
 export function createHostHoldService(needs: HostHoldNeeds) {
   return {
     ...bindUseCases(needs, { follow, hold, release, retry, hasten }),
-    listFailing,
-    list: (queryable: Queryable): Promise<HostHold[]> => store.list(queryable),
+    listFailing: store.listFailing,
+    list: store.list,
   };
 }
 
@@ -103,14 +103,6 @@ async function hasten(
   const ids = await store.hasten(unit, subscriptionIds, page);
   unit.afterCommit(() => notifier?.poke());
   return ids;
-}
-
-/** Lists hosts whose endpoints fail, with all their codes; hosts with the most endpoints first. */
-function listFailing(
-  queryable: Queryable,
-  filter: { errorClass: string | undefined; limit: number },
-): Promise<FailingHost[]> {
-  return store.listFailing(queryable, filter);
 }
 
 async function announce(

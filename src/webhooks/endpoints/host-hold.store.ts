@@ -165,7 +165,10 @@ export async function list(queryable: Queryable): Promise<HostHold[]> {
   return (await queryable.query<HostHold>(LIST)).rows;
 }
 
-/** Lists hosts whose endpoints fail, those with most endpoints first. @param options.errorClass only such as `tls` */
+/**
+ * Lists hosts whose endpoints fail, with all their codes, those with most endpoints first.
+ * @param options.errorClass only such as `tls`
+ */
 export async function listFailing(
   queryable: Queryable,
   { errorClass, limit }: { errorClass: string | undefined; limit: number },

@@ -34,8 +34,6 @@ export function createEventNews() {
   };
 }
 
-export type EventNews = ReturnType<typeof createEventNews>;
-
 /** Reads a text of `take`. */
 export function readNews(text: string): TenantNews[] {
   return text.split('\n').map((entry) => {

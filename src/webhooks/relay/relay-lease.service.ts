@@ -65,5 +65,3 @@ export function createRelayLease({
     leave: (): Promise<void> => store.leave(database, identity),
   };
 }
-
-export type RelayLease = ReturnType<typeof createRelayLease>;

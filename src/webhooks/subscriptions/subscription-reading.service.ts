@@ -26,15 +26,9 @@ export type Subscription = Omit<
   readonly active: boolean;
   readonly headers: Readonly<Record<string, string>>;
   readonly retryPolicy: RetryPolicy;
-  readonly endpoint: {
+  readonly endpoint: Omit<EndpointRow, 'state' | 'active'> & {
     readonly state: ShownEndpointState;
-    readonly holdUntil: Date | null;
-    readonly heldBy: EndpointRow['heldBy'];
-    readonly failingSince: Date | null;
-    readonly nextProbeAt: Date | null;
-    readonly lastError: string | null;
     readonly lastStatusCode: number | null;
-    readonly waiting: number;
   };
 };
 
