@@ -1,10 +1,6 @@
 // The activities of agentKeyRotation. Each calls one use case.
 import type { RotationService } from '../src/identity/keys/rotation.service.ts';
-import type {
-  DepartingKey,
-  KeyStanding,
-  RotationStepService,
-} from '../src/identity/keys/rotation-steps.service.ts';
+import type { DepartingKey, RotationStepService } from '../src/identity/keys/rotation-steps.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
 export function createAgentKeyRotationActivities({
@@ -15,17 +11,14 @@ export function createAgentKeyRotationActivities({
   rotations: Pick<RotationService, 'cancelByOperator'>;
 }) {
   return {
-    readKeyRotation: (key: DepartingKey): Promise<KeyStanding> => rotationSteps.look(key),
-
+    readKeyRotation: rotationSteps.look,
     /** Gives the old key its sunset, because the agent uses its new key. */
-    deprecateOldKey: (key: DepartingKey): Promise<KeyStanding> => rotationSteps.perform(key, 'switch'),
-
+    deprecateOldKey: (key: DepartingKey) => rotationSteps.perform(key, 'switch'),
     /** Emits an event, because the deadline has passed and the agent does not use its new key. */
-    warnOfStalledRotation: (key: DepartingKey): Promise<KeyStanding> => rotationSteps.perform(key, 'warn'),
+    warnOfStalledRotation: (key: DepartingKey) => rotationSteps.perform(key, 'warn'),
+    revokeOldKey: (key: DepartingKey) => rotationSteps.perform(key, 'revoke'),
 
-    revokeOldKey: (key: DepartingKey): Promise<KeyStanding> => rotationSteps.perform(key, 'revoke'),
-
-    cancelKeyRotation: async (key: DepartingKey, reason: string | null): Promise<KeyStanding> => {
+    cancelKeyRotation: async (key: DepartingKey, reason: string | null) => {
       await refuseForGood(() => rotations.cancelByOperator(key, reason ?? undefined));
       return rotationSteps.look(key);
     },

@@ -1,9 +1,5 @@
 // The activities of anchorVerification. Each calls one use case.
-import type {
-  AnchorCheckService,
-  AnchorStanding,
-  CheckedAnchor,
-} from '../src/identity/anchors/anchor-check.service.ts';
+import type { AnchorCheckService, CheckedAnchor } from '../src/identity/anchors/anchor-check.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
 export function createAnchorVerificationActivities({
@@ -12,13 +8,11 @@ export function createAnchorVerificationActivities({
   anchorChecks: Pick<AnchorCheckService, 'look' | 'check' | 'fail' | 'requestByOperator'>;
 }) {
   return {
-    readAnchor: (anchor: CheckedAnchor): Promise<AnchorStanding> => anchorChecks.look(anchor),
-
+    readAnchor: anchorChecks.look,
     /** Checks the anchor's proof if the check is due, and records the outcome. */
-    lookForProof: (anchor: CheckedAnchor): Promise<AnchorStanding> => anchorChecks.check(anchor),
-
+    lookForProof: anchorChecks.check,
     /** Records that a pending anchor has failed, because its time has ended. */
-    failAnchor: (anchor: CheckedAnchor): Promise<AnchorStanding> => anchorChecks.fail(anchor),
+    failAnchor: anchorChecks.fail,
 
     requestLook: (anchor: CheckedAnchor, reason: string | null): Promise<void> =>
       refuseForGood(() => anchorChecks.requestByOperator(anchor, reason ?? undefined)),

@@ -1,10 +1,7 @@
 // The activities of bulkReplay, the workflow of bulk replays. Each calls one use case.
 import type { BulkReplayService } from '../src/webhooks/replays/bulk-replay.service.ts';
 import type { BulkReplayName } from '../src/webhooks/replays/bulk-replay.store.ts';
-import type {
-  BulkReplayStanding,
-  BulkReplayStepService,
-} from '../src/webhooks/replays/bulk-replay-steps.service.ts';
+import type { BulkReplayStepService } from '../src/webhooks/replays/bulk-replay-steps.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
 export function createBulkReplayActivities({
@@ -16,7 +13,7 @@ export function createBulkReplayActivities({
 }) {
   return {
     /** Replays the next chunk of deliveries, or returns the reason to wait. */
-    replayDeliveries: (name: BulkReplayName): Promise<BulkReplayStanding> => bulkReplaySteps.advance(name),
+    replayDeliveries: bulkReplaySteps.advance,
 
     cancelReplay: async (name: BulkReplayName, reason: string | null): Promise<void> => {
       await refuseForGood(() => bulkReplays.cancelByOperator(name, reason ?? undefined));

@@ -1,13 +1,8 @@
 // The activities of challengeExpiry. Each calls one use case with a heartbeat. A repeated call counts no challenge
 // twice.
-import { Context } from '@temporalio/activity';
-import type { ExpiryService, Pulse } from '../src/authentication/challenges/challenge-expiry.service.ts';
-import type {
-  Bucket,
-  OperatorRequest,
-  SettleResult,
-  SweepResult,
-} from '../src/authentication/challenges/challenge-expiry.ts';
+import type { ExpiryService } from '../src/authentication/challenges/challenge-expiry.service.ts';
+import type { Bucket, OperatorRequest } from '../src/authentication/challenges/challenge-expiry.ts';
+import { currentPulse } from './pulse.ts';
 
 export function createChallengeExpiryActivities({
   challengeExpiry,
@@ -16,16 +11,10 @@ export function createChallengeExpiryActivities({
 }) {
   return {
     /** Marks overdue challenges for some seconds. */
-    sweepChallenges: (): Promise<SweepResult> => challengeExpiry.sweep(currentPulse()),
-
-    auditExpiredChallenges: (bucket: Bucket, asked: OperatorRequest | null): Promise<SettleResult> =>
+    sweepChallenges: () => challengeExpiry.sweep(currentPulse()),
+    auditExpiredChallenges: (bucket: Bucket, asked: OperatorRequest | null) =>
       challengeExpiry.settle(bucket, asked ?? undefined, currentPulse()),
   };
 }
 
 export type ChallengeExpiryActivities = ReturnType<typeof createChallengeExpiryActivities>;
-
-function currentPulse(): Pulse {
-  const { heartbeat, cancellationSignal } = Context.current();
-  return { heartbeat: () => heartbeat(), signal: cancellationSignal };
-}

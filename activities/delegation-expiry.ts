@@ -2,7 +2,6 @@
 import type {
   DelegationExpiryService,
   DelegationName,
-  DelegationStanding,
 } from '../src/authentication/delegations/delegation-expiry.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
@@ -12,11 +11,9 @@ export function createDelegationExpiryActivities({
   delegationExpiry: Pick<DelegationExpiryService, 'look' | 'expire' | 'revokeByOperator'>;
 }) {
   return {
-    readDelegation: (name: DelegationName): Promise<DelegationStanding> => delegationExpiry.look(name),
-
-    expireDelegation: (name: DelegationName): Promise<DelegationStanding> => delegationExpiry.expire(name),
-
-    revokeDelegation: (name: DelegationName, reason: string | null): Promise<DelegationStanding> =>
+    readDelegation: delegationExpiry.look,
+    expireDelegation: delegationExpiry.expire,
+    revokeDelegation: (name: DelegationName, reason: string | null) =>
       refuseForGood(() => delegationExpiry.revokeByOperator(name, reason ?? undefined)),
   };
 }

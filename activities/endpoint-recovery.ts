@@ -2,7 +2,6 @@
 import type {
   EndpointName,
   EndpointRecoveryService,
-  EndpointStanding,
   OperatorStep,
 } from '../src/webhooks/endpoints/endpoint-recovery.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
@@ -13,27 +12,18 @@ export function createEndpointRecoveryActivities({
   recovery: Pick<EndpointRecoveryService, 'read' | 'perform' | 'probe' | 'operate'>;
 }) {
   return {
-    readEndpoint: (name: EndpointName): Promise<EndpointStanding> => recovery.read(name),
-
+    readEndpoint: recovery.read,
     /** Lets the probe of this epoch begin. */
-    probeEndpoint: (name: EndpointName, epoch: number): Promise<EndpointStanding> =>
-      recovery.probe(name, epoch),
-
+    probeEndpoint: recovery.probe,
     /** Enqueues the retries of the endpoint's crowd that are due. */
-    sendDueRetries: (name: EndpointName): Promise<EndpointStanding> => recovery.perform(name, 'sendRetries'),
-
+    sendDueRetries: (name: EndpointName) => recovery.perform(name, 'sendRetries'),
     /** Emits a warning, because the endpoint has failed for long. */
-    warnOfFailingEndpoint: (name: EndpointName): Promise<EndpointStanding> => recovery.perform(name, 'warn'),
-
+    warnOfFailingEndpoint: (name: EndpointName) => recovery.perform(name, 'warn'),
     /** Emits an event, because the endpoint works again after a warning. */
-    announceRecovery: (name: EndpointName): Promise<EndpointStanding> =>
-      recovery.perform(name, 'announceRecovery'),
-
+    announceRecovery: (name: EndpointName) => recovery.perform(name, 'announceRecovery'),
     /** Deactivates the subscription, because its endpoint has failed for as many days as it allows. */
-    deactivateEndpoint: (name: EndpointName): Promise<EndpointStanding> =>
-      recovery.perform(name, 'deactivate'),
-
-    operateEndpoint: (name: EndpointName, step: OperatorStep): Promise<EndpointStanding> =>
+    deactivateEndpoint: (name: EndpointName) => recovery.perform(name, 'deactivate'),
+    operateEndpoint: (name: EndpointName, step: OperatorStep) =>
       refuseForGood(() => recovery.operate(name, step)),
   };
 }

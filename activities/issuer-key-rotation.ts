@@ -2,7 +2,6 @@
 import type {
   IssuerName,
   IssuerRotationService,
-  IssuerStanding,
 } from '../src/authentication/issuer/issuer-rotation.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
@@ -12,22 +11,16 @@ export function createIssuerKeyRotationActivities({
   issuerRotation: Pick<IssuerRotationService, 'look' | 'perform' | 'rotateByOperator' | 'revokeByOperator'>;
 }) {
   return {
-    readIssuerKeys: (name: IssuerName): Promise<IssuerStanding> => issuerRotation.look(name),
-
+    readIssuerKeys: issuerRotation.look,
     /** Publishes a next key, because none is published. */
-    publishNextIssuerKey: (name: IssuerName): Promise<IssuerStanding> =>
-      issuerRotation.perform(name, 'publish'),
-
+    publishNextIssuerKey: (name: IssuerName) => issuerRotation.perform(name, 'publish'),
     /** Destroys the private half of the former key, because another key signs now. */
-    retireIssuerKey: (name: IssuerName): Promise<IssuerStanding> => issuerRotation.perform(name, 'retire'),
-
+    retireIssuerKey: (name: IssuerName) => issuerRotation.perform(name, 'retire'),
     /** Deletes an old key, because all tokens that it signed have expired. */
-    removeIssuerKey: (name: IssuerName): Promise<IssuerStanding> => issuerRotation.perform(name, 'remove'),
-
-    rotateIssuerKeys: (name: IssuerName, reason: string | null): Promise<IssuerStanding> =>
+    removeIssuerKey: (name: IssuerName) => issuerRotation.perform(name, 'remove'),
+    rotateIssuerKeys: (name: IssuerName, reason: string | null) =>
       refuseForGood(() => issuerRotation.rotateByOperator(name, reason ?? undefined)),
-
-    revokeIssuerKey: (name: IssuerName, kid: string, reason: string): Promise<IssuerStanding> =>
+    revokeIssuerKey: (name: IssuerName, kid: string, reason: string) =>
       refuseForGood(() => issuerRotation.revokeByOperator(name, kid, reason)),
   };
 }

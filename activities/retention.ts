@@ -1,8 +1,7 @@
 // The activities of retention. Each calls one use case with a heartbeat. A repeated purge finds fewer rows; a repeated
 // count of a day starts again.
-import { Context } from '@temporalio/activity';
-import type { Pulse, RetentionService } from '../src/operations/retention/retention.service.ts';
-import type { StepResult } from '../src/operations/retention/retention.ts';
+import type { RetentionService } from '../src/operations/retention/retention.service.ts';
+import { currentPulse } from './pulse.ts';
 
 export function createRetentionActivities({
   retention,
@@ -13,23 +12,13 @@ export function createRetentionActivities({
   >;
 }) {
   return {
-    makePartitions: (): Promise<StepResult> => retention.makePartitions(),
-
-    expireDeliveries: (): Promise<StepResult> => retention.expireDeliveries(pulse()),
-
-    countAccounts: (): Promise<StepResult> => retention.countAccounts(pulse()),
-
-    dropPartitions: (): Promise<StepResult> => retention.dropPartitions(pulse()),
-
+    makePartitions: retention.makePartitions,
+    expireDeliveries: () => retention.expireDeliveries(currentPulse()),
+    countAccounts: () => retention.countAccounts(currentPulse()),
+    dropPartitions: () => retention.dropPartitions(currentPulse()),
     listPurges: async (): Promise<string[]> => retention.purgeNames(),
-
-    purge: (name: string): Promise<StepResult> => retention.purge(name, pulse()),
+    purge: (name: string) => retention.purge(name, currentPulse()),
   };
 }
 
 export type RetentionActivities = ReturnType<typeof createRetentionActivities>;
-
-function pulse(): Pulse {
-  const { heartbeat, cancellationSignal } = Context.current();
-  return { heartbeat: () => heartbeat(), signal: cancellationSignal };
-}

@@ -1,9 +1,5 @@
 // The activities of webhookSecretRotation. Each calls one use case.
-import type {
-  SecretName,
-  SecretStanding,
-  SigningSecretService,
-} from '../src/webhooks/subscriptions/signing-secret.service.ts';
+import type { SigningSecretService } from '../src/webhooks/subscriptions/signing-secret.service.ts';
 
 export function createWebhookSecretRotationActivities({
   signingSecrets,
@@ -11,10 +7,9 @@ export function createWebhookSecretRotationActivities({
   signingSecrets: Pick<SigningSecretService, 'read' | 'finish'>;
 }) {
   return {
-    readSecretRotation: (name: SecretName): Promise<SecretStanding> => signingSecrets.read(name),
-
+    readSecretRotation: signingSecrets.read,
     /** Makes the new secret the only one, because the overlap has ended. */
-    finishSecretRotation: (name: SecretName): Promise<SecretStanding> => signingSecrets.finish(name),
+    finishSecretRotation: signingSecrets.finish,
   };
 }
 
