@@ -15,8 +15,9 @@ export function createBulkReplayActivities({
     /** Replays the next chunk of deliveries, or returns the reason to wait. */
     replayDeliveries: bulkReplaySteps.advance,
 
-    cancelReplay: async (name: BulkReplayName, reason: string | null): Promise<void> => {
+    cancelReplay: async (name: BulkReplayName, reason: string | null): Promise<undefined> => {
       await refuseForGood(() => bulkReplays.cancelByOperator(name, reason ?? undefined));
+      return undefined;
     },
   };
 }

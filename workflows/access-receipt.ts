@@ -22,7 +22,7 @@ export function accessReceipt(input: EntityInput): Promise<AccessReceiptResult> 
   const name = { tenantId: input.tenantId, id: input.id };
   return entityWorkflow<typeof name, ReceiptStanding, AccessReceiptState, AccessReceiptResult>(input, {
     name,
-    read: () => activities.readReceipt.executeWithOptions({ summary: 'who has acknowledged' }, [name]),
+    read: { activity: activities.readReceipt, summary: 'who has acknowledged' },
     steps: {
       complete: {
         doing: 'completing',
@@ -35,12 +35,7 @@ export function accessReceipt(input: EntityInput): Promise<AccessReceiptResult> 
       delayMs,
       summary: `${acknowledged} of ${receivers} acknowledged · next count ${wordTime(Date.now() + delayMs)}`,
     }),
-    state: (standing, progress) => ({
-      status: standing?.status ?? 'waiting',
-      receivers: standing?.receivers ?? 0,
-      acknowledged: standing?.acknowledged ?? 0,
-      ...progress,
-    }),
+    state: { status: 'waiting', receivers: 0, acknowledged: 0 },
     help: wordHelp({}, 'access-receipt'),
     details: ({ text }) => text,
     attributes: ({ status }) => ({ entityState: status }),

@@ -4,8 +4,8 @@ import { defineUpdate, proxyActivities } from '@temporalio/workflow';
 import type { AgentKeyRotationActivities } from '../activities/agent-key-rotation.ts';
 import type { DueStep, KeyStanding } from '../src/identity/keys/rotation-steps.service.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
-import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
-import { checkReason, wordHelp, wordTime } from './operator.ts';
+import { ENTITY_ACTIVITIES, entityWorkflow, forReason } from './entity.ts';
+import { wordHelp, wordTime } from './operator.ts';
 
 /** The answer to the query `state`. `until` is when the workflow next reads the key without a signal. */
 export type KeyRotationState = Pick<
@@ -47,37 +47,25 @@ export function agentKeyRotation(input: EntityInput): Promise<KeyRotationResult>
   const name = { tenantId: input.tenantId, keyId: input.id };
   return entityWorkflow<typeof name, KeyStanding, KeyRotationState, KeyRotationResult>(input, {
     name,
-    read: () => activities.readKeyRotation.executeWithOptions({ summary: 'how the key stands' }, [name]),
+    read: { activity: activities.readKeyRotation, summary: 'how the key stands' },
     steps: STEPS,
     wait: ({ reason, delayMs }, now) => ({
       doing: `waiting for the ${reason}`,
       delayMs,
       summary: summaryOf(reason, now),
     }),
-    state: (standing, progress) => ({
-      key: standing?.key ?? 'active',
-      rotation: standing?.rotation ?? null,
-      sunsetAt: standing?.sunsetAt ?? null,
-      deadlineAt: standing?.deadlineAt ?? null,
-      stalled: standing?.stalled ?? false,
-      ...progress,
-    }),
+    state: { key: 'active', rotation: null, sunsetAt: null, deadlineAt: null, stalled: false },
     help: wordHelp({ cancel: 'ends the rotation, and both keys stay' }, 'agent-key-rotation'),
     details: detailsOf,
     attributes: (now) => ({ entityState: labelOf(now) }),
     updates: (on) =>
-      on(cancel, {
-        perform: (reason?: string) =>
-          activities.cancelKeyRotation.executeWithOptions({ summary: 'by an operator' }, [
-            name,
-            reason ?? null,
-          ]),
-        refuse: (standing, reason?: string) => {
-          checkReason(reason);
+      on(
+        cancel,
+        forReason(name, activities.cancelKeyRotation, (standing: KeyStanding | undefined) => {
           if (standing !== undefined && standing.rotation !== 'waiting_for_switch')
             throw new Error('Only a rotation that waits for the agent can be canceled.');
-        },
-      }),
+        }),
+      ),
     result: ({ key, rotation }) => ({ key, rotation }),
   });
 }

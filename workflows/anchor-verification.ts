@@ -3,8 +3,8 @@ import { defineUpdate, proxyActivities } from '@temporalio/workflow';
 import type { AnchorVerificationActivities } from '../activities/anchor-verification.ts';
 import type { AnchorStanding } from '../src/identity/anchors/anchor-check.service.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
-import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
-import { checkReason, wordHelp, wordTime } from './operator.ts';
+import { ENTITY_ACTIVITIES, entityWorkflow, forReason } from './entity.ts';
+import { wordHelp, wordTime } from './operator.ts';
 
 /** The answer to the query `state`. `until` is when the workflow next reads the anchor without a signal. */
 export type AnchorVerificationState = Omit<AnchorStanding, 'step'> & {
@@ -22,15 +22,6 @@ const activities = proxyActivities<AnchorVerificationActivities>(ENTITY_ACTIVITI
 
 const CHECK = 'for the proof at its place';
 
-const UNREAD: Omit<AnchorStanding, 'step'> = {
-  status: 'pending',
-  lastOutcome: null,
-  lastCheckedAt: null,
-  lastFoundAt: null,
-  missingSince: null,
-  expiresAt: null,
-};
-
 /**
  * Checks an anchor's proof until the proof is found or the anchor's time ends. A verified anchor is checked again each
  * day. Source: Specification, "Anchor and delegation".
@@ -47,15 +38,19 @@ export function anchorVerification(input: EntityInput): Promise<AnchorVerificati
     input,
     {
       name,
-      read: () => activities.readAnchor.executeWithOptions({ summary: 'how the anchor stands' }, [name]),
+      read: { activity: activities.readAnchor, summary: 'how the anchor stands' },
       steps: {
         look: { doing: 'looking', activity: lookForProof, summary: CHECK, once: true },
         fail: { doing: 'failing', activity: activities.failAnchor, summary: 'its time is over' },
       },
       wait: ({ delayMs }, now) => ({ doing: 'waiting', delayMs, summary: summaryOf(now, delayMs) }),
-      state: (standing, progress) => {
-        const { step: _, ...facts } = standing ?? { step: undefined, ...UNREAD };
-        return { ...facts, ...progress };
+      state: {
+        status: 'pending',
+        lastOutcome: null,
+        lastCheckedAt: null,
+        lastFoundAt: null,
+        missingSince: null,
+        expiresAt: null,
       },
       help: wordHelp({ lookNow: 'looks for the proof now' }, 'anchor-verification'),
       details: detailsOf,
@@ -63,20 +58,18 @@ export function anchorVerification(input: EntityInput): Promise<AnchorVerificati
         entityState: status === 'verified' && missingSince !== null ? 'missing' : status,
         lastOutcome,
       }),
-      updates: (on) =>
+      updates: (on) => {
+        const request = forReason(name, activities.requestLook, (standing: AnchorStanding | undefined) => {
+          if (standing?.step.kind === 'end') throw new Error('The anchor has ended.');
+        });
         on(lookNow, {
+          ...request,
           perform: async (reason?: string) => {
-            await activities.requestLook.executeWithOptions({ summary: 'by an operator' }, [
-              name,
-              reason ?? null,
-            ]);
+            await request.perform(reason);
             return lookForProof.executeWithOptions({ summary: CHECK }, [name]);
           },
-          refuse: (standing, reason?: string) => {
-            checkReason(reason);
-            if (standing?.step.kind === 'end') throw new Error('The anchor has ended.');
-          },
-        }),
+        });
+      },
       result: ({ status, lastOutcome }) => ({ status, lastOutcome }),
     },
   );

@@ -3,8 +3,8 @@ import { defineUpdate, proxyActivities } from '@temporalio/workflow';
 import type { BulkReplayActivities } from '../activities/bulk-replay.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
 import type { BulkReplayStanding } from '../src/webhooks/replays/bulk-replay-steps.service.ts';
-import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
-import { checkReason, wordHelp, wordTime } from './operator.ts';
+import { ENTITY_ACTIVITIES, entityWorkflow, forReason } from './entity.ts';
+import { wordHelp, wordTime } from './operator.ts';
 
 /** The answer to the query `state`. `until` is when the workflow continues without a signal. */
 export type BulkReplayState = Pick<BulkReplayStanding, 'status' | 'matched' | 'replayed' | 'remaining'> & {
@@ -51,9 +51,9 @@ export function bulkReplay(input: EntityInput): Promise<BulkReplayResult> {
   let waits = 0;
   return entityWorkflow<typeof name, BulkReplayStanding, BulkReplayState, BulkReplayResult>(input, {
     name,
-    read: (standing) => {
-      const summary = `after ${standing?.replayed ?? 0} deliveries`;
-      return activities.replayDeliveries.executeWithOptions({ summary }, [name]);
+    read: {
+      activity: activities.replayDeliveries,
+      summary: (standing) => `after ${standing?.replayed ?? 0} deliveries`,
     },
     steps: {},
     wait: (step) => {
@@ -79,17 +79,7 @@ export function bulkReplay(input: EntityInput): Promise<BulkReplayResult> {
     attributes: ({ status, step }) => ({
       entityState: step === 'wait_for_subscription' ? 'paused' : status,
     }),
-    updates: (on) =>
-      on(cancel, {
-        perform: async (reason?: string) => {
-          await activities.cancelReplay.executeWithOptions({ summary: 'by an operator' }, [
-            name,
-            reason ?? null,
-          ]);
-          return undefined;
-        },
-        refuse: (_, reason?: string) => checkReason(reason),
-      }),
+    updates: (on) => on(cancel, forReason(name, activities.cancelReplay)),
     result: ({ status, matched, replayed }) => ({ status, matched, replayed }),
   });
 }

@@ -4,8 +4,8 @@ import { defineUpdate, proxyActivities } from '@temporalio/workflow';
 import type { DelegationExpiryActivities } from '../activities/delegation-expiry.ts';
 import type { DelegationStanding } from '../src/authentication/delegations/delegation-expiry.service.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
-import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
-import { checkReason, wordHelp, wordTime } from './operator.ts';
+import { ENTITY_ACTIVITIES, entityWorkflow, forReason } from './entity.ts';
+import { wordHelp, wordTime } from './operator.ts';
 
 /** The answer to the query `state`. `until` is when the workflow next reads the delegation without a signal. */
 export type DelegationExpiryState = Pick<DelegationStanding, 'status' | 'expiresAt'> & {
@@ -31,8 +31,7 @@ export function delegationExpiry(input: EntityInput): Promise<DelegationExpiryRe
     input,
     {
       name,
-      read: () =>
-        activities.readDelegation.executeWithOptions({ summary: 'how the delegation stands' }, [name]),
+      read: { activity: activities.readDelegation, summary: 'how the delegation stands' },
       steps: {
         expire: { doing: 'expiring', activity: activities.expireDelegation, summary: 'its time is over' },
       },
@@ -41,27 +40,18 @@ export function delegationExpiry(input: EntityInput): Promise<DelegationExpiryRe
         delayMs,
         summary: `until it expires${expiresAt === null ? '' : ` ${wordTime(expiresAt)}`}, at most a day`,
       }),
-      state: (standing, progress) => ({
-        status: standing?.status ?? 'active',
-        expiresAt: standing?.expiresAt ?? null,
-        ...progress,
-      }),
+      state: { status: 'active', expiresAt: null },
       help: wordHelp({ revoke: 'ends the delegation now' }, 'delegation-expiry'),
       details: detailsOf,
       attributes: ({ status }) => ({ entityState: status }),
       updates: (on) =>
-        on(revoke, {
-          perform: (reason?: string) =>
-            activities.revokeDelegation.executeWithOptions({ summary: 'by an operator' }, [
-              name,
-              reason ?? null,
-            ]),
-          refuse: (standing, reason?: string) => {
-            checkReason(reason);
+        on(
+          revoke,
+          forReason(name, activities.revokeDelegation, (standing: DelegationStanding | undefined) => {
             if (standing !== undefined && standing.status !== 'active')
               throw new Error('Only an active delegation can be revoked here.');
-          },
-        }),
+          }),
+        ),
       result: ({ status }) => ({ status }),
     },
   );

@@ -70,8 +70,6 @@ const STEPS = {
 export function endpointRecovery(input: EntityInput): Promise<EndpointRecoveryResult> {
   const name = { tenantId: input.tenantId, subscriptionId: input.id };
   let waitsFor: RecoveryWait | null = null;
-  const read = () =>
-    activities.readEndpoint.executeWithOptions({ summary: 'how the endpoint stands' }, [name]);
   const sendRetries = () =>
     activities.sendDueRetries.executeWithOptions({ summary: STEPS.sendRetries.summary }, [name]);
   const operate = (step: OperatorStep) =>
@@ -81,7 +79,7 @@ export function endpointRecovery(input: EntityInput): Promise<EndpointRecoveryRe
     input,
     {
       name,
-      read,
+      read: { activity: activities.readEndpoint, summary: 'how the endpoint stands' },
       steps: STEPS,
       wait: ({ reason, delayMs }, now) => {
         waitsFor = reason;
@@ -89,7 +87,7 @@ export function endpointRecovery(input: EntityInput): Promise<EndpointRecoveryRe
       },
       readAfterWait: ({ epoch }, signaled) => {
         if (!signaled && waitsFor === 'retries') return sendRetries();
-        if (signaled || waitsFor !== 'probe') return read();
+        if (signaled || waitsFor !== 'probe') return undefined;
         const summary = 'one delivery is let through';
         return activities.probeEndpoint.executeWithOptions({ summary }, [name, epoch]);
       },

@@ -14,7 +14,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { ENTITY_CHANGED, type EntityInput, SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
-import { showDetails } from './operator.ts';
+import { checkReason, showDetails } from './operator.ts';
 
 /** The entity has changed, so the workflow reads it again. */
 const changed = defineSignal(ENTITY_CHANGED);
@@ -50,6 +50,12 @@ type Work<Name, Standing, Doing> = {
   readonly once?: boolean;
 };
 
+/** How the entity is read. `summary` is for operators. */
+type Reading<Name, Standing> = {
+  readonly summary: string | ((standing: Standing | undefined) => string);
+  readonly activity: ActivityFunctionWithOptions<(name: Name) => Promise<Standing>>;
+};
+
 /** The loop's part of a state. `until` is when the workflow next reads the entity without a signal. */
 type Progress<State> = {
   readonly doing: DoingOf<State> | 'reading' | 'ended';
@@ -74,15 +80,18 @@ type OnUpdate<Standing, State> = <Args extends unknown[]>(
  */
 type EntityLife<Name, Standing extends { readonly step: Step }, State, Result> = {
   readonly name: Name;
-  readonly read: (standing: Standing | undefined) => Promise<Standing>;
+  readonly read: Reading<Name, Standing>;
   readonly steps: Readonly<Record<DueOf<Standing['step']>, Work<Name, Standing, DoingOf<State>>>>;
   readonly wait: (
     step: WaitOf<Standing['step']>,
     now: Standing,
   ) => { readonly doing: DoingOf<State>; readonly delayMs: number; readonly summary: string };
-  /** Replaces `read` after a wait. */
-  readonly readAfterWait?: (now: Standing, signaled: boolean) => Promise<Standing>;
-  readonly state: (standing: Standing | undefined, progress: Progress<State>) => State;
+  /** Replaces `read` after a wait, unless it returns undefined. */
+  readonly readAfterWait?: (now: Standing, signaled: boolean) => Promise<Awaited<Standing>> | undefined;
+  /** The members of `standing` that operators see, as they are until the first reading; or what makes the state. */
+  readonly state:
+    | Omit<NonNullable<State>, keyof Progress<State>>
+    | ((standing: Standing | undefined, progress: Progress<State>) => State);
   readonly details: (now: Standing) => string;
   /** What an operator can do, as the last line of the details; not shown after the end. */
   readonly help: string;
@@ -106,14 +115,19 @@ export async function entityWorkflow<Name, Standing extends { readonly step: Ste
   const index = createIndex(input);
   answerMessages(life, run);
 
-  let read = () => life.read(run.standing);
+  const readNow = () => {
+    const { activity, summary } = life.read;
+    const text = typeof summary === 'string' ? summary : summary(run.standing);
+    return activity.executeWithOptions({ summary: text }, [life.name]);
+  };
+  let read = readNow;
   for (;;) {
     run.doing = 'reading';
     // Signals before this point are dropped, because the reading sees their changes.
     run.signaled = false;
     let now = await read();
     run.standing = now;
-    read = () => life.read(run.standing);
+    read = readNow;
     for (let work = workOf(now); work !== undefined; ) {
       run.doing = work.doing;
       showDetails(input, `**Under way**: ${work.summary}.`);
@@ -140,7 +154,7 @@ export async function entityWorkflow<Name, Standing extends { readonly step: Ste
       const signaled = await condition(() => run.signaled, Math.max(1, delayMs), { summary });
       run.until = null;
       const { readAfterWait } = life;
-      if (readAfterWait !== undefined) read = () => readAfterWait(now, signaled);
+      if (readAfterWait !== undefined) read = () => readAfterWait(now, signaled) ?? readNow();
     }
     if (isHistoryLong()) return beginAnew(input);
   }
@@ -150,7 +164,13 @@ function answerMessages<Name, Standing extends { readonly step: Step }, State, R
   life: EntityLife<Name, Standing, State, Result>,
   run: Run<Standing, State>,
 ): void {
-  const present = (): State => life.state(run.standing, { doing: run.doing, until: run.until });
+  const present = (): State => {
+    const progress = { doing: run.doing, until: run.until };
+    if (typeof life.state === 'function') return life.state(run.standing, progress);
+    const standing: Readonly<Record<string, unknown>> = { ...run.standing };
+    const facts = Object.entries(life.state).map(([name, unread]) => [name, standing[name] ?? unread]);
+    return { ...Object.fromEntries(facts), ...progress };
+  };
   setHandler(changed, () => {
     run.signaled = true;
   });
@@ -167,6 +187,25 @@ function answerMessages<Name, Standing extends { readonly step: Step }, State, R
       { validator: (...args: Parameters<typeof perform>) => refuse(run.standing, ...args) },
     ),
   );
+}
+
+/**
+ * Makes the handler of an update by which an operator does something for a reason, which the audit log keeps.
+ * @param refuse as `OnUpdate`
+ */
+export function forReason<Name, Standing, Answer>(
+  name: Name,
+  activity: ActivityFunctionWithOptions<(name: Name, reason: string | null) => Promise<Answer>>,
+  refuse: (standing: Standing | undefined) => void = () => undefined,
+) {
+  return {
+    perform: (reason?: string): Promise<Answer> =>
+      activity.executeWithOptions({ summary: 'by an operator' }, [name, reason ?? null]),
+    refuse: (standing: Standing | undefined, reason?: string): void => {
+      checkReason(reason);
+      refuse(standing);
+    },
+  };
 }
 
 /** @returns a function that writes the search attributes when they have changed */

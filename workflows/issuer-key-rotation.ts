@@ -5,7 +5,7 @@ import type { IssuerKeyRotationActivities } from '../activities/issuer-key-rotat
 import type { IssuerStanding } from '../src/authentication/issuer/issuer-rotation.service.ts';
 import type { DueStep } from '../src/authentication/issuer/key-schedule.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
-import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
+import { ENTITY_ACTIVITIES, entityWorkflow, forReason } from './entity.ts';
 import { checkReason, wordHelp, wordTime } from './operator.ts';
 
 /** The answer to the query `state`. `until` is when the workflow next reads the keys without a signal. */
@@ -51,14 +51,6 @@ const STEPS = {
   },
 } as const;
 
-const UNREAD: Omit<IssuerStanding, 'step'> = {
-  state: 'unprepared',
-  signing: null,
-  next: null,
-  retired: null,
-  revoked: [],
-};
-
 /**
  * Publishes the tenant's next issuer key, retires the key that it replaces, and removes the retired key later, without
  * end. Source: RFC 7517; Specification, "Agent access token claims".
@@ -68,13 +60,10 @@ export function issuerKeyRotation(input: EntityInput): Promise<IssuerKeysResult>
   const name = { tenantId: input.tenantId };
   return entityWorkflow<typeof name, IssuerStanding, IssuerKeysState, IssuerKeysResult>(input, {
     name,
-    read: () => activities.readIssuerKeys.executeWithOptions({ summary: 'how the keys stand' }, [name]),
+    read: { activity: activities.readIssuerKeys, summary: 'how the keys stand' },
     steps: STEPS,
     wait: ({ reason, delayMs }, now) => ({ doing: 'waiting', delayMs, summary: summaryOf(reason, now) }),
-    state: (standing, progress) => {
-      const { step: _, ...facts } = standing ?? { step: undefined, ...UNREAD };
-      return { ...facts, ...progress };
-    },
+    state: { state: 'unprepared', signing: null, next: null, retired: null, revoked: [] },
     help: wordHelp(
       { rotate: 'lets the next key sign soon', revoke: 'ends a key and its tokens' },
       'issuer-key-rotation',
@@ -82,14 +71,7 @@ export function issuerKeyRotation(input: EntityInput): Promise<IssuerKeysResult>
     details: detailsOf,
     attributes: (now) => ({ entityState: now.state }),
     updates: (on) => {
-      on(rotate, {
-        perform: (reason?: string) =>
-          activities.rotateIssuerKeys.executeWithOptions({ summary: 'by an operator' }, [
-            name,
-            reason ?? null,
-          ]),
-        refuse: (_, reason?: string) => checkReason(reason),
-      });
+      on(rotate, forReason(name, activities.rotateIssuerKeys));
       on(revoke, {
         perform: (kid, reason) =>
           activities.revokeIssuerKey.executeWithOptions({ summary: `${kid}, by an operator` }, [

@@ -26,8 +26,7 @@ export function webhookSecretRotation(input: EntityInput): Promise<SecretRotatio
   const name = { tenantId: input.tenantId, subscriptionId: input.id };
   return entityWorkflow<typeof name, SecretStanding, SecretRotationState, SecretRotationResult>(input, {
     name,
-    read: () =>
-      activities.readSecretRotation.executeWithOptions({ summary: 'how the secrets stand' }, [name]),
+    read: { activity: activities.readSecretRotation, summary: 'how the secrets stand' },
     steps: {
       finish: {
         doing: 'finishing',
@@ -40,11 +39,7 @@ export function webhookSecretRotation(input: EntityInput): Promise<SecretRotatio
       delayMs,
       summary: `until the overlap ends${overlapEndsAt === null ? '' : ` ${wordTime(overlapEndsAt)}`}`,
     }),
-    state: (standing, progress) => ({
-      secrets: standing?.secrets ?? 'overlapping',
-      overlapEndsAt: standing?.overlapEndsAt ?? null,
-      ...progress,
-    }),
+    state: { secrets: 'overlapping', overlapEndsAt: null },
     help: wordHelp({}, 'webhook-secret-rotation'),
     details: detailsOf,
     attributes: ({ secrets }) => ({ entityState: secrets }),
