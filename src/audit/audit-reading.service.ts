@@ -9,7 +9,7 @@ import type { AuditFilters, AuditLogRecord } from './audit.ts';
 import * as store from './audit-reading.store.ts';
 import type { SignedCheckpoint } from './checkpoint.store.ts';
 import * as checkpoints from './checkpoint.store.ts';
-import { type AuditJwk, toAuditJwk } from './checkpoint-signature.node.ts';
+import { toAuditJwk } from './checkpoint-signature.node.ts';
 import { noteKeyOf, noteOf } from './note.node.ts';
 
 /** `note`: the checkpoint as a signed note; undefined where its key is gone. */
@@ -17,7 +17,7 @@ export type NotedCheckpoint = SignedCheckpoint & { readonly note: string | undef
 
 /** `noteKeys`: what verifies the notes, in the form of C2SP signed-note. */
 export type CheckpointPage = Page<NotedCheckpoint> & {
-  readonly keys: readonly AuditJwk[];
+  readonly keys: readonly ReturnType<typeof toAuditJwk>[];
   readonly noteKeys: readonly string[];
 };
 

@@ -101,19 +101,10 @@ export type AuditLogRecord = Omit<AuditRecord, 'tenantId' | 'reason' | 'actorKin
 
 /** Filters for reading the log, all compared exactly. `since` is inclusive, `until` is exclusive. */
 export type AuditFilters = {
-  readonly action?: string | undefined;
-  readonly outcome?: AuditEntry['outcome'] | undefined;
-  readonly actorKind?: AuditActor['kind'] | undefined;
-  readonly actorId?: string | undefined;
-  readonly targetType?: string | undefined;
-  readonly targetId?: string | undefined;
-  readonly keyId?: string | undefined;
-  readonly tokenId?: string | undefined;
-  readonly requestId?: string | undefined;
-  readonly address?: string | undefined;
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
-};
+  readonly [Field in Exclude<keyof AuditRecord, 'id' | 'tenantId' | 'reason' | 'data'>]?:
+    | AuditRecord[Field]
+    | undefined;
+} & { readonly since?: Date | undefined; readonly until?: Date | undefined };
 
 /** Completes an entry with the data of the request. @param id UUIDv7, which also orders the entries of one request */
 export function prepareEntry(context: AuditContext, entry: AuditEntry, id: string): AuditRecord {

@@ -28,21 +28,11 @@ export const hashList = ({
   readonly leaves: Uint8Array;
 }): Uint8Array[] => [hashText(rowIds.join('\n')), sha256(leaves)];
 
-/** A public key as a JWK (RFC 8037); `kid` is its RFC 7638 thumbprint. */
-export type AuditJwk = {
-  readonly kty: 'OKP';
-  readonly crv: 'Ed25519';
-  readonly x: string;
-  readonly kid: string;
-  readonly alg: 'EdDSA';
-  readonly use: 'sig';
-};
-
-/** @param publicKey 32 bytes */
-export function toAuditJwk(publicKey: Uint8Array): AuditJwk {
+/** @returns a public key as a JWK (RFC 8037); `kid` is its RFC 7638 thumbprint @param publicKey 32 bytes */
+export function toAuditJwk(publicKey: Uint8Array) {
   const x = Buffer.from(publicKey).toString('base64url');
   const key = { kty: 'OKP', crv: 'Ed25519', x } as const;
-  return { ...key, kid: thumbprintOf(key), alg: 'EdDSA', use: 'sig' };
+  return { ...key, kid: thumbprintOf(key), alg: 'EdDSA', use: 'sig' } as const;
 }
 
 /** @param masterKeys the key derived from the first one signs; signatures by the keys of all of them are trusted */

@@ -11,6 +11,7 @@ import {
   sealedForm,
 } from './checkpoint.ts';
 import { createMerkleTree, type Digest, hashLeaf, splitHashes, type TreeState } from './merkle.ts';
+import type { ReadCheckpoint } from './verification.store.ts';
 import {
   type Anchor,
   checkChain,
@@ -22,16 +23,6 @@ import {
   isLate,
   positionOf,
 } from './verification.ts';
-
-/** A stored checkpoint; `sealedHash` is the hash that its seal contains for it. */
-type ReadCheckpoint = Checkpoint & {
-  readonly signature: Uint8Array;
-  readonly rowIds: readonly string[];
-  readonly leaves: Uint8Array;
-  readonly peaks: Uint8Array;
-  readonly nodes: Uint8Array;
-  readonly sealedHash: Uint8Array | null;
-};
 
 export type TenantSource = {
   readonly tenantId: string;
