@@ -51,17 +51,11 @@ export function componentNameOf(type: string): string {
   return `${words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')}Event`;
 }
 
-/** A body as a component. A format stands for zod's pattern of it, which is a page long. */
+/** A body as a component. */
 function componentOf(entry: EventType): JsonSchema {
   const { $schema: _dialect, ...schema } = bodySchemaOf(entry);
-  const text = JSON.stringify({ ...schema, description: entry.description }, (_, value) => {
-    if (typeof value?.format !== 'string' || typeof value.pattern !== 'string') return value;
-    const { pattern: _pattern, ...rest } = value;
-    return rest;
-  });
-  const component = JSON.parse(text);
-  component.properties.type.type = 'string';
-  return component;
+  Object.assign((schema.properties as { readonly type: object }).type, { type: 'string' });
+  return { ...schema, description: entry.description };
 }
 
 let ofCatalogue: readonly JsonSchema[] | undefined;
