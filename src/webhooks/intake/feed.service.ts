@@ -89,20 +89,12 @@ function prepareFeed({ now = () => Date.now(), ...needs }: FeedNeeds) {
 }
 
 /** Reads the events after a cursor, the oldest first. @throws ServiceError `cursor_expired`, `invalid_request` */
-async function read(
-  needs: FeedTools,
-  context: RequestContext,
-  { limit, after, since, type, isShared = false }: FeedQuery,
-): Promise<FeedPage> {
-  const position = await positionAfter(needs, context, after);
-  const earliest = Math.max(position.at, since?.getTime() ?? 0);
+async function read(needs: FeedTools, context: RequestContext, query: FeedQuery): Promise<FeedPage> {
+  const position = await positionAfter(needs, context, query.after);
+  const earliest = Math.max(position.at, query.since?.getTime() ?? 0);
   const page = await store.read(context.transaction ?? needs.database, context.tenant.id, {
+    ...requestOf(query, earliest),
     after: position,
-    floor: new Date(Math.max(0, earliest - FEED_SLACK_MS)),
-    since,
-    types: type === undefined ? undefined : readTypes(type),
-    limit,
-    mostBytes: isShared ? PAGE_BYTES.beside : PAGE_BYTES.alone,
   });
   const { seen, readAt, hasMore, last } = page;
   const encode = (at: FeedPosition) => seal(needs, context.tenant.id, at);
@@ -112,16 +104,8 @@ async function read(
       ? positionAfterRow(position, last, seen)
       : positionAfterAll(seen, Math.max(readAt.getTime(), earliest));
   return {
-    data: page.events.map((event) => ({
-      text: event.body,
-      createdAt: event.createdAt,
-      get cursor() {
-        return encode(positionAfterRow(position, event, seen));
-      },
-    })),
+    ...showPage(page, (event) => encode(positionAfterRow(position, event, seen))),
     nextCursor: encode(next),
-    hasMore,
-    readAt,
     completeUntil: hasMore ? null : readAt,
   };
 }
@@ -134,37 +118,48 @@ async function read(
 async function readNewest(
   needs: FeedTools,
   context: RequestContext,
-  { limit, after, since, type, isShared = false }: FeedQuery,
+  { after, ...query }: FeedQuery,
 ): Promise<FeedPage> {
   const owner = `${context.tenant.id} newest`;
   const before = after === undefined ? undefined : needs.cursors.open(owner, after);
   if (after !== undefined && before === undefined) throw foreign(' with `order=desc`');
   const page = await needs.database.transaction(context, (unit) =>
     store.readNewest(unit, context.tenant.id, {
+      ...requestOf(query, query.since?.getTime() ?? 0),
       before,
-      floor: new Date(Math.max(0, (since?.getTime() ?? 0) - FEED_SLACK_MS)),
-      since,
-      types: type === undefined ? undefined : readTypes(type),
-      limit,
-      mostBytes: isShared ? PAGE_BYTES.beside : PAGE_BYTES.alone,
     }),
   );
   if (before !== undefined && before.xid >= page.seen.next) throw replaced();
   const cursorAt = ({ xid, id }: RowPlace) =>
     seal(needs, owner, { xid, id, open: [], at: id === FEED_START.id ? 0 : timeOf(id) });
   return {
-    data: page.events.map((event) => ({
-      text: event.body,
-      createdAt: event.createdAt,
-      get cursor() {
-        return cursorAt(event);
-      },
-    })),
+    ...showPage(page, cursorAt),
     nextCursor: cursorAt(page.last ?? before ?? FEED_START),
-    hasMore: page.hasMore,
-    readAt: page.readAt,
     completeUntil: null,
   };
+}
+
+/** @param earliest milliseconds: no event before it is in the page */
+function requestOf({ limit, since, type, isShared = false }: FeedQuery, earliest: number) {
+  return {
+    floor: new Date(Math.max(0, earliest - FEED_SLACK_MS)),
+    since,
+    types: type === undefined ? undefined : readTypes(type),
+    limit,
+    mostBytes: isShared ? PAGE_BYTES.beside : PAGE_BYTES.alone,
+  };
+}
+
+/** @param cursorAt seals the place after an event: only a stream asks for that of each */
+function showPage({ events, hasMore, readAt }: store.FeedPage, cursorAt: (event: StoredEvent) => string) {
+  const data = events.map((event) => ({
+    text: event.body,
+    createdAt: event.createdAt,
+    get cursor() {
+      return cursorAt(event);
+    },
+  }));
+  return { data, hasMore, readAt };
 }
 
 function seal({ cursors }: FeedTools, owner: string, position: FeedPosition): string {
