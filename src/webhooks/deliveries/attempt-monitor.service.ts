@@ -8,8 +8,8 @@ export type AttemptEnd = {
 };
 
 export type AttemptListener = {
-  begun?(deliveryId: string): void;
-  ended?(end: AttemptEnd): void;
+  begun(deliveryId: string): void;
+  ended(end: AttemptEnd): void;
 };
 
 /** @returns `begin` and `end` for the attempt service; `listen` for the relay, which returns a function to stop it */
@@ -17,10 +17,10 @@ export function createAttemptMonitor() {
   const listeners = new Set<AttemptListener>();
   return {
     begin: (deliveryId: string): void => {
-      for (const listener of listeners) listener.begun?.(deliveryId);
+      for (const listener of listeners) listener.begun(deliveryId);
     },
     end: (end: AttemptEnd): void => {
-      for (const listener of listeners) listener.ended?.(end);
+      for (const listener of listeners) listener.ended(end);
     },
     listen: (listener: AttemptListener): (() => void) => {
       listeners.add(listener);

@@ -65,7 +65,6 @@ export type AttemptPhases = {
 
 /** The result of an attempt. `statusCode` is null without an answer, `responseExcerpt` without a body. */
 export type AttemptResult = {
-  startedAt: Date;
   durationMs: number;
   phases: AttemptPhases;
   statusCode: number | null;
@@ -112,7 +111,6 @@ export function createDeliverySender({
     return toResult({
       end,
       trace,
-      startedAt,
       now: attempt.now(),
       totalMs: performance.now() - began,
       isToken: attempt.secrets === null,
@@ -190,14 +188,12 @@ function requestOf({
 function toResult({
   end,
   trace,
-  startedAt,
   now,
   totalMs,
   isToken,
 }: {
   end: Exchange;
   trace: ConnectionTrace;
-  startedAt: number;
   now: number;
   totalMs: number;
   isToken: boolean;
@@ -205,7 +201,6 @@ function toResult({
   const { answer } = end;
   const retryAfterMs = parseRetryAfter(answer?.retryAfter, now);
   return {
-    startedAt: new Date(startedAt),
     durationMs: Math.round(totalMs),
     phases: {
       dns_ms: tenths(trace.dnsMs),

@@ -70,10 +70,7 @@ export const PROVEN_FOR_MS = 15_000;
  */
 const RETRIES_IN_MS = 8_000;
 
-type Facts = Pick<
-  EndpointFailure,
-  'deliveryId' | 'startedAt' | 'holdMs' | 'limited' | 'probe' | 'refused' | 'first' | 'answered'
->;
+type Facts = Omit<EndpointFailure, 'error'>;
 
 /**
  * Judges a failed attempt. A refusal is excused as its delivery's own fault, until nothing has succeeded for

@@ -22,17 +22,13 @@ export type Heard =
 export type HeldFeedNeeds = {
   feed: Pick<FeedService, 'read'>;
   waiters: Pick<EventWaiters, 'join'>;
-  /** A monotonic clock in milliseconds. */
-  now?: (() => number) | undefined;
 };
 
-export function createHeldFeedService({ now = () => performance.now(), ...needs }: HeldFeedNeeds) {
-  return bindUseCases({ ...needs, now }, { readHeld, follow });
+export function createHeldFeedService(needs: HeldFeedNeeds) {
+  return bindUseCases(needs, { readHeld, follow });
 }
 
 export type HeldFeedService = ReturnType<typeof createHeldFeedService>;
-
-type Needs = HeldFeedNeeds & { now: () => number };
 
 /**
  * Reads a page like `read` of the feed. Without an event it waits for one: up to `wait` milliseconds, until the process
@@ -40,7 +36,7 @@ type Needs = HeldFeedNeeds & { now: () => number };
  * @throws ServiceError as `read`; `rate_limited`, `temporarily_unavailable` when no place to wait is left
  */
 async function readHeld(
-  { feed, waiters, now }: Needs,
+  { feed, waiters }: HeldFeedNeeds,
   context: RequestContext,
   { wait, ...query }: FeedQuery & { readonly wait: number },
   hold: Hold,
@@ -49,10 +45,10 @@ async function readHeld(
   if (wait === 0) return read(query.after);
   const place = waiters.join(context.tenant.id, filtersOf(query), hold.onEnd);
   try {
-    const end = now() + wait;
+    const end = performance.now() + wait;
     for (let { after } = query; ; ) {
       const page = await read(after);
-      const left = end - now();
+      const left = end - performance.now();
       if (page.data.length > 0 || page.hasMore || left <= 0) return page;
       after = page.nextCursor;
       if ((await hold.wait(place.next(left))) === 'closing') return page;
@@ -67,7 +63,7 @@ async function readHeld(
  * @throws ServiceError as `readHeld`
  */
 async function follow(
-  { feed, waiters }: Needs,
+  { feed, waiters }: HeldFeedNeeds,
   context: RequestContext,
   query: FeedQuery,
   hold: Hold,
@@ -84,7 +80,7 @@ async function follow(
 
 /** @returns a function that reads the page after a cursor */
 function readInTurn(
-  feed: Needs['feed'],
+  feed: HeldFeedNeeds['feed'],
   context: RequestContext,
   query: Omit<FeedQuery, 'after'>,
   hold: Hold,

@@ -1,17 +1,12 @@
 // Opens a receipt for each event that ended access, in the transaction of the event. Other events cost it nothing.
+import type { EventRecord } from '../../events/event.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import * as store from './receipt.store.ts';
 import { FOLLOWED_TYPES } from './receipt.ts';
 
 /** An event that was emitted, with the number of its deliveries. */
-export type EmittedNews = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly type: string;
-  readonly body: string;
-  readonly deliveries: number;
-};
+export type EmittedNews = Pick<EventRecord, 'id' | 'type' | 'body'> & { readonly deliveries: number };
 
 export function createReceiptOpening({ commands }: { commands: Pick<WorkflowCommandService, 'add'> }) {
   return {

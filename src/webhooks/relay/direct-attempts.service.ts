@@ -9,7 +9,7 @@ import type { ClaimAtBirth, ClaimedDelivery } from '../intake/event.store.ts';
 import type { DirectAttempts } from '../intake/publishing.service.ts';
 import type { FirstAttemptService } from './first-attempt.service.ts';
 import type { LoadedWork, Work } from './relay.store.ts';
-import * as relayStore from './relay.store.ts';
+import * as store from './relay.store.ts';
 import { createRelayLease } from './relay-lease.service.ts';
 import { createSettlement, idsOf } from './settlement.service.ts';
 
@@ -39,23 +39,19 @@ export const DIRECT_SETTINGS = {
  */
 export function createDirectAttempts({
   database,
-  store = relayStore,
   firstAttempts,
   notifier,
   onFailure,
   settings = DIRECT_SETTINGS,
-  instance = newId(),
 }: {
   database: Pick<Database, 'query'>;
-  store?: typeof relayStore | undefined;
   firstAttempts: FirstAttemptService;
   notifier: { poke(): void };
   onFailure: (error: unknown) => void;
   settings?: { readonly [Name in keyof typeof DIRECT_SETTINGS]: number } | undefined;
-  instance?: string | undefined;
 }): DirectAttempts & { start(): { stop(): Promise<void> } } {
   const { lease: lasts, audit } = settings;
-  const lease = createRelayLease({ database, store, instance, role: 'api', lasts, audit });
+  const lease = createRelayLease({ database, store, instance: newId(), role: 'api', lasts, audit });
   const { inHand, identity } = lease;
   const running = new Map<string, { readonly delivery: ClaimedDelivery; readonly attempt: Promise<void> }>();
   const ending = new AbortController();

@@ -8,6 +8,9 @@ import type { Work } from './relay.store.ts';
  */
 export type SettledBatch = { marked: Work[]; unmarked: Work[]; unused: Work[]; released: Work[] };
 
+/** The wait before a batch whose write has failed is written again, in milliseconds. */
+const RETRY_MS = 1_000;
+
 /**
  * @param options.write writes one batch
  * @param options.delayMs how long rows are collected; most attempts are recorded in that time and then need no mark
@@ -15,11 +18,9 @@ export type SettledBatch = { marked: Work[]; unmarked: Work[]; unused: Work[]; r
 export function createSettlement({
   write,
   delayMs = 50,
-  retryMs = 1_000,
 }: {
   write: (batch: SettledBatch) => Promise<void>;
   delayMs?: number;
-  retryMs?: number;
 }) {
   let batch = emptyBatch();
   let timer: NodeJS.Timeout | undefined;
@@ -41,7 +42,7 @@ export function createSettlement({
             unused: [...taken.unused, ...batch.unused],
             released: [...taken.released, ...batch.released],
           };
-          schedule(retryMs);
+          schedule(RETRY_MS);
           return false;
         },
       );

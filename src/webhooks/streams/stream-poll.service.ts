@@ -11,7 +11,7 @@ import type { SecurityEventService } from './security-event.service.ts';
 import { eventsDelivered, typesOf } from './security-event.ts';
 import { nameOf, unknownStream } from './stream.service.ts';
 import * as streamStore from './stream.store.ts';
-import type { StreamRow } from './stream.ts';
+import { type StreamRow, UUID } from './stream.ts';
 import type { WaitingDelivery } from './stream-poll.store.ts';
 import * as store from './stream-poll.store.ts';
 import { refusalCode } from './token-refusal.ts';
@@ -33,24 +33,18 @@ const MOST_SETS = 100;
 /** Matches the event of a verification, which a stream gets without a filter. */
 const OF_STREAMS = 'webhook.stream.*';
 
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
 export type StreamPollNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   records: Pick<RecordService, 'write'>;
   securityEvents: Pick<SecurityEventService, 'composeOnce'>;
   waiters: Pick<EventWaiters, 'join'>;
-  now?: (() => number) | undefined;
 };
 
-/** @param now a monotonic clock in milliseconds */
-export function createStreamPollService({ now = () => performance.now(), ...needs }: StreamPollNeeds) {
-  return bindUseCases({ ...needs, now }, { poll });
+export function createStreamPollService(needs: StreamPollNeeds) {
+  return bindUseCases(needs, { poll });
 }
 
 export type StreamPollService = ReturnType<typeof createStreamPollService>;
-
-type StreamPollTools = StreamPollNeeds & { now: () => number };
 
 /**
  * Ends what the receiver acknowledges or refuses, and returns the oldest tokens that it has not. A token is
@@ -58,7 +52,7 @@ type StreamPollTools = StreamPollNeeds & { now: () => number };
  * @throws ServiceError `not_found`; `conflict` for a stream that is pushed; as the places of readers that wait
  */
 async function poll(
-  needs: StreamPollTools,
+  needs: StreamPollNeeds,
   context: RequestContext,
   id: string,
   request: PollRequest,
@@ -89,7 +83,7 @@ async function poll(
 
 /** Ends what the receiver acknowledges or refuses. @returns the stream */
 async function settle(
-  needs: StreamPollTools,
+  needs: StreamPollNeeds,
   context: RequestContext,
   id: string,
   { ack = [], setErrs = {} }: PollRequest,
@@ -104,7 +98,7 @@ async function settle(
 }
 
 async function refuse(
-  { database, records }: StreamPollTools,
+  { database, records }: StreamPollNeeds,
   context: RequestContext,
   streamId: string,
   setErrs: NonNullable<PollRequest['setErrs']>,
@@ -139,16 +133,16 @@ type Reading = { read: () => Promise<WaitingDelivery[]>; hold: Hold; context: Re
 
 /** Reads waiting deliveries; without any, waits for an event of the stream. */
 async function readOrWait(
-  { waiters, now }: StreamPollTools,
+  { waiters }: StreamPollNeeds,
   { eventsRequested }: StreamRow,
   { read, hold, context }: Reading,
 ): Promise<WaitingDelivery[]> {
   const types = typesOf(eventsDelivered(eventsRequested));
   const place = waiters.join(context.tenant.id, [...types, OF_STREAMS], hold.onEnd);
   try {
-    for (const end = now() + WAIT; ; ) {
+    for (const end = performance.now() + WAIT; ; ) {
       const found = await read();
-      const left = end - now();
+      const left = end - performance.now();
       if (found.length > 0 || left <= 0) return found;
       if ((await hold.wait(place.next(left))) === 'closing') return [];
     }

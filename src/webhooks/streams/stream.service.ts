@@ -31,14 +31,13 @@ import {
   type StreamRow,
   type StreamStatus,
   statusOf,
+  UUID,
 } from './stream.ts';
 
 /** The members of a configuration as receivers read them (SSF §8.1.1). */
 export type StreamConfiguration = ReturnType<typeof configurationOf>;
 
 export type StreamState = { stream_id: string; status: StreamStatus; reason?: string };
-
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Of one client. Each event is a delivery to each. */
 const MOST_STREAMS = 100;

@@ -7,6 +7,8 @@ import { headersFor, readHeaders, readReceiverUrl } from '../subscriptions/subsc
 /** Where the keys of security event tokens are published, below the address of the issuer. */
 export const EVENT_JWKS_PATH = '/.well-known/ssf-jwks.json';
 
+export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 /** How tokens reach the receiver: RFC 8935 or RFC 8936. */
 export const METHOD_URIS = { push: 'urn:ietf:rfc:8935', poll: 'urn:ietf:rfc:8936' } as const;
 export type StreamMethod = keyof typeof METHOD_URIS;

@@ -251,8 +251,7 @@ describe('what is our own part', () => {
   it('signs with the time that the attempt has', async () => {
     answer = { status: 200 };
     received.length = 0;
-    const result = await local.sender.send(attemptTo(urlOf(), { now: () => 1_700_000_000_999 }));
+    await local.sender.send(attemptTo(urlOf(), { now: () => 1_700_000_000_999 }));
     expect(received[0]?.headers['x-service-timestamp']).toBe('1700000000');
-    expect(result.startedAt.getTime()).toBe(1_700_000_000_999);
   });
 });
