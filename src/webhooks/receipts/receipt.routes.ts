@@ -2,6 +2,7 @@
 import type { AgentService } from '../../identity/agents/agent.service.ts';
 import { ok, page } from '../../platform/http/answers.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
+import type { WorkflowPlace } from '../deliveries/delivery.ts';
 import {
   presentEntry,
   presentReceipt,
@@ -23,7 +24,7 @@ export function createReceiptRoutes({
 }: {
   receipts: Pick<ReceiptService, 'get' | 'list' | 'countReceivers'>;
   agents: Pick<AgentService, 'existed'>;
-  workflows: { readonly uiUrl: string; readonly namespace: string };
+  workflows: WorkflowPlace;
 }): Route[] {
   return defineRoutes({ tag: 'Agents', scope: 'agents:read' }, [
     {

@@ -4,6 +4,7 @@ import { pageSchema } from '../../platform/http/answers.ts';
 import { pageParameters } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
 import { entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
+import type { WorkflowPlace } from '../deliveries/delivery.ts';
 import type { Receipt } from './receipt.service.ts';
 import { FOLLOWED, RECEIPT_STATUSES, RECEIVER_STATES } from './receipt.ts';
 
@@ -74,10 +75,7 @@ export const presentEntry = (row: Pick<Receipt, 'id' | 'agentId' | 'cause' | 'cr
   present(receiptEntrySchema, row);
 
 /** @param place address of Temporal's web UI */
-export function presentReceipt(
-  receipt: Receipt,
-  place: { readonly uiUrl: string; readonly namespace: string },
-) {
+export function presentReceipt(receipt: Receipt, place: WorkflowPlace) {
   const workflowId = entityWorkflowId('accessReceipt', receipt.id);
   return present(receiptSchema, { ...receipt, workflowId, workflowUrl: workflowUrl(place, workflowId) });
 }

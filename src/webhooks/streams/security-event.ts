@@ -98,31 +98,22 @@ const endsDelegation: State = ({ agent_id, subject_id }, issuer) => ({
   members: { initiating_entity: 'admin', ...because('The delegation was revoked.') },
 });
 
-const STATED: Readonly<Record<string, State>> = {
+const SESSIONS: Readonly<Record<string, State>> = {
   'admin.agent.suspended': endsSessions('The agent was suspended.'),
   'admin.agent.deleted': endsSessions('The agent was deleted.'),
-  'admin.agent.key.registered': changesKey('create', 'A key was registered.'),
-  'admin.agent.key.deprecated': changesKey('update', 'The key was deprecated and has a sunset.'),
-  'admin.agent.key.revoked': changesKey('revoke', 'The key was revoked.'),
   'admin.delegation.revoked': endsDelegation,
   'auth.token.revoked': endsToken,
 };
-
-const SESSION_TYPES = [
-  'admin.agent.suspended',
-  'admin.agent.deleted',
-  'admin.delegation.revoked',
-  'auth.token.revoked',
-];
-const CREDENTIAL_TYPES = [
-  'admin.agent.key.registered',
-  'admin.agent.key.deprecated',
-  'admin.agent.key.revoked',
-];
+const CREDENTIALS: Readonly<Record<string, State>> = {
+  'admin.agent.key.registered': changesKey('create', 'A key was registered.'),
+  'admin.agent.key.deprecated': changesKey('update', 'The key was deprecated and has a sunset.'),
+  'admin.agent.key.revoked': changesKey('revoke', 'The key was revoked.'),
+};
+const STATED: Readonly<Record<string, State>> = { ...SESSIONS, ...CREDENTIALS };
 
 const TYPES_BY_URI: ReadonlyMap<string, readonly string[]> = new Map([
-  [SESSION_REVOKED, SESSION_TYPES],
-  [CREDENTIAL_CHANGE, CREDENTIAL_TYPES],
+  [SESSION_REVOKED, Object.keys(SESSIONS)],
+  [CREDENTIAL_CHANGE, Object.keys(CREDENTIALS)],
 ]);
 
 /** The URIs of the events that a receiver can ask for. */

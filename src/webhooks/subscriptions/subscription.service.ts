@@ -41,7 +41,7 @@ import {
 import type { SubscriptionSealing } from './subscription-sealing.service.ts';
 import { TEST_EVENT, testDataOf } from './test-event.ts';
 
-export type { NewSubscription, SubscriptionInput, SubscriptionPatch } from './subscription.ts';
+export type { NewSubscription, SubscriptionPatch } from './subscription.ts';
 export type { Subscription, SubscriptionDetails } from './subscription-reading.service.ts';
 
 export type SubscriptionNeeds = SubscriptionChangeNeeds & {
