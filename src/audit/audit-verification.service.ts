@@ -21,9 +21,8 @@ import {
   createCheckpointSigner,
   faultOfHead,
   hashText,
-  sha256,
 } from './checkpoint-signature.node.ts';
-import { createTenantVerifier } from './tenant-verifier.ts';
+import { verifyTenant } from './tenant-verifier.node.ts';
 import type { VerificationStore } from './verification.store.ts';
 import type { Anchor, Finding, VerificationProgress, VerificationReport } from './verification.ts';
 
@@ -100,11 +99,8 @@ async function verifyAuditLog(
     report,
     onProgress,
   });
-  const verifier = createTenantVerifier({
-    digest: sha256,
-    verifySignature: (text, signature) => needs.signer.verify(text, signature, keys),
-    report,
-  });
+  const verifySignature = (text: string, signature: { keyId: string; bytes: Uint8Array }) =>
+    needs.signer.verify(text, signature, keys);
   const total = { tenants: 0, checkpoints: 0, rows: 0, sealedLate: 0 };
   // The seals count the rows of all tenants together.
   const of = tenantId === undefined ? sealedRows : undefined;
@@ -114,13 +110,16 @@ async function verifyAuditLog(
     onProgress({ part: 'rows', looked: read, of });
   };
   for await (const id of tenantId === undefined ? tenantsOf(needs.store, anchors) : [tenantId]) {
-    const counts = await verifier.verify({
-      tenantId: id,
-      checkpoints: needs.store.checkpoints(id, reach),
-      rows: needs.store.rows(id, reach.last, onPage),
-      isIncomplete: incomplete.has(id),
-      anchors: anchors.filter((anchor) => anchor.tenantId === id),
-    });
+    const counts = await verifyTenant(
+      { verifySignature, report },
+      {
+        tenantId: id,
+        checkpoints: needs.store.checkpoints(id, reach),
+        rows: needs.store.rows(id, reach.last, onPage),
+        isIncomplete: incomplete.has(id),
+        anchors: anchors.filter((anchor) => anchor.tenantId === id),
+      },
+    );
     total.tenants += 1;
     for (const part of ['checkpoints', 'rows', 'sealedLate'] as const) total[part] += counts[part];
   }

@@ -1,5 +1,4 @@
 // Compares the rows of one tenant with its checkpoints. The caller supplies both in the order of sealing.
-import { bindUseCases } from '../platform/use-cases.ts';
 import { type AuditRow, encodeAuditRow } from './audit-row.ts';
 import {
   type Checkpoint,
@@ -10,7 +9,8 @@ import {
   type Position,
   sealedForm,
 } from './checkpoint.ts';
-import { createMerkleTree, type Digest, hashLeaf, splitHashes, type TreeState } from './merkle.ts';
+import { hashList, hashText, sha256 } from './checkpoint-signature.node.ts';
+import { createMerkleTree, hashLeaf, splitHashes, type TreeState } from './merkle.ts';
 import type { ReadCheckpoint } from './verification.store.ts';
 import {
   type Anchor,
@@ -36,32 +36,15 @@ export type TenantSource = {
 
 const HASH_LENGTH = 32;
 
+/** `verifySignature`: whether the service has signed a text. `report` receives each finding immediately. */
 export type TenantVerifierNeeds = {
-  digest: Digest;
   verifySignature: (text: string, signature: { keyId: string; bytes: Uint8Array }) => boolean;
   report: (finding: Finding) => void;
 };
 
-/**
- * @param digest SHA-256
- * @param verifySignature returns whether the service has signed a text
- * @param report receives each finding immediately
- */
-export function createTenantVerifier(needs: TenantVerifierNeeds) {
-  const tools = prepareTenantVerifier(needs);
-  return bindUseCases(tools, { verify });
-}
-
-type TenantVerifierTools = ReturnType<typeof prepareTenantVerifier>;
-
-function prepareTenantVerifier(needs: TenantVerifierNeeds) {
-  const encoder = new TextEncoder();
-  return { ...needs, encoder };
-}
-
 /** @returns the counts; findings are passed to `report` */
-async function verify(
-  needs: TenantVerifierTools,
+export async function verifyTenant(
+  needs: TenantVerifierNeeds,
   { tenantId, checkpoints, rows: source, isIncomplete, anchors }: TenantSource,
 ) {
   const rows: Rows = await createLookahead(source);
@@ -143,7 +126,7 @@ type Progress = {
 
 /** Compares the rows of one checkpoint with what was sealed. */
 async function verifyRows(
-  needs: TenantVerifierTools,
+  needs: TenantVerifierNeeds,
   { tenantId, rows, times, counts }: Progress,
   checkpoint: ReadCheckpoint,
   previous: ReadCheckpoint | undefined,
@@ -151,19 +134,19 @@ async function verifyRows(
   const { n, seal, root, rowIds, leaves, last, sealedAt } = checkpoint;
   const finding = { tenantId, checkpoint: n };
   const before = treeBefore(checkpoint, previous);
-  if (!isListSealed(needs, checkpoint)) {
+  if (!isListSealed(checkpoint)) {
     needs.report({
       ...finding,
       kind: 'checkpoint_changed',
       detail: 'its list of rows is not what was sealed',
     });
-    const tree = createMerkleTree(needs.digest, before);
-    counts.rows += await take(rows, last, true, (row) => tree.add(hashRow(needs, row)));
+    const tree = createMerkleTree(sha256, before);
+    counts.rows += await take(rows, last, true, (row) => tree.add(hashRow(row)));
     if (before !== undefined && !isSameHash(tree.root(), root))
       needs.report({ ...finding, kind: 'rows_differ', detail: 'its rows are not what was sealed' });
     return;
   }
-  if (before !== undefined && !isTreeGrown(needs, checkpoint, before))
+  if (before !== undefined && !isTreeGrown(checkpoint, before))
     needs.report({ ...finding, kind: 'checkpoint_changed', detail: 'its tree is not that of its rows' });
   // A log that was begun anew has its first seal long after its rows.
   const isSuspect = (row: AuditRow) => seal === 1 && isLate(row, sealedAt);
@@ -178,7 +161,7 @@ async function verifyRows(
     }
     expected.delete(row.id);
     found.push({ start, rowId: row.id });
-    if (!isSameHash(hashRow(needs, row), leaves.subarray(start, start + HASH_LENGTH)))
+    if (!isSameHash(hashRow(row), leaves.subarray(start, start + HASH_LENGTH)))
       return needs.report({
         ...finding,
         kind: 'row_changed',
@@ -208,54 +191,46 @@ async function verifyRows(
     needs.report({ ...finding, kind: 'row_removed', rowId, detail: 'was sealed here, and is gone' });
 }
 
-function reportAdded({ report }: TenantVerifierTools, tenantId: string, row: AuditRow): void {
+function reportAdded({ report }: TenantVerifierNeeds, tenantId: string, row: AuditRow): void {
   report({ kind: 'row_added', tenantId, rowId: row.id, detail: 'was never sealed' });
 }
 
-function hashText({ digest, encoder }: TenantVerifierTools, text: string) {
-  return digest(encoder.encode(text));
+function hashRow(row: AuditRow) {
+  return hashLeaf(sha256, encodeAuditRow(row));
 }
 
-function hashRow({ digest }: TenantVerifierTools, row: AuditRow) {
-  return hashLeaf(digest, encodeAuditRow(row));
-}
-
-function isSealed(needs: TenantVerifierTools, checkpoint: ReadCheckpoint): boolean {
-  const { sealedHash, rowIds, leaves } = checkpoint;
-  const list = [hashText(needs, rowIds.join('\n')), needs.digest(leaves)];
-  return sealedHash !== null && isSameHash(sealedHash, hashText(needs, sealedForm(checkpoint, list)));
+function isSealed(checkpoint: ReadCheckpoint): boolean {
+  const { sealedHash } = checkpoint;
+  const form = sealedForm(checkpoint, hashList(checkpoint));
+  return sealedHash !== null && isSameHash(sealedHash, hashText(form));
 }
 
 function checkCheckpoint(
-  needs: TenantVerifierTools,
+  needs: TenantVerifierNeeds,
   checkpoint: ReadCheckpoint,
   previous: Checkpoint | undefined,
 ): string[] {
   const { sealedHash, signature, keyId } = checkpoint;
   const statement = checkpointStatement(checkpoint);
   const reasons = checkChain(checkpoint, previous);
-  const before = previous === undefined ? NOTHING_BEFORE : hashText(needs, checkpointStatement(previous));
+  const before = previous === undefined ? NOTHING_BEFORE : hashText(checkpointStatement(previous));
   if ((previous !== undefined || checkpoint.n === 1) && !isSameHash(checkpoint.previous, before))
     reasons.push('it does not continue the one before');
   if (!needs.verifySignature(statement, { keyId, bytes: signature })) reasons.push('its signature is wrong');
   if (sealedHash === null) reasons.push('its seal does not name it');
-  else if (!isSealed(needs, checkpoint)) reasons.push('its seal holds another hash');
+  else if (!isSealed(checkpoint)) reasons.push('its seal holds another hash');
   return reasons;
 }
 
 /** Returns whether the list of leaves is the sealed one. Only a sealed list shows which row was changed. */
-function isListSealed(needs: TenantVerifierTools, checkpoint: ReadCheckpoint): boolean {
+function isListSealed(checkpoint: ReadCheckpoint): boolean {
   const { count, rowIds, leaves } = checkpoint;
-  return rowIds.length === count && leaves.length === count * HASH_LENGTH && isSealed(needs, checkpoint);
+  return rowIds.length === count && leaves.length === count * HASH_LENGTH && isSealed(checkpoint);
 }
 
 /** Returns whether a checkpoint's part of the tenant's tree follows from the tree before and its leaves. */
-function isTreeGrown(
-  { digest }: TenantVerifierTools,
-  { leaves, root, peaks, nodes }: ReadCheckpoint,
-  before: TreeState,
-): boolean {
-  const tree = createMerkleTree(digest, before);
+function isTreeGrown({ leaves, root, peaks, nodes }: ReadCheckpoint, before: TreeState): boolean {
+  const tree = createMerkleTree(sha256, before);
   for (const leaf of splitHashes(leaves)) tree.add(leaf);
   const isSame = (stored: Uint8Array, hashes: readonly Uint8Array[]) => isSameHash(stored, joinBytes(hashes));
   return isSameHash(tree.root(), root) && isSame(peaks, tree.peaks()) && isSame(nodes, tree.kept());
