@@ -51,3 +51,14 @@ export function createAccessRecordService({ database, log }: { database: Queryab
 }
 
 export type AccessRecordService = ReturnType<typeof createAccessRecordService>;
+
+/** Notes that somebody has read the audit log. @param id of the one row that was read */
+export function noteRead(
+  accesses: Pick<AccessRecordService, 'note'>,
+  context: AuditContext,
+  operation: string,
+  id?: string,
+): void {
+  const target = id === undefined ? undefined : { type: 'audit_log', id };
+  accesses.note(context, { action: 'audit.read', outcome: 'success', operation, target });
+}

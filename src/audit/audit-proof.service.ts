@@ -5,7 +5,7 @@ import type { RequestContext } from '../platform/context.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 import { bindUseCases } from '../platform/use-cases.ts';
-import type { AccessRecordService } from './access-record.service.ts';
+import { type AccessRecordService, noteRead } from './access-record.service.ts';
 import { find as findRecord } from './audit-reading.store.ts';
 import { encodeAuditRow } from './audit-row.ts';
 import { readKeys, type SignedCheckpoint } from './checkpoint.store.ts';
@@ -69,12 +69,7 @@ async function proveInclusion(
     });
   const bytes = encodeAuditRow(entry.row);
   const hashes = await prove(needs, tenantId, inclusionRanges(index, treeSize));
-  needs.accesses.note(context, {
-    action: 'audit.read',
-    outcome: 'success',
-    operation: 'getAuditInclusionProof',
-    target: { type: 'audit_log', id },
-  });
+  noteRead(needs.accesses, context, 'getAuditInclusionProof', id);
   return { index, treeSize, entry: bytes, leafHash: hashLeaf(sha256, bytes), hashes, note };
 }
 
@@ -93,11 +88,7 @@ async function proveConsistency(
   if (from > treeSize)
     throw new ServiceError('not_found', { detail: 'The tree is smaller than the earlier one.' });
   const hashes = await prove(needs, tenantId, consistencyRanges(from, treeSize));
-  needs.accesses.note(context, {
-    action: 'audit.read',
-    outcome: 'success',
-    operation: 'getAuditConsistencyProof',
-  });
+  noteRead(needs.accesses, context, 'getAuditConsistencyProof');
   return { from, to: treeSize, hashes, note };
 }
 

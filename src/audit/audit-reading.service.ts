@@ -4,7 +4,7 @@ import type { RequestContext } from '../platform/context.ts';
 import type { Page, PageRequest } from '../platform/database/page.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
-import type { AccessRecordService } from './access-record.service.ts';
+import { type AccessRecordService, noteRead } from './access-record.service.ts';
 import type { AuditFilters, AuditLogRecord } from './audit.ts';
 import * as store from './audit-reading.store.ts';
 import type { SignedCheckpoint } from './checkpoint.store.ts';
@@ -32,14 +32,6 @@ export function createAuditReadingService({
   database: Queryable;
   accesses: Pick<AccessRecordService, 'note'>;
 }) {
-  const note = (context: RequestContext, operation: string, id?: string): void =>
-    accesses.note(context, {
-      action: 'audit.read',
-      outcome: 'success',
-      operation,
-      target: id === undefined ? undefined : { type: 'audit_log', id },
-    });
-
   return {
     /** Returns a page of the tenant's log, newest first. */
     list: async (
@@ -47,7 +39,7 @@ export function createAuditReadingService({
       request: PageRequest & AuditFilters,
     ): Promise<Page<AuditLogRecord>> => {
       const found = await store.list(database, context.tenant.id, request);
-      note(context, 'listAuditLogs');
+      noteRead(accesses, context, 'listAuditLogs');
       return found;
     },
 
@@ -56,7 +48,7 @@ export function createAuditReadingService({
       const record = await store.find(database, context.tenant.id, id);
       if (record === undefined)
         throw new ServiceError('not_found', { detail: 'There is no such audit record.' });
-      note(context, 'getAuditLog', id);
+      noteRead(accesses, context, 'getAuditLog', id);
       return record;
     },
 
@@ -69,7 +61,7 @@ export function createAuditReadingService({
         checkpoints.listNewestCheckpoints(database, context.tenant.id, { before, limit: limit + 1 }),
         checkpoints.readKeys(database),
       ]);
-      note(context, 'listAuditCheckpoints');
+      noteRead(accesses, context, 'listAuditCheckpoints');
       const data = found
         .slice(0, limit)
         .map((checkpoint) => ({ ...checkpoint, note: noteOf(checkpoint, keys.get(checkpoint.keyId)) }));
