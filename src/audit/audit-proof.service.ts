@@ -9,9 +9,8 @@ import { type AccessRecordService, noteRead } from './access-record.service.ts';
 import { find as findRecord } from './audit-reading.store.ts';
 import { encodeAuditRow } from './audit-row.ts';
 import { readKeys, type SignedCheckpoint } from './checkpoint.store.ts';
-import { sha256 } from './checkpoint-signature.node.ts';
-import { hashLeaf } from './merkle.ts';
-import { computeProof, consistencyRanges, inclusionRanges, type Range } from './merkle-proof.ts';
+import { hashLeaf } from './merkle.node.ts';
+import { computeProof, consistencyRanges, inclusionRanges, type Range } from './merkle-proof.node.ts';
 import { noteOf } from './note.node.ts';
 import * as store from './tree.store.ts';
 
@@ -70,7 +69,7 @@ async function proveInclusion(
   const bytes = encodeAuditRow(entry.row);
   const hashes = await prove(needs, tenantId, inclusionRanges(index, treeSize));
   noteRead(needs.accesses, context, 'getAuditInclusionProof', id);
-  return { index, treeSize, entry: bytes, leafHash: hashLeaf(sha256, bytes), hashes, note };
+  return { index, treeSize, entry: bytes, leafHash: hashLeaf(bytes), hashes, note };
 }
 
 /**
@@ -97,7 +96,7 @@ function prove(
   tenantId: string,
   ranges: readonly Range[],
 ): Promise<Uint8Array[]> {
-  return computeProof(sha256, ranges, (wanted) => store.readHashes(database, tenantId, wanted));
+  return computeProof(ranges, (wanted) => store.readHashes(database, tenantId, wanted));
 }
 
 /** @throws ServiceError `not_found` when no checkpoint has this size */

@@ -23,14 +23,8 @@ import {
   sealedForm,
   sealStatement,
 } from './checkpoint.ts';
-import {
-  createCheckpointSigner,
-  faultOfHead,
-  hashList,
-  hashText,
-  sha256,
-} from './checkpoint-signature.node.ts';
-import { createMerkleTree, hashLeaf, joinRoots, splitHashes, type TreeState } from './merkle.ts';
+import { createCheckpointSigner, faultOfHead, hashList, hashText } from './checkpoint-signature.node.ts';
+import { createMerkleTree, hashLeaf, joinRoots, splitHashes, type TreeState } from './merkle.node.ts';
 
 export type SealReport = { readonly seals: number; readonly checkpoints: number; readonly rows: number };
 
@@ -186,7 +180,7 @@ function continueChain(
   previous: LastCheckpoint | undefined,
   { seal, sealedAt }: Pick<Checkpoint, 'seal' | 'sealedAt'>,
 ): StoredCheckpoint {
-  const tree = createMerkleTree(sha256, treeOf(previous));
+  const tree = createMerkleTree(treeOf(previous));
   for (const leaf of leaves) tree.add(leaf);
   const checkpoint: Checkpoint = {
     tenantId,
@@ -218,7 +212,7 @@ function continueChain(
 function treeOf(previous: LastCheckpoint | undefined): TreeState | undefined {
   if (previous === undefined) return undefined;
   const { treeSize: size, peaks } = previous;
-  if (!isSameHash(joinRoots(sha256, splitHashes(peaks)), previous.root))
+  if (!isSameHash(joinRoots(splitHashes(peaks)), previous.root))
     throw new Error(`the tree of the tenant ${previous.tenantId} was changed: nothing more is sealed`);
   return { size, peaks };
 }
@@ -242,6 +236,6 @@ function addRow(shares: Map<string, Share>, row: AuditRow): void {
     shares.set(row.tenant_id, share);
   }
   share.rowIds.push(row.id);
-  share.leaves.push(hashLeaf(sha256, encodeAuditRow(row)));
+  share.leaves.push(hashLeaf(encodeAuditRow(row)));
   share.last = place;
 }

@@ -4,7 +4,7 @@ import { createPrivateKey, createPublicKey, hash, hkdfSync, type KeyObject, sign
 import { thumbprintOf } from '../platform/crypto/jwk.ts';
 import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import { type Head, headStatement, type Signature } from './checkpoint.ts';
-import type { Digest } from './merkle.ts';
+import { sha256 } from './merkle.node.ts';
 
 /** The `info` of the key derivation. Each purpose gives a different key (RFC 5869 §3.2). */
 const PURPOSE = 'countersign audit checkpoint Ed25519 v1';
@@ -12,10 +12,6 @@ const PURPOSE = 'countersign audit checkpoint Ed25519 v1';
 /** The bytes that precede the 32 bytes of an Ed25519 key in PKCS #8 and in SPKI (RFC 8410). */
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SPKI = Buffer.from('302a300506032b6570032100', 'hex');
-
-// A digest as text becomes a slice of Node's pool. A buffer would have separate memory, which costs the garbage
-// collector more than the hash.
-export const sha256: Digest = (bytes) => Buffer.from(hash('sha256', bytes, 'hex'), 'hex');
 
 export const hashText = (text: string): Uint8Array => Buffer.from(hash('sha256', text, 'hex'), 'hex');
 

@@ -9,8 +9,8 @@ import {
   type Position,
   sealedForm,
 } from './checkpoint.ts';
-import { hashList, hashText, sha256 } from './checkpoint-signature.node.ts';
-import { createMerkleTree, hashLeaf, splitHashes, type TreeState } from './merkle.ts';
+import { hashList, hashText } from './checkpoint-signature.node.ts';
+import { createMerkleTree, hashLeaf, splitHashes, type TreeState } from './merkle.node.ts';
 import type { ReadCheckpoint } from './verification.store.ts';
 import {
   type Anchor,
@@ -140,7 +140,7 @@ async function verifyRows(
       kind: 'checkpoint_changed',
       detail: 'its list of rows is not what was sealed',
     });
-    const tree = createMerkleTree(sha256, before);
+    const tree = createMerkleTree(before);
     counts.rows += await take(rows, last, true, (row) => tree.add(hashRow(row)));
     if (before !== undefined && !isSameHash(tree.root(), root))
       needs.report({ ...finding, kind: 'rows_differ', detail: 'its rows are not what was sealed' });
@@ -196,7 +196,7 @@ function reportAdded({ report }: TenantVerifierNeeds, tenantId: string, row: Aud
 }
 
 function hashRow(row: AuditRow) {
-  return hashLeaf(sha256, encodeAuditRow(row));
+  return hashLeaf(encodeAuditRow(row));
 }
 
 function isSealed(checkpoint: ReadCheckpoint): boolean {
@@ -230,7 +230,7 @@ function isListSealed(checkpoint: ReadCheckpoint): boolean {
 
 /** Returns whether a checkpoint's part of the tenant's tree follows from the tree before and its leaves. */
 function isTreeGrown({ leaves, root, peaks, nodes }: ReadCheckpoint, before: TreeState): boolean {
-  const tree = createMerkleTree(sha256, before);
+  const tree = createMerkleTree(before);
   for (const leaf of splitHashes(leaves)) tree.add(leaf);
   const isSame = (stored: Uint8Array, hashes: readonly Uint8Array[]) => isSameHash(stored, joinBytes(hashes));
   return isSameHash(tree.root(), root) && isSame(peaks, tree.peaks()) && isSame(nodes, tree.kept());

@@ -9,7 +9,7 @@ import {
   type SignedCheckpoint,
   toCheckpoint,
 } from './checkpoint.store.ts';
-import type { KeptHash } from './merkle-proof.ts';
+import type { KeptHash } from './merkle-proof.node.ts';
 
 /** A row of the log with the number of its leaf, from 0; null while it is in no tree. */
 export type TreeEntry = { readonly row: AuditRow; readonly index: number | null };

@@ -2,13 +2,13 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { countKept, createMerkleTree, hashLeaf, splitHashes } from '../../src/audit/merkle.ts';
+import { countKept, createMerkleTree, hashLeaf, splitHashes } from '../../src/audit/merkle.node.ts';
 import {
   computeProof,
   consistencyRanges,
   inclusionRanges,
   type KeptHash,
-} from '../../src/audit/merkle-proof.ts';
+} from '../../src/audit/merkle-proof.node.ts';
 
 const digest = (bytes: Uint8Array) => new Uint8Array(createHash('sha256').update(bytes).digest());
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
@@ -51,13 +51,13 @@ function isConsistent(proof: readonly Uint8Array[], from: number, to: number, be
 
 /** A tree that was sealed in parts, as the checkpoints keep it. */
 function grow(entries: readonly Uint8Array[], sizes: readonly number[]) {
-  const leaves = entries.map((entry) => hashLeaf(digest, entry));
+  const leaves = entries.map((entry) => hashLeaf(entry));
   const kept: Uint8Array[] = [];
   const roots = new Map<number, string>();
   let state: { size: number; peaks: Uint8Array } | undefined;
   let at = 0;
   for (const size of [...sizes, leaves.length]) {
-    const tree = createMerkleTree(digest, state);
+    const tree = createMerkleTree(state);
     for (; at < Math.min(size, leaves.length); at += 1) {
       tree.add(leaves[at] ?? new Uint8Array());
       roots.set(at + 1, hex(tree.root()));
@@ -71,8 +71,8 @@ function grow(entries: readonly Uint8Array[], sizes: readonly number[]) {
   return {
     leaves,
     rootAt: (size: number) => roots.get(size) ?? '',
-    prove: (index: number, size: number) => computeProof(digest, inclusionRanges(index, size), read),
-    connect: (from: number, to: number) => computeProof(digest, consistencyRanges(from, to), read),
+    prove: (index: number, size: number) => computeProof(inclusionRanges(index, size), read),
+    connect: (from: number, to: number) => computeProof(consistencyRanges(from, to), read),
   };
 }
 

@@ -1,6 +1,6 @@
 // Inclusion and consistency proofs of RFC 6962 §2.1.1 and §2.1.2: which subtrees they consist of, and where the hashes
 // of these are kept.
-import { countKept, type Digest, hashNode, joinRoots, KEPT_LEVEL } from './merkle.ts';
+import { countKept, hashNode, joinRoots, KEPT_LEVEL } from './merkle.node.ts';
 
 /** The leaves from `start` to before `end`. A proof is a list of the root hashes of such ranges. */
 export type Range = { readonly start: number; readonly end: number };
@@ -42,7 +42,6 @@ export function keptHashesOf({ level, start }: { level: number; start: number })
 
 /** Computes the hashes of a proof. @param read returns the kept hashes in their order */
 export async function computeProof(
-  digest: Digest,
   ranges: readonly Range[],
   read: (wanted: readonly KeptHash[]) => Promise<readonly Uint8Array[]>,
 ): Promise<Uint8Array[]> {
@@ -53,20 +52,15 @@ export async function computeProof(
     if (value === undefined) throw new Error('a hash of the tree is missing');
     return value;
   };
-  return parts.map((subtrees) =>
-    joinRoots(
-      digest,
-      subtrees.map((kept) => joinPairs(digest, kept.map(next))),
-    ),
-  );
+  return parts.map((subtrees) => joinRoots(subtrees.map((kept) => joinPairs(kept.map(next)))));
 }
 
 /** Computes the root over as many leaves as a power of two. */
-function joinPairs(digest: Digest, hashes: Uint8Array[]): Uint8Array {
+function joinPairs(hashes: Uint8Array[]): Uint8Array {
   const [only = new Uint8Array()] = hashes;
   if (hashes.length <= 1) return only;
   const half = hashes.length / 2;
-  return hashNode(digest, joinPairs(digest, hashes.slice(0, half)), joinPairs(digest, hashes.slice(half)));
+  return hashNode(joinPairs(hashes.slice(0, half)), joinPairs(hashes.slice(half)));
 }
 
 function pathOf(index: number, { start, end }: Range): Range[] {

@@ -1,8 +1,11 @@
 // Computes Merkle tree hashes of RFC 6962 §2.1 (equal to RFC 9162 §2.1.1), leaf by leaf. Leaves and nodes are hashed
 // with different prefixes, so that a node cannot be presented as a leaf.
 // docs/decisions/0022-audit-beginning-and-tree.md
+import { hash } from 'node:crypto';
 
-export type Digest = (bytes: Uint8Array) => Uint8Array;
+// A digest as text becomes a slice of Node's pool. A buffer would have separate memory, which costs the garbage
+// collector more than the hash.
+export const sha256 = (bytes: Uint8Array): Uint8Array => Buffer.from(hash('sha256', bytes, 'hex'), 'hex');
 
 const HASH_LENGTH = 32;
 const LEAF = 0x00;
@@ -12,20 +15,20 @@ const NODE = 0x01;
 let scratch = new Uint8Array(4_096);
 
 /** Hashes one entry: `SHA-256(0x00 || entry)`. */
-export function hashLeaf(digest: Digest, entry: Uint8Array): Uint8Array {
+export function hashLeaf(entry: Uint8Array): Uint8Array {
   const length = 1 + entry.length;
   if (scratch.length < length) scratch = new Uint8Array(length);
   scratch[0] = LEAF;
   scratch.set(entry, 1);
-  return digest(scratch.subarray(0, length));
+  return sha256(scratch.subarray(0, length));
 }
 
 /** Hashes a node over its two children: `SHA-256(0x01 || left || right)`. */
-export function hashNode(digest: Digest, left: Uint8Array, right: Uint8Array): Uint8Array {
+export function hashNode(left: Uint8Array, right: Uint8Array): Uint8Array {
   scratch[0] = NODE;
   scratch.set(left, 1);
   scratch.set(right, 1 + HASH_LENGTH);
-  return digest(scratch.subarray(0, 1 + 2 * HASH_LENGTH));
+  return sha256(scratch.subarray(0, 1 + 2 * HASH_LENGTH));
 }
 
 /** A tree as it was left: its number of leaves, and the roots of its complete subtrees, largest first. */
@@ -37,10 +40,9 @@ export const KEPT_LEVEL = 3;
 /**
  * Creates a tree to which leaves are added one by one. It stores only the roots of its complete subtrees, about log2 of
  * the number of leaves.
- * @param digest SHA-256
  * @param from the tree to go on with; an empty one when absent
  */
-export function createMerkleTree(digest: Digest, from?: TreeState) {
+export function createMerkleTree(from?: TreeState) {
   /** Roots of the complete subtrees, largest first. Their sizes are the powers of two in `size`. */
   const subtrees = from === undefined ? [] : splitHashes(from.peaks);
   const kept: Uint8Array[] = [];
@@ -52,7 +54,7 @@ export function createMerkleTree(digest: Digest, from?: TreeState) {
       let level = 0;
       for (let rest = size; rest % 2 === 1; rest = Math.floor(rest / 2)) {
         const left = subtrees.pop();
-        if (left !== undefined) root = hashNode(digest, left, root);
+        if (left !== undefined) root = hashNode(left, root);
         level += 1;
         if (level >= KEPT_LEVEL) kept.push(root);
       }
@@ -63,7 +65,7 @@ export function createMerkleTree(digest: Digest, from?: TreeState) {
     size: (): number => size,
 
     /** Returns the current root hash. For a tree without leaves it is the hash of zero bytes. */
-    root: (): Uint8Array => joinRoots(digest, subtrees),
+    root: (): Uint8Array => joinRoots(subtrees),
 
     /** Returns the roots of the complete subtrees, with which the tree goes on later. */
     peaks: (): readonly Uint8Array[] => subtrees,
@@ -81,10 +83,10 @@ export function countKept(size: number): number {
 }
 
 /** Computes the root over the roots of complete subtrees, largest first. */
-export function joinRoots(digest: Digest, roots: readonly Uint8Array[]): Uint8Array {
+export function joinRoots(roots: readonly Uint8Array[]): Uint8Array {
   const last = roots.at(-1);
-  if (last === undefined) return digest(new Uint8Array());
-  return roots.slice(0, -1).reduceRight((right, left) => hashNode(digest, left, right), last);
+  if (last === undefined) return sha256(new Uint8Array());
+  return roots.slice(0, -1).reduceRight((right, left) => hashNode(left, right), last);
 }
 
 /** Splits concatenated hashes. */
