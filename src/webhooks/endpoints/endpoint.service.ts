@@ -15,7 +15,7 @@ export type { EndpointRow } from './endpoint.store.ts';
 export type { EndpointFailures } from './endpoint-failures.store.ts';
 
 /** Enqueues a command for the workflow endpointRecovery of each endpoint whose change asks for a signal. */
-export async function enqueueRecovery(
+async function enqueueRecovery(
   commands: Pick<WorkflowCommandService, 'add'> | undefined,
   unit: Transaction,
   changes: readonly EndpointChange[],
@@ -163,12 +163,14 @@ async function read(
   return new Map(rows.map((row) => [row.subscriptionId, row]));
 }
 
-async function announce(
-  { notifier, commands }: EndpointNeeds,
+/** Enqueues commands for the workflows of changed endpoints, and notifies the relays when some have opened. */
+export async function announce(
+  { notifier, commands }: Pick<EndpointNeeds, 'notifier' | 'commands'>,
   unit: Transaction,
   changes: readonly EndpointChange[],
   { opened }: { opened: boolean },
-): Promise<void> {
+): Promise<readonly EndpointChange[]> {
   if (opened) unit.afterCommit(() => notifier?.poke());
   await enqueueRecovery(commands, unit, changes);
+  return changes;
 }

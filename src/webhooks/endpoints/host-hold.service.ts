@@ -2,9 +2,8 @@
 // docs/decisions/0019-operators.md
 
 import type { Transaction } from '../../platform/database/transaction.ts';
-import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
-import { enqueueRecovery } from './endpoint.service.ts';
+import { announce, type EndpointNeeds } from './endpoint.service.ts';
 import type { EndpointChange } from './endpoint.store.ts';
 import type { HeldHost } from './host-hold.store.ts';
 import * as store from './host-hold.store.ts';
@@ -14,10 +13,7 @@ export type { EndpointChange } from './endpoint.store.ts';
 export type { HeldHost, HostHold } from './host-hold.store.ts';
 export type { FailingHost } from './host-hold.ts';
 
-export type HostHoldNeeds = {
-  notifier?: { poke(): void } | undefined;
-  commands?: Pick<WorkflowCommandService, 'add'> | undefined;
-};
+export type HostHoldNeeds = Pick<EndpointNeeds, 'notifier' | 'commands'>;
 
 /**
  * All functions except the lists run in the caller's transaction, which must not have locked an endpoint before.
@@ -103,15 +99,4 @@ async function hasten(
   const ids = await store.hasten(unit, subscriptionIds, page);
   unit.afterCommit(() => notifier?.poke());
   return ids;
-}
-
-async function announce(
-  { commands, notifier }: HostHoldNeeds,
-  unit: Transaction,
-  changes: readonly EndpointChange[],
-  { opened }: { opened: boolean },
-): Promise<readonly EndpointChange[]> {
-  await enqueueRecovery(commands, unit, changes);
-  if (opened) unit.afterCommit(() => notifier?.poke());
-  return changes;
 }
