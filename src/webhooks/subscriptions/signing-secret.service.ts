@@ -16,6 +16,7 @@ import type { SecretRow } from './signing-secret.store.ts';
 import * as store from './signing-secret.store.ts';
 import { decideSecretStep, isOverlapping, OVERLAP, type SecretStep } from './signing-secret.ts';
 import { checkSecret } from './subscription.ts';
+import { record } from './subscription-change.service.ts';
 import { unknownSubscription } from './subscription-reading.service.ts';
 import type { SubscriptionSealing } from './subscription-sealing.service.ts';
 
@@ -30,8 +31,6 @@ export type SecretStanding = {
   readonly secrets: 'one' | 'overlapping' | 'gone';
   readonly overlapEndsAt: string | null;
 };
-
-type Verb = 'secret_rotation_started' | 'secret_rotated';
 
 export type SigningSecretNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
@@ -109,24 +108,6 @@ function finishSigningSecret(needs: SigningSecretNeeds, name: SecretName): Promi
   });
 }
 
-async function record(
-  { records }: SigningSecretNeeds,
-  unit: Transaction,
-  context: AuditContext,
-  verb: Verb,
-  subscriptionId: string,
-  { row, ...facts }: { row: SecretRow; overlap_ends_at?: string; reason?: string },
-): Promise<void> {
-  const type = `webhook.endpoint.${verb}`;
-  const target = { type: 'subscription', id: subscriptionId };
-  const { host, eventTypes } = row;
-  const data = { subscription_id: subscriptionId, host, event_types: [...eventTypes], ...facts };
-  await records.write(unit, context, {
-    audit: [{ action: type, outcome: 'success', target, data: { host, ...facts } }],
-    events: [{ type, data, exceptSubscription: subscriptionId }],
-  });
-}
-
 /** Makes the next secret the current one if the overlap has ended. @returns the row afterwards */
 async function finish(
   needs: SigningSecretNeeds,
@@ -138,7 +119,7 @@ async function finish(
   const { nextSecretSealed, overlapEndsAt } = row;
   if (nextSecretSealed === null || overlapEndsAt === null || isOverlapping(row)) return row;
   await store.takeOver(unit, subscriptionId);
-  await record(needs, unit, context, 'secret_rotated', subscriptionId, { row, reason: 'overlap_ended' });
+  await record(needs, unit, context, 'secret_rotated', row, { reason: 'overlap_ended' });
   return { ...row, secretSealed: nextSecretSealed, nextSecretSealed: null, overlapEndsAt: null };
 }
 
@@ -150,10 +131,7 @@ async function replaceNow(
   { row, sealed }: { row: SecretRow; sealed: Buffer },
 ): Promise<Date> {
   const at = await store.replace(transaction, subscriptionId, sealed);
-  await record(needs, transaction, context, 'secret_rotated', subscriptionId, {
-    row,
-    reason: 'replaced_at_once',
-  });
+  await record(needs, transaction, context, 'secret_rotated', row, { reason: 'replaced_at_once' });
   return at;
 }
 
@@ -169,8 +147,8 @@ async function begin(
       detail: `A rotation of this secret is under way until ${row.overlapEndsAt?.toISOString()}. With overlap_seconds 0 a new secret replaces both now.`,
     });
   const at = await store.begin(transaction, subscriptionId, sealed, overlapSeconds);
-  const facts = { row, overlap_ends_at: at.toISOString() };
-  await record(needs, transaction, context, 'secret_rotation_started', subscriptionId, facts);
+  const facts = { overlap_ends_at: at.toISOString() };
+  await record(needs, transaction, context, 'secret_rotation_started', row, facts);
   return at;
 }
 

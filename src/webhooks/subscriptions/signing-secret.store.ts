@@ -5,6 +5,7 @@ import { listBy } from '../../platform/temporal/expected-workflows.ts';
 import type { SecretCase } from './signing-secret.ts';
 
 export type SecretRow = SecretCase & {
+  readonly id: string;
   readonly host: string;
   readonly eventTypes: readonly string[];
   readonly secretSealed: Buffer;
@@ -14,7 +15,7 @@ export type SecretRow = SecretCase & {
 type Name = { readonly tenantId: string; readonly subscriptionId: string };
 
 const READ = `
-SELECT host, event_types AS "eventTypes", secret_sealed AS "secretSealed", next_secret_sealed AS "nextSecretSealed",
+SELECT id, host, event_types AS "eventTypes", secret_sealed AS "secretSealed", next_secret_sealed AS "nextSecretSealed",
   secret_overlap_ends_at AS "overlapEndsAt", clock_timestamp()::timestamptz(3) AS now
 FROM subscriptions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL`;
 

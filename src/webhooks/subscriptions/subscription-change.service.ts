@@ -14,9 +14,17 @@ import type { SubscriptionChanges } from './subscription.store.ts';
 import * as store from './subscription.store.ts';
 import { newsOfStop, type SubscriptionRecord } from './subscription.ts';
 
-type Verb = 'created' | 'updated' | 'activated' | 'deactivated' | 'deleted';
+type Verb =
+  | 'created'
+  | 'updated'
+  | 'activated'
+  | 'deactivated'
+  | 'deleted'
+  | 'secret_rotation_started'
+  | 'secret_rotated';
 
-type Described = Pick<SubscriptionRecord, 'id' | 'host' | 'eventTypes' | 'streamAudience'>;
+type Described = Pick<SubscriptionRecord, 'id' | 'host' | 'eventTypes'> &
+  Partial<Pick<SubscriptionRecord, 'streamAudience'>>;
 
 export type SubscriptionChangeNeeds = {
   endpoints: Pick<EndpointService, 'create' | 'setActive' | 'endHold' | 'remove'>;
@@ -86,13 +94,13 @@ async function remove(
 }
 
 /** Writes the audit entry of a change, and its event, which the subscription itself does not get. */
-async function record(
-  { records }: SubscriptionChangeNeeds,
+export async function record(
+  { records }: Pick<SubscriptionChangeNeeds, 'records'>,
   unit: Transaction,
   context: AuditContext,
   verb: Verb,
-  { id, host, eventTypes, streamAudience }: Described,
-  more: { fields?: string[]; reason?: string } = {},
+  { id, host, eventTypes, streamAudience = null }: Described,
+  more: { fields?: string[]; reason?: string; overlap_ends_at?: string } = {},
 ): Promise<void> {
   const type = `webhook.endpoint.${verb}`;
   const target = { type: 'subscription', id };
