@@ -6,7 +6,6 @@ import { createAuditReadingService } from '../../audit/audit-reading.service.ts'
 import { wireAuthenticationFailures, wireChallenges } from '../../authentication/challenges/wire.ts';
 import { createConsoleSessionService } from '../../authentication/console/session.service.ts';
 import { createDpopService } from '../../authentication/dpop/dpop.service.ts';
-import { createProofVerifier } from '../../authentication/dpop/dpop-proof.service.ts';
 import { createTokenExchangeService } from '../../authentication/token-exchange/token-exchange.service.ts';
 import { authorize } from '../../authentication/tokens/bearer.routes.ts';
 import { createIntrospectionService } from '../../authentication/tokens/introspection.service.ts';
@@ -89,11 +88,11 @@ export function wireApi(platform: Platform) {
 
 /** Wires what authenticates agents, clients and people, and what gives them tokens. */
 function wireAuthentication(platform: Platform, core: ReturnType<typeof wireCore>, limits: Limits) {
-  const { config, database, log, clock } = platform;
+  const { config, database, clock } = platform;
   const { masterKeys, accessTokenLifetime, rateLimit } = config;
   const { now } = clock;
   const accesses = createAccessRecordService(platform);
-  const dpop = createDpopService({ database, log, masterKeys, now, verifier: createProofVerifier() });
+  const dpop = createDpopService({ database, masterKeys, now });
   const failures = wireAuthenticationFailures(platform, { ...core, limits });
   const applications = createApplicationService({ ...core, tokens: core.revocations });
   const clients = wireClients(platform, { ...core, applications, limits });
@@ -127,7 +126,6 @@ function wireAuthentication(platform: Platform, core: ReturnType<typeof wireCore
         workloads.closeWorkloads(),
         trustedIssuers.closeTrustedIssuers(),
         accesses.close(),
-        dpop.close(),
       ]),
   };
 }

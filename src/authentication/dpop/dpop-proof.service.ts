@@ -27,8 +27,6 @@ export function createProofVerifier() {
   };
 }
 
-export type ProofVerifier = ReturnType<typeof createProofVerifier>;
-
 function importKey({ jwk }: ProofKey): KeyObject {
   try {
     // OpenSSL accepts small-order Ed25519 points. For these points anyone can make a valid signature.

@@ -4,12 +4,11 @@
 import { createHash } from 'node:crypto';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
-import { createPurging, type Use } from '../../platform/database/used-once.ts';
+import type { Use } from '../../platform/database/used-once.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import type { Log } from '../../platform/logging.ts';
 import * as store from './dpop.store.ts';
 import { createDpopNonces } from './dpop-nonce.ts';
-import type { ProofVerifier } from './dpop-proof.service.ts';
+import { createProofVerifier } from './dpop-proof.service.ts';
 import { checkProof, expiryOf, onlyProof, parseProof } from './dpop-proof.ts';
 import { invalidProof } from './invalid-proof.ts';
 
@@ -34,25 +33,16 @@ export type ExaminedProof = VerifiedProof & { readonly consume: () => Promise<vo
 /** Verifies DPoP proofs. @param now milliseconds since 1970 */
 export function createDpopService({
   database,
-  verifier,
   masterKeys,
-  log,
   now = Date.now,
 }: {
   database: Pick<Database, 'query'>;
-  verifier: ProofVerifier;
   masterKeys: readonly { readonly key: Uint8Array }[];
-  log: Log<'error'>;
   now?: (() => number) | undefined;
 }) {
   const isFirstUse = store.openUses(database);
+  const verifier = createProofVerifier();
   const nonces = createDpopNonces({ masterKeys });
-  const purging = createPurging({
-    purge: (limit) => store.purge(database, limit),
-    now,
-    onError: (error) =>
-      log.error({ event: 'dpop.purge_failed', err: error }, 'used proofs could not be purged'),
-  });
 
   /** Makes all checks but that of the `jti`. @returns what is recorded of the proof's use */
   function examine({ tenant }: Pick<RequestContext, 'tenant'>, use: ProofUse) {
@@ -77,7 +67,6 @@ export function createDpopService({
   async function consume(use: Use): Promise<void> {
     if (!(await isFirstUse(use)))
       throw invalidProof('The DPoP proof was used before; each request needs a proof of its own.');
-    purging.whenDue();
   }
 
   /**
@@ -123,8 +112,6 @@ export function createDpopService({
 
     /** Returns the value of `DPoP-Nonce` for an answer without a verified proof. */
     nonce: (tenant: Pick<Tenant, 'id'>): string => nonces.issue(tenant.id, now()),
-
-    close: purging.settled,
   };
 }
 

@@ -7,8 +7,6 @@ import { generatePublicJwk } from '../../platform/crypto/generated-key.node.ts';
 import { thumbprintOf } from '../../platform/crypto/jwk.ts';
 import { importJwk, verifyJws } from '../../platform/crypto/jws.node.ts';
 import type { Database } from '../../platform/database/database.ts';
-import { createPurging } from '../../platform/database/used-once.ts';
-import type { Log } from '../../platform/logging.ts';
 import * as store from './client-assertion.store.ts';
 import { type ClientAssertion, checkAssertion, parseAssertion, refused } from './client-assertion.ts';
 
@@ -24,23 +22,12 @@ const NOBODYS_KEYS: Readonly<Record<ClientAssertion['algorithm'], ApplicationJwk
 /** Verifies signed assertions of applications. @param now milliseconds since 1970 */
 export function createClientAssertionService({
   database,
-  log,
   now = Date.now,
 }: {
   database: Pick<Database, 'query'>;
-  log: Log<'error'>;
   now?: (() => number) | undefined;
 }) {
   const isGoodUse = store.openUses(database);
-  const purging = createPurging({
-    purge: (limit) => store.purge(database, limit),
-    now,
-    onError: (error) =>
-      log.error(
-        { event: 'client_assertions.purge_failed', err: error },
-        'used client assertions could not be purged',
-      ),
-  });
 
   return {
     read: (text: string, tenant: Pick<Tenant, 'securityProfile'>): ClientAssertion =>
@@ -84,11 +71,8 @@ export function createClientAssertionService({
         request,
       };
       if (!(await isGoodUse(use))) throw refused('was used before');
-      purging.whenDue();
       return thumbprintOf(key);
     },
-
-    close: purging.settled,
   };
 }
 

@@ -51,7 +51,7 @@ export function wireClients(
 ) {
   const limit = config.rateLimit.clientFailures;
   const clientRecords = createClientRecordService({ records, database, log });
-  const assertions = createClientAssertionService({ database, log, now: clock.now });
+  const assertions = createClientAssertionService({ database, now: clock.now });
   const clients = createClientAuthenticationService({
     applications,
     assertions,
@@ -63,7 +63,7 @@ export function wireClients(
     clients,
     clientRecords,
     /** Writes the failures that were counted. Call it before the database closes. */
-    closeClients: () => Promise.allSettled([clientRecords.close(), assertions.close()]),
+    closeClients: () => clientRecords.close(),
   };
 }
 

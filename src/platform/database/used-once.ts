@@ -9,10 +9,6 @@ import type { Queryable } from './transaction.ts';
 /** A row is kept this long after its expiry, because the clocks of processes and the database differ. */
 const MARGIN = "interval '5 minutes'";
 
-/** Milliseconds between two purges of one process, and the greatest number of rows that one statement deletes. */
-const PURGE_INTERVAL = 60_000;
-const PURGE_BATCH = 1_000;
-
 /**
  * Whose it is and its hash, which are unique together; `expiresAt` in Unix seconds. `request`: the digest of a request
  * that may use it again, as a retry after a lost answer.
@@ -116,33 +112,3 @@ const unanswered = () =>
   new ServiceError('temporarily_unavailable', {
     detail: 'Whether the proof was used could not be recorded. Try again with a new one.',
   });
-
-/**
- * Purges a table of a busy process once a minute, beside its requests.
- * @param purge deletes at most so many rows, and returns their number
- * @param now in milliseconds
- */
-export function createPurging({
-  purge,
-  now,
-  onError,
-}: {
-  purge: (limit: number) => Promise<number>;
-  now: () => number;
-  onError: (error: unknown) => void;
-}) {
-  let purgedAt = now();
-  let purging: Promise<void> = Promise.resolve();
-  const purgeAll = async (): Promise<void> => {
-    while ((await purge(PURGE_BATCH)) === PURGE_BATCH);
-  };
-  return {
-    whenDue: (): void => {
-      if (now() - purgedAt < PURGE_INTERVAL) return;
-      purgedAt = now();
-      purging = purgeAll().catch(onError);
-    },
-    /** Waits for a running purge. Call it before the database closes. */
-    settled: (): Promise<void> => purging,
-  };
-}

@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createDpopService } from '../../../src/authentication/dpop/dpop.service.ts';
 import { purge } from '../../../src/authentication/dpop/dpop.store.ts';
-import { createProofVerifier } from '../../../src/authentication/dpop/dpop-proof.service.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import { createPatientDatabase, createTestDatabase } from '../../setup/database.ts';
@@ -30,16 +29,13 @@ let database: Database;
 let second: Database;
 let drop: () => Promise<void>;
 let clock = NOW;
-let errors: unknown[] = [];
 let prover: Awaited<ReturnType<typeof createProver>>;
 
 const createProcess = (own: Pick<Database, 'query'>) =>
   createDpopService({
     database: own,
-    verifier: createProofVerifier(),
     masterKeys,
     now: () => clock,
-    log: { error: ({ err }) => errors.push(err) },
   });
 let here: ReturnType<typeof createProcess>;
 let elsewhere: ReturnType<typeof createProcess>;
@@ -56,7 +52,6 @@ beforeAll(async () => {
 afterAll(() => drop());
 beforeEach(async () => {
   clock = NOW;
-  errors = [];
   prover = await createProver('ES256', SECONDS);
   here = createProcess(database);
   elsewhere = createProcess(second);
@@ -238,30 +233,5 @@ describe('used proofs', () => {
     const purged = await Promise.all([purge(database, 2_000), purge(database, 2_000)]);
     expect(purged[0] + purged[1]).toBe(2_500);
     expect(await rows()).toBe(7);
-  });
-
-  it('are purged once a minute by whoever verifies a proof, in several batches', async () => {
-    await database.query('DELETE FROM dpop_proofs');
-    await insert(2_000, '6 minutes');
-    await here.verifyProof(context, use(await prover.prove()));
-    await here.close();
-    expect(await rows()).toBe(2_001);
-    clock = NOW + 60_000;
-    await here.verifyProof(context, use(await prover.prove({ claims: { iat: SECONDS + 60 } })));
-    await here.close();
-    expect(await rows()).toBe(2);
-  });
-
-  it('that cannot be purged are told of, and cost the request nothing', async () => {
-    const broken = new Error('broken');
-    const service = createProcess({
-      query: (text, values) =>
-        text.startsWith('DELETE') ? Promise.reject(broken) : database.query(text, values),
-    });
-    clock = NOW + 60_000;
-    const proof = await prover.prove({ claims: { iat: SECONDS + 60 } });
-    expect(await outcome(service.verifyProof(context, use(proof)))).toBe('passed');
-    await service.close();
-    expect(errors).toEqual([broken]);
   });
 });

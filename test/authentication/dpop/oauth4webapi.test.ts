@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 import * as oauth from 'oauth4webapi';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createDpopService } from '../../../src/authentication/dpop/dpop.service.ts';
-import { createProofVerifier } from '../../../src/authentication/dpop/dpop-proof.service.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 
@@ -26,9 +25,7 @@ const test = await useTestDatabase();
 beforeAll(async () => {
   dpop = createDpopService({
     database: test.database,
-    verifier: createProofVerifier(),
     masterKeys: [{ key: randomBytes(32) }],
-    log: { error: () => undefined },
   });
 });
 

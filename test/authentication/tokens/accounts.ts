@@ -5,7 +5,6 @@ import { randomBytes } from 'node:crypto';
 import { createAccessRecordService } from '../../../src/audit/access-record.service.ts';
 import { wireAuthenticationFailures } from '../../../src/authentication/challenges/wire.ts';
 import { createDpopService } from '../../../src/authentication/dpop/dpop.service.ts';
-import { createProofVerifier } from '../../../src/authentication/dpop/dpop-proof.service.ts';
 import { createIssuerRotationService } from '../../../src/authentication/issuer/issuer-rotation.service.ts';
 import { wireIssuers } from '../../../src/authentication/issuer/wire.ts';
 import { createIntrospectionService } from '../../../src/authentication/tokens/introspection.service.ts';
@@ -58,7 +57,6 @@ export function createAccounts(
   const limits = wireLimits(platform);
   const records = wireRecords(platform);
   const commands = createWorkflowCommandService();
-  const { log } = platform;
   const { masterKeys } = platform.config;
   const shared = { database, records, commands, accesses: createAccessRecordService(platform) };
   const revocations = wireRevocations(platform);
@@ -66,7 +64,7 @@ export function createAccounts(
   const tokens = createTokenService({ ...platform.config, ...issuers, revocations, now });
   const tenants = createTenantService({ ...shared, ...issuers, addresses: platform.config });
   const applications = createApplicationService({ ...shared, tokens: revocations });
-  const dpop = createDpopService({ database, log, masterKeys, now, verifier: createProofVerifier() });
+  const dpop = createDpopService({ database, masterKeys, now });
   const failures = wireAuthenticationFailures(platform, { ...shared, limits });
   const { clients, clientRecords } = wireClients(platform, { ...shared, applications, limits });
   const accounts = { ...shared, tokens, revocations, clients, clientRecords, dpop, failures };
