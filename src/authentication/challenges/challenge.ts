@@ -2,13 +2,20 @@
 // verifies the signature.
 
 import { buildChallengePayload } from '../../../packages/agent/src/payloads.ts';
-import { AGENT_CLIENT_ID, chooseAudience, describeNoTarget } from '../../identity/agents/agent.ts';
-import { type KeyState, mayAuthenticate } from '../../identity/keys/key.ts';
+import {
+  AGENT_CLIENT_ID,
+  type AgentRecord,
+  chooseAudience,
+  describeNoTarget,
+} from '../../identity/agents/agent.ts';
+import type { KeyRow } from '../../identity/keys/key.model.ts';
+import { mayAuthenticate } from '../../identity/keys/key.ts';
 import type { Tenant } from '../../platform/context.ts';
 import type { KeyAlgorithm } from '../../platform/crypto/algorithm.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { hashScopes, parseScope } from '../../platform/scope-hash.ts';
 import { AGENT_SCOPES, isAgentScope, isWithin } from '../../platform/scopes.ts';
+import type { DelegateAgent } from '../delegations/delegation.ts';
 import { findNeedOfProof } from '../dpop/required-proof.ts';
 
 /**
@@ -32,28 +39,11 @@ export type Challenge = {
 
 /** A key and its agent. `isUseNoted`: a use in the last minute is stored. `isVerified`: the key is verified. */
 export type Holder = {
-  readonly key: {
-    readonly id: string;
-    readonly algorithm: KeyAlgorithm;
-    readonly publicKey: Uint8Array;
-    readonly fingerprint: string;
-    readonly state: KeyState;
-    readonly sunsetAt: Date | null;
-    readonly deprecatedAt: Date | null;
-    readonly isUseNoted: boolean;
-    readonly isVerified: boolean;
-  };
-  readonly agent: {
-    readonly id: string;
-    readonly name: string;
-    readonly capabilities: readonly string[];
-    readonly status: 'active' | 'suspended';
-    readonly isDeleted: boolean;
-    readonly audience: string | null;
-    readonly audiences: readonly string[];
-    readonly scopes: readonly string[];
-    readonly dpopBoundAccessTokens: boolean;
-  };
+  readonly key: Pick<
+    KeyRow,
+    'id' | 'algorithm' | 'publicKey' | 'fingerprint' | 'state' | 'sunsetAt' | 'deprecatedAt'
+  > & { readonly isUseNoted: boolean; readonly isVerified: boolean };
+  readonly agent: DelegateAgent & Pick<AgentRecord, 'status'> & { readonly isDeleted: boolean };
 };
 
 /**

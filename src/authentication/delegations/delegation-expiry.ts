@@ -1,17 +1,12 @@
 // Decides the next step of a delegation's workflow. Exchanges and tokens do their own checks.
+import type { DelegationRow } from './delegation.model.ts';
 import type { DelegationStatus } from './delegation.ts';
 
 /** A delegation at `now`, the database's time. `revokedAt` is also set when its agent was deleted. */
-export type DelegationCase = {
-  readonly tenantId: string;
-  readonly id: string;
-  readonly agentId: string;
-  readonly scopes: readonly string[];
-  readonly expiresAt: Date;
-  readonly expiredAt: Date | null;
-  readonly revokedAt: Date | null;
-  readonly now: Date;
-};
+export type DelegationCase = Pick<
+  DelegationRow,
+  'tenantId' | 'id' | 'agentId' | 'scopes' | 'expiresAt' | 'expiredAt' | 'revokedAt'
+> & { readonly now: Date };
 
 export type DelegationStep =
   | { readonly kind: 'wait'; readonly delayMs: number }

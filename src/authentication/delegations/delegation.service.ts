@@ -8,6 +8,7 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import type { Given } from '../../platform/given.ts';
 import { canonicalizeScopes } from '../../platform/scope-hash.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
@@ -16,20 +17,15 @@ import type { RevocationService } from '../tokens/revocation.service.ts';
 import type { DelegationFilters } from './delegation.store.ts';
 import * as store from './delegation.store.ts';
 import type { Delegation } from './delegation.ts';
-import { isIssuer, type Subject, subjectId } from './subject.ts';
+import { isIssuer, subjectId } from './subject.ts';
 
 export type { Delegation, DelegationRequest, UsableDelegation } from './delegation.ts';
 
 /** `receiptId` names the receipt of a revocation, which says who has acknowledged it. */
 export type EndedDelegation = Delegation & { readonly receiptId?: string | undefined };
 
-export type NewDelegation = {
-  readonly subject: Subject;
-  readonly agentId: string;
-  readonly scopes: readonly string[];
-  readonly audience?: string | null | undefined;
-  readonly expiresAt: Date;
-};
+export type NewDelegation = Pick<Delegation, 'subject' | 'agentId' | 'scopes' | 'expiresAt'> &
+  Given<Pick<Delegation, 'audience'>>;
 
 type Joined = RequestContext & { readonly transaction: Transaction };
 

@@ -2,17 +2,13 @@
 import { columnsOf } from '../../platform/columns.ts';
 import { existenceIn } from '../../platform/database/existence.ts';
 import { type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
-import { selectList } from '../../platform/database/table.ts';
+import { columnNames, selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import type { Given } from '../../platform/given.ts';
 import { DELEGATION, type DelegationRow } from './delegation.model.ts';
-import type { Delegation, DelegationCandidate, DelegationRequest, DelegationStatus } from './delegation.ts';
+import type { Delegation, DelegationCandidate, DelegationRequest } from './delegation.ts';
 
-export type DelegationFilters = {
-  readonly agentId?: string | undefined;
-  readonly status?: DelegationStatus | undefined;
-  readonly subjectIssuer?: string | undefined;
-  readonly subjectSub?: string | undefined;
-};
+export type DelegationFilters = Given<Pick<Row, 'agentId' | 'status' | 'subjectIssuer' | 'subjectSub'>>;
 
 export type NewDelegationRow = Pick<
   Delegation,
@@ -36,19 +32,7 @@ type CandidateRow = DelegationCandidate['delegation'] &
     agentIsBound: boolean;
   };
 
-const COLUMNS = selectList(DELEGATION, [
-  'id',
-  'tenantId',
-  'agentId',
-  'subjectIssuer',
-  'subjectSub',
-  'scopes',
-  'audience',
-  'expiresAt',
-  'createdAt',
-  'revokedAt',
-  'revokedReason',
-]);
+const COLUMNS = selectList(DELEGATION, columnNames(DELEGATION, ['expiredAt']));
 
 const INSERT = `
 INSERT INTO delegations (id, tenant_id, agent_id, subject_issuer, subject_sub, scopes, audience, expires_at)

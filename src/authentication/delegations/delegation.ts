@@ -1,4 +1,5 @@
 // Types of delegations, and the rules by which a delegation allows an agent to act for a user.
+import type { AgentRecord } from '../../identity/agents/agent.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { isWithin } from '../../platform/scopes.ts';
 import type { DelegationRow } from './delegation.model.ts';
@@ -15,15 +16,10 @@ export type Delegation = Omit<DelegationRow, 'subjectIssuer' | 'subjectSub' | 'e
 };
 
 /** The agent of a delegation, as stored now. `audience` null means the tenant's audience. */
-export type DelegateAgent = {
-  readonly id: string;
-  readonly name: string;
-  readonly capabilities: readonly string[];
-  readonly scopes: readonly string[];
-  readonly audience: string | null;
-  readonly audiences: readonly string[];
-  readonly dpopBoundAccessTokens: boolean;
-};
+export type DelegateAgent = Pick<
+  AgentRecord,
+  'id' | 'name' | 'capabilities' | 'scopes' | 'audience' | 'audiences' | 'dpopBoundAccessTokens'
+>;
 
 /** The request of an agent. Without `scopes` or `audience`, the service chooses them. */
 export type DelegationRequest = {

@@ -2,6 +2,7 @@
 import type { SigningAlgorithm } from '../../platform/context.ts';
 import type { RsaJwk } from '../../platform/crypto/jwk.ts';
 import type { SealedColumn } from '../../platform/database/sealed-column.ts';
+import type { IssuerKeyRow } from './issuer-key.model.ts';
 
 /** RS256 is the algorithm of event keys, which sign security event tokens and nothing else. */
 export type IssuerAlgorithm = SigningAlgorithm | 'RS256';
@@ -21,23 +22,13 @@ export type IssuerJwk = (CurveJwk | RsaJwk) & {
 };
 
 /**
- * A key as requests use it. `id` is its id in the revocation feed. `privateSealed` is PKCS #8 DER sealed with a master
- * key, null after the private half was destroyed. `canSign`: activated, not revoked and not destroyed, at the
- * database's time of the read.
+ * A key as requests use it. `id` is its id in the revocation feed. `canSign`: activated, not revoked and not destroyed,
+ * at the database's time of the read. A key of an earlier version has none for deliveries.
  */
-export type IssuerKey = {
-  readonly id: string;
-  readonly kid: string;
-  readonly algorithm: IssuerAlgorithm;
-  readonly publicJwk: IssuerJwk;
-  readonly privateSealed: Uint8Array | null;
-  readonly canSign: boolean;
-  readonly isRevoked: boolean;
-  readonly isActivated: boolean;
-  /** The key for deliveries that belongs to this one; null beside a key of an earlier version. */
-  readonly deliveryJwk: IssuerJwk | null;
-  readonly deliverySealed: Uint8Array | null;
-};
+export type IssuerKey = Pick<
+  IssuerKeyRow,
+  'id' | 'kid' | 'algorithm' | 'publicJwk' | 'privateSealed' | 'deliveryJwk' | 'deliverySealed'
+> & { readonly canSign: boolean; readonly isRevoked: boolean; readonly isActivated: boolean };
 
 /** Returns the context of a sealed private key. The key can be opened only with the same tenant and key id. */
 export function sealingContext(tenantId: string, kid: string): string {

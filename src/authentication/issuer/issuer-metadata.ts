@@ -7,29 +7,7 @@ import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
 import { PROOF_ALGORITHMS } from '../dpop/proof-key.ts';
 import { assertionAlgorithmsOf, clientMethodsOf } from '../tokens/client-method.ts';
 import { JWT_BEARER_GRANT } from '../tokens/grant-types.ts';
-
-/** Authorization server metadata (RFC 8414 §2). */
-export type IssuerMetadata = {
-  issuer: string;
-  authorization_endpoint?: string;
-  token_endpoint: string;
-  jwks_uri: string;
-  scopes_supported: string[];
-  subject_types_supported: string[];
-  id_token_signing_alg_values_supported: string[];
-  response_types_supported: string[];
-  grant_types_supported: string[];
-  token_endpoint_auth_methods_supported: string[];
-  token_endpoint_auth_signing_alg_values_supported: string[];
-  introspection_endpoint: string;
-  introspection_endpoint_auth_methods_supported: string[];
-  introspection_endpoint_auth_signing_alg_values_supported: string[];
-  revocation_endpoint: string;
-  revocation_endpoint_auth_methods_supported: string[];
-  revocation_endpoint_auth_signing_alg_values_supported: string[];
-  userinfo_endpoint: string;
-  dpop_signing_alg_values_supported: string[];
-};
+import type { IssuerMetadata } from './issuer.schemas.ts';
 
 /** Path of the authorization endpoint below the issuer's address. */
 export const AUTHORIZATION_PATH = '/oauth/authorize';

@@ -55,6 +55,8 @@ export const issuerMetadataSchema = z
   })
   .meta({ id: 'IssuerMetadata' });
 
+export type IssuerMetadata = z.infer<typeof issuerMetadataSchema>;
+
 /** Protected resource metadata (RFC 9728 §2). */
 export const resourceMetadataSchema = z
   .strictObject({
@@ -65,3 +67,5 @@ export const resourceMetadataSchema = z
     dpop_signing_alg_values_supported: z.array(z.string()),
   })
   .meta({ id: 'ResourceMetadata' });
+
+export type ResourceMetadata = z.infer<typeof resourceMetadataSchema>;

@@ -2,6 +2,7 @@
 // long before they apply, so that verifiers and other processes read them early enough. The caller passes the time.
 // docs/decisions/0018-issuer-keys.md
 import type { SigningAlgorithm } from '../../platform/context.ts';
+import type { IssuerKeyRow } from './issuer-key.model.ts';
 import type { IssuerAlgorithm } from './issuer-key.ts';
 
 /** Seconds for which a key is published before it signs: the 300 s of cached JWKS answers and a margin. */
@@ -27,17 +28,10 @@ export const ISSUER_KEY_STATES = ['published', 'active', 'retired', 'revoked'] a
 export type IssuerKeyState = (typeof ISSUER_KEY_STATES)[number];
 
 /** `retireAt` and `removeAt` are null until a later key is published. `sealed`: its private half is stored. */
-export type ScheduledKey = {
-  readonly id: string;
-  readonly kid: string;
-  readonly algorithm: IssuerAlgorithm;
-  readonly publishedAt: Date;
-  readonly activateAt: Date;
-  readonly retireAt: Date | null;
-  readonly removeAt: Date | null;
-  readonly revokedAt: Date | null;
-  readonly sealed: boolean;
-};
+export type ScheduledKey = Pick<
+  IssuerKeyRow,
+  'id' | 'kid' | 'algorithm' | 'activateAt' | 'retireAt' | 'removeAt' | 'revokedAt'
+> & { readonly publishedAt: Date; readonly sealed: boolean };
 
 /** A tenant's keys. `now` is the database's time of the read, `algorithm` the tenant's current choice. */
 export type Schedule = {

@@ -2,27 +2,19 @@
 // tenant's address: tokens are for the tenant, not for a route.
 import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
 import { PROOF_ALGORITHMS } from '../dpop/proof-key.ts';
+import type { ResourceMetadata } from './issuer.schemas.ts';
 
 /** The path below the tenant's address, and what RFC 9728 §3.1 inserts between host and path of a resource. */
 export const RESOURCE_METADATA_PATH = '/.well-known/oauth-protected-resource';
-
-/** Protected resource metadata (RFC 9728 §2). */
-export type ResourceMetadata = {
-  readonly resource: string;
-  readonly authorization_servers: readonly string[];
-  readonly scopes_supported: readonly string[];
-  readonly bearer_methods_supported: readonly string[];
-  readonly dpop_signing_alg_values_supported: readonly string[];
-};
 
 /** Builds the metadata. @param issuerUrl the tenant's issuer URL, without a slash at the end */
 export function describeResource(issuerUrl: string): ResourceMetadata {
   return {
     resource: issuerUrl,
     authorization_servers: [issuerUrl],
-    scopes_supported: APPLICATION_SCOPES,
+    scopes_supported: [...APPLICATION_SCOPES],
     bearer_methods_supported: ['header'],
-    dpop_signing_alg_values_supported: PROOF_ALGORITHMS,
+    dpop_signing_alg_values_supported: [...PROOF_ALGORITHMS],
   };
 }
 

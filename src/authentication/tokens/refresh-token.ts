@@ -1,14 +1,13 @@
 // Rules of refresh tokens: when a token is exchanged, and when its second use counts as theft. The caller passes the
 // time.
 
-import { describeNoTarget } from '../../identity/agents/agent.ts';
-import { type KeyState, mayAuthenticate } from '../../identity/keys/key.ts';
+import { type AgentRecord, describeNoTarget } from '../../identity/agents/agent.ts';
+import { type KeyLife, mayAuthenticate } from '../../identity/keys/key.ts';
 import type { Tenant } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { canonicalizeScopes } from '../../platform/scope-hash.ts';
 import { grantScopes, intersectScopes } from '../../platform/scopes.ts';
 import { checkProofGiven } from '../dpop/required-proof.ts';
-import type { AgentClaim } from './access-token.ts';
 
 export const REFRESH_TOKEN = 'refresh_token';
 
@@ -46,21 +45,16 @@ export type StoredRefreshToken = {
       readonly repeats: number;
     };
   } | null;
-  readonly agent: AgentClaim & {
-    readonly id: string;
-    readonly status: 'active' | 'suspended';
+  readonly agent: Pick<
+    AgentRecord,
+    'id' | 'name' | 'capabilities' | 'status' | 'scopes' | 'dpopBoundAccessTokens'
+  > & {
     readonly isDeleted: boolean;
-    readonly scopes: readonly string[];
-    readonly dpopBoundAccessTokens: boolean;
     /** The default audience of the agent's tokens first, then further audiences. */
     readonly audiences: readonly string[];
   };
   /** `fingerprint` is null when the key is deleted. */
-  readonly key: {
-    readonly fingerprint: string | null;
-    readonly state: KeyState;
-    readonly sunsetAt: Date | null;
-  };
+  readonly key: KeyLife & { readonly fingerprint: string | null };
 };
 
 /** The parameters of a refresh. `jkt` is the thumbprint of the key of its DPoP proof. */

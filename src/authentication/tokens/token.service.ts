@@ -49,17 +49,7 @@ export type AccessTokenIssuer = (
 ) => IssuedAccessToken & { readonly claims: AccessTokenClaims };
 
 /** The grant of a new refresh token. The end of its family stays the same after each rotation. */
-export type RefreshGrant = {
-  readonly tenantId: string;
-  readonly agentId: string;
-  readonly keyId: string;
-  readonly scopes: readonly string[];
-  readonly audience: string;
-  readonly clientId: string;
-  readonly jkt?: string | undefined;
-  /** `jti` of the access token that is issued with it and ends with it. */
-  readonly accessTokenId?: string | undefined;
-};
+export type RefreshGrant = Omit<NewRefreshToken, 'id' | 'familyId' | 'hash' | 'familyLifetime'>;
 
 export type TokenNeeds = {
   issuer: Pick<IssuerService, 'prepareSigning' | 'verificationKey'>;

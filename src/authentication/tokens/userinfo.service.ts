@@ -3,18 +3,6 @@ import type { AgentService } from '../../identity/agents/agent.service.ts';
 import type { ApplicationService } from '../../identity/applications/application.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import type { DelegationClaims } from './access-token.ts';
-
-/** The names are those of Specification, "Agent access token claims". */
-export type Userinfo = {
-  readonly sub: string;
-  readonly subject_type: 'agent';
-  readonly tenant_id: string;
-  readonly name?: string;
-  readonly agent?: { readonly name: string; readonly capabilities: readonly string[] };
-  readonly delegated_subject?: DelegationClaims['delegated_subject'];
-  readonly act?: DelegationClaims['act'];
-};
 
 export function createUserinfoService({
   agents,
@@ -34,7 +22,7 @@ export function createUserinfoService({
      * Describes the subject. `name` and `agent` are absent when the subject is not stored. For a delegated token, the
      * answer contains `delegated_subject` and `act` instead.
      */
-    describe: async (context: RequestContext): Promise<Userinfo> => {
+    describe: async (context: RequestContext) => {
       const { principal, tenant } = context;
       if (principal === undefined) throw new ServiceError('invalid_token');
       const { kind, subject, delegated } = principal;

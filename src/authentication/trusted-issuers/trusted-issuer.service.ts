@@ -8,6 +8,7 @@ import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { Network } from '../../platform/egress/address-rules.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import type { Given } from '../../platform/given.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import { isIssuer } from '../delegations/subject.ts';
@@ -17,16 +18,10 @@ import { chooseKeySource, type KeySourceInput, type TrustedIssuer } from './trus
 
 export type { TrustedIssuer } from './trusted-issuer.ts';
 
-export type NewTrustedIssuer = KeySourceInput & {
-  readonly issuer: string;
-  readonly audiences: readonly string[];
-};
+export type NewTrustedIssuer = KeySourceInput & Pick<TrustedIssuer, 'issuer' | 'audiences'>;
 
 /** Only the given fields are changed. `issuer` must equal the stored issuer. */
-export type TrustedIssuerPatch = KeySourceInput & {
-  readonly issuer?: string | undefined;
-  readonly audiences?: readonly string[] | undefined;
-};
+export type TrustedIssuerPatch = Given<NewTrustedIssuer>;
 
 export type TrustedIssuerNeeds = {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;

@@ -1,5 +1,6 @@
 // Types of trusted issuers, and the rule for changes of their source of keys.
 import { invalidField } from '../../platform/errors/service-error.ts';
+import type { Given } from '../../platform/given.ts';
 import type { TrustedJwk } from './jwk-set.ts';
 import type { TrustedIssuerRow } from './trusted-issuer.model.ts';
 
@@ -14,10 +15,7 @@ export type FetchedIssuer = Pick<TrustedIssuer, 'id' | 'tenantId'> & { readonly 
 type KeySource = Pick<TrustedIssuer, 'jwksUri' | 'jwks'>;
 
 /** Source of the keys. In a change, null removes a source and an absent field keeps it. */
-export type KeySourceInput = {
-  readonly jwksUri?: string | null | undefined;
-  readonly jwks?: InlineJwks | null | undefined;
-};
+export type KeySourceInput = Given<KeySource>;
 
 /**
  * Returns the source of keys after a change. A new source replaces the other source, and a new address has not been

@@ -10,6 +10,7 @@ import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { Network } from '../../platform/egress/address-rules.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import type { Given } from '../../platform/given.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
@@ -27,14 +28,10 @@ import {
 
 export type { WorkloadIssuer } from './workload-issuer.ts';
 
-export type NewWorkloadIssuer = KeySourceInput & {
-  readonly issuer: string;
-  readonly audiences: readonly string[];
-  readonly rules: readonly WorkloadRule[];
-};
+export type NewWorkloadIssuer = KeySourceInput & Pick<WorkloadIssuer, 'issuer' | 'audiences' | 'rules'>;
 
 /** Only the given fields are changed. `issuer` must equal the stored issuer. */
-export type WorkloadIssuerPatch = KeySourceInput & Partial<Omit<NewWorkloadIssuer, keyof KeySourceInput>>;
+export type WorkloadIssuerPatch = Given<NewWorkloadIssuer>;
 
 export type WorkloadIssuerNeeds = {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;

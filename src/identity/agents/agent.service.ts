@@ -11,6 +11,7 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { Given } from '../../platform/given.ts';
 import { AGENT_SCOPES, checkCapabilityGrantor, checkGrantor } from '../../platform/scopes.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
@@ -29,31 +30,22 @@ import {
 
 export type { Agent } from './agent.ts';
 
-export type NewAgent = {
-  readonly name: string;
-  readonly description?: string | null | undefined;
-  readonly owner?: string | null | undefined;
-  readonly purpose?: string | null | undefined;
-  readonly capabilities?: readonly string[] | undefined;
-  readonly audience?: string | null | undefined;
-  readonly audiences?: readonly string[] | undefined;
-  /** When absent, the agent gets every scope that agents may have. */
-  readonly scopes?: readonly string[] | undefined;
-  readonly metadata?: Readonly<Record<string, unknown>> | undefined;
-  readonly dpopBoundAccessTokens?: boolean | undefined;
-};
+/** Without `scopes`, the agent gets every scope that agents may have. */
+export type NewAgent = Pick<AgentRecord, 'name'> & Omit<AgentPatch, 'name'>;
 
 /** `receiptId` names the receipt of a change, which says who has acknowledged it. */
 export type EndedAgent = Agent & { readonly receiptId?: string | undefined };
 
 /** Only the given fields are changed. `audience: null` makes the agent use the tenant's audience. */
-export type AgentPatch = Omit<NewAgent, 'name'> & { readonly name?: string | undefined };
+export type AgentPatch = Given<
+  Pick<AgentRecord, (typeof TOLD)[number] | 'description' | 'owner' | 'purpose' | 'metadata'>
+>;
 
 /**
  * The audit log shows the values of these fields. Descriptions, owners, purposes and metadata are private to the
  * tenant.
  */
-const TOLD = ['name', 'capabilities', 'audience', 'audiences', 'scopes', 'dpopBoundAccessTokens'];
+const TOLD = ['name', 'capabilities', 'audience', 'audiences', 'scopes', 'dpopBoundAccessTokens'] as const;
 
 type Verb = 'registered' | 'updated' | 'suspended' | 'reactivated' | 'deleted';
 

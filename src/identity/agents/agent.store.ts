@@ -3,43 +3,20 @@ import { col, Op, where } from 'sequelize';
 import { existenceIn } from '../../platform/database/existence.ts';
 import { asked, type Changes, type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
-import { selectList } from '../../platform/database/table.ts';
+import { columnNames, selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import type { Given } from '../../platform/given.ts';
 import { AGENT, type NewAgentRow } from './agent.model.ts';
-import type { AgentRecord, AgentStatus, RegistrationEvidence } from './agent.ts';
+import type { AgentRecord, RegistrationEvidence } from './agent.ts';
 
-export type AgentFilters = {
-  readonly status?: AgentStatus | undefined;
-  readonly name?: string | undefined;
+export type AgentFilters = Given<Pick<AgentRecord, 'status' | 'name'>> & {
   readonly capability?: string | undefined;
   readonly scope?: string | undefined;
 };
 export type AgentChanges = Partial<Omit<NewAgentRow, 'id' | 'tenantId'>>;
 
 /** The columns of an `AgentRecord`. */
-const RECORD = selectList(
-  AGENT,
-  [
-    'id',
-    'tenantId',
-    'name',
-    'description',
-    'owner',
-    'purpose',
-    'capabilities',
-    'status',
-    'audience',
-    'audiences',
-    'scopes',
-    'metadata',
-    'dpopBoundAccessTokens',
-    'hadCapabilities',
-    'hadScopes',
-    'createdAt',
-    'updatedAt',
-  ],
-  { of: 'a' },
-);
+const RECORD = selectList(AGENT, columnNames(AGENT, ['deletedAt']), { of: 'a' });
 
 // The audit entry of an agent's creation is about as old as the agent. Postgres therefore searches only the ids of that
 // time, and the cost does not grow with the log.

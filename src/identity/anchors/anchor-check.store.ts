@@ -1,6 +1,6 @@
 // SQL for the checks of anchors' proofs. Each statement on one anchor is bound to its tenant. All times come from the
 // database's clock.
-import { selectList } from '../../platform/database/table.ts';
+import { columnNames, selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { countBy, listBy } from '../../platform/temporal/expected-workflows.ts';
 import { ANCHOR, type AnchorRow } from './anchor.model.ts';
@@ -8,32 +8,12 @@ import { FOUND, LEAST_PAUSE_MS, type LookEffect } from './anchor-check.ts';
 
 export type CheckedAnchor = { readonly tenantId: string; readonly id: string };
 
-const JUDGED = [
-  'id',
-  'agentId',
-  'type',
-  'value',
-  'proof',
-  'status',
-  'createdAt',
-  'expiresAt',
-  'verifiedAt',
-  'nextCheckAt',
-  'requestedAt',
-  'checks',
-  'misses',
-  'lastCheckedAt',
-  'lastOutcome',
-  'lastFoundAt',
-  'missingSince',
-] as const;
-
-/** An anchor with the columns that decide its next step. `checks` counts the recorded checks. */
-export type AnchorCase = Pick<AnchorRow, (typeof JUDGED)[number]> & { readonly now: Date };
+/** An anchor as it is stored at `now`. `checks` counts the recorded checks. */
+export type AnchorCase = AnchorRow & { readonly now: Date };
 
 /** Reads the stored status, so an overdue anchor is still `pending` here. Anchors of deleted agents are left out. */
 const READ = `
-SELECT now()::timestamptz(3) AS now, ${selectList(ANCHOR, JUDGED, { of: 'anchor' })}
+SELECT now()::timestamptz(3) AS now, ${selectList(ANCHOR, columnNames(ANCHOR), { of: 'anchor' })}
 FROM anchors anchor JOIN agents agent ON agent.id = anchor.agent_id
 WHERE anchor.id = $1 AND anchor.tenant_id = $2 AND agent.deleted_at IS NULL`;
 

@@ -1,4 +1,5 @@
 // Decides when an anchor's proof is checked, and what each outcome changes. The caller passes the time.
+import type { AnchorRow } from './anchor.model.ts';
 import type { AnchorStatus } from './anchor.ts';
 
 /** The outcome of a check that found the proof. Every other outcome is an error code. */
@@ -22,12 +23,7 @@ const LEAST_MISSES = 3;
 const LONGEST_WAIT_MS = DAY;
 
 /** Facts that decide the next step. `now` is the database's time. */
-export type AnchorFacts = {
-  readonly now: Date;
-  readonly status: AnchorStatus;
-  readonly expiresAt: Date;
-  readonly nextCheckAt: Date;
-};
+export type AnchorFacts = Pick<AnchorRow, 'status' | 'expiresAt' | 'nextCheckAt'> & { readonly now: Date };
 
 /**
  * Next step of an anchor. `look`: check its proof. `fail`: its time has passed without a proof. `wait`: sleep for
@@ -54,13 +50,8 @@ export function decideAnchorStep({ now, status, expiresAt, nextCheckAt }: Anchor
 }
 
 /** Facts that decide the effect of a check, read at its end. `beganAt` is the time when the check began. */
-export type LookFacts = Omit<AnchorFacts, 'nextCheckAt'> & {
-  readonly createdAt: Date;
-  readonly beganAt: Date;
-  readonly requestedAt: Date | null;
-  readonly misses: number;
-  readonly missingSince: Date | null;
-};
+export type LookFacts = Omit<AnchorFacts, 'nextCheckAt'> &
+  Pick<AnchorRow, 'createdAt' | 'requestedAt' | 'misses' | 'missingSince'> & { readonly beganAt: Date };
 
 /**
  * Effect of a check on an anchor. `delayMs`: milliseconds until the next check. `change`: the change to record.

@@ -4,40 +4,22 @@
 import { existenceIn } from '../../platform/database/existence.ts';
 import { NOW } from '../../platform/database/model.ts';
 import { type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
-import { selectList } from '../../platform/database/table.ts';
+import { columnNames, selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import type { Given } from '../../platform/given.ts';
 import { enqueueCommands } from '../../platform/temporal/enqueued-commands.ts';
 import { OF_AGENT } from '../agents/agent.ts';
 import { ANCHOR } from './anchor.model.ts';
-import { type Anchor, type AnchorStatus, type AnchorType, PROOF_DAYS } from './anchor.ts';
+import { type Anchor, CHECKED_ONLY, PROOF_DAYS } from './anchor.ts';
 
-export type AnchorFilters = {
-  readonly type?: AnchorType | undefined;
-  readonly status?: AnchorStatus | undefined;
-};
+export type AnchorFilters = Given<Pick<Anchor, 'type' | 'status'>>;
 
 export type NewAnchorRow = Pick<Anchor, 'id' | 'tenantId' | 'agentId' | 'type' | 'value' | 'proof'>;
 
 /** Identifies one anchor. A statement finds nothing when the tenant or the agent is not the anchor's. */
 export type AnchorName = { readonly tenantId: string; readonly agentId: string; readonly id: string };
 
-const COLUMNS = selectList(ANCHOR, [
-  'id',
-  'tenantId',
-  'agentId',
-  'type',
-  'value',
-  'status',
-  'proof',
-  'expiresAt',
-  'verifiedAt',
-  'revokedAt',
-  'createdAt',
-  'nextCheckAt',
-  'lastCheckedAt',
-  'lastOutcome',
-  'missingSince',
-] satisfies (keyof Anchor)[]);
+const COLUMNS = selectList(ANCHOR, columnNames(ANCHOR, CHECKED_ONLY));
 
 const INSERT = `
 INSERT INTO anchors (id, tenant_id, agent_id, type, value, proof, created_at, expires_at, next_check_at)

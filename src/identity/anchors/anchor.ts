@@ -9,11 +9,18 @@ export type AnchorType = (typeof ANCHOR_TYPES)[number];
 export const ANCHOR_STATUSES = ['pending', 'verified', 'failed', 'revoked'] as const;
 export type AnchorStatus = (typeof ANCHOR_STATUSES)[number];
 
+/** Columns that the checks of proofs alone read. */
+export const CHECKED_ONLY = [
+  'requestedAt',
+  'checks',
+  'lastFoundAt',
+  'misses',
+  'lookedAt',
+  'putOffAt',
+] as const;
+
 /** `value` is a domain name that `normalizeDomain` has returned. `status` is computed when the row is read. */
-export type Anchor = Omit<
-  AnchorRow,
-  'requestedAt' | 'checks' | 'lastFoundAt' | 'misses' | 'lookedAt' | 'putOffAt'
->;
+export type Anchor = Omit<AnchorRow, (typeof CHECKED_ONLY)[number]>;
 
 /** Days after its creation until a pending anchor fails if its proof was not found. */
 export const PROOF_DAYS = 7;

@@ -5,6 +5,7 @@ import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
 import { existenceIn } from '../../platform/database/existence.ts';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import type { Given } from '../../platform/given.ts';
 import { isHeard } from '../../webhooks/intake/fan-out.ts';
 import { APPLICATION, type NewApplicationRow } from './application.model.ts';
 import { type Application, CLIENT_VERSION, type Client, type LinkedAgent } from './application.ts';
@@ -16,10 +17,7 @@ export type ApplicationChange = Partial<
   >
 >;
 
-export type ApplicationFilters = {
-  readonly name?: string | undefined;
-  readonly agentId?: string | undefined;
-};
+export type ApplicationFilters = Given<{ name: string; agentId: string }>;
 
 export type ClientKey = { readonly tenantId: string; readonly clientId: string };
 

@@ -2,16 +2,17 @@
 // secret.
 
 import { invalidField } from '../../platform/errors/service-error.ts';
+import type { Given } from '../../platform/given.ts';
 import { APPLICATION_SCOPES, areSameScopes, isWithin } from '../../platform/scopes.ts';
+import type { AgentRecord } from '../agents/agent.ts';
 import type { ApplicationRow } from './application.model.ts';
-import { type ApplicationJwk, type ApplicationJwks, thumbprintsOf } from './application-jwks.ts';
+import { type ApplicationJwk, thumbprintsOf } from './application-jwks.ts';
 import type { ApplicationSecretRow } from './secret.model.ts';
 
 /** `grant_type` of a token exchange (RFC 8693 §2.1). */
 export const TOKEN_EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
 export const GRANT_TYPES = ['client_credentials', TOKEN_EXCHANGE_GRANT] as const;
-export type GrantType = (typeof GRANT_TYPES)[number];
 
 const SCOPES = 'body.scopes';
 
@@ -30,16 +31,8 @@ type Rights = Pick<
 /** A live secret. Only its hash is stored. */
 export type ApplicationSecret = Pick<ApplicationSecretRow, 'id' | 'createdAt' | 'expiresAt'>;
 
-export type NewApplication = {
-  readonly name: string;
-  readonly scopes: readonly string[];
-  /** The tenant's base URL when absent. */
-  readonly audience?: string | undefined;
-  readonly grantTypes?: readonly GrantType[] | undefined;
-  readonly agentId?: string | undefined;
-  readonly jwks?: ApplicationJwks | undefined;
-  readonly dpopBoundAccessTokens?: boolean | undefined;
-};
+/** Without an audience, it is the tenant's base URL. */
+export type NewApplication = Pick<Application, 'name' | 'scopes'> & Given<Omit<Rights, 'scopes'>>;
 
 export type ApplicationWithSecrets = Application & { readonly secrets: readonly ApplicationSecret[] };
 export type CreatedApplication = {
@@ -48,14 +41,10 @@ export type CreatedApplication = {
 };
 export type CreatedSecret = { readonly secret: ApplicationSecret; readonly clientSecret: string };
 
-export type LinkedAgent = {
-  readonly id: string;
-  readonly name: string;
-  readonly capabilities: readonly string[];
-  readonly scopes: readonly string[];
-  readonly status: 'active' | 'suspended' | 'deleted';
-  readonly dpopBoundAccessTokens: boolean;
-};
+export type LinkedAgent = Pick<
+  AgentRecord,
+  'id' | 'name' | 'capabilities' | 'scopes' | 'dpopBoundAccessTokens'
+> & { readonly status: AgentRecord['status'] | 'deleted' };
 
 /** The data that decide a token request. `secrets` are the SHA-256 hashes of the live secrets. */
 export type Client = Pick<

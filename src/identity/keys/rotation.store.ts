@@ -4,11 +4,11 @@
 import { existenceIn } from '../../platform/database/existence.ts';
 import { NOW } from '../../platform/database/model.ts';
 import { type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
-import { selectList } from '../../platform/database/table.ts';
+import { columnNames, selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { countBy, listBy } from '../../platform/temporal/expected-workflows.ts';
 import { OF_AGENT } from '../agents/agent.ts';
-import type { KeyState } from './key.ts';
+import type { KeyLife } from './key.ts';
 import { KEY_ROTATION } from './rotation.model.ts';
 import type { KeyRotation, RotationFacts, RotationState, Transition } from './rotation.ts';
 
@@ -25,32 +25,14 @@ export type SwitchedKey = { readonly tenantId: string; readonly keyId: string };
 /** The facts that decide a key's next step, and the key's agent. `rotation` is the key's latest rotation. */
 export type KeyCase = Omit<RotationFacts, 'key' | 'rotation'> & {
   readonly agentId: string;
-  readonly key: { readonly state: KeyState; readonly sunsetAt: Date | null };
+  readonly key: KeyLife;
   readonly rotation:
     | (NonNullable<RotationFacts['rotation']> &
         Pick<KeyRotation, 'id' | 'oldKeyId' | 'newKeyId' | 'overlapSeconds'>)
     | null;
 };
 
-const RECORD = selectList(
-  KEY_ROTATION,
-  [
-    'id',
-    'tenantId',
-    'agentId',
-    'oldKeyId',
-    'newKeyId',
-    'state',
-    'endReason',
-    'overlapSeconds',
-    'deadlineAt',
-    'switchedAt',
-    'stalledAt',
-    'createdAt',
-    'endedAt',
-  ],
-  { of: 'r' },
-);
+const RECORD = selectList(KEY_ROTATION, columnNames(KEY_ROTATION), { of: 'r' });
 
 const RECORDS = `
 SELECT ${RECORD}, old.sunset_at AS "sunsetAt" FROM key_rotations r JOIN agent_keys old ON old.id = r.old_key_id`;
@@ -90,10 +72,11 @@ SELECT count(*)::int AS count FROM (
   SELECT k.id FROM agent_keys k JOIN agents a ON a.id = k.agent_id
   WHERE k.state = 'deprecated' AND k.sunset_at < now() - interval '5 minutes' AND a.deleted_at IS NULL) AS overdue`;
 
-type CaseRow = Pick<KeyCase, 'now' | 'agentId'> & {
-  readonly keyState: KeyState;
-  readonly sunsetAt: Date | null;
-} & (NonNullable<KeyCase['rotation']> | { readonly id: null });
+type CaseRow = Pick<KeyCase, 'now' | 'agentId'> &
+  Pick<KeyLife, 'sunsetAt'> & { readonly keyState: KeyLife['state'] } & (
+    | NonNullable<KeyCase['rotation']>
+    | { readonly id: null }
+  );
 
 export async function insert(unit: Transaction, row: NewRotationRow): Promise<void> {
   await unit.query(

@@ -1,6 +1,6 @@
 // Rules of key rotations: how a change of a key changes its rotation, and which step is due next. The caller passes the
 // time.
-import type { KeyState } from './key.ts';
+import type { KeyLife, KeyState } from './key.ts';
 import type { RotationRow } from './rotation.model.ts';
 
 /**
@@ -26,9 +26,7 @@ export const END_REASONS = [
 ] as const;
 export type EndReason = (typeof END_REASONS)[number];
 
-export type KeyRotation = RotationRow & {
-  readonly sunsetAt: Date | null;
-};
+export type KeyRotation = RotationRow & Pick<KeyLife, 'sunsetAt'>;
 
 /** Default time limits in seconds: 7 days each. */
 export const ROTATION_DEFAULTS = { overlapSeconds: 604_800, deadlineSeconds: 604_800 } as const;
@@ -73,14 +71,12 @@ export function afterKeyChange(
 export type RotationFacts = {
   readonly now: Date;
   /** The old key; null when it does not exist. */
-  readonly key: { readonly state: KeyState; readonly sunsetAt: Date | null } | null;
-  readonly rotation: {
-    readonly state: RotationState;
-    readonly deadlineAt: Date;
-    readonly switchedAt: Date | null;
-    readonly stalledAt: Date | null;
-    readonly newKeyFirstUsedAt: Date | null;
-  } | null;
+  readonly key: KeyLife | null;
+  readonly rotation:
+    | (Pick<RotationRow, 'state' | 'deadlineAt' | 'switchedAt' | 'stalledAt'> & {
+        readonly newKeyFirstUsedAt: Date | null;
+      })
+    | null;
 };
 
 /**

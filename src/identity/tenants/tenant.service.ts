@@ -3,13 +3,14 @@
 import { operatorContext } from '../../audit/audit.ts';
 import { describeChanges, findChanges } from '../../audit/changes.ts';
 import type { IssuerKeyService } from '../../authentication/issuer/issuer-key.service.ts';
-import type { RequestContext, SecurityProfile, SigningAlgorithm, Tenant } from '../../platform/context.ts';
+import type { RequestContext, Tenant } from '../../platform/context.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { createShortLivedCache } from '../../platform/database/short-lived-cache.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import type { Given } from '../../platform/given.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { TenantChange } from './tenant.store.ts';
@@ -41,24 +42,13 @@ const NO_MANAGING_KEY =
   'With the profile fapi2 applications authenticate with private_key_jwt only: give a key to one with the scope tenant:write first.';
 
 /** The audit log shows the values of these fields. */
-const TOLD = ['name', 'audience', 'signingAlgorithm', 'securityProfile'];
+const TOLD = ['name', 'audience', 'signingAlgorithm', 'securityProfile'] as const;
 
-export type NewTenant = {
-  readonly slug: string;
-  /** The slug when absent. */
-  readonly name?: string | undefined;
-  readonly audience?: string | undefined;
-  readonly signingAlgorithm?: SigningAlgorithm | undefined;
-  readonly securityProfile?: SecurityProfile | 'none' | undefined;
-};
+/** Without a name, it is the slug. */
+export type NewTenant = Pick<TenantRecord, 'slug'> & TenantPatch;
 
 /** Only the given fields are changed. `audience: null` makes the tenant's address its audience. */
-export type TenantPatch = {
-  readonly name?: string | undefined;
-  readonly audience?: string | null | undefined;
-  readonly signingAlgorithm?: SigningAlgorithm | undefined;
-  readonly securityProfile?: SecurityProfile | 'none' | undefined;
-};
+export type TenantPatch = Given<Pick<TenantRecord, (typeof TOLD)[number]>>;
 
 export type TenantNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;

@@ -70,9 +70,12 @@ export function columnOf(attribute: string): string {
   return attribute.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** All attributes of a table, for a SELECT of whole rows. */
-export function columnNames<T extends Table>(table: T): (keyof T['columns'] & string)[] {
-  return Object.keys(table.columns);
+/** All attributes of a table but those in `without`, for a SELECT of whole rows. */
+export function columnNames<T extends Table>(
+  table: T,
+  without: readonly (keyof T['columns'])[] = [],
+): (keyof T['columns'] & string)[] {
+  return Object.keys(table.columns).filter((name) => !without.includes(name));
 }
 
 /**
