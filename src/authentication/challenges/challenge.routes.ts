@@ -5,6 +5,7 @@ import { invalidField, ServiceError } from '../../platform/errors/service-error.
 import { ok } from '../../platform/http/answers.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import type { DpopService } from '../dpop/dpop.service.ts';
+import { answerOf } from '../tokens/token-answer.ts';
 import { AGENT_TOKENS, CHALLENGE_REQUESTS, CHALLENGES, VERIFICATIONS } from './challenge.examples.ts';
 import {
   agentTokenSchema,
@@ -139,11 +140,8 @@ export function createChallengeRoutes({
         const nonce = proof === undefined ? {} : { 'dpop-nonce': proof.nonce };
         return ok(
           {
-            access_token: granted.accessToken,
+            ...answerOf({ grant: { scopes: granted.scopes, jkt: proof?.jkt }, issued: granted }),
             refresh_token: granted.refreshToken,
-            token_type: proof === undefined ? 'Bearer' : 'DPoP',
-            expires_in: granted.expiresIn,
-            scope: granted.scopes.join(' '),
           },
           { ...NO_STORE, ...granted.warnings, ...nonce },
         );

@@ -14,7 +14,7 @@ import type {
 import { checkGrantAllowed } from '../tokens/client-credentials.ts';
 import type { ClientRecordService } from '../tokens/client-record.service.ts';
 import type { TokenService } from '../tokens/token.service.ts';
-import { type GrantRequest, type TokenAnswer, tokenTypeOf } from '../tokens/token-answer.ts';
+import { answerOf, type GrantRequest, type TokenAnswer } from '../tokens/token-answer.ts';
 import { checkLinkedAgent, checkPossession } from './exchange.ts';
 import { createExchangeBatches, type ExchangeBatchNeeds, METHOD } from './exchange-batch.service.ts';
 import { createExchangePartiesService, type ExchangePartiesNeeds } from './exchange-parties.service.ts';
@@ -85,14 +85,7 @@ async function answer(
   // Prepared before the transaction begins, because a transaction that waits for a second connection could block.
   const issue = await needs.tokens.prepareAccessTokens(context.tenant);
   const asked = { context, client, request, actor, subject, key, issue };
-  const { grant, issued } = await needs.batches.exchange(asked);
-  return {
-    access_token: issued.accessToken,
-    issued_token_type: ISSUED_TOKEN_TYPE,
-    token_type: tokenTypeOf(key),
-    expires_in: issued.expiresIn,
-    scope: grant.scopes.join(' '),
-  };
+  return { ...answerOf(await needs.batches.exchange(asked)), issued_token_type: ISSUED_TOKEN_TYPE };
 }
 
 /** Runs a step. When it fails by the client's fault, the failure is recorded in the background. */

@@ -10,7 +10,7 @@ import type { AuthenticatedClient, ClientAuthenticationService } from './client-
 import { CLIENT_CREDENTIALS, checkTokenRequest, decideGrant } from './client-credentials.ts';
 import type { ClientRecordService } from './client-record.service.ts';
 import type { IssuedAccessToken, TokenService } from './token.service.ts';
-import { type GrantRequest, type ProvenKey, type TokenAnswer, tokenTypeOf } from './token-answer.ts';
+import { answerOf, type GrantRequest, type TokenAnswer } from './token-answer.ts';
 
 /** Errors that are recorded as a failed authentication of a known client. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set([
@@ -22,11 +22,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'invalid_dpop_proof',
 ]);
 
-type Issue = {
-  readonly grant: AccessTokenGrant;
-  readonly key: ProvenKey | undefined;
-  readonly issued: IssuedAccessToken;
-};
+type Issue = { readonly grant: AccessTokenGrant; readonly issued: IssuedAccessToken };
 
 export type ClientCredentialsNeeds = {
   clients: Pick<ClientAuthenticationService, 'authenticate' | 'recall'>;
@@ -90,7 +86,7 @@ async function issue(
   const key = await request.proveKey();
   checkProofGiven(key, context.tenant, client, client.agent);
   const grant = { ...decided, jkt: key?.jkt };
-  return { grant, key, issued: await tokens.issueAccessToken(context.tenant, grant) };
+  return { grant, issued: await tokens.issueAccessToken(context.tenant, grant) };
 }
 
 /** Issues a token to a client as this process remembers it. @returns undefined when the client has to be read */
@@ -104,15 +100,6 @@ async function issueToRemembered(
   const token = await issue(needs, context, client, request).catch(ignoreRefusal);
   if (token === undefined) return undefined;
   return (await needs.clientRecords.successOfRemembered(context, token, client)) ? token : undefined;
-}
-
-function answerOf({ grant, key, issued }: Issue): TokenAnswer {
-  return {
-    access_token: issued.accessToken,
-    token_type: tokenTypeOf(key),
-    expires_in: issued.expiresIn,
-    scope: grant.scopes.join(' '),
-  };
 }
 
 /** A refusal by an outdated memory is no refusal. */

@@ -2,10 +2,10 @@
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ok } from '../../platform/http/answers.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
-import { introspectionSchema, tokenParametersSchema } from './introspection.schemas.ts';
+import { introspectionSchema } from './introspection.schemas.ts';
 import type { IntrospectionService } from './introspection.service.ts';
 import { INTROSPECTIONS, TOKEN_PARAMETERS } from './token.examples.ts';
-import { tokenParametersForm } from './token-form.schemas.ts';
+import { tokenParametersForm, tokenParametersSchema } from './token-form.schemas.ts';
 
 const REQUEST = {
   body: tokenParametersSchema,

@@ -1,16 +1,6 @@
-// Schemas of introspection and revocation. Unknown parameters are ignored (RFC 6749 §3.2).
+// Schema of the answer of introspection.
 import { z } from 'zod';
 import { delegationClaims } from './access-token.ts';
-import { clientAssertion } from './token.schemas.ts';
-
-/** Form parameters of both routes (RFC 7662 §2.1, RFC 7009 §2.1). */
-export const tokenParametersSchema = z.object({
-  token: z.string().optional().describe('An access or refresh token; required'),
-  token_type_hint: z.string().optional().describe('access_token or refresh_token; not needed'),
-  client_id: z.string().optional(),
-  client_secret: z.string().optional().describe('Beside client_id, instead of HTTP Basic'),
-  ...clientAssertion,
-});
 
 /** RFC 7662 §2.2. The other members are present only when `active` is true. */
 export const introspectionSchema = z

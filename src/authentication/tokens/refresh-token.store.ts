@@ -1,7 +1,6 @@
 // SQL of refresh tokens. Statements receive a token's hash, never its text.
 import { deleteOldest } from '../../platform/database/deletion.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import { insertRefreshTokens, NEW_TOKEN_COLUMNS, type NewRefreshToken } from './new-refresh-token.ts';
 
 /** A refresh token that was live before this call ended it. */
 export type EndedRefreshToken = {
@@ -28,13 +27,6 @@ const revoke = async (
   );
   return rows;
 };
-
-const INSERT = insertRefreshTokens(NEW_TOKEN_COLUMNS.from('token'));
-
-/** Stores the first token of a family. */
-export async function insert(unit: Queryable, token: NewRefreshToken): Promise<void> {
-  await unit.query(INSERT, NEW_TOKEN_COLUMNS.of([token]));
-}
 
 /**
  * Finds the key with which the agent authenticated to get an access token. The refresh token was created within seconds

@@ -29,7 +29,7 @@ import {
   type StoredRefreshToken,
 } from './refresh-token.ts';
 import type { IssuedAccessToken, TokenService } from './token.service.ts';
-import { type GrantRequest, type TokenAnswer, tokenTypeOf } from './token-answer.ts';
+import { answerOf, type GrantRequest, type TokenAnswer } from './token-answer.ts';
 
 /** Greatest number of decisions on one request. A decision is repeated when a concurrent request has used the token. */
 const TRIES = 3;
@@ -294,11 +294,8 @@ async function use(
       : await repeat(needs, context, token, judgement.successor, { text, prepared });
   if (refreshToken === undefined) return undefined;
   return {
-    access_token: prepared.issued.accessToken,
+    ...answerOf({ grant: prepared, issued: prepared.issued }),
     refresh_token: refreshToken,
-    token_type: tokenTypeOf(jkt === undefined ? undefined : { jkt }),
-    expires_in: prepared.issued.expiresIn,
-    scope: prepared.scopes.join(' '),
   };
 }
 

@@ -1,6 +1,8 @@
 // Requests and answers of the token endpoint, and the headers of its errors.
 import type { RequestContext } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { AccessTokenGrant } from './access-token.ts';
+import type { IssuedAccessToken } from './token.service.ts';
 
 /** Parameters of a form request by name. A parameter without a value is absent. */
 export type TokenParameters = Readonly<Record<string, string | undefined>>;
@@ -27,6 +29,12 @@ export type GrantRequest = {
 export type ClientRequest = Pick<GrantRequest, 'authorization' | 'parameters'> &
   Partial<Pick<GrantRequest, 'proofKey'>>;
 
+/** What an access token was issued for, and the token. */
+export type GrantedToken = {
+  readonly grant: Pick<AccessTokenGrant, 'scopes' | 'jkt'>;
+  readonly issued: Pick<IssuedAccessToken, 'accessToken' | 'expiresIn'>;
+};
+
 /** Source: Specification, "Token response"; RFC 6749 §5.1. */
 export type TokenAnswer = {
   readonly access_token: string;
@@ -40,9 +48,14 @@ export type TokenAnswer = {
 
 export type Grant = (context: RequestContext, request: GrantRequest) => Promise<TokenAnswer>;
 
-/** Returns `DPoP` for a token that is bound to a key (RFC 9449 §5), else `Bearer`. */
-export function tokenTypeOf(key: ProvenKey | undefined): TokenAnswer['token_type'] {
-  return key === undefined ? 'Bearer' : 'DPoP';
+/** The answer with an access token: of the type `DPoP` when it is bound to a key (RFC 9449 §5). */
+export function answerOf({ grant: { scopes, jkt }, issued }: GrantedToken): TokenAnswer {
+  return {
+    access_token: issued.accessToken,
+    token_type: jkt === undefined ? 'Bearer' : 'DPoP',
+    expires_in: issued.expiresIn,
+    scope: scopes.join(' '),
+  };
 }
 
 /**

@@ -1,5 +1,5 @@
-// The forms of the token routes for openapi.json. The routes themselves accept any form, so that the service can answer
-// a wrong form with an OAuth error.
+// The forms of the token routes. openapi.json has them as they must be; the routes accept any form, so that the service
+// can answer a wrong one with an OAuth error.
 import { z } from 'zod';
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import { ACTOR_TYPES, ISSUED_TOKEN_TYPE, SUBJECT_TYPES } from '../token-exchange/exchange-request.ts';
@@ -104,3 +104,12 @@ export const tokenParametersForm = z
     ...clientAuthentication,
   })
   .meta({ id: 'TokenParameters' });
+
+/** The parameters of forms, each a text or absent. Unknown parameters are ignored (RFC 6749 §3.2). */
+const parametersOf = (forms: readonly z.ZodObject[]) => {
+  const names = forms.flatMap(({ shape }) => Object.keys(shape));
+  return z.object(Object.fromEntries(names.map((name) => [name, z.string().optional()])));
+};
+
+export const tokenRequestSchema = parametersOf(tokenRequestForm.options);
+export const tokenParametersSchema = parametersOf([tokenParametersForm]);

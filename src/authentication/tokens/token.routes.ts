@@ -2,9 +2,9 @@
 import { ok } from '../../platform/http/answers.ts';
 import { defineRoute, type Route } from '../../platform/http/route.ts';
 import { TOKEN_ANSWERS, TOKEN_REQUESTS } from './token.examples.ts';
-import { tokenAnswerSchema, tokenRequestSchema } from './token.schemas.ts';
+import { tokenAnswerSchema } from './token.schemas.ts';
 import { TOKEN_PATH, type TokenEndpointService } from './token-endpoint.service.ts';
-import { tokenRequestForm } from './token-form.schemas.ts';
+import { tokenRequestForm, tokenRequestSchema } from './token-form.schemas.ts';
 
 /** Source: Specification, "Agent authentication routes". */
 export function createTokenRoutes({ tokenEndpoint }: { tokenEndpoint: TokenEndpointService }): Route[] {

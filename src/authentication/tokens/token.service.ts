@@ -72,7 +72,6 @@ export function createTokenService(needs: TokenNeeds) {
       issueAccessToken,
       prepareAccessTokens,
       prepareRefreshToken,
-      createRefreshToken,
       revokeTokensOfAgent,
       admitTokensOfAgent,
       revokeTokensOfKey,
@@ -153,16 +152,6 @@ function prepareRefreshToken(
       ...grant,
     },
   };
-}
-
-/**
- * Stores the first refresh token of a new family in one round trip. @returns its text, which only the client may
- * get
- */
-async function createRefreshToken(needs: TokenTools, unit: Queryable, grant: RefreshGrant): Promise<string> {
-  const { text, record } = prepareRefreshToken(needs, grant);
-  await refreshTokens.insert(unit, record);
-  return text;
 }
 
 /** Ends all tokens of an agent in the caller's transaction. @returns how many refresh tokens were live */

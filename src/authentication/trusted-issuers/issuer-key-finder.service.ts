@@ -1,5 +1,6 @@
 // Finds the key of another issuer that verifies a token of it, given inline or fetched.
 import type { KeyObject } from 'node:crypto';
+import { decodeJwt, errors, type JWTPayload } from 'jose';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import { importJwk } from '../../platform/crypto/jws.node.ts';
 import type { OutsideTurn } from '../../platform/database/turns.ts';
@@ -10,6 +11,9 @@ import type { KeySetCache } from './key-set.service.ts';
 import type { TrustedIssuer } from './trusted-issuer.ts';
 
 const KEYS_KEPT = 2_000;
+
+/** Greatest length of a token in characters. Tokens of other issuers may be longer than tokens of this service. */
+const LONGEST_TOKEN = 16_384;
 
 /** The part of a token's header that selects its key. */
 export type KeyWanted = { readonly kid?: string | undefined; readonly alg: string };
@@ -67,3 +71,27 @@ export function createIssuerKeyFinder({
 }
 
 export type IssuerKeyFinder = ReturnType<typeof createIssuerKeyFinder>;
+
+/** Reads the claims of a token before anything is verified. @throws the error of `refuse` for what is no JWT */
+export function peekClaims(token: string, refuse: Refuse): JWTPayload {
+  if (token.length > LONGEST_TOKEN)
+    throw refuse(`has ${token.length} characters, of at most ${LONGEST_TOKEN}`);
+  try {
+    return decodeJwt(token);
+  } catch (error) {
+    throw refuse('is not a JWT', error);
+  }
+}
+
+/** Returns the error for the fault that a verification has found; any other error as it is. */
+export function refuseToken(error: unknown, refuse: Refuse): unknown {
+  return error instanceof errors.JOSEError ? refuse(faultOf(error), error) : error;
+}
+
+function faultOf(error: errors.JOSEError): string {
+  if (error instanceof errors.JWTExpired) return 'has expired';
+  if (error instanceof errors.JWTClaimValidationFailed) return `has a wrong or missing ${error.claim}`;
+  if (error instanceof errors.JWSSignatureVerificationFailed) return 'has a wrong signature';
+  if (error instanceof errors.JOSEAlgNotAllowed) return 'has an alg that is not accepted';
+  return 'is malformed';
+}

@@ -1,10 +1,15 @@
 // Verifies users' tokens from the issuers that a tenant trusts.
 import type { KeyObject } from 'node:crypto';
-import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
+import { jwtVerify } from 'jose';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
 import type { Models } from '../../platform/database/model.ts';
 import { isIssuer } from '../delegations/subject.ts';
-import type { IssuerKeyFinder, KeyWanted } from './issuer-key-finder.service.ts';
+import {
+  type IssuerKeyFinder,
+  type KeyWanted,
+  peekClaims,
+  refuseToken,
+} from './issuer-key-finder.service.ts';
 import { SUBJECT_TOKEN_ALGORITHMS } from './jwk-set.ts';
 import {
   CLOCK_AHEAD,
@@ -16,9 +21,6 @@ import * as store from './trusted-issuer.store.ts';
 import type { TrustedIssuer } from './trusted-issuer.ts';
 
 export type { VerifiedSubject } from './subject-token.ts';
-
-/** Greatest length of a token in characters. Tokens of other issuers may be longer than tokens of this service. */
-const LONGEST_TOKEN = 16_384;
 
 /**
  * Verifies users' tokens from trusted issuers (RFC 8693 §2.1, RFC 8725).
@@ -61,7 +63,7 @@ export function createSubjectTokenService({
       { tenant, outsideTurn }: Pick<RequestContext, 'outsideTurn'> & { readonly tenant: Pick<Tenant, 'id'> },
       token: string,
     ): Promise<VerifiedSubject> => {
-      const trusted = await findIssuer(tenant, peekIssuer(token));
+      const trusted = await findIssuer(tenant, peekClaims(token, invalidSubjectToken).iss);
       try {
         const { payload, protectedHeader } = await jwtVerify(
           token,
@@ -77,28 +79,10 @@ export function createSubjectTokenService({
         );
         return readSubjectClaims(protectedHeader, payload, now());
       } catch (error) {
-        throw error instanceof errors.JOSEError ? invalidSubjectToken(faultOf(error), error) : error;
+        throw refuseToken(error, invalidSubjectToken);
       }
     },
   };
 }
 
 export type SubjectTokenService = ReturnType<typeof createSubjectTokenService>;
-
-function peekIssuer(token: string): JWTPayload['iss'] {
-  if (token.length > LONGEST_TOKEN)
-    throw invalidSubjectToken(`has ${token.length} characters, of at most ${LONGEST_TOKEN}`);
-  try {
-    return decodeJwt(token).iss;
-  } catch (error) {
-    throw invalidSubjectToken('is not a JWT', error);
-  }
-}
-
-function faultOf(error: errors.JOSEError): string {
-  if (error instanceof errors.JWTExpired) return 'has expired';
-  if (error instanceof errors.JWTClaimValidationFailed) return `has a wrong or missing ${error.claim}`;
-  if (error instanceof errors.JWSSignatureVerificationFailed) return 'has a wrong signature';
-  if (error instanceof errors.JOSEAlgNotAllowed) return 'has an alg that is not accepted';
-  return 'is malformed';
-}

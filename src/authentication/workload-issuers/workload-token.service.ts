@@ -1,7 +1,7 @@
 // The jwt-bearer grant of the token endpoint: a workload gets a token for an agent by an assertion of its platform.
 // docs/decisions/0030-workload-issuers.md
 
-import { compactVerify, decodeJwt, errors, type JWTPayload } from 'jose';
+import { compactVerify, type JWTPayload } from 'jose';
 import type { JsonObject } from '../../events/event.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
 import { type AgentRecord, chooseAudience, describeNoTarget } from '../../identity/agents/agent.ts';
@@ -18,22 +18,23 @@ import type { AccessTokenGrant } from '../tokens/access-token.ts';
 import { digestOfRequest } from '../tokens/repeated-request.node.ts';
 import type { AccessTokenIssuer, IssuedAccessToken, TokenService } from '../tokens/token.service.ts';
 import {
+  answerOf,
   type GrantRequest,
   type ProvenKey,
   type TokenAnswer,
   type TokenParameters,
-  tokenTypeOf,
 } from '../tokens/token-answer.ts';
-import type { IssuerKeyFinder } from '../trusted-issuers/issuer-key-finder.service.ts';
+import {
+  type IssuerKeyFinder,
+  peekClaims,
+  refuseToken,
+} from '../trusted-issuers/issuer-key-finder.service.ts';
 import { SUBJECT_TOKEN_ALGORITHMS } from '../trusted-issuers/jwk-set.ts';
 import { findRule } from './claim-rules.ts';
 import { METHOD, readAssertion, refused, type WorkloadAssertion } from './workload-assertion.ts';
 import type { WorkloadFailureService } from './workload-failure.service.ts';
 import * as store from './workload-issuer.store.ts';
 import { isWorkloadIssuer, trustDomainOf, type WorkloadIssuer } from './workload-issuer.ts';
-
-/** Greatest length of an assertion in characters. */
-const LONGEST_ASSERTION = 16_384;
 
 /** Errors that are not recorded as failures, because the workload should repeat the request. */
 const UNRECORDED: readonly ErrorCode[] = ['use_dpop_nonce', 'temporarily_unavailable'];
@@ -98,7 +99,7 @@ async function grant(
       detail: 'The assertion of a workload needs no client authentication.',
     });
   if (text === undefined) throw invalidField('body.assertion', 'is missing');
-  const issuer = await findIssuer(needs, context, peek(text));
+  const issuer = await findIssuer(needs, context, peekClaims(text, refused));
   try {
     return await answer(needs, context, issuer, request, text);
   } catch (error) {
@@ -138,7 +139,7 @@ async function verify(
     const claims: Readonly<Record<string, unknown>> = JSON.parse(new TextDecoder().decode(payload));
     return readAssertion({ header, claims, text }, issuer, tenant, now());
   } catch (error) {
-    throw error instanceof errors.JOSEError ? refused(faultOf(error), error) : error;
+    throw refuseToken(error, refused);
   }
 }
 
@@ -222,13 +223,7 @@ async function answer(
   const key = await proveKey();
   // Prepared before the transaction begins, because a transaction that waits for a second connection could block.
   const issue = await needs.tokens.prepareAccessTokens(context.tenant);
-  const { grant, issued } = await redeem(needs, context, { issuer, assertion, parameters, key }, issue);
-  return {
-    access_token: issued.accessToken,
-    token_type: tokenTypeOf(key),
-    expires_in: issued.expiresIn,
-    scope: grant.scopes.join(' '),
-  };
+  return answerOf(await redeem(needs, context, { issuer, assertion, parameters, key }, issue));
 }
 
 function describe({ address }: RequestContext, { issuer, assertion }: Asked, { grant, issued }: Issued) {
@@ -260,21 +255,4 @@ function describe({ address }: RequestContext, { issuer, assertion }: Asked, { g
       { type: 'auth.token.issued', data: { ...named, ...token, token_id: tokenId } },
     ],
   };
-}
-
-/** Reads the claims that name the issuer, before anything is verified. */
-function peek(text: string): JWTPayload {
-  if (text.length > LONGEST_ASSERTION)
-    throw refused(`has ${text.length} characters, of at most ${LONGEST_ASSERTION}`);
-  try {
-    return decodeJwt(text);
-  } catch (error) {
-    throw refused('is not a JWT', error);
-  }
-}
-
-function faultOf(error: errors.JOSEError): string {
-  if (error instanceof errors.JWSSignatureVerificationFailed) return 'has a wrong signature';
-  if (error instanceof errors.JOSEAlgNotAllowed) return 'has an alg that is not accepted';
-  return 'is malformed';
 }

@@ -12,6 +12,7 @@ import {
 } from '../../identity/agents/agent-rooms.ts';
 import { createPatientDatabase, createTestDatabase } from '../../setup/database.ts';
 import { createAccounts } from './accounts.ts';
+import { storeRefreshToken } from './new-refresh-token.ts';
 
 /** The rooms in two processes' stead: two pools, one database, the same master keys. `sql` reads the database. */
 export async function createTwoProcesses() {
@@ -62,7 +63,7 @@ export async function issueFirst(
   const { accessToken, tokenId } = await rooms.tokens.issueAccessToken(tenant, grant);
   const owner = { tenantId: tenant.id, agentId, keyId, clientId, jkt };
   const stored = { ...owner, scopes, audience: tenant.audience, accessTokenId: tokenId };
-  const refreshToken = await rooms.tokens.createRefreshToken(rooms.database, stored);
+  const refreshToken = await storeRefreshToken(rooms.tokens, rooms.database, stored);
   return { accessToken, tokenId, refreshToken };
 }
 

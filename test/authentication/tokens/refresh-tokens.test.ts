@@ -4,6 +4,7 @@ import { hashSecret } from '../../../src/platform/crypto/opaque-secret.node.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { createAccounts } from './accounts.ts';
+import { storeRefreshToken } from './new-refresh-token.ts';
 
 const test = await useTestDatabase();
 const accounts = createAccounts(test.database);
@@ -29,7 +30,7 @@ const read = async (token: string) => {
 describe('a refresh token', () => {
   it('is 256 random bits of which only the hash is stored, the first of a family with an end of its own', async () => {
     const input = grant(newId(), newId());
-    const token = await accounts.tokens.createRefreshToken(test.database, input);
+    const token = await storeRefreshToken(accounts.tokens, test.database, input);
     expect(token).toMatch(/^[\w-]{43}$/);
     const row = await read(token);
     expect(row).toMatchObject({
@@ -52,7 +53,7 @@ describe('a refresh token', () => {
     let token = '';
     await expect(
       test.database.transaction({}, async (unit) => {
-        token = await accounts.tokens.createRefreshToken(unit, grant(newId(), newId()));
+        token = await storeRefreshToken(accounts.tokens, unit, grant(newId(), newId()));
         throw new Error('no');
       }),
     ).rejects.toThrow('no');
@@ -62,7 +63,7 @@ describe('a refresh token', () => {
   it('of another tenant stays, whatever the ids', async () => {
     const { tokens } = accounts;
     const [agent, key] = [newId(), newId()];
-    const token = await tokens.createRefreshToken(test.database, grant(agent, key));
+    const token = await storeRefreshToken(tokens, test.database, grant(agent, key));
     const elsewhere = { tenantId: newId() };
     await test.database.transaction({}, async (unit) => {
       expect(await tokens.revokeTokensOfAgent(unit, { ...elsewhere, id: agent }, 'x')).toBe(0);
@@ -74,7 +75,7 @@ describe('a refresh token', () => {
   it('ends with its agent or its key, once, with the reason, in either kind of transaction', async () => {
     const [agent, otherAgent, key, otherKey] = [newId(), newId(), newId(), newId()];
     const create = (agentId: string, keyId: string) =>
-      accounts.tokens.createRefreshToken(test.database, grant(agentId, keyId));
+      storeRefreshToken(accounts.tokens, test.database, grant(agentId, keyId));
     const [one, two, three] = [
       await create(agent, key),
       await create(agent, otherKey),

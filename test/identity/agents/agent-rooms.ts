@@ -30,6 +30,7 @@ import { wireLimits } from '../../../src/platform/http/wire.ts';
 import type { Platform } from '../../../src/platform/platform.ts';
 import { APPLICATION_SCOPES } from '../../../src/platform/scopes.ts';
 import { createAccounts, requestTo } from '../../authentication/tokens/accounts.ts';
+import { storeRefreshToken } from '../../authentication/tokens/new-refresh-token.ts';
 import { derivePublicKey, generatePrivateKey } from '../../platform/crypto/sign.ts';
 import { createTestPlatform } from '../../setup/platform.ts';
 import { insertSubscription } from '../../webhooks/intake/fixture.ts';
@@ -150,7 +151,7 @@ export async function insertRefreshToken(
   context: RequestContext,
   owner: { agentId: string; keyId: string },
 ): Promise<() => Promise<string | null>> {
-  await tokens.createRefreshToken(database, {
+  await storeRefreshToken(tokens, database, {
     tenantId: context.tenant.id,
     ...owner,
     scopes: ['openid'],
