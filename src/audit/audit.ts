@@ -28,6 +28,15 @@ export type AuditEntry = {
   readonly data?: Readonly<Record<string, unknown>> | undefined;
 };
 
+/** The entry of an action that was done. @param target the entity that it changed */
+export function succeeded(
+  action: string,
+  target: NonNullable<AuditEntry['target']>,
+  data: AuditEntry['data'] = undefined,
+): AuditEntry {
+  return { action, outcome: 'success', target, data };
+}
+
 export type AuditContext = Pick<RequestContext, 'requestId' | 'address' | 'principal'> & {
   readonly tenant: Pick<Tenant, 'id'>;
   /** The actor of a request without a token. */

@@ -4,7 +4,6 @@ import { createExpiryService } from '../../authentication/challenges/challenge-e
 import * as delegationStore from '../../authentication/delegations/delegation-expiry.store.ts';
 import * as issuerKeyStore from '../../authentication/issuer/key-schedule.store.ts';
 import { wireIssuerInspection } from '../../authentication/trusted-issuers/wire.ts';
-import * as workloadStore from '../../authentication/workload-issuers/workload-issuer.store.ts';
 import * as anchorStore from '../../identity/anchors/anchor-check.store.ts';
 import * as rotationStore from '../../identity/keys/rotation.store.ts';
 import { wireDoctor } from '../../operations/doctor/wire.ts';
@@ -55,11 +54,7 @@ export function wireExamination(config: Config) {
     }),
     challengeExpiry: createExpiryService({ database, records }),
     openTransactions: { findOldestOpen: () => findOldestOpen(database) },
-    issuerKeys: {
-      listAddresses: async () =>
-        (await Promise.all([issuers.listAddresses(), workloadStore.listAddresses(database)])).flat(),
-      fetchKeys: issuers.fetchKeys,
-    },
+    issuerKeys: issuers,
     readStanding: () => accountStore.sum(database, KEPT_DAYS + 1),
   });
   return {

@@ -8,7 +8,7 @@ import { addressGroup } from '../../platform/address-group.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
-import { type LimitReached, ServiceError } from '../../platform/errors/service-error.ts';
+import { type FailureCounter, type LimitReached, ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { FailureTally } from './authentication-failure.store.ts';
@@ -31,11 +31,6 @@ type KnownHolder = {
   readonly agent: { readonly id: string };
 };
 
-/** Counts failures of a key from an address. `blocked` is set beyond the limit. */
-export type FailureLimiter = {
-  failed(key: string): Promise<{ readonly blocked: LimitReached | undefined }>;
-};
-
 /**
  * A correct signature can get these errors too, after a lost race or with a late answer, so they do not indicate
  * guessing. They are counted separately. Beyond the limit they are still answered with their code, but no longer
@@ -46,7 +41,7 @@ const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['challenge_used', 'challe
 export type AuthenticationFailureNeeds = {
   database: Queryable;
   records: Pick<RecordService, 'write'>;
-  limiter: FailureLimiter;
+  limiter: FailureCounter;
   bruteForce: Pick<BruteForceService, 'failed' | 'goesOn'>;
 };
 

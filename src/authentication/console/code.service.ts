@@ -1,5 +1,6 @@
 // Makes the codes of links that sign in to the console.
 
+import { succeeded } from '../../audit/audit.ts';
 import type {
   ApplicationService,
   ApplicationWithSecrets,
@@ -46,13 +47,7 @@ export function createConsoleCodeService({
           applicationId: application.id,
         });
         await records.write(unit, context, {
-          audit: [
-            {
-              action: 'console.link_made',
-              outcome: 'success',
-              target: { type: 'application', id: application.id },
-            },
-          ],
+          audit: [succeeded('console.link_made', { type: 'application', id: application.id })],
         });
         // Browsers send no fragment to servers, so the code is in no log of requests.
         const others = all.filter((other) => other !== application && isFit(tenant, other));

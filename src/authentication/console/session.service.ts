@@ -8,12 +8,12 @@ import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
-import { ServiceError } from '../../platform/errors/service-error.ts';
+import { type FailureCounter, ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import { findNeedOfProof } from '../dpop/required-proof.ts';
 import type { AccessTokenGrant } from '../tokens/access-token.ts';
-import type { ClientAuthenticationService, FailureCounter } from '../tokens/client-authentication.service.ts';
+import type { ClientAuthenticationService } from '../tokens/client-authentication.service.ts';
 import { decideGrant } from '../tokens/client-credentials.ts';
 import type { ClientRecordService } from '../tokens/client-record.service.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';

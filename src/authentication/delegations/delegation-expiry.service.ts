@@ -1,7 +1,7 @@
 // Records that delegations have expired. Each step is decided from the row in Postgres, so a repeated, late or needless
 // request does no harm. Tokens do not depend on it, because their checks compare the expiry time.
 
-import { operatorContext, serviceContext } from '../../audit/audit.ts';
+import { operatorContext, serviceContext, succeeded } from '../../audit/audit.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -76,12 +76,11 @@ async function expire(
     await store.markExpired(transaction, name.id);
     await records.write(transaction, serviceContext(tenant, newId()), {
       audit: [
-        {
-          action: 'delegation.expired',
-          outcome: 'success',
-          target: { type: 'delegation', id: name.id },
-          data: { agent_id: found.agentId, expires_at: found.expiresAt.toISOString() },
-        },
+        succeeded(
+          'delegation.expired',
+          { type: 'delegation', id: name.id },
+          { agent_id: found.agentId, expires_at: found.expiresAt.toISOString() },
+        ),
       ],
     });
     return standingOf(await store.read(transaction, name));

@@ -1,6 +1,7 @@
 // Manages delegations of users to agents. A delegation expires at its expiry time. The expiry is recorded later, which
 // changes nothing for tokens.
 
+import { succeeded } from '../../audit/audit.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -31,7 +32,7 @@ type Joined = RequestContext & { readonly transaction: Transaction };
 
 export type DelegationNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
-  agents: Pick<AgentService, 'hold'>;
+  agents: Pick<AgentService, 'holdIfThere'>;
   records: Pick<RecordService, 'write'>;
   tokens: Pick<RevocationService, 'endPrincipal'>;
   commands: Pick<WorkflowCommandService, 'add'>;
@@ -77,12 +78,11 @@ function create(needs: DelegationNeeds, context: RequestContext, input: NewDeleg
       throw invalidField('body.expires_at', 'must be in the future, and at most a year from now');
     await needs.records.write(transaction, context, {
       audit: [
-        {
-          action: 'delegation.created',
-          outcome: 'success',
-          target: { type: 'delegation', id },
-          data: { agent_id: agentId, subject_id: subjectId(tenant.id, subject), scopes, audience },
-        },
+        succeeded(
+          'delegation.created',
+          { type: 'delegation', id },
+          { agent_id: agentId, subject_id: subjectId(tenant.id, subject), scopes, audience },
+        ),
       ],
     });
     await tellWorkflow(needs, transaction, tenant.id, id);
@@ -145,11 +145,8 @@ async function checkAgent(
   context: RequestContext,
   { agentId, scopes }: NewDelegation,
 ): Promise<void> {
-  const agent = await agents.hold(transaction, context, agentId).catch((error: unknown) => {
-    if (error instanceof ServiceError && error.code === 'not_found')
-      throw invalidField('body.agent_id', 'is no agent of this tenant');
-    throw error;
-  });
+  const agent = await agents.holdIfThere(transaction, context, agentId);
+  if (agent === undefined) throw invalidField('body.agent_id', 'is no agent of this tenant');
   const beyond = scopes.findIndex((scope) => !agent.scopes.includes(scope));
   if (beyond !== -1) throw invalidField(`body.scopes.${beyond}`, 'is beyond the scopes of the agent');
 }
@@ -189,12 +186,11 @@ async function revoke(
   const data = { agent_id: agentId, subject_id: subjectId(tenant.id, subject) };
   const [emitted] = await records.write(transaction, context, {
     audit: [
-      {
-        action: 'delegation.revoked',
-        outcome: 'success',
-        target: { type: 'delegation', id },
-        data: reason === undefined ? data : { ...data, reason },
-      },
+      succeeded(
+        'delegation.revoked',
+        { type: 'delegation', id },
+        reason === undefined ? data : { ...data, reason },
+      ),
     ],
     events: [
       {

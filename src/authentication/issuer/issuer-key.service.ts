@@ -1,7 +1,7 @@
 // Creates, rotates and revokes a tenant's issuer keys. Each change is decided in a transaction that locks the tenant's
 // row, and needs no workflow.
 
-import type { AuditContext, AuditEntry } from '../../audit/audit.ts';
+import { type AuditContext, type AuditEntry, succeeded } from '../../audit/audit.ts';
 import type { RequestContext, SigningAlgorithm, Tenant } from '../../platform/context.ts';
 import { type MasterKey, sealSecret } from '../../platform/crypto/secret-box.node.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -349,10 +349,5 @@ async function revokeKey(
 }
 
 function entry(action: string, kid: string, data: Readonly<Record<string, unknown>>): AuditEntry {
-  return {
-    action: `issuer.key.${action}`,
-    outcome: 'success',
-    target: { type: 'issuer_key', id: kid },
-    data,
-  };
+  return succeeded(`issuer.key.${action}`, { type: 'issuer_key', id: kid }, data);
 }

@@ -5,7 +5,7 @@ import type { ApplicationService, Client } from '../../identity/applications/app
 import { addressGroup } from '../../platform/address-group.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { hashesEqual, hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
-import { invalidField, type LimitReached, ServiceError } from '../../platform/errors/service-error.ts';
+import { type FailureCounter, invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import { parseBasicCredentials } from './basic-credentials.ts';
 import type { ClientAssertionService } from './client-assertion.service.ts';
@@ -16,11 +16,6 @@ import { digestOfRequest } from './repeated-request.node.ts';
 import type { ClientRequest } from './token-answer.ts';
 
 export type AuthenticatedClient = Client & { readonly proof: ClientProof };
-
-/** Counts failures under a key. `blocked` is set from the first failure beyond the limit. */
-export type FailureCounter = {
-  failed(key: string): Promise<{ readonly blocked: LimitReached | undefined }>;
-};
 
 type ChosenSecret = Extract<ChosenMethod, { credentials: unknown }>;
 

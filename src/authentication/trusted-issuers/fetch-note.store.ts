@@ -1,6 +1,6 @@
-// SQL that notes a fetch of the keys of a trusted issuer or a workload issuer.
-import type { Transaction } from '../../platform/database/transaction.ts';
-import type { FetchedIssuer } from './trusted-issuer.ts';
+// SQL of the keys that trusted issuers and workload issuers publish: their addresses, and notes of fetches.
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import type { FetchedIssuer, IssuerAddress } from './trusted-issuer.ts';
 
 /** Whose keys they are: the type of their targets in the audit log. */
 export type IssuerKind = 'trusted_issuer' | 'workload_issuer';
@@ -20,4 +20,15 @@ export async function noteFetch(
     [id, tenantId, jwksUri, error],
   );
   return rows.find(({ is_other }) => is_other);
+}
+
+/** Lists where the keys of all tenants' issuers of a kind are, but for suspended tenants. For operators. */
+export async function listAddresses(queryable: Queryable, kind: IssuerKind): Promise<IssuerAddress[]> {
+  const { rows } = await queryable.query<IssuerAddress>(
+    `SELECT i.id, i.tenant_id AS "tenantId", $1::text AS kind, i.issuer, i.jwks_uri AS uri
+       FROM ${kind}s i JOIN tenants t ON t.id = i.tenant_id
+       WHERE i.jwks_uri IS NOT NULL AND t.suspended_at IS NULL ORDER BY i.tenant_id, i.id`,
+    [kind.replace('_', ' ')],
+  );
+  return rows;
 }

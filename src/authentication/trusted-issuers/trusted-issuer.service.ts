@@ -1,6 +1,7 @@
 // Manages the issuers whose users' tokens a tenant accepts. It accepts only public keys, and only addresses to which
 // the service may send requests.
 
+import { succeeded } from '../../audit/audit.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -125,12 +126,11 @@ function record(
 ) {
   return records.write(transaction, context, {
     audit: [
-      {
-        action: `trusted_issuer.${verb}`,
-        outcome: 'success',
-        target: { type: 'trusted_issuer', id },
-        data: { issuer, audiences, keys: jwksUri === null ? 'inline' : 'fetched' },
-      },
+      succeeded(
+        `trusted_issuer.${verb}`,
+        { type: 'trusted_issuer', id },
+        { issuer, audiences, keys: jwksUri === null ? 'inline' : 'fetched' },
+      ),
     ],
   });
 }

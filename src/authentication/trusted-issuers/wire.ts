@@ -2,12 +2,12 @@
 import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { createFetchNote } from './fetch-note.service.ts';
+import * as store from './fetch-note.store.ts';
 import { createIssuerKeyFinder } from './issuer-key-finder.service.ts';
 import { createJwksFetcher } from './jwks.client.ts';
 import { createKeySetCache } from './key-set.service.ts';
 import { createSubjectTokenService } from './subject-token.service.ts';
 import { createTrustedIssuerService, type TrustedIssuerNeeds } from './trusted-issuer.service.ts';
-import * as store from './trusted-issuer.store.ts';
 
 /** @param fetchDeadline milliseconds; longer in tests */
 export function wireTrustedIssuers(
@@ -37,12 +37,15 @@ export function wireTrustedIssuers(
   };
 }
 
-/** Wires what asks all tenants' trusted issuers for their keys; it opens no connection before. */
+const KINDS = ['trusted_issuer', 'workload_issuer'] as const;
+
+/** Wires what asks all tenants' issuers for their keys; it opens no connection before. */
 export function wireIssuerInspection({ config, database }: Platform) {
   const agent = openAgent(config);
   const fetch = createJwksFetcher({ agent });
   return {
-    listAddresses: () => store.listAddresses(database),
+    listAddresses: async () =>
+      (await Promise.all(KINDS.map((kind) => store.listAddresses(database, kind)))).flat(),
     fetchKeys: async (uri: string) => (await fetch(uri)).keys,
     close: () => agent.close(),
   };

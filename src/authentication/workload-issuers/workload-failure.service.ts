@@ -4,10 +4,9 @@ import { createFailureReporter } from '../../audit/failure-report.service.ts';
 import { addressGroup } from '../../platform/address-group.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
-import { ServiceError } from '../../platform/errors/service-error.ts';
+import { type FailureCounter, ServiceError } from '../../platform/errors/service-error.ts';
 import type { Log } from '../../platform/logging.ts';
 import type { Happening, RecordService } from '../../webhooks/intake/record.service.ts';
-import type { FailureCounter } from '../tokens/client-authentication.service.ts';
 import { METHOD } from './workload-assertion.ts';
 
 type Failure = { readonly context: RequestContext; readonly issuerId: string; readonly error: ServiceError };

@@ -1,5 +1,6 @@
 // Manages the issuers whose assertions stand for a credential of an agent. Who maps an agent needs all of its scopes.
 
+import { succeeded } from '../../audit/audit.ts';
 import { allTokensEnded } from '../../events/ended-tokens.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
 import { checkCredentialGrantor } from '../../identity/agents/agent.ts';
@@ -36,7 +37,7 @@ export type WorkloadIssuerPatch = Given<NewWorkloadIssuer>;
 export type WorkloadIssuerNeeds = {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;
   records: Pick<RecordService, 'write'>;
-  agents: Pick<AgentService, 'hold' | 'holdAny'>;
+  agents: Pick<AgentService, 'holdIfThere' | 'holdAny'>;
   revocations: Pick<RevocationService, 'admitPrincipal' | 'endPrincipal'>;
   admittedNetworks: readonly Network[];
 };
@@ -160,17 +161,16 @@ async function record(
   const action = `workload_issuer.${verb}`;
   await records.write(transaction, context, {
     audit: [
-      {
+      succeeded(
         action,
-        outcome: 'success',
-        target: { type: 'workload_issuer', id },
-        data: {
+        { type: 'workload_issuer', id },
+        {
           issuer,
           audiences,
           keys: jwksUri === null ? 'inline' : 'fetched',
           rules: rules.map(({ agentId, claims }) => ({ agent_id: agentId, claims })),
         },
-      },
+      ),
     ],
     events: ends === undefined ? [] : [allTokensEnded({ kind: 'workload_issuer', id }, ends, action)],
   });
@@ -188,11 +188,9 @@ async function checkGranted(
   before: readonly WorkloadRule[] = [],
 ): Promise<void> {
   for (const id of [...new Set(rules.map(({ agentId }) => agentId))].sort()) {
-    const agent = await agents.hold(transaction, context, id).catch((error: unknown) => {
-      if (!(error instanceof ServiceError) || error.code !== 'not_found') throw error;
-      const index = rules.findIndex(({ agentId }) => agentId === id);
-      throw invalidField(`body.rules.${index}.agent_id`, 'is no agent of this tenant');
-    });
+    const agent = await agents.holdIfThere(transaction, context, id);
+    const index = rules.findIndex(({ agentId }) => agentId === id);
+    if (agent === undefined) throw invalidField(`body.rules.${index}.agent_id`, 'is no agent of this tenant');
     checkCredentialGrantor(context.principal, agent);
   }
   for (const id of [...new Set(before.map(({ agentId }) => agentId))].sort()) {

@@ -58,7 +58,7 @@ type Issued = { readonly grant: AccessTokenGrant; readonly issued: IssuedAccessT
 
 export type WorkloadTokenNeeds = {
   database: Pick<Database, 'transaction' | 'model'>;
-  agents: Pick<AgentService, 'hold'>;
+  agents: Pick<AgentService, 'holdIfThere'>;
   tokens: Pick<TokenService, 'prepareAccessTokens'>;
   trustedKeys: IssuerKeyFinder;
   records: Pick<RecordService, 'write'>;
@@ -182,11 +182,8 @@ async function holdAgent(
   context: RequestContext,
   id: string,
 ): Promise<AgentRecord> {
-  const agent = await agents.hold(unit, context, id).catch((error: unknown) => {
-    throw error instanceof ServiceError && error.code === 'not_found'
-      ? refused('is for an agent that was deleted')
-      : error;
-  });
+  const agent = await agents.holdIfThere(unit, context, id);
+  if (agent === undefined) throw refused('is for an agent that was deleted');
   if (agent.status === 'suspended')
     throw new ServiceError('policy_denied', { detail: 'The agent is suspended.' });
   return agent;

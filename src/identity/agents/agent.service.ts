@@ -1,6 +1,7 @@
 // Creates, changes, suspends and deletes agents. A change that ends an agent's access also ends its tokens, in the same
 // transaction.
 
+import { succeeded } from '../../audit/audit.ts';
 import { describeChanges, findChanges } from '../../audit/changes.ts';
 import type { TokenService } from '../../authentication/tokens/token.service.ts';
 import { allTokensEnded } from '../../events/ended-tokens.ts';
@@ -49,14 +50,8 @@ const TOLD = ['name', 'capabilities', 'audience', 'audiences', 'scopes', 'dpopBo
 
 type Verb = 'registered' | 'updated' | 'suspended' | 'reactivated' | 'deleted';
 
-/** Action of each change in the audit log. The event's type is `admin.agent.<verb>`. */
-const AUDITED: Readonly<Record<Verb, string>> = {
-  registered: 'agent.created',
-  updated: 'agent.updated',
-  suspended: 'agent.suspended',
-  reactivated: 'agent.reactivated',
-  deleted: 'agent.deleted',
-};
+/** Action of a change in the audit log. The event's type is `admin.agent.<verb>`. */
+const actionOf = (verb: Verb) => (verb === 'registered' ? 'agent.created' : `agent.${verb}`);
 
 export type AgentNeeds = {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;
@@ -91,6 +86,9 @@ export function createAgentService(needs: AgentNeeds) {
      */
     hold: (transaction: Transaction, context: RequestContext, id: string): Promise<AgentRecord> =>
       lock(transaction, context, id, 'reference'),
+    /** Like `hold`. @returns undefined for an unknown or deleted agent */
+    holdIfThere: (transaction: Transaction, { tenant }: RequestContext, id: string) =>
+      store.lock(transaction, tenant.id, id, 'reference'),
     /**
      * Suspends an agent: it cannot authenticate, and its tokens end. Nothing changes when it is already suspended.
      * Emits `admin.agent.suspended`.
@@ -188,7 +186,7 @@ function update(needs: AgentNeeds, context: RequestContext, id: string, patch: A
     // A suspended agent has no token that could go on, and must not be admitted.
     const endsTokens = narrows(found, changes) && agent.status === 'active';
     if (endsTokens) await needs.tokens.admitTokensOfAgent(transaction, agent);
-    const ended = endsTokens ? [allTokensEnded({ kind: 'agent', id }, 'now', AUDITED.updated)] : [];
+    const ended = endsTokens ? [allTokensEnded({ kind: 'agent', id }, 'now', actionOf('updated'))] : [];
     await record(needs, transaction, context, 'updated', agent, told, ended);
     return assessOne(needs, { ...context, transaction }, agent);
   });
@@ -258,14 +256,7 @@ async function record(
   // active.
   const status = verb === 'deleted' ? 'deleted' : agent.status;
   const [emitted] = await records.write(transaction, context, {
-    audit: [
-      {
-        action: AUDITED[verb],
-        outcome: 'success',
-        target: { type: 'agent', id },
-        data: { name, ...change },
-      },
-    ],
+    audit: [succeeded(actionOf(verb), { type: 'agent', id }, { name, ...change })],
     events: [
       {
         type: `admin.agent.${verb}`,

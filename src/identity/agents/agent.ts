@@ -1,5 +1,5 @@
 // Types of agents, and the rules for registration, audience and grants.
-import type { Principal } from '../../platform/context.ts';
+import type { Principal, RequestContext } from '../../platform/context.ts';
 import { AGENT_SCOPES, areSameScopes, checkGrantor, isWithin } from '../../platform/scopes.ts';
 import type { AgentRow } from './agent.model.ts';
 
@@ -15,6 +15,13 @@ export const OF_AGENT =
   'agent_id = $3 AND EXISTS (SELECT FROM agents WHERE agents.id = agent_id AND deleted_at IS NULL)';
 
 export type AgentRecord = Omit<AgentRow, 'deletedAt'>;
+
+/** A key, an anchor or the like of an agent. A statement finds nothing when the tenant or the agent is another. */
+export type AgentPart = { readonly tenantId: string; readonly agentId: string; readonly id: string };
+
+export function partOf({ tenant }: Pick<RequestContext, 'tenant'>, agentId: string, id: string): AgentPart {
+  return { tenantId: tenant.id, agentId, id };
+}
 
 /** What the tokens of an agent may reach. */
 type Reach = Pick<

@@ -43,7 +43,7 @@ type Context = AuditContext & { readonly transaction: Transaction };
 export type AnchorCheckNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;
-  agents: Pick<AgentService, 'hold'>;
+  agents: Pick<AgentService, 'holdIfThere'>;
   progress: AnchorProgressService;
   looker: ProofLooker;
   random?: (() => number) | undefined;
@@ -152,12 +152,7 @@ async function change(
   if (tenant === undefined || known === undefined) return GONE;
   return database.transaction({}, async (transaction) => {
     const context = { ...serviceContext(tenant, newId()), tenant, transaction };
-    try {
-      await agents.hold(transaction, context, known.agentId);
-    } catch (error) {
-      if (error instanceof ServiceError && error.code === 'not_found') return GONE;
-      throw error;
-    }
+    if ((await agents.holdIfThere(transaction, context, known.agentId)) === undefined) return GONE;
     await store.lock(transaction, name);
     const found = await store.read(transaction, name);
     if (found !== undefined) await work(context, found);

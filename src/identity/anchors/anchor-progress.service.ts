@@ -1,7 +1,7 @@
 // Writes the audit entries and events of changed anchors, and enqueues signals to their workflows, in the transaction
 // of the change.
 
-import type { AuditContext } from '../../audit/audit.ts';
+import { type AuditContext, succeeded } from '../../audit/audit.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
@@ -37,9 +37,7 @@ export function createAnchorProgressService({ records, commands }: AnchorProgres
       const data = { agent_id: agentId, type, value, ...facts };
       const event = { type: `admin.agent.anchor.${change}`, data: { anchor_id: id, ...data } };
       await records.write(unit, context, {
-        audit: [
-          { action: `agent.anchor.${change}`, outcome: 'success', target: { type: 'anchor', id }, data },
-        ],
+        audit: [succeeded(`agent.anchor.${change}`, { type: 'anchor', id }, data)],
         events: EMITTED.has(change) ? [event] : [],
       });
     },

@@ -8,7 +8,8 @@ import type { Page, PageRequest } from '../../platform/database/page.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { AgentService } from '../agents/agent.service.ts';
-import type { AnchorFilters, AnchorName } from './anchor.store.ts';
+import { partOf } from '../agents/agent.ts';
+import type { AnchorFilters } from './anchor.store.ts';
 import * as store from './anchor.store.ts';
 import { type Anchor, type AnchorType, PROOF_PREFIX } from './anchor.ts';
 import * as checks from './anchor-check.store.ts';
@@ -93,7 +94,7 @@ async function read(
   agentId: string,
   id: string,
 ): Promise<Anchor> {
-  const name = nameOf(context, agentId, id);
+  const name = partOf(context, agentId, id);
   const anchor = await store.find(context.transaction ?? database, name);
   if (anchor === undefined)
     throw new ServiceError('not_found', { detail: 'The agent has no anchor with this id.' });
@@ -125,7 +126,7 @@ function requestCheck(
   return needs.database.transaction(context, async (transaction) => {
     const joined = { ...context, transaction };
     await needs.agents.hold(transaction, context, agentId);
-    const name = nameOf(context, agentId, id);
+    const name = partOf(context, agentId, id);
     const anchor = await read(needs, joined, agentId, id);
     if (!(await checks.request(transaction, name, { agentId })))
       throw new ServiceError('conflict', {
@@ -153,7 +154,7 @@ function revoke(
   return needs.database.transaction(context, async (transaction) => {
     const joined = { ...context, transaction };
     await needs.agents.hold(transaction, context, agentId);
-    await store.lock(transaction, nameOf(context, agentId, id));
+    await store.lock(transaction, partOf(context, agentId, id));
     const anchor = await read(needs, joined, agentId, id);
     if (anchor.status === 'revoked' || anchor.status === 'failed') return anchor;
     await store.revoke(transaction, id);
@@ -166,12 +167,4 @@ function revoke(
     await needs.progress.wake(transaction, anchor);
     return read(needs, joined, agentId, id);
   });
-}
-
-function nameOf(context: RequestContext, agentId: string, id: string): AnchorName {
-  return {
-    tenantId: context.tenant.id,
-    agentId,
-    id,
-  };
 }

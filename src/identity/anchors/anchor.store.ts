@@ -8,16 +8,13 @@ import { columnNames, selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { Given } from '../../platform/given.ts';
 import { enqueueCommands } from '../../platform/temporal/enqueued-commands.ts';
-import { OF_AGENT } from '../agents/agent.ts';
+import { type AgentPart, OF_AGENT } from '../agents/agent.ts';
 import { ANCHOR } from './anchor.model.ts';
 import { type Anchor, CHECKED_ONLY, PROOF_DAYS } from './anchor.ts';
 
 export type AnchorFilters = Given<Pick<Anchor, 'type' | 'status'>>;
 
 export type NewAnchorRow = Pick<Anchor, 'id' | 'tenantId' | 'agentId' | 'type' | 'value' | 'proof'>;
-
-/** Identifies one anchor. A statement finds nothing when the tenant or the agent is not the anchor's. */
-export type AnchorName = { readonly tenantId: string; readonly agentId: string; readonly id: string };
 
 const COLUMNS = selectList(ANCHOR, columnNames(ANCHOR, CHECKED_ONLY));
 
@@ -83,7 +80,7 @@ export async function lockTenant(unit: Transaction, tenantId: string): Promise<v
 /** Counts the pending and verified anchors of an agent and of its tenant. Overdue anchors do not count. */
 export async function countLive(
   queryable: Queryable,
-  { tenantId, agentId }: Pick<AnchorName, 'tenantId' | 'agentId'>,
+  { tenantId, agentId }: Pick<AgentPart, 'tenantId' | 'agentId'>,
 ): Promise<{ ofAgent: number; ofTenant: number }> {
   const { rows } = await queryable.query<{ ofAgent: number; ofTenant: number }>(COUNT_LIVE, [
     tenantId,
@@ -94,7 +91,7 @@ export async function countLive(
 
 export async function find(
   queryable: Queryable,
-  { tenantId, agentId, id }: AnchorName,
+  { tenantId, agentId, id }: AgentPart,
 ): Promise<Anchor | undefined> {
   const { rows } = await queryable.query<Anchor>(
     `SELECT ${COLUMNS} FROM anchor_records WHERE id = $1 AND agent_id = $2 AND tenant_id = $3`,
@@ -108,7 +105,7 @@ export const exists = existenceIn<[agentId: string]>('anchors', OF_AGENT);
 /** Lists anchors, newest first. */
 export async function list(
   queryable: Queryable,
-  { tenantId, agentId }: Omit<AnchorName, 'id'>,
+  { tenantId, agentId }: Omit<AgentPart, 'id'>,
   { limit, cursor, type, status }: PageRequest & AnchorFilters,
 ): Promise<Page<Anchor>> {
   const filters = [cursor, type, status].map((value) => value ?? null);
@@ -117,7 +114,7 @@ export async function list(
 }
 
 /** Locks an anchor until the transaction ends. An unknown anchor is ignored. */
-export async function lock(transaction: Transaction, { tenantId, agentId, id }: AnchorName): Promise<void> {
+export async function lock(transaction: Transaction, { tenantId, agentId, id }: AgentPart): Promise<void> {
   await transaction.model(ANCHOR).lock({ id, agentId, tenantId }, 'UPDATE');
 }
 

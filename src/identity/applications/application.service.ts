@@ -1,6 +1,7 @@
 // Manages applications and their secrets. Only the call that creates a secret returns its text.
 
 import { validate as isUuid } from 'uuid';
+import { succeeded } from '../../audit/audit.ts';
 import { describeChanges, findChanges } from '../../audit/changes.ts';
 import type { RevocationService } from '../../authentication/tokens/revocation.service.ts';
 import { allTokensEnded } from '../../events/ended-tokens.ts';
@@ -10,7 +11,7 @@ import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
-import { type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
+import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
@@ -73,7 +74,7 @@ export function createApplicationService(needs: ApplicationNeeds) {
     }),
     /** Returns all applications, newest first. */
     list: async (context: RequestContext): Promise<ApplicationWithSecrets[]> =>
-      withSecrets(tools, context, await store.list(tools.database, context.tenant.id, {})),
+      withSecrets(tools, context, await store.listAll(tools.database, context.tenant.id)),
     /** Returns whether the tenant has this application. @param id a UUID */
     exists: ({ tenant }: RequestContext, id: string): Promise<boolean> =>
       store.exists(tools.database, tenant.id, id),
@@ -140,11 +141,9 @@ function create(
 async function page(
   needs: ApplicationTools,
   context: RequestContext,
-  { limit, cursor, ...filters }: PageRequest & ApplicationFilters,
+  request: PageRequest & ApplicationFilters,
 ): Promise<Page<ApplicationWithSecrets>> {
-  const page = { after: cursor, limit: limit + 1, ...filters };
-  const rows = await store.list(needs.database, context.tenant.id, page);
-  const { data, nextCursor } = toPage(rows, limit);
+  const { data, nextCursor } = await store.list(needs.database, context.tenant.id, request);
   return { data: await withSecrets(needs, context, data), nextCursor };
 }
 
@@ -292,7 +291,7 @@ async function record(
   if (ends === 'now') await tokens.admitPrincipal(unit, context.tenant.id, id);
   if (ends === 'ever') await tokens.endPrincipal(unit, context.tenant.id, id);
   await records.write(unit, context, {
-    audit: [{ action, outcome: 'success', target: { type: 'application', id }, data }],
+    audit: [succeeded(action, { type: 'application', id }, data)],
     events: ends === undefined ? [] : [allTokensEnded({ kind: 'application', id }, ends, action)],
   });
 }

@@ -1,9 +1,9 @@
 // SQL of applications. Each statement is bound to one tenant and returns no deleted application.
-import { Op } from 'sequelize';
 import { validate as isUuid } from 'uuid';
 import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
 import { existenceIn } from '../../platform/database/existence.ts';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';
+import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { Given } from '../../platform/given.ts';
 import { isHeard } from '../../webhooks/intake/fan-out.ts';
@@ -88,31 +88,18 @@ export function lock(
   return transaction.model(APPLICATION).lock({ id, tenantId, deletedAt: null }, 'NO KEY UPDATE');
 }
 
-/**
- * Lists applications, newest first.
- * @param page.after id of the last application of the previous page
- * @param page.limit all when absent
- */
+/** Lists a page of applications, newest first. */
 export function list(
   models: Models,
   tenantId: string,
-  {
-    name,
-    agentId,
-    after,
-    limit,
-  }: { after?: string | undefined; limit?: number | undefined } & ApplicationFilters,
-): Promise<Application[]> {
-  return models.model(APPLICATION).list({
-    where: {
-      tenantId,
-      deletedAt: null,
-      ...asked({ name, agentId }),
-      ...(after === undefined ? {} : { id: { [Op.lt]: after } }),
-    },
-    order: [['id', 'DESC']],
-    ...asked({ limit }),
-  });
+  { name, agentId, ...request }: PageRequest & ApplicationFilters,
+): Promise<Page<Application>> {
+  return models.model(APPLICATION).page({ tenantId, deletedAt: null, ...asked({ name, agentId }) }, request);
+}
+
+/** Lists all applications of a tenant, newest first. */
+export function listAll(models: Models, tenantId: string): Promise<Application[]> {
+  return models.model(APPLICATION).list({ where: { tenantId, deletedAt: null }, order: [['id', 'DESC']] });
 }
 
 type LockedAgent = {

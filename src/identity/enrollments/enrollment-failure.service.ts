@@ -8,7 +8,7 @@ import { addressGroup } from '../../platform/address-group.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
-import { type LimitReached, ServiceError } from '../../platform/errors/service-error.ts';
+import { type FailureCounter, type LimitReached, ServiceError } from '../../platform/errors/service-error.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { EnrollmentToken } from './enrollment.ts';
 
@@ -16,11 +16,6 @@ const BRUTE_FORCE_DETECTED = 'security.brute_force.detected';
 
 /** An agent with a valid token and key can get these errors too, so they are counted separately from guesses. */
 const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['invalid_grant', 'policy_denied', 'key_exists']);
-
-/** Counts failures under a key. `blocked` is set from the first failure beyond the limit. */
-export type FailureCounter = {
-  failed(key: string): Promise<{ readonly blocked: LimitReached | undefined }>;
-};
 
 export type EnrollmentFailureNeeds = {
   database: Queryable;

@@ -34,7 +34,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
 
 export type EnrollmentNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
-  agents: Pick<AgentService, 'get' | 'hold'>;
+  agents: Pick<AgentService, 'get' | 'hold' | 'holdIfThere'>;
   keys: Pick<KeyService, 'prove' | 'add'>;
   records: Pick<RecordService, 'write'>;
   failures: Pick<EnrollmentFailureService, 'report'>;
@@ -144,11 +144,8 @@ async function admit(
   context: RequestContext,
   agentId: string,
 ): Promise<void> {
-  const agent = await agents.hold(transaction, context, agentId).catch((error: unknown) => {
-    if (error instanceof ServiceError && error.code === 'not_found') return null;
-    throw error;
-  });
-  if (agent === null) throw refused('The enrollment token has ended with its agent.');
+  const agent = await agents.holdIfThere(transaction, context, agentId);
+  if (agent === undefined) throw refused('The enrollment token has ended with its agent.');
   if (agent.status === 'suspended')
     throw new ServiceError('policy_denied', { detail: 'The agent is suspended.' });
 }

@@ -6,11 +6,9 @@ import { NOW } from '../../platform/database/model.ts';
 import { type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import type { AgentPart } from '../agents/agent.ts';
 import { ENROLLMENT_TOKEN } from './enrollment.model.ts';
 import { ENROLLMENT_LIFETIME, type EnrollmentToken, type PresentedToken } from './enrollment.ts';
-
-/** Identifies one token. A statement finds nothing when the tenant or the agent is not the token's. */
-export type EnrollmentName = { readonly tenantId: string; readonly agentId: string; readonly id: string };
 
 /** `readAt` is the database's time of the read. */
 export type StoredEnrollmentToken = EnrollmentToken & { readonly readAt: Date };
@@ -54,7 +52,7 @@ export async function insert(
 /** Lists tokens, newest first. */
 export async function list(
   queryable: Queryable,
-  { tenantId, agentId }: Omit<EnrollmentName, 'id'>,
+  { tenantId, agentId }: Omit<AgentPart, 'id'>,
   { limit, cursor }: PageRequest,
 ): Promise<Page<StoredEnrollmentToken>> {
   const { rows } = await queryable.query<StoredEnrollmentToken>(LIST, [
@@ -69,7 +67,7 @@ export async function list(
 /** Reads a token and locks it until the transaction ends. */
 export async function lock(
   unit: Transaction,
-  { tenantId, agentId, id }: EnrollmentName,
+  { tenantId, agentId, id }: AgentPart,
 ): Promise<StoredEnrollmentToken | undefined> {
   const { rows } = await unit.query<StoredEnrollmentToken>(
     `SELECT ${COLUMNS} FROM enrollment_tokens token WHERE id = $1 AND agent_id = $2 AND tenant_id = $3 FOR UPDATE`,

@@ -21,8 +21,8 @@ import { invalidField, ServiceError } from '../../platform/errors/service-error.
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { AgentService } from '../agents/agent.service.ts';
-import { checkCredentialGrantor } from '../agents/agent.ts';
-import type { KeyName, StoredKey } from './key.store.ts';
+import { type AgentPart, checkCredentialGrantor, partOf } from '../agents/agent.ts';
+import type { StoredKey } from './key.store.ts';
 import * as store from './key.store.ts';
 import { type AgentKey, type KeyState, mayDeprecate, resolveSunset, stateAt } from './key.ts';
 import { type PublicKeyInput, readPublicKey } from './key-input.ts';
@@ -119,7 +119,7 @@ function add(
       { verb: 'registered', data: { label: row.label } },
       ...(isVerified ? [verified] : []),
     ]);
-    return reread(transaction, nameOf(context, agent.id, row.id));
+    return reread(transaction, partOf(context, agent.id, row.id));
   });
 }
 
@@ -146,7 +146,7 @@ async function get(
   id: string,
 ): Promise<AgentKey> {
   await agents.get(context, agentId);
-  const key = await store.find(context.transaction ?? database, nameOf(context, agentId, id));
+  const key = await store.find(context.transaction ?? database, partOf(context, agentId, id));
   if (key === undefined) throw unknownKey();
   return present(key);
 }
@@ -197,7 +197,7 @@ function deprecate(
 ): Promise<AgentKey> {
   return needs.database.transaction(context, async (transaction) => {
     await needs.agents.hold(transaction, context, agentId);
-    const name = nameOf(context, agentId, id);
+    const name = partOf(context, agentId, id);
     const key = await lock(transaction, name);
     const given = typeof sunsetAt === 'function' ? sunsetAt(key.readAt) : sunsetAt;
     const resolved = resolveSunset({ sunsetAt: given, sunsetAfterSeconds }, key.readAt);
@@ -229,7 +229,7 @@ function revoke(
 ): Promise<EndedKey> {
   return needs.database.transaction(context, async (transaction) => {
     await needs.agents.hold(transaction, context, agentId);
-    const name = nameOf(context, agentId, id);
+    const name = partOf(context, agentId, id);
     const key = await lock(transaction, name);
     if (key.state === 'revoked') return present(key);
     await store.revoke(transaction, id, reason ?? null);
@@ -242,21 +242,13 @@ function revoke(
   });
 }
 
-function nameOf(context: RequestContext, agentId: string, id: string): KeyName {
-  return {
-    tenantId: context.tenant.id,
-    agentId,
-    id,
-  };
-}
-
-async function lock(transaction: Transaction, name: KeyName): Promise<StoredKey> {
+async function lock(transaction: Transaction, name: AgentPart): Promise<StoredKey> {
   const key = await store.lock(transaction, name);
   if (key === undefined) throw unknownKey();
   return key;
 }
 
-async function reread(transaction: Transaction, name: KeyName): Promise<AgentKey> {
+async function reread(transaction: Transaction, name: AgentPart): Promise<AgentKey> {
   const key = await store.find(transaction, name);
   if (key === undefined) throw unknownKey();
   return present(key);

@@ -7,15 +7,12 @@ import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { enqueueCommands } from '../../platform/temporal/enqueued-commands.ts';
-import { OF_AGENT } from '../agents/agent.ts';
+import { type AgentPart, OF_AGENT } from '../agents/agent.ts';
 import { AGENT_KEY, type KeyRow, type NewKeyRow } from './key.model.ts';
 import type { KeyState } from './key.ts';
 
 /** `readAt` is the database's time of the read. */
 export type StoredKey = KeyRow & { readonly readAt: Date };
-
-/** Identifies one key. A statement finds nothing when the tenant or the agent is not the key's. */
-export type KeyName = { readonly tenantId: string; readonly agentId: string; readonly id: string };
 
 const WITH_TIME: { attributes: { include: [ReturnType<typeof fn>, string][] } } = {
   attributes: { include: [[fn('clock_timestamp'), 'readAt']] },
@@ -54,7 +51,7 @@ export const exists = existenceIn<[agentId: string]>('agent_keys', OF_AGENT);
 
 export async function find(
   models: Models,
-  { tenantId, agentId, id }: KeyName,
+  { tenantId, agentId, id }: AgentPart,
 ): Promise<StoredKey | undefined> {
   const key = await models.model(AGENT_KEY).find({ id, agentId, tenantId }, WITH_TIME);
   return key as StoredKey | undefined;
@@ -64,7 +61,7 @@ export async function find(
  * Locks a key until the transaction ends, and then reads it. Waits for running authentications with this key, therefore
  * no authentication has used it after `readAt`.
  */
-export async function lock(transaction: Transaction, name: KeyName): Promise<StoredKey | undefined> {
+export async function lock(transaction: Transaction, name: AgentPart): Promise<StoredKey | undefined> {
   const { tenantId, agentId, id } = name;
   const found = await transaction.model(AGENT_KEY).lock({ id, agentId, tenantId }, 'UPDATE', ONLY_ID);
   // A statement has the time before its wait for the lock, so the time needs another one.
@@ -72,14 +69,14 @@ export async function lock(transaction: Transaction, name: KeyName): Promise<Sto
 }
 
 /** Locks a key against changes, and not against its use. */
-export async function hold(transaction: Transaction, { tenantId, agentId, id }: KeyName): Promise<void> {
+export async function hold(transaction: Transaction, { tenantId, agentId, id }: AgentPart): Promise<void> {
   await transaction.model(AGENT_KEY).lock({ id, agentId, tenantId }, 'KEY SHARE', ONLY_ID);
 }
 
 /** Lists keys, newest first. */
 export async function list(
   models: Models,
-  { tenantId, agentId }: Omit<KeyName, 'id'>,
+  { tenantId, agentId }: Omit<AgentPart, 'id'>,
   { state, ...request }: PageRequest & { readonly state?: KeyState | undefined },
 ): Promise<Page<StoredKey>> {
   const conditions = { tenantId, agentId, ...(state === undefined ? {} : IN_STATE[state]) };
@@ -90,7 +87,7 @@ export async function list(
 /** Lists the keys with which an agent may authenticate, newest first, at most `limit`. */
 export async function listUsable(
   models: Models,
-  { tenantId, agentId }: Omit<KeyName, 'id'>,
+  { tenantId, agentId }: Omit<AgentPart, 'id'>,
   limit: number,
 ): Promise<StoredKey[]> {
   const where = { tenantId, agentId, ...USABLE };

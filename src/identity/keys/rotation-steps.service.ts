@@ -6,7 +6,6 @@ import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
-import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { AgentService } from '../agents/agent.service.ts';
@@ -38,7 +37,7 @@ export type DueStep = 'switch' | 'warn' | 'revoke';
 export type RotationStepNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;
-  agents: Pick<AgentService, 'hold'>;
+  agents: Pick<AgentService, 'holdIfThere'>;
   keys: Pick<KeyService, 'deprecate' | 'revoke'>;
   records: Pick<RecordService, 'write'>;
 };
@@ -70,12 +69,7 @@ async function perform(needs: RotationStepNeeds, name: DepartingKey, due: DueSte
   if (decideStep(first).kind !== due) return standingOf(first);
   return needs.database.transaction({}, async (transaction) => {
     const context = { ...serviceContext(tenant, newId()), tenant, transaction };
-    try {
-      await needs.agents.hold(transaction, context, first.agentId);
-    } catch (error) {
-      if (error instanceof ServiceError && error.code === 'not_found') return GONE;
-      throw error;
-    }
+    if ((await needs.agents.holdIfThere(transaction, context, first.agentId)) === undefined) return GONE;
     const owner = { tenantId: name.tenantId, agentId: first.agentId };
     await keyStore.lock(transaction, { ...owner, id: name.keyId });
     const held = await store.readCase(transaction, name);

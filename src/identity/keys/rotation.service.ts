@@ -17,13 +17,14 @@ import type { WorkflowCommandService } from '../../platform/temporal/workflow-co
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { AgentService } from '../agents/agent.service.ts';
+import { partOf } from '../agents/agent.ts';
 import type { TenantService } from '../tenants/tenant.service.ts';
 import type { AgentKey, KeyService } from './key.service.ts';
 import type { StoredKey } from './key.store.ts';
 import * as keyStore from './key.store.ts';
 import { mayDeprecate, stateAt } from './key.ts';
 import { type PublicKeyInput, readPublicKey } from './key-input.ts';
-import type { RotationName, SwitchedKey } from './rotation.store.ts';
+import type { SwitchedKey } from './rotation.store.ts';
 import * as store from './rotation.store.ts';
 import { initialState, isOpen, type KeyRotation, ROTATION_DEFAULTS, type RotationState } from './rotation.ts';
 import { type ChangedBy, describeRotation } from './rotation-progress.service.ts';
@@ -149,7 +150,7 @@ function cancel(
     const joined = { ...context, transaction };
     await needs.agents.hold(transaction, context, agentId);
     const { oldKeyId } = await read(needs, joined, agentId, id);
-    await keyStore.lock(transaction, nameOf(context, agentId, oldKeyId));
+    await keyStore.lock(transaction, partOf(context, agentId, oldKeyId));
     await store.lockOpen(transaction, oldKeyId);
     const rotation = await read(needs, joined, agentId, id);
     if (rotation.state === 'canceled') return rotation;
@@ -203,21 +204,13 @@ function noticeSwitches({ log, steps }: RotationNeeds, switched: readonly Switch
   for (const key of switched) steps.perform(key, 'switch').catch(onError);
 }
 
-function nameOf(context: RequestContext, agentId: string, id: string): RotationName {
-  return {
-    tenantId: context.tenant.id,
-    agentId,
-    id,
-  };
-}
-
 async function read(
   { database }: RotationNeeds,
   context: RequestContext,
   agentId: string,
   id: string,
 ): Promise<KeyRotation> {
-  const rotation = await store.find(context.transaction ?? database, nameOf(context, agentId, id));
+  const rotation = await store.find(context.transaction ?? database, partOf(context, agentId, id));
   if (rotation === null)
     throw new ServiceError('not_found', { detail: 'The agent has no key rotation with this id.' });
   return rotation;
@@ -229,7 +222,7 @@ async function holdOldKey(
   agentId: string,
   id: string,
 ): Promise<StoredKey> {
-  const key = await keyStore.lock(transaction, nameOf(context, agentId, id));
+  const key = await keyStore.lock(transaction, partOf(context, agentId, id));
   if (key === undefined) throw invalidField('body.old_key_id', 'is no key of this agent');
   if (!mayDeprecate(stateAt(key, key.readAt)))
     throw new ServiceError('conflict', { detail: 'The old key is revoked, which is final.' });

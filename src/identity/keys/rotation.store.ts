@@ -7,12 +7,10 @@ import { type Page, type PageRequest, toPage } from '../../platform/database/pag
 import { columnNames, selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { countBy, listBy } from '../../platform/temporal/expected-workflows.ts';
-import { OF_AGENT } from '../agents/agent.ts';
+import { type AgentPart, OF_AGENT } from '../agents/agent.ts';
 import type { KeyLife } from './key.ts';
 import { KEY_ROTATION } from './rotation.model.ts';
 import type { KeyRotation, RotationFacts, RotationState, Transition } from './rotation.ts';
-
-export type RotationName = { readonly tenantId: string; readonly agentId: string; readonly id: string };
 
 export type NewRotationRow = Pick<
   KeyRotation,
@@ -97,7 +95,7 @@ export async function insert(unit: Transaction, row: NewRotationRow): Promise<vo
 
 export async function find(
   queryable: Queryable,
-  { tenantId, agentId, id }: RotationName,
+  { tenantId, agentId, id }: AgentPart,
 ): Promise<KeyRotation | null> {
   const { rows } = await queryable.query<KeyRotation>(
     `${RECORDS} WHERE r.id = $1 AND r.agent_id = $2 AND r.tenant_id = $3`,
@@ -111,7 +109,7 @@ export const exists = existenceIn<[agentId: string]>('key_rotations', OF_AGENT);
 /** Lists rotations, newest first. */
 export async function list(
   queryable: Queryable,
-  { tenantId, agentId }: Omit<RotationName, 'id'>,
+  { tenantId, agentId }: Omit<AgentPart, 'id'>,
   { limit, cursor, state }: PageRequest & { readonly state?: RotationState | undefined },
 ): Promise<Page<KeyRotation>> {
   const { rows } = await queryable.query<KeyRotation>(
@@ -125,7 +123,7 @@ export async function list(
 /** Finds the id of the agent's key with this fingerprint or alias. Usable keys are preferred, then older keys. */
 export async function findKeyByFingerprint(
   queryable: Queryable,
-  { tenantId, agentId }: Omit<RotationName, 'id'>,
+  { tenantId, agentId }: Omit<AgentPart, 'id'>,
   fingerprint: string,
 ): Promise<string | undefined> {
   const { rows } = await queryable.query<{ id: string }>(

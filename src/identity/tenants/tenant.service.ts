@@ -1,6 +1,6 @@
 // Creates, reads and changes tenants, and moves them to another address. A used slug is never used for another tenant.
 
-import { operatorContext } from '../../audit/audit.ts';
+import { operatorContext, succeeded } from '../../audit/audit.ts';
 import { describeChanges, findChanges } from '../../audit/changes.ts';
 import type { IssuerKeyService } from '../../authentication/issuer/issuer-key.service.ts';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
@@ -130,14 +130,7 @@ function create(
     const created = await store.insert(transaction, record);
     const context = operatorContext(toTenant(created), newId());
     await records.write(transaction, context, {
-      audit: [
-        {
-          action: 'tenant.created',
-          outcome: 'success',
-          target: { type: 'tenant', id: created.id },
-          data: { slug: created.slug },
-        },
-      ],
+      audit: [succeeded('tenant.created', { type: 'tenant', id: created.id }, { slug: created.slug })],
     });
     await issuerKeys.createFirstKey(transaction, context, created.signingAlgorithm);
     return created;
@@ -181,14 +174,7 @@ function update(needs: TenantTools, context: RequestContext, patch: TenantPatch)
     if (change.signingAlgorithm !== undefined)
       await needs.issuerKeys.changeAlgorithm(transaction, context, change.signingAlgorithm);
     await needs.records.write(transaction, context, {
-      audit: [
-        {
-          action: 'tenant.updated',
-          outcome: 'success',
-          target: { type: 'tenant', id },
-          data: describeChanges(before, change, TOLD),
-        },
-      ],
+      audit: [succeeded('tenant.updated', { type: 'tenant', id }, describeChanges(before, change, TOLD))],
     });
     transaction.afterCommit(() => forget(needs, updated));
     return updated;
@@ -249,12 +235,11 @@ async function moveTo(needs: TenantTools, tenant: TenantRecord): Promise<TenantR
     const moved = (await store.update(transaction, tenant.id, address)) ?? tenant;
     await needs.records.write(transaction, operatorContext(toTenant(moved), newId()), {
       audit: [
-        {
-          action: 'tenant.moved',
-          outcome: 'success',
-          target: { type: 'tenant', id: tenant.id },
-          data: { from: tenant.baseUrl, to: address.baseUrl },
-        },
+        succeeded(
+          'tenant.moved',
+          { type: 'tenant', id: tenant.id },
+          { from: tenant.baseUrl, to: address.baseUrl },
+        ),
       ],
     });
     transaction.afterCommit(() => forget(needs, tenant));

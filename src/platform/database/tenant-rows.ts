@@ -1,9 +1,10 @@
 // The statements that stores of a tenant's rows have in common.
 
 import { ServiceError } from '../errors/service-error.ts';
+import type { Given } from '../given.ts';
 import { violatedUnique } from './errors.ts';
 import { existenceIn } from './existence.ts';
-import { type Changes, type LockLevel, type Models, NOW, type Where } from './model.ts';
+import { asked, type Changes, type LockLevel, type Models, NOW, type Where } from './model.ts';
 import type { Page, PageRequest } from './page.ts';
 import type { NewRowOf, RowOf, Table } from './table.ts';
 import type { Transaction } from './transaction.ts';
@@ -33,14 +34,13 @@ export function createTenantRows<T extends Table>(table: T, unique: { constraint
       id: string,
       level: LockLevel = 'UPDATE',
     ): Promise<RowOf<T> | undefined> => transaction.model(table).lock(where({ id, tenantId }), level),
-    /** Lists rows, newest first. */
-    page: (
+    /** Lists rows, newest first. @param conditions of which absent ones are left out */
+    list: (
       models: Models,
       tenantId: string,
-      conditions: object,
-      request: PageRequest,
+      { limit, cursor, ...conditions }: PageRequest & Given<RowOf<T>>,
     ): Promise<Page<RowOf<T> & { readonly id: string }>> =>
-      models.model(table).page(where({ ...conditions, tenantId }), request),
+      models.model(table).page(where({ ...asked(conditions), tenantId }), { limit, cursor }),
     /** Changes a row that the transaction has locked. */
     update: (transaction: Transaction, id: string, changes: Changes<T>): Promise<RowOf<T>> =>
       transaction.model(table).change(id, { ...changes, updatedAt: NOW } as Changes<T>),

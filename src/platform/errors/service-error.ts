@@ -21,6 +21,11 @@ type ServiceErrorDetails = {
 /** The answer of an exceeded limit: seconds until the next try, and the header fields of the limit. */
 export type LimitReached = Pick<ServiceErrorDetails, 'retryAfterSeconds' | 'headers'>;
 
+/** Counts failures under a key. `blocked` is set from the first failure beyond the limit. */
+export type FailureCounter = {
+  failed(key: string): Promise<{ readonly blocked: LimitReached | undefined }>;
+};
+
 /** An expected failure with a stable code, whose status is in the catalogue. Source: Specification, "Errors". */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';

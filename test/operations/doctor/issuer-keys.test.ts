@@ -1,7 +1,6 @@
 // The keys of issuers that tenants trust: the doctor names whose cannot be had, and asks for them only when it is told.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { wireIssuerInspection } from '../../../src/authentication/trusted-issuers/wire.ts';
-import * as workloadStore from '../../../src/authentication/workload-issuers/workload-issuer.store.ts';
 import { createDoctorService } from '../../../src/operations/doctor/doctor.service.ts';
 import type { Finding } from '../../../src/operations/doctor/finding.ts';
 import { createIssuerKeysCheck } from '../../../src/operations/doctor/issuer-keys.check.ts';
@@ -43,13 +42,7 @@ afterAll(async () => {
 
 async function examine(options: { issuers?: boolean }) {
   const findings: Finding[] = [];
-  const check = createIssuerKeysCheck({
-    listAddresses: async () =>
-      (
-        await Promise.all([inspection.listAddresses(), workloadStore.listAddresses(platform.database)])
-      ).flat(),
-    fetchKeys: inspection.fetchKeys,
-  });
+  const check = createIssuerKeysCheck(inspection);
   const doctor = createDoctorService({ checks: [check], reasonOf: String });
   const reports = await doctor.examine(
     { fix: false, ...options },
