@@ -2,8 +2,8 @@
 // the database can lose a counter, which loses one event.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** `failures`: number in the current window. `untold`: failures without an event, set for a window's first failure. */
-export type FailureTally = { readonly failures: number; readonly untold: number | null };
+/** `untold`: failures without an event, set for the first failure of a window. */
+export type FailureTally = { readonly untold: number | null };
 
 // The reference to "before" makes Postgres read and lock the row before it changes the row. A new window needs the old
 // value: the number of failures of the last window that no event contains.
@@ -20,12 +20,12 @@ WITH clock AS (
     expire = CASE WHEN r.expire <= excluded.expire - $2::bigint * 1000 THEN excluded.expire ELSE r.expire END
   RETURNING points
 )
-SELECT points AS failures, CASE WHEN points = 1 THEN coalesce((SELECT points FROM before), 1) END AS untold FROM counted`;
+SELECT CASE WHEN points = 1 THEN coalesce((SELECT points FROM before), 1) END AS untold FROM counted`;
 
 /**
  * Counts one failure.
  * @param name the name under which failures are counted @param window seconds
- * @returns the counts; `untold` includes this failure and the failures of the last window without an event
+ * @returns the count; `untold` includes this failure and the failures of the last window without an event
  */
 export async function count(queryable: Queryable, name: string, window: number): Promise<FailureTally> {
   const { rows } = await queryable.query<FailureTally>(COUNT, [`authentication_failure:${name}`, window]);

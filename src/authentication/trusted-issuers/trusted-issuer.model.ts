@@ -14,7 +14,8 @@ import {
 } from '../../platform/database/table.ts';
 import type { InlineJwks } from './trusted-issuer.ts';
 
-export const TRUSTED_ISSUER = defineTable('trusted_issuers', {
+/** The columns of trusted issuers and of workload issuers. */
+export const ISSUER_COLUMNS = {
   id: primaryKey(uuid()),
   tenantId: uuid(),
   issuer: text(),
@@ -25,6 +26,8 @@ export const TRUSTED_ISSUER = defineTable('trusted_issuers', {
   fetchError: nullable(text()),
   createdAt: given(time()),
   updatedAt: given(time()),
-});
+};
+
+export const TRUSTED_ISSUER = defineTable('trusted_issuers', ISSUER_COLUMNS);
 
 export type TrustedIssuerRow = RowOf<typeof TRUSTED_ISSUER>;

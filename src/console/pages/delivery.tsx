@@ -137,7 +137,7 @@ type NextProps = { delivery: DeliveryDetails; subscription: Subscription | undef
 function Next({ delivery, subscription }: NextProps) {
   if (delivery.completed_at !== null)
     return (
-      <li class="end">
+      <li>
         <div class="line">
           <Status of={delivery.status} />
           <span class="faint">
@@ -149,7 +149,7 @@ function Next({ delivery, subscription }: NextProps) {
     );
   const endpoint = subscription?.endpoint;
   return (
-    <li class="next">
+    <li>
       <div class="line">
         <Status of={delivery.status} word={delivery.status === 'held' ? 'Held' : 'Next attempt'} />
         {delivery.next_attempt_at !== null && (

@@ -24,7 +24,7 @@ export function Subscriptions() {
         keyOf={(subscription) => subscription.id}
         columns={[
           ...ENDPOINT,
-          ['Event types', showTypes],
+          ['Event types', ({ event_types }) => <Words of={event_types} none="none" most={3} />],
           WAITING,
           WHY,
           FAILING,
@@ -58,15 +58,6 @@ export const FAILING: Column<Subscription> = [
   'Failing since',
   ({ endpoint }) => <Ago time={endpoint.failing_since} />,
 ];
-
-function showTypes({ event_types: types }: Subscription) {
-  return (
-    <>
-      <Words of={types.slice(0, 3)} none="none" />
-      {types.length > 3 && <span class="faint"> +{types.length - 3}</span>}
-    </>
-  );
-}
 
 type Made = { readonly id: string; readonly secret: string };
 

@@ -12,7 +12,7 @@ import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
-import type { Transaction } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
@@ -20,6 +20,7 @@ import type { ApplicationChange, ApplicationFilters, ClientKey } from './applica
 import * as store from './application.store.ts';
 import {
   type Application,
+  type ApplicationSecret,
   type ApplicationWithSecrets,
   type Client,
   type CreatedApplication,
@@ -80,7 +81,7 @@ export function createApplicationService(needs: ApplicationNeeds) {
       store.exists(tools.database, tenant.id, id),
     /** @throws ServiceError `not_found` */
     get: async (context: RequestContext, id: string): Promise<ApplicationWithSecrets> =>
-      withSecretsOf(tools, context, await find(tools, context, id)),
+      withSecretsOf(tools, await find(tools, context, id)),
     /**
      * Returns the client as this process has last read it. It may be outdated: a decision by it must be proved
      * by its `version` in the statement that carries the decision out.
@@ -187,7 +188,7 @@ async function update(
     await record(needs, transaction, context, id, 'application.updated', { ...told, ...keys }, ends);
     return application;
   });
-  return withSecretsOf(needs, context, updated);
+  return withSecretsOf(needs, updated);
 }
 
 /** Deletes an application. After the commit its tokens have ended. @throws ServiceError `not_found` */
@@ -344,11 +345,14 @@ async function withSecrets(
 
 async function withSecretsOf(
   { database }: ApplicationTools,
-  { tenant }: RequestContext,
   application: Application,
 ): Promise<ApplicationWithSecrets> {
-  const live = await secrets.listLive(database, tenant.id, [application.id]);
-  return { ...application, secrets: live.get(application.id) ?? [] };
+  return { ...application, secrets: await liveOf(database, application) };
+}
+
+/** Reads the live secrets of an application, newest first. */
+async function liveOf(queryable: Queryable, { id, tenantId }: Application): Promise<ApplicationSecret[]> {
+  return (await secrets.listLive(queryable, tenantId, [id])).get(id) ?? [];
 }
 
 async function changeSecrets<T>(
@@ -359,7 +363,11 @@ async function changeSecrets<T>(
 ): Promise<T> {
   return database.transaction(context, async (transaction) => {
     const application = await lock(transaction, context, id);
-    return work(transaction, application, await secrets.listLiveIds(transaction, application));
+    return work(
+      transaction,
+      application,
+      (await liveOf(transaction, application)).map((secret) => secret.id),
+    );
   });
 }
 

@@ -1,6 +1,6 @@
 // SQL of the applications' secrets. Statements receive a secret's hash, never its text.
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
-import type { Application, ApplicationSecret } from './application.ts';
+import type { ApplicationSecret } from './application.ts';
 import {
   APPLICATION_SECRET,
   type ApplicationSecretRow,
@@ -15,19 +15,6 @@ export async function insert(
 ): Promise<ApplicationSecret> {
   const { id, createdAt, expiresAt } = await transaction.model(APPLICATION_SECRET).insert(secret);
   return { id, createdAt, expiresAt };
-}
-
-/** Lists the ids of an application's live secrets, newest first. The transaction has locked the application. */
-export async function listLiveIds(
-  unit: Queryable,
-  { id: applicationId, tenantId }: Pick<Application, 'id' | 'tenantId'>,
-): Promise<string[]> {
-  const { rows } = await unit.query<{ id: string }>(
-    `SELECT id FROM application_secrets WHERE application_id = $1 AND tenant_id = $2 AND ${IS_LIVE}
-     ORDER BY created_at DESC, id DESC`,
-    [applicationId, tenantId],
-  );
-  return rows.map((row) => row.id);
 }
 
 // Truncated, because the column rounds to milliseconds and could round up: an ended secret would be valid 1 ms longer.

@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { DOCUMENT_HEADERS, NOT_MODIFIED, ok, publicDocument } from '../../platform/http/answers.ts';
+import { readFields } from '../../platform/http/field-names.ts';
+import { present } from '../../platform/http/present.ts';
 import { defineRoute, type Route } from '../../platform/http/route.ts';
 import type { AgentService } from '../agents/agent.service.ts';
 import {
@@ -53,7 +55,7 @@ export function createKeyDirectoryRoutes({
         },
         304: NOT_MODIFIED,
       },
-      handler: async ({ context }) => present(await directory.describe(context)),
+      handler: async ({ context }) => presentDirectory(await directory.describe(context)),
     }),
     defineRoute({
       ...DEPOSIT,
@@ -65,7 +67,12 @@ export function createKeyDirectoryRoutes({
       request: { params: directoryParams, body: directorySignatureBody },
       exists: (context, params) => agents.exists(context, params.agent_id),
       handler: async ({ context, params, body }) =>
-        ok(presentSignature(await directory.deposit(context, params.agent_id, toFields(body)))),
+        ok(
+          present(
+            directorySignatureSchema,
+            await directory.deposit(context, params.agent_id, readFields(body)),
+          ),
+        ),
     }),
     defineRoute({
       ...DEPOSIT,
@@ -84,25 +91,19 @@ export function createKeyDirectoryRoutes({
           throw new ServiceError('insufficient_scope', {
             detail: 'The token is not of an agent of this tenant.',
           });
-        return ok(presentSignature(await directory.deposit(context, agentId, toFields(body))));
+        return ok(
+          present(directorySignatureSchema, await directory.deposit(context, agentId, readFields(body))),
+        );
       },
     }),
   ];
 }
 
 /** The tag of the answer is over its signatures too: a new one is another version of the same keys. */
-function present({ document, headers }: KeyDirectory) {
+function presentDirectory({ document, headers }: KeyDirectory) {
   const answer = publicDocument(document, { contentType: DIRECTORY_TYPE, maxAge: MAX_AGE });
   const digest = createHash('sha256')
     .update(JSON.stringify([document, headers]))
     .digest('base64url');
   return { ...answer, headers: { ...answer.headers, ...headers, etag: `"${digest}"` } };
-}
-
-function presentSignature({ keyId, expiresAt }: { readonly keyId: string; readonly expiresAt: Date }) {
-  return { key_id: keyId, expires_at: expiresAt.toISOString() };
-}
-
-function toFields(body: { readonly signature_input: string; readonly signature: string }) {
-  return { signatureInput: body.signature_input, signature: body.signature };
 }
