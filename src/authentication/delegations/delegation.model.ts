@@ -1,10 +1,9 @@
 // The table of delegations. The view `delegation_records` computes the status when it is read.
 import {
   defineTable,
-  given,
   nullable,
-  primaryKey,
   type RowOf,
+  TENANT_ROW,
   text,
   texts,
   time,
@@ -12,15 +11,13 @@ import {
 } from '../../platform/database/table.ts';
 
 export const DELEGATION = defineTable('delegations', {
-  id: primaryKey(uuid()),
-  tenantId: uuid(),
+  ...TENANT_ROW,
   agentId: uuid(),
   subjectIssuer: text(),
   subjectSub: text(),
   scopes: texts(),
   audience: nullable(text()),
   expiresAt: time(),
-  createdAt: given(time()),
   revokedAt: nullable(time()),
   revokedReason: nullable(text()),
   expiredAt: nullable(time()),

@@ -5,26 +5,23 @@ import {
   given,
   json,
   nullable,
-  primaryKey,
   type RowOf,
+  TENANT_ROW,
   text,
   texts,
   time,
-  uuid,
 } from '../../platform/database/table.ts';
 import type { InlineJwks } from './trusted-issuer.ts';
 
 /** The columns of trusted issuers and of workload issuers. */
 export const ISSUER_COLUMNS = {
-  id: primaryKey(uuid()),
-  tenantId: uuid(),
+  ...TENANT_ROW,
   issuer: text(),
   jwksUri: nullable(text()),
   jwks: nullable(json<InlineJwks>()),
   audiences: texts(),
   fetchedAt: nullable(time()),
   fetchError: nullable(text()),
-  createdAt: given(time()),
   updatedAt: given(time()),
 };
 

@@ -6,18 +6,16 @@ import {
   json,
   type NewRowOf,
   nullable,
-  primaryKey,
   type RowOf,
+  TENANT_ROW,
   text,
   texts,
   time,
-  uuid,
 } from '../../platform/database/table.ts';
 import type { AgentStatus } from './agent.ts';
 
 export const AGENT = defineTable('agents', {
-  id: primaryKey(uuid()),
-  tenantId: uuid(),
+  ...TENANT_ROW,
   name: text(),
   description: nullable(text()),
   capabilities: given(texts()),
@@ -27,7 +25,6 @@ export const AGENT = defineTable('agents', {
   audiences: given(texts()),
   scopes: texts(),
   metadata: given(json<Readonly<Record<string, unknown>>>()),
-  createdAt: given(time()),
   updatedAt: given(time()),
   deletedAt: nullable(time()),
   dpopBoundAccessTokens: given(boolean()),

@@ -4,8 +4,8 @@ import {
   given,
   integer,
   nullable,
-  primaryKey,
   type RowOf,
+  TENANT_ROW,
   text,
   time,
   uuid,
@@ -13,8 +13,7 @@ import {
 import type { AnchorStatus, AnchorType } from './anchor.ts';
 
 export const ANCHOR = defineTable('anchors', {
-  id: primaryKey(uuid()),
-  tenantId: uuid(),
+  ...TENANT_ROW,
   agentId: uuid(),
   type: text<AnchorType>(),
   value: text(),
@@ -23,7 +22,6 @@ export const ANCHOR = defineTable('anchors', {
   expiresAt: time(),
   verifiedAt: nullable(time()),
   revokedAt: nullable(time()),
-  createdAt: given(time()),
   nextCheckAt: time(),
   requestedAt: nullable(time()),
   checks: given(integer()),

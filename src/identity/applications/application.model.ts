@@ -6,8 +6,8 @@ import {
   json,
   type NewRowOf,
   nullable,
-  primaryKey,
   type RowOf,
+  TENANT_ROW,
   text,
   texts,
   time,
@@ -16,14 +16,12 @@ import {
 import type { ApplicationJwks } from './application-jwks.ts';
 
 export const APPLICATION = defineTable('applications', {
-  id: primaryKey(uuid()),
-  tenantId: uuid(),
+  ...TENANT_ROW,
   name: text(),
   audience: nullable(text()),
   scopes: texts(),
   grantTypes: texts(),
   agentId: nullable(uuid()),
-  createdAt: given(time()),
   updatedAt: given(time()),
   deletedAt: nullable(time()),
   jwks: nullable(json<ApplicationJwks>()),

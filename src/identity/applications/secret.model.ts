@@ -2,21 +2,18 @@
 import {
   bytes,
   defineTable,
-  given,
   type NewRowOf,
   nullable,
-  primaryKey,
   type RowOf,
+  TENANT_ROW,
   time,
   uuid,
 } from '../../platform/database/table.ts';
 
 export const APPLICATION_SECRET = defineTable('application_secrets', {
-  id: primaryKey(uuid()),
-  tenantId: uuid(),
+  ...TENANT_ROW,
   applicationId: uuid(),
   hash: bytes(),
-  createdAt: given(time()),
   expiresAt: nullable(time()),
 });
 

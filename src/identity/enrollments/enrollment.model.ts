@@ -2,20 +2,17 @@
 import {
   bytes,
   defineTable,
-  given,
   nullable,
-  primaryKey,
   type RowOf,
+  TENANT_ROW,
   time,
   uuid,
 } from '../../platform/database/table.ts';
 
 export const ENROLLMENT_TOKEN = defineTable('enrollment_tokens', {
-  id: primaryKey(uuid()),
-  tenantId: uuid(),
+  ...TENANT_ROW,
   agentId: uuid(),
   hash: bytes(),
-  createdAt: given(time()),
   expiresAt: time(),
   usedAt: nullable(time()),
   keyId: nullable(uuid()),

@@ -6,8 +6,8 @@ import {
   given,
   type NewRowOf,
   nullable,
-  primaryKey,
   type RowOf,
+  TENANT_ROW,
   text,
   texts,
   time,
@@ -16,8 +16,7 @@ import {
 import type { KeyState } from './key.ts';
 
 export const AGENT_KEY = defineTable('agent_keys', {
-  id: primaryKey(uuid()),
-  tenantId: uuid(),
+  ...TENANT_ROW,
   agentId: uuid(),
   algorithm: text<KeyAlgorithm>(),
   /** Canonical raw bytes. `fingerprint` is their SHA-256 in lower-case hex. */
@@ -33,7 +32,6 @@ export const AGENT_KEY = defineTable('agent_keys', {
   revokedAt: nullable(time()),
   revokedReason: nullable(text()),
   lastUsedAt: nullable(time()),
-  createdAt: given(time()),
   firstUsedAt: nullable(time()),
 });
 

@@ -1,11 +1,10 @@
 // The table of key rotations.
 import {
   defineTable,
-  given,
   integer,
   nullable,
-  primaryKey,
   type RowOf,
+  TENANT_ROW,
   text,
   time,
   uuid,
@@ -13,8 +12,7 @@ import {
 import type { EndReason, RotationState } from './rotation.ts';
 
 export const KEY_ROTATION = defineTable('key_rotations', {
-  id: primaryKey(uuid()),
-  tenantId: uuid(),
+  ...TENANT_ROW,
   agentId: uuid(),
   oldKeyId: uuid(),
   newKeyId: uuid(),
@@ -24,7 +22,6 @@ export const KEY_ROTATION = defineTable('key_rotations', {
   deadlineAt: time(),
   switchedAt: nullable(time()),
   stalledAt: nullable(time()),
-  createdAt: given(time()),
   endedAt: nullable(time()),
 });
 

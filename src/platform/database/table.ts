@@ -65,6 +65,9 @@ export const nullable = <Value>({ sql, typeOf }: Column<Value, false>) =>
 export const given = <Value>({ sql, typeOf }: Column<Value, false>) =>
   column<Value, true>(sql, typeOf, { isGiven: true });
 
+/** The columns that the rows of tenants begin with. */
+export const TENANT_ROW = { id: primaryKey(uuid()), tenantId: uuid(), createdAt: given(time()) };
+
 /** Turns an attribute into the name of its column. */
 export function columnOf(attribute: string): string {
   return attribute.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
