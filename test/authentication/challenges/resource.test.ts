@@ -1,28 +1,21 @@
 // The `resource` parameter (RFC 8707): an agent says for which of its audiences it authenticates, and gets a token for
 // no other one.
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { createTestAgent, type Rooms } from '../../identity/agents/agent-rooms.ts';
-import { createTestDatabase } from '../../setup/database.ts';
 import { PATIENCE } from '../../setup/patience.ts';
-import { type AccountsServer, startAccountsServer } from '../tokens/accounts-server.ts';
+import { useAccountsServer } from '../tokens/accounts-server.ts';
 import { claimsOf, codeOf, createHolder, refresh } from '../tokens/refresh-fixture.ts';
 import { answer } from './answer.ts';
+
+const { test, server } = await useAccountsServer();
 
 const ONE = 'https://one.example/api';
 const TWO = 'https://two.example/api';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let server: AccountsServer;
 let rooms: Rooms;
 beforeAll(async () => {
-  test = await createTestDatabase();
-  server = await startAccountsServer(test.database);
   ({ rooms } = server);
-});
-afterAll(async () => {
-  await server?.close();
-  await test?.drop();
 });
 
 /** An agent with two further audiences, and how it asks for a challenge. */

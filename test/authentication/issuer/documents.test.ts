@@ -1,22 +1,13 @@
 // The issuer's public documents over HTTP.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestDatabase } from '../../setup/database.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { provisionTenant } from '../tokens/accounts.ts';
-import { type AccountsServer, startAccountsServer } from '../tokens/accounts-server.ts';
+import { useAccountsServer } from '../tokens/accounts-server.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let server: AccountsServer;
+const { server } = await useAccountsServer();
 
 beforeAll(async () => {
-  test = await createTestDatabase();
-  server = await startAccountsServer(test.database);
   await provisionTenant(server.accounts, 'demo');
   await provisionTenant(server.accounts, 'acme');
-});
-
-afterAll(async () => {
-  await server?.close();
-  await test?.drop();
 });
 
 describe('the JWK set', () => {

@@ -2,26 +2,21 @@
 // meets.
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { readAudit } from '../../identity/agents/agent-rooms.ts';
-import { createTestDatabase } from '../../setup/database.ts';
 import { countLockWaits } from '../../setup/lock-waits.ts';
-import { type AccountsServer, startAccountsServer } from '../tokens/accounts-server.ts';
+import { useAccountsServer } from '../tokens/accounts-server.ts';
 import { createWorld, type Provider, startProvider, type World } from './exchange-fixture.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let server: AccountsServer;
+const { test, server } = await useAccountsServer();
+
 let provider: Provider;
 let world: World;
 
 beforeAll(async () => {
-  test = await createTestDatabase();
-  server = await startAccountsServer(test.database);
   provider = await startProvider();
   world = await createWorld(server, provider);
 });
 afterAll(async () => {
   await provider?.close();
-  await server?.close();
-  await test?.drop();
 });
 
 /** A user, and an agent to which the user has delegated. */

@@ -1,24 +1,17 @@
 // Chains of delegation over HTTP: how they grow, and that the end of any link ends what came of it, in every process.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createPatientDatabase, createTestDatabase } from '../../setup/database.ts';
+import { createPatientDatabase } from '../../setup/database.ts';
 import { letClockMove } from '../../setup/patience.ts';
 import { type Accounts, createAccounts } from '../tokens/accounts.ts';
-import { type AccountsServer, startAccountsServer } from '../tokens/accounts-server.ts';
 import { codeOf, issueFirst, lastAccepted } from '../tokens/refresh-fixture.ts';
-import { asAccessToken, createWorld, type Provider, startProvider, type World } from './exchange-fixture.ts';
+import { asAccessToken, createWorld, useExchange, type World } from './exchange-fixture.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let server: AccountsServer;
-let provider: Provider;
-let world: World;
+const { test, server, provider, world } = await useExchange();
+
 let secondDatabase: ReturnType<typeof createPatientDatabase>;
 let secondProcess: Accounts;
 
 beforeAll(async () => {
-  test = await createTestDatabase();
-  server = await startAccountsServer(test.database);
-  provider = await startProvider();
-  world = await createWorld(server, provider);
   secondDatabase = createPatientDatabase({ url: test.url, pool: 4, applicationName: 'second' });
   secondProcess = createAccounts(secondDatabase, { masterKeys: server.accounts.masterKeys });
   secondProcess.revocations.start();
@@ -26,9 +19,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await secondProcess?.revocations.close();
   await secondDatabase?.close();
-  await provider?.close();
-  await server?.close();
-  await test?.drop();
 });
 
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));

@@ -1,11 +1,12 @@
 // A tenant that trusts an identity provider, with an application that may exchange tokens, agents, users and what users
 // delegate.
+import { afterAll } from 'vitest';
 import { TOKEN_TYPES } from '../../../src/authentication/token-exchange/exchange-request.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../../src/identity/applications/application.ts';
 import { AGENT_SCOPES } from '../../../src/platform/scopes.ts';
 import { createTestAgent, createTestTenant } from '../../identity/agents/agent-rooms.ts';
 import { basic, requestTo } from '../tokens/accounts.ts';
-import type { AccountsServer } from '../tokens/accounts-server.ts';
+import { type AccountsServer, useAccountsServer } from '../tokens/accounts-server.ts';
 import { claimsOf, issueFirst } from '../tokens/refresh-fixture.ts';
 import {
   AUDIENCE,
@@ -190,3 +191,21 @@ export async function createWorld(
 
 /** An access token as the subject of an exchange. */
 export const asAccessToken = { subject_token_type: TOKEN_TYPES.accessToken };
+
+/** The rig of a file's cases: a database, a server, a provider of users' tokens, a tenant and an agent that acts. */
+export async function useExchange() {
+  const { test, server } = await useAccountsServer();
+  const provider = await startProvider();
+  afterAll(() => provider.close());
+  const world = await createWorld(server, provider);
+  const actor = await world.newActor();
+  /** A user who has delegated to the actor. */
+  const newDelegator = async (
+    delegation: Parameters<World['delegate']>[2] = {},
+    claims: Record<string, unknown> = {},
+  ) => {
+    const user = await world.newUser(claims);
+    return { ...user, delegation: await world.delegate(user, actor.agent.id, delegation) };
+  };
+  return { test, server, provider, world, actor, newDelegator };
+}

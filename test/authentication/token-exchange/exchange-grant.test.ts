@@ -1,45 +1,18 @@
 // Token exchange over HTTP: what is granted, and what is refused with which code.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { subjectId } from '../../../src/authentication/delegations/subject.ts';
 import {
   ISSUED_TOKEN_TYPE,
   TOKEN_TYPES,
 } from '../../../src/authentication/token-exchange/exchange-request.ts';
 import { readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
-import { createTestDatabase } from '../../setup/database.ts';
-import { type AccountsServer, startAccountsServer } from '../tokens/accounts-server.ts';
 import { claimsOf } from '../tokens/refresh-fixture.ts';
 import { ISSUER } from '../trusted-issuers/identity-provider.ts';
-import { type Actor, createWorld, type Provider, startProvider, type World } from './exchange-fixture.ts';
+import { type Actor, createWorld, useExchange, type World } from './exchange-fixture.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let server: AccountsServer;
-let provider: Provider;
-let world: World;
-let actor: Actor;
+const { test, server, provider, world, actor, newDelegator } = await useExchange();
+
 const now = () => Math.floor(Date.now() / 1000);
-
-beforeAll(async () => {
-  test = await createTestDatabase();
-  server = await startAccountsServer(test.database);
-  provider = await startProvider();
-  world = await createWorld(server, provider);
-  actor = await world.newActor();
-});
-afterAll(async () => {
-  await provider?.close();
-  await server?.close();
-  await test?.drop();
-});
-
-/** A user who has delegated to the actor. */
-async function newDelegator(
-  delegation: Parameters<World['delegate']>[2] = {},
-  claims: Record<string, unknown> = {},
-) {
-  const user = await world.newUser(claims);
-  return { ...user, delegation: await world.delegate(user, actor.agent.id, delegation) };
-}
 
 describe('an agent or an application with dpop_bound_access_tokens', () => {
   it('exchanges nothing without a proof', async () => {

@@ -1,52 +1,17 @@
 // Who takes part in a token exchange over HTTP: agents as actors and as subjects, and the delegation between them.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { subjectId } from '../../../src/authentication/delegations/subject.ts';
 import { TOKEN_TYPES } from '../../../src/authentication/token-exchange/exchange-request.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../../src/identity/applications/application.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import type { Transaction } from '../../../src/platform/database/transaction.ts';
-import { createTestDatabase } from '../../setup/database.ts';
 import { createAccounts } from '../tokens/accounts.ts';
-import { type AccountsServer, startAccountsServer } from '../tokens/accounts-server.ts';
 import { issueFirst } from '../tokens/refresh-fixture.ts';
 import { ISSUER } from '../trusted-issuers/identity-provider.ts';
-import {
-  type Actor,
-  asAccessToken,
-  createWorld,
-  type Provider,
-  startProvider,
-  type World,
-} from './exchange-fixture.ts';
+import { asAccessToken, createWorld, useExchange } from './exchange-fixture.ts';
 import { createExchangeRooms } from './exchange-rooms.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let server: AccountsServer;
-let provider: Provider;
-let world: World;
-let actor: Actor;
-
-beforeAll(async () => {
-  test = await createTestDatabase();
-  server = await startAccountsServer(test.database);
-  provider = await startProvider();
-  world = await createWorld(server, provider);
-  actor = await world.newActor();
-});
-afterAll(async () => {
-  await provider?.close();
-  await server?.close();
-  await test?.drop();
-});
-
-/** A user who has delegated to the actor. */
-async function newDelegator(
-  delegation: Parameters<World['delegate']>[2] = {},
-  claims: Record<string, unknown> = {},
-) {
-  const user = await world.newUser(claims);
-  return { ...user, delegation: await world.delegate(user, actor.agent.id, delegation) };
-}
+const { test, server, provider, world, actor, newDelegator } = await useExchange();
 
 describe('the actor token', () => {
   it.each<[string, () => Promise<string>]>([

@@ -1,7 +1,7 @@
 // Delegated tokens in use, by a client library of others: got with and without a key, told of, and kept out of
 // management.
 import * as oauth from 'oauth4webapi';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import {
   ISSUED_TOKEN_TYPE,
   TOKEN_TYPES,
@@ -9,34 +9,21 @@ import {
 import { TOKEN_EXCHANGE_GRANT } from '../../../src/identity/applications/application.ts';
 import { readApplicationJwks } from '../../../src/identity/applications/application-jwks.ts';
 import { readAudit } from '../../identity/agents/agent-rooms.ts';
-import { createTestDatabase } from '../../setup/database.ts';
-import { type AccountsServer, startAccountsServer } from '../tokens/accounts-server.ts';
 import { claimsOf, codeOf } from '../tokens/refresh-fixture.ts';
 import { ISSUER } from '../trusted-issuers/identity-provider.ts';
-import { createWorld, type Provider, startProvider, type World } from './exchange-fixture.ts';
+import { useExchange } from './exchange-fixture.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let server: AccountsServer;
-let provider: Provider;
-let world: World;
+const { test, server, world } = await useExchange();
+
 let issuer: oauth.AuthorizationServer;
 let client: oauth.Client;
 const insecure = { [oauth.allowInsecureRequests]: true };
 
 beforeAll(async () => {
-  test = await createTestDatabase();
-  server = await startAccountsServer(test.database);
-  provider = await startProvider();
-  world = await createWorld(server, provider);
   const url = new URL(world.tenant.issuerUrl);
   const discovered = await oauth.discoveryRequest(url, { algorithm: 'oauth2', ...insecure });
   issuer = await oauth.processDiscoveryResponse(url, discovered);
   client = { client_id: world.client.application.id };
-});
-afterAll(async () => {
-  await provider?.close();
-  await server?.close();
-  await test?.drop();
 });
 
 /** A user who has delegated to a new actor. @param jkt the key that the actor's token is bound to */

@@ -1,9 +1,7 @@
 // The user's token in an exchange over HTTP: of issuers that are trusted, with keys from a real server, and of others.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { readJwkSet } from '../../../src/authentication/trusted-issuers/jwk-set.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { createTestDatabase } from '../../setup/database.ts';
-import { type AccountsServer, startAccountsServer } from '../tokens/accounts-server.ts';
 import {
   AUDIENCE,
   answerKeys,
@@ -11,36 +9,16 @@ import {
   newKey,
   startJwksServer,
 } from '../trusted-issuers/identity-provider.ts';
-import {
-  type Actor,
-  asAccessToken,
-  createWorld,
-  type Provider,
-  startProvider,
-  type World,
-} from './exchange-fixture.ts';
+import { asAccessToken, createWorld, useExchange } from './exchange-fixture.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let server: AccountsServer;
-let provider: Provider;
-let world: World;
-let actor: Actor;
+const { server, provider, world, actor } = await useExchange();
+
 let user: { issuer: string; sub: string };
 const now = () => Math.floor(Date.now() / 1000);
 
 beforeAll(async () => {
-  test = await createTestDatabase();
-  server = await startAccountsServer(test.database);
-  provider = await startProvider();
-  world = await createWorld(server, provider);
-  actor = await world.newActor();
   user = await world.newUser();
   await world.delegate(user, actor.agent.id);
-});
-afterAll(async () => {
-  await provider?.close();
-  await server?.close();
-  await test?.drop();
 });
 
 const sign = (claims: Record<string, unknown> = {}) => provider.sign({ sub: user.sub, ...claims });

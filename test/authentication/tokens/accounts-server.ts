@@ -1,6 +1,7 @@
 // The accounts' routes served by the real HTTP shell on a free port, with addresses that really lead there.
 
 import pino from 'pino';
+import { afterAll } from 'vitest';
 import { createIssuerRoutes } from '../../../src/authentication/issuer/issuer.routes.ts';
 import { authorize } from '../../../src/authentication/tokens/bearer.routes.ts';
 import { createIntrospectionRoutes } from '../../../src/authentication/tokens/introspection.routes.ts';
@@ -14,6 +15,7 @@ import { createApp } from '../../../src/platform/http/app.ts';
 import { createHealth } from '../../../src/platform/http/health.ts';
 import { createHttpServer } from '../../../src/platform/http/server.ts';
 import { NO_LIMITS } from '../../platform/http/counts.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { takePort } from '../../setup/ports.ts';
 import { createExchangeRooms } from '../token-exchange/exchange-rooms.ts';
 import { createAccounts } from './accounts.ts';
@@ -100,3 +102,11 @@ export async function startAccountsServer(
 }
 
 export type AccountsServer = Awaited<ReturnType<typeof startAccountsServer>>;
+
+/** A database and its server for all cases of a file. */
+export async function useAccountsServer() {
+  const test = await useTestDatabase();
+  const server = await startAccountsServer(test.database);
+  afterAll(() => server.close());
+  return { test, server };
+}

@@ -2,28 +2,21 @@
 // refreshed, revoked.
 import { exportJWK, SignJWT } from 'jose';
 import * as oauth from 'oauth4webapi';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { type Rooms, readAudit } from '../../identity/agents/agent-rooms.ts';
-import { createTestDatabase } from '../../setup/database.ts';
 import { answer, ask } from '../challenges/answer.ts';
 import { requestTo } from './accounts.ts';
-import { type AccountsServer, startAccountsServer } from './accounts-server.ts';
+import { useAccountsServer } from './accounts-server.ts';
 import { claimsOf, createHolder, issueFirst, refresh } from './refresh-fixture.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let server: AccountsServer;
+const { server } = await useAccountsServer();
+
 let rooms: Rooms;
 const insecure = { [oauth.allowInsecureRequests]: true };
 
 beforeAll(async () => {
-  test = await createTestDatabase();
-  server = await startAccountsServer(test.database);
   ({ rooms } = server);
-});
-afterAll(async () => {
-  await server?.close();
-  await test?.drop();
 });
 
 /** A tenant with an agent and an application, and the issuer as the library discovers it. */

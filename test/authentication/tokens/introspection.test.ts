@@ -1,24 +1,17 @@
 // Introspection and revocation over HTTP: what they tell, and that they tell nothing to or about others.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createTestAgent, type Rooms, readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
-import { createTestDatabase } from '../../setup/database.ts';
 import { basic, provisionTenant, requestTo } from './accounts.ts';
-import { type AccountsServer, startAccountsServer } from './accounts-server.ts';
+import { useAccountsServer } from './accounts-server.ts';
 import { claimsOf, createHolder, issueFirst, refresh } from './refresh-fixture.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let server: AccountsServer;
+const { test, server } = await useAccountsServer();
+
 let rooms: Rooms;
 
 beforeAll(async () => {
-  test = await createTestDatabase();
-  server = await startAccountsServer(test.database);
   ({ rooms } = server);
   await provisionTenant(server.accounts, 'stranger');
-});
-afterAll(async () => {
-  await server?.close();
-  await test?.drop();
 });
 
 /** An agent with its tokens, and an application of its tenant with other scopes. */

@@ -8,13 +8,12 @@ import {
 } from '@modelcontextprotocol/sdk/client/auth-extensions.js';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readApplicationJwks } from '../../../src/identity/applications/application-jwks.ts';
-import { createTestDatabase } from '../../setup/database.ts';
 import { provisionTenant, requestTo } from './accounts.ts';
-import { type AccountsServer, startAccountsServer } from './accounts-server.ts';
+import { useAccountsServer } from './accounts-server.ts';
 import { claimsOf } from './refresh-fixture.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let server: AccountsServer;
+const { server } = await useAccountsServer();
+
 let issuer: string;
 let resource: string;
 let tenant: Awaited<ReturnType<typeof provisionTenant>>['tenant'];
@@ -26,8 +25,6 @@ const mcp = createServer((_request, response) => {
 });
 
 beforeAll(async () => {
-  test = await createTestDatabase();
-  server = await startAccountsServer(test.database);
   ({ tenant } = await provisionTenant(server.accounts, 'acme'));
   issuer = tenant.issuerUrl;
   await new Promise<void>((resolve) => mcp.listen(0, '127.0.0.1', resolve));
@@ -36,8 +33,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await new Promise((resolve) => mcp.close(resolve));
-  await server?.close();
-  await test?.drop();
 });
 
 it('ClientCredentialsProvider gets a token', async () => {

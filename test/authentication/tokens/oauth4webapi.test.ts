@@ -1,22 +1,10 @@
 // A strict client library of others against the real issuer.
 import * as oauth from 'oauth4webapi';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestDatabase } from '../../setup/database.ts';
+import { describe, expect, it } from 'vitest';
 import { provisionTenant } from './accounts.ts';
-import { type AccountsServer, startAccountsServer } from './accounts-server.ts';
+import { useAccountsServer } from './accounts-server.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let server: AccountsServer;
-
-beforeAll(async () => {
-  test = await createTestDatabase();
-  server = await startAccountsServer(test.database);
-});
-
-afterAll(async () => {
-  await server?.close();
-  await test?.drop();
-});
+const { server } = await useAccountsServer();
 
 const insecure = { [oauth.allowInsecureRequests]: true };
 

@@ -1,20 +1,19 @@
 // Who must prove the possession of a key: applications and agents by their metadata, everybody under the profile fapi2.
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { type JWTHeaderParameters, SignJWT } from 'jose';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readApplicationJwks } from '../../../src/identity/applications/application-jwks.ts';
 import type { Tenant } from '../../../src/platform/context.ts';
 import { createTestAgent, type Rooms } from '../../identity/agents/agent-rooms.ts';
-import { createTestDatabase } from '../../setup/database.ts';
 import { answer, ask } from '../challenges/answer.ts';
 import { basic, provisionTenant, requestTo } from './accounts.ts';
-import { type AccountsServer, startAccountsServer } from './accounts-server.ts';
+import { useAccountsServer } from './accounts-server.ts';
 import { claimsOf, issueFirst } from './refresh-fixture.ts';
+
+const { test, server } = await useAccountsServer();
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let server: AccountsServer;
 let rooms: Rooms;
 let tenant: Tenant;
 let tenants = 0;
@@ -27,14 +26,9 @@ const proof = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const jwks = readApplicationJwks({ keys: [{ ...client.publicKey.export({ format: 'jwk' }) }] });
 
 beforeAll(async () => {
-  test = await createTestDatabase();
-  server = await startAccountsServer(test.database);
   ({ rooms } = server);
 });
-afterAll(async () => {
-  await server?.close();
-  await test?.drop();
-});
+
 beforeEach(async () => {
   ({ tenant } = await provisionTenant(server.accounts, newSlug()));
 });

@@ -1,25 +1,18 @@
 // What an agent is told of itself, over HTTP: with its own tokens of every kind, and to nobody else.
 import * as oauth from 'oauth4webapi';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { answer, ask } from '../../authentication/challenges/answer.ts';
-import { type AccountsServer, startAccountsServer } from '../../authentication/tokens/accounts-server.ts';
+import { useAccountsServer } from '../../authentication/tokens/accounts-server.ts';
 import { createHolder, issueFirst, refresh } from '../../authentication/tokens/refresh-fixture.ts';
-import { createTestDatabase } from '../../setup/database.ts';
 import { createTestTenant, type Rooms } from './agent-rooms.ts';
+
+const { server } = await useAccountsServer();
 
 const insecure = { [oauth.allowInsecureRequests]: true };
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let server: AccountsServer;
 let rooms: Rooms;
 beforeAll(async () => {
-  test = await createTestDatabase();
-  server = await startAccountsServer(test.database);
   ({ rooms } = server);
-});
-afterAll(async () => {
-  await server?.close();
-  await test?.drop();
 });
 
 /** An agent with tokens of a real authentication. */

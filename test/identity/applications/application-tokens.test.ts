@@ -1,30 +1,22 @@
 // What ends the tokens of an application, over HTTP.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { thumbprintOf } from '../../../src/platform/crypto/jwk.ts';
 import { toJwk } from '../../../src/platform/crypto/public-key.ts';
 import { basic, insertAgent, provisionTenant, requestTo } from '../../authentication/tokens/accounts.ts';
-import { type AccountsServer, startAccountsServer } from '../../authentication/tokens/accounts-server.ts';
+import { useAccountsServer } from '../../authentication/tokens/accounts-server.ts';
 import { derivePublicKey, generatePrivateKey } from '../../platform/crypto/sign.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+
+const { test, server } = await useAccountsServer();
 
 const GRANT = 'grant_type=client_credentials';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let server: AccountsServer;
 let demo: Awaited<ReturnType<typeof provisionTenant>>;
 let token: string;
 
 beforeAll(async () => {
-  test = await createTestDatabase();
-  server = await startAccountsServer(test.database);
   demo = await provisionTenant(server.accounts, 'demo');
   const headers = { authorization: demo.authorization };
   token = (await (await server.requestToken(server.origin, GRANT, headers)).json()).access_token;
-});
-
-afterAll(async () => {
-  await server?.close();
-  await test?.drop();
 });
 
 const send = (method: string, path = '', body?: unknown, bearer = token) =>

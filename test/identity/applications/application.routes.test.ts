@@ -1,29 +1,21 @@
 // Applications and their secrets over HTTP, tried out at the token endpoint.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { createCursors } from '../../../src/platform/database/page.ts';
 import { basic, insertAgent, provisionTenant, requestTo } from '../../authentication/tokens/accounts.ts';
-import { type AccountsServer, startAccountsServer } from '../../authentication/tokens/accounts-server.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useAccountsServer } from '../../authentication/tokens/accounts-server.ts';
+
+const { test, server } = await useAccountsServer();
 
 const GRANT = 'grant_type=client_credentials';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let server: AccountsServer;
 let demo: Awaited<ReturnType<typeof provisionTenant>>;
 let token: string;
 
 beforeAll(async () => {
-  test = await createTestDatabase();
-  server = await startAccountsServer(test.database);
   demo = await provisionTenant(server.accounts, 'demo');
   const headers = { authorization: demo.authorization };
   token = (await (await server.requestToken(server.origin, GRANT, headers)).json()).access_token;
-});
-
-afterAll(async () => {
-  await server?.close();
-  await test?.drop();
 });
 
 const send = (method: string, path = '', body?: unknown, bearer = token) =>

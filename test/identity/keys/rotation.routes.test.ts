@@ -1,26 +1,19 @@
 // Rotations over HTTP: the tenant's routes, and the agent's own with its token and two proofs.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { buildRotationProofPayload } from '../../../packages/agent/src/payloads.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { answer, ask, type Signer } from '../../authentication/challenges/answer.ts';
-import { type AccountsServer, startAccountsServer } from '../../authentication/tokens/accounts-server.ts';
+import { useAccountsServer } from '../../authentication/tokens/accounts-server.ts';
 import { signPayload } from '../../platform/crypto/sign.ts';
-import { createTestDatabase } from '../../setup/database.ts';
 import type { Rooms } from '../agents/agent-rooms.ts';
 import { createTestAgent, createTestTenant, readAudit } from '../agents/agent-rooms.ts';
 import { newKeyPair, until } from './rotation-case.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let server: AccountsServer;
+const { server } = await useAccountsServer();
+
 let rooms: Rooms;
 beforeAll(async () => {
-  test = await createTestDatabase();
-  server = await startAccountsServer(test.database);
   ({ rooms } = server);
-});
-afterAll(async () => {
-  await server?.close();
-  await test?.drop();
 });
 
 /** A tenant's administrator, and an agent with a key. */

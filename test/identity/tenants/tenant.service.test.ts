@@ -1,28 +1,20 @@
 // Tenants against a real database, and their own routes over HTTP.
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   type Accounts,
   createAccounts,
   provisionTenant,
   requestTo,
 } from '../../authentication/tokens/accounts.ts';
-import { type AccountsServer, startAccountsServer } from '../../authentication/tokens/accounts-server.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useAccountsServer } from '../../authentication/tokens/accounts-server.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let server: AccountsServer;
+const { test, server } = await useAccountsServer();
+
 let accounts: Accounts;
 
 beforeAll(async () => {
-  test = await createTestDatabase();
-  server = await startAccountsServer(test.database);
   ({ accounts } = server);
-});
-
-afterAll(async () => {
-  await server?.close();
-  await test?.drop();
 });
 
 const count = async (table: string) => {
