@@ -8,7 +8,7 @@ import type { Database } from '../../src/platform/database/database.ts';
 import { createRooms, createTestAgent, createTestTenant } from '../identity/agents/agent-rooms.ts';
 import { createEnrollee, proveFreshKey } from '../identity/enrollments/enrolling.ts';
 import { beginRotation } from '../identity/keys/rotation-case.ts';
-import { createPatientDatabase, createTestDatabase } from '../setup/database.ts';
+import { createPatientDatabase, useTestDatabase } from '../setup/database.ts';
 import { countLockWaits } from '../setup/lock-waits.ts';
 import { answer, ask } from './challenges/answer.ts';
 import {
@@ -18,14 +18,13 @@ import {
 } from './delegations/delegation-rooms.ts';
 import { codeOf, issueFirst, refresh } from './tokens/refresh-fixture.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
+const test = await useTestDatabase();
 let database: Database;
 let rooms: DelegationRooms;
 let holder: pg.Client;
 let context: RequestContext;
 
 beforeAll(async () => {
-  test = await createTestDatabase();
   database = createPatientDatabase({ url: test.url, pool: 10, applicationName: 'late-use' });
   rooms = createDelegationRooms(database);
   holder = new pg.Client({ connectionString: test.url });
@@ -35,7 +34,6 @@ afterAll(async () => {
   await holder?.end();
   await rooms?.verifier.close();
   await database?.close();
-  await test?.drop();
 });
 beforeEach(async () => {
   context = await createTestTenant(rooms);

@@ -9,25 +9,23 @@ import { jwkThumbprint, toJwk } from '../../../src/platform/crypto/public-key.ts
 import { createRooms, createTestAgent, readAudit } from '../../identity/agents/agent-rooms.ts';
 import { signPayload } from '../../platform/crypto/sign.ts';
 import { startTestServer, type TestServer } from '../../platform/http/test-server.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { requestTo } from '../tokens/accounts.ts';
 
 const ALGORITHMS = { ed25519: 'ed25519', es256: 'ecdsa-p256-sha256' } as const;
 const VERIFY = '/auth/agent/verify';
 const COVERED = ['@method', '@target-uri', 'content-digest'];
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
+const test = await useTestDatabase();
 let rooms: ReturnType<typeof createRooms>;
 let server: TestServer;
 beforeAll(async () => {
-  test = await createTestDatabase();
   rooms = createRooms(test.database);
   await rooms.tenants.create({ slug: 'demo' });
   server = await startTestServer(rooms.routes, { database: test.database, tenants: rooms.tenants });
 });
 afterAll(async () => {
   await server?.drain(0);
-  await test?.drop();
 });
 
 async function contextOfDemo() {

@@ -2,29 +2,27 @@
 // those.
 import { randomBytes } from 'node:crypto';
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { stateOf } from '../../../src/authentication/issuer/key-schedule.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { type Accounts, createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';
 import { codeOf } from '../tokens/refresh-fixture.ts';
 import { BEGINNING, installFrozenClock, setClock } from './frozen-clock.ts';
 
 const LIFETIME = 90 * 86_400;
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
+const test = await useTestDatabase();
 let accounts: Accounts;
 let clock = BEGINNING;
 let context: RequestContext;
 
 beforeAll(async () => {
-  test = await createTestDatabase();
   await installFrozenClock(test.url);
   const masterKeys = [{ id: 'test', key: randomBytes(32) }];
   accounts = createAccounts(test.database, { masterKeys, now: () => clock, monotonic: () => clock });
 });
-afterAll(() => test?.drop());
 beforeEach(async () => {
   const { tenant } = await provisionTenant(accounts, `t-${newId()}`);
   context = requestTo(tenant);

@@ -6,7 +6,7 @@ import type { RequestContext } from '../../../src/platform/context.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
-import { createPatientDatabase, createTestDatabase } from '../../setup/database.ts';
+import { createPatientDatabase, useTestDatabase } from '../../setup/database.ts';
 import { insertSubscription } from '../../webhooks/intake/fixture.ts';
 import { type Accounts, createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';
 import { codeOf } from '../tokens/refresh-fixture.ts';
@@ -14,7 +14,7 @@ import { BEGINNING, installFrozenClock, setClock } from './frozen-clock.ts';
 
 const LIFETIME = 90 * 86_400;
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
+const test = await useTestDatabase();
 let other: Database;
 let one: Accounts;
 let two: Accounts;
@@ -22,7 +22,6 @@ let clock = BEGINNING;
 let context: RequestContext;
 
 beforeAll(async () => {
-  test = await createTestDatabase();
   await installFrozenClock(test.url);
   other = createPatientDatabase({ url: test.url, pool: 10, applicationName: 'other' });
   const masterKeys = [{ id: 'test', key: randomBytes(32) }];
@@ -31,7 +30,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await other?.close();
-  await test?.drop();
 });
 beforeEach(async () => {
   const { tenant } = await provisionTenant(one, `t-${newId()}`);

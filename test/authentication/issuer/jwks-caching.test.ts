@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { createPatientDatabase, createTestDatabase } from '../../setup/database.ts';
+import { createPatientDatabase, useTestDatabase } from '../../setup/database.ts';
 import { type Accounts, createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';
 import { BEGINNING, installFrozenClock, setClock } from './frozen-clock.ts';
 import { createResourceServer, MAX_AGE } from './resource-server.ts';
@@ -17,14 +17,13 @@ const LIFETIME = 7 * 86_400;
 const LIVES = [300, 86_400] as const;
 const SKEWS = [-60_000, 0, 60_000];
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
+const test = await useTestDatabase();
 let other: Database;
 let clock = BEGINNING;
 /** Two processes for each life of tokens. */
 let processes: Record<(typeof LIVES)[number], readonly [Accounts, Accounts]>;
 
 beforeAll(async () => {
-  test = await createTestDatabase();
   await installFrozenClock(test.url);
   other = createPatientDatabase({ url: test.url, pool: 5, applicationName: 'other' });
   const masterKeys = [{ id: 'test', key: randomBytes(32) }];
@@ -41,7 +40,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await other?.close();
-  await test?.drop();
 });
 
 async function moveTo(at: number): Promise<void> {

@@ -1,25 +1,23 @@
 // What every answer of the routes that clients authenticate at has, whatever it says: no cache may keep it, and a
 // client can read it.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { provisionTenant } from './accounts.ts';
 import { type AccountsServer, startAccountsServer } from './accounts-server.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
+const test = await useTestDatabase();
 let server: AccountsServer;
 let authorization: string;
 
 beforeAll(async () => {
-  test = await createTestDatabase();
   server = await startAccountsServer(test.database);
   ({ authorization } = await provisionTenant(server.accounts, 'demo'));
 });
 afterAll(async () => {
   await server?.close();
   await server?.accounts.clientRecords.close();
-  await test?.drop();
 });
 
 type Request = { method?: string; query?: string; type?: string; body?: string; anonymous?: true };

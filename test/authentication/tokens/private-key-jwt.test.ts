@@ -4,13 +4,13 @@ import { calculateJwkThumbprint, type JWK, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readApplicationJwks } from '../../../src/identity/applications/application-jwks.ts';
 import type { Tenant } from '../../../src/platform/context.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { type Accounts, basic, createAccounts, provisionTenant, requestTo } from './accounts.ts';
 import { codeOf } from './refresh-fixture.ts';
 
 const TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
+const test = await useTestDatabase();
 let accounts: Accounts;
 let second: Accounts;
 let tenant: Tenant;
@@ -23,7 +23,6 @@ const legacy = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
 beforeAll(async () => {
-  test = await createTestDatabase();
   accounts = createAccounts(test.database);
   second = createAccounts(test.database, { masterKeys: accounts.masterKeys });
   ({ tenant } = await provisionTenant(accounts, 'demo'));
@@ -45,7 +44,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await accounts?.clientRecords.close();
-  await test?.drop();
 });
 
 type Given = {

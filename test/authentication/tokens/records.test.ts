@@ -2,15 +2,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Database } from '../../../src/platform/database/database.ts';
 import * as eventStore from '../../../src/webhooks/intake/event.store.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { type Accounts, basic, createAccounts, provisionTenant, requestTo } from './accounts.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
+const test = await useTestDatabase();
 let accounts: Accounts;
 let demo: Awaited<ReturnType<typeof provisionTenant>>;
 
 beforeAll(async () => {
-  test = await createTestDatabase();
   accounts = createAccounts(test.database, { clientFailures: 3 });
   demo = await provisionTenant(accounts, 'demo');
   await subscribe(demo.tenant.id);
@@ -18,7 +17,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await accounts?.clientRecords.close();
-  await test?.drop();
 });
 
 /** Makes the tenant's events be kept. */

@@ -1,10 +1,10 @@
 // A client that a process remembers: any change of it, made by another process, holds for the very next token.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { type Accounts, basic, createAccounts, insertAgent, provisionTenant, requestTo } from './accounts.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
+const test = await useTestDatabase();
 let asking: Accounts;
 let changing: Accounts;
 let demo: Awaited<ReturnType<typeof provisionTenant>>;
@@ -13,7 +13,6 @@ const statements: string[] = [];
 let loses = false;
 
 beforeAll(async () => {
-  test = await createTestDatabase();
   const query = async <Row extends object>(text: string, values?: readonly unknown[]) => {
     statements.push(text);
     const result = await test.database.query<Row>(text, values);
@@ -30,7 +29,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await asking?.clientRecords.close();
   await changing?.clientRecords.close();
-  await test?.drop();
 });
 
 const contextOf = () => requestTo(demo.tenant);

@@ -1,19 +1,18 @@
 // The token endpoint over HTTP: what it answers, and every refusal.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { basic, insertAgent, provisionTenant } from './accounts.ts';
 import { type AccountsServer, startAccountsServer } from './accounts-server.ts';
 
 const GRANT = 'grant_type=client_credentials';
 const UNKNOWN = '00000000-0000-4000-8000-000000000000';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
+const test = await useTestDatabase();
 let server: AccountsServer;
 let demo: Awaited<ReturnType<typeof provisionTenant>>;
 let acme: Awaited<ReturnType<typeof provisionTenant>>;
 
 beforeAll(async () => {
-  test = await createTestDatabase();
   server = await startAccountsServer(test.database);
   demo = await provisionTenant(server.accounts, 'demo');
   acme = await provisionTenant(server.accounts, 'acme');
@@ -22,7 +21,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await server?.close();
   await server?.accounts.clientRecords.close();
-  await test?.drop();
 });
 
 const ask = async (form: string, authorization: string | undefined = demo.authorization, tenant = demo) => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createFetchNote } from '../../../src/authentication/trusted-issuers/fetch-note.service.ts';
 import type { Tenant } from '../../../src/platform/context.ts';
 import { createTestAgent, createTestTenant } from '../../identity/agents/agent-rooms.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { requestTo } from '../tokens/accounts.ts';
 import {
   answerKeys,
@@ -18,20 +18,18 @@ const ISSUER = 'https://kubernetes.example';
 const AUDIENCE = 'https://id.example';
 const SUBJECT = 'system:serviceaccount:shop:buyer';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
+const test = await useTestDatabase();
 let rooms: WorkloadRooms;
 let provider: ProviderKey;
 let tenant: Tenant;
 let agentId: string;
 
 beforeAll(async () => {
-  test = await createTestDatabase();
   rooms = createWorkloadRooms(test.database);
   provider = await newKey('RS256');
 });
 afterAll(async () => {
   await rooms?.closeWorkloads();
-  await test?.drop();
 });
 beforeEach(async () => {
   const context = await createTestTenant(rooms);

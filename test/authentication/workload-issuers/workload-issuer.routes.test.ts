@@ -4,13 +4,13 @@ import { operatorContext } from '../../../src/audit/audit.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { createTestAgent } from '../../identity/agents/agent-rooms.ts';
 import { startTestServer, type TestServer, tokenFor } from '../../platform/http/test-server.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { newKey } from '../trusted-issuers/identity-provider.ts';
 import { createWorkloadRooms, type WorkloadRooms } from './workload-rooms.ts';
 
 const ROOT = '/api/v1/workload-issuers';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
+const test = await useTestDatabase();
 let rooms: WorkloadRooms;
 let server: TestServer;
 let agentId: string;
@@ -20,7 +20,6 @@ const headers = {
 };
 
 beforeAll(async () => {
-  test = await createTestDatabase();
   rooms = createWorkloadRooms(test.database);
   await rooms.tenants.create({ slug: 'demo' });
   const tenant = await rooms.tenants.bySlug('demo');
@@ -33,7 +32,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await server?.drain(0);
   await rooms?.closeWorkloads();
-  await test?.drop();
 });
 
 let names = 0;

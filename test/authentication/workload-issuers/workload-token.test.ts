@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { WorkloadIssuer } from '../../../src/authentication/workload-issuers/workload-issuer.ts';
 import type { Tenant } from '../../../src/platform/context.ts';
 import { createTestAgent, createTestTenant } from '../../identity/agents/agent-rooms.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { createAccounts, requestTo } from '../tokens/accounts.ts';
 import { claimsOf, codeOf } from '../tokens/refresh-fixture.ts';
 import { newKey, type ProviderKey } from '../trusted-issuers/identity-provider.ts';
@@ -16,7 +16,7 @@ const ISSUER = 'https://token.actions.githubusercontent.com';
 const AUDIENCE = 'https://id.example';
 const SUBJECT = 'repo:acme/shop:ref:refs/heads/main';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
+const test = await useTestDatabase();
 let rooms: WorkloadRooms;
 let provider: ProviderKey;
 let stranger: ProviderKey;
@@ -25,14 +25,12 @@ let agentId: string;
 let issuer: WorkloadIssuer;
 
 beforeAll(async () => {
-  test = await createTestDatabase();
   rooms = createWorkloadRooms(test.database);
   provider = await newKey('RS256');
   stranger = await newKey('RS256');
 });
 afterAll(async () => {
   await rooms?.closeWorkloads();
-  await test?.drop();
 });
 beforeEach(async () => {
   const context = await createTestTenant(rooms);
