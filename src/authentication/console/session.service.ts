@@ -13,6 +13,7 @@ import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import { findNeedOfProof } from '../dpop/required-proof.ts';
 import type { AccessTokenGrant } from '../tokens/access-token.ts';
+import type { ClientCredentials } from '../tokens/basic-credentials.ts';
 import type { ClientAuthenticationService } from '../tokens/client-authentication.service.ts';
 import { decideGrant } from '../tokens/client-credentials.ts';
 import type { ClientRecordService } from '../tokens/client-record.service.ts';
@@ -56,7 +57,7 @@ export type ConsoleSessionService = ReturnType<typeof createConsoleSessionServic
 async function signIn(
   needs: ConsoleSessionNeeds,
   context: RequestContext,
-  { clientId, clientSecret }: Credentials,
+  { clientId, clientSecret }: ClientCredentials,
 ): Promise<string> {
   refuseProfile(context.tenant);
   const pair = [clientId, clientSecret].map(encodeURIComponent).join(':');
@@ -224,8 +225,6 @@ function decide(tenant: Tenant, client: Client): AccessTokenGrant {
     throw refuse("The application's tokens are for another audience than the management API.");
   return grant;
 }
-
-type Credentials = { readonly clientId: string; readonly clientSecret: string };
 
 const noSession = () =>
   new ServiceError('invalid_token', {

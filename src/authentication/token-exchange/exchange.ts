@@ -6,15 +6,8 @@ import { type Act, type Actor, actorsOf, buildAct } from '../../platform/act.ts'
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { grantScopes, intersectScopes } from '../../platform/scopes.ts';
 import { type Subject, subjectId } from '../delegations/subject.ts';
+import type { SignedClaims } from '../tokens/access-token.ts';
 import { TOKEN_TYPES } from './exchange-request.ts';
-
-export type ActorClaims = {
-  readonly sub: string;
-  readonly subject_type: string;
-  readonly client_id: string;
-  readonly act?: unknown;
-  readonly cnf?: unknown;
-};
 
 /** The scopes of each side; `client` makes the request. An absent list is no limit: ID tokens have no scopes. */
 export type ScopeLimits = {
@@ -38,7 +31,7 @@ export type ExpiryLimits = {
  * Checks that an actor token is an agent's own token, not an application's token or a delegated token.
  * @throws ServiceError `invalid_request` (RFC 8693 §2.2.2)
  */
-export function checkActor(claims: ActorClaims): void {
+export function checkActor(claims: Pick<SignedClaims, 'sub' | 'subject_type' | 'client_id' | 'act'>): void {
   if (claims.subject_type !== 'agent' || claims.sub === claims.client_id)
     throw invalid('The actor token is not the token of an agent.');
   if (claims.act !== undefined) throw invalid('The actor token is itself a delegated token.');
