@@ -1,4 +1,4 @@
-// Wires the rooms of `countersign doctor`, in the order of the wings.
+// Wires `countersign doctor`: its checks, the expected workflows of each room, and the mends.
 import { findOldestOpen } from '../../audit/open-transaction.store.ts';
 import { createExpiryService } from '../../authentication/challenges/challenge-expiry.service.ts';
 import * as delegationStore from '../../authentication/delegations/delegation-expiry.store.ts';
@@ -6,7 +6,17 @@ import * as issuerKeyStore from '../../authentication/issuer/key-schedule.store.
 import { wireIssuerInspection } from '../../authentication/trusted-issuers/wire.ts';
 import * as anchorStore from '../../identity/anchors/anchor-check.store.ts';
 import * as rotationStore from '../../identity/keys/rotation.store.ts';
-import { wireDoctor } from '../../operations/doctor/wire.ts';
+import { createDeliveryWorkflowCheck } from '../../operations/doctor/delivery-workflows.check.ts';
+import { createDoctorService } from '../../operations/doctor/doctor.service.ts';
+import {
+  createEntityWorkflowCheck,
+  type ListExpected,
+} from '../../operations/doctor/entity-workflows.check.ts';
+import type { Check } from '../../operations/doctor/finding.ts';
+import { createFoundationCheck } from '../../operations/doctor/foundation.check.ts';
+import { createIssuerKeysCheck } from '../../operations/doctor/issuer-keys.check.ts';
+import * as rows from '../../operations/doctor/rows.check.ts';
+import { createStuckWorkCheck } from '../../operations/doctor/stuck-work.check.ts';
 import { createSealedSecretService } from '../../operations/master-keys/sealed-secret.service.ts';
 import { createOperatorActService } from '../../operations/operators/operator-act.service.ts';
 import { KEPT_DAYS } from '../../operations/retention/retention.ts';
@@ -14,7 +24,9 @@ import type { Config } from '../../platform/config.ts';
 import { SILENT } from '../../platform/logging.ts';
 import { openPlatform } from '../../platform/platform.ts';
 import { createLazyConnection, createTemporalClient } from '../../platform/temporal/client.ts';
+import type { EntityWorkflow } from '../../platform/temporal/names.ts';
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import { createWorkflowInspector } from '../../platform/temporal/workflow-inspection.client.ts';
 import * as accountStore from '../../webhooks/accounts/account.store.ts';
 import * as endpointStore from '../../webhooks/endpoints/endpoint-recovery.store.ts';
 import { wireRecords } from '../../webhooks/intake/wire.ts';
@@ -24,41 +36,61 @@ import * as replayStore from '../../webhooks/replays/bulk-replay.store.ts';
 import * as secretStore from '../../webhooks/subscriptions/signing-secret.store.ts';
 import { SEALED_COLUMNS } from './sealed-columns.ts';
 
-/** Wires `countersign doctor`; it sends no query before `examine`. */
+/** The entities that should have a workflow. A type that is not here would miss its workflows unnoticed. */
+const EXPECTED: Readonly<Record<EntityWorkflow, ListExpected>> = {
+  agentKeyRotation: rotationStore.listExpectedWorkflows,
+  anchorVerification: anchorStore.listExpectedWorkflows,
+  endpointRecovery: endpointStore.listExpectedWorkflows,
+  bulkReplay: replayStore.listExpectedWorkflows,
+  webhookSecretRotation: secretStore.listExpectedWorkflows,
+  issuerKeyRotation: issuerKeyStore.listExpectedWorkflows,
+  delegationExpiry: delegationStore.listExpectedWorkflows,
+  accessReceipt: receiptStore.listExpectedWorkflows,
+};
+
+/** Wires `countersign doctor`; it opens no connection before `examine`. */
 export function wireExamination(config: Config) {
   const platform = openPlatform(config, { logger: SILENT, name: 'doctor' });
-  const connection = createLazyConnection(config.temporal);
-  const client = createTemporalClient(connection, config.temporal);
   const { database } = platform;
+  const { masterKeys, temporal } = config;
+  const connection = createLazyConnection(temporal);
+  const client = createTemporalClient(connection, temporal);
+  const inspector = createWorkflowInspector({ client });
+  const commands = createWorkflowCommandService();
   const records = wireRecords(platform);
   const issuers = wireIssuerInspection(platform);
-  const doctor = wireDoctor(platform, {
-    connection,
-    client,
-    commands: createWorkflowCommandService(),
-    expected: {
-      agentKeyRotation: rotationStore.listExpectedWorkflows,
-      anchorVerification: anchorStore.listExpectedWorkflows,
-      endpointRecovery: endpointStore.listExpectedWorkflows,
-      bulkReplay: replayStore.listExpectedWorkflows,
-      webhookSecretRotation: secretStore.listExpectedWorkflows,
-      issuerKeyRotation: issuerKeyStore.listExpectedWorkflows,
-      delegationExpiry: delegationStore.listExpectedWorkflows,
-      accessReceipt: receiptStore.listExpectedWorkflows,
+  const relay = wireRelayInspection(platform, { client });
+  const sealedSecrets = createSealedSecretService({ database, masterKeys, columns: SEALED_COLUMNS });
+  const challengeExpiry = createExpiryService({ database, records });
+  const shared = { database, inspector, commands };
+
+  let reached: Promise<void> | undefined;
+  const needing = (check: Check): Check => ({
+    ...check,
+    require: () => {
+      reached ??= connection.ensureConnected();
+      return reached;
     },
-    relay: wireRelayInspection(platform, { client }),
-    sealedSecrets: createSealedSecretService({
-      database,
-      masterKeys: config.masterKeys,
-      columns: SEALED_COLUMNS,
-    }),
-    challengeExpiry: createExpiryService({ database, records }),
-    openTransactions: { findOldestOpen: () => findOldestOpen(database) },
-    issuerKeys: issuers,
-    readStanding: () => accountStore.sum(database, KEPT_DAYS + 1),
   });
+  const ofTemporal = [
+    createFoundationCheck({ ...shared, connection, client, namespace: temporal.namespace }),
+    createDeliveryWorkflowCheck({ ...shared, ...relay }),
+    ...Object.entries(EXPECTED).map(([workflow, listExpected]) =>
+      createEntityWorkflowCheck({ ...shared, workflow: workflow as EntityWorkflow, listExpected }),
+    ),
+  ];
   return {
-    doctor,
+    doctor: createDoctorService([
+      createStuckWorkCheck({ ...shared, ...relay }),
+      rows.createTransactionIdsCheck(database),
+      rows.createOpenTransactionCheck(() => findOldestOpen(database)),
+      rows.createDatabaseRoleCheck(database),
+      rows.createChallengeExpiryCheck(challengeExpiry.findOverdue),
+      rows.createSealedSecretsCheck(sealedSecrets.listMissingKeys),
+      rows.createAccountsCheck(() => accountStore.sum(database, KEPT_DAYS + 1)),
+      ...ofTemporal.map(needing),
+      createIssuerKeysCheck(issuers),
+    ]),
     acts: createOperatorActService({ database, records }),
     close: async () => {
       await connection.close();

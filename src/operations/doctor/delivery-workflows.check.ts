@@ -11,8 +11,7 @@ import {
 import type { WorkflowInspector } from '../../platform/temporal/workflow-inspection.client.ts';
 import type * as deliveryInspectionStore from '../../webhooks/relay/delivery-inspection.store.ts';
 import type { Check, Reporter } from './finding.ts';
-import { comesTrue, compareRunning, inGroups, mendedWhen } from './mend-waiting.service.ts';
-import { PACE, type Pace } from './pace.ts';
+import { comesTrue, compareRunning, inGroups, mendedWhen, PACE, type Pace } from './mend-waiting.service.ts';
 
 type Named = { readonly id: string; readonly generation: number };
 

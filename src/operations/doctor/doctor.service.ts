@@ -1,4 +1,5 @@
 // Runs the checks in sequence. A failed check is reported, and the others still run.
+import { reasonOf } from '../../platform/logging.ts';
 import type { Check, CheckReport, Finding, Outcome } from './finding.ts';
 
 export type DoctorObserver = {
@@ -7,13 +8,8 @@ export type DoctorObserver = {
   readonly onCheck?: ((report: CheckReport, check: Check) => void) | undefined;
 };
 
-type DoctorServiceNeeds = { checks: readonly Check[]; reasonOf: (error: unknown) => string };
-
-/**
- * @param options.checks in the order of the run
- * @param options.reasonOf returns the error of a failed check in one line
- */
-export function createDoctorService({ checks, reasonOf }: DoctorServiceNeeds) {
+/** @param checks in the order of the run */
+export function createDoctorService(checks: readonly Check[]) {
   async function run(check: Check, fix: boolean, observer: DoctorObserver): Promise<CheckReport> {
     let looked = 0;
     const counts = { mended: 0, asked: 0, left: 0 };

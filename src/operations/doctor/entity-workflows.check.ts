@@ -8,8 +8,7 @@ import { ENTITY_CHANGED, type EntityWorkflow, entityWorkflowId } from '../../pla
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { WorkflowInspector } from '../../platform/temporal/workflow-inspection.client.ts';
 import type { Check, Reporter } from './finding.ts';
-import { compareRunning, inGroups, mendedWhen } from './mend-waiting.service.ts';
-import { PACE, type Pace } from './pace.ts';
+import { compareRunning, inGroups, mendedWhen, PACE, type Pace } from './mend-waiting.service.ts';
 
 /** Lists one page of the entities of a type whose workflow should run now, by ascending id. */
 export type ListExpected = (queryable: Queryable, page: ExpectedPage) => Promise<readonly ExpectedWorkflow[]>;

@@ -1,49 +1,41 @@
 // Checks the schema, the namespace, the schedules and the polling workers. All other checks depend on them.
-import type { TaskQueues } from '../../platform/temporal/names.ts';
+import type { Client, Connection } from '@temporalio/client';
+import type { NativeConnection } from '@temporalio/worker';
+import { pendingMigrations } from '../../platform/database/migrate.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
+import { TASK_QUEUES } from '../../platform/temporal/names.ts';
+import { ensureNamespace, readNamespace } from '../../platform/temporal/namespace.ts';
 import { neededPolls } from '../../platform/temporal/poller.client.ts';
+import { ensureSchedules, findSchedule } from '../../platform/temporal/schedules.ts';
+import { readCurrentBuild } from '../../platform/temporal/worker-version.ts';
 import type { WorkflowInspector } from '../../platform/temporal/workflow-inspection.client.ts';
+import { KEPT_DAYS } from '../retention/retention.ts';
 import type { Check, Reporter } from './finding.ts';
 
-/** `retentionDays` is null when the Temporal namespace does not exist. */
-export type NamespaceState = { readonly retentionDays: number | null; readonly attributes: boolean };
-
-/**
- * @param options.pendingMigrations names of the migrations that the database lacks
- * @param options.readCurrentBuild returns the build of the workers that receive work; null: workers without a build id
- * @param options.ensureSchedules creates missing schedules
- * @param options.ensureNamespace creates a missing namespace
- */
 export function createFoundationCheck({
-  pendingMigrations,
-  readNamespace,
-  ensureNamespace,
-  findSchedule,
-  ensureSchedules,
+  database,
+  connection,
+  client,
   inspector,
-  readCurrentBuild,
-  taskQueues,
-  keptDays,
+  namespace,
 }: {
-  pendingMigrations: () => Promise<readonly string[]>;
-  readNamespace: () => Promise<NamespaceState>;
-  ensureNamespace: () => Promise<'ok' | 'degraded'>;
-  findSchedule: () => Promise<'running' | 'paused' | 'missing'>;
-  ensureSchedules: () => Promise<unknown>;
+  database: Queryable;
+  connection: Connection | NativeConnection;
+  client: Pick<Client, 'schedule' | 'withDeadline'>;
   inspector: Pick<WorkflowInspector, 'listPollingBuilds'>;
-  readCurrentBuild: () => Promise<string | null>;
-  taskQueues: TaskQueues;
-  keptDays: number;
+  namespace: string;
 }): Check {
   async function checkNamespace({ found }: Reporter): Promise<void> {
-    const { retentionDays, attributes } = await readNamespace();
-    const mend = async () => ((await ensureNamespace()) === 'ok' ? ('mended' as const) : ('asked' as const));
+    const { retentionDays, attributes } = await readNamespace(connection, { namespace });
+    const mend = async () =>
+      (await ensureNamespace(connection, { namespace })) === 'ok' ? ('mended' as const) : ('asked' as const);
     const subject = 'namespace';
     if (retentionDays === null) {
       await found({ code: 'namespace_missing', subject, detail: 'Temporal does not know it' }, mend);
       return;
     }
-    if (retentionDays < keptDays) {
-      const detail = `closed workflows are kept ${retentionDays} days, deliveries ${keptDays}`;
+    if (retentionDays < KEPT_DAYS) {
+      const detail = `closed workflows are kept ${retentionDays} days, deliveries ${KEPT_DAYS}`;
       await found({ code: 'namespace_retention', subject, detail }, mend);
     }
     if (!attributes) {
@@ -53,12 +45,12 @@ export function createFoundationCheck({
   }
 
   async function checkSchedule({ found }: Reporter): Promise<void> {
-    const state = await findSchedule();
+    const state = await findSchedule(client);
     const subject = 'schedule retention';
     if (state === 'missing')
       await found({ code: 'schedule_missing', subject, detail: 'nothing old is removed' }, async () => {
-        await ensureSchedules();
-        return (await findSchedule()) === 'running' ? 'mended' : 'asked';
+        await ensureSchedules(client);
+        return (await findSchedule(client)) === 'running' ? 'mended' : 'asked';
       });
     if (state === 'paused')
       await found({
@@ -69,8 +61,8 @@ export function createFoundationCheck({
   }
 
   async function checkPollers({ found, looked }: Reporter): Promise<void> {
-    const current = (await readCurrentBuild()) ?? '';
-    for (const [queue, kind] of neededPolls(taskQueues)) {
+    const current = (await readCurrentBuild({ connection, namespace })) ?? '';
+    for (const [queue, kind] of neededPolls(TASK_QUEUES)) {
       looked(1);
       const builds = await inspector.listPollingBuilds(queue, kind);
       if (builds.has(current)) continue;
@@ -90,7 +82,7 @@ export function createFoundationCheck({
     name: 'foundation',
     title: 'the schema, the namespace, the schedule and the workers',
     examine: async (reporter) => {
-      const pending = await pendingMigrations();
+      const pending = await pendingMigrations(database);
       reporter.looked(3);
       if (pending.length > 0)
         await reporter.found({

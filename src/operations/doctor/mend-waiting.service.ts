@@ -1,7 +1,20 @@
-// What checks share: running workflows compared with rows, and the wait until a mend has taken effect.
+// What checks share: their pace, running workflows compared with rows, and the wait until a mend has taken effect.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Outcome, Reporter } from './finding.ts';
-import type { Pace } from './pace.ts';
+
+/**
+ * `page`: rows of a page. `atOnce`: workflows that are queried concurrently. Milliseconds: `settle` between the first
+ * and the second comparison, `seen` until a mend must have taken effect, `poll` between two polls.
+ */
+export type Pace = {
+  readonly page: number;
+  readonly atOnce: number;
+  readonly settle: number;
+  readonly seen: number;
+  readonly poll: number;
+};
+
+export const PACE: Pace = { page: 1_000, atOnce: 16, settle: 2_000, seen: 15_000, poll: 250 };
 
 /** Polls `probe` until it returns true. @returns false when it has not returned true within `seen` milliseconds */
 export async function comesTrue(

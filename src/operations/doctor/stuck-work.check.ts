@@ -6,7 +6,9 @@ import type * as deliveryInspectionStore from '../../webhooks/relay/delivery-ins
 import type { StuckWork } from '../../webhooks/relay/delivery-inspection.store.ts';
 import type { SweepService } from '../../webhooks/relay/sweep.service.ts';
 import type { Check } from './finding.ts';
-import { STUCK_AFTER } from './pace.ts';
+
+/** Milliseconds after which waiting work counts as stuck. */
+const STUCK_AFTER = 5 * 60_000;
 
 type Kind = {
   readonly code: string;
@@ -25,10 +27,7 @@ export function createStuckWorkCheck({
   age = STUCK_AFTER,
 }: {
   database: Queryable;
-  store: Pick<
-    typeof deliveryInspectionStore,
-    'findStuckCommands' | 'findDeadClaims' | 'findOfDeleted' | 'findLeft' | 'findCrowded' | 'findParked'
-  >;
+  store: Omit<typeof deliveryInspectionStore, 'listStarted' | 'listUnfinished'>;
   commands: Pick<WorkflowCommandService, 'findStuck'>;
   sweep: Pick<SweepService, 'run'>;
   age?: number | undefined;

@@ -1,9 +1,9 @@
 // The examination of the role that api and worker connect as.
 import { expect, it, vi } from 'vitest';
-import { createDatabaseRoleCheck } from '../../../src/operations/doctor/database-role.check.ts';
-import * as databaseRoleStore from '../../../src/operations/doctor/database-role.store.ts';
+import { findStrongProcesses } from '../../../src/operations/doctor/cluster.store.ts';
 import { createDoctorService } from '../../../src/operations/doctor/doctor.service.ts';
 import type { Finding } from '../../../src/operations/doctor/finding.ts';
+import { createDatabaseRoleCheck } from '../../../src/operations/doctor/rows.check.ts';
 import { createPatientDatabase, SERVICE_ROLE, useTestDatabase } from '../../setup/database.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 
@@ -20,8 +20,8 @@ it('finds a process that connects as the owner, where there is a weaker role', a
   const examine = async () => {
     const findings: Finding[] = [];
     // The examination itself may run as the weaker role.
-    const check = createDatabaseRoleCheck({ database: worker, store: databaseRoleStore });
-    const service = createDoctorService({ checks: [check], reasonOf: String });
+    const check = createDatabaseRoleCheck(worker);
+    const service = createDoctorService([check]);
     const [report] = await service.examine({ fix: true }, { onFinding: (finding) => findings.push(finding) });
     expect(report?.failure).toBeNull();
     return findings;
@@ -45,6 +45,6 @@ it('finds nothing where one role is all there is', async () => {
   await owner.query(`REVOKE ALL ON audit_log FROM ${SERVICE_ROLE.name}`);
   const api = createPatientDatabase({ url, pool: 1, applicationName: 'countersign api' });
   await api.query('SELECT 1');
-  expect(await databaseRoleStore.findStrongProcesses(owner)).toEqual([]);
+  expect(await findStrongProcesses(owner)).toEqual([]);
   await api.close();
 });

@@ -42,7 +42,7 @@ function createDoctor() {
       engine.relayStore.restart(engine.database, { deliveryId: id, generation, outboxId: newId() }),
     pace: { page: 3, atOnce: 4, settle: 1_500, seen: 20_000, poll: 50 },
   });
-  return createDoctorService({ checks: [check], reasonOf: String });
+  return createDoctorService([check]);
 }
 
 async function examine(fix: boolean) {
@@ -176,16 +176,13 @@ describe('the examination of deliveries', () => {
   });
 
   it('says why it could not look, and that is not well', async () => {
-    const doctor = createDoctorService({
-      checks: [
-        {
-          name: 'broken',
-          title: 'what cannot be looked at',
-          examine: () => Promise.reject(new Error('no answer')),
-        },
-      ],
-      reasonOf: (error) => (error as Error).message,
-    });
+    const doctor = createDoctorService([
+      {
+        name: 'broken',
+        title: 'what cannot be looked at',
+        examine: () => Promise.reject(new Error('no answer')),
+      },
+    ]);
     expect(await doctor.examine({ fix: true })).toEqual([
       { check: 'broken', looked: 0, found: 0, mended: 0, asked: 0, failure: 'no answer' },
     ]);

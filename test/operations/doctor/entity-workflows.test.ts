@@ -42,7 +42,7 @@ async function examine(fix: boolean, seen = 20_000) {
     commands,
     pace: { page: 2, atOnce: 4, settle: 1_000, seen, poll: 50 },
   });
-  const [report] = await createDoctorService({ checks: [check], reasonOf: String }).examine(
+  const [report] = await createDoctorService([check]).examine(
     { fix },
     { onFinding: (finding, outcome) => findings.push({ ...finding, outcome }) },
   );

@@ -42,8 +42,7 @@ afterAll(async () => {
 
 async function examine(options: { issuers?: boolean }) {
   const findings: Finding[] = [];
-  const check = createIssuerKeysCheck(inspection);
-  const doctor = createDoctorService({ checks: [check], reasonOf: String });
+  const doctor = createDoctorService([createIssuerKeysCheck(inspection)]);
   const reports = await doctor.examine(
     { fix: false, ...options },
     { onFinding: (one) => findings.push(one) },

@@ -1,7 +1,7 @@
 // What keeps the sealer back is named: the oldest transaction that is open in the cluster, whoever has it.
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { findOldestOpen } from '../../../src/audit/open-transaction.store.ts';
-import { createOpenTransactionCheck } from '../../../src/operations/doctor/open-transaction.check.ts';
+import { createOpenTransactionCheck } from '../../../src/operations/doctor/rows.check.ts';
 import type { Queryable } from '../../../src/platform/database/transaction.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 import { openForeignTransaction } from '../../webhooks/intake/foreign-transaction.ts';
@@ -64,7 +64,7 @@ describe('the oldest open transaction', () => {
     ],
   ])('is found by the doctor when it is old: %j', async (open, findings) => {
     const said: string[] = [];
-    const check = createOpenTransactionCheck({ findOldestOpen: async () => open });
+    const check = createOpenTransactionCheck(async () => open);
     await check.examine({
       found: async ({ code, subject, detail }) =>
         void said.push(`${code} ${subject}: ${detail.split(',')[0]}`),

@@ -2,10 +2,12 @@
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createAccountsCheck } from '../../../src/operations/doctor/accounts.check.ts';
-import { createChallengeExpiryCheck } from '../../../src/operations/doctor/challenge-expiry.check.ts';
 import { createDoctorService } from '../../../src/operations/doctor/doctor.service.ts';
 import type { Finding, Outcome } from '../../../src/operations/doctor/finding.ts';
+import {
+  createAccountsCheck,
+  createChallengeExpiryCheck,
+} from '../../../src/operations/doctor/rows.check.ts';
 import { createStuckWorkCheck } from '../../../src/operations/doctor/stuck-work.check.ts';
 import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
 import * as deliveryInspectionStore from '../../../src/webhooks/relay/delivery-inspection.store.ts';
@@ -25,7 +27,7 @@ async function examine(fix = false) {
     commands: createWorkflowCommandService(),
     sweep: engine.sweep(3_600_000),
   });
-  const [report] = await createDoctorService({ checks: [check], reasonOf: String }).examine(
+  const [report] = await createDoctorService([check]).examine(
     { fix },
     { onFinding: (finding, outcome) => findings.push({ ...finding, outcome }) },
   );
@@ -134,9 +136,9 @@ describe('the examination of waiting work', () => {
 });
 
 describe('what only a person or a worker can change', () => {
-  const findingsOf = async (check: Parameters<typeof createDoctorService>[0]['checks'][number]) => {
+  const findingsOf = async (check: Parameters<typeof createDoctorService>[0][number]) => {
     const findings: [string, Outcome][] = [];
-    await createDoctorService({ checks: [check], reasonOf: String }).examine(
+    await createDoctorService([check]).examine(
       { fix: true },
       { onFinding: ({ code }, outcome) => findings.push([code, outcome]) },
     );
@@ -144,14 +146,13 @@ describe('what only a person or a worker can change', () => {
   };
 
   it('is a sweep of challenges that is behind', async () => {
-    const check = (oldest: Date | null) => createChallengeExpiryCheck({ findOverdue: async () => oldest });
+    const check = (oldest: Date | null) => createChallengeExpiryCheck(async () => oldest);
     expect(await findingsOf(check(null))).toEqual([]);
     expect(await findingsOf(check(new Date(0)))).toEqual([['sweep_behind', 'left']]);
   });
 
   it('is a delivery that is not accounted for', async () => {
-    const check = (lost: number, stranded: number) =>
-      createAccountsCheck({ read: async () => ({ lost, stranded }) });
+    const check = (lost: number, stranded: number) => createAccountsCheck(async () => ({ lost, stranded }));
     expect(await findingsOf(check(0, 0))).toEqual([]);
     expect(await findingsOf(check(2, 1))).toEqual([
       ['deliveries_lost', 'left'],

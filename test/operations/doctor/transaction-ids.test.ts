@@ -2,8 +2,7 @@
 // says how to go on.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createTransactionIdsCheck } from '../../../src/operations/doctor/transaction-ids.check.ts';
-import * as store from '../../../src/operations/doctor/transaction-ids.store.ts';
+import { createTransactionIdsCheck } from '../../../src/operations/doctor/rows.check.ts';
 import { createWebhookRooms, type WebhookRooms } from '../../webhooks/webhook-rooms.ts';
 
 /** More than other test files use of the cluster while this one runs. */
@@ -19,7 +18,7 @@ afterAll(() => rooms?.close());
 
 async function examine() {
   const findings: string[] = [];
-  const check = createTransactionIdsCheck({ database: rooms.database, store });
+  const check = createTransactionIdsCheck(rooms.database);
   await check.examine({
     found: async ({ code, subject, detail }) => void findings.push(`${code} ${subject}: ${detail}`),
     looked: () => undefined,

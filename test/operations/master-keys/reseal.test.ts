@@ -6,7 +6,7 @@ import { createProgram } from '../../../src/app/command-line.ts';
 import { refuseForeignMasterKey } from '../../../src/app/start-checks.ts';
 import { SEALED_COLUMNS } from '../../../src/app/wiring/sealed-columns.ts';
 import type { Finding } from '../../../src/operations/doctor/finding.ts';
-import { createSealedSecretsCheck } from '../../../src/operations/doctor/sealed-secrets.check.ts';
+import { createSealedSecretsCheck } from '../../../src/operations/doctor/rows.check.ts';
 import { createSealedSecretService } from '../../../src/operations/master-keys/sealed-secret.service.ts';
 import { masterKeys as readMasterKeys } from '../../../src/platform/config-values.ts';
 import type { MasterKey } from '../../../src/platform/crypto/secret-box.node.ts';
@@ -171,7 +171,7 @@ describe('a master key that was left out too early', () => {
     await expect(start([newer])).rejects.toThrow(`subscriptions.headers_sealed names ${older.id}`);
     await start([newer, older]);
     const findings: Omit<Finding, 'check'>[] = [];
-    await createSealedSecretsCheck(secretsOf([newer])).examine({
+    await createSealedSecretsCheck(secretsOf([newer]).listMissingKeys).examine({
       found: async (finding) => void findings.push(finding),
       looked: () => undefined,
     });
