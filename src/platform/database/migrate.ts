@@ -1,7 +1,6 @@
 // Migrates a database to the newest schema. It can be repeated and run by several processes concurrently.
 import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
-import { QueryTypes, Sequelize } from 'sequelize';
 import { ConfigError } from '../config.ts';
 import { newClient } from './client.ts';
 import { translateDatabaseError } from './errors.ts';
@@ -28,23 +27,29 @@ export async function migrate(
   log: (message: string) => void = () => undefined,
   list = MIGRATIONS,
 ): Promise<string[]> {
-  const guard = newClient({ connectionString: url, connectionTimeoutMillis: 5_000 });
-  const sequelize = new Sequelize(url, { dialect: 'postgres', logging: false, pool: { max: 1 } });
+  // Days are those of UTC, whatever the server's zone is.
+  const options = '-c timezone=UTC -c client_min_messages=warning';
+  const client = newClient({ connectionString: url, connectionTimeoutMillis: 5_000, options });
+  const queryable = queryableOf(client);
   try {
-    await guard.connect();
-    await takeTurn(guard);
-    await refuseUnreleasedDatabase(queryableOf(sequelize));
-    await sequelize.query(
+    await client.connect();
+    await takeTurn(client);
+    const missing = await pendingMigrations(queryable, list);
+    await client.query(
       'CREATE TABLE IF NOT EXISTS schema_migrations (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())',
     );
-    const umzug = await createUmzug(sequelize, list, log);
-    const done = await umzug.up();
-    await ensurePartitions(queryableOf(sequelize), 'owner');
-    return done.map(({ name }) => name);
+    for (const { name, steps } of list.filter((one) => missing.includes(one.name))) {
+      log(name);
+      await takeSteps(client, name, steps);
+      await client.query('INSERT INTO schema_migrations (name) VALUES ($1)', [name]);
+      await client.query('DELETE FROM schema_migrations WHERE starts_with(name, $1)', [`${name}#`]);
+    }
+    await ensurePartitions(queryable, 'owner');
+    return missing;
   } catch (error) {
     throw translateDatabaseError(error);
   } finally {
-    await Promise.allSettled([guard.end(), sequelize.close()]);
+    await client.end().catch(() => undefined);
   }
 }
 
@@ -102,46 +107,19 @@ export async function appliedAt(queryable: Queryable, name: string): Promise<Dat
  * Polls for the lock instead of waiting in a statement. CREATE INDEX CONCURRENTLY waits for every running statement, so
  * it would also wait for one that waits for this lock.
  */
-async function takeTurn(guard: pg.Client): Promise<void> {
+async function takeTurn(client: pg.Client): Promise<void> {
   for (;;) {
-    const { rows } = await guard.query<{ held: boolean }>('SELECT pg_try_advisory_lock($1) AS held', [LOCK]);
+    const { rows } = await client.query<{ held: boolean }>('SELECT pg_try_advisory_lock($1) AS held', [LOCK]);
     if (rows[0]?.held) return;
     await setTimeout(200);
   }
 }
 
-async function createUmzug(sequelize: Sequelize, list: typeof MIGRATIONS, log: (message: string) => void) {
-  // Loaded only here: it takes longer to load than any command of the service runs.
-  const { Umzug } = await import('umzug');
-  return new Umzug({
-    migrations: list.map(({ name, steps }) => ({
-      name,
-      up: async () => {
-        log(name);
-        await takeSteps(sequelize, name, steps);
-      },
-    })),
-    storage: {
-      executed: () => readMigrations(queryableOf(sequelize)),
-      logMigration: async ({ name }) => {
-        await sequelize.query('INSERT INTO schema_migrations (name) VALUES ($1)', { bind: [name] });
-        await sequelize.query('DELETE FROM schema_migrations WHERE starts_with(name, $1)', {
-          bind: [`${name}#`],
-        });
-      },
-      unlogMigration: async () => {
-        throw new Error('Migrations are never undone: write a new one.');
-      },
-    },
-    logger: undefined,
-  });
-}
-
-function queryableOf(sequelize: Sequelize): Queryable {
+function queryableOf(client: pg.Client): Queryable {
   return {
     query: async <Row extends object>(text: string, values: readonly unknown[] = []) => {
-      const rows = await sequelize.query<Row>(text, { bind: [...values], type: QueryTypes.SELECT });
-      return { rows, rowCount: rows.length };
+      const { rows, rowCount } = await client.query<Row>(text, [...values]);
+      return { rows, rowCount: rowCount ?? 0 };
     },
   };
 }

@@ -1,6 +1,6 @@
 // Runs the steps of one migration while the previous version serves. A table is blocked only for a moment, and each
 // step runs once.
-import { QueryTypes, type Sequelize } from 'sequelize';
+import type pg from 'pg';
 import { repeatWhileLocked } from './locked-change.ts';
 
 /** An index with its table and columns. It is built without a lock that blocks writes. */
@@ -17,35 +17,41 @@ const PATIENCE = { lockTimeout: 1_000, pause: 1_000, tries: 60 } as const;
  * @param name of the migration; `schema_migrations` has a row `name#n` for each committed step
  */
 export async function takeSteps(
-  sequelize: Sequelize,
+  client: pg.Client,
   name: string,
   steps: readonly MigrationStep[],
 ): Promise<void> {
   for (const [n, step] of steps.entries())
-    if (typeof step === 'string') await takeTransaction(sequelize, `${name}#${n + 1}`, step);
-    else await buildIndex(sequelize, step);
+    if (typeof step === 'string') await takeTransaction(client, `${name}#${n + 1}`, step);
+    else await buildIndex(client, step);
 }
 
-async function takeTransaction(sequelize: Sequelize, mark: string, sql: string): Promise<void> {
-  const take = () =>
-    sequelize.transaction(async (transaction) => {
-      await sequelize.query(`SET LOCAL lock_timeout = ${PATIENCE.lockTimeout}`, { transaction });
-      const [, taken] = await sequelize.query(
+async function takeTransaction(client: pg.Client, mark: string, sql: string): Promise<void> {
+  const take = async () => {
+    await client.query(`BEGIN; SET LOCAL lock_timeout = ${PATIENCE.lockTimeout}`);
+    try {
+      const { rowCount } = await client.query(
         'INSERT INTO schema_migrations (name) VALUES ($1) ON CONFLICT DO NOTHING',
-        { bind: [mark], transaction, type: QueryTypes.INSERT },
+        [mark],
       );
-      if (taken === 1) await sequelize.query(sql, { transaction, raw: true });
-    });
+      if (rowCount === 1) await client.query(sql);
+      await client.query('COMMIT');
+    } catch (error) {
+      await client.query('ROLLBACK').catch(() => undefined);
+      throw error;
+    }
+  };
   await repeatWhileLocked(take, PATIENCE);
 }
 
 /** An interrupted build leaves an invalid index, which is written but never read. It is dropped and built again. */
-async function buildIndex(sequelize: Sequelize, { index, on }: IndexStep): Promise<void> {
-  const [known] = await sequelize.query<{ indisvalid: boolean }>(
+async function buildIndex(client: pg.Client, { index, on }: IndexStep): Promise<void> {
+  const { rows } = await client.query<{ indisvalid: boolean }>(
     'SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)',
-    { bind: [index], type: QueryTypes.SELECT },
+    [index],
   );
+  const [known] = rows;
   if (known?.indisvalid) return;
-  if (known !== undefined) await sequelize.query(`DROP INDEX CONCURRENTLY ${index}`);
-  await sequelize.query(`CREATE INDEX CONCURRENTLY ${index} ON ${on}`);
+  if (known !== undefined) await client.query(`DROP INDEX CONCURRENTLY ${index}`);
+  await client.query(`CREATE INDEX CONCURRENTLY ${index} ON ${on}`);
 }

@@ -98,9 +98,7 @@ describe('a migration', () => {
     const busy = await connect();
     await busy.query('BEGIN');
     await busy.query('SELECT 1 FROM challenges');
-    const altering = takeSteps(database.openSequelize(), 'altering', [
-      'ALTER TABLE challenges ADD COLUMN more text',
-    ]);
+    const altering = takeSteps(await connect(), 'altering', ['ALTER TABLE challenges ADD COLUMN more text']);
     const client = await connect();
     await client.query("SET lock_timeout = '30 s'");
     for (let n = 0; n < 8; n += 1) {
