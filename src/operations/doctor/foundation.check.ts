@@ -5,12 +5,19 @@ import { pendingMigrations } from '../../platform/database/migrate.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { TASK_QUEUES } from '../../platform/temporal/names.ts';
 import { ensureNamespace, readNamespace } from '../../platform/temporal/namespace.ts';
-import { neededPolls } from '../../platform/temporal/poller.client.ts';
 import { ensureSchedules, findSchedule } from '../../platform/temporal/schedules.ts';
 import { readCurrentBuild } from '../../platform/temporal/worker-version.ts';
 import type { WorkflowInspector } from '../../platform/temporal/workflow-inspection.client.ts';
 import { KEPT_DAYS } from '../retention/retention.ts';
 import type { Check, Reporter } from './finding.ts';
+
+/** The tasks that workers must ask for. */
+const POLLS = [
+  [TASK_QUEUES.main, 'workflow'],
+  [TASK_QUEUES.main, 'activity'],
+  [TASK_QUEUES.attempts, 'activity'],
+  [TASK_QUEUES.slow, 'activity'],
+] as const;
 
 export function createFoundationCheck({
   database,
@@ -62,7 +69,7 @@ export function createFoundationCheck({
 
   async function checkPollers({ found, looked }: Reporter): Promise<void> {
     const current = (await readCurrentBuild({ connection, namespace })) ?? '';
-    for (const [queue, kind] of neededPolls(TASK_QUEUES)) {
+    for (const [queue, kind] of POLLS) {
       looked(1);
       const builds = await inspector.listPollingBuilds(queue, kind);
       if (builds.has(current)) continue;

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { schnorr } from '@noble/curves/secp256k1.js';
 import { sha256 } from '@noble/hashes/sha2.js';
-import { ServiceError } from '../errors/service-error.ts';
+import { tryAgain } from '../errors/service-error.ts';
 import { createBip340Verifier } from './bip340.node.ts';
 
 /** Verifications that may wait for one thread, about two seconds of work. Further verifications are refused. */
@@ -94,10 +94,7 @@ export function createVerificationPool({ size, longestQueue = LONGEST_QUEUE }: V
     async verify(signature: Uint8Array, payload: Uint8Array, publicKey: Uint8Array): Promise<boolean> {
       const thread = pickThread();
       if (thread !== null && thread.jobs.size >= longestQueue)
-        throw new ServiceError('temporarily_unavailable', {
-          detail: 'Too many signatures wait to be verified.',
-          retryAfterSeconds: 1,
-        });
+        throw tryAgain('Too many signatures wait to be verified.');
       return new Promise((resolve) => {
         const messages = [sha256(payload), payload];
         const job: Job = { id: nextId++, signature, messages, publicKey, settle: resolve };

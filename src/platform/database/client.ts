@@ -1,6 +1,6 @@
 // Database clients with an error listener. Without it, the `error` event of a broken connection would end the process.
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg, { type ClientConfig, type Pool, type PoolConfig } from 'pg';
+import { within } from '../within.ts';
 
 /**
  * Makes an unconnected client outside the pools.
@@ -15,16 +15,32 @@ export function newClient(
   return client;
 }
 
+/** Makes an unconnected client that listens or notifies. @param name shown in pg_stat_activity */
+export function newSession(url: string, name: string, onError: (error: Error) => void): pg.Client {
+  return newClient(
+    {
+      connectionString: url,
+      application_name: name,
+      connectionTimeoutMillis: 2_000,
+      statement_timeout: 5_000,
+      query_timeout: 6_000,
+      keepAlive: true,
+    },
+    onError,
+  );
+}
+
 /** Milliseconds in which a server may close its connections. */
 const CLOSING_MS = 3_000;
 
 /** Ends a client or a pool. It does not wait for a server that no longer answers; its errors are ignored. */
 export async function endConnections(connections: { end(): Promise<void> } | undefined): Promise<void> {
-  const answered = new AbortController();
-  const ended = connections?.end().catch(() => undefined);
-  const patience = sleep(CLOSING_MS, undefined, { signal: answered.signal }).catch(() => undefined);
-  await Promise.race([ended, patience]);
-  answered.abort();
+  if (connections === undefined) return;
+  await within(
+    CLOSING_MS,
+    connections.end().catch(() => undefined),
+    () => undefined,
+  );
 }
 
 /**

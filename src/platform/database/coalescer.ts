@@ -1,7 +1,7 @@
 // Coalescing: the rows of concurrent requests share one batch, which is sent when an earlier batch has returned. A
 // request is answered after its own row is committed, and a faulty row fails only its own request.
 // docs/decisions/0005-write-coalescing.md
-import { ServiceError } from '../errors/service-error.ts';
+import { tryAgain } from '../errors/service-error.ts';
 import { classifyFailure } from './errors.ts';
 
 export type CoalescerLimits = {
@@ -15,6 +15,8 @@ export type CoalescerLimits = {
 };
 
 const LIMITS: CoalescerLimits = { rows: 200, bytes: 1_048_576, batches: 2, queue: 10_000 };
+
+const OVERLOADED = 'Too many requests wait for the database. Try again.';
 
 /** How often a batch is sent after a deadlock or the loss of its connection. */
 const TRIES = 3;
@@ -110,7 +112,7 @@ export function createCoalescer<Item, Result>({
      * @throws ServiceError `temporarily_unavailable` when too many items wait; else the error of `run` for this item
      */
     add(item: Item): Promise<Result> {
-      if (queue.length >= longest) return Promise.reject(overloaded());
+      if (queue.length >= longest) return Promise.reject(tryAgain(OVERLOADED));
       return new Promise((resolve, reject) => {
         queue.push({ item, size: sizeOf(item), resolve, reject });
         schedule();
@@ -124,11 +126,4 @@ export function createCoalescer<Item, Result>({
       }
     },
   };
-}
-
-function overloaded(): ServiceError {
-  return new ServiceError('temporarily_unavailable', {
-    detail: 'Too many requests wait for the database. Try again.',
-    retryAfterSeconds: 1,
-  });
 }

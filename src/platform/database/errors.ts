@@ -1,6 +1,6 @@
 // Recognizes errors of which the database is the cause, and turns them into 503. The stores handle constraint
 // violations.
-import { ServiceError } from '../errors/service-error.ts';
+import { ServiceError, tryAgain } from '../errors/service-error.ts';
 
 /**
  * SQLSTATE classes and codes of temporary failures: connection, resources, shutdown, time limits, serialisation,
@@ -102,9 +102,5 @@ export function translateDatabaseError(error: unknown): unknown {
     (typeof code === 'string' && NOT_NOW_NETWORK.has(code)) ||
     NOT_NOW_TEXT.test(message);
   if (!unavailable) return error;
-  return new ServiceError('temporarily_unavailable', {
-    detail: 'The service cannot reach its database. Try again.',
-    cause: error,
-    retryAfterSeconds: 1,
-  });
+  return tryAgain('The service cannot reach its database. Try again.', error);
 }

@@ -1,7 +1,7 @@
 // Listens on a separate connection for notifications of committed work. A notification may be lost, so its users also
 // poll.
 import type pg from 'pg';
-import { endConnections, newClient } from './client.ts';
+import { endConnections, newSession } from './client.ts';
 import { OUTBOX_CHANNEL } from './notifier.client.ts';
 
 const PAUSE_MS = 1_000;
@@ -42,17 +42,7 @@ export function createOutboxListener({
   };
 
   const open = async (): Promise<void> => {
-    const opened = newClient(
-      {
-        connectionString: url,
-        application_name: `countersign listener ${channel}`,
-        connectionTimeoutMillis: 2_000,
-        statement_timeout: 5_000,
-        query_timeout: 6_000,
-        keepAlive: true,
-      },
-      (error) => again(opened, error),
-    );
+    const opened = newSession(url, `countersign listener ${channel}`, (error) => again(opened, error));
     client = opened;
     opened.on('end', () => again(opened, new Error('the connection ended')));
     opened.on('notification', ({ payload }) => onWork(payload));

@@ -1,7 +1,7 @@
 // Notifies the relays of new work by one coalesced NOTIFY on a separate connection, outside the transactions of the
 // work. Relays also poll, so a lost notification only delays work.
 import type pg from 'pg';
-import { endConnections, newClient } from './client.ts';
+import { endConnections, newSession } from './client.ts';
 
 export const OUTBOX_CHANNEL = 'countersign_outbox';
 
@@ -53,17 +53,7 @@ export function createOutboxNotifier({
   };
 
   const make = (): pg.Client => {
-    const made = newClient(
-      {
-        connectionString: url,
-        application_name: 'countersign notifier',
-        connectionTimeoutMillis: 2_000,
-        statement_timeout: 5_000,
-        query_timeout: 6_000,
-        keepAlive: true,
-      },
-      (error) => drop(made, error),
-    );
+    const made = newSession(url, 'countersign notifier', (error) => drop(made, error));
     return made;
   };
 

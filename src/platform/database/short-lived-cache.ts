@@ -1,7 +1,7 @@
 // Keeps values from the database for a few seconds. Not for states of agents, keys, clients and secrets, which must be
 // current at each use.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createBoundedCache } from '../bounded-cache.ts';
+import { within } from '../within.ts';
 
 /**
  * Milliseconds. `most`: the greatest age of a value that is used because no newer one can be read. `patience`: the
@@ -74,7 +74,8 @@ export function createShortLivedCache<Value>({
     const { reading, at } = found !== undefined && now() - found.at < maxAge ? found : read(key);
     const known = old.peek(key);
     if (known?.at === at || !isUsable(known, allowed) || allowed === undefined) return reading;
-    return within(reading, allowed.patience, known.value);
+    const useKnown = () => known.value;
+    return within(allowed.patience, reading.catch(useKnown), useKnown);
   };
 
   return {
@@ -86,15 +87,4 @@ export function createShortLivedCache<Value>({
 
     forget,
   };
-}
-
-/** @returns what was read; `known` when the read fails or takes longer */
-async function within<Value>(reading: Promise<Value>, milliseconds: number, known: Value): Promise<Value> {
-  const answered = new AbortController();
-  const late = sleep(milliseconds, known, { signal: answered.signal }).catch(() => known);
-  try {
-    return await Promise.race([reading.catch(() => known), late]);
-  } finally {
-    answered.abort();
-  }
 }

@@ -1,6 +1,6 @@
 // Limits how much work runs concurrently, in all and for one owner. Further work waits in memory: in order of arrival
 // for each owner, and the owners take turns.
-import { ServiceError } from '../errors/service-error.ts';
+import { tryAgain } from '../errors/service-error.ts';
 
 type Begin = () => void;
 
@@ -116,9 +116,4 @@ export function createTurns({
 
 export type Turns = ReturnType<typeof createTurns>;
 
-function tooMany(): ServiceError {
-  return new ServiceError('temporarily_unavailable', {
-    detail: 'Too many requests wait for the same. Try again.',
-    retryAfterSeconds: 1,
-  });
-}
+const tooMany = () => tryAgain('Too many requests wait for the same. Try again.');

@@ -60,6 +60,11 @@ export class ServiceError extends Error {
   }
 }
 
+/** `temporarily_unavailable`, to be tried again after a second. */
+export function tryAgain(detail: string, cause?: unknown): ServiceError {
+  return new ServiceError('temporarily_unavailable', { detail, cause, retryAfterSeconds: 1 });
+}
+
 /** The most characters of a path in an answer, because the sender chooses the names of unknown fields. */
 const LONGEST_PATH = 120;
 

@@ -3,11 +3,11 @@
 import type { AnswerKey } from '../answer-key.ts';
 import type { RequestContext } from '../context.ts';
 import { createCursors } from '../database/page.ts';
-import { ServiceError } from '../errors/service-error.ts';
+import { ServiceError, tryAgain } from '../errors/service-error.ts';
 import type { AnswerOwner, AnswerRoom } from './answer-room.ts';
 import { matchesEtag, tagOf } from './etag.ts';
 import { sendEventStream } from './event-stream.ts';
-import type { MakeHold } from './hold.ts';
+import { callAtEnd, type MakeHold } from './hold.ts';
 import { setHeaders } from './rate-limit-headers.ts';
 import { type Context, contextOf, headerValues, type Middleware } from './request-state.ts';
 import type { HandlerResult, Route } from './route.ts';
@@ -122,28 +122,15 @@ function clientOf(ctx: Context, { method }: Route): AnswerOwner {
 function takeRoom(ctx: Context, route: Route, content: string | Buffer, room: AnswerRoom): void {
   const giveBack = room.take(clientOf(ctx, route), Buffer.byteLength(content));
   if (giveBack === undefined) throw noRoom();
-  // An answer behind another one of its connection is not told when the connection ends.
-  const { socket } = ctx.req;
   let isHeld = true;
   // Node 24 ends an answer within the end of its connection, and calls a listener that was taken off meanwhile.
-  const release = (): void => {
-    ctx.res.off('close', release);
-    socket.off('close', release);
+  callAtEnd(ctx, () => {
     if (isHeld) giveBack();
     isHeld = false;
-  };
-  ctx.res.once('close', release);
-  // A client may send many requests before it reads: that is no leak.
-  socket.setMaxListeners(0).once('close', release);
-  if (socket.destroyed) release();
-}
-
-function noRoom(): ServiceError {
-  return new ServiceError('temporarily_unavailable', {
-    detail: 'Too many bytes of earlier answers have not been taken yet.',
-    retryAfterSeconds: 1,
   });
 }
+
+const noRoom = () => tryAgain('Too many bytes of earlier answers have not been taken yet.');
 
 function sendResult(
   ctx: Context,

@@ -1,4 +1,5 @@
 // Reports whether this process is alive and whether it should receive requests. A probe is cheap and has a time limit.
+import { within } from '../within.ts';
 
 const PATIENCE_MILLISECONDS = 1_000;
 const TEMPORAL_FRESH_MILLISECONDS = 5_000;
@@ -86,14 +87,8 @@ function remember(probe: () => Promise<boolean>): () => Promise<boolean> {
 }
 
 /** Passes an answer on. @throws when there is none within a second */
-export async function answerInTime<T>(work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error('No answer in time.')), PATIENCE_MILLISECONDS);
+export function answerInTime<T>(work: Promise<T>): Promise<T> {
+  return within(PATIENCE_MILLISECONDS, work, () => {
+    throw new Error('No answer in time.');
   });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

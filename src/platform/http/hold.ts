@@ -42,8 +42,11 @@ export function createHolds(
   };
 }
 
-/** Thousands of requests are held: an AbortSignal and two wrappers of `once` would be a kilobyte of each. */
-function callAtEnd({ req: { socket }, res }: Context, listener: () => void): void {
+/**
+ * Calls a listener when the client has gone, and after the answer; perhaps repeatedly. Thousands of requests are held:
+ * an AbortSignal and two wrappers of `once` would be a kilobyte of each.
+ */
+export function callAtEnd({ req: { socket }, res }: Context, listener: () => void): void {
   const end = (): void => {
     res.off('close', end);
     socket.off('close', end);
@@ -51,6 +54,7 @@ function callAtEnd({ req: { socket }, res }: Context, listener: () => void): voi
   };
   res.on('close', end);
   // An answer behind another one of its connection is not told when the connection ends.
+  // A client may send many requests before it reads: that is no leak.
   socket.setMaxListeners(0).on('close', end);
   if (socket.destroyed) end();
 }

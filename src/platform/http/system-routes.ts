@@ -1,7 +1,7 @@
 // Answers the routes without a tenant: liveness, readiness, openapi.json, llms.txt, and what browsers and crawlers ask
 // of every host. They require no token.
 import { toProblem } from '../errors/problem.ts';
-import { ServiceError } from '../errors/service-error.ts';
+import { ServiceError, tryAgain } from '../errors/service-error.ts';
 import { setAnyOrigin } from './cors.ts';
 import { createDocument, type Document, sendDocument } from './document.ts';
 import type { Health } from './health.ts';
@@ -79,10 +79,9 @@ function answerPaths(answers: Answers, before: Middleware = (_ctx, next) => next
 async function answerReadiness(ctx: Context, health: Health, errorTypeBase: string): Promise<void> {
   const { ready, draining, database, temporal } = await health.ready();
   if (ready) return send(ctx, JSON.stringify({ status: 'ready', database, temporal }));
-  const error = new ServiceError('temporarily_unavailable', {
-    detail: draining ? 'This process is shutting down.' : `The database is not usable: ${database}.`,
-    retryAfterSeconds: 1,
-  });
+  const error = tryAgain(
+    draining ? 'This process is shutting down.' : `The database is not usable: ${database}.`,
+  );
   const problem = toProblem(error, { errorTypeBase, requestId: ctx.state.requestId });
   ctx.res.setHeader('retry-after', '1');
   send(ctx, JSON.stringify({ ...problem.body, database, temporal }), 'application/problem+json');

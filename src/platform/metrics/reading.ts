@@ -1,5 +1,6 @@
 // Queries of gauges, shared by concurrent scrapes. The time of a scrape and the load on the database are limited, and a
 // failed query does not affect the others.
+import { within } from '../within.ts';
 
 type Parts = Readonly<Record<string, () => Promise<unknown>>>;
 type Answer<P extends Parts, Name extends keyof P> = Awaited<ReturnType<P[Name]>>;
@@ -33,7 +34,7 @@ export function createReadings({
   let last: Promise<unknown> = Promise.resolve();
 
   const ask = (put: () => Promise<unknown>): Asked => {
-    const before = within(last, turn);
+    const before = within(turn, last, () => undefined);
     const answer = before.then(async () => {
       const began = clock();
       try {
@@ -62,21 +63,9 @@ export function createReadings({
         question = ask(async () => parts[name]?.());
         asked.set(name, question);
       }
-      return (await within(question.answer, patience)) as Answer<P, Name> | undefined;
+      return (await within(patience, question.answer, () => undefined)) as Answer<P, Name> | undefined;
     };
   };
 }
 
 export type Readings = ReturnType<typeof createReadings>;
-
-async function within<T>(work: Promise<T>, patience: number): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), patience);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}

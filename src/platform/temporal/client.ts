@@ -44,44 +44,40 @@ export function createLazyConnection(settings: TemporalSettings): Connection {
   });
 }
 
-/**
- * Connects for a worker, and repeats until Temporal answers.
- * @param options.signal aborts the wait
- * @param options.onFailure receives the error of each failed try
- */
+/** `signal` aborts the wait; `onFailure` receives the error of each failed try. */
+type Waiting = { readonly signal?: AbortSignal; readonly onFailure?: (error: unknown) => void };
+
+/** Connects for a worker, and repeats until Temporal answers. */
 export async function connectNatively(
   settings: TemporalSettings,
-  { signal, onFailure }: { signal?: AbortSignal; onFailure?: (error: unknown) => void } = {},
+  waiting: Waiting = {},
 ): Promise<NativeConnection> {
   // Only workers load the native core.
   const worker = await import('@temporalio/worker');
   const options = connectionOptions(settings);
+  return await repeat(() => worker.NativeConnection.connect(options), waiting);
+}
+
+/** Waits until Temporal answers for the namespace. A worker cannot be made before that. */
+export async function awaitNamespace(
+  connection: NativeConnection,
+  settings: { namespace: string },
+  waiting: Waiting = {},
+): Promise<void> {
+  await repeat(async () => {
+    if (!(await probeTemporal(connection, settings))) throw new Error('Temporal does not answer');
+  }, waiting);
+}
+
+async function repeat<Result>(work: () => Promise<Result>, { signal, onFailure }: Waiting): Promise<Result> {
   for (let pause = 250; ; pause = Math.min(pause * 2, 5_000)) {
     signal?.throwIfAborted();
     try {
-      return await worker.NativeConnection.connect(options);
+      return await work();
     } catch (error) {
       onFailure?.(error);
       await sleep(pause, undefined, { signal });
     }
-  }
-}
-
-/**
- * Waits until Temporal answers for the namespace. A worker cannot be made before that.
- * @param options.signal aborts the wait
- * @param options.onFailure called after each failed try
- */
-export async function awaitNamespace(
-  connection: NativeConnection,
-  settings: { namespace: string },
-  { signal, onFailure }: { signal?: AbortSignal; onFailure?: () => void } = {},
-): Promise<void> {
-  for (let pause = 250; ; pause = Math.min(pause * 2, 5_000)) {
-    signal?.throwIfAborted();
-    if (await probeTemporal(connection, settings)) return;
-    onFailure?.();
-    await sleep(pause, undefined, { signal });
   }
 }
 

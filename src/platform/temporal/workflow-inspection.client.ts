@@ -1,10 +1,20 @@
-// Reads from Temporal which workflows run. Its list may be a few seconds old, so a difference must be confirmed by a
-// query for the single workflow.
+// Reads from Temporal which workflows run, and which workers poll. Its list of workflows may be a few seconds old, so a
+// difference must be confirmed by a query for the single workflow. A worker is listed for 5 minutes after its end, so
+// the time of its last poll is checked as well.
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
-import { readPollingBuilds, type TaskKind } from './poller.client.ts';
+import proto, { type temporal } from '@temporalio/proto';
+import { WORKER_DEPLOYMENT } from './names.ts';
 
 const CALL_TIMEOUT = 10_000;
 const PAGE = 1_000;
+
+/**
+ * Milliseconds since the last poll of a live worker: the server ends a poll after a minute, the rest is for the
+ * network.
+ */
+const LIVE_FOR = 75_000;
+
+type TaskKind = 'workflow' | 'activity';
 
 /** @param client of the namespace */
 export function createWorkflowInspector({
@@ -70,11 +80,35 @@ export function createWorkflowInspector({
       }
     },
 
+    /**
+     * Lists the builds whose workers polled the queue in the last 75 seconds: build ids, and '' for workers without
+     * one. A worker that stopped in that time is included.
+     */
     listPollingBuilds: (taskQueue: string, kind: TaskKind): Promise<ReadonlySet<string>> =>
-      within(() =>
-        readPollingBuilds(client.workflowService, { namespace: client.options.namespace, taskQueue, kind }),
-      ),
+      within(() => readPollingBuilds(client, taskQueue, kind)),
   };
 }
 
 export type WorkflowInspector = ReturnType<typeof createWorkflowInspector>;
+
+async function readPollingBuilds(
+  { workflowService, options: { namespace } }: Pick<Client, 'workflowService' | 'options'>,
+  taskQueue: string,
+  kind: TaskKind,
+): Promise<Set<string>> {
+  const { pollers } = await workflowService.describeTaskQueue({
+    namespace,
+    taskQueue: { name: taskQueue },
+    taskQueueType: kind === 'workflow' ? 1 : 2,
+  });
+  const { WORKER_VERSIONING_MODE_VERSIONED: versioned } = proto.temporal.api.enums.v1.WorkerVersioningMode;
+  const builds = pollers.filter(isLive).flatMap(({ deploymentOptions: options }) => {
+    if (options?.workerVersioningMode !== versioned) return [''];
+    return options.deploymentName === WORKER_DEPLOYMENT ? [options.buildId ?? ''] : [];
+  });
+  return new Set(builds);
+}
+
+function isLive({ lastAccessTime }: temporal.api.taskqueue.v1.IPollerInfo): boolean {
+  return Number(lastAccessTime?.seconds ?? 0) * 1_000 > Date.now() - LIVE_FOR;
+}

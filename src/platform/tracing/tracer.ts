@@ -1,6 +1,5 @@
 // Spans by OpenTelemetry's SDK, without global state. The current span follows asynchronous calls.
 // docs/decisions/0016-traces.md
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Context,
   defaultTextMapGetter,
@@ -25,6 +24,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import { ServiceError } from '../errors/service-error.ts';
+import { within } from '../within.ts';
 import type { SamplerName } from './sampler-names.ts';
 import { NO_SPAN, type Span, type Tracing } from './tracing.ts';
 
@@ -83,11 +83,7 @@ export function createTracer({ sampler, processor, resource }: TracerNeeds): Tra
       }
     },
     close: async () => {
-      const ending = new AbortController();
-      const { signal } = ending;
-      const shutdown = provider.shutdown().catch(globalErrorHandler);
-      await Promise.race([shutdown, sleep(CLOSE_TIMEOUT, undefined, { signal, ref: false })]);
-      ending.abort();
+      await within(CLOSE_TIMEOUT, provider.shutdown().catch(globalErrorHandler), () => undefined);
     },
   };
 }
