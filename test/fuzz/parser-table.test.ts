@@ -87,6 +87,8 @@ const OTHERS: Readonly<Record<string, string>> = {
   'authentication/workload-issuers/workload-issuer.schemas.ts#readRules':
     'renames members that a schema has checked',
   'app/local/private-file.ts#readPrivateFile': 'a file of the operator',
+  'app/terminal/runtime.ts#readSecret': 'the command line of its user',
+  'app/terminal/runtime.ts#readTarget': 'the command line of its user',
   'console/session.ts#readError': 'an answer of the service, in the browser',
   'platform/command-input.ts#parseInput': 'the command line of the operator',
   'platform/command-times.ts#readDuration': 'the command line of the operator',
@@ -97,6 +99,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   'platform/http/request-body.ts#readText': 'reads bytes; test/platform/http/server.test.ts',
   'platform/http/request-target.ts#readTarget':
     'what Node and Koa have parsed; test/platform/http/server.test.ts',
+  'platform/optional-json.ts#parseJson': 'is JSON.parse',
   'platform/scope-hash.ts#canonicalizeScopes': 'sorts what parseScope has read',
   'platform/temporal/namespace.ts#readNamespace': 'an answer of Temporal',
   'platform/temporal/worker-version.ts#readCurrentBuild': 'an answer of Temporal',

@@ -11,6 +11,7 @@ import { hashesEqual, hashSecret } from '../../platform/crypto/opaque-secret.nod
 import { newId } from '../../platform/database/ids.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { createLogger } from '../../platform/logger.ts';
+import { parseJson } from '../../platform/optional-json.ts';
 import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
 import { refuseForeignMasterKey } from '../start-checks.ts';
 import { wireManagement } from '../wiring/commands.ts';
@@ -93,7 +94,7 @@ export async function ensureDemoTenant({
   );
   const tenant = await tenants.bySlug(slug);
   if (tenant === undefined) {
-    await write(file, await provisioning.provision({ slug, name: 'Demo' }));
+    await writePrivateFile(file, toText(await provisioning.provision({ slug, name: 'Demo' })));
     return [...lines, `Created the tenant ${slug}; its credentials are in ${file}.`];
   }
   const text = await readPrivateFile(file);
@@ -130,17 +131,7 @@ async function renew(applications: Pick<ApplicationService, 'create'>, tenant: T
 }
 
 /** @returns undefined when the content of the file is not valid */
-function readClient(text: string): Client | undefined {
-  try {
-    return clientSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
-}
-
-async function write(file: string, credentials: Credentials): Promise<void> {
-  await writePrivateFile(file, toText(credentials));
-}
+const readClient = (text: string): Client | undefined => clientSchema.safeParse(parseJson(text)).data;
 
 function toText(credentials: Credentials): string {
   return `${JSON.stringify(credentials, null, 2)}\n`;

@@ -1,5 +1,6 @@
 // `npm start`: runs the whole service on one machine until it is stopped. No process remains after any kind of end.
 // docs/decisions/0041-local-stack.md
+import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { Config } from '../../platform/config.ts';
@@ -87,7 +88,7 @@ async function supervise(options: LocalStackOptions): Promise<void> {
   };
   try {
     await bringUp({ ...options, keeper, keep, runFile, signal: end.signal });
-    await aborted(end.signal);
+    if (!end.signal.aborted) await once(end.signal, 'abort');
   } catch (error) {
     // An error after a stop comes from the interrupted step, so it is no failure.
     if (!end.signal.aborted) throw error;
@@ -223,11 +224,4 @@ function announce({ config, say, onReady }: Starting, consoleLink: string | null
   };
   if (onReady === undefined) for (const line of invite(stack)) say(line);
   else onReady(describeStack(stack));
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

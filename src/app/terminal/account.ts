@@ -3,6 +3,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { parseJson } from '../../platform/optional-json.ts';
 import { CommandFailure, type TerminalRuntime } from './runtime.ts';
 import { createTenantApi, type TenantApi } from './tenant-api.client.ts';
 
@@ -102,12 +103,9 @@ async function readJson(file: string): Promise<Record<string, unknown> | undefin
     throw new CommandFailure(`${file} cannot be read: ${error.message}`);
   });
   if (text === undefined) return undefined;
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
-  } catch {
-    // Answered below, without the text: it has secrets.
-  }
+  const value = parseJson(text);
+  if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
+  // The text has secrets.
   throw new CommandFailure(`${file} is not a JSON object.`);
 }
 

@@ -1,6 +1,7 @@
 // `countersign listen`: shows the tenant's events as they arrive, verifies them, and may forward them to a receiver.
 import type { Command } from 'commander';
-import { clockTime, readDuration } from '../../platform/command-times.ts';
+import { clockTime } from '../../platform/command-times.ts';
+import { parseJson } from '../../platform/optional-json.ts';
 import { type AccountOptions, openApi, withAccount } from './account.ts';
 import {
   isOnThisMachine,
@@ -11,7 +12,7 @@ import {
   type Shown,
 } from './listening.ts';
 import { createForwarder } from './local-receiver.ts';
-import { CommandFailure, type TerminalRuntime } from './runtime.ts';
+import { CommandFailure, readTarget, type TerminalRuntime, timeAgo } from './runtime.ts';
 import { type Json, RefusedCall } from './tenant-api.client.ts';
 
 type Options = AccountOptions & {
@@ -44,9 +45,10 @@ export function registerListenCommand(
       .option('--secret <text>', 'the secret to sign with, at least 32 bytes; a new one unless given')
       .addHelpText('after', EXAMPLES),
   ).action(async (options: Options) => {
-    const since = readSince(options.since);
+    const since = options.since === undefined ? undefined : timeAgo(options.since, 'since');
     const eventTypes = options.eventTypes?.flatMap((types) => types.split(',')).filter((type) => type !== '');
-    const forwardTo = options.forwardTo === undefined ? undefined : readTarget(options.forwardTo);
+    const forwardTo =
+      options.forwardTo === undefined ? undefined : readTarget(options.forwardTo, '--forward-to');
     const port = readPort(options.port);
     const api = await openApi(runtime, options);
     const secret = options.secret ?? makeSecret();
@@ -58,7 +60,7 @@ export function registerListenCommand(
       forward: forwardTo === undefined ? undefined : createForwarder(forwardTo),
       signal: runtime.interrupted(),
       show: (shown) => {
-        const event = parse(shown.body);
+        const event = (parseJson(shown.body) ?? {}) as Json;
         if (eventTypes === undefined && isOwnSignIn(event, api.account.clientId)) return;
         seen.add(String(event.event_id));
         reporter.show(shown, event);
@@ -144,29 +146,6 @@ const abridge = (text: string) => (text.length > MOST_SHOWN ? `${text.slice(0, M
 function isOwnSignIn({ type, data }: Json, clientId: string): boolean {
   const isSignIn = type === 'auth.token.issued' || type === 'auth.login.success';
   return isSignIn && (data as Json | null | undefined)?.client_id === clientId;
-}
-
-function parse(body: string): Json {
-  try {
-    return JSON.parse(body) as Json;
-  } catch {
-    return {};
-  }
-}
-
-function readSince(text: string | undefined): Date | undefined {
-  if (text === undefined) return undefined;
-  const seconds = readDuration(text);
-  if (seconds === undefined)
-    throw new CommandFailure('--since: must be a duration such as 90s, 10m, 12h or 7d');
-  return new Date(Date.now() - seconds * 1000);
-}
-
-function readTarget(text: string): string {
-  // `localhost:3000/hooks` is what people type.
-  const url = /^https?:\/\//.test(text) ? text : `http://${text}`;
-  if (!URL.canParse(url)) throw new CommandFailure(`--forward-to: ${text} is not a URL`);
-  return url;
 }
 
 function readPort(text: string): number {

@@ -1,8 +1,10 @@
 // The two ways of `countersign listen`: a subscription to a loopback port, or the feed of events.
 import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { hostname } from 'node:os';
 import { matches } from '../../events/filter.ts';
 import { signDelivery } from '../../webhooks/signing/delivery-signature.node.ts';
+import { isAlive } from '../local/processes.ts';
 import { readFeed } from './event-feed.client.ts';
 import { type Arrival, createLocalReceiver, type Forward, type ReceivedAnswer } from './local-receiver.ts';
 import { type Json, queryOf, RefusedCall, type TenantApi } from './tenant-api.client.ts';
@@ -80,7 +82,7 @@ export async function listenOnPort(
     });
     try {
       await onReady({ id: String(id), url });
-      await aborted(signal);
+      if (!signal.aborted) await once(signal, 'abort');
     } finally {
       await removeSubscription(api, String(id)).catch((error: Error) => onLeft(String(id), error));
     }
@@ -157,15 +159,6 @@ export async function findListening(
   );
 }
 
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
-
 /** The most deliveries that are asked about concurrently, so that many events do not use up the tenant's limit. */
 const MOST_WATCHED = 4;
 /** Milliseconds between the questions, and their number: an attempt is recorded soon after its answer. */
@@ -191,9 +184,4 @@ function createWatch(api: TenantApi, onAttempt: (delivery: Json) => void) {
         watched -= 1;
       });
   };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }

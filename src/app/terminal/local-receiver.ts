@@ -5,6 +5,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'no
 import type { AddressInfo } from 'node:net';
 import { fetchWhole } from '../../../packages/agent/src/whole-answer.ts';
 import { verifyDelivery } from '../../../packages/receiver/src/index.ts';
+import { faultOf } from './runtime.ts';
 
 /** What is known of a request when it has been answered. `refusal` is set when it was not a delivery of ours. */
 export type Arrival = {
@@ -142,10 +143,4 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
-}
-
-function faultOf(error: Error): string {
-  if (error.name === 'TimeoutError') return 'timeout';
-  const { cause } = error;
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : error.message;
 }

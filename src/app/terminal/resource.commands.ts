@@ -2,13 +2,12 @@
 // them.
 import type { Command } from 'commander';
 import { type Column, formatFields, formatTable } from '../../platform/command-table.ts';
-import { readDuration } from '../../platform/command-times.ts';
 import { type AccountOptions, openApi, withAccount } from './account.ts';
 import { followReplay } from './replay-progress.ts';
 import { type Act, type Field, loadOperations } from './resource-operations.ts';
 import { findRowId, listRows } from './resource-rows.client.ts';
 import { RESOURCES, type Resource } from './resources.ts';
-import { CommandFailure, type TerminalRuntime } from './runtime.ts';
+import { CommandFailure, type TerminalRuntime, timeAgo } from './runtime.ts';
 import type { Json, TenantApi } from './tenant-api.client.ts';
 
 type Options = AccountOptions & Readonly<Record<string, unknown>> & { readonly agent?: string };
@@ -18,7 +17,11 @@ const MOST_LISTED = 10_000;
 /** In the path of what an agent has. */
 const AGENT = '{agent_id}';
 const VALUES = { text: ' <text>', number: ' <number>', ago: ' <duration>', yes: '' } as const;
-const READERS = { text: (value: string) => value, number: readNumber, ago: timeAgo } as const;
+const READERS = {
+  text: (value: string) => value,
+  number: readNumber,
+  ago: (value: string, option: string) => timeAgo(value, option).toISOString(),
+} as const;
 
 /** Fills in `list`, `show` and the acts of one resource. @param name of the table */
 export function registerResourceCommands(command: Command, name: string, runtime: TerminalRuntime): void {
@@ -147,13 +150,6 @@ function readFields(fields: readonly Field[], options: Options): Record<string, 
     return [[field, READERS[kind](value, option)]];
   });
   return Object.fromEntries(given) as Record<string, string>;
-}
-
-function timeAgo(text: string, option: string): string {
-  const seconds = readDuration(text);
-  if (seconds === undefined)
-    throw new CommandFailure(`--${option}: must be a duration such as 90s, 10m, 12h or 7d`);
-  return new Date(Date.now() - seconds * 1000).toISOString();
 }
 
 function readNumber(text: string, option: string): number {

@@ -1,8 +1,9 @@
 // `countersign sign`: signs a body on stdin as a delivery, and prints its headers, for tests of one's own receiver.
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
+import { parseJson } from '../../platform/optional-json.ts';
 import { signDelivery } from '../../webhooks/signing/delivery-signature.node.ts';
-import { CommandFailure, type TerminalRuntime } from './runtime.ts';
+import { CommandFailure, readSecret, type TerminalRuntime } from './runtime.ts';
 
 type Options = {
   readonly secret?: string;
@@ -23,9 +24,7 @@ export function registerSignCommand(sign: Command, { print, env, readInput }: Te
     .option('--timestamp <seconds>', 'Unix seconds; now unless given')
     .option('--json', 'print one object instead of lines for curl -H @file')
     .action(async (options: Options) => {
-      const secret = options.secret ?? env.WEBHOOK_SECRET;
-      if (secret === undefined || secret === '')
-        throw new CommandFailure('--secret or WEBHOOK_SECRET is needed.');
+      const secret = readSecret(options, { env });
       const body = await readInput();
       const timestamp = Number(options.timestamp ?? Math.floor(Date.now() / 1000));
       if (!Number.isSafeInteger(timestamp) || timestamp < 0)
@@ -47,11 +46,7 @@ export function registerSignCommand(sign: Command, { print, env, readInput }: Te
 }
 
 function typeOf(body: Buffer): string {
-  try {
-    const { type } = JSON.parse(String(body)) as { type?: unknown };
-    if (typeof type === 'string' && /^[\x21-\x7e]{1,128}$/.test(type)) return type;
-  } catch {
-    // Said below.
-  }
+  const { type } = (parseJson(String(body)) ?? {}) as { type?: unknown };
+  if (typeof type === 'string' && /^[\x21-\x7e]{1,128}$/.test(type)) return type;
   throw new CommandFailure('--type is needed: the body on stdin has no type.');
 }

@@ -3,8 +3,9 @@
 
 import { randomUUID } from 'node:crypto';
 import { fetchWhole } from '../../../packages/agent/src/whole-answer.ts';
+import { parseJson } from '../../platform/optional-json.ts';
 import type { Account } from './account.ts';
-import { CommandFailure } from './runtime.ts';
+import { CommandFailure, faultOf } from './runtime.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -58,7 +59,7 @@ export function createTenantApi(account: Account) {
     const request = { method, ...init, ...(signal === undefined ? {} : { signal }) };
     const response = await fetchWhole(fetch, url, request, PATIENCE).catch((error: Error) => {
       throw new CommandFailure(
-        `${account.baseUrl} does not answer (${causeOf(error)}); from ${account.source}.`,
+        `${account.baseUrl} does not answer (${faultOf(error)}); from ${account.source}.`,
       );
     });
     const text = await response.text();
@@ -101,20 +102,10 @@ export function queryOf(fields: Readonly<Record<string, string | undefined>>): s
 }
 
 function describeRefusal(method: string, path: string, status: number, text: string): RefusedCall {
-  let problem: Json = {};
-  try {
-    problem = JSON.parse(text) as Json;
-  } catch {
-    // Something before the service has answered.
-  }
+  // Without JSON, something before the service has answered.
+  const problem = (parseJson(text) ?? {}) as Json;
   const { error = `http_${status}`, detail, error_description: description, request_id: id } = problem;
   const words = detail ?? description ?? `${method} ${path} was answered with ${status}`;
   const more = typeof id === 'string' ? `, request ${id}` : '';
   return new RefusedCall(status, String(error), `${words} (${status} ${error}${more})`);
-}
-
-function causeOf(error: Error): string {
-  const { cause } = error;
-  if (cause instanceof Error && 'code' in cause) return String(cause.code);
-  return error.name === 'TimeoutError' ? 'timeout' : error.message;
 }

@@ -5,7 +5,7 @@ import { fetchWhole } from '../../../packages/agent/src/whole-answer.ts';
 import { classifyResponse } from '../../platform/egress/outcome.ts';
 import { isOnThisMachine } from './listening.ts';
 import { type Case, makeCases } from './receiver-cases.ts';
-import { CommandFailure, type TerminalRuntime } from './runtime.ts';
+import { CommandFailure, faultOf, readSecret, readTarget, type TerminalRuntime } from './runtime.ts';
 
 type Options = { readonly secret?: string; readonly remote?: true; readonly json?: true };
 
@@ -25,11 +25,8 @@ export function registerVerifyReceiverCommand(
     .option('--remote', 'the receiver is yours, and is not on this machine')
     .option('--json', 'print the object only')
     .action(async (text: string, options: Options) => {
-      const url = /^https?:\/\//.test(text) ? text : `http://${text}`;
-      if (!URL.canParse(url)) throw new CommandFailure(`${text} is not a URL.`);
-      const secret = options.secret ?? env.WEBHOOK_SECRET;
-      if (secret === undefined || secret === '')
-        throw new CommandFailure('--secret or WEBHOOK_SECRET is needed.');
+      const url = readTarget(text, '<url>');
+      const secret = readSecret(options, { env });
       if (!isOnThisMachine(url)) {
         if (options.remote !== true)
           throw new CommandFailure(
@@ -83,8 +80,6 @@ async function tryCase(url: string, tried: Case): Promise<Result> {
       return { ...tried, answer, ok: false, advice: mend(method, status, kind) };
     return { ...tried, answer, ok: kind === 'retry' && status < 500 };
   } catch (error) {
-    const { cause, name } = error as Error;
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : name;
-    return { ...tried, answer: `no answer (${code})`, ok: false };
+    return { ...tried, answer: `no answer (${faultOf(error as Error)})`, ok: false };
   }
 }

@@ -14,6 +14,7 @@ import {
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import { type CommandOutput, createProgress, useServices } from '../../platform/command-services.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { parseJson } from '../../platform/optional-json.ts';
 
 type Open = () => Promise<{
   tenants: Pick<TenantService, 'requireBySlug' | 'list'>;
@@ -82,14 +83,6 @@ async function readAnchors(file: string): Promise<Anchor[]> {
     if (anchor === undefined) throw refuse('holds a statement that is none of a checkpoint');
     return anchor;
   });
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function describeFinding(

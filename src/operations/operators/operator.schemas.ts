@@ -1,5 +1,6 @@
 // Schemas of the options of operators' commands.
 import { z } from 'zod';
+import { readDuration } from '../../platform/command-times.ts';
 
 /** Each text has one line, so that it fits a log line. */
 export const intentSchema = z.object({
@@ -12,9 +13,6 @@ export const intentSchema = z.object({
     .refine((text) => !/\p{Cc}/u.test(text), 'must be one line of text'),
 });
 
-const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
-const DURATION = /^([1-9]\d{0,8})([smhd])$/;
-
 /** The length of a hold: until a time, or for some seconds. With neither, the hold lasts until it is released. */
 export const lengthSchema = z
   .object({
@@ -25,8 +23,8 @@ export const lengthSchema = z
       .optional(),
     for: z
       .string()
-      .regex(DURATION, 'must be a duration such as 90s, 30m, 12h or 7d')
-      .transform(secondsOf)
+      .refine((text) => readDuration(text) !== undefined, 'must be a duration such as 90s, 30m, 12h or 7d')
+      .transform((text) => readDuration(text) ?? 0)
       .optional(),
   })
   .refine(({ until, for: seconds }) => until === undefined || seconds === undefined, {
@@ -45,8 +43,3 @@ export const failingSchema = z.object({
     .regex(/^[a-z_]{1,40}$/, 'must be what stands before the colon of a code, such as tls')
     .optional(),
 });
-
-function secondsOf(text: string): number {
-  const [, count = '0', unit = 's'] = DURATION.exec(text) ?? [];
-  return Number(count) * SECONDS[unit as keyof typeof SECONDS];
-}

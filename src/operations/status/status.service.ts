@@ -4,7 +4,7 @@ import type { Database } from '../../platform/database/database.ts';
 import type { HostHoldService } from '../../webhooks/endpoints/host-hold.service.ts';
 import type { OperatorAct } from '../operators/operator-act.ts';
 import * as store from './status.store.ts';
-import type { Gauges, Standing } from './status.ts';
+import type { Standing } from './status.ts';
 
 const MOST_HOSTS = 5;
 const MOST_FAILED = 5;
@@ -51,7 +51,7 @@ export function createStatusService({
 
 export type StatusService = ReturnType<typeof createStatusService>;
 
-async function readGauges(registry: Pick<Registry, 'getMetricsAsJSON'>): Promise<Gauges> {
+async function readGauges(registry: Pick<Registry, 'getMetricsAsJSON'>): Promise<Standing['gauges']> {
   const metrics = await registry.getMetricsAsJSON();
   /** The sum of the values with these labels; null when the query failed. */
   const sum = (name: string, label?: string, value?: string): number | null => {

@@ -8,12 +8,23 @@ export type Standing = {
     | readonly { readonly role: string; readonly count: number; readonly since: Date }[]
     | null;
   readonly temporal: 'reachable' | 'unreachable';
-  readonly gauges: Gauges;
+  readonly gauges: Readonly<Record<Gauge, number | null>>;
   readonly failingHosts: readonly Pick<FailingHost, 'host' | 'endpoints' | 'errors'>[] | null;
   readonly failed: Failed | null;
   /** The newest run of `doctor --fix` that mended something: only those are on record. */
   readonly lastMended: Date | null;
 };
+
+type Gauge =
+  | 'waiting'
+  | 'oldestWaiting'
+  | 'oldestCommand'
+  | 'overdue'
+  | 'mostOverdue'
+  | 'endpointsHeld'
+  | 'endpointsDown'
+  | 'unsealed'
+  | 'unaccounted';
 
 export type FailedGroup = { readonly url: string; readonly answer: string; readonly count: number };
 
@@ -25,18 +36,6 @@ export function placeOf(url: string): string {
   const { host, pathname } = new URL(url);
   return `${host}${pathname}`;
 }
-
-export type Gauges = {
-  readonly waiting: number | null;
-  readonly oldestWaiting: number | null;
-  readonly oldestCommand: number | null;
-  readonly overdue: number | null;
-  readonly mostOverdue: number | null;
-  readonly endpointsHeld: number | null;
-  readonly endpointsDown: number | null;
-  readonly unsealed: number | null;
-  readonly unaccounted: number | null;
-};
 
 /** Seconds from which a person should look; those of the alerts that wake somebody (docs/operations/alerts.md). */
 export const LIMITS = { oldestWaiting: 60, oldestCommand: 300, mostOverdue: 300, unsealed: 300 } as const;
