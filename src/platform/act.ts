@@ -1,5 +1,6 @@
 // The `act` claim (RFC 8693 §4.1): the agent that acts, and the earlier actors from which its authority came.
 import { ServiceError } from './errors/service-error.ts';
+import { isObject } from './json-values.ts';
 
 /** The most actors in one token, the current one included. */
 export const MOST_ACTORS = 5;
@@ -73,10 +74,6 @@ function readAgent(value: unknown): Act['agent'] {
     return undefined;
   const capabilities = value.capabilities.filter((item): item is string => typeof item === 'string');
   return { name: value.name, capabilities };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function tooDeep(): ServiceError {

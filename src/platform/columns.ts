@@ -4,7 +4,8 @@ type SqlType = 'uuid' | 'text' | 'int' | 'bigint' | 'float8' | 'boolean' | 'time
 
 type Derived<Row> = Readonly<Record<string, readonly [type: SqlType, value: (row: Row) => unknown]>>;
 
-const inSnakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+/** Turns the name of a member into that of its column. */
+export const inSnakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /**
  * Names the columns of a batch once, for its statement and for its values.

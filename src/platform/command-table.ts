@@ -1,5 +1,6 @@
 // Tables and listings of fields, for people: they fit the width of the terminal. Pure.
 import { relativeTime } from './command-times.ts';
+import { isObject } from './json-values.ts';
 
 export type Column<Row> = {
   readonly heading: string;
@@ -95,9 +96,6 @@ function columnsOf(
   const names = new Set(rows.flatMap((row) => Object.keys(row).filter((name) => !isObject(row[name]))));
   return [...names].map((heading) => ({ heading, cell: (row) => row[heading] }));
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isListOfObjects = (value: unknown): value is Readonly<Record<string, unknown>>[] =>
   Array.isArray(value) && value.length > 0 && value.every(isObject);

@@ -3,7 +3,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { parseJson } from '../../platform/optional-json.ts';
+import { isObject, parseJson } from '../../platform/json-values.ts';
 import { CommandFailure, type TerminalRuntime } from './runtime.ts';
 import { createTenantApi, type TenantApi } from './tenant-api.client.ts';
 
@@ -79,17 +79,17 @@ async function readProfile(env: Environment, name: string): Promise<Account> {
   const file = profilesFile(env);
   const profiles = (await readProfiles(env)) ?? {};
   const found = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
-  if (typeof found !== 'object' || found === null)
+  if (!isObject(found))
     throw new CommandFailure(
       `There is no profile "${name}" in ${file}${Object.keys(profiles).length === 0 ? '' : `; known: ${Object.keys(profiles).join(', ')}`}.`,
     );
-  const { url, client_id: clientId, client_secret: clientSecret } = found as Record<string, unknown>;
+  const { url, client_id: clientId, client_secret: clientSecret } = found;
   if (typeof url !== 'string' || typeof clientId !== 'string' || typeof clientSecret !== 'string')
     throw new CommandFailure(`The profile "${name}" in ${file} needs url, client_id and client_secret.`);
   return { baseUrl: readUrl(url, `${file}: url`), clientId, clientSecret, source: `the profile ${name}` };
 }
 
-async function readProfiles(env: Environment): Promise<Record<string, unknown> | undefined> {
+async function readProfiles(env: Environment): Promise<Readonly<Record<string, unknown>> | undefined> {
   const file = profilesFile(env);
   const profiles = await readJson(file);
   if (profiles !== undefined && ((await stat(file)).mode & OPEN_TO_OTHERS) !== 0)
@@ -97,14 +97,14 @@ async function readProfiles(env: Environment): Promise<Record<string, unknown> |
   return profiles;
 }
 
-async function readJson(file: string): Promise<Record<string, unknown> | undefined> {
+async function readJson(file: string): Promise<Readonly<Record<string, unknown>> | undefined> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
     throw new CommandFailure(`${file} cannot be read: ${error.message}`);
   });
   if (text === undefined) return undefined;
   const value = parseJson(text);
-  if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
+  if (isObject(value)) return value;
   // The text has secrets.
   throw new CommandFailure(`${file} is not a JSON object.`);
 }

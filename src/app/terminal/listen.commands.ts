@@ -1,16 +1,10 @@
 // `countersign listen`: shows the tenant's events as they arrive, verifies them, and may forward them to a receiver.
 import type { Command } from 'commander';
 import { clockTime } from '../../platform/command-times.ts';
-import { parseJson } from '../../platform/optional-json.ts';
+import { newSigningSecret } from '../../platform/crypto/opaque-secret.node.ts';
+import { parseJson } from '../../platform/json-values.ts';
 import { type AccountOptions, openApi, withAccount } from './account.ts';
-import {
-  isOnThisMachine,
-  type Listening,
-  listenOnPort,
-  listenToFeed,
-  makeSecret,
-  type Shown,
-} from './listening.ts';
+import { isOnThisMachine, type Listening, listenOnPort, listenToFeed, type Shown } from './listening.ts';
 import { createForwarder } from './local-receiver.ts';
 import { CommandFailure, readTarget, type TerminalRuntime, timeAgo } from './runtime.ts';
 import { type Json, RefusedCall } from './tenant-api.client.ts';
@@ -51,7 +45,7 @@ export function registerListenCommand(
       options.forwardTo === undefined ? undefined : readTarget(options.forwardTo, '--forward-to');
     const port = readPort(options.port);
     const api = await openApi(runtime, options);
-    const secret = options.secret ?? makeSecret();
+    const secret = options.secret ?? newSigningSecret();
     const seen = new Set<string>();
     const reporter = createReporter(runtime, options.json === true, forwardTo !== undefined);
     const listening: Listening = {

@@ -1,5 +1,5 @@
 // The two ways of `countersign listen`: a subscription to a loopback port, or the feed of events.
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { hostname } from 'node:os';
 import { matches } from '../../events/filter.ts';
@@ -27,8 +27,6 @@ export type Listening = {
   readonly signal: AbortSignal;
   readonly show: (shown: Shown) => void;
 };
-
-export const makeSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
 
 /** @returns whether this machine can be the receiver: the service runs on it */
 export function isOnThisMachine(baseUrl: string): boolean {

@@ -1,7 +1,7 @@
 // `countersign sign`: signs a body on stdin as a delivery, and prints its headers, for tests of one's own receiver.
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
-import { parseJson } from '../../platform/optional-json.ts';
+import { parseJson } from '../../platform/json-values.ts';
 import { signDelivery } from '../../webhooks/signing/delivery-signature.node.ts';
 import { CommandFailure, readSecret, type TerminalRuntime } from './runtime.ts';
 

@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { fetchWhole } from '../../../packages/agent/src/whole-answer.ts';
-import { parseJson } from '../../platform/optional-json.ts';
+import { parseJson } from '../../platform/json-values.ts';
 import type { Account } from './account.ts';
 import { CommandFailure, faultOf } from './runtime.ts';
 

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { findNearest } from '../../platform/http/issue-words.ts';
 import { JsonError, parseStrictJson } from '../../platform/http/strict-json.ts';
+import { isObject } from '../../platform/json-values.ts';
 import { type AccountOptions, openApi, withAccount } from './account.ts';
 import { findListening } from './listening.ts';
 import { CommandFailure, type TerminalRuntime } from './runtime.ts';
@@ -109,7 +110,7 @@ async function readData(text: string, { readInput }: TerminalRuntime): Promise<J
         : text;
   try {
     const value = parseStrictJson(json);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Json;
+    if (isObject(value)) return value;
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     throw new CommandFailure(`--data: ${error.path} ${error.message}`.replace('  ', ' '));

@@ -2,6 +2,7 @@
 // secret does not leave this file.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { NIL } from 'uuid';
 import {
   type MasterKey,
   openSecret,
@@ -53,8 +54,6 @@ const PAGE = 500;
 /** The most passes over a column while other transactions change its rows, and milliseconds between two passes. */
 const PASSES = 5;
 const PAUSE = 1_000;
-
-const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 export type SealedSecretNeeds = {
   database: Queryable;
@@ -174,7 +173,7 @@ async function resealColumn(
   onPage: (count: number) => void,
 ) {
   const done = { resealed: 0, refused: 0, skipped: 0 };
-  for (let after = FIRST_ID; ; ) {
+  for (let after: string = NIL; ; ) {
     const page = await store.list(needs.database, column, { keyId, after, limit: PAGE });
     const last = page.at(-1);
     if (last === undefined) return done;

@@ -14,7 +14,7 @@ import {
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import { type CommandOutput, createProgress, useServices } from '../../platform/command-services.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { parseJson } from '../../platform/optional-json.ts';
+import { parseJson } from '../../platform/json-values.ts';
 
 type Open = () => Promise<{
   tenants: Pick<TenantService, 'requireBySlug' | 'list'>;

@@ -1,6 +1,7 @@
 // Operator acts on a host: they concern the endpoints of all tenants there. Each change and its act are committed
 // together.
 
+import { NIL } from 'uuid';
 import type { Database } from '../../platform/database/database.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
@@ -27,9 +28,6 @@ export type HostResult = {
 };
 
 const CHUNK = 500;
-
-/** The lowest UUID: the cursor of the first page. */
-const NIL = '00000000-0000-0000-0000-000000000000';
 
 export type HostNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
@@ -108,7 +106,7 @@ async function retry(
     return { result: await record(needs, transaction, intent, act, changes), endpoints };
   });
   let deliveries = 0;
-  for (let after = NIL; endpoints.length > 0; ) {
+  for (let after: string = NIL; endpoints.length > 0; ) {
     const ids = await needs.database.transaction({}, (transaction) =>
       needs.hosts.hasten(transaction, endpoints, { after, limit: CHUNK }),
     );

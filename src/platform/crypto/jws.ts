@@ -1,5 +1,6 @@
 // Signed tokens (RFC 7515): the kind of key of each algorithm, and the strict parser of the compact form. The parser
 // verifies no signature; jws.node.ts does.
+import { isObject } from '../json-values.ts';
 import { decodeBase64 } from './base64.ts';
 import type { JwkKind } from './jwk.ts';
 
@@ -59,7 +60,7 @@ function decodeObject(encoded: string): Readonly<Record<string, unknown>> | null
     const value: unknown = JSON.parse(
       new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes),
     );
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null;
+    return isObject(value) ? value : null;
   } catch {
     return null;
   }

@@ -1,6 +1,7 @@
 // Descriptions of tables. Sequelize's models and the types of rows are derived from them.
 // docs/decisions/0003-one-pool.md
 import type { DataType, DataTypes } from 'sequelize';
+import { inSnakeCase } from '../columns.ts';
 
 declare const VALUE: unique symbol;
 declare const OPTIONAL: unique symbol;
@@ -68,11 +69,6 @@ export const given = <Value>({ sql, typeOf }: Column<Value, false>) =>
 /** The columns that the rows of tenants begin with. */
 export const TENANT_ROW = { id: primaryKey(uuid()), tenantId: uuid(), createdAt: given(time()) };
 
-/** Turns an attribute into the name of its column. */
-export function columnOf(attribute: string): string {
-  return attribute.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
-
 /** All attributes of a table but those in `without`, for a SELECT of whole rows. */
 export function columnNames<T extends Table>(
   table: T,
@@ -92,6 +88,8 @@ export function selectList<T extends Table, Name extends keyof T['columns'] & st
 ): string {
   const prefix = options.of === undefined ? '' : `${options.of}.`;
   return names
-    .map((name) => (columnOf(name) === name ? `${prefix}${name}` : `${prefix}${columnOf(name)} AS "${name}"`))
+    .map((name) =>
+      inSnakeCase(name) === name ? `${prefix}${name}` : `${prefix}${inSnakeCase(name)} AS "${name}"`,
+    )
     .join(', ');
 }

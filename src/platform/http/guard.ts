@@ -1,6 +1,7 @@
 // Refuses requests that do not match the route's schemas, with 415, 413 or 400, in this order.
 import { ZodObject, type ZodType } from 'zod';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
+import { without } from '../json-values.ts';
 import { runSteps } from '../steps.ts';
 import { type FieldErrors, invalidFields, parseFields } from './field-errors.ts';
 import { FormError, type FormOptions, parseForm } from './form.ts';
@@ -124,9 +125,4 @@ function readOnlyFields(route: Route): readonly string[] {
   const answer = route.responses[200]?.schema;
   if (!(answer instanceof ZodObject) || !(body instanceof ZodObject)) return [];
   return Object.keys(answer.shape).filter((name) => !(name in body.shape));
-}
-
-function without(value: unknown, names: readonly string[]): unknown {
-  if (names.length === 0 || typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)));
 }

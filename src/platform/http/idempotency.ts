@@ -6,6 +6,7 @@ import type { KeyScope } from '../answer-key.ts';
 import type { RequestContext } from '../context.ts';
 import type { Database } from '../database/database.ts';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
+import { without } from '../json-values.ts';
 import type { Perform, PerformKeyed } from './handler.ts';
 import type { StoredAnswer } from './idempotency.store.ts';
 import * as answers from './idempotency.store.ts';
@@ -87,13 +88,8 @@ function replay(kept: StoredAnswer, digest: Buffer): HandlerResult {
 }
 
 function toStored(route: Route, { status, headers, body }: HandlerResult, digest: Buffer): StoredAnswer {
-  const kept = body === undefined ? null : JSON.stringify(withoutSecrets(body, route.secretFields ?? []));
+  const kept = body === undefined ? null : JSON.stringify(without(body, route.secretFields ?? []));
   // Limit headers are not stored, because their values are outdated when the answer is repeated.
   const lasting = Object.entries(headers ?? {}).filter(([name]) => !RATE_LIMIT_FIELDS.has(name));
   return { digest, status, headers: Object.fromEntries(lasting), body: kept };
-}
-
-function withoutSecrets(body: unknown, names: readonly string[]): unknown {
-  if (names.length === 0 || typeof body !== 'object' || body === null || Array.isArray(body)) return body;
-  return Object.fromEntries(Object.entries(body).filter(([name]) => !names.includes(name)));
 }

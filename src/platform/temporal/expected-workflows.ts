@@ -1,4 +1,5 @@
 // The entities whose workflow should run now. The rooms list them for a comparison with the running workflows.
+import { NIL } from 'uuid';
 import type { Queryable } from '../database/transaction.ts';
 
 export type ExpectedWorkflow = { readonly tenantId: string; readonly entityId: string };
@@ -6,15 +7,10 @@ export type ExpectedWorkflow = { readonly tenantId: string; readonly entityId: s
 /** A page by keyset: at most `limit` entities with ids after `after`, or from the first id. */
 export type ExpectedPage = { readonly after?: string | undefined; readonly limit: number };
 
-/** The lowest UUID. */
-const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
-
 /** @param statement its rows are in ascending order of their ids; $1 is the id before the page, $2 its length */
 export function listBy(statement: string) {
-  return async (
-    queryable: Queryable,
-    { after = BEFORE_ALL, limit }: ExpectedPage,
-  ): Promise<ExpectedWorkflow[]> => (await queryable.query<ExpectedWorkflow>(statement, [after, limit])).rows;
+  return async (queryable: Queryable, { after = NIL, limit }: ExpectedPage): Promise<ExpectedWorkflow[]> =>
+    (await queryable.query<ExpectedWorkflow>(statement, [after, limit])).rows;
 }
 
 /** @param statement has one row, with the number as `count` */

@@ -3,11 +3,11 @@
 import { readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inSnakeCase } from '../../../src/platform/columns.ts';
 import { createModels } from '../../../src/platform/database/model.ts';
 import {
   type Column,
   type Columns,
-  columnOf,
   defineTable,
   given,
   integer,
@@ -45,7 +45,7 @@ async function readTable(name: string): Promise<Record<string, Described>> {
 /** What a model says of its table, by the name that Sequelize gives each column. */
 function describeModel({ columns }: Table): Record<string, Described> {
   const entries = Object.entries(columns).map(([attribute, column]) => [
-    columnOf(attribute),
+    inSnakeCase(attribute),
     toDescribed(column),
   ]);
   return Object.fromEntries(entries);
