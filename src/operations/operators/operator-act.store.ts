@@ -1,22 +1,10 @@
 // SQL of the operator acts. The table refuses every update and deletion of a row.
-import { selectList } from '../../platform/database/table.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import { OPERATOR_ACT, type OperatorActRow } from './operator-act.model.ts';
 import type { OperatorAct, OperatorDeed, OperatorIntent, RecordState } from './operator-act.ts';
 
-type Row = Omit<OperatorActRow, 'hash'>;
-
-const COLUMNS = selectList(OPERATOR_ACT, [
-  'n',
-  'at',
-  'operator',
-  'action',
-  'targetType',
-  'targetId',
-  'reason',
-  'data',
-  'tenants',
-]);
+const LIST = `
+SELECT n, at, operator, action, jsonb_build_object('type', target_type, 'id', target_id) AS target, reason, data, tenants
+FROM operator_acts ORDER BY n DESC LIMIT $1`;
 
 // The act after a missing number is not counted as altered, because its predecessor is unknown; the gap is reported
 // instead.
@@ -49,11 +37,7 @@ export async function insert(
 
 /** The newest acts, the newest first. */
 export async function list(queryable: Queryable, limit: number): Promise<OperatorAct[]> {
-  const { rows } = await queryable.query<Row>(
-    `SELECT ${COLUMNS} FROM operator_acts ORDER BY n DESC LIMIT $1`,
-    [limit],
-  );
-  return rows.map(({ targetType: type, targetId: id, ...act }) => ({ ...act, target: { type, id } }));
+  return (await queryable.query<OperatorAct>(LIST, [limit])).rows;
 }
 
 /** Checks the hash chain of all acts and its newest hash. Acts are never deleted, so each missing number is a fault. */

@@ -93,7 +93,6 @@ describe('a model', () => {
       'event_keys',
       'issuer_keys',
       'key_rotations',
-      'operator_acts',
       'subscriptions',
       'tenants',
       'trusted_issuers',
