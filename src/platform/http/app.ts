@@ -12,7 +12,6 @@ import { type AnswerRoom, createAnswerRoom } from './answer-room.ts';
 import { createAddressReader } from './client-address.ts';
 import { createContract } from './contract.ts';
 import { allowAnyOrigin } from './cors.ts';
-import { setDefaultHeaders } from './default-headers.ts';
 import { guardRequest } from './guard.ts';
 import { type Perform, respond, runHandler, runKeyedHandler } from './handler.ts';
 import type { Health } from './health.ts';
@@ -87,7 +86,6 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     ...(dependencies.measure === undefined ? [] : [dependencies.measure]),
     ...(tracing.on ? [traceRequests(tracing, routes)] : []),
     answerProblems({ errorTypeBase: config.errorTypeBase, logger }),
-    setDefaultHeaders(),
     readTarget(),
     answerProbes({ health, errorTypeBase: config.errorTypeBase }),
     answerDocuments({

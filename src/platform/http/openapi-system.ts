@@ -1,6 +1,7 @@
 // Describes the routes without a tenant: liveness, readiness, openapi.json and llms.txt. system-routes.ts answers them.
 import { z } from 'zod';
 import type { ErrorCode } from '../errors/catalogue.ts';
+import { NOT_MODIFIED } from './answers.ts';
 import { problemSchema } from './openapi-components.ts';
 import { EVERY_ANSWER, headersOf, type ProblemCollector } from './openapi-problems.ts';
 import type { createSchemaCollector, JsonSchema } from './openapi-schemas.ts';
@@ -66,10 +67,15 @@ export function describeSystemPaths(
       },
     },
   });
-  const answer = (description: string, schema: z.ZodType, headers: readonly string[] = ['x-request-id']) => ({
+  const answer = (
+    description: string,
+    schema: z.ZodType,
+    headers: readonly string[] = ['x-request-id'],
+    type = 'application/json',
+  ) => ({
     description,
     headers: headersOf(headers),
-    content: { 'application/json': { schema: schemas.describe(schema, 'output') } },
+    content: { [type]: { schema: schemas.describe(schema, 'output') } },
   });
   const notReady = schemas.describe(notReadySchema, 'output');
   return {
@@ -93,31 +99,20 @@ export function describeSystemPaths(
       'getOpenApi',
       'Read this document',
       'As this process serves it.',
-      {
-        200: answer('OpenAPI 3.1', openApiSchema, DOCUMENT),
-        304: {
-          description: 'Not modified since the ETag in If-None-Match',
-          headers: headersOf(DOCUMENT),
-        },
-      },
+      documentAnswers(answer('OpenAPI 3.1', openApiSchema, DOCUMENT)),
       LIMITED,
     ),
     '/llms.txt': at(
       'getLlmsText',
       'Read what this service is',
       'Markdown with links (llmstxt.org).',
-      {
-        200: {
-          description: 'The text',
-          headers: headersOf(DOCUMENT),
-          content: { 'text/plain': { schema: schemas.describe(textSchema, 'output') } },
-        },
-        304: {
-          description: 'Not modified since the ETag in If-None-Match',
-          headers: headersOf(DOCUMENT),
-        },
-      },
+      documentAnswers(answer('The text', textSchema, DOCUMENT, 'text/plain')),
       LIMITED,
     ),
   };
 }
+
+const documentAnswers = (whole: JsonSchema): JsonSchema => ({
+  200: whole,
+  304: { description: NOT_MODIFIED.description, headers: headersOf(DOCUMENT) },
+});

@@ -1,4 +1,4 @@
-// Gives every request its id and its state. It runs first, so that every answer has `x-request-id`.
+// Gives every request its id and its state. It runs first, so that every answer has its headers.
 import { newId } from '../database/ids.ts';
 import type { Middleware } from './request-state.ts';
 
@@ -13,7 +13,8 @@ export function requestIdOf(sent: string | string[] | undefined): string {
 }
 
 /**
- * Sets `x-request-id` on the answer. Source: Specification, "Errors: Format".
+ * Sets `x-request-id` on the answer (Specification, "Errors: Format"), and the headers that a route can replace: no
+ * cache (RFC 6749 §5.1 requires it of token answers), and no content sniffing.
  * @param addressOf returns the client's address for the address of the connection and `X-Forwarded-For`
  */
 export function identifyRequest(
@@ -23,6 +24,8 @@ export function identifyRequest(
     const { headers, socket } = ctx.req;
     const requestId = requestIdOf(headers['x-request-id']);
     ctx.res.setHeader('x-request-id', requestId);
+    ctx.res.setHeader('cache-control', 'no-store');
+    ctx.res.setHeader('x-content-type-options', 'nosniff');
     const forwardedFor = headers['x-forwarded-for'];
     const { state } = ctx;
     state.requestId = requestId;
