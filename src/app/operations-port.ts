@@ -4,8 +4,12 @@ import { once } from 'node:events';
 import type { Config } from '../platform/config.ts';
 import { type ClockComparison, createClockComparison } from '../platform/database/clock-skew.client.ts';
 import { createOperationsServer, type Readiness } from '../platform/http/operations-server.ts';
-import { registerPoolMetrics } from '../platform/metrics/pool.metrics.ts';
-import { registerClockSkew, registerProcess, registerReadiness } from '../platform/metrics/registry.ts';
+import {
+  registerClockSkew,
+  registerPool,
+  registerProcess,
+  registerReadiness,
+} from '../platform/metrics/registry.ts';
 import type { Platform } from '../platform/platform.ts';
 import { VERSION } from '../platform/version.ts';
 import { explainListen } from './local/ports.ts';
@@ -22,7 +26,7 @@ export function measureProcess(
       log.warn({ event: 'clock.skewed', seconds }, "the clock of this machine is not the database's"),
   });
   registerProcess({ registry, role, version: VERSION });
-  registerPoolMetrics({ registry, poolUse: database.poolUse });
+  registerPool({ registry, poolUse: database.poolUse });
   registerReadiness({ registry, readiness });
   registerClockSkew({ registry, seconds: clocks.seconds });
   return { clocks };

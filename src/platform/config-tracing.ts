@@ -1,7 +1,17 @@
 // The settings of traces: the variables of OpenTelemetry that this service supports.
 import { z } from 'zod';
 import { headerPairs, oneOf, ratio, webUrl } from './config-values.ts';
-import { SAMPLER_NAMES } from './tracing/sampler-names.ts';
+
+const SAMPLER_NAMES = [
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+] as const;
+
+export type SamplerName = (typeof SAMPLER_NAMES)[number];
 
 /** Default address of a collector. Source: OTLP, "OTLP/HTTP Default Port" and "OTLP/HTTP Request". */
 const DEFAULT_ENDPOINT = 'http://localhost:4318';

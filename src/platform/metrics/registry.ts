@@ -1,6 +1,7 @@
 // The metrics that every process has. All values of labels are known when the process starts: no tenant, id, host or
 // path of a client.
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
+import type { Database } from '../database/database.ts';
 import { createGauges } from './gauges.ts';
 
 type ProcessNeeds = { registry: Registry; role: string; version: string };
@@ -52,4 +53,35 @@ export function registerClockSkew({ registry, seconds }: ClockSkewNeeds): void {
     },
     (read) => [[{}, read.seconds]],
   );
+}
+
+type PoolNeeds = { registry: Registry; poolUse: Database['poolUse'] };
+
+/** Registers the connections of the pool, read from memory without a query. */
+export function registerPool({ registry, poolUse }: PoolNeeds): void {
+  new Gauge({
+    name: 'countersign_database_pool_connections',
+    help: 'Connections of the pool by what they do: in use, or idle.',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      const { size, idle } = poolUse();
+      this.set({ state: 'used' }, size - idle);
+      this.set({ state: 'idle' }, idle);
+    },
+  });
+  new Gauge({
+    name: 'countersign_database_pool_waiting',
+    help: 'Work that waits for a connection of the pool, or to begin a transaction.',
+    labelNames: ['for'],
+    registers: [registry],
+    collect() {
+      for (const [wanted, count] of Object.entries(poolUse().waiting)) this.set({ for: wanted }, count);
+    },
+  });
+  new Gauge({
+    name: 'countersign_database_pool_max_connections',
+    help: 'The most connections that the pool may have.',
+    registers: [registry],
+  }).set(poolUse().max);
 }

@@ -23,9 +23,9 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import type { SamplerName } from '../config-tracing.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { within } from '../within.ts';
-import type { SamplerName } from './sampler-names.ts';
 import { NO_SPAN, type Span, type Tracing } from './tracing.ts';
 
 /** Milliseconds for sending the remaining spans at the end. */

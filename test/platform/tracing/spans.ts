@@ -1,6 +1,6 @@
 // A tracer whose spans stay in memory.
 import { InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
-import type { SamplerName } from '../../../src/platform/tracing/sampler-names.ts';
+import type { SamplerName } from '../../../src/platform/config-tracing.ts';
 import { createSampler, createTracer } from '../../../src/platform/tracing/tracer.ts';
 
 /** A `traceparent` as its parts. */
