@@ -33,24 +33,20 @@ export function describeStack(stack: Invitation) {
 
 /** @returns lines for a terminal */
 export function invite(stack: Invitation): string[] {
-  const rows: (readonly [string, string])[] = [
-    ['API and issuer', stack.publicUrl],
-    ['OpenAPI document', `${stack.publicUrl}/openapi.json`],
-    ...(stack.temporalUi === null ? [] : [['Temporal UI', stack.temporalUi] as const]),
-    ...(stack.metrics.length === 0 ? [] : [['Metrics', stack.metrics.join(' ')] as const]),
-    ...(stack.consoleLink === null
-      ? []
-      : [
-          [
-            'Console',
-            `${stack.consoleLink} (signs in once, for ten minutes; later: npx countersign console)`,
-          ] as const,
-        ]),
-    ...(stack.consoleLink === null ? [] : [['What has failed', failedLink(stack.consoleLink)] as const]),
-    ['API reference', `${stack.publicUrl}/docs`],
+  const { publicUrl, consoleLink } = stack;
+  const later = '(signs in once, for ten minutes; later: npx countersign console)';
+  const all: readonly (readonly [name: string, value: string | null])[] = [
+    ['API and issuer', publicUrl],
+    ['OpenAPI document', `${publicUrl}/openapi.json`],
+    ['Temporal UI', stack.temporalUi],
+    ['Metrics', stack.metrics.join(' ')],
+    ['Console', consoleLink && `${consoleLink} ${later}`],
+    ['What has failed', consoleLink && failedLink(consoleLink)],
+    ['API reference', `${publicUrl}/docs`],
     ['Credentials', `${stack.credentials} (client_id and client_secret of the tenant demo)`],
     ['Try next', 'npm run demo (in another terminal)'],
   ];
+  const rows = all.flatMap(([name, value]) => (value ? [[name, value] as const] : []));
   const width = Math.max(...rows.map(([name]) => name.length));
   return [
     '',

@@ -1,9 +1,9 @@
 // `countersign agent|key|webhook|delivery|event|audit …`: list, show and the acts of each resource, as openapi.json has
 // them.
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { type Column, formatFields, formatTable } from '../../platform/command-table.ts';
 import { type AccountOptions, openApi, withAccount } from './account.ts';
-import { followReplay } from './replay-progress.ts';
 import { type Act, type Field, loadOperations } from './resource-operations.ts';
 import { findRowId, listRows } from './resource-rows.client.ts';
 import { RESOURCES, type Resource } from './resources.ts';
@@ -14,6 +14,8 @@ type Options = AccountOptions & Readonly<Record<string, unknown>> & { readonly a
 
 const DEFAULT_LIMIT = '20';
 const MOST_LISTED = 10_000;
+/** Milliseconds between two looks at a bulk replay. */
+const EVERY_MS = 1_000;
 /** In the path of what an agent has. */
 const AGENT = '{agent_id}';
 const VALUES = { text: ' <text>', number: ' <number>', ago: ' <duration>', yes: '' } as const;
@@ -119,6 +121,25 @@ async function runAct(
   if (shown.length > 0)
     for (const line of formatFields(Object.fromEntries(shown), { width, now: Date.now() }))
       print(`  ${line}`);
+}
+
+/** Follows a bulk replay until it has ended or Ctrl-C. @param path of it @param begun the answer that began it */
+async function followReplay(
+  api: Pick<TenantApi, 'call'>,
+  path: string,
+  begun: Json,
+  { print, tell, interrupted }: Pick<TerminalRuntime, 'print' | 'tell' | 'interrupted'>,
+): Promise<void> {
+  const signal = interrupted();
+  let shown = '';
+  for (let replay = begun; ; replay = await api.call('GET', path)) {
+    const line = `${replay.replayed} of ${replay.matched} are sent again`;
+    if (replay.status !== 'running') return print(`${line}: ${replay.status}.`);
+    if (line !== shown) tell(line);
+    shown = line;
+    const isOver = await pause(EVERY_MS, false, { signal }).catch(() => true);
+    if (isOver) return print(`It goes on: GET ${path}`);
+  }
 }
 
 /** The path of the list; of keys, with the agent that `--agent` names. */
