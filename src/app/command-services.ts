@@ -3,9 +3,8 @@
 import { type Config, loadConfig } from '../platform/config.ts';
 import { withMasterKey } from './local/master-key.ts';
 import { findRunningStack } from './local/running-stack.ts';
+import type { Environment } from './roles.ts';
 import { refuseForeignMasterKey } from './start-checks.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** @throws ConfigError when a setting is wrong, or the master key does not fit the database */
 export async function openServices<

@@ -3,9 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { link, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError } from '../../platform/config.ts';
+import type { Environment } from '../roles.ts';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * @param dataDir created when it is missing

@@ -1,8 +1,7 @@
 // Finds the stack that `npm start` runs in the data folder, so that commands in the same clone need no settings.
 import { join } from 'node:path';
+import type { Environment } from '../roles.ts';
 import { readPrivateFile } from './private-file.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** `run.json`, there while the stack is ready. null: the stack uses a Temporal server that it has not started. */
 export type RunningStack = {

@@ -4,10 +4,9 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { isObject, parseJson } from '../../platform/json-values.ts';
+import type { Environment } from '../roles.ts';
 import { CommandFailure, type TerminalRuntime } from './runtime.ts';
 import { createTenantApi, type TenantApi } from './tenant-api.client.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** An application of a tenant. `source` says where it was found, for people. */
 export type Account = {
@@ -66,13 +65,7 @@ async function readDemoTenant(env: Environment): Promise<(Account & { slug: stri
   const { base_url: baseUrl, client_id: clientId, client_secret: clientSecret, slug } = found;
   if (![baseUrl, clientId, clientSecret, slug].every((value) => typeof value === 'string'))
     throw new CommandFailure(`${file} has no credentials: npm start writes it anew.`);
-  return {
-    slug: String(slug),
-    baseUrl: String(baseUrl),
-    clientId: String(clientId),
-    clientSecret: String(clientSecret),
-    source: file,
-  };
+  return { slug, baseUrl, clientId, clientSecret, source: file } as Account & { slug: string };
 }
 
 async function readProfile(env: Environment, name: string): Promise<Account> {

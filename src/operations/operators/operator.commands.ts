@@ -74,7 +74,7 @@ export function registerOperatorCommands(operator: Command, runtime: OperatorRun
     .action(async (options: { limit: string; json?: true }) => {
       const { limit } = parseInput(logSchema, { limit: options.limit }, { limit: '--limit' });
       const { acts, ...record } = await useServices(runtime.open, (services) => services.acts.list(limit));
-      if (options.json) return print(JSON.stringify({ acts: acts.map(describeAct), ...record }));
+      if (options.json) return print(JSON.stringify({ acts, ...record }));
       for (const act of acts) print(lineOf(act));
       if (record.missing > 0) print(`Missing: ${record.missing} acts have been removed from the record.`);
       if (record.altered > 0) print(`Altered: ${record.altered} acts are not as they were recorded.`);
@@ -97,17 +97,6 @@ const describe = ({ tenant, changed }: { tenant: TenantRecord; changed: boolean 
   slug: tenant.slug,
   suspended_at: tenant.suspendedAt?.toISOString() ?? null,
   changed,
-});
-
-const describeAct = ({ n, at, operator, action, target, reason, data, tenants }: OperatorAct) => ({
-  n,
-  at: at.toISOString(),
-  operator,
-  action,
-  target,
-  reason,
-  data,
-  tenants,
 });
 
 const lineOf = ({ n, at, operator, action, target, reason, data }: OperatorAct): string => {

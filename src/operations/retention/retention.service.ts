@@ -25,50 +25,36 @@ export type RetentionNeeds = {
   expiry: Pick<DeliveryExpiryService, 'expire'>;
   accounts: Pick<AccountService, 'countDue' | 'countDay'>;
   purges: Readonly<Record<string, Purge>>;
-  settings?: typeof SETTINGS | { readonly chunk: number; readonly budget: number } | undefined;
+  settings?: { readonly chunk: number; readonly budget: number } | undefined;
 };
 
 /** @param options.purges by the name that an operator sees; each deletes in chunks */
 export function createRetentionService(needs: RetentionNeeds) {
-  const tools = prepareRetention(needs);
   return {
-    ...bindUseCases(tools, { makePartitions, countAccounts, dropPartitions, purge }),
+    ...bindUseCases(needs, { makePartitions, countAccounts, dropPartitions, purge }),
     /** Ends deliveries that have waited for more than `KEPT_DAYS`. */
     expireDeliveries: (pulse: Pulse): Promise<StepResult> =>
-      inChunks(tools, (limit) => tools.expiry.expire(KEPT_DAYS, limit), pulse),
-    purgeNames: (): string[] => Object.keys(tools.purges),
+      inChunks(needs, (limit) => needs.expiry.expire(KEPT_DAYS, limit), pulse),
+    purgeNames: (): string[] => Object.keys(needs.purges),
   };
 }
 
 export type RetentionService = ReturnType<typeof createRetentionService>;
 
-type RetentionTools = ReturnType<typeof prepareRetention>;
-
-function prepareRetention({ settings = SETTINGS, ...needs }: RetentionNeeds) {
-  const { chunk, budget } = settings;
-  return { ...needs, settings, chunk, budget };
-}
-
-async function makePartitions({ database }: RetentionTools): Promise<StepResult> {
-  return {
-    count: await ensurePartitions(database),
-    more: false,
-  };
+async function makePartitions({ database }: RetentionNeeds): Promise<StepResult> {
+  return { count: await ensurePartitions(database), more: false };
 }
 
 /** Counts the deliveries of each day whose account is due. */
-async function countAccounts({ accounts }: RetentionTools, pulse: Pulse): Promise<StepResult> {
-  return {
-    count: await accounts.countDue(KEPT_DAYS, pulse),
-    more: false,
-  };
+async function countAccounts({ accounts }: RetentionNeeds, pulse: Pulse): Promise<StepResult> {
+  return { count: await accounts.countDue(KEPT_DAYS, pulse), more: false };
 }
 
 /**
  * Drops the partitions of overdue days, after a last count of the deliveries of the day. A partition with an
  * unfinished delivery, or one that cannot be locked, stays for the next run.
  */
-async function dropPartitions({ database, accounts }: RetentionTools, pulse: Pulse): Promise<StepResult> {
+async function dropPartitions({ database, accounts }: RetentionNeeds, pulse: Pulse): Promise<StepResult> {
   const kept = new Set<string>();
   let count = 0;
   for (const { parent, day, attached } of await listOldPartitions(database, KEPT_DAYS)) {
@@ -83,7 +69,7 @@ async function dropPartitions({ database, accounts }: RetentionTools, pulse: Pul
   return { count, more: false };
 }
 
-function purge(needs: RetentionTools, name: string, pulse: Pulse): Promise<StepResult> {
+function purge(needs: RetentionNeeds, name: string, pulse: Pulse): Promise<StepResult> {
   const remove = needs.purges[name];
   if (remove === undefined) return Promise.resolve({ count: 0, more: false });
   return inChunks(needs, (limit) => remove(needs.database, limit), pulse);
@@ -94,7 +80,7 @@ function purge(needs: RetentionTools, name: string, pulse: Pulse): Promise<StepR
  * time is used.
  */
 async function inChunks(
-  { chunk, budget }: RetentionTools,
+  { settings: { chunk, budget } = SETTINGS }: RetentionNeeds,
   remove: (limit: number) => Promise<number>,
   pulse: Pulse,
 ): Promise<StepResult> {
