@@ -20,44 +20,5 @@ function write(part) {
   return 'html' in part ? part.html : part.map(write).join('');
 }
 
-/** The part of Markdown that descriptions of the API have: paragraphs, lists, and marks within a line. */
-export function fromMarkdown(text) {
-  return text.split('\n\n').map((block) => {
-    if (!block.startsWith('- ')) return html`<p>${fromInline(block)}</p>`;
-    return html`<ul>${block
-      .slice(2)
-      .split('\n- ')
-      .map((item) => html`<li>${fromInline(item)}</li>`)}</ul>`;
-  });
-}
-
-/** `code`, **strong** and [links](https://…) within one line of text. */
-export function fromInline(text) {
-  const parts = text
-    .split('`')
-    .map((part, index) =>
-      index % 2 === 1 ? html`<code>${part}</code>` : html`${part.split('**').map(fromStrong)}`,
-    );
-  return html`${parts}`;
-}
-
-function fromStrong(text, index) {
-  return index % 2 === 1 ? html`<b>${fromLinks(text)}</b>` : fromLinks(text);
-}
-
-function fromLinks(text) {
-  const parts = [];
-  let rest = text;
-  for (;;) {
-    const middle = rest.indexOf('](https://');
-    const open = rest.lastIndexOf('[', middle);
-    const close = rest.indexOf(')', middle);
-    if (middle < 0 || open < 0 || close < 0) return html`${[...parts, rest]}`;
-    const link = html`<a href="${rest.slice(middle + 2, close)}">${rest.slice(open + 1, middle)}</a>`;
-    parts.push(rest.slice(0, open), link);
-    rest = rest.slice(close + 1);
-  }
-}
-
 /** The form of a name in addresses: "Agent keys" is `agent-keys`. */
 export const slugOf = (name) => name.toLowerCase().replace(/[^a-z0-9]+/g, '-');

@@ -27,6 +27,10 @@ export const anchorOf = (text) =>
  * @returns {string} HTML
  */
 export function renderMarkdown(text, addressOf, titleOf = () => undefined) {
+  return String(openMarked(addressOf, titleOf).parse(text));
+}
+
+function openMarked(addressOf, titleOf) {
   const plain = new Renderer();
   // A head without words is no head.
   plain.tablecell = ({ header, tokens }) => {
@@ -62,7 +66,7 @@ export function renderMarkdown(text, addressOf, titleOf = () => undefined) {
       return `<div class="wide">${table}</div>\n`;
     },
   };
-  return String(new Marked({ renderer }).parse(text));
+  return new Marked({ renderer });
 }
 
 /** The same page as Markdown: its links lead to what is served, and its pictures are left out. */
@@ -81,3 +85,15 @@ export function rewriteMarkdown(text, addressOf) {
   });
   return changed;
 }
+
+/** For descriptions of the API, whose links lead to other hosts. */
+const descriptions = openMarked(
+  (href) => (href.startsWith('https://') ? href : undefined),
+  () => undefined,
+);
+
+/** A description of the API as HTML. */
+export const fromMarkdown = (text) => ({ html: String(descriptions.parse(text)) });
+
+/** One line of it, without a paragraph around. */
+export const fromInline = (text) => ({ html: String(descriptions.parseInline(text)) });

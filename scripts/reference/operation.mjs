@@ -1,5 +1,6 @@
 // Shows one operation of the OpenAPI document: what it takes, an example with curl, what it answers. Pure.
-import { fromInline, fromMarkdown, html } from './html.mjs';
+import { html } from './html.mjs';
+import { fromInline, fromMarkdown } from './markdown.mjs';
 import { showFields, showRow } from './schema.mjs';
 
 /** Headers that every operation takes. */

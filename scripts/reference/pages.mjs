@@ -1,7 +1,8 @@
 // Lays out the pages for developers: the API reference with a page for each group of operations, one of errors and the
 // first with all names, and the guides. Pure.
 import { GUIDES, pathOfGuide } from './guide-list.mjs';
-import { fromInline, fromMarkdown, html, slugOf } from './html.mjs';
+import { html, slugOf } from './html.mjs';
+import { fromInline, fromMarkdown } from './markdown.mjs';
 import { showOperation } from './operation.mjs';
 
 const ERRORS_PAGE = '/docs/errors';
@@ -131,7 +132,7 @@ function listGuides() {
 
 function showNames(group) {
   return html`<section class="group"><h2><a href="%BASE%${pathOf(group)}">${group.name}</a></h2>
-${fromMarkdown(group.description)[0]}
+${fromMarkdown(group.description.split('\n\n')[0] ?? '')}
 <div class="wide"><table class="names"><tbody>${group.operations.map(
     ({ method, path, operation: { operationId, summary } }) => html`<tr class="name">
 <td><b class="method ${method}">${method.toUpperCase()}</b></td>

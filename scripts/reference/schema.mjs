@@ -1,5 +1,6 @@
 // Shows JSON Schemas of the OpenAPI document as rows of a table: a field, its type, what it means. Pure.
-import { fromInline, html } from './html.mjs';
+import { html } from './html.mjs';
+import { fromInline } from './markdown.mjs';
 
 /** The deepest level of fields that a table shows. */
 const DEEPEST = 4;
