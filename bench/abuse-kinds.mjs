@@ -1,7 +1,7 @@
 // The kinds of abuse that `npm run bench -- abuse` measures: the requests of each, and what a tenant needs for them.
 import { createPrivateKey, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { buildPayloadOfResponse } from './keys.mjs';
-import { call } from './service.mjs';
+import { basic, call } from './service.mjs';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const FORM_TYPE = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -188,8 +188,4 @@ export async function openParty(port, { slug, client_id: clientId, client_secret
     fingerprint: key.fingerprint,
     refreshToken: verified.refresh_token,
   };
-}
-
-function basic(id, secret) {
-  return `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`;
 }

@@ -4,20 +4,17 @@
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { connect, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { findFreePort } from '#dist/src/app/local/ports.js';
-import { startPostgres } from '#dist/src/app/local/postgres.js';
 import { KINDS, MANNERS, openParty } from './abuse-kinds.mjs';
 import { percentile } from './delivery-load.mjs';
 import { prepareDatabase } from './prepare-database.mjs';
 import { cpuSeconds, pinToCore } from './processes.mjs';
-import { end, output, ready, startRole } from './service.mjs';
+import { createTenant, end, openPostgres, ready, startRole } from './service.mjs';
 
 const SELF = fileURLToPath(import.meta.url);
 
@@ -45,12 +42,7 @@ export async function measureAbuse({ seconds, connections, kinds = Object.keys(K
 }
 
 async function measureKinds({ seconds, connections, kinds, profile, nodeEnv }) {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'));
-  await chmod(folder, 0o755);
-  const postgres = await startPostgres({
-    dataDir: folder,
-    log: (line) => process.stderr.write(`${line}\n`),
-  });
+  const postgres = await openPostgres();
   const children = [];
   try {
     const { port, pid, quiet, loud } = await startService(postgres.url, children, { profile, nodeEnv });
@@ -106,9 +98,7 @@ async function measureKinds({ seconds, connections, kinds, profile, nodeEnv }) {
     return { alone: base, rows };
   } finally {
     await Promise.all(children.map(end));
-    await postgres.stop();
-    await rm(postgres.cluster, { recursive: true, force: true });
-    await rm(folder, { recursive: true, force: true });
+    await postgres.close();
   }
 }
 
@@ -149,10 +139,8 @@ async function startService(databaseUrl, children, { profile, nodeEnv }) {
     ...Object.fromEntries(limits),
   };
   const created = [];
-  for (const slug of ['quiet', 'loud'])
-    created.push(JSON.parse(await output(['tenant', 'create', slug, '--json'], environment)));
-  const flags = profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profile];
-  const child = startRole('api', environment, flags);
+  for (const slug of ['quiet', 'loud']) created.push(await createTenant(slug, environment));
+  const child = startRole('api', environment, profile);
   children.push(child);
   pinToCore(child.pid);
   await ready(`http://127.0.0.1:${port}/healthz`, child);

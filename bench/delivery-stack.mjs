@@ -3,22 +3,18 @@
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { findFreePort } from '#dist/src/app/local/ports.js';
-import { startPostgres } from '#dist/src/app/local/postgres.js';
 import { startTemporal } from '#dist/src/app/local/temporal.js';
 import { obtainTemporal } from '#dist/src/app/local/temporal-program.js';
-import { call, end, output, ready, startRole } from './service.mjs';
+import { basic, call, createTenant, end, openPostgres, output, ready, say, startRole } from './service.mjs';
 
 const RECEIVER = fileURLToPath(new URL('./receiver.mjs', import.meta.url));
 /** Days of partitions as an installation has them after a month: a statement that is planned anew opens them all. */
 const DAYS = 30;
 const SCOPES = 'agents:read agents:write events:write webhooks:write';
-const say = (line) => process.stderr.write(`${line}\n`);
 
 /**
  * @param {{ workers: number, profile?: string }} options
@@ -27,13 +23,11 @@ const say = (line) => process.stderr.write(`${line}\n`);
  *   API and workers), `close`
  */
 export async function openDeliveryStack({ workers, profile }) {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'));
-  await chmod(folder, 0o755);
   const children = new Set();
-  const postgres = await startPostgres({ dataDir: folder, log: say });
+  const postgres = await openPostgres();
   const temporal = await startTemporal({
     program: await obtainTemporal({ binFolder: resolve('.data', 'bin'), path: process.env.PATH ?? '', say }),
-    dataDir: folder,
+    dataDir: postgres.folder,
     port: await findFreePort(),
     uiPort: null,
     namespace: 'countersign',
@@ -61,9 +55,8 @@ export async function openDeliveryStack({ workers, profile }) {
   let roles = [];
 
   async function startRoles() {
-    const flags = profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profile];
-    const api = startRole('api', environment, flags);
-    const working = Array.from({ length: workers }, () => startRole('worker', environment, flags));
+    const api = startRole('api', environment, profile);
+    const working = Array.from({ length: workers }, () => startRole('worker', environment, profile));
     roles = [api, ...working];
     pids.api = [api.pid];
     pids.worker = working.map(({ pid }) => pid);
@@ -71,9 +64,9 @@ export async function openDeliveryStack({ workers, profile }) {
   }
 
   async function makeTenant(slug) {
-    const made = JSON.parse(await output(['tenant', 'create', slug, '--json'], environment));
-    const basic = `Basic ${Buffer.from(`${made.client_id}:${made.client_secret}`).toString('base64')}`;
-    return { id: made.tenant_id, port, path: slug === environment.DEFAULT_TENANT ? '' : `/t/${slug}`, basic };
+    const { tenant_id: id, client_id, client_secret } = await createTenant(slug, environment);
+    const path = slug === environment.DEFAULT_TENANT ? '' : `/t/${slug}`;
+    return { id, port, path, basic: basic(client_id, client_secret) };
   }
 
   async function authorize(tenant) {
@@ -117,9 +110,7 @@ export async function openDeliveryStack({ workers, profile }) {
     close: async () => {
       await Promise.all([...children, ...roles].map(end));
       await temporal.stop();
-      await postgres.stop();
-      await rm(postgres.cluster, { recursive: true, force: true });
-      await rm(folder, { recursive: true, force: true });
+      await postgres.close();
     },
   };
 }

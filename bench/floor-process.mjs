@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { findFreePort } from '#dist/src/app/local/ports.js';
 import { pinToCore } from './processes.mjs';
+import { basic } from './service.mjs';
 
 const FLOOR = fileURLToPath(new URL('./floor.mjs', import.meta.url));
 
@@ -27,7 +28,7 @@ export async function startFloor(url, { algorithm, keys }) {
 /** What the load generator needs of a target: the application's credentials and the agents' keys. */
 export function inputsOf(credentials, algorithm, keys) {
   return {
-    authorization: `Basic ${Buffer.from(credentials.join(':')).toString('base64')}`,
+    authorization: basic(...credentials),
     form: 'grant_type=client_credentials&scope=openid',
     algorithm,
     keys,

@@ -3,6 +3,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { percentile } from './delivery-load.mjs';
 import { cpuSeconds, cpuSecondsOfTree } from './processes.mjs';
 import { openStack } from './stack.mjs';
 
@@ -75,12 +76,11 @@ async function measure(stack, target, { scenario, seconds, requests, connections
 
 function summarize(rounds) {
   const sum = (of) => rounds.reduce((total, round) => total + of(round), 0);
-  const latencies = rounds.flatMap((round) => round.latencies).sort((a, b) => a - b);
-  const at = (share) => latencies[Math.floor(latencies.length * share)] ?? Number.NaN;
+  const latencies = rounds.flatMap((round) => round.latencies);
   return {
     rate: latencies.length / (sum((round) => round.elapsed) / 1_000),
-    p50: at(0.5),
-    p99: at(0.99),
+    p50: percentile(latencies, 0.5),
+    p99: percentile(latencies, 0.99),
     failures: sum((round) => round.failures),
     cpu: (sum((round) => round.used.cpu) * 1_000) / latencies.length,
     postgres: (sum((round) => round.used.postgres) * 1_000) / latencies.length,

@@ -1,8 +1,12 @@
 // Small things that every stack needs to run the service's command line and to talk to it.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { startPostgres } from '#dist/src/app/local/postgres.js';
 import { MALLOC_SETTINGS, NODE_FLAGS } from '#dist/src/app/local/role-part.js';
 
 const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
@@ -15,8 +19,30 @@ export async function call(url, options) {
   return JSON.parse(text);
 }
 
-/** Starts a role with the arguments and variables that `npm start` gives it. @param flags more arguments of Node.js */
-export function startRole(role, env, flags = []) {
+/** @returns the field `authorization` of HTTP Basic */
+export const basic = (id, secret) => `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`;
+
+export const say = (line) => process.stderr.write(`${line}\n`);
+
+/** Starts Postgres in a folder that goes away. @returns its `url`, `pid` and `folder`, and `close` */
+export async function openPostgres() {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'));
+  await chmod(folder, 0o755);
+  const { url, pid, cluster, stop } = await startPostgres({ dataDir: folder, log: say });
+  const close = async () => {
+    await stop();
+    for (const path of [cluster, folder]) await rm(path, { recursive: true, force: true });
+  };
+  return { url, pid, folder, close };
+}
+
+/** Makes a tenant. @returns its id, and the id and the secret of its client */
+export const createTenant = async (slug, env) =>
+  JSON.parse(await output(['tenant', 'create', slug, '--json'], env));
+
+/** Starts a role with the arguments and variables that `npm start` gives it. @param profile folder of CPU profiles */
+export function startRole(role, env, profile) {
+  const flags = profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profile];
   return spawn(process.execPath, [...NODE_FLAGS, ...flags, MAIN, role], {
     env: { ...MALLOC_SETTINGS, ...env },
     stdio: ['ignore', 'ignore', 'inherit'],

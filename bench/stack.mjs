@@ -1,17 +1,13 @@
 // What is measured, on one Postgres of its own in a folder that goes away: the floor's process and the service's API
 // process.
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import pg from 'pg';
 import { findFreePort } from '#dist/src/app/local/ports.js';
-import { startPostgres } from '#dist/src/app/local/postgres.js';
 import { inputsOf, startFloor } from './floor-process.mjs';
 import { makeKey } from './keys.mjs';
 import { prepareDatabase } from './prepare-database.mjs';
 import { pinToCore } from './processes.mjs';
-import { call, end, output, ready, startRole } from './service.mjs';
+import { call, createTenant, end, openPostgres, ready, startRole } from './service.mjs';
 
 const AGENTS = 64;
 /** Scenarios whose load has keys. */
@@ -19,9 +15,7 @@ const AUTHENTICATING = ['challenges', 'refresh', 'exchange'];
 
 /** @returns `postgres` (process id), `startFloor` and `startService` (pid, port and inputs of the load), `close` */
 export async function openStack({ scenario, algorithm, subscriptions, profile }) {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'));
-  await chmod(folder, 0o755);
-  const postgres = await startPostgres({ dataDir: folder, log: (line) => process.stderr.write(`${line}\n`) });
+  const postgres = await openPostgres();
   const children = [];
   const keys = Array.from({ length: AGENTS }, () => makeKey(algorithm));
 
@@ -40,11 +34,10 @@ export async function openStack({ scenario, algorithm, subscriptions, profile })
       RATE_LIMIT_ADDRESS: '100000000',
       LOG_FORMAT: 'json',
     };
-    const created = JSON.parse(await output(['tenant', 'create', 'bench', '--json'], environment));
+    const created = await createTenant('bench', environment);
     const credentials = [created.client_id, created.client_secret];
     if (subscriptions > 0) await subscribe(postgres.url, created.tenant_id, subscriptions);
-    const flags = profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profile];
-    const child = startRole('api', environment, flags);
+    const child = startRole('api', environment, profile);
     children.push(child);
     pinToCore(child.pid);
     const origin = `http://127.0.0.1:${port}`;
@@ -65,9 +58,7 @@ export async function openStack({ scenario, algorithm, subscriptions, profile })
     startService,
     close: async () => {
       await Promise.all(children.map(end));
-      await postgres.stop();
-      await rm(postgres.cluster, { recursive: true, force: true });
-      await rm(folder, { recursive: true, force: true });
+      await postgres.close();
     },
   };
 }

@@ -1,6 +1,6 @@
 // Knows whether the build is of the sources that are there: by a hash over their content, kept beside the build.
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { GUIDES, OPERATIONS } from './reference/guide-list.mjs';
 
@@ -75,16 +75,11 @@ export function readOptional(file) {
 /** @param {string} path a file or a folder @returns {string[]} files in a stable order */
 export function filesOf(path) {
   if (!existsSync(path)) return [];
-  const entries = (() => {
-    try {
-      return readdirSync(path, { withFileTypes: true });
-    } catch {
-      return null;
-    }
-  })();
-  if (entries === null) return [path];
-  return entries
-    .flatMap((entry) => (entry.isDirectory() ? filesOf(join(path, entry.name)) : [join(path, entry.name)]))
+  if (statSync(path).isFile()) return [path];
+  const names = readdirSync(path, { recursive: true, encoding: 'utf8' });
+  return names
+    .map((name) => join(path, name))
+    .filter((file) => statSync(file).isFile())
     .sort();
 }
 
