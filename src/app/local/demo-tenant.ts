@@ -2,9 +2,6 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { operatorContext } from '../../audit/audit.ts';
-import type { ApplicationService } from '../../identity/applications/application.service.ts';
-import type { ProvisionService } from '../../identity/tenants/provision.service.ts';
-import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import { loadConfig } from '../../platform/config.ts';
 import type { Tenant } from '../../platform/context.ts';
 import { hashesEqual, hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
@@ -17,7 +14,8 @@ import { refuseForeignMasterKey } from '../start-checks.ts';
 import { wireManagement } from '../wiring/commands.ts';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
 
-type Credentials = Awaited<ReturnType<ProvisionService['provision']>>;
+type Services = ReturnType<typeof wireManagement>;
+type Credentials = Awaited<ReturnType<Services['provisioning']['provision']>>;
 type Client = Pick<Credentials, 'client_id' | 'client_secret'>;
 
 /** In the data folder. */
@@ -55,7 +53,7 @@ export async function prepareDemoTenant(
  * @returns null where the tenant is suspended, or no application of it is for the console
  */
 async function makeConsoleLink(
-  { tenants, consoleCodes }: Pick<ReturnType<typeof wireManagement>, 'tenants' | 'consoleCodes'>,
+  { tenants, consoleCodes }: Pick<Services, 'tenants' | 'consoleCodes'>,
   slug: string,
   clientId: string | undefined,
 ): Promise<string | null> {
@@ -80,12 +78,9 @@ export async function ensureDemoTenant({
   tenants,
   applications,
   provisioning,
-}: {
+}: Pick<Services, 'tenants' | 'applications' | 'provisioning'> & {
   dataDir: string;
   slug: string;
-  tenants: Pick<TenantService, 'bySlug' | 'moveAll'>;
-  applications: Pick<ApplicationService, 'create' | 'findClient'>;
-  provisioning: ProvisionService;
 }): Promise<string[]> {
   const file = join(dataDir, CREDENTIALS);
   const lines = (await tenants.moveAll()).map(
@@ -113,7 +108,7 @@ export async function ensureDemoTenant({
 }
 
 async function works(
-  applications: Pick<ApplicationService, 'findClient'>,
+  applications: Services['applications'],
   tenant: Tenant,
   { client_id, client_secret }: Client,
 ): Promise<boolean> {
@@ -122,7 +117,7 @@ async function works(
   return client?.secrets.some((live) => hashesEqual(live.hash, hash)) ?? false;
 }
 
-async function renew(applications: Pick<ApplicationService, 'create'>, tenant: Tenant): Promise<Client> {
+async function renew(applications: Services['applications'], tenant: Tenant): Promise<Client> {
   const { application, clientSecret } = await applications.create(operatorContext(tenant, newId()), {
     name: 'Demo',
     scopes: APPLICATION_SCOPES,

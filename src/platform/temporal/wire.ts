@@ -5,7 +5,7 @@ import { reasonOf } from '../logging.ts';
 import type { Readings } from '../metrics/reading.ts';
 import type { Platform } from '../platform.ts';
 import { createEntityStarter } from './entity.client.ts';
-import { ENTITY_WORKFLOW_TYPES, TASK_QUEUES } from './names.ts';
+import { TASK_QUEUES } from './names.ts';
 import { createWorkflowCommandRunner } from './workflow-command.client.ts';
 import { registerWorkflowCommandMetrics } from './workflow-command.metrics.ts';
 import * as store from './workflow-command.store.ts';
@@ -53,7 +53,6 @@ export function measureWorkflowCommands(
   });
   registerWorkflowCommandMetrics({
     registry,
-    workflows: ENTITY_WORKFLOW_TYPES,
     read: () => read('commands'),
     readOverdue: () => read('overdue'),
   });

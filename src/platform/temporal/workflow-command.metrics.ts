@@ -1,7 +1,7 @@
 // Metrics of a worker: commands that wait for their hand-over, and entities whose workflow is late.
 import type { Registry } from 'prom-client';
 import { createGauges } from '../metrics/gauges.ts';
-import type { EntityWorkflow } from './names.ts';
+import { ENTITY_WORKFLOW_TYPES, type EntityWorkflow } from './names.ts';
 import type { WaitingCommands } from './workflow-command.store.ts';
 
 /** The number of late entities, by the type of the workflow that should have acted. */
@@ -13,12 +13,10 @@ type OverdueEntities = Readonly<Record<string, number>>;
  */
 export function registerWorkflowCommandMetrics({
   registry,
-  workflows,
   read,
   readOverdue,
 }: {
   registry: Registry;
-  workflows: readonly EntityWorkflow[];
   read: () => Promise<readonly WaitingCommands[] | undefined>;
   readOverdue: () => Promise<OverdueEntities | undefined>;
 }): void {
@@ -32,7 +30,7 @@ export function registerWorkflowCommandMetrics({
       help: 'Changes that the workflow of an entity has not been told yet, by workflow.',
       labelNames,
     },
-    (waiting) => workflows.map((workflow) => [{ workflow }, of(waiting, workflow)?.count ?? 0]),
+    (waiting) => ENTITY_WORKFLOW_TYPES.map((workflow) => [{ workflow }, of(waiting, workflow)?.count ?? 0]),
   );
   define(
     {
@@ -40,7 +38,7 @@ export function registerWorkflowCommandMetrics({
       help: 'Age of the oldest of these changes; 0 when there is none.',
       labelNames,
     },
-    (waiting) => workflows.map((workflow) => [{ workflow }, of(waiting, workflow)?.seconds ?? 0]),
+    (waiting) => ENTITY_WORKFLOW_TYPES.map((workflow) => [{ workflow }, of(waiting, workflow)?.seconds ?? 0]),
   );
   createGauges({ registry, read: readOverdue })(
     {
