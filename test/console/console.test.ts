@@ -214,6 +214,8 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
     await page.goto(`${served.url}${path}`);
     await page.locator('main h1').waitFor();
     await page.getByLabel('Loading').first().waitFor({ state: 'detached' });
+    // From here on no time passes but what the case lets pass.
+    await page.clock.pauseAt(Date.now() + 1_000);
     const pass = async (seconds: number): Promise<void> => {
       for (let n = 0; n < seconds; n += 1) await page.clock.runFor(1_000);
     };
