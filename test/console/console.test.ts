@@ -1,5 +1,5 @@
 // The console in a real browser: its pages in both themes, its keys, its session, and what it says when it is refused.
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page, Route } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { judge, launch, noteFaults, PROGRAM } from './chromium.ts';
 import { SECRET, type ServedConsole, serveConsole } from './served-console.ts';
@@ -87,6 +87,17 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
     await page.getByRole('navigation').waitFor();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('Client id').waitFor();
+  });
+
+  it('ends what it still asks for when somebody signs out: that would be refused', async () => {
+    await begin();
+    const asked = new Promise<Route>((resolve) => void page.route('**/api/v1/deliveries?*', resolve));
+    await page.getByRole('link', { name: 'Deliveries' }).first().click();
+    const unanswered = await asked;
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Client id').waitFor();
+    expect(unanswered.request().failure()?.errorText).toContain('ERR_ABORTED');
+    expect(faults).toEqual([]);
   });
 
   it('walks by keys, shows hostile text as text, and suspends an agent after asking', async () => {
