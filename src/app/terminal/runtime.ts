@@ -1,4 +1,4 @@
-// What the commands of daily work need of the process; tests pass substitutes; and how they read what is given.
+// What the commands need of their process, which tests replace, and how they read their arguments.
 import { readDuration } from '../../platform/command-times.ts';
 
 export type TerminalRuntime = {
