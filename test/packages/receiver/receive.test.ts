@@ -89,9 +89,16 @@ describe('a genuine delivery', () => {
 
   it('is not answered with 2xx while another attempt is still being handled', async () => {
     const { open, opened } = until();
-    const receiver = startReceiver({ handler: () => opened });
+    const { open: begin, opened: begun } = until();
+    const handler = () => {
+      begin();
+      return opened;
+    };
+    const receiver = startReceiver({ handler });
     const delivery = signedDelivery();
     const first = receiver.take(delivery);
+    // Signatures are verified in other threads: the second may be done sooner.
+    await begun;
     const second = await receiver.take(delivery);
     expect(second).toMatchObject({ answer: 503, error: 'in_progress' });
     expect(second.headers['retry-after']).toBeUndefined();
