@@ -1,5 +1,6 @@
 // Checkpoints, seals and the head, and the exact texts that are hashed and signed for them.
 // docs/decisions/0006-audit-checkpoints.md
+import { NIL } from 'uuid';
 import { encodeBase64 } from '../platform/crypto/base64.ts';
 
 /** A position in the order of sealing: transaction id (decimal), then row id. */
@@ -51,7 +52,7 @@ export type Signature = { readonly keyId: string; readonly bytes: Uint8Array };
 /** The value of `previous` for the first checkpoint or seal of a chain. */
 export const NOTHING_BEFORE = new Uint8Array(32);
 
-export const BEGINNING: Position = { xid: '0', id: '00000000-0000-0000-0000-000000000000' };
+export const BEGINNING: Position = { xid: '0', id: NIL };
 
 /** Returns the position after all rows of a transaction. */
 export const endOf = (xid: string): Position => ({ xid, id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' });

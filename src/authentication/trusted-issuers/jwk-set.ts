@@ -1,5 +1,6 @@
 // Reads JWK sets of other issuers (RFC 7517): the keys that may verify their tokens. A key with private members is
 // refused.
+
 import {
   type CurveJwk,
   decodeMember,
@@ -14,6 +15,7 @@ import {
   thumbprintOf,
 } from '../../platform/crypto/jwk.ts';
 import { JWS_ALGORITHMS, type JwsAlgorithm } from '../../platform/crypto/jws.ts';
+import { isObject } from '../../platform/json-values.ts';
 
 /** A public key for signatures. Unknown members are dropped. */
 export type TrustedJwk = {
@@ -160,8 +162,4 @@ function faultOfRsa(key: Readonly<Record<string, unknown>>): string | undefined 
 
 function refuse(message: string): JwkVerdict {
   return { ok: false, message };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -27,7 +27,7 @@ export async function migrate(
   log: (message: string) => void = () => undefined,
   list = MIGRATIONS,
 ): Promise<string[]> {
-  // Days are those of UTC, whatever the server's zone is.
+  // The bounds of partitions are days of UTC. The server can be set to another time zone.
   const options = '-c timezone=UTC -c client_min_messages=warning';
   const client = newClient({ connectionString: url, connectionTimeoutMillis: 5_000, options });
   const queryable = queryableOf(client);

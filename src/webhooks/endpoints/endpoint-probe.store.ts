@@ -1,11 +1,10 @@
 // SQL of a probe that somebody asks for: a closed endpoint lets one attempt begin now.
+import { NIL } from 'uuid';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { hasten } from '../rows/delivery-row.store.ts';
 import { PACED } from './endpoint.store.ts';
 
 export type ProbedEndpoint = { readonly tenantId: string; readonly subscriptionId: string };
-
-const NIL = '00000000-0000-0000-0000-000000000000';
 
 /** The most deliveries whose next attempt is made due with the probe. */
 const MOST_HASTENED = 1_000;

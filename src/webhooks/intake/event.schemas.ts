@@ -1,21 +1,20 @@
 // The schemas of the event routes. Parsed `data` is passed on as it is, because a copy would cost more than its check.
+
 import { z } from 'zod';
 import { RESERVED_TYPE } from '../../events/catalogue.ts';
 import type { JsonObject } from '../../events/event.ts';
 import { EVENT_TYPE, MAX_EVENT_TYPE_LENGTH } from '../../events/filter.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { invalidFields, parseFields } from '../../platform/http/field-errors.ts';
+import { isObject } from '../../platform/json-values.ts';
 import { TIMESTAMP_PATTERN } from '../../platform/timestamp.ts';
 import { checkPublication, MAX_EVENTS, type Publication } from './publication.ts';
 
 /** Of one event, or of an array of them. */
 export const MAX_PUBLICATION_BYTES = 1_048_576;
 
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const eventData = z
-  .custom<JsonObject>(isObject, { error: 'must be a JSON object' })
+  .custom<JsonObject>((value) => isObject(value), { error: 'must be a JSON object' })
   .meta({ type: 'object', additionalProperties: true });
 
 const publishedEvent = z

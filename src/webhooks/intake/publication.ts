@@ -4,6 +4,7 @@ import { isReserved } from '../../events/catalogue.ts';
 import { type JsonObject, type JsonValue, MAX_EVENT_BYTES } from '../../events/event.ts';
 import { isEventType } from '../../events/filter.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import { isObject } from '../../platform/json-values.ts';
 import { parseTimestamp } from '../../platform/timestamp.ts';
 
 export const MAX_EVENTS = 500;
@@ -73,8 +74,4 @@ export function eventIdConflict(path: string): ServiceError {
 export function dataTooLarge(error: ServiceError, path: string): ServiceError {
   const message = `makes the delivery's body larger than ${MAX_EVENT_BYTES} bytes`;
   return new ServiceError(error.code, { detail: error.detail, errors: [{ path: `${path}.data`, message }] });
-}
-
-function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 // SQL with which the doctor finds deliveries that no workflow and no relay will continue. It only reads, page by page.
+import { NIL } from 'uuid';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { LEFT, OF_DELETED, OVERDUE_CROWDS, UNWOKEN } from '../rows/leftovers.ts';
 
@@ -15,7 +16,6 @@ export type StartedDelivery = {
 /** Overdue work: the number of rows, and the time of the oldest row. */
 export type StuckWork = { readonly count: number; readonly oldest: Date | null };
 
-const NO_ID = '00000000-0000-0000-0000-000000000000';
 const STARTED = `
 SELECT d.id, d.tenant_id AS "tenantId", d.generation, d.next_attempt_at AS "nextAttemptAt", endpoint_is_open(p) AS "endpointIsOpen"
 FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
@@ -55,13 +55,13 @@ const finder =
 /** Reads all unfinished deliveries with a workflow in pages, first those with a time for their next attempt. */
 export async function* listStarted(queryable: Queryable, limit: number): AsyncGenerator<StartedDelivery[]> {
   for (let after: StartedDelivery | undefined; ; ) {
-    const place = [after?.nextAttemptAt ?? '-infinity', after?.id ?? NO_ID, limit];
+    const place = [after?.nextAttemptAt ?? '-infinity', after?.id ?? NIL, limit];
     const { rows } = await queryable.query<StartedDelivery>(TIMED, place);
     if (rows.length > 0) yield rows;
     if (rows.length < limit) break;
     after = rows.at(-1);
   }
-  for (let after = NO_ID; ; ) {
+  for (let after: string = NIL; ; ) {
     const { rows } = await queryable.query<StartedDelivery>(UNTIMED, [after, limit]);
     if (rows.length > 0) yield rows;
     if (rows.length < limit) break;

@@ -1,6 +1,8 @@
 // The relay claims rows of the outbox fairly, as far as there are free slots, and hands them over. All its state in
 // memory can be read again from the outbox.
+
 import { setTimeout as sleep } from 'node:timers/promises';
+import { NIL } from 'uuid';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { createLoop } from '../../platform/process/loop.ts';
@@ -52,9 +54,9 @@ export type RelaySettings = {
 };
 type Widened<T> = T extends number ? number : T;
 
-const FIRST_ENDPOINT = {
-  tenantId: '00000000-0000-0000-0000-000000000000',
-  endpoint: '00000000-0000-0000-0000-000000000000',
+const FIRST_ENDPOINT: { readonly tenantId: string; readonly endpoint: string } = {
+  tenantId: NIL,
+  endpoint: NIL,
 };
 
 /**

@@ -1,5 +1,6 @@
 // SQL of the sweep, which repairs stuck deliveries. Each change checks its condition again, so it may run at any time.
 // docs/decisions/0001-held-is-derived.md
+import { NIL } from 'uuid';
 import type { Database } from '../../platform/database/database.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { endingStatement } from '../rows/delivery-row.ts';
@@ -54,7 +55,7 @@ export async function overdue(
   queryable: Queryable,
   { lateMs, after, limit }: { lateMs: number; after: OverdueDelivery | undefined; limit: number },
 ): Promise<OverdueDelivery[]> {
-  const place = [after?.nextAttemptAt ?? '-infinity', after?.id ?? '00000000-0000-0000-0000-000000000000'];
+  const place = [after?.nextAttemptAt ?? '-infinity', after?.id ?? NIL];
   return (await queryable.query<OverdueDelivery>(OVERDUE, [lateMs, ...place, limit])).rows;
 }
 

@@ -126,7 +126,7 @@ export const pollBody = z
       description: 'At most 100 are returned. 0: only acknowledge.',
     }),
     returnImmediately: z.boolean().optional().meta({
-      description: 'By default a request without tokens to return waits for up to five seconds.',
+      description: 'By default a request without tokens to return waits for up to 30 seconds.',
     }),
     ack: z.array(z.string().max(128)).max(1_000).optional(),
     setErrs: z.record(z.string().max(128), setError).optional(),

@@ -12,7 +12,7 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import type { Network } from '../../platform/egress/address-rules.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
-import type { SubscriptionRecord } from '../subscriptions/subscription.ts';
+import type { SubscriptionRow } from '../subscriptions/subscription.model.ts';
 import {
   createSubscriptionChangeService,
   type SubscriptionChangeNeeds,
@@ -277,7 +277,7 @@ async function apply(
   context: RequestContext,
   before: StreamRow,
   to: StreamChange,
-): Promise<SubscriptionRecord> {
+): Promise<SubscriptionRow> {
   const { method, eventsRequested, status, reason, ...shared } = to;
   const eventTypes = typesOf(eventsDelivered(eventsRequested));
   await store.change(unit, before.id, { method, eventsRequested, status, reason });

@@ -9,10 +9,10 @@ import type { DeliveryService } from '../deliveries/delivery.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { HostHoldService } from '../endpoints/host-hold.service.ts';
 import type { RecordService } from '../intake/record.service.ts';
-import type { NewSubscriptionRow } from './subscription.model.ts';
+import type { NewSubscriptionRow, SubscriptionRow } from './subscription.model.ts';
 import type { SubscriptionChanges } from './subscription.store.ts';
 import * as store from './subscription.store.ts';
-import { newsOfStop, type SubscriptionRecord } from './subscription.ts';
+import { newsOfStop } from './subscription.ts';
 
 type Verb =
   | 'created'
@@ -23,8 +23,8 @@ type Verb =
   | 'secret_rotation_started'
   | 'secret_rotated';
 
-type Described = Pick<SubscriptionRecord, 'id' | 'host' | 'eventTypes'> &
-  Partial<Pick<SubscriptionRecord, 'streamAudience'>>;
+type Described = Pick<SubscriptionRow, 'id' | 'host' | 'eventTypes'> &
+  Partial<Pick<SubscriptionRow, 'streamAudience'>>;
 
 export type SubscriptionChangeNeeds = {
   endpoints: Pick<EndpointService, 'create' | 'setActive' | 'endHold' | 'remove'>;
@@ -48,7 +48,7 @@ async function create(
   context: AuditContext,
   columns: NewSubscriptionRow,
   active: boolean,
-): Promise<SubscriptionRecord> {
+): Promise<SubscriptionRow> {
   const row = await store.insert(unit, columns);
   const { id, tenantId, host, rateLimit } = row;
   const held = await needs.tenants.isSuspended(unit, tenantId);
@@ -67,9 +67,9 @@ async function change(
   needs: SubscriptionChangeNeeds,
   unit: Transaction,
   context: AuditContext,
-  before: Pick<SubscriptionRecord, 'id' | 'url' | 'host'>,
+  before: Pick<SubscriptionRow, 'id' | 'url' | 'host'>,
   { active, ...columns }: SubscriptionChanges & { readonly active: boolean | undefined },
-): Promise<{ after: SubscriptionRecord; changed: boolean }> {
+): Promise<{ after: SubscriptionRow; changed: boolean }> {
   const after = await store.update(unit, before.id, columns);
   // Locks the host's name before the endpoint, in the same order as an operator's hold.
   if (after.host !== before.host)

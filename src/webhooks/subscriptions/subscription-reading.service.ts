@@ -8,13 +8,14 @@ import { bindUseCases } from '../../platform/use-cases.ts';
 import { DEFAULT_RETRY_POLICY, type RetryPolicy } from '../deliveries/retry-schedule.ts';
 import type { EndpointFailures, EndpointRow, EndpointService } from '../endpoints/endpoint.service.ts';
 import type { ShownEndpointState } from '../endpoints/endpoint-state.ts';
+import type { SubscriptionRow } from './subscription.model.ts';
 import * as store from './subscription.store.ts';
-import { maskHeaders, type SubscriptionRecord } from './subscription.ts';
+import { maskHeaders } from './subscription.ts';
 import type { SubscriptionSealing } from './subscription-sealing.service.ts';
 
 /** A subscription as it is shown: with masked headers, the effective retry policy, and its endpoint. */
 export type Subscription = Omit<
-  SubscriptionRecord,
+  SubscriptionRow,
   | 'secretSealed'
   | 'nextSecretSealed'
   | 'headersSealed'
@@ -57,7 +58,7 @@ export function createSubscriptionReader(needs: SubscriptionReaderNeeds) {
 async function showOne(
   needs: SubscriptionReaderNeeds,
   context: RequestContext,
-  row: SubscriptionRecord,
+  row: SubscriptionRow,
 ): Promise<Subscription> {
   const [subscription] = await show(needs, context, [row]);
   if (subscription === undefined) throw unknownSubscription();
@@ -100,7 +101,7 @@ async function list(
 async function show(
   needs: SubscriptionReaderNeeds,
   context: RequestContext,
-  rows: readonly SubscriptionRecord[],
+  rows: readonly SubscriptionRow[],
 ): Promise<Subscription[]> {
   const ids = rows.map(({ id }) => id);
   const states = await needs.endpoints.read(context.transaction ?? needs.database, ids);
@@ -113,7 +114,7 @@ async function show(
 
 function toSubscription(
   { sealing }: SubscriptionReaderNeeds,
-  row: SubscriptionRecord,
+  row: SubscriptionRow,
   { active, ...endpoint }: EndpointRow & { readonly state: ShownEndpointState },
 ): Subscription {
   const {

@@ -13,6 +13,7 @@ import { bindUseCases } from '../../platform/use-cases.ts';
 import type { DeliveryService } from '../deliveries/delivery.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import { whyNotProbed } from './probe-refusal.ts';
+import type { SubscriptionRow } from './subscription.model.ts';
 import type { SubscriptionChanges } from './subscription.store.ts';
 import * as store from './subscription.store.ts';
 import {
@@ -27,7 +28,6 @@ import {
   readHeaders,
   readReceiverUrl,
   type SubscriptionPatch,
-  type SubscriptionRecord,
 } from './subscription.ts';
 import {
   createSubscriptionChangeService,
@@ -290,7 +290,7 @@ async function lock(transaction: Transaction, context: RequestContext, id: strin
 
 function toChanges(
   { admittedNetworks, sealing }: SubscriptionTools,
-  row: SubscriptionRecord,
+  row: SubscriptionRow,
   patch: SubscriptionPatch,
 ): SubscriptionChanges {
   const filters = patch.eventTypes === undefined ? undefined : readFilters(patch.eventTypes);

@@ -6,8 +6,7 @@ import { filterCandidates } from '../../events/filter.ts';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
-import { type NewSubscriptionRow, SUBSCRIPTION } from './subscription.model.ts';
-import type { SubscriptionRecord } from './subscription.ts';
+import { type NewSubscriptionRow, SUBSCRIPTION, type SubscriptionRow } from './subscription.model.ts';
 
 export type SubscriptionChanges = Partial<
   Omit<NewSubscriptionRow, 'id' | 'tenantId' | 'createdAt' | 'updatedAt' | 'deletedAt'>
@@ -29,7 +28,7 @@ WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL
   AND ${IS_ACTIVE}
 RETURNING host, event_types AS "eventTypes", stream_audience AS "streamAudience"`;
 
-export function insert(transaction: Transaction, row: NewSubscriptionRow): Promise<SubscriptionRecord> {
+export function insert(transaction: Transaction, row: NewSubscriptionRow): Promise<SubscriptionRow> {
   return transaction.model(SUBSCRIPTION).insert(row);
 }
 
@@ -42,7 +41,7 @@ export async function exists(queryable: Queryable, tenantId: string, id: string)
   return rowCount > 0;
 }
 
-export function find(models: Models, tenantId: string, id: string): Promise<SubscriptionRecord | undefined> {
+export function find(models: Models, tenantId: string, id: string): Promise<SubscriptionRow | undefined> {
   return models.model(SUBSCRIPTION).find({ id, tenantId, deletedAt: null, streamAudience: null });
 }
 
@@ -51,7 +50,7 @@ export function lock(
   transaction: Transaction,
   tenantId: string,
   id: string,
-): Promise<SubscriptionRecord | undefined> {
+): Promise<SubscriptionRow | undefined> {
   return transaction
     .model(SUBSCRIPTION)
     .lock({ id, tenantId, deletedAt: null, streamAudience: null }, 'NO KEY UPDATE');
@@ -62,7 +61,7 @@ export function lockAny(
   transaction: Transaction,
   tenantId: string,
   id: string,
-): Promise<SubscriptionRecord | undefined> {
+): Promise<SubscriptionRow | undefined> {
   return transaction.model(SUBSCRIPTION).lock({ id, tenantId, deletedAt: null }, 'NO KEY UPDATE');
 }
 
@@ -73,7 +72,7 @@ export function list(
   models: Models,
   tenantId: string,
   { url, active, eventType, ...request }: PageRequest & SubscriptionFilters,
-): Promise<Page<SubscriptionRecord>> {
+): Promise<Page<SubscriptionRow>> {
   const filters = [
     ...(active === undefined ? [] : [literal(`${active ? '' : 'NOT '}${IS_ACTIVE}`)]),
     ...(eventType === undefined ? [] : [where(col('filters'), Op.overlap, filterCandidates(eventType))]),
@@ -87,12 +86,12 @@ export function update(
   transaction: Transaction,
   id: string,
   changes: SubscriptionChanges,
-): Promise<SubscriptionRecord> {
+): Promise<SubscriptionRow> {
   return transaction.model(SUBSCRIPTION).change(id, { ...changes, updatedAt: NOW });
 }
 
 /** Marks a row that the transaction has locked as deleted. */
-export function markDeleted(transaction: Transaction, id: string): Promise<SubscriptionRecord> {
+export function markDeleted(transaction: Transaction, id: string): Promise<SubscriptionRow> {
   return transaction.model(SUBSCRIPTION).change(id, { deletedAt: NOW, updatedAt: NOW });
 }
 
@@ -105,6 +104,6 @@ export async function disable(
   tenantId: string,
   id: string,
   reason: string,
-): Promise<Pick<SubscriptionRecord, 'host' | 'eventTypes' | 'streamAudience'> | undefined> {
-  return (await unit.query<SubscriptionRecord>(DISABLE, [tenantId, id, reason])).rows[0];
+): Promise<Pick<SubscriptionRow, 'host' | 'eventTypes' | 'streamAudience'> | undefined> {
+  return (await unit.query<SubscriptionRow>(DISABLE, [tenantId, id, reason])).rows[0];
 }

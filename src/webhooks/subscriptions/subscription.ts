@@ -9,14 +9,10 @@ import { invalidField } from '../../platform/errors/service-error.ts';
 import type { Envelope } from '../deliveries/envelope.ts';
 import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
 import { orderSignatures, type SignatureName, USUAL_SIGNATURES } from '../signing/signatures.ts';
-import type { SubscriptionRow } from './subscription.model.ts';
 
 /** The purpose of a subscription. Only `security` and `audit` allow patterns. Source: Specification, "Event types". */
 export const SINKS = ['standard', 'security', 'audit'] as const;
 export type Sink = (typeof SINKS)[number];
-
-/** A row of `subscriptions`. `filters` are the normalised `eventTypes`; a null `retryPolicy` is the default policy. */
-export type SubscriptionRecord = SubscriptionRow;
 
 /** The fields that a caller sets. A null `retryPolicy` is the default policy; a null `rateLimit` is no limit. */
 export type SubscriptionInput = {
