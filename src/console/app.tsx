@@ -5,14 +5,18 @@ import { Notice } from './dialogs.tsx';
 import { LETTERS, useKeyboard } from './keyboard.ts';
 import { AgentPage } from './pages/agent.tsx';
 import { Agents } from './pages/agents.tsx';
+import { ApplicationPage, Applications } from './pages/applications.tsx';
 import { Audit } from './pages/audit.tsx';
 import { Deliveries } from './pages/deliveries.tsx';
 import { DeliveryPage } from './pages/delivery.tsx';
 import { Events } from './pages/events.tsx';
 import { IssuerKeys } from './pages/issuer-keys.tsx';
+import { Issuers } from './pages/issuers.tsx';
 import { Overview } from './pages/overview.tsx';
 import { ReceiptPage } from './pages/receipt.tsx';
+import { Settings } from './pages/settings.tsx';
 import { SignIn } from './pages/sign-in.tsx';
+import { Streams } from './pages/streams.tsx';
 import { SubscriptionPage } from './pages/subscription.tsx';
 import { Subscriptions } from './pages/subscriptions.tsx';
 import { followLinks, pageAddress, type Route, useRoute } from './router.ts';
@@ -24,10 +28,14 @@ const PAGES = [
   ['', 'Overview'],
   ['deliveries', 'Deliveries'],
   ['agents', 'Agents'],
+  ['applications', 'Applications'],
+  ['issuers', 'Trusted issuers'],
   ['subscriptions', 'Subscriptions'],
+  ['streams', 'Streams'],
   ['events', 'Events'],
   ['audit', 'Audit log'],
   ['issuer-keys', 'Issuer keys'],
+  ['settings', 'Settings'],
 ] as const;
 
 type State = 'asking' | { readonly error?: unknown; readonly ended?: string } | Session;
@@ -74,7 +82,7 @@ function Shell({ session, onSignOut }: { session: Session; onSignOut: () => void
       </a>
       <nav aria-label="Pages">
         <p class="brand">
-          Countersign <small>{session.tenant.name}</small>
+          <Mark /> Countersign <small>{session.tenant.name}</small>
         </p>
         <ul>
           {PAGES.map(([page, title]) => (
@@ -112,15 +120,20 @@ function Chosen({ route, session }: { route: Route; session: Session }) {
   if (part === undefined && id !== undefined) {
     if (page === 'deliveries') return <DeliveryPage id={id} />;
     if (page === 'agents') return <AgentPage id={id} />;
+    if (page === 'applications') return <ApplicationPage id={id} />;
     if (page === 'subscriptions') return <SubscriptionPage id={id} />;
   }
   if (id === undefined) {
     if (page === 'deliveries') return <Deliveries {...route} />;
     if (page === 'agents') return <Agents {...route} />;
+    if (page === 'applications') return <Applications />;
+    if (page === 'issuers') return <Issuers />;
     if (page === 'subscriptions') return <Subscriptions />;
+    if (page === 'streams') return <Streams />;
     if (page === 'events') return <Events {...route} />;
     if (page === 'audit') return <Audit {...route} />;
     if (page === 'issuer-keys') return <IssuerKeys />;
+    if (page === 'settings') return <Settings />;
   }
   return (
     <>
@@ -129,6 +142,16 @@ function Chosen({ route, session }: { route: Route; session: Session }) {
         <To page="">Go to the overview</To>
       </Empty>
     </>
+  );
+}
+
+/** The mark, as in the icon of the page. */
+function Mark() {
+  return (
+    <svg class="mark" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+      <rect width="16" height="16" rx="4" />
+      <path d="M4 8.5l3 3 5-7" />
+    </svg>
   );
 }
 

@@ -77,3 +77,29 @@ export function Field({ name, label, query, first = false }: FieldProps) {
     </form>
   );
 }
+
+/** A time, in the reader's own zone; the address has it in UTC. */
+export function Moment({ name, label, query }: Omit<FieldProps, 'first'>) {
+  const id = useId();
+  const value = query.get(name) ?? '';
+  const take = (text: string): void =>
+    setFilters({ [name]: text === '' ? '' : new Date(text).toISOString() });
+  return (
+    <div class="filter">
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        type="datetime-local"
+        value={toLocal(value)}
+        onChange={(event) => take(event.currentTarget.value)}
+      />
+    </div>
+  );
+}
+
+/** @returns a time as the input takes it; empty for a text that is no time */
+function toLocal(text: string): string {
+  const time = new Date(text);
+  if (Number.isNaN(time.getTime())) return '';
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}

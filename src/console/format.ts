@@ -63,6 +63,23 @@ export function describeError(code: string): string {
   return code.startsWith('http:') ? `HTTP ${code.slice(5)}` : code.replaceAll('_', ' ');
 }
 
+type Answered = {
+  readonly last_status_code: number | null;
+  readonly last_error: string | null;
+  readonly attempt_count: number;
+};
+
+/** @returns the last answer of the endpoint, or what kept it from coming */
+export function describeAnswer({
+  last_status_code: code,
+  last_error: error,
+  attempt_count: n,
+}: Answered): string {
+  if (code !== null) return `HTTP ${code}`;
+  if (error !== null) return describeError(error);
+  return n === 0 ? '–' : count(n, 'attempt');
+}
+
 type DescribeEndOptions = { readonly status: string; readonly last_status_code: number | null };
 
 /** @returns why a delivery ended without success, and what follows; empty when there is nothing to say */

@@ -7,10 +7,14 @@ export const LETTERS: Readonly<Record<string, string>> = {
   o: '',
   d: 'deliveries',
   a: 'agents',
+  p: 'applications',
+  u: 'issuers',
   s: 'subscriptions',
+  r: 'streams',
   e: 'events',
   l: 'audit',
   i: 'issuer-keys',
+  t: 'settings',
 };
 
 /** Listens to keys that are not typed into a field. */

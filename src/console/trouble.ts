@@ -1,5 +1,5 @@
-// Words the trouble of an endpoint: its cause, and the next attempt.
-import { describeError, formatClock } from './format.ts';
+// Words the trouble of an endpoint: its cause, and the next attempt; and whether a tenant is in trouble.
+import { count, describeError, formatClock, formatNumber } from './format.ts';
 import type { SubscriptionDetails } from './types.ts';
 
 type Troubled = Pick<SubscriptionDetails, 'disabled_reason'> & {
@@ -54,4 +54,36 @@ function describeNext(endpoint: Troubled['endpoint']): string {
   return waiting === 0
     ? `Nothing waits. From ${formatClock(probe)} on the next delivery is its probe.`
     : `The next delivery ${state === 'held' ? 'may go' : 'goes'} out at ${formatClock(probe)}.`;
+}
+
+type Endpoint = Pick<SubscriptionDetails['endpoint'], 'state' | 'waiting'>;
+
+/** What nobody has to look at: somebody has switched the subscription off, or it is coming back. */
+const CALM: readonly string[] = ['open', 'inactive', 'releasing'] satisfies Endpoint['state'][];
+const DAY_MS = 86_400_000;
+
+/**
+ * @param failedAt when the newest failed deliveries have ended, as many as one page has
+ * @returns a sentence that answers whether all is right, and the state whose look it has
+ */
+export function judgeTenant(
+  endpoints: readonly Endpoint[],
+  failedAt: readonly string[],
+  now: number,
+): { readonly tone: 'success' | 'failing' | 'down'; readonly words: string } {
+  const troubled = endpoints.filter(({ state }) => !CALM.includes(state));
+  const waiting = troubled.reduce((sum, endpoint) => sum + endpoint.waiting, 0);
+  const recent = failedAt.filter((time) => now - Date.parse(time) < DAY_MS).length;
+  const failed =
+    recent === 0 ? '' : ` ${count(recent, 'delivery has', 'deliveries have')} failed for good in 24 hours.`;
+  if (troubled.length > 0)
+    return {
+      tone: 'down',
+      words: `${count(troubled.length, 'endpoint is', 'endpoints are')} in trouble, ${formatNumber(waiting)} waiting.${failed}`,
+    };
+  if (failed !== '') return { tone: 'failing', words: `Every endpoint takes deliveries.${failed}` };
+  return {
+    tone: 'success',
+    words: 'All is well: every endpoint takes deliveries, none has failed in 24 hours.',
+  };
 }

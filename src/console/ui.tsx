@@ -14,18 +14,22 @@ const LOOKS: Readonly<Record<string, readonly [Tone, Shape]>> = {
   acknowledged: ['good', 'disc'],
   active: ['good', 'disc'],
   verified: ['good', 'disc'],
+  enabled: ['good', 'disc'],
   open: ['good', 'disc'],
   success: ['good', 'disc'],
   completed: ['good', 'disc'],
   pending: ['busy', 'ring'],
   published: ['busy', 'ring'],
+  waiting_for_switch: ['busy', 'ring'],
   waiting: ['busy', 'half'],
   retrying: ['busy', 'half'],
   probing: ['busy', 'half'],
   releasing: ['busy', 'half'],
+  overlapping: ['busy', 'half'],
   running: ['busy', 'half'],
   failing: ['wait', 'half'],
   held: ['wait', 'square'],
+  paused: ['wait', 'square'],
   deprecated: ['wait', 'square'],
   no_receivers: ['wait', 'square'],
   failed: ['bad', 'cross'],
@@ -209,8 +213,12 @@ export function Pending({ title, error, list }: { title: string; error: unknown;
   );
 }
 
-/** The head of a column, the cell of a row, and the class of the cell. */
-export type Column<T> = readonly [head: string, cell: (row: T) => ComponentChildren, clip?: 'clip'];
+/** The head of a column, the cell of a row, and the class of both: a number stands at the right. */
+export type Column<T> = readonly [
+  head: string,
+  cell: (row: T) => ComponentChildren,
+  look?: 'clip' | 'number',
+];
 
 /** A table that scrolls sideways on a small screen, with its three other states. */
 export function Table<T>({
@@ -249,8 +257,8 @@ export function Table<T>({
         <table>
           <thead>
             <tr>
-              {shown.map(([head]) => (
-                <th key={head} scope="col">
+              {shown.map(([head, , look]) => (
+                <th key={head} scope="col" {...(look && { class: look })}>
                   {head}
                 </th>
               ))}
@@ -259,8 +267,8 @@ export function Table<T>({
           <tbody>
             {data.map((row) => (
               <tr key={keyOf(row)}>
-                {shown.map(([head, cell, clip]) => (
-                  <td key={head} {...(clip && { class: clip })}>
+                {shown.map(([head, cell, look]) => (
+                  <td key={head} {...(look && { class: look })}>
                     {cell(row)}
                   </td>
                 ))}
@@ -336,26 +344,6 @@ export function Words({ of, none, most = of.length }: WordsProps) {
       ))}
       {of.length > most && <span class="faint">+{of.length - most}</span>}
     </span>
-  );
-}
-
-type InputProps = {
-  label: string;
-  value: string;
-  onType: (value: string) => void;
-  required?: boolean;
-  maxLength?: number;
-  placeholder?: string;
-  spellcheck?: boolean;
-};
-
-/** A labelled input of a form. */
-export function Input({ label, onType, ...input }: InputProps) {
-  return (
-    <label>
-      {label}
-      <input {...input} onInput={(event) => onType(event.currentTarget.value)} />
-    </label>
   );
 }
 

@@ -2,8 +2,9 @@
 import type { ComponentChildren } from 'preact';
 import { send } from '../api.ts';
 import { Ask } from '../dialogs.tsx';
+import { FormOpener, wordsOf } from '../forms.tsx';
 import { useList } from '../hooks.ts';
-import type { Application, Delegation, WorkloadIssuer } from '../types.ts';
+import type { Agent, Application, Delegation, WorkloadIssuer } from '../types.ts';
 import { Ago, Empty, Failure, Part, Status, Table, Text, Words } from '../ui.tsx';
 import { Told } from './told.tsx';
 
@@ -17,7 +18,8 @@ interface Grant {
   readonly delegation?: Delegation;
 }
 
-export function Grants({ id: agentId }: { id: string }) {
+export function Grants({ agent }: { agent: Agent }) {
+  const { id: agentId } = agent;
   const delegations = useList<Delegation>('delegations', { agent_id: agentId });
   const applications = useList<Application>('applications', { agent_id: agentId });
   const issuers = useList<WorkloadIssuer>('workload-issuers', { limit: 200 });
@@ -66,7 +68,32 @@ export function Grants({ id: agentId }: { id: string }) {
           )
         }
       />
+      <NewDelegation agent={agent} onDone={delegations.reload} />
     </Part>
+  );
+}
+
+const DAY_MS = 86_400_000;
+
+function NewDelegation({ agent, onDone }: { agent: Agent; onDone: () => void }) {
+  return (
+    <FormOpener
+      label="New delegation…"
+      title={`Let ${agent.name} act for a user`}
+      action="Record delegation"
+      fields={{
+        issuer: { label: 'Issuer of the user', required: true, placeholder: 'https://login.example.com' },
+        sub: { label: 'User (sub)', required: true, maxLength: 255 },
+        scopes: { label: 'Scopes', options: agent.scopes, many: true, required: true },
+        days: { label: 'Ends after days', value: '30', required: true },
+      }}
+      run={({ issuer, sub, scopes, days }) =>
+        send('POST', 'delegations', {
+          ...{ subject: { issuer, sub }, agent_id: agent.id, scopes: wordsOf(scopes) },
+          expires_at: new Date(Date.now() + Number(days) * DAY_MS).toISOString(),
+        }).then(onDone)
+      }
+    />
   );
 }
 

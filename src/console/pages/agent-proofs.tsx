@@ -4,6 +4,7 @@ import { Ask } from '../dialogs.tsx';
 import { useList } from '../hooks.ts';
 import type { AgentKey, Anchor } from '../types.ts';
 import { Ago, Empty, Id, Part, Status, Table, Text } from '../ui.tsx';
+import { Enrollments, Rotations } from './agent-rotations.tsx';
 import { Told } from './told.tsx';
 
 const EVERY_MS = 5_000;
@@ -29,23 +30,31 @@ export function Keys({ path }: { path: string }) {
     </Ask>
   );
   return (
-    <Part title="Keys" note="it proves itself with these">
-      <Table
-        label="Keys"
-        list={list}
-        keyOf={(key) => key.key_id}
-        columns={[
-          ['State', (key) => <Status of={key.state} />],
-          ['Algorithm', (key) => key.algorithm],
-          ['Label', (key) => <Text of={key.label} />],
-          ['Fingerprint', (key) => <Id value={key.fingerprint} />],
-          ['Verified', (key) => <Ago time={key.verified_at} none="never" />],
-          ['Last used', (key) => <Ago time={key.last_used_at} none="never" />],
-          ['Action', revoke],
-        ]}
-        empty={<Empty title="It has no key, and so cannot prove itself." />}
-      />
-    </Part>
+    <>
+      <Part title="Keys" note="it proves itself with these">
+        <Table
+          label="Keys"
+          list={list}
+          keyOf={(key) => key.key_id}
+          columns={[
+            ['State', (key) => <Status of={key.state} />],
+            ['Algorithm', (key) => key.algorithm],
+            ['Label', (key) => <Text of={key.label} />],
+            ['Fingerprint', (key) => <Id value={key.fingerprint} />],
+            ['Verified', (key) => <Ago time={key.verified_at} none="never" />],
+            ['Last used', (key) => <Ago time={key.last_used_at} none="never" />],
+            ['Action', revoke],
+          ]}
+          empty={
+            <Empty title="It has no key, and so cannot prove itself.">
+              <em>Register a key…</em> hands it the commands.
+            </Empty>
+          }
+        />
+      </Part>
+      <Rotations path={path} keys={list.data} />
+      <Enrollments path={path} />
+    </>
   );
 }
 

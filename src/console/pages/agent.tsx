@@ -1,7 +1,8 @@
 // One agent: who answers for it, what it can do and why, what it has done, and how to stop it.
 import { useState } from 'preact/hooks';
 import { get, send } from '../api.ts';
-import { Ask, Confirm, Opener } from '../dialogs.tsx';
+import { Ask, Opener } from '../dialogs.tsx';
+import { FormOpener } from '../forms.tsx';
 import { useList, useLoaded } from '../hooks.ts';
 import { open } from '../router.ts';
 import type { Agent, AuditEntry, ReceiptEntry } from '../types.ts';
@@ -12,7 +13,6 @@ import {
   Failure,
   Head,
   Id,
-  Input,
   Part,
   Pending,
   RowLink,
@@ -25,6 +25,7 @@ import {
 import { Grants } from './agent-grants.tsx';
 import { Anchors, Keys } from './agent-proofs.tsx';
 import { AuditTable } from './audit.tsx';
+import { Enroll } from './enrollment.tsx';
 import { Told } from './told.tsx';
 
 const EVERY_MS = 5_000;
@@ -45,9 +46,8 @@ export function AgentPage({ id }: { id: string }) {
           </span>
         }
       >
-        <Opener label="Edit…">
-          {(close) => <EditPeople agent={agent} path={path} onDone={loaded.reload} onClose={close} />}
-        </Opener>
+        <Opener label="Register a key…">{(close) => <Enroll agent={agent} onClose={close} />}</Opener>
+        <EditPeople agent={agent} path={path} onDone={loaded.reload} />
         <AskStatus agent={agent} path={path} onDone={loaded.reload} />
       </Head>
       <Failure error={loaded.error} />
@@ -70,7 +70,7 @@ export function AgentPage({ id }: { id: string }) {
           }}
         />
       </Part>
-      <Grants id={id} />
+      <Grants agent={agent} />
       <Keys path={path} />
       <Anchors path={path} />
       <Done id={id} />
@@ -98,32 +98,25 @@ interface Asking {
   readonly onDone: () => void;
 }
 
-function EditPeople({ agent, path, onDone, onClose }: Asking & { onClose: () => void }) {
-  const [owner, setOwner] = useState(agent.owner ?? '');
-  const [purpose, setPurpose] = useState(agent.purpose ?? '');
-  const run = (): Promise<void> =>
-    send('PATCH', path, { owner: owner.trim() || null, purpose: purpose.trim() || null }).then(onDone);
+function EditPeople({ agent, path, onDone }: Asking) {
   return (
-    <Confirm title={`Owner and purpose of ${agent.name}`} action="Save" run={run} onClose={onClose}>
-      <Input
-        label="Owner"
-        value={owner}
-        maxLength={200}
-        placeholder="purchasing@example.com"
-        onType={setOwner}
-      />
-      <label>
-        Purpose
-        <textarea
-          rows={4}
-          value={purpose}
-          maxLength={2_000}
-          class="prose"
-          onInput={(event) => setPurpose(event.currentTarget.value)}
-        />
-      </label>
+    <FormOpener
+      label="Edit…"
+      title={`Owner and purpose of ${agent.name}`}
+      action="Save"
+      fields={{
+        owner: {
+          ...{ label: 'Owner', value: agent.owner ?? '', maxLength: 200 },
+          placeholder: 'purchasing@example.com',
+        },
+        purpose: { label: 'Purpose', value: agent.purpose ?? '', type: 'area', maxLength: 2_000 },
+      }}
+      run={({ owner, purpose }) =>
+        send('PATCH', path, { owner: owner || null, purpose: purpose || null }).then(onDone)
+      }
+    >
       <p class="faint">For people: nothing is decided by them, and no token contains them.</p>
-    </Confirm>
+    </FormOpener>
   );
 }
 

@@ -4,13 +4,16 @@ import { useList } from '../hooks.ts';
 import type { Route } from '../router.ts';
 import type { Agent } from '../types.ts';
 import { Ago, Empty, Head, Id, RowLink, Status, Table, Text, Words } from '../ui.tsx';
+import { NewAgent } from './new-agent.tsx';
 
 export function Agents({ query }: Route) {
   const filters = readFilters(query, ['status', 'name', 'scope', 'capability']);
   const list = useList<Agent>('agents', filters, 15_000);
   return (
     <>
-      <Head title="Agents" about="Which there are, who answers for them, and what for." />
+      <Head title="Agents" about="Which there are, who answers for them, and what for.">
+        <NewAgent />
+      </Head>
       <Filters>
         <Pick name="status" label="Status" options={['active', 'suspended']} query={query} />
         <Field name="name" label="Name" query={query} first />
@@ -43,7 +46,7 @@ export function Agents({ query }: Route) {
             <Empty title="No agent is like this.">Change or clear a filter.</Empty>
           ) : (
             <Empty title="No agent is registered yet.">
-              Register one by <code>POST /api/v1/agents</code>; it then enrolls its own key.
+              <em>New agent…</em> ends in the commands with which it registers its own key.
             </Empty>
           )
         }

@@ -1,7 +1,7 @@
 // The deliveries of the tenant, read again every few seconds.
 import type { ComponentChildren } from 'preact';
-import { Field, Filters, Pick, readFilters } from '../filters.tsx';
-import { count, describeError, shorten } from '../format.ts';
+import { Field, Filters, Moment, Pick, readFilters } from '../filters.tsx';
+import { describeAnswer, shorten } from '../format.ts';
 import { useList } from '../hooks.ts';
 import { REPLAYABLE, SendAll } from '../replays.tsx';
 import { open, type Route } from '../router.ts';
@@ -11,7 +11,14 @@ import { Ago, Empty, Head, Id, RowLink, Status, Table, To } from '../ui.tsx';
 const EVERY_MS = 4_000;
 
 export function Deliveries({ query }: Route) {
-  const filters = readFilters(query, ['status', 'event_type', 'subscription_id', 'event_id']);
+  const filters = readFilters(query, [
+    'status',
+    'event_type',
+    'subscription_id',
+    'event_id',
+    'since',
+    'until',
+  ]);
   const list = useList<Delivery>('deliveries', filters, EVERY_MS);
   const subscriptions = useList<Subscription>('webhooks', { limit: 200 });
   const isFiltered = Object.values(filters).some((value) => value !== undefined);
@@ -33,6 +40,8 @@ export function Deliveries({ query }: Route) {
         />
         <Field name="event_type" label="Event type" query={query} first />
         <Field name="event_id" label="Event id" query={query} />
+        <Moment name="since" label="Created since" query={query} />
+        <Moment name="until" label="Created before" query={query} />
       </Filters>
       <DeliveryTable list={list} subscriptions={subscriptions}>
         {isFiltered ? (
@@ -95,7 +104,7 @@ export function DeliveryTable({
           (delivery) => <Target id={delivery.subscription_id} list={subscriptions} />,
           'clip',
         ],
-        ['Attempts', (delivery) => delivery.attempt_count],
+        ['Attempts', (delivery) => delivery.attempt_count, 'number'],
         ['Last answer', describeAnswer],
         ['Next attempt', (delivery) => <Ago time={delivery.next_attempt_at} />],
         ['Created', (delivery) => <Ago time={delivery.created_at} />],
@@ -107,7 +116,7 @@ export function DeliveryTable({
 }
 
 /** A subscription by its address; one that is gone has none, and no page. */
-function Target({ id, list }: { id: string; list: ReturnType<typeof useList<Subscription>> }) {
+export function Target({ id, list }: { id: string; list: ReturnType<typeof useList<Subscription>> }) {
   const found = list.data?.find((subscription) => subscription.id === id);
   if (found === undefined && list.data !== undefined && list.more === undefined)
     return (
@@ -120,11 +129,4 @@ function Target({ id, list }: { id: string; list: ReturnType<typeof useList<Subs
       <To page={`subscriptions/${id}`}>{found?.url ?? <code>{shorten(id)}</code>}</To>
     </span>
   );
-}
-
-/** @returns the last answer of the endpoint, or what kept it from coming */
-export function describeAnswer(delivery: Delivery): string {
-  if (delivery.last_status_code !== null) return `HTTP ${delivery.last_status_code}`;
-  if (delivery.last_error !== null) return describeError(delivery.last_error);
-  return delivery.attempt_count === 0 ? '–' : count(delivery.attempt_count, 'attempt');
 }

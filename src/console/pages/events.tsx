@@ -6,7 +6,7 @@ import { Field, Filters } from '../filters.tsx';
 import { useList, useLoaded } from '../hooks.ts';
 import type { Route } from '../router.ts';
 import type { EventFeed, EventType, FeedEvent, Page } from '../types.ts';
-import { Ago, Empty, Facts, Head, Id, Input, Json, RowLink, Table, To } from '../ui.tsx';
+import { Ago, Empty, Facts, Head, Id, Json, RowLink, Table, To } from '../ui.tsx';
 
 const EVERY_MS = 8_000;
 
@@ -111,7 +111,15 @@ function Publish({ onClose, onDone }: { onClose: () => void; onDone: () => void 
           ))}
         </select>
       </label>
-      <Input label="Type" required value={type} spellcheck={false} onType={setType} />
+      <label>
+        Type
+        <input
+          required
+          value={type}
+          spellcheck={false}
+          onInput={(event) => setType(event.currentTarget.value)}
+        />
+      </label>
       <label>
         Data, as JSON
         <textarea

@@ -1,14 +1,20 @@
-// The first page: outcomes of the deliveries, endpoints that fail, and waiting deliveries.
+// The first page: whether all is right, what became of the deliveries, and what has failed.
 import { get } from '../api.ts';
 import { firstDay, OutcomeChart } from '../charts.tsx';
+import { groupFailures } from '../failures.ts';
 import { formatNumber } from '../format.ts';
 import { useList, useLoaded } from '../hooks.ts';
+import { SendAll } from '../replays.tsx';
+import { open } from '../router.ts';
+import { judgeTenant } from '../trouble.ts';
 import type { Delivery, DeliveryAccount, Subscription } from '../types.ts';
-import { Empty, Failure, Head, Part, Table, To, Waiting } from '../ui.tsx';
-import { DeliveryTable } from './deliveries.tsx';
+import { Ago, Empty, Failure, Head, Part, RowLink, Status, Table, To, Waiting } from '../ui.tsx';
+import { Target } from './deliveries.tsx';
+import { FirstSteps } from './first-steps.tsx';
 import { ENDPOINT, FAILING, WAITING, WHY } from './subscriptions.tsx';
 
 const EVERY_MS = 10_000;
+const MOST_FAILED = 100;
 
 export function Overview({ tenant }: { tenant: string }) {
   const accounts = useLoaded(
@@ -17,12 +23,13 @@ export function Overview({ tenant }: { tenant: string }) {
     60_000,
   );
   const subscriptions = useList<Subscription>('webhooks', { limit: 200 }, EVERY_MS);
-  const failed = useList<Delivery>('deliveries', { status: 'failed', limit: 8 }, EVERY_MS);
+  const failed = useList<Delivery>('deliveries', { status: 'failed', limit: MOST_FAILED }, EVERY_MS);
   const troubled = subscriptions.data?.filter(({ endpoint }) => endpoint.state !== 'open');
   const waiting = subscriptions.data?.reduce((sum, { endpoint }) => sum + endpoint.waiting, 0);
   return (
     <>
-      <Head title={tenant} about="What became of the deliveries, and what needs somebody." />
+      <Head title={tenant} about={<Verdict subscriptions={subscriptions.data} failed={failed.data} />} />
+      <FirstSteps subscriptions={subscriptions.data} />
       <div class="tiles">
         <Tile page="subscriptions" name="Waiting deliveries" value={waiting} />
         <Tile page="subscriptions" name="Endpoints in trouble" value={troubled?.length} />
@@ -60,11 +67,77 @@ export function Overview({ tenant }: { tenant: string }) {
         />
       </Part>
       <Part title="Failed deliveries" note={<To page="deliveries?status=failed">all</To>}>
-        <DeliveryTable list={{ ...failed, more: undefined }} subscriptions={subscriptions}>
-          <Empty title="No delivery has failed." />
-        </DeliveryTable>
+        <FailureTable failed={failed} subscriptions={subscriptions} />
       </Part>
     </>
+  );
+}
+
+/** Whether all is right, in a sentence. */
+function Verdict({
+  subscriptions,
+  failed,
+}: {
+  subscriptions: readonly Subscription[] | undefined;
+  failed: readonly Delivery[] | undefined;
+}) {
+  if (subscriptions === undefined || failed === undefined) return <span>…</span>;
+  const { tone, words } = judgeTenant(
+    subscriptions.map(({ endpoint }) => endpoint),
+    failed.map(({ completed_at }) => completed_at ?? ''),
+    Date.now(),
+  );
+  return (
+    <span aria-live="polite">
+      <Status of={tone} word={words} />
+    </span>
+  );
+}
+
+/** Equal failures are one row, with what sends them again. */
+function FailureTable({
+  failed,
+  subscriptions,
+}: {
+  failed: ReturnType<typeof useList<Delivery>>;
+  subscriptions: ReturnType<typeof useList<Subscription>>;
+}) {
+  const known = new Set(subscriptions.data?.map(({ id }) => id));
+  return (
+    <Table
+      label="Failed deliveries"
+      list={{ data: failed.data && groupFailures(failed.data), error: failed.error }}
+      keyOf={({ subscription, answer }) => `${subscription} ${answer}`}
+      columns={[
+        [
+          'Failed',
+          ({ count, subscription }) => (
+            <RowLink page={`deliveries?status=failed&subscription_id=${subscription}`}>
+              {formatNumber(count)}
+              {failed.more !== undefined && ' or more'}
+            </RowLink>
+          ),
+          'number',
+        ],
+        ['Answer', ({ answer }) => answer],
+        ['Subscription', ({ subscription }) => <Target id={subscription} list={subscriptions} />, 'clip'],
+        ['First', ({ first }) => <Ago time={first} />],
+        ['Last', ({ last }) => <Ago time={last} />],
+        [
+          'Action',
+          ({ subscription }) =>
+            known.has(subscription) && (
+              <SendAll
+                subscription={subscription}
+                status="failed"
+                label="Send all again…"
+                onBegun={() => open(`subscriptions/${subscription}`)}
+              />
+            ),
+        ],
+      ]}
+      empty={<Empty title="No delivery has failed." />}
+    />
   );
 }
 

@@ -1,12 +1,13 @@
 // The subscriptions with the health of their endpoints, and a form for a new one.
 import { useState } from 'preact/hooks';
 import { send } from '../api.ts';
-import { Confirm, Opener, Secret } from '../dialogs.tsx';
-import { count, describeError } from '../format.ts';
+import { Secret } from '../dialogs.tsx';
+import { describeError } from '../format.ts';
+import { FormOpener, wordsOf } from '../forms.tsx';
 import { useList } from '../hooks.ts';
 import { open } from '../router.ts';
 import type { CreatedSubscription, Subscription } from '../types.ts';
-import { Ago, type Column, Empty, Head, Id, Input, RowLink, Status, Table, Words } from '../ui.tsx';
+import { Ago, type Column, Empty, Head, Id, RowLink, Status, Table, Words } from '../ui.tsx';
 
 export function Subscriptions() {
   const list = useList<Subscription>('webhooks', {}, 5_000);
@@ -14,9 +15,29 @@ export function Subscriptions() {
   return (
     <>
       <Head title="Subscriptions" about="Where events go, and how the endpoints are.">
-        <Opener label="New subscription…" class="primary">
-          {(close) => <Create onClose={close} onMade={setMade} />}
-        </Opener>
+        <FormOpener
+          label="New subscription…"
+          class="primary"
+          title="New subscription"
+          action="Create"
+          fields={{
+            url: {
+              ...{ label: 'Address', type: 'url', required: true },
+              placeholder: 'https://example.com/hooks',
+            },
+            types: {
+              ...{ label: 'Event types', required: true },
+              placeholder: 'admin.agent.* commerce.payment.succeeded',
+              hint: 'Whole types, or patterns such as admin.agent.*, with spaces between.',
+            },
+          }}
+          run={async ({ url, types }) => {
+            const fields = { url, event_types: wordsOf(types) };
+            const { body } = await send<CreatedSubscription>('POST', 'webhooks', fields);
+            if (body.secret === undefined) open(`subscriptions/${body.id}`);
+            else setMade({ id: body.id, secret: body.secret });
+          }}
+        />
       </Head>
       <Table
         label="Subscriptions"
@@ -49,7 +70,7 @@ export const ENDPOINT: readonly Column<Subscription>[] = [
   ['Endpoint', ({ endpoint }) => <Status of={endpoint.state} />],
   ['Address', ({ id, url }) => <RowLink page={`subscriptions/${id}`}>{url}</RowLink>, 'clip'],
 ];
-export const WAITING: Column<Subscription> = ['Waiting', ({ endpoint }) => endpoint.waiting];
+export const WAITING: Column<Subscription> = ['Waiting', ({ endpoint }) => endpoint.waiting, 'number'];
 export const WHY: Column<Subscription> = [
   'Why',
   ({ endpoint }) => (endpoint.last_error === null ? '–' : describeError(endpoint.last_error)),
@@ -60,44 +81,3 @@ export const FAILING: Column<Subscription> = [
 ];
 
 type Made = { readonly id: string; readonly secret: string };
-
-function Create({ onClose, onMade }: { onClose: () => void; onMade: (made: Made) => void }) {
-  const [url, setUrl] = useState('');
-  const [types, setTypes] = useState('');
-  const words = types.split(/[\s,]+/).filter(Boolean);
-  const run = async (): Promise<void> => {
-    const { body } = await send<CreatedSubscription>('POST', 'webhooks', {
-      url: url.trim(),
-      event_types: words,
-    });
-    if (body.secret === undefined) open(`subscriptions/${body.id}`);
-    else onMade({ id: body.id, secret: body.secret });
-  };
-  return (
-    <Confirm title="New subscription" action="Create" run={run} onClose={onClose}>
-      <label>
-        Address
-        <input
-          type="url"
-          required
-          value={url}
-          placeholder="https://example.com/hooks"
-          onInput={(event) => setUrl(event.currentTarget.value)}
-        />
-      </label>
-      <Input
-        label="Event types"
-        required
-        value={types}
-        placeholder="admin.agent.* commerce.payment.succeeded"
-        spellcheck={false}
-        onType={setTypes}
-      />
-      <p class="faint">
-        {words.length === 0
-          ? 'Whole types, or patterns such as admin.agent.*, with spaces between.'
-          : count(words.length, 'type or pattern', 'types or patterns')}
-      </p>
-    </Confirm>
-  );
-}

@@ -1,0 +1,32 @@
+// What a new tenant does first, each step ticked by itself.
+import { useList } from '../hooks.ts';
+import type { Agent, Delivery, Subscription } from '../types.ts';
+import { Part, Status, To } from '../ui.tsx';
+
+const EVERY_MS = 10_000;
+
+/** Shows nothing once all steps are done. @param subscriptions of the tenant; undefined while they are loading */
+export function FirstSteps({ subscriptions }: { subscriptions: readonly Subscription[] | undefined }) {
+  const agents = useList<Agent>('agents', { limit: 50 }, EVERY_MS);
+  const delivered = useList<Delivery>('deliveries', { status: 'delivered', limit: 1 }, EVERY_MS);
+  if (subscriptions === undefined || agents.data === undefined || delivered.data === undefined) return null;
+  const steps = [
+    ['agents', 'Register an agent', agents.data.length > 0],
+    ['agents', 'Let it register its key', agents.data.some(({ registration }) => registration.verified)],
+    ['subscriptions', 'Subscribe to events', subscriptions.length > 0],
+    ['events', 'Publish an event, and see it delivered', delivered.data.length > 0],
+  ] as const;
+  if (steps.every(([, , isDone]) => isDone)) return null;
+  return (
+    <Part title="First steps">
+      <ol class="steps">
+        {steps.map(([page, words, isDone]) => (
+          <li key={words}>
+            <Status of={isDone ? 'completed' : 'published'} word={isDone ? 'done' : 'to do'} />
+            <To page={page}>{words}</To>
+          </li>
+        ))}
+      </ol>
+    </Part>
+  );
+}
