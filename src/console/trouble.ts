@@ -70,7 +70,9 @@ export function judgeTenant(
   endpoints: readonly Endpoint[],
   failedAt: readonly string[],
   now: number,
-): { readonly tone: 'success' | 'failing' | 'down'; readonly words: string } {
+): { readonly tone: 'success' | 'pending' | 'failing' | 'down'; readonly words: string } {
+  if (endpoints.length === 0)
+    return { tone: 'pending', words: 'Nothing goes out yet: there is no subscription.' };
   const troubled = endpoints.filter(({ state }) => !CALM.includes(state));
   const waiting = troubled.reduce((sum, endpoint) => sum + endpoint.waiting, 0);
   const recent = failedAt.filter((time) => now - Date.parse(time) < DAY_MS).length;

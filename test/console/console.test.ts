@@ -18,6 +18,11 @@ const PAGES = [
   '/deliveries/no-such-delivery',
   '/events',
   '/audit',
+  '/applications',
+  '/applications/client-2',
+  '/issuers',
+  '/streams',
+  '/settings',
   '/no-such-page',
 ];
 
@@ -145,6 +150,64 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
     expect(faults).toEqual([]);
   });
 
+  it('begins an agent with the commands that register its key, which it shows once', async () => {
+    await begin();
+    await page.getByRole('navigation').waitFor();
+    await page.goto(`${served.url}/agents`);
+    await page.getByRole('button', { name: 'New agent…' }).click();
+    const dialog = page.getByRole('dialog');
+    expect(await dialog.getByRole('button', { name: 'Create' }).isDisabled()).toBe(true);
+    await dialog.getByLabel('Name').fill('invoice-bot');
+    await dialog.getByLabel('vault:read').check();
+    expect(await judge(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await dialog.getByText('enroll_once').waitFor();
+    await dialog.getByText('The token is open').waitFor();
+    expect(await judge(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Python' }).click();
+    await dialog.getByText('from countersign_agent import').waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('heading', { name: 'invoice-bot' }).waitFor();
+    expect(await page.getByText('enroll_once').count()).toBe(0);
+    const sent = served.asked.filter((line) => line.startsWith('POST'));
+    expect(sent).toEqual([
+      'POST agents Bearer token-1',
+      'POST agents/agent-1/enrollment-tokens Bearer token-1',
+    ]);
+    expect(faults).toEqual([]);
+  });
+
+  it('shows where a key rotation stands, and cancels it after asking', async () => {
+    await begin();
+    await page.getByRole('navigation').waitFor();
+    await page.goto(`${served.url}/agents/agent-1`);
+    const rotations = page.getByRole('group', { name: 'Key rotations' });
+    await rotations.getByText('waits until the agent uses the new key').waitFor();
+    await rotations.getByText('late').waitFor();
+    await rotations.getByRole('button', { name: 'Cancel…' }).click();
+    await page.getByText('Both keys stay as they are.').waitFor();
+    expect(served.asked.some((line) => line.includes('/cancel'))).toBe(false);
+    await page.getByRole('button', { name: 'Cancel rotation' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(served.asked.filter((line) => line.startsWith('POST'))).toEqual([
+      'POST agents/agent-1/keys/rotations/rotation-1/cancel Bearer token-1',
+    ]);
+    expect(faults).toEqual([]);
+  });
+
+  it('gives an application a second secret, shown once', async () => {
+    await begin();
+    await page.getByRole('navigation').waitFor();
+    await page.keyboard.type('gp');
+    await page.getByRole('link', { name: 'Back office' }).click();
+    await page.getByRole('button', { name: 'New secret…' }).click();
+    await page.getByRole('button', { name: 'Add secret' }).click();
+    await page.getByText('second-secret').waitFor();
+    await page.getByRole('button', { name: 'I have kept it' }).click();
+    expect(await page.getByText('second-secret').count()).toBe(0);
+    expect(faults).toEqual([]);
+  });
+
   it('says why a delivery ended, what a pause means, and deletes a subscription after asking', async () => {
     await begin();
     await page.getByRole('navigation').waitFor();
@@ -217,6 +280,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
     '/deliveries',
     '',
     '/subscriptions/subscription-1',
+    '/issuers',
     '/agents/agent-1',
     '/agents/agent-1/receipts/receipt-1',
   ])('asks once in ten seconds in an idle tab of %s, and not when it is hidden', async (path) => {

@@ -1,4 +1,9 @@
 // The console in a browser against the real service: api, worker, Postgres, Temporal, a receiver that fails.
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { PATIENCE } from '../setup/patience.ts';
@@ -6,7 +11,10 @@ import { startReceiver } from '../webhooks/receiver/local-receiver.ts';
 import { judgeThemes, launch, noteFaults, PROGRAM } from './chromium.ts';
 import { type LiveTenant, startLiveTenant } from './live-service.ts';
 
-const PAGES = ['', 'deliveries', 'agents', 'subscriptions', 'events', 'audit', 'issuer-keys'];
+const PAGES = [
+  ...['', 'deliveries', 'agents', 'applications', 'issuers', 'subscriptions', 'streams', 'events', 'audit'],
+  ...['issuer-keys', 'settings'],
+];
 
 async function openPage(faults: string[]): Promise<Page> {
   const browser = await launch();
@@ -49,6 +57,24 @@ async function openInterface({ base_url, client_id, client_secret }: LiveTenant)
 const press = (place: Page | Locator, name: string) =>
   place.getByRole('button', { name, exact: true }).click();
 const statusOf = (page: Page, word: string) => page.locator('header .status', { hasText: word }).waitFor();
+
+const run = promisify(execFile);
+
+/** Runs the commands of the dialog in a folder of their own, as an agent's machine would. */
+async function registerBy(dialog: Locator, language: 'Shell' | 'JavaScript'): Promise<void> {
+  await press(dialog, language);
+  const text = (await dialog.locator('pre').textContent()) ?? '';
+  const cwd = await mkdtemp(join(tmpdir(), 'countersign-agent-'));
+  onTestFinished(() => rm(cwd, { recursive: true }));
+  if (language === 'Shell') await run('sh', ['-c', text], { cwd });
+  else {
+    await symlink(resolve('node_modules'), join(cwd, 'node_modules'));
+    await writeFile(join(cwd, 'agent.mjs'), text);
+    expect((await run(process.execPath, ['agent.mjs'], { cwd })).stdout).toBe('200 invoice-bot\n');
+  }
+  await dialog.getByText('The agent has registered its key.').waitFor();
+  await press(dialog, 'Close');
+}
 
 type Subscription = { readonly endpoint: { readonly state: string } };
 
@@ -93,10 +119,13 @@ describe.skipIf(PROGRAM === undefined)('the console of the real service', () => 
     const subscription = page.url();
 
     // An agent: who answers for it, and how it is stopped.
-    const { post } = await openInterface(tenant);
-    await post('/api/v1/agents', { name: 'invoice-bot', scopes: ['openid'] });
-    await page.goto(`${console}/agents`);
-    await page.getByRole('link', { name: 'invoice-bot' }).click();
+    await page.getByRole('link', { name: 'Agents' }).click();
+    await press(page, 'New agent…');
+    await dialog.getByLabel('Name').fill('invoice-bot');
+    await press(dialog, 'Create');
+    await registerBy(dialog, 'Shell');
+    await press(page, 'Register a key…');
+    await registerBy(dialog, 'JavaScript');
     await press(page, 'Edit…');
     await dialog.getByLabel('Owner').fill('finance@example.com');
     await dialog.getByLabel('Purpose').fill('Reconciles invoices');

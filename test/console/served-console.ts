@@ -96,7 +96,7 @@ const AGENT = {
   metadata: {},
   dpop_bound_access_tokens: false,
   created_at: TIME,
-  registration: { complete: true },
+  registration: { complete: true, verified: true },
 };
 const RECEIPT = {
   id: 'receipt-1',
@@ -152,6 +152,42 @@ const KEY = {
   verified_at: TIME,
   last_used_at: null,
 };
+const ROTATION = {
+  rotation_id: 'rotation-1',
+  agent_id: AGENT.id,
+  old_key_id: KEY.key_id,
+  new_key_id: 'key-2',
+  state: 'waiting_for_switch',
+  deadline_at: TIME,
+  stalled_at: TIME,
+  sunset_at: null,
+  ended_at: null,
+  workflow_url: 'http://temporal.example/rotation-1',
+};
+const ENROLLMENT = {
+  ...{ id: 'token-1', enrollment_token_id: 'token-1', agent_id: AGENT.id, tenant_id: 'tenant-1' },
+  ...{ token: 'enroll_once', enroll_url: 'https://id.example/auth/agent/enroll' },
+  ...{ status: 'open', created_at: TIME, expires_at: TIME },
+};
+const APPLICATION = {
+  ...{ id: 'client-2', client_id: 'client-2', name: 'Back office', audience: 'https://api.example' },
+  ...{ scopes: ['openid'], grant_types: ['client_credentials'], agent_id: AGENT.id, jwks: null },
+  ...{ dpop_bound_access_tokens: false, created_at: TIME },
+  secrets: [{ id: 'secret-1', created_at: TIME, expires_at: null }],
+};
+const ISSUER = { jwks: null, audiences: ['https://id.example'], created_at: TIME };
+const STREAM = {
+  ...{
+    stream_id: 'stream-1',
+    events_delivered: ['https://schemas.openid.net/secevent/caep/session-revoked'],
+  },
+  delivery: { method: 'urn:ietf:rfc:8935', endpoint_url: 'https://receiver.example/events' },
+};
+const TENANT = {
+  ...{ id: 'tenant-1', slug: 'demo', name: 'Demo', audience: 'https://id.example' },
+  ...{ signing_algorithm: 'ES256', security_profile: 'none', created_at: TIME },
+  ...{ base_url: 'https://id.example', issuer_url: 'https://id.example' },
+};
 const listOf = (...data: readonly object[]) => ({ data, next_cursor: null });
 
 const ANSWERS: Readonly<Record<string, object>> = {
@@ -170,6 +206,8 @@ const ANSWERS: Readonly<Record<string, object>> = {
   }),
   'agents/agent-1': AGENT,
   'agents/agent-1/keys': listOf(KEY),
+  'agents/agent-1/keys/rotations': listOf(ROTATION),
+  'agents/agent-1/enrollment-tokens': listOf(ENROLLMENT),
   'agents/agent-1/anchors': listOf(),
   'agents/agent-1/receipts': listOf(RECEIPT),
   'agents/agent-1/receivers': { cause: RECEIPT.cause, receivers: 0 },
@@ -186,10 +224,19 @@ const ANSWERS: Readonly<Record<string, object>> = {
     expires_at: TIME,
     revoked_at: null,
   }),
-  applications: listOf({ id: 'client-2', name: 'Back office', scopes: ['openid'] }),
+  applications: listOf(APPLICATION),
+  'applications/client-2': APPLICATION,
+  'trusted-issuers': listOf({
+    ...{ ...ISSUER, id: 'issuer-2', issuer: 'https://people.example' },
+    ...{ jwks_uri: 'https://people.example/jwks', last_fetch: { at: TIME, error: 'no answer (timeout)' } },
+  }),
+  'ssf/streams': [STREAM],
+  'ssf/status': { stream_id: STREAM.stream_id, status: 'paused' },
+  tenant: TENANT,
   'workload-issuers': listOf({
     id: 'issuer-1',
     issuer: 'https://ci.example',
+    ...{ ...ISSUER, jwks_uri: null, last_fetch: null },
     rules: [
       { agent_id: AGENT.id, claims: { sub: 'repo:acme/*' } },
       { agent_id: 'agent-2', claims: { sub: 'repo:other/*' } },
@@ -282,6 +329,12 @@ export async function serveConsole(): Promise<ServedConsole> {
       return answer(202, REPLAY);
     }
     if (request.method === 'PATCH' && name === 'agents/agent-1') return answer(200, AGENT);
+    if (request.method === 'POST' && name === 'agents') return answer(201, AGENT);
+    if (request.method === 'POST' && name === 'agents/agent-1/enrollment-tokens')
+      return answer(201, ENROLLMENT);
+    if (name.endsWith('/cancel')) return answer(200, ROTATION);
+    if (request.method === 'POST' && name === 'applications/client-2/secrets')
+      return answer(201, { ...APPLICATION.secrets[0], client_secret: 'second-secret' });
     if (name === 'agents/agent-1/suspend')
       return answer(200, AGENT, {
         link: '</t/demo/api/v1/agents/agent-1/receipts/receipt-1>; rel="receipt"',

@@ -1,7 +1,8 @@
-// What the console says of an endpoint in trouble, for each state.
+// What the console says of an endpoint in trouble, for each state, and of a tenant.
 import { describe, expect, it } from 'vitest';
+import { groupFailures } from '../../src/console/failures.ts';
 import { formatClock } from '../../src/console/format.ts';
-import { describeTrouble } from '../../src/console/trouble.ts';
+import { describeTrouble, judgeTenant } from '../../src/console/trouble.ts';
 
 type Whole = Parameters<typeof describeTrouble>[0]['endpoint'];
 const SINCE = '2026-01-02T00:30:00.000Z';
@@ -87,4 +88,50 @@ describe('an endpoint', () => {
     const endpoint = { ...CALM, state: 'inactive' as const };
     expect(describeTrouble({ disabled_reason: reason, endpoint })).toContain(words);
   });
+});
+
+describe('a tenant', () => {
+  const NOW = Date.parse('2026-01-02T12:00:00Z');
+  const open = { state: 'open' as const, waiting: 7 };
+  const down = { state: 'down' as const, waiting: 3 };
+
+  it.each<[string, Parameters<typeof judgeTenant>[0], string[], string, string]>([
+    ['without a subscription', [], [], 'pending', 'Nothing goes out yet: there is no subscription.'],
+    [
+      'whose endpoints take deliveries',
+      [open, { state: 'inactive', waiting: 1 }],
+      ['2026-01-01T11:59:59Z', ''],
+      'success',
+      'All is well: every endpoint takes deliveries, none has failed in 24 hours.',
+    ],
+    [
+      'with a failed delivery',
+      [open],
+      ['2026-01-02T11:00:00Z'],
+      'failing',
+      'Every endpoint takes deliveries. 1 delivery has failed for good in 24 hours.',
+    ],
+    [
+      'with endpoints in trouble',
+      [open, down, { state: 'held', waiting: 1_000 }],
+      ['2026-01-02T11:00:00Z', '2026-01-02T10:00:00Z'],
+      'down',
+      '2 endpoints are in trouble, 1,003 waiting. 2 deliveries have failed for good in 24 hours.',
+    ],
+  ])('%s', (_, endpoints, failedAt, tone, words) => {
+    expect(judgeTenant(endpoints, failedAt, NOW)).toEqual({ tone, words });
+  });
+});
+
+it('has equal failures in one group, with the times of the first and the last', () => {
+  const failed = (subscription_id: string, created_at: string, code: number | null) => ({
+    ...{ subscription_id, created_at, last_status_code: code, attempt_count: 3 },
+    last_error: code === null ? 'timeout' : `http:${code}`,
+  });
+  const of = [failed('a', '4', 422), failed('b', '3', 422), failed('a', '2', null), failed('a', '1', 422)];
+  expect(groupFailures(of)).toEqual([
+    { subscription: 'a', answer: 'HTTP 422', count: 2, first: '1', last: '4' },
+    { subscription: 'b', answer: 'HTTP 422', count: 1, first: '3', last: '3' },
+    { subscription: 'a', answer: 'timeout', count: 1, first: '2', last: '2' },
+  ]);
 });

@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ENROLLMENT_COMMANDS, issuerOf } from '../../src/console/enrollment.ts';
 import { claimsOf } from '../authentication/tokens/refresh-fixture.ts';
 import { readBlocks } from '../documentation/pages.ts';
 import { startTenants, type Tenants } from '../isolation/tenants-server.ts';
@@ -81,6 +82,17 @@ describe.skipIf(python === undefined)('for Python', () => {
       expect((await runPython(found, ['agent.py'], { cwd: folder, env: { ...env, ...once } })).stdout).toBe(
         '200 an agent in Python\n',
       );
+  });
+
+  it('the commands of the console enrol an agent, too', async () => {
+    const cwd = await mkdtemp(join(folder, 'console-'));
+    const handed = await handOver();
+    await writeFile(
+      join(cwd, 'agent.py'),
+      ENROLLMENT_COMMANDS.Python(handed, issuerOf(handed), 'openid vault:read'),
+    );
+    const { stdout } = await runPython(found, ['agent.py'], { cwd });
+    expect(stdout).toBe('200 an agent in Python\n');
   });
 
   it.each([

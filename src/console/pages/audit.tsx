@@ -3,14 +3,23 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { get } from '../api.ts';
 import { Notice, Opener } from '../dialogs.tsx';
-import { Field, Filters, Pick, readFilters } from '../filters.tsx';
+import { Field, Filters, Moment, Pick, readFilters } from '../filters.tsx';
 import { shorten } from '../format.ts';
 import { useList, useLoaded } from '../hooks.ts';
 import type { Route } from '../router.ts';
 import type { AuditEntry, InclusionProof } from '../types.ts';
 import { Clock, Empty, Facts, Failure, Head, Id, Json, Status, Table, Text, To, Waiting } from '../ui.tsx';
 
-const FILTERS = ['action', 'outcome', 'actor_kind', 'actor_id', 'target_id', 'request_id'] as const;
+const FILTERS = [
+  'action',
+  'outcome',
+  'actor_kind',
+  'actor_id',
+  'target_id',
+  'request_id',
+  'since',
+  'until',
+] as const;
 
 export function Audit({ query }: Route) {
   const list = useList<AuditEntry>('audit-logs', readFilters(query, FILTERS));
@@ -34,6 +43,8 @@ export function Audit({ query }: Route) {
         <Field name="actor_id" label="Actor id" query={query} />
         <Field name="target_id" label="Target id" query={query} />
         <Field name="request_id" label="Request id" query={query} />
+        <Moment name="since" label="Since" query={query} />
+        <Moment name="until" label="Before" query={query} />
       </Filters>
       <AuditTable list={list}>
         <Empty title="No entry is like this.">Change or clear a filter.</Empty>

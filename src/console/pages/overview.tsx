@@ -29,12 +29,12 @@ export function Overview({ tenant }: { tenant: string }) {
   return (
     <>
       <Head title={tenant} about={<Verdict subscriptions={subscriptions.data} failed={failed.data} />} />
-      <FirstSteps subscriptions={subscriptions.data} />
       <div class="tiles">
         <Tile page="subscriptions" name="Waiting deliveries" value={waiting} />
         <Tile page="subscriptions" name="Endpoints in trouble" value={troubled?.length} />
         <Tile page="subscriptions" name="Subscriptions" value={subscriptions.data?.length} />
       </div>
+      <FirstSteps subscriptions={subscriptions.data} />
       <Part title="Deliveries" note="by the UTC day of acceptance; today is counted every 15 minutes">
         {accounts.data?.data.length === 0 ? (
           <Empty title="Nothing is counted yet.">

@@ -11,7 +11,7 @@ const PUSH = 'urn:ietf:rfc:8935';
 type Shown = Stream & Pick<StreamStatus, 'status'>;
 
 export function Streams() {
-  const { data, error, reload } = useLoaded('streams', readStreams, 15_000);
+  const { data, error, reload } = useLoaded('streams', readStreams);
   const change = (stream_id: string, status: StreamStatus['status']) =>
     send('POST', 'ssf/status', { stream_id, status }).then(reload);
   return (
@@ -20,6 +20,10 @@ export function Streams() {
         title="Streams"
         about="Security events for receivers of the Shared Signals Framework, by application."
       >
+        {/* Not polled: each stream is a request. */}
+        <button type="button" onClick={reload}>
+          Refresh
+        </button>
         <FormOpener
           label="New stream…"
           class="primary"
@@ -101,19 +105,15 @@ export function Streams() {
   );
 }
 
-let known: readonly Shown[] = [];
-
-/** Reads the streams with their status. @returns the same array as before while nothing has changed */
+/** Reads the streams, each with its status, which the list does not have. */
 async function readStreams(): Promise<readonly Shown[]> {
   const found = await get<Stream | readonly Stream[]>('ssf/streams');
-  const shown = await Promise.all(
+  return Promise.all(
     [found].flat().map(async (stream) => {
       const { status } = await get<StreamStatus>('ssf/status', { stream_id: stream.stream_id });
       return { ...stream, status };
     }),
   );
-  if (JSON.stringify(shown) !== JSON.stringify(known)) known = shown;
-  return known;
 }
 
 /** @returns the last segment of an event's URI */
