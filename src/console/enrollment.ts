@@ -19,17 +19,21 @@ curl -sS ${enroll_url} -H 'content-type: application/json' -d @- <<END
  "proof": "$(openssl pkeyutl -sign -rawin -inkey agent.pem -in proof.txt | openssl base64 -A)"}
 END
 `,
-  JavaScript: (handed, issuer, scope) => `// agent.mjs, with the package @countersign/agent
-import { createAgent } from '@countersign/agent';
-import { loadOrCreateKey } from '@countersign/agent/node';
-
-const issuer = ${JSON.stringify(issuer)};
-const key = await loadOrCreateKey('agent.json');
-const agent = await createAgent({ issuer, key, scope: ${JSON.stringify(scope)} });
-await agent.enroll(${JSON.stringify(handed, null, 2)}); // once
-const answer = await agent.fetch(\`\${issuer}/auth/agent/self\`);
-console.log(answer.status, (await answer.json()).name);
-`,
+  JavaScript: (handed, issuer, scope) =>
+    [
+      '// agent.mjs, with the package @countersign/agent',
+      "import { createAgent } from '@countersign/agent';",
+      "import { loadOrCreateKey } from '@countersign/agent/node';",
+      '',
+      `const issuer = ${JSON.stringify(issuer)};`,
+      "const key = await loadOrCreateKey('agent.json');",
+      `const agent = await createAgent({ issuer, key, scope: ${JSON.stringify(scope)} });`,
+      `await agent.enroll(${JSON.stringify(handed, null, 2)}); // once`,
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is one of the program
+      'const answer = await agent.fetch(`${issuer}/auth/agent/self`);',
+      'console.log(answer.status, (await answer.json()).name);',
+      '',
+    ].join('\n'),
   Python: (handed, issuer, scope) => `# agent.py, with the package countersign-agent
 from countersign_agent import Agent, Key
 
