@@ -16,6 +16,7 @@ import { createServiceClient } from './service-client.ts';
 import { type AgentKey, describeSigner } from './signer.ts';
 import { type AgentToken, createTokenCache } from './token-cache.ts';
 import { createTokenFetch } from './token-fetch.ts';
+import { createWebBotAuth } from './web-bot-auth.ts';
 
 export type AgentOptions = {
   /** The tenant's issuer address, `issuer_url`. */
@@ -75,6 +76,8 @@ export async function createAgent(options: AgentOptions) {
   });
   const getToken = (wanted: TokenOptions = {}): Promise<AgentToken> => tokens.get(requestOf(wanted));
 
+  const webBotAuth = createWebBotAuth({ client, issuer, token: () => getToken(), now });
+
   return {
     /** The name of the present key: SHA-256 of its public half in hex. */
     get fingerprint(): string {
@@ -105,6 +108,14 @@ export async function createAgent(options: AgentOptions) {
         prover,
         fetch: (...all) => fetch(...all),
       })(new Request(input, init)),
+
+    /**
+     * `fetch` for other people's sites: without a token, signed by Web Bot Auth, with the key listed in the directory
+     * of the tenant, which is renewed as long as requests are signed. A redirect to another host is not signed anew.
+     * @throws {AgentError} `invalid_key` for a key that is not ed25519
+     */
+    fetchSigned: async (input: string | URL | Request, init?: RequestInit): Promise<Response> =>
+      fetch(await webBotAuth.sign(key, new Request(input, init))),
 
     /** The agent as the service knows it, with its keys. */
     self: async (): Promise<AgentSelf> => readSelf(client, await getToken()),

@@ -12,6 +12,8 @@ export type Answer = Readonly<Record<string, unknown>>;
  */
 export type ServiceRequest = {
   readonly path: string;
+  /** POST with a body and GET without one, unless it is said. */
+  readonly method?: 'PUT' | undefined;
   readonly json?: Readonly<Record<string, unknown>> | undefined;
   readonly form?: Readonly<Record<string, string | undefined>> | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -54,7 +56,7 @@ export function createServiceClient({ issuer, prover, fetch, maxWaitSeconds }: S
   ): Promise<{ response: Response; learned: Learned | undefined }> {
     const url = issuer + request.path;
     const body = bodyOf(request);
-    const method = body === null ? 'GET' : 'POST';
+    const method = request.method ?? (body === null ? 'GET' : 'POST');
     const headers = await headersOf(request, method, url);
     const init = { method, headers, body, redirect: 'manual' } as const;
     try {
