@@ -68,11 +68,7 @@ function Shell({ session, onSignOut }: { session: Session; onSignOut: () => void
   useKeyboard(() => setHelping(true));
   const present = route.parts[0] ?? '';
   const path = route.parts.join('/');
-  const name = PAGES.find(([page]) => page === present)?.[1] ?? 'Not found';
-  useEffect(() => {
-    document.title = `${name} · ${session.tenant.name} · Countersign`;
-    scrollTo(0, 0);
-  }, [path, name]);
+  useEffect(() => scrollTo(0, 0), [path]);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: it follows the links inside
     // biome-ignore lint/a11y/useKeyWithClickEvents: Enter on a link is a click

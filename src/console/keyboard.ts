@@ -1,4 +1,4 @@
-// The keys: j and k go through rows, / to the filter, g and a letter to a page, ? to the help.
+// The keys: j and k go through rows, / to the filter, Escape leaves it, g and a letter to a page, ? to the help.
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { open } from './router.ts';
 
@@ -25,8 +25,12 @@ export function useKeyboard(showHelp: () => void): void {
   useLayoutEffect(() => {
     let isAfterG = false;
     const take = (event: KeyboardEvent): void => {
-      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       if (document.querySelector('dialog[open]') !== null) return;
+      if (isTyping(event.target)) {
+        if (event.key === 'Escape') leave(event.target);
+        return;
+      }
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
       const wasAfterG = isAfterG;
       isAfterG = event.key === 'g';
       const page = wasAfterG ? LETTERS[event.key] : undefined;
@@ -41,6 +45,10 @@ export function useKeyboard(showHelp: () => void): void {
     addEventListener('keydown', take);
     return () => removeEventListener('keydown', take);
   }, []);
+}
+
+function leave(target: EventTarget | null): void {
+  if (target instanceof HTMLElement) target.blur();
 }
 
 function isTyping(target: EventTarget | null): boolean {

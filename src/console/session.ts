@@ -34,6 +34,9 @@ export async function ensureSession(): Promise<Session | undefined> {
   return asking;
 }
 
+/** @returns the name of the tenant that somebody is signed in to; empty when nobody is */
+export const tenantName = (): string => current?.session.tenant.name ?? '';
+
 /** Drops the token, so that the next request asks for another one. */
 export function forgetToken(): void {
   current = undefined;

@@ -4,6 +4,7 @@ import { useEffect, useId, useState } from 'preact/hooks';
 import { ApiError } from './api.ts';
 import { formatClock, formatExact, formatRelative, shorten } from './format.ts';
 import { pageAddress } from './router.ts';
+import { tenantName } from './session.ts';
 
 type Tone = 'good' | 'busy' | 'wait' | 'bad' | 'off';
 type Shape = 'disc' | 'ring' | 'half' | 'square' | 'cross' | 'bar';
@@ -282,10 +283,13 @@ export function Table<T>({
   );
 }
 
-type HeadProps = { title: ComponentChildren; about?: ComponentChildren; children?: ComponentChildren };
+type HeadProps = { title: string; about?: ComponentChildren; children?: ComponentChildren };
 
-/** The head of a page: its title, one line about it, and its actions. */
+/** The head of a page: its title, which is the window's too, one line about it, and its actions. */
 export function Head({ title, about, children }: HeadProps) {
+  useEffect(() => {
+    document.title = [title, tenantName(), 'Countersign'].filter(Boolean).join(' · ');
+  }, [title]);
   return (
     <header class="head">
       <div>

@@ -150,6 +150,25 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
     expect(faults).toEqual([]);
   });
 
+  it('says first whether all is right, and leads from a day to what has failed on it', async () => {
+    await begin();
+    await page.getByRole('navigation').waitFor();
+    await page.getByText('1 endpoint is in trouble, 3 waiting.').waitFor();
+    expect(await page.title()).toBe('Demo · Demo · Countersign');
+    await page.getByText('failed 16, below').waitFor();
+    const today = new Date().toISOString().slice(0, 10);
+    await page.getByRole('link', { name: `${today}: delivered 5,290` }).click();
+    await page.getByRole('heading', { name: 'Deliveries' }).waitFor();
+    expect(page.url()).toContain(`deliveries?status=failed&since=${today}T00:00:00.000Z&until=`);
+    await page.keyboard.type('/');
+    await page.keyboard.press('Escape');
+    await page.keyboard.type('ga');
+    await page.getByRole('link', { name: 'invoice-bot' }).click();
+    await page.getByRole('heading', { name: 'invoice-bot' }).waitFor();
+    expect(await page.title()).toBe('invoice-bot · Demo · Countersign');
+    expect(faults).toEqual([]);
+  });
+
   it('begins an agent with the commands that register its key, which it shows once', async () => {
     await begin();
     await page.getByRole('navigation').waitFor();

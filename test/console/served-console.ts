@@ -188,6 +188,7 @@ const TENANT = {
   ...{ signing_algorithm: 'ES256', security_profile: 'none', created_at: TIME },
   ...{ base_url: 'https://id.example', issuer_url: 'https://id.example' },
 };
+const ACCOUNT = { accepted: 5_310, delivered: 5_290, waiting: 3, held: 1, failed: 16, canceled: 0 };
 const listOf = (...data: readonly object[]) => ({ data, next_cursor: null });
 
 const ANSWERS: Readonly<Record<string, object>> = {
@@ -199,7 +200,9 @@ const ANSWERS: Readonly<Record<string, object>> = {
     ...{ ...DELIVERY, id: 'delivery-2', status: 'failed', next_attempt_at: null, completed_at: TIME },
     ...{ last_status_code: 422, last_error: 'http:422', payload: null, attempts: [] },
   },
-  'delivery-accounts': { data: [] },
+  'delivery-accounts': {
+    data: [{ ...ACCOUNT, day: new Date().toISOString().slice(0, 10) }],
+  },
   agents: listOf(AGENT, {
     ...{ ...AGENT, id: 'agent-2', name: 'n'.repeat(200) },
     scopes: ['openid', 'orders:read', 'orders:write', 'users:read', 'users:write', 'audit:read'],

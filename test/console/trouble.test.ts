@@ -1,7 +1,7 @@
 // What the console says of an endpoint in trouble, for each state, and of a tenant.
 import { describe, expect, it } from 'vitest';
-import { groupFailures } from '../../src/console/failures.ts';
 import { formatClock } from '../../src/console/format.ts';
+import { groupFailures, measureRecent } from '../../src/console/recent.ts';
 import { describeTrouble, judgeTenant } from '../../src/console/trouble.ts';
 
 type Whole = Parameters<typeof describeTrouble>[0]['endpoint'];
@@ -134,4 +134,29 @@ it('has equal failures in one group, with the times of the first and the last', 
     { subscription: 'b', answer: 'HTTP 422', count: 1, first: '3', last: '3' },
     { subscription: 'a', answer: 'timeout', count: 1, first: '2', last: '2' },
   ]);
+});
+
+describe('the newest deliveries', () => {
+  const delivered = (ms: number) => ({
+    status: 'delivered' as const,
+    created_at: '2026-01-02T03:04:05.000Z',
+    completed_at: new Date(Date.parse('2026-01-02T03:04:05.000Z') + ms).toISOString(),
+  });
+  const other = (status: 'failed' | 'retrying') => ({ ...delivered(0), status });
+
+  it('say how many of those that have ended arrived, and how soon', () => {
+    const of = [...Array.from({ length: 98 }, (_, n) => delivered((n + 1) * 10)), other('retrying')];
+    expect(measureRecent([...of, other('failed'), other('failed')])).toEqual({
+      ...{ arrived: '98 %', half: '490 ms', most: '940 ms' },
+    });
+  });
+
+  it('never say that all arrived where one has not', () => {
+    const of = Array.from({ length: 2_999 }, () => delivered(5));
+    expect(measureRecent([...of, other('failed')]).arrived).toBe('99.9 %');
+  });
+
+  it('say nothing before one has ended', () => {
+    expect(measureRecent([other('retrying')])).toEqual({ arrived: '–', half: '–', most: '–' });
+  });
 });

@@ -7,7 +7,7 @@ import { Field, Filters, Moment, Pick, readFilters } from '../filters.tsx';
 import { shorten } from '../format.ts';
 import { useList, useLoaded } from '../hooks.ts';
 import type { Route } from '../router.ts';
-import type { AuditEntry, InclusionProof } from '../types.ts';
+import type { Agent, Application, AuditEntry, InclusionProof } from '../types.ts';
 import { Clock, Empty, Facts, Failure, Head, Id, Json, Status, Table, Text, To, Waiting } from '../ui.tsx';
 
 const FILTERS = [
@@ -57,6 +57,7 @@ type AuditTableProps = { list: ReturnType<typeof useList<AuditEntry>>; children:
 
 /** Entries as a table, each with its details; the child is shown when there is none. */
 export function AuditTable({ list, children }: AuditTableProps) {
+  const names = useNames();
   return (
     <Table
       label="Audit entries"
@@ -66,8 +67,11 @@ export function AuditTable({ list, children }: AuditTableProps) {
         ['When', ({ occurred_at }) => <Clock time={occurred_at} />],
         ['Outcome', (entry) => <Status of={entry.outcome} />],
         ['Action', showAction],
-        ['Actor', ({ actor }) => <Party kind={actor.kind} id={actor.id} />],
-        ['Target', ({ target }) => target !== null && <Party kind={target.type} id={target.id} />],
+        ['Actor', ({ actor }) => <Party kind={actor.kind} id={actor.id} names={names} />, 'clip'],
+        [
+          'Target',
+          ({ target }) => target !== null && <Party kind={target.type} id={target.id} names={names} />,
+        ],
         ['From', (entry) => <Text of={entry.address} />],
         ['Details', showDetails],
       ]}
@@ -93,18 +97,29 @@ function showDetails(entry: AuditEntry) {
   );
 }
 
+type Names = ReadonlyMap<string, string>;
+
+/** The names of the newest agents and applications; an id without one is shown itself. */
+function useNames(): Names {
+  const agents = useList<Agent>('agents', { limit: 200 });
+  const applications = useList<Application>('applications', { limit: 200 });
+  return new Map([...(agents.data ?? []), ...(applications.data ?? [])].map(({ id, name }) => [id, name]));
+}
+
 const PAGES: Readonly<Record<string, string>> = {
   agent: 'agents',
+  application: 'applications',
   subscription: 'subscriptions',
   delivery: 'deliveries',
 };
 
-function Party({ kind, id }: { kind: string; id: string | null }) {
+function Party({ kind, id, names }: { kind: string; id: string | null; names: Names }) {
   if (id === null) return <>{kind}</>;
   const page = PAGES[kind];
+  const name = names.get(id) ?? shorten(id);
   return (
     <span title={id}>
-      {kind} {page === undefined ? <code>{shorten(id)}</code> : <To page={`${page}/${id}`}>{shorten(id)}</To>}
+      {kind} {page === undefined ? <code>{name}</code> : <To page={`${page}/${id}`}>{name}</To>}
     </span>
   );
 }

@@ -1,9 +1,9 @@
 // The first page: whether all is right, what became of the deliveries, and what has failed.
 import { get } from '../api.ts';
 import { firstDay, OutcomeChart } from '../charts.tsx';
-import { groupFailures } from '../failures.ts';
 import { formatNumber } from '../format.ts';
 import { useList, useLoaded } from '../hooks.ts';
+import { groupFailures, measureRecent } from '../recent.ts';
 import { SendAll } from '../replays.tsx';
 import { open } from '../router.ts';
 import { judgeTenant } from '../trouble.ts';
@@ -15,6 +15,8 @@ import { ENDPOINT, FAILING, WAITING, WHY } from './subscriptions.tsx';
 
 const EVERY_MS = 10_000;
 const MOST_FAILED = 100;
+const NEWEST = 200;
+const OF_NEWEST = `of the newest ${NEWEST}`;
 
 export function Overview({ tenant }: { tenant: string }) {
   const accounts = useLoaded(
@@ -24,15 +26,20 @@ export function Overview({ tenant }: { tenant: string }) {
   );
   const subscriptions = useList<Subscription>('webhooks', { limit: 200 }, EVERY_MS);
   const failed = useList<Delivery>('deliveries', { status: 'failed', limit: MOST_FAILED }, EVERY_MS);
+  const newest = useList<Delivery>('deliveries', { limit: NEWEST }, 60_000);
+  const recent = newest.data && measureRecent(newest.data);
   const troubled = subscriptions.data?.filter(({ endpoint }) => endpoint.state !== 'open');
   const waiting = subscriptions.data?.reduce((sum, { endpoint }) => sum + endpoint.waiting, 0);
   return (
     <>
       <Head title={tenant} about={<Verdict subscriptions={subscriptions.data} failed={failed.data} />} />
       <div class="tiles">
-        <Tile page="subscriptions" name="Waiting deliveries" value={waiting} />
-        <Tile page="subscriptions" name="Endpoints in trouble" value={troubled?.length} />
-        <Tile page="subscriptions" name="Subscriptions" value={subscriptions.data?.length} />
+        <Tile page="subscriptions" name="Waiting deliveries" value={show(waiting)} />
+        <Tile page="subscriptions" name="Endpoints in trouble" value={show(troubled?.length)} />
+        <Tile page="subscriptions" name="Subscriptions" value={show(subscriptions.data?.length)} />
+        <Tile page="deliveries" name={`Arrived, ${OF_NEWEST}`} value={recent?.arrived} />
+        <Tile page="deliveries" name="Half of them within" value={recent?.half} />
+        <Tile page="deliveries" name="95 % of them within" value={recent?.most} />
       </div>
       <FirstSteps subscriptions={subscriptions.data} />
       <Part title="Deliveries" note="by the UTC day of acceptance; today is counted every 15 minutes">
@@ -72,6 +79,8 @@ export function Overview({ tenant }: { tenant: string }) {
     </>
   );
 }
+
+const show = (value: number | undefined) => (value === undefined ? undefined : formatNumber(value));
 
 /** Whether all is right, in a sentence. */
 function Verdict({
@@ -141,10 +150,10 @@ function FailureTable({
   );
 }
 
-function Tile({ page, name, value }: { page: string; name: string; value: number | undefined }) {
+function Tile({ page, name, value }: { page: string; name: string; value: string | undefined }) {
   return (
     <To page={page}>
-      <strong>{value === undefined ? '–' : formatNumber(value)}</strong>
+      <strong>{value ?? '–'}</strong>
       <span>{name}</span>
     </To>
   );

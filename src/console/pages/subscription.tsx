@@ -39,7 +39,7 @@ export function SubscriptionPage({ id }: { id: string }) {
   return (
     <>
       <Head
-        title={<span class="address">{subscription.url}</span>}
+        title={subscription.url}
         about={
           <span aria-live="polite">
             <Status of={subscription.endpoint.state} />
@@ -75,7 +75,7 @@ export function SubscriptionPage({ id }: { id: string }) {
           </p>
         </Ask>
         {subscription.active ? (
-          <Ask label="Pause…" danger title="Pause this subscription?" action="Pause" run={() => set(false)}>
+          <Ask label="Pause…" title="Pause this subscription?" action="Pause" run={() => set(false)}>
             <p>
               No attempt begins until it is resumed. New events wait too, and then go out, the oldest first.
             </p>
