@@ -128,7 +128,7 @@ function sum(days: readonly Day[], of: (day: Day) => number): number {
   return days.reduce((all, day) => all + of(day), 0);
 }
 
-/** @returns the list of the deliveries that were created on this day of UTC; of those that failed, where there are any */
+/** @returns the list of the deliveries of this day of UTC, of the failed ones where there are any */
 function listOf({ day, failed }: Day): string {
   const since = new Date(day);
   const until = new Date(since.getTime() + DAY_MS);
