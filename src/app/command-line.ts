@@ -10,13 +10,12 @@ export type Runtime = Pick<TerminalRuntime, 'env' | 'print' | 'fail'> & Partial<
 
 /** Builds the whole command line. No command runs before `parseAsync`. */
 export function createProgram(given: Runtime): Command {
-  const runtime: TerminalRuntime = {
+  const runtime = {
     tell: () => undefined,
     interrupted: () => new AbortController().signal,
     readInput: async () => Buffer.alloc(0),
     ...given,
   };
-  const { env, print } = runtime;
   const program = new Command('countersign')
     .description('Identity for autonomous agents, and durable webhook events.')
     .version(VERSION)
@@ -31,7 +30,7 @@ export function createProgram(given: Runtime): Command {
       .option('--json', json)
       .action(async (options: { json?: true }) => {
         const { runRole } = await import('./roles.ts');
-        await runRole(name, env, { json: options.json === true, print });
+        await runRole(name, runtime.env, { json: options.json === true, print: runtime.print });
       });
   const logLines = 'log lines of JSON, as LOG_FORMAT=json';
   role(
@@ -51,10 +50,18 @@ export function createProgram(given: Runtime): Command {
     program.command(name).description(description).helpGroup(group);
   // Commander waits for this before it reads what follows the command's name.
   program.hook('preSubcommand', async (_, command) => {
+    runtime.env = await withSecretsOfFiles(given.env);
     command.copyInheritedSettings(program);
     await COMMANDS.find(({ name }) => name === command.name())?.fill(command, runtime);
   });
   return program;
+}
+
+/** The table of the settings is loaded only where a variable may name a file. */
+async function withSecretsOfFiles(env: Runtime['env']): Promise<Runtime['env']> {
+  if (!Object.keys(env).some((name) => name.endsWith('_FILE'))) return env;
+  const { readSecretFiles } = await import('../platform/config-secrets.ts');
+  return readSecretFiles(env);
 }
 
 /**

@@ -8,6 +8,10 @@ Made by \`npm run settings\` from \`src/platform/config-variables.ts\`: change i
 
 Everything is an environment variable, read and checked once at start; an empty one counts as not set. Each wrong one is
 a line that begins with its name, and the exit code is 2. In parentheses: the default.
+
+A setting with a secret has a second name that ends in \`_FILE\`: the absolute path of a file whose content, without one
+final newline, is the value. It is read once at start. Both names together are wrong, and so is a file that is empty or
+cannot be read. All roles and commands take these names.
 `;
 
 const WIDTH = 120;
@@ -22,8 +26,9 @@ export function describeSettings(): string {
 }
 
 function describe(name: string, type: z.ZodType): string {
-  const { description = '', shown = defaultOf(type) } = type.meta() ?? {};
-  return `- \`${name}\` (${String(shown)}): ${description}`;
+  const { description = '', shown = defaultOf(type), secret } = type.meta() ?? {};
+  const names = secret === true ? `\`${name}\` or \`${name}_FILE\`` : `\`${name}\``;
+  return `- ${names} (${String(shown)}): ${description}`;
 }
 
 function defaultOf(type: z.ZodType): string {

@@ -33,11 +33,12 @@ export const TRACING_VARIABLES = {
       shown: '`otlp` where a collector is named, else `none`',
     }),
   OTEL_EXPORTER_OTLP_HEADERS: headerPairs.optional().meta({
+    secret: true,
     description: '`name=value` pairs for the collector, separated by commas, percent-encoded',
   }),
   OTEL_EXPORTER_OTLP_TRACES_HEADERS: headerPairs
     .optional()
-    .meta({ description: 'the same, for traces only' }),
+    .meta({ secret: true, description: 'the same, for traces only' }),
   OTEL_EXPORTER_OTLP_PROTOCOL: oneOf(['http/json'])
     .optional()
     .meta({ description: 'no other', shown: '`http/json`' }),

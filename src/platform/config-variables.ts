@@ -41,7 +41,7 @@ const limit = wholeNumber(0, 1_000_000_000).optional();
 
 /**
  * All variables, in the order and under the titles of docs/settings.md. `shown` describes a default that depends on
- * other settings.
+ * other settings; a `secret` can come from a file too.
  */
 export const VARIABLES = {
   Addresses: {
@@ -74,12 +74,13 @@ export const VARIABLES = {
   'Postgres and Temporal': {
     DATABASE_URL: databaseUrl
       .optional()
-      .meta({ description: 'Postgres; required, except for `npm start`, which has its own' }),
+      .meta({ secret: true, description: 'Postgres; required, except for `npm start`, which has its own' }),
     DATABASE_ROLE: z.string().min(1).max(63).optional().meta({
       description:
         'the role of the `DATABASE_URL` of api and worker. `migrate`, whose `DATABASE_URL` has the owner of the tables, grants it what they need and no more ([decisions/0023-database-roles.md](decisions/0023-database-roles.md)); only `migrate` reads this. `npm start` makes one',
     }),
     DATABASE_ROLE_PASSWORD: z.string().min(1).optional().meta({
+      secret: true,
       description: 'with it `migrate` makes that role where it is missing, and sets its password',
     }),
     DATABASE_POOL: wholeNumber(2, 500).default(10).meta({
@@ -88,7 +89,15 @@ export const VARIABLES = {
     }),
     TEMPORAL_ADDRESS: grpcAddress.optional().meta({
       description:
-        'Temporal; required, except for `npm start`, which has its own. Further `TEMPORAL_*` variables (TLS, API key) have the same meaning as for the tools of Temporal',
+        'Temporal; required, except for `npm start`, which has its own. Further `TEMPORAL_*` variables (TLS, metadata) have the same meaning as for the tools of Temporal',
+    }),
+    TEMPORAL_API_KEY: z
+      .string()
+      .optional()
+      .meta({ secret: true, description: 'what Temporal knows this service by, where it wants that' }),
+    TEMPORAL_TLS_CLIENT_KEY_DATA: z.string().optional().meta({
+      secret: true,
+      description: 'key of the certificate by which Temporal knows this service, where it wants that (PEM)',
     }),
     TEMPORAL_NAMESPACE: z
       .string()
@@ -110,6 +119,7 @@ export const VARIABLES = {
   },
   Secrets: {
     MASTER_KEY: masterKeys.optional().meta({
+      secret: true,
       description:
         '32 bytes in base64; several, separated by commas: the first seals, all open. Required, except for `npm start`, which keeps one in `DATA_DIR`. Run `countersign master-key reseal`, which seals all secrets with the first key, before you remove an old key',
     }),
@@ -187,6 +197,17 @@ export const VARIABLES = {
     METRICS_HOST: z.string().default('127.0.0.1').meta({ description: 'address on which that port listens' }),
   },
   Traces: TRACING_VARIABLES,
+  'Commands of a tenant': {
+    COUNTERSIGN_CLIENT_SECRET: z.string().optional().meta({
+      secret: true,
+      description:
+        'the secret of the application that a command acts as; what else it takes: [command-line.md](command-line.md)',
+    }),
+    WEBHOOK_SECRET: z.string().optional().meta({
+      secret: true,
+      description: 'the secret of a subscription, for `countersign sign` and `countersign verify-receiver`',
+    }),
+  },
   Process: {
     NODE_ENV: oneOf(['production', 'development', 'test']).default('development').meta({
       description:
@@ -211,7 +232,13 @@ export const schema = z.object({
   ...VARIABLES.Limits,
   ...VARIABLES['Logs and metrics'],
   ...VARIABLES.Traces,
+  ...VARIABLES['Commands of a tenant'],
   ...VARIABLES.Process,
 });
 
 export const CONFIG_VARIABLES: readonly string[] = Object.keys(schema.shape);
+
+/** The variables with a secret. Each can come from a file, which the variable `<NAME>_FILE` names. */
+export const SECRET_VARIABLES: readonly string[] = Object.entries(schema.shape).flatMap(([name, type]) =>
+  type.meta()?.secret === true ? [name] : [],
+);

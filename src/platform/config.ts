@@ -7,7 +7,7 @@ import { METRICS_PORTS, RATE_LIMITS, schema } from './config-variables.ts';
 
 export type Role = 'start' | 'api' | 'worker' | 'migrate' | 'command';
 
-type Fault = readonly [variable: string, fault: string];
+export type Fault = readonly [variable: string, fault: string];
 
 /** Settings are missing or wrong. `message` has one line for each, which begins with the name of the variable. */
 export class ConfigError extends Error {
@@ -102,7 +102,7 @@ export type Config = ReturnType<typeof loadConfig>;
 type Values = z.output<typeof schema> & { METRICS_PORT: number };
 
 /** Reads each variable by itself. A wrong variable gets a fault, and its default as its value. */
-function readVariables(env: Readonly<Record<string, string | undefined>>): {
+export function readVariables(env: Readonly<Record<string, string | undefined>>): {
   read: z.output<typeof schema>;
   wrong: ReadonlyMap<string, string>;
 } {

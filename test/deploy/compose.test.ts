@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { createProgram } from '../../src/app/command-line.ts';
 import { MALLOC_SETTINGS, NODE_FLAGS } from '../../src/app/local/role-part.ts';
 import { loadConfig } from '../../src/platform/config.ts';
-import { CONFIG_VARIABLES } from '../../src/platform/config-variables.ts';
+import { CONFIG_VARIABLES, VARIABLES } from '../../src/platform/config-variables.ts';
 import { createAddressReader } from '../../src/platform/http/client-address.ts';
 import { DEFAULT_TIMEOUT_MS } from '../../src/webhooks/deliveries/delivery.client.ts';
 
@@ -110,9 +110,12 @@ describe('docker-compose.yml', () => {
 
   it('passes on every setting that it does not decide itself', () => {
     const decided = ['DATABASE_ROLE', 'DATABASE_ROLE_PASSWORD', 'WORKER_BUILD_ID'];
+    // Its Temporal asks for no credentials.
+    decided.push('TEMPORAL_API_KEY', 'TEMPORAL_TLS_CLIENT_KEY_DATA');
     const local = ['DATA_DIR', 'TEMPORAL_PORT', 'TEMPORAL_UI_PORT'];
+    const ofTenants = Object.keys(VARIABLES['Commands of a tenant']);
     const given = compose.services.api?.environment ?? {};
-    for (const name of CONFIG_VARIABLES.filter((one) => ![...decided, ...local].includes(one)))
+    for (const name of CONFIG_VARIABLES.filter((one) => ![...decided, ...local, ...ofTenants].includes(one)))
       expect(given, name).toHaveProperty(name);
   });
 
