@@ -58,6 +58,24 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
   ],
   ['docs/fresh-host.md', 'ssh ', 'needs another machine'],
   ['docs/fresh-host.md', 'lost-', 'test/deploy/operator-lines.test.ts'],
+  ['docs/kubernetes.md', 'docker build', 'needs Docker; the Dockerfile: test/deploy/compose.test.ts'],
+  [
+    'docs/kubernetes.md',
+    'kubectl create secret',
+    'needs a cluster; keys of Secrets: test/deploy/chart.test.ts',
+  ],
+  [
+    'docs/kubernetes.md',
+    'helm upgrade --install',
+    'needs a cluster; test/deploy/helm.test.ts renders the values of the page',
+  ],
+  [
+    'docs/kubernetes.md',
+    '--set-string image.tag',
+    'needs a cluster; test/deploy/helm.test.ts renders the chart',
+  ],
+  ['docs/kubernetes.md', 'set-ramping-version', 'as the lines of docs/operations/upgrade.md'],
+  ['docs/kubernetes.md', 'PrometheusRule', 'needs a cluster; the rules: test/deploy/observability.test.ts'],
   [
     'docs/performance.md',
     'npm run bench',
