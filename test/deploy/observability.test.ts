@@ -103,6 +103,17 @@ describe('a query', () => {
   });
 });
 
+it('a label that a metric and its target both have is the one of the metric, such as whose transaction is open', () => {
+  const both = [...known].filter(([, { labels }]) => labels.some((label) => TARGET_LABELS.includes(label)));
+  expect(both.map(([name]) => name)).toContain('countersign_audit_held_seconds');
+  const { scrape_configs: jobs } = parse(readFileSync('deploy/prometheus/prometheus.yml', 'utf8')) as {
+    scrape_configs: { job_name: string; honor_labels?: boolean }[];
+  };
+  for (const { job_name, honor_labels } of jobs) expect(honor_labels, job_name).toBe(true);
+  const monitor = readFileSync('deploy/helm/countersign/templates/servicemonitor.yaml', 'utf8');
+  expect(monitor).toContain('honorLabels: true');
+});
+
 describe('the rules', () => {
   it('ask only for what the processes tell', () => {
     expect(rules.length).toBeGreaterThan(25);
