@@ -2,7 +2,7 @@
 // late.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
@@ -141,6 +141,22 @@ describe('a role that cannot start says so in one line', () => {
     expect(await listed.exited).toBe(0);
     expect(JSON.parse(listed.output.stdout).map((tenant: { slug: string }) => tenant.slug)).toEqual(['demo']);
   });
+});
+
+it('a role and a command take database and master key from files', async () => {
+  const folder = temporaryFolder();
+  const variables: Record<string, string> = {};
+  for (const name of ['DATABASE_URL', 'MASTER_KEY']) {
+    variables[name] = '';
+    variables[`${name}_FILE`] = join(folder, name);
+    writeFileSync(join(folder, name), `${runs.base[name]}\n`);
+  }
+  const listed = run(['tenant', 'list', '--json'], variables);
+  expect([await listed.exited, listed.output.stderr]).toEqual([0, '']);
+  const { readiness, dataDir } = await startApi(variables);
+  await vi.waitFor(async () => expect(await readiness()).toBe(200), PATIENCE);
+  // No key was made, as in development without one.
+  expect(existsSync(join(dataDir, 'master.key'))).toBe(false);
 });
 
 it('in development several processes make one master key, kept for its owner alone', async () => {
