@@ -217,6 +217,8 @@ describe.skipIf(helm === '' || validator === '')('the chart, by helm and kuberne
     expect([former.name, former.id]).toEqual(['countersign-worker-2026-11-21-1', '2026-11-21.1']);
     expect([latter.name, latter.id]).toEqual(['countersign-worker-2026-11-22-1', '2026-11-22.1']);
     expect(former.labels['countersign/build']).not.toBe(latter.labels['countersign/build']);
+    const long = (end: string) => build(`release-of-the-main-branch-of-2026-11-22.${end}`).name;
+    expect(long('1')).not.toBe(long('2'));
     expect(environment(podOf(INSTALLATIONS.least, 'worker').container).WORKER_BUILD_ID).toBeUndefined();
   });
 

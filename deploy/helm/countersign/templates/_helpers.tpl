@@ -7,9 +7,10 @@
 {{ include "countersign.tag" . | splitList "@" | first }}
 {{- end }}
 
+{{- /* The end of a long tag is what differs between builds. */}}
 {{- define "countersign.workerName" -}}
 {{ .Release.Name }}-worker
-{{- if .Values.worker.byBuildId }}-{{ regexReplaceAll "[^a-z0-9]+" (include "countersign.buildId" . | lower) "-" | trunc 20 | trimAll "-" }}{{ end }}
+{{- if .Values.worker.byBuildId }}-{{ regexReplaceAll "[^a-z0-9]+" (include "countersign.buildId" . | lower) "-" | trunc -30 | trimAll "-" }}{{ end }}
 {{- end }}
 
 {{- define "countersign.selector" -}}
