@@ -92,6 +92,8 @@ const OTHERS: Readonly<Record<string, string>> = {
   'console/session.ts#readError': 'an answer of the service, in the browser',
   'platform/command-input.ts#parseInput': 'the command line of the operator',
   'platform/command-times.ts#readDuration': 'the command line of the operator',
+  'platform/config.ts#readVariables': 'settings of the operator',
+  'platform/config-secrets.ts#readSecretFiles': 'settings of the operator',
   'platform/egress/address-rules.ts#parseNetworks': 'a setting',
   'platform/http/field-errors.ts#parseFields':
     'gives a value to its schema; test/platform/http/guard.test.ts',
