@@ -135,10 +135,12 @@ class Answers(Case):
             for _ in range(3):
                 self.answer(receiver, headers=signed(secret="whsec_another"))
             self.answer(receiver, headers=signed(timestamp=NOW - 400))
-        self.assertEqual(len(logs.output), 2)
+            self.answer(receiver, headers=signed(timestamp=NOW + 3599))
+        self.assertEqual(len(logs.output), 3)
         self.assertIn("401 invalid_signature", logs.output[0])
         self.assertIn("The service sends it again.", logs.output[0])
         self.assertIn("signed 400 s ago", logs.output[1])
+        self.assertIn("3599 s ahead", logs.output[2])
 
     def test_a_report_that_fails_changes_no_answer(self):
         def fail(_):

@@ -70,6 +70,12 @@ function printable(value: string | undefined): string | undefined {
 
 const quiet = new Map<RefusalReason, { until: number; unprinted: number }>();
 
+function describeSkew(seconds: number): string {
+  return seconds < 0
+    ? `Its time is ${-seconds} s ahead of this clock.`
+    : `By this clock it was signed ${seconds} s ago.`;
+}
+
 /** Warns on the console, at most once a minute for each reason, and then says how many refusals had no line. */
 export function printRefusal(refused: RefusedDelivery): void {
   const { reason, status, final, message, deliveryId, skewSeconds } = refused;
@@ -83,7 +89,7 @@ export function printRefusal(refused: RefusedDelivery): void {
   const isAge = reason === 'stale_timestamp' || reason === 'future_timestamp';
   const parts = [
     `Refused delivery ${deliveryId ?? '(without an id)'}: ${status} ${reason}; ${message}.`,
-    isAge && skewSeconds !== undefined ? `By this clock it was signed ${skewSeconds} s ago.` : '',
+    isAge && skewSeconds !== undefined ? describeSkew(skewSeconds) : '',
     final ? 'The service does not send it again.' : 'The service sends it again.',
     known === undefined || known.unprinted === 0 ? '' : `(${known.unprinted} more since the last line.)`,
   ];

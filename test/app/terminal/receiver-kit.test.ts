@@ -93,6 +93,40 @@ describe('verify-receiver', () => {
     expect(JSON.parse(lines[0] ?? '').score).toBe(0);
   });
 
+  it('says in one line that nothing listens, or that nothing answers', async () => {
+    const server = createServer();
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    await new Promise((resolve) => server.close(resolve));
+    const { lines, told, code } = await run(['verify-receiver', `127.0.0.1:${port}/`, '--secret', SECRET]);
+    expect([lines, told, code]).toEqual([
+      [],
+      [expect.stringContaining(`Nothing listens at 127.0.0.1:${port}.`)],
+      1,
+    ]);
+    const broken = await serve((request) => request.socket.destroy());
+    const silent = await run(['verify-receiver', broken, '--secret', SECRET]);
+    expect([silent.lines, silent.told[0]]).toEqual([[], expect.stringContaining('gives no answer (')]);
+  });
+
+  it.each([
+    [301, 'follows no redirect'],
+    [401, 'mostly means another secret'],
+    [404, 'nothing is at this path'],
+    [405, 'take POST'],
+    [500, 'a body parser comes before the verification'],
+  ])('advises by the answer %i to a good delivery, and shows what it says', async (status, words) => {
+    const url = await serve((_, response) =>
+      response.writeHead(status).end('\n  <b>no\u001b[31m luck</b>\nmore'),
+    );
+    const { lines } = await run(['verify-receiver', url, '--secret', SECRET]);
+    expect(lines.slice(0, 3)).toEqual([
+      expect.stringContaining(`a good delivery`),
+      expect.stringContaining(words),
+      '    it says: <b>no [31m luck</b>',
+    ]);
+  });
+
   it.each([
     [['https://hooks.example.com/', '--secret', SECRET], '--remote says that it is yours'],
     [['127.0.0.1:1/'], '--secret or WEBHOOK_SECRET is needed'],

@@ -323,6 +323,24 @@ describe('a refusal', () => {
     }
   });
 
+  it.each([
+    [-3_599, 'Its time is 3599 s ahead of this clock.'],
+    [400, 'By this clock it was signed 400 s ago.'],
+  ])('by a clock that is off by %i s says on which side', async (skew, words) => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() });
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+    try {
+      vi.setSystemTime(Date.now() + 7_200_000);
+      const timestamp = Math.floor(Date.now() / 1000) - skew;
+      const { take } = startReceiver({ onRefused: undefined });
+      await take(signedDelivery({ timestamp, deliveryId: 'd-2' }));
+      expect(String(warn.mock.calls[0]?.[0])).toContain(words);
+    } finally {
+      warn.mockRestore();
+      vi.useRealTimers();
+    }
+  });
+
   it('by the headers alone reads no body', async () => {
     const { take } = startReceiver();
     const body = () => Promise.reject(new Error('was read'));

@@ -86,11 +86,17 @@ class RefusalLog:
         parts = [
             f"Refused delivery {refused.delivery_id or '(without an id)'}: {refused.status} {refused.reason};"
             f" {refused.message}.",
-            f"By this clock it was signed {refused.skew_seconds} s ago." if is_age else "",
+            _describe_skew(refused.skew_seconds) if is_age and refused.skew_seconds is not None else "",
             "The service does not send it again." if refused.final else "The service sends it again.",
             f"({unprinted} more since the last line.)" if unprinted else "",
         ]
         _logger.warning("%s", " ".join(part for part in parts if part))
+
+
+def _describe_skew(seconds: int) -> str:
+    if seconds < 0:
+        return f"Its time is {-seconds} s ahead of this clock."
+    return f"By this clock it was signed {seconds} s ago."
 
 
 def _printable(value: Optional[str]) -> Optional[str]:
