@@ -21,11 +21,11 @@ export function Enroll({ agent, onClose }: { agent: Agent; onClose: () => void }
   return (
     <Notice title={`Let ${agent.name} register its key`} onClose={onClose}>
       <Failure error={asking.error} />
-      {made === undefined
-        ? asking.error === undefined && <Waiting rows={8} />
-        : made.token !== undefined && (
-            <Commands agent={agent} path={path} made={made} handed={{ ...made, token: made.token }} />
-          )}
+      {made !== undefined ? (
+        <Commands agent={agent} path={path} made={made} />
+      ) : (
+        asking.error === undefined && <Waiting rows={8} />
+      )}
     </Notice>
   );
 }
@@ -34,17 +34,16 @@ interface CommandsProps {
   readonly agent: Agent;
   readonly path: string;
   readonly made: CreatedEnrollment;
-  readonly handed: CreatedEnrollment & { readonly token: string };
 }
 
-function Commands({ agent, path, made, handed }: CommandsProps) {
+function Commands({ agent, path, made }: CommandsProps) {
   const [language, setLanguage] = useState<(typeof LANGUAGES)[number]>('Shell');
   const list = useList<Enrollment>(path, {}, EVERY_MS);
   const status = list.data?.find(({ id }) => id === made.id)?.status ?? 'open';
-  const { token, tenant_id, agent_id, enroll_url } = handed;
+  const { token = '', tenant_id, agent_id, enroll_url } = made;
   const text = ENROLLMENT_COMMANDS[language](
     { token, tenant_id, agent_id, enroll_url },
-    issuerOf(handed),
+    issuerOf(made),
     agent.scopes.join(' '),
   );
   return (
