@@ -1,6 +1,7 @@
 // Database clients with an error listener. Without it, the `error` event of a broken connection would end the process.
-import pg, { type ClientConfig, type Pool, type PoolConfig } from 'pg';
+import pg, { type ClientConfig, type Pool, type PoolClient, type PoolConfig } from 'pg';
 import { within } from '../within.ts';
+import { READ_ONLY } from './errors.ts';
 
 /**
  * Makes an unconnected client outside the pools.
@@ -50,7 +51,19 @@ export async function endConnections(connections: { end(): Promise<void> } | und
  */
 export function newPool(config: PoolConfig, onError: (error: Error) => void = () => undefined): Pool {
   const pool = new pg.Pool(config);
-  pool.on('connect', (client) => client.on('error', () => undefined));
+  pool.on('connect', (client) => {
+    client.on('error', () => undefined);
+    leaveReadOnly(client);
+  });
   pool.on('error', onError);
   return pool;
+}
+
+/**
+ * Ends a connection whose server has refused a write because it takes none: the pool's next one may find the primary.
+ */
+function leaveReadOnly(client: PoolClient & Partial<Pick<pg.Client, 'connection' | 'end'>>): void {
+  client.connection?.on('errorMessage', ({ code }: { code?: string }) => {
+    if (code === READ_ONLY) void client.end?.().catch(() => undefined);
+  });
 }

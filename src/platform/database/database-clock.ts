@@ -60,7 +60,7 @@ export function createDatabaseClock({
 }
 
 /** Anything that runs statements: the pool, a connection, a transaction. */
-type Asked = { query<Row extends object>(text: string): Promise<{ rows: Row[] }> };
+export type Asked = { query<Row extends object>(text: string): Promise<{ rows: Row[] }> };
 
 /** Asks the database for its time. One statement. @returns milliseconds since 1970, with a fraction */
 export async function askTime(

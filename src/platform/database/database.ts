@@ -4,7 +4,8 @@
 import pg, { type Pool, type PoolClient } from 'pg';
 import type { Sequelize } from 'sequelize';
 import { endConnections, newPool } from './client.ts';
-import { askTime, createDatabaseClock } from './database-clock.ts';
+import { createDatabaseClock } from './database-clock.ts';
+import { greet } from './greeting.ts';
 import { createModels, type Model } from './model.ts';
 import { findPoolerFault } from './pooler.client.ts';
 import { loadSequelize } from './sequelize.ts';
@@ -86,8 +87,8 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
       query_timeout: answer,
       connectionTimeoutMillis: connect,
       keepAlive: true,
-      // So no statement is answered before the time is known.
-      onConnect: (client) => askTime(client, clock),
+      // So no statement is answered before the time is known, or by a server that may be behind.
+      onConnect: (client) => greet(client, clock),
       options: Object.entries(PLANNER)
         .map(([name, value]) => `-c ${name}=${value}`)
         .join(' '),

@@ -8,6 +8,9 @@ import { ServiceError, tryAgain } from '../errors/service-error.ts';
  */
 const NOT_NOW = /^(08|53|57P0|58)|^(57014|55P03|25P03|40001|40P01|25006)$/;
 
+/** The SQLSTATE of a write at a server that takes none: a standby, or a primary that was demoted. */
+export const READ_ONLY = '25006';
+
 const NOT_NOW_NETWORK = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
