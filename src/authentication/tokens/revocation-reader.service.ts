@@ -53,7 +53,7 @@ export function createRevocationReader({
    */
   async function poll(): Promise<boolean> {
     askedAt = now();
-    const { revocations, seen, last, isComplete, time } = await store.readPage(database, position);
+    const { revocations, seen, last, hasMore, isComplete, time } = await store.readPage(database, position);
     clock.observe(time, askedAt);
     isFailing = false;
     if (seen.next <= position.xid) {
@@ -64,13 +64,15 @@ export function createRevocationReader({
     }
     book.add(revocations, clock.now());
     position =
-      last === undefined ? store.POSITIONS.afterAll(seen) : store.POSITIONS.afterRow(position, last, seen);
+      hasMore && last !== undefined
+        ? store.POSITIONS.afterRow(position, last, seen)
+        : store.POSITIONS.afterPage(position, last, seen);
     if (isComplete) readAt = askedAt;
     if (askedAt - forgotAt >= FORGET_INTERVAL) {
       forgotAt = askedAt;
       book.forget(clock.now());
     }
-    return last !== undefined;
+    return hasMore;
   }
 
   const loop = createLoop({

@@ -31,13 +31,14 @@ const PAGE = 2_000;
 export const POSITIONS = createPositions({ least: '0', greatest: '9223372036854775807' });
 
 /**
- * `last`: the last row that was read, when there may be more. `isComplete`: with this page and those before it, a
- * reader has all rows that committed before its statement. `time`: of the database, in milliseconds since 1970.
+ * `last`: the last row that was read; with `hasMore` there may be more. `isComplete`: with this page and those before
+ * it, a reader has all rows that committed before its statement. `time`: of the database, in milliseconds since 1970.
  */
 export type RevocationPage = {
   readonly revocations: readonly Revocation[];
   readonly seen: SeenTransactions;
   readonly last: RowPlace | undefined;
+  readonly hasMore: boolean;
   readonly isComplete: boolean;
   readonly time: number;
 };
@@ -150,12 +151,14 @@ export async function readPage(
   const [first] = rows;
   if (first === undefined) throw new Error('the snapshot gave no row');
   const read = rows.filter((row) => row.id !== null);
-  const last = read.length < limit ? undefined : read.at(-1);
+  const last = read.at(-1);
+  const hasMore = read.length >= limit;
   return {
     revocations: read as readonly Revocation[],
     seen: { next: BigInt(first.next), unfinished: first.unfinished.map(BigInt) },
     last: last && { xid: BigInt(last.xid), id: last.place },
-    isComplete: last === undefined && !first.isForeign,
+    hasMore,
+    isComplete: !hasMore && !first.isForeign,
     time: first.time,
   };
 }

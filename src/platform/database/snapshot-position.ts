@@ -20,12 +20,29 @@ export function createPositions({ least, greatest }: { readonly least: string; r
   return {
     start,
 
-    /** @returns the position after all rows that a statement saw */
+    /**
+     * The position after all rows that a statement saw, for a reader who has read none. Postgres can use the number of
+     * a transaction anew that left nothing behind when it failed, so a reader who has read goes on `afterPage`.
+     */
     afterAll: ({ next, unfinished }: SeenTransactions): SnapshotPosition => ({
       xid: next - 1n,
       id: greatest,
       open: unfinished.map(unread),
     }),
+
+    /**
+     * The position after a page after `position` with all that the statement saw. It is that of a row whose commit was
+     * answered: a Postgres that has failed, and one that was promoted, has that commit and uses only higher numbers.
+     * @param last the last row of the page, which may be empty
+     */
+    afterPage: (
+      position: SnapshotPosition,
+      last: RowPlace | undefined,
+      { unfinished }: Pick<SeenTransactions, 'unfinished'>,
+    ): SnapshotPosition => {
+      const { xid, id } = last === undefined || isOpen(position, last) ? position : last;
+      return { xid, id, open: unfinished.filter((one) => one < xid).map(unread) };
+    },
 
     /**
      * @param last the last row of a page after `position`, which was cut there

@@ -3,7 +3,7 @@
 // docs/decisions/0042-held-reads.md
 import { filterCandidates } from '../../events/filter.ts';
 import type { Database } from '../../platform/database/database.ts';
-import type { SeenTransactions } from '../../platform/database/snapshot-position.ts';
+import type { SnapshotPosition } from '../../platform/database/snapshot-position.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { Hold } from '../../platform/hold.ts';
 import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
@@ -64,23 +64,24 @@ export function createEventWaiters({
   const { ofTenant, ofProcess, lookEvery } = { ...WAITER_SETTINGS, ...settings };
   const tenants = new Map<string, Tenant>();
   let total = 0;
-  let seen: SeenTransactions | undefined;
+  let position: SnapshotPosition | undefined;
   let isEnding = false;
   let listener: { close(): Promise<void> } | undefined;
   let looking: RunningLoop | undefined;
 
   async function lookOnce(): Promise<void> {
     if (tenants.size === 0) {
-      seen = undefined;
+      position = undefined;
       return;
     }
     const covered = [...tenants];
-    const before = seen;
-    const { seen: now, readAt, news } = await look(database, [...tenants.keys()], before);
-    seen = now;
-    news.forEach(wakeMatching);
+    const before = position;
+    const { position: after, next, readAt, news } = await look(database, [...tenants.keys()], before);
     // A database that has fewer transactions than before was replaced.
-    const isFirst = before === undefined || now.next < before.next;
+    const isReplaced = before !== undefined && next <= before.xid;
+    position = isReplaced ? undefined : after;
+    news.forEach(wakeMatching);
+    const isFirst = before === undefined || isReplaced;
     for (const [id, tenant] of covered) {
       if (tenants.get(id) !== tenant) continue;
       // Its readers have read before there was a look to count from: they read once more.

@@ -23,7 +23,10 @@ export const MAX_CURSOR_LENGTH = 4_032;
 
 export const FEED_CURSOR = new RegExp(`^[A-Za-z0-9_-]{40,${MAX_CURSOR_LENGTH}}$`);
 
-const positions = createPositions({ least: NIL, greatest: MAX });
+/** No id is after it. */
+export const LAST_ID = MAX;
+
+const positions = createPositions({ least: NIL, greatest: LAST_ID });
 
 export const FEED_START: FeedPosition = { ...positions.start, at: 0 };
 
@@ -33,6 +36,16 @@ export const NEWEST: RowPlace = { xid: 2n ** 64n - 1n, id: MAX };
 /** @returns the position after all rows that a statement saw at the time `at` */
 export function positionAfterAll(seen: SeenTransactions, at: number): FeedPosition {
   return { ...positions.afterAll(seen), at };
+}
+
+/** @returns the position after a page with all that a statement saw at the time `at`, and whose last row is `last` */
+export function positionAfterPage(
+  position: FeedPosition,
+  last: RowPlace | undefined,
+  seen: Pick<SeenTransactions, 'unfinished'>,
+  at: number,
+): FeedPosition {
+  return { ...positions.afterPage(position, last, seen), at };
 }
 
 /**

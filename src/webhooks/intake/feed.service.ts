@@ -19,6 +19,7 @@ import {
   type FeedPosition,
   MAX_CURSOR_LENGTH,
   positionAfterAll,
+  positionAfterPage,
   positionAfterRow,
   timeOf,
 } from './feed-cursor.ts';
@@ -99,13 +100,16 @@ async function read(needs: FeedTools, context: RequestContext, query: FeedQuery)
   const { seen, readAt, hasMore, last } = page;
   const encode = (at: FeedPosition) => seal(needs, context.tenant.id, at);
   if (position.xid >= seen.next) throw replaced();
-  const next =
-    hasMore && last !== undefined
-      ? positionAfterRow(position, last, seen)
-      : positionAfterAll(seen, Math.max(readAt.getTime(), earliest));
+  const end = Math.max(readAt.getTime(), earliest);
+  const nextOf = (): FeedPosition => {
+    if (hasMore && last !== undefined) return positionAfterRow(position, last, seen);
+    // What `since` leaves out is read too.
+    if (last === undefined && query.since !== undefined) return positionAfterAll(seen, end);
+    return positionAfterPage(position, last, seen, end);
+  };
   return {
     ...showPage(page, (event) => encode(positionAfterRow(position, event, seen))),
-    nextCursor: encode(next),
+    nextCursor: encode(nextOf()),
     completeUntil: hasMore ? null : readAt,
   };
 }

@@ -30,10 +30,13 @@ const claimsOf = (jti: string, tenantId = TENANT) => ({
 
 /** Reads one page. @returns the next position, and whether there may be more */
 async function readOn(position: SnapshotPosition, limit: number, read: string[]) {
-  const { revocations, seen, last } = await store.readPage(test.database, position, limit);
+  const { revocations, seen, last, hasMore } = await store.readPage(test.database, position, limit);
   read.push(...revocations.map(({ tokenId }) => tokenId ?? 'a principal'));
-  const next = last === undefined ? POSITIONS.afterAll(seen) : POSITIONS.afterRow(position, last, seen);
-  return { position: next, hasMore: last !== undefined };
+  const next =
+    hasMore && last !== undefined
+      ? POSITIONS.afterRow(position, last, seen)
+      : POSITIONS.afterPage(position, last, seen);
+  return { position: next, hasMore };
 }
 
 async function readAll(limit: number): Promise<string[]> {

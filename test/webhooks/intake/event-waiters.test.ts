@@ -24,7 +24,8 @@ function start(settings: Partial<WaiterSettings> = {}) {
     if (failure !== undefined) throw failure;
     const news = since === undefined ? [] : found.filter(({ tenantId }) => tenantIds.includes(tenantId));
     found = [];
-    return { seen: { next: BigInt(looks), unfinished: [] }, readAt: new Date(looks * 1_000), news };
+    const position = { xid: BigInt(looks), id: '', open: [] };
+    return { position, next: BigInt(looks) + 1n, readAt: new Date(looks * 1_000), news };
   };
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   waiters = createEventWaiters({

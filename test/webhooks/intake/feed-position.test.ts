@@ -6,13 +6,16 @@ import {
   encodePosition,
   FEED_START,
   type FeedPosition,
-  positionAfterAll,
+  positionAfterPage,
   positionAfterRow,
 } from '../../../src/webhooks/intake/feed-cursor.ts';
 
 type Row = { readonly xid: bigint; readonly id: string };
 
-/** A database whose transactions begin, write and end by steps. A snapshot sees what had committed. */
+/**
+ * A database whose transactions begin, write and end by steps. A snapshot sees what had committed. One that fails has
+ * lost all that left no row, and gives its numbers to other transactions.
+ */
 function createModel() {
   const open = new Map<bigint, Row[]>();
   const committed: Row[] = [];
@@ -40,6 +43,11 @@ function createModel() {
       open.delete(xid);
       if (xid > ended) ended = xid;
     },
+    fail: () => {
+      open.clear();
+      ended = committed.reduce((last, { xid }) => (xid > last ? xid : last), 99n);
+      next = ended + 1n;
+    },
     see: () => ({ next: ended + 1n, unfinished: [...open.keys()].filter((xid) => xid <= ended) }),
   };
 }
@@ -56,6 +64,7 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant('begin' as const) }),
   fc.record({ kind: fc.constant('write' as const), which: fc.nat(9), count: fc.integer({ min: 1, max: 7 }) }),
   fc.record({ kind: fc.constant('end' as const), which: fc.nat(9), commits: fc.boolean() }),
+  fc.record({ kind: fc.constant('fail' as const) }),
   fc.record({ kind: fc.constant('read' as const), limit: fc.integer({ min: 1, max: 5 }) }),
 );
 
@@ -70,19 +79,21 @@ it('gives each committed row once to a reader who follows the cursors', () => {
         if (position === undefined) throw new Error(`${cursor} cannot be decoded`);
         const unread = unreadOf(position, model.committed);
         const page = unread.slice(0, limit);
-        const last = unread.length > limit ? page.at(-1) : undefined;
+        const last = page.at(-1);
+        const hasMore = unread.length > limit;
         read.push(...page);
         const next =
-          last === undefined
-            ? positionAfterAll(model.see(), position.at)
-            : positionAfterRow(position, last, model.see());
+          hasMore && last !== undefined
+            ? positionAfterRow(position, last, model.see())
+            : positionAfterPage(position, last, model.see(), position.at);
         cursor = encodePosition(next);
-        return last !== undefined;
+        return hasMore;
       };
       for (const one of steps) {
         if (one.kind === 'begin') model.begin();
         else if (one.kind === 'write') model.write(one.which, one.count);
         else if (one.kind === 'end') model.end(one.which, one.commits);
+        else if (one.kind === 'fail') model.fail();
         else readPage(one.limit);
       }
       while (readPage(3));
