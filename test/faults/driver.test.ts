@@ -7,7 +7,8 @@ import { expect, it } from 'vitest';
 const { KINDS, planFaults }: { KINDS: object; planFaults(options: object): { kind: string }[] } =
   await import(resolve('test/faults/driver/schedule.mjs'));
 
-const SEED = 2347;
+/** Its schedule promotes a standby. */
+const SEED = 2364;
 
 it('has the same schedule for a seed every time, with every kind of fault in a long one', () => {
   const plan = (seed: number) => planFaults({ seed, seconds: 600 });
@@ -20,4 +21,5 @@ it('finds no violation', async () => {
   const args = ['test/faults/driver.mjs', '--seed', String(SEED), '--minutes', '0.3333'];
   const { stdout } = await promisify(execFile)(process.execPath, args).catch((error) => error);
   expect(stdout).toMatch(/\| violations +\| 0\n/);
+  expect(stdout).toMatch(/^\| stopped \|/m);
 });

@@ -175,7 +175,8 @@ function checkRetryAfter(ledger, { delivery, rows, posts }) {
 
 /** After a recorded 429 no delivery of its endpoint is attempted before the time that it has asked for. */
 function checkHolds(ledger, deliveries, attempts, posts) {
-  for (const own of group(deliveries, 'subscription_id').values()) {
+  for (const [subscription, own] of group(deliveries, 'subscription_id')) {
+    const byHand = ledger.openedByHand.get(subscription) ?? Number.POSITIVE_INFINITY;
     const rows = own.flatMap(({ id }) => attempts.get(id) ?? []);
     for (const row of rows.filter(({ status_code }) => status_code === 429)) {
       const asked = posts
@@ -185,7 +186,9 @@ function checkHolds(ledger, deliveries, attempts, posts) {
       const floor = asked.answered + asked.retryAfter * 1_000;
       const early = rows.find(
         ({ started, delivery_id }) =>
-          started > row.committed + FLUSH && started < floor && !ledger.replayed.has(delivery_id),
+          started > row.committed + FLUSH &&
+          started < Math.min(floor, byHand) &&
+          !ledger.replayed.has(delivery_id),
       );
       if (early) ledger.violate('hold undercut', describe({ id: early.delivery_id }, early, floor));
     }

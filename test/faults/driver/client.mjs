@@ -87,6 +87,7 @@ export function createClient({ stack, ledger, random }) {
 
   return {
     ask,
+    basic,
     persist,
     authorize,
     noteToken,

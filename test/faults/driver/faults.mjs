@@ -143,6 +143,17 @@ export function createFaults({ stack, links, ledger, random, say }) {
           await sleep(500);
       };
     },
+    promote: async ({ target }, own) => {
+      await postgres.addStandby();
+      return async () => {
+        own.began = now();
+        // What did not wait for the disk did not wait for the standby.
+        const lost = crash();
+        lost.to = Number.POSITIVE_INFINITY;
+        own.promoted = await postgres.failOver(target);
+        lost.to = now() + 500;
+      };
+    },
     'lose-temporal': async () => {
       const heal = await killTemporal(temporal.lose);
       return async () => {
@@ -160,7 +171,7 @@ export function createFaults({ stack, links, ledger, random, say }) {
     ledger.faults.push(own);
     say(`${fault.kind} ${fault.target}, ${fault.seconds} s`);
     try {
-      const heal = await begin[fault.kind](fault);
+      const heal = await begin[fault.kind](fault, own);
       await sleep(fault.seconds * 1_000);
       await heal();
     } catch (error) {

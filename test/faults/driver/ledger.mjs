@@ -24,9 +24,16 @@ export function createLedger() {
     ownEnds: [],
     faults: [],
     replayed: new Set(),
+    /** By subscription: when a person tried a delivery again, whose success lets the others go. */
+    openedByHand: new Map(),
     crashes: [],
     lost: [],
     answers: {},
+    /** When 503, or no answer, was the answer. */
+    unavailable: [],
+    /** Tokens whose revocation was answered. */
+    revoked: [],
+    follower: undefined,
   };
   return {
     ...ledger,
@@ -53,10 +60,12 @@ export function createLedger() {
         if (one.offs.some(({ from, to }) => from <= base && to > base)) one.offs.push({ from: restored });
       }
       for (const [delivery, { at }] of ledger.ends) if (at > base) ledger.ends.delete(delivery);
+      ledger.revoked.splice(0, Number.POSITIVE_INFINITY, ...ledger.revoked.filter(({ at }) => at <= base));
       for (const [jti, at] of ledger.tokens) if (at > base) ledger.tokens.delete(jti);
       for (const [id, { at }] of ledger.changes) if (at > base) ledger.changes.delete(id);
     },
     count: (answer) => {
+      if (answer === 503 || answer === 0) ledger.unavailable.push(now());
       ledger.answers[answer] = (ledger.answers[answer] ?? 0) + 1;
     },
   };

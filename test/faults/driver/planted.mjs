@@ -64,6 +64,16 @@ export const DEFECTS = {
     ],
     faults: ['cut'],
   },
+  'a reader of the feed goes on beyond what a standby has got': {
+    edits: [
+      [
+        'src/webhooks/intake/feed.service.ts',
+        'return positionAfterPage(position, last, seen, end);',
+        'return positionAfterAll(seen, end);',
+      ],
+    ],
+    faults: ['promote'],
+  },
   'an outbox row is deleted when it is claimed, before the attempt': {
     edits: [
       [

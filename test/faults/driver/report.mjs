@@ -1,10 +1,11 @@
 // What a run shows: one table a seed, and what was violated.
 import { group, tally } from './check-deliveries.mjs';
+import { describePromotions } from './promotions.mjs';
 
 /** Violations of one rule that are shown. */
 const MOST_SHOWN = 5;
 
-export function describeRun({ seed, ledger, deliveries, recovery, linear, seconds }) {
+export function describeRun({ seed, ledger, deliveries, recovery, linear, seconds, promotions }) {
   const publications = [...ledger.publications.values()];
   const carried = ledger.faults.filter(({ skipped, failed }) => !skipped && !failed);
   const rows = [
@@ -21,7 +22,7 @@ export function describeRun({ seed, ledger, deliveries, recovery, linear, second
   ];
   const width = Math.max(...rows.map(([name]) => name.length));
   const table = rows.map(([name, value]) => `| ${name.padEnd(width)} | ${value}`);
-  return [...table, ...describeViolations(ledger.violations)].join('\n');
+  return [...table, ...describeViolations(ledger.violations), ...describePromotions(promotions)].join('\n');
 }
 
 function describeViolations(violations) {

@@ -11,7 +11,9 @@ import { createFaults } from './faults.mjs';
 import { createIdentityLoad } from './identity-load.mjs';
 import { createLedger, now } from './ledger.mjs';
 import { checkHistories } from './linear.mjs';
+import { checkPromotions } from './promotions.mjs';
 import { createRandom } from './random.mjs';
+import { checkReads, createReadLoad } from './read-load.mjs';
 import { openReceivers } from './receivers.mjs';
 import { describeRun } from './report.mjs';
 import { planFaults } from './schedule.mjs';
@@ -65,10 +67,12 @@ export async function runSeed({ main, kinds, restore = false, patience = PATIENC
     }
     const recovery = await recover(run, load);
     const deliveries = await checkDeliveries(run);
+    await checkReads(run);
     await checkRest(run);
+    const promotions = checkPromotions(ledger);
     const linear = await checkHistories(ledger.histories);
     for (const one of linear.illegal ?? []) ledger.violate('not linearizable', one);
-    const table = describeRun({ seed, ledger, deliveries, recovery, linear, seconds });
+    const table = describeRun({ seed, ledger, deliveries, recovery, linear, seconds, promotions });
     if (ledger.violations.length > 0) await keepTraces(run);
     return { ledger, table };
   } finally {
@@ -82,7 +86,8 @@ async function keepTraces({ stack, ledger, seed, say }) {
   const folder = resolve('.data', 'faults', String(seed));
   await cp(stack.folder, folder, {
     recursive: true,
-    filter: (path) => path === stack.folder || path.endsWith('.log') || path.endsWith('logs'),
+    filter: (path) =>
+      path === stack.folder || /standby-\d+$/.test(path) || path.endsWith('.log') || path.endsWith('logs'),
   });
   const { faults, violations } = ledger;
   await writeFile(join(folder, 'run.json'), JSON.stringify({ faults, violations }, null, 2));
@@ -93,7 +98,11 @@ async function keepTraces({ stack, ledger, seed, say }) {
 }
 
 async function beginLoad(run, part) {
-  const loads = [createDeliveryLoad({ ...run, part }), createIdentityLoad({ ...run, part })];
+  const loads = [
+    createDeliveryLoad({ ...run, part }),
+    createIdentityLoad({ ...run, part }),
+    createReadLoad({ ...run, part }),
+  ];
   for (const load of loads) await load.open();
   const begun = Promise.all(loads.map((load) => load.run()));
   const late = () => run.ledger.violate('recovery', 'requests find no answer');
@@ -179,12 +188,13 @@ async function recover({ stack, ledger, client, receivers, patience, say }, load
 /** As an operator does who knows that a receiver is back: its endpoint need not wait for its next probe. */
 async function retryByHand({ stack, ledger, client }) {
   const rows = await stack.query(
-    `SELECT DISTINCT ON (d.subscription_id) d.id FROM deliveries d JOIN endpoints e ON e.subscription_id = d.subscription_id
+    `SELECT DISTINCT ON (d.subscription_id) d.id, d.subscription_id FROM deliveries d JOIN endpoints e ON e.subscription_id = d.subscription_id
      WHERE d.status IN ('pending', 'retrying') AND e.active AND e.state = 'down'`,
   );
-  for (const { id } of rows) {
+  for (const { id, subscription_id } of rows) {
     // One that ends meanwhile is replayed.
     ledger.replayed.add(id);
+    ledger.openedByHand.set(subscription_id, now());
     await client.persist('POST', `/api/v1/deliveries/${id}/retry`, { json: {} });
   }
 }

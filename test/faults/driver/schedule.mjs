@@ -5,7 +5,10 @@ const ROLES = ['api1', 'api2', 'worker1', 'worker2'];
 const LINKS = ROLES.flatMap((role) => [`${role}-postgres`, `${role}-temporal`]);
 const WIRES = [...LINKS, 'receivers1', 'receivers2'];
 
-/** Kind → what it can hit (`hold`: an operator holds the receivers' host), and how many seconds it lasts. */
+/**
+ * Kind → what it can hit (`hold`: an operator holds the receivers' host; `promote`: what became of the primary when its
+ * standby is promoted), and how many seconds it lasts.
+ */
 export const KINDS = {
   kill: { targets: [...ROLES, 'workers', 'apis', 'temporal', 'postgres', 'backend'], seconds: [0.5, 5] },
   restart: { targets: ROLES, seconds: [0.2, 2] },
@@ -19,11 +22,13 @@ export const KINDS = {
   'disk-full': { targets: ['postgres'], seconds: [2, 5] },
   clock: { targets: ROLES, seconds: [3, 12] },
   hold: { targets: ['receivers'], seconds: [2, 5] },
+  promote: { targets: ['crashed', 'stopped', 'frozen', 'cut off'], seconds: [2, 6] },
   'lose-temporal': { targets: ['temporal'], seconds: [0.5, 2] },
 };
-/** One in so many of the deck: what takes a person to mend. */
-const RARE = ['lose-temporal', 'hold'];
+/** One in so many of the deck: what takes a person to mend, or a copy of Postgres. */
+const RARE = ['lose-temporal', 'hold', 'promote'];
 const GROUPS = { workers: ['worker1', 'worker2'], apis: ['api1', 'api2'], backend: ['postgres'] };
+for (const primary of KINDS.promote.targets) GROUPS[primary] = ['postgres'];
 const SHIFTS = [-3_600_000, -90_000, 90_000, 3_600_000];
 
 /** The parts that a fault takes out: of a link the link alone. */

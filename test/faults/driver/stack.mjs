@@ -15,8 +15,10 @@ import { startPostgres } from '#dist/src/app/local/postgres.js';
 import { startTemporal } from '#dist/src/app/local/temporal.js';
 import { obtainTemporal } from '#dist/src/app/local/temporal-program.js';
 import { deployTemporal } from './deployed-temporal.mjs';
+import { now } from './ledger.mjs';
 import { createProxy } from './proxy.mjs';
 import { createRole } from './role.mjs';
+import { addStandby, promote } from './standby.mjs';
 
 export const TENANT = 'faults';
 const NAMESPACE = 'countersign';
@@ -32,11 +34,16 @@ export async function openStack({ main, deployed, onOwnEnd }) {
   const keeper = createKeeper({ file: join(folder, 'parts.json'), remove: [folder] });
   const quiet = () => undefined;
   const temporalPort = await findFreePort();
-  let postgres = await startPostgres({ dataDir: folder, keeper, log: quiet });
-  const postgresPort = postgres.port;
+  /** The data folder of the Postgres that serves, and its port, as the address of a deployment leads to the primary. */
+  let home = folder;
+  let postgres = await startPostgres({ dataDir: home, keeper, log: quiet });
+  let postgresPort = postgres.port;
   await query(postgres.url, 'ALTER SYSTEM SET track_commit_timestamp = on');
+  // A standby streams the WAL since it was copied.
+  await query(postgres.url, `ALTER SYSTEM SET wal_keep_size = '512MB'`);
   await postgres.stop();
-  postgres = await startPostgres({ dataDir: folder, port: postgresPort, keeper, log: quiet });
+  postgres = await startPostgres({ dataDir: home, port: postgresPort, keeper, log: quiet });
+  const toPostgres = await createProxy(() => postgresPort);
   const server = { folder, port: temporalPort, namespace: NAMESPACE, keeper };
   const temporalServer =
     deployed === undefined
@@ -44,7 +51,7 @@ export async function openStack({ main, deployed, onOwnEnd }) {
       : await deployTemporal({
           ...server,
           programs: deployed,
-          postgres: { port: postgresPort, query: (text) => query(postgres.url, text) },
+          postgres: { port: toPostgres.port, query: (text) => query(postgres.url, text) },
         });
   let temporal = await temporalServer.start();
 
@@ -56,7 +63,6 @@ export async function openStack({ main, deployed, onOwnEnd }) {
   const direct = {
     PATH: process.env.PATH,
     NODE_ENV: 'production',
-    DATABASE_URL: postgres.url,
     TEMPORAL_ADDRESS: temporal.address,
     MASTER_KEY: randomBytes(32).toString('base64'),
     METRICS_PORT: '0',
@@ -75,7 +81,7 @@ export async function openStack({ main, deployed, onOwnEnd }) {
   /** Runs a command of the service beside the proxies. @returns its exit code and what it wrote to stdout */
   const run = async (...args) => {
     const child = spawn(process.execPath, [main, ...args], {
-      env: direct,
+      env: { ...direct, DATABASE_URL: postgres.url },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let [text, errors] = ['', ''];
@@ -109,7 +115,40 @@ export async function openStack({ main, deployed, onOwnEnd }) {
   }
 
   const startPostgresAgain = async () => {
-    postgres = await startPostgres({ dataDir: folder, port: postgresPort, keeper, log: quiet });
+    postgres = await startPostgres({ dataDir: home, port: postgresPort, keeper, log: quiet });
+  };
+  let standbys = 0;
+  let standby;
+  const attachStandby = async () => {
+    standbys += 1;
+    const to = join(folder, `standby-${standbys}`);
+    standby = { home: to, running: await addStandby({ primary: postgres, home, to, keeper }) };
+  };
+  /**
+   * Promotes the standby. @param how what becomes of the primary: `crashed`; `stopped`, and the address leads to the
+   *   standby before it takes writes; `frozen` for a while; `cut off`: only those who are connected reach it for a while
+   * @returns when the standby took writes
+   */
+  const failOver = async (how) => {
+    const old = postgres;
+    const pids = treeOf(old.pid);
+    const moveTo = ({ home: to, running }) => {
+      [home, postgres, postgresPort] = [to, running, running.port];
+    };
+    if (how === 'crashed') await killAll(old, pids);
+    if (how === 'frozen') signalAll(pids, 'SIGSTOP');
+    if (how === 'stopped') {
+      await old.stop();
+      moveTo(standby);
+      await sleep(1_000);
+    }
+    await promote(standby.running);
+    const promoted = now();
+    moveTo(standby);
+    if (how === 'frozen' || how === 'cut off') await sleep(4_000);
+    if (how !== 'crashed' && how !== 'stopped') await killAll(old, treeOf(old.pid));
+    await rm(old.cluster, { recursive: true, force: true });
+    return promoted;
   };
   const startTemporalAgain = async () => {
     temporal = await temporalServer.start();
@@ -142,6 +181,8 @@ export async function openStack({ main, deployed, onOwnEnd }) {
       },
       stop: () => postgres.stop(),
       start: startPostgresAgain,
+      addStandby: attachStandby,
+      failOver,
       isUp: () => isAlive(postgres.pid),
       /** A cold copy of all its files, and back. */
       copyTo: (to) =>
@@ -166,7 +207,7 @@ export async function openStack({ main, deployed, onOwnEnd }) {
     },
     close: async () => {
       await Promise.all(Object.values(roles).map((role) => role.kill()));
-      for (const link of Object.values(links)) link.close();
+      for (const link of [...Object.values(links), toPostgres]) link.close();
       await temporal.stop();
       await postgres.stop();
       await keeper.close();
@@ -235,6 +276,16 @@ async function isReady(origin) {
   const response = await fetch(`${origin}/readyz`, { signal: AbortSignal.timeout(5_000) }).catch(() => null);
   await response?.text().catch(() => undefined);
   return response?.ok === true;
+}
+
+/** Kills a server with all that it has started, of which some may be frozen. */
+async function killAll(server, pids) {
+  signalAll(pids, 'SIGKILL');
+  await server.exited;
+}
+
+function signalAll(pids, name) {
+  for (const pid of pids) if (isAlive(pid)) process.kill(pid, name);
 }
 
 /** A process and those that it has started. */
