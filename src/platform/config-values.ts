@@ -44,7 +44,11 @@ export const slug = z
   .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be a tenant slug (a DNS label)');
 
 export const databaseUrl = z.string().transform((text, issue) => {
-  if (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text)) return text;
+  if (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text)) {
+    // docs/operations/failover.md: one address leads to the primary.
+    if (!new URL(text).hostname.includes(',')) return text;
+    return reject(issue, 'must have one host, which leads to the primary');
+  }
   return reject(issue, 'must be a URL such as postgres://user:password@host:5432/database');
 });
 

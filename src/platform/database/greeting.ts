@@ -1,5 +1,6 @@
 // What a process asks on each new connection, in one statement, before it is used: the time, and whether the server
 // takes writes. The driver has no `target_session_attrs=read-write`.
+// docs/operations/failover.md
 import { type Asked, type DatabaseClock, TIME } from './database-clock.ts';
 import { READ_ONLY } from './errors.ts';
 

@@ -57,6 +57,7 @@ describe('a wrong setting', () => {
     ['TEMPORAL_UI_URL', 'localhost:8233', 'must be an absolute http or https URL'],
     ['DATABASE_URL', 'mysql://a', 'must be a URL such as postgres://user:password@host:5432/database'],
     ['DATABASE_URL', 'postgres://[', 'must be a URL such as postgres://user:password@host:5432/database'],
+    ['DATABASE_URL', 'postgres://u:p,w@a,b/x', 'must have one host, which leads to the primary'],
     ['TRUSTED_PROXIES', '10.0.0.0', '"10.0.0.0" is not a CIDR block such as 10.0.0.0/8'],
     ...[
       'dns.example',
