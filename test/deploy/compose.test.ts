@@ -293,6 +293,21 @@ describe('docker-compose.yml', () => {
       if (!files.includes(place)) expect(statSync(place).isDirectory(), place).toBe(true);
     }
   });
+
+  it('archives the WAL of each minute by a script that is there, in the folder that backups are cleaned by', () => {
+    const { command = [], volumes = [] } = compose.services.postgres ?? {};
+    expect(command).toEqual(
+      expect.arrayContaining([
+        '-carchive_mode=on',
+        '-carchive_timeout=60',
+        '-carchive_command=sh /deploy/archive.sh %p %f',
+      ]),
+    );
+    expect(volumes).toContain('./deploy/postgres:/deploy:ro');
+    const folder = '/var/lib/postgresql/wal';
+    for (const script of ['deploy/postgres/archive.sh', 'deploy/backup/backup.sh'])
+      expect(readFileSync(script, 'utf8')).toContain(folder);
+  });
 });
 
 describe('the Dockerfile', () => {

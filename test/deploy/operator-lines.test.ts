@@ -113,7 +113,7 @@ describe('the upgrade', () => {
 describe('the backup', () => {
   const archive = (label: string) => {
     const folder = temporaryFolder();
-    writeFileSync(join(folder, label), 'START WAL LOCATION');
+    writeFileSync(join(folder, label), 'START WAL LOCATION: 0/2000028 (file 000000010000000000000002)\n');
     execFileSync('tar', ['cf', 'base.tar', label], { cwd: folder });
     return join(folder, 'base.tar');
   };
@@ -131,6 +131,9 @@ describe('the backup', () => {
     expect(calls()[0]).toContain(`${resolve('.')} compose exec -T postgres pg_basebackup`);
     const whole = readdirSync(folder).filter((name) => /^countersign-\d{4}-\d\d-\d\d\.tar\.gz$/.test(name));
     expect(whole).toHaveLength(code === 0 ? 1 : 0);
+    // The oldest backup of the folder is this one.
+    const cleanup = ' /var/lib/postgresql/wal 000000010000000000000002';
+    expect(calls().filter((call) => call.endsWith(cleanup))).toHaveLength(code === 0 ? 1 : 0);
   });
 
   it('goes back into the volume by the lines of the page, and the former data stays beside it', () => {
@@ -138,6 +141,7 @@ describe('the backup', () => {
     const volume = temporaryFolder();
     mkdirSync(join(volume, '18', 'docker'), { recursive: true });
     writeFileSync(join(volume, '18', 'docker', 'former'), '');
+    mkdirSync(join(volume, 'wal'));
     const gzipped = `${archive('backup_label')}.gz`;
     execFileSync('gzip', [gzipped.slice(0, -3)]);
     const { run, calls } = standIn({
@@ -149,9 +153,36 @@ describe('the backup', () => {
     expect(readdirSync(join(volume, '18', 'docker'))).toEqual(['backup_label']);
     const [lost = ''] = readdirSync(join(volume, '18')).filter((name) => name.startsWith('lost-'));
     expect(existsSync(join(volume, '18', lost, 'former'))).toBe(true);
+    expect(readdirSync(volume).toSorted()).toEqual(['18', lost.replace('lost', 'wal')]);
     expect(calls()[0]).toBe('compose stop gateway api worker temporal postgres');
     // The service's own image and volume: no name of either can differ from docker-compose.yml.
     expect(calls()[1]).toBe('compose run --rm --no-deps -T --entrypoint bash postgres -euc ');
     expect(calls()).toContain('compose up -d --scale worker=1');
+  });
+
+  it('goes on to a minute by the WAL that was archived, and by that of the former data', () => {
+    const block = readBlocks('docs/fresh-host.md').find((text) => text.includes('recovery.signal')) ?? '';
+    const volume = temporaryFolder();
+    mkdirSync(join(volume, 'wal-2'));
+    for (const name of ['docker', 'lost-1', 'lost-2'])
+      mkdirSync(join(volume, '18', name, 'pg_wal'), { recursive: true });
+    writeFileSync(join(volume, '18', 'lost-2', 'pg_wal', '000000010000000000000009'), '');
+    const { run, calls } = standIn({
+      docker: `echo "$*" >> "$CALLS"; [ "$2" != exec ] || echo f; [ "$2" = run ] && shift $(($# - 1)) || exit 0
+        bash -euc "$(sed "s|cd /var/lib/postgresql|cd $VOLUME|" <<< "$1")"`,
+      chown: '',
+    });
+    const TO = '2026-05-04 09:30:00+00';
+    expect(run(block, { VOLUME: volume, TO })).toMatchObject({ status: 0, stderr: '' });
+    const restored = join(volume, '18', 'docker');
+    expect(readdirSync(restored).toSorted()).toEqual(['pg_wal', 'postgresql.auto.conf', 'recovery.signal']);
+    expect(readdirSync(join(restored, 'pg_wal'))).toEqual(['000000010000000000000009']);
+    expect(readFileSync(join(restored, 'postgresql.auto.conf'), 'utf8').split('\n').slice(0, 3)).toEqual([
+      `restore_command = 'gunzip -c "${volume}/18/../wal-2/%f.gz" > "%p"'`,
+      `recovery_target_time = '${TO}'`,
+      'recovery_target_action = promote',
+    ]);
+    expect(calls()[0]).toContain('compose run --rm --no-deps -T -e TO --entrypoint bash postgres -euc');
+    expect(calls().at(-1)).toContain('pg_current_xact_id()');
   });
 });

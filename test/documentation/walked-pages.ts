@@ -76,6 +76,7 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
   ],
   ['docs/kubernetes.md', 'set-ramping-version', 'as the lines of docs/operations/upgrade.md'],
   ['docs/kubernetes.md', 'PrometheusRule', 'needs a cluster; the rules: test/deploy/observability.test.ts'],
+  ['docs/fresh-host.md', 'recovery.signal', 'test/deploy/operator-lines.test.ts'],
   [
     'docs/performance.md',
     'npm run bench',

@@ -1,49 +1,15 @@
 // Backup and restore as docs/operations/backup.md says: its own commands, on a server of their own that serves
 // meanwhile.
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { expect, inject, it, onTestFinished } from 'vitest';
-import { startPostgres } from '../../src/app/local/postgres.ts';
 import { buildStack } from '../app/local/stack.ts';
-import { temporaryFolder } from '../app/local/temporary-folder.ts';
 import { takePort } from '../setup/ports.ts';
 import { eventually } from '../workflows/delivery-engine.ts';
-
-const page = readFileSync('docs/operations/backup.md', 'utf8');
-const byHand = page.slice(page.indexOf('## A backup by hand'), page.indexOf('\n## Restore\n'));
-const commandsIn = (language: string) =>
-  [...byHand.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]+?)\`\`\``, 'g'))].map(
-    ([, text = '']) => text,
-  );
-const [startBackup = '', stopBackup = ''] = commandsIn('sql');
-const [define = '', copy = '', complete = '', restore = ''] = commandsIn('sh');
-
-/** A server that has its folder, and that a test may end and start again. */
-async function createServer() {
-  const dataDir = temporaryFolder();
-  chmodSync(dataDir, 0o755);
-  const start = () => startPostgres({ dataDir, durable: false, log: () => undefined });
-  let running = await start();
-  onTestFinished(() => running.stop());
-  const { cluster } = running;
-  const backup = join(dataDir, 'backup');
-  return {
-    url: () => running.url,
-    stop: () => running.stop(),
-    start: async () => {
-      running = await start();
-    },
-    /** Runs commands of the page. */
-    shell: (commands: string, LABEL = '') =>
-      execFileSync('sh', ['-euc', `${define}${commands}`], {
-        env: { PATH: process.env.PATH ?? '', PGDATA: cluster, BACKUP: backup, LABEL },
-      }),
-  };
-}
+import { complete, copy, createServer, restore, startBackup, stopBackup } from './backup-page.ts';
 
 type Server = Awaited<ReturnType<typeof createServer>>;
 
@@ -123,7 +89,7 @@ it('restores what a backup by hand of a running server has', async () => {
   const during = await create('during');
   server.shell(copy);
   const { rows } = await client.query<{ labelfile: string }>(stopBackup);
-  server.shell(complete, rows[0]?.labelfile);
+  server.shell(complete, { LABEL: rows[0]?.labelfile ?? '' });
   const late = await create('late');
   expect([await logIn(service, kept), await logIn(service, late)]).toEqual([200, 200]);
   await worker.stop();

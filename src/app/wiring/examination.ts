@@ -84,6 +84,7 @@ export function wireExamination(config: Config) {
       createStuckWorkCheck({ ...shared, ...relay }),
       rows.createTransactionIdsCheck(database),
       rows.createOpenTransactionCheck(() => findOldestOpen(database)),
+      rows.createArchiveCheck(database),
       rows.createDatabaseRoleCheck(database),
       rows.createChallengeExpiryCheck(challengeExpiry.findOverdue),
       rows.createSealedSecretsCheck(sealedSecrets.listMissingKeys),

@@ -2,7 +2,7 @@
 import type { OpenTransaction } from '../../audit/open-transaction.store.ts';
 import type { KeyInUse } from '../../platform/database/sealed-column.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import { findAhead, findStrongProcesses } from './cluster.store.ts';
+import { findAhead, findStrongProcesses, findUnarchived, type Unarchived } from './cluster.store.ts';
 import type { Check, Finding } from './finding.ts';
 
 /** Seconds. The service's own transactions end much earlier, by their time-outs. */
@@ -64,6 +64,18 @@ export const createOpenTransactionCheck = (
     if (open === undefined || open.seconds < LONGEST_TRANSACTION) return [];
     const detail = `a transaction of ${open.role} in the database ${open.database} has been open for ${Math.floor(open.seconds)} s, and what was written to the audit log since is not sealed: docs/operations/alerts.md#countersignauditheldback`;
     return [{ code: 'transaction_open', subject: open.pid, detail }];
+  });
+
+/** Checks that Postgres archives its WAL where it is told to: a restore ends before a file that is missing. */
+export const createArchiveCheck = (
+  database: Queryable,
+  find: (database: Queryable) => Promise<Unarchived | undefined> = findUnarchived,
+): Check =>
+  createReadingCheck('walArchive', 'the archive of the WAL', async () => {
+    const unarchived = await find(database);
+    if (unarchived === undefined) return [];
+    const detail = `Postgres could not archive it at ${unarchived.at}, and keeps all WAL since on its disk: docs/operations/backup.md#to-a-minute`;
+    return [{ code: 'wal_not_archived', subject: unarchived.file, detail }];
   });
 
 /**

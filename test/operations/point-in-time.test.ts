@@ -1,0 +1,70 @@
+// A restore to a minute as docs/operations/backup.md says: by a copy and the archived WAL.
+import { chmodSync } from 'node:fs';
+import pg from 'pg';
+import { expect, it, vi } from 'vitest';
+import { findUnarchived } from '../../src/operations/doctor/cluster.store.ts';
+import { PATIENCE } from '../setup/patience.ts';
+import {
+  ask,
+  commandsIn,
+  complete,
+  copy,
+  createServer,
+  restore,
+  startBackup,
+  stopBackup,
+} from './backup-page.ts';
+
+const [toAMinute = ''] = commandsIn('sh', 'To a minute');
+const [raiseIds = ''] = commandsIn('sql', 'A dump in a new cluster');
+
+it('restores the moment before a loss from a backup and the archived WAL', async () => {
+  const server = await createServer();
+  const wal = await server.archive();
+  const query = <Row extends object>(text: string) => ask<Row>(server.url(), text);
+  const asked = {
+    query: async <Row extends object>(text: string) => {
+      const rows = await query<Row>(text);
+      return { rows, rowCount: rows.length };
+    },
+  };
+  const nextXid = async () => {
+    const [row] = await query<{ xid: string }>('SELECT pg_current_xact_id()::text AS xid');
+    return Number(row?.xid);
+  };
+  await query('CREATE TABLE kept (what text)');
+
+  const client = new pg.Client({ connectionString: server.url() });
+  await client.connect();
+  await client.query(startBackup);
+  server.shell(copy);
+  const { rows } = await client.query<{ labelfile: string }>(stopBackup);
+  server.shell(complete, { LABEL: rows[0]?.labelfile ?? '' });
+  await client.end();
+
+  await query(`INSERT INTO kept VALUES ('after the backup')`);
+  chmodSync(wal, 0o500);
+  await query('SELECT pg_switch_wal()');
+  await vi.waitFor(async () => expect(await findUnarchived(asked)).toHaveProperty('file'), PATIENCE);
+  chmodSync(wal, 0o700);
+  // The next file wakes the archiver, which otherwise rests for a minute after some tries.
+  await query('SELECT pg_current_xact_id(), pg_switch_wal()');
+  await vi.waitFor(async () => expect(await findUnarchived(asked)).toBeUndefined(), PATIENCE);
+  await query(`INSERT INTO kept VALUES ('not archived yet')`);
+  const [moment] = await query<{ to: string }>('SELECT clock_timestamp()::text AS to');
+  await query('DELETE FROM kept');
+  const lost = await nextXid();
+  await server.stop();
+
+  server.shell(`${restore}${toAMinute}`, { WAL: wal, TO: moment?.to ?? '' });
+  await server.start();
+  const isRecovering = () => query<{ yes: boolean }>('SELECT pg_is_in_recovery() AS yes');
+  await vi.waitFor(async () => expect(await isRecovering()).toEqual([{ yes: false }]), PATIENCE);
+  expect(await query('SELECT what FROM kept ORDER BY what')).toEqual([
+    { what: 'after the backup' },
+    { what: 'not archived yet' },
+  ]);
+  expect(await nextXid(), 'ids of the lost time are given anew').toBeLessThanOrEqual(lost);
+  await query(raiseIds);
+  expect(await nextXid()).toBeGreaterThan(lost);
+});
