@@ -110,7 +110,11 @@ async function beginLoad(run, part) {
     /** Ends when everything that was begun has its answer. */
     end: async () => {
       for (const load of loads) load.stop();
-      await Promise.race([begun, sleep(run.patience * 1_000, undefined, { ref: false }).then(late)]);
+      const waiting = new AbortController();
+      const { signal } = waiting;
+      const end = sleep(run.patience * 1_000, undefined, { ref: false, signal }).then(late, () => undefined);
+      await Promise.race([begun, end]);
+      waiting.abort();
     },
   };
 }
