@@ -20,9 +20,13 @@ const FOLLOWED = /^\/\/ (docs\/decisions\/\S+)$/gm;
 const pages = readdirSync(FOLDER).sort();
 const read = (page: string) => readFileSync(`${FOLDER}/${page}`, 'utf8');
 const statusOf = (page: string) => read(page).split('\n')[2] ?? '';
-const sources = ['src', 'workflows', 'activities', 'packages', 'test'].flatMap((root) =>
+// A build that runs beside makes folders in those of the packages, and takes them away.
+const packages = readdirSync('packages')
+  .map((name) => `packages/${name}/src`)
+  .filter((folder) => existsSync(folder));
+const sources = ['src', 'workflows', 'activities', ...packages, 'test'].flatMap((root) =>
   readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts') && !/(^|\/)(node_modules|dist)\//.test(name))
+    .filter((name) => name.endsWith('.ts'))
     .map((name) => `${root}/${name}`),
 );
 const followed = sources.flatMap((file) =>
