@@ -89,7 +89,7 @@ describe('the service tools of docker-compose.yml', () => {
     const named = ['docs', 'docs/operations'].flatMap((folder) =>
       pagesOf(folder).flatMap((page) => [
         ...readFileSync(join(folder, page), 'utf8').matchAll(
-          /docker compose (?:--profile tools )?run --rm (--[a-z-]+)? ?(?:-T )?(?:--entrypoint \S+ )?([a-z-]+)/g,
+          /docker compose (?:--profile tools )?run --rm (--[a-z-]+)? ?(?:-T )?(?:-e \S+ )?(?:--entrypoint \S+ )?([a-z-]+)/g,
         ),
       ]),
     );
