@@ -214,6 +214,20 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
     expect(faults).toEqual([]);
   });
 
+  it('leaves the audience of a tenant to follow its base URL when only the name is changed', async () => {
+    await begin();
+    await page.getByRole('navigation').waitFor();
+    await page.keyboard.type('gt');
+    await page.getByRole('button', { name: 'Edit…' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('Acme');
+    const sent = page.waitForRequest((request) => request.method() === 'PATCH');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    expect((await sent).postDataJSON()).toEqual({ name: 'Acme', audience: null, signing_algorithm: 'ES256' });
+    await dialog.waitFor({ state: 'detached' });
+    expect(faults).toEqual([]);
+  });
+
   it('gives an application a second secret, shown once', async () => {
     await begin();
     await page.getByRole('navigation').waitFor();

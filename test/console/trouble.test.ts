@@ -92,34 +92,52 @@ describe('an endpoint', () => {
 
 describe('a tenant', () => {
   const NOW = Date.parse('2026-01-02T12:00:00Z');
-  const open = { state: 'open' as const, waiting: 7 };
-  const down = { state: 'down' as const, waiting: 3 };
+  type Watched = Parameters<typeof judgeTenant>[0][number];
+  const of = (
+    state: Watched['endpoint']['state'],
+    waiting: number,
+    disabled_reason: string | null = null,
+  ) => ({
+    ...{ disabled_reason, endpoint: { state, waiting } },
+  });
+  const HOUR = '2026-01-02T11:00:00Z';
 
-  it.each<[string, Parameters<typeof judgeTenant>[0], string[], string, string]>([
-    ['without a subscription', [], [], 'pending', 'Nothing goes out yet: there is no subscription.'],
+  it.each<[string, Watched[], string[], boolean, string, string]>([
+    ['without a subscription', [], [], false, 'pending', 'Nothing goes out yet: there is no subscription.'],
     [
-      'whose endpoints take deliveries',
-      [open, { state: 'inactive', waiting: 1 }],
+      'whose endpoints take deliveries, come back, or were paused by a person',
+      [of('open', 7), of('inactive', 1), of('releasing', 9)],
       ['2026-01-01T11:59:59Z', ''],
+      true,
       'success',
-      'All is well: every endpoint takes deliveries, none has failed in 24 hours.',
+      'All is well: no endpoint is in trouble, no delivery has failed in 24 hours.',
+    ],
+    [
+      'with an endpoint that the service has deactivated',
+      [of('inactive', 1, 'gone')],
+      [],
+      false,
+      'down',
+      '1 endpoint is in trouble, 1 waiting.',
     ],
     [
       'with a failed delivery',
-      [open],
-      ['2026-01-02T11:00:00Z'],
+      [of('open', 7)],
+      [HOUR],
+      false,
       'failing',
-      'Every endpoint takes deliveries. 1 delivery has failed for good in 24 hours.',
+      'No endpoint is in trouble. 1 delivery has failed for good in 24 hours.',
     ],
     [
-      'with endpoints in trouble',
-      [open, down, { state: 'held', waiting: 1_000 }],
-      ['2026-01-02T11:00:00Z', '2026-01-02T10:00:00Z'],
+      'with more failed deliveries than a page has',
+      [of('open', 7), of('down', 3), of('held', 1_000)],
+      [HOUR, HOUR],
+      true,
       'down',
-      '2 endpoints are in trouble, 1,003 waiting. 2 deliveries have failed for good in 24 hours.',
+      '2 endpoints are in trouble, 1,003 waiting. At least 2 deliveries have failed for good in 24 hours.',
     ],
-  ])('%s', (_, endpoints, failedAt, tone, words) => {
-    expect(judgeTenant(endpoints, failedAt, NOW)).toEqual({ tone, words });
+  ])('%s', (_, subscriptions, failedAt, hasMore, tone, words) => {
+    expect(judgeTenant(subscriptions, { failedAt, hasMore }, NOW)).toEqual({ tone, words });
   });
 });
 

@@ -32,7 +32,8 @@ type WebBotAuthNeeds = {
 export function createWebBotAuth({ client, issuer, token, now }: WebBotAuthNeeds) {
   /** Fingerprint → Unix seconds until when its key is listed. */
   const listed = new Map<string, number>();
-  let listing: Promise<void> | undefined;
+  /** Fingerprint → the listing under way. */
+  const listings = new Map<string, Promise<void>>();
   const seconds = () => Math.floor(now() / 1000);
 
   async function list(key: AgentKey): Promise<void> {
@@ -47,18 +48,20 @@ export function createWebBotAuth({ client, issuer, token, now }: WebBotAuthNeeds
     listed.set(key.fingerprint, expires);
   }
 
-  /** Lists the key, unless it is listed for a while yet. One that is still listed does not need the service. */
+  /** Lists the key; of concurrent calls one asks the service. */
+  function listOnce(key: AgentKey): Promise<void> {
+    const { fingerprint } = key;
+    const begun = listings.get(fingerprint) ?? list(key).finally(() => listings.delete(fingerprint));
+    listings.set(fingerprint, begun);
+    return begun;
+  }
+
+  /** A request waits for the listing of a key that is not listed; the renewal of one that is goes on beside it. */
   async function ensureListed(key: AgentKey): Promise<void> {
     const left = (listed.get(key.fingerprint) ?? 0) - seconds();
     if (left > RENEWED_AHEAD) return;
-    listing ??= list(key).finally(() => {
-      listing = undefined;
-    });
-    try {
-      await listing;
-    } catch (error) {
-      if (left <= 0) throw error;
-    }
+    if (left <= 0) await listOnce(key);
+    else void listOnce(key).catch(() => undefined);
   }
 
   return {

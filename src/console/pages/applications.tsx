@@ -109,7 +109,7 @@ export function ApplicationPage({ id }: { id: string }) {
             send('PATCH', path, { name: typed.name, scopes: wordsOf(typed.scopes) }).then(reload)
           }
         >
-          <p class="faint">Tokens that have a scope which is taken away end.</p>
+          <p class="faint">Its tokens end when it loses a scope; it then asks for new ones.</p>
         </FormOpener>
         <Ask
           label="Delete…"
@@ -168,7 +168,10 @@ function Secrets({ of, path, onDone }: { of: Application; path: string; onDone: 
                 danger
                 run={() => send('DELETE', `${path}/secrets/${id}`).then(onDone)}
               >
-                <p>It proves nothing from now on. Tokens that it got work until they end.</p>
+                <p>
+                  It proves nothing from now on, and the application's tokens end, also those of its other
+                  secret.
+                </p>
               </Ask>
             ),
           ],

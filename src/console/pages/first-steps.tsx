@@ -3,18 +3,26 @@ import { useList } from '../hooks.ts';
 import type { Agent, Delivery, Subscription } from '../types.ts';
 import { Part, Status, To } from '../ui.tsx';
 
-const EVERY_MS = 10_000;
+const EVERY_MS = 60_000;
 
-/** Shows nothing once all steps are done. @param subscriptions of the tenant; undefined while they are loading */
-export function FirstSteps({ subscriptions }: { subscriptions: readonly Subscription[] | undefined }) {
+interface FirstStepsProps {
+  readonly subscriptions: readonly Subscription[] | undefined;
+  readonly deliveries: readonly Delivery[] | undefined;
+}
+
+/** Shows nothing once all steps are done. @param deliveries the newest of the tenant */
+export function FirstSteps({ subscriptions, deliveries }: FirstStepsProps) {
   const agents = useList<Agent>('agents', { limit: 50 }, EVERY_MS);
-  const delivered = useList<Delivery>('deliveries', { status: 'delivered', limit: 1 }, EVERY_MS);
-  if (subscriptions === undefined || agents.data === undefined || delivered.data === undefined) return null;
+  if (subscriptions === undefined || agents.data === undefined || deliveries === undefined) return null;
   const steps = [
     ['agents', 'Register an agent', agents.data.length > 0],
     ['agents', 'Let it register its key', agents.data.some(({ registration }) => registration.verified)],
     ['subscriptions', 'Subscribe to events', subscriptions.length > 0],
-    ['events', 'Publish an event, and see it delivered', delivered.data.length > 0],
+    [
+      'events',
+      'Publish an event, and see it delivered',
+      deliveries.some(({ status }) => status === 'delivered'),
+    ],
   ] as const;
   if (steps.every(([, , isDone]) => isDone)) return null;
   return (

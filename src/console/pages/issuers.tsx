@@ -41,7 +41,11 @@ function OfUsers() {
         label="Issuers of users"
         list={list}
         keyOf={({ id }) => id}
-        columns={[...columnsOf('trusted-issuers', list.reload)]}
+        columns={columnsOf(
+          'trusted-issuers',
+          list.reload,
+          'Its tokens are exchanged no longer. Tokens that agents have by them work until their own end.',
+        )}
         empty={<Empty title="No issuer of users is trusted: agents act for themselves only." />}
       />
       <FormOpener
@@ -67,8 +71,11 @@ function OfWorkloads() {
         label="Issuers of workloads"
         list={list}
         keyOf={({ id }) => id}
-        columns={[
-          ...columnsOf<WorkloadIssuer>('workload-issuers', list.reload, [
+        columns={columnsOf<WorkloadIssuer>(
+          'workload-issuers',
+          list.reload,
+          'Its tokens are refused from now on, and the tokens that agents have by them end.',
+          [
             'Agents',
             ({ rules }) =>
               rules.map(({ agent_id, claims }, index) => (
@@ -77,8 +84,8 @@ function OfWorkloads() {
                   <Words of={Object.entries(claims).map(([name, value]) => `${name}=${value}`)} none="" />
                 </p>
               )),
-          ]),
-        ]}
+          ],
+        )}
         empty={<Empty title="No issuer of workloads is trusted." />}
       />
       <FormOpener
@@ -108,10 +115,11 @@ function OfWorkloads() {
   );
 }
 
-/** @param own a column that only one kind of issuer has */
+/** @param removal what ends with the issuer @param own a column that only one kind of issuer has */
 function columnsOf<T extends TrustedIssuer>(
   path: string,
   onDone: () => void,
+  removal: string,
   ...own: Column<T>[]
 ): readonly Column<T>[] {
   return [
@@ -133,7 +141,7 @@ function columnsOf<T extends TrustedIssuer>(
           danger
           run={() => send('DELETE', `${path}/${id}`).then(onDone)}
         >
-          <p>Its tokens are refused from now on, and the tokens that agents got by them end.</p>
+          <p>{removal}</p>
         </Ask>
       ),
     ],

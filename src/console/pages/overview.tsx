@@ -1,4 +1,4 @@
-// The first page: whether all is right, what became of the deliveries, and what has failed.
+// The first page: a verdict on the tenant, the outcomes of its deliveries, and their failures.
 import { get } from '../api.ts';
 import { firstDay, OutcomeChart } from '../charts.tsx';
 import { formatNumber } from '../format.ts';
@@ -6,7 +6,7 @@ import { useList, useLoaded } from '../hooks.ts';
 import { groupFailures, measureRecent } from '../recent.ts';
 import { SendAll } from '../replays.tsx';
 import { open } from '../router.ts';
-import { judgeTenant } from '../trouble.ts';
+import { isTroubled, judgeTenant } from '../trouble.ts';
 import type { Delivery, DeliveryAccount, Subscription } from '../types.ts';
 import { Ago, Empty, Failure, Head, Part, RowLink, Status, Table, To, Waiting } from '../ui.tsx';
 import { Target } from './deliveries.tsx';
@@ -28,11 +28,11 @@ export function Overview({ tenant }: { tenant: string }) {
   const failed = useList<Delivery>('deliveries', { status: 'failed', limit: MOST_FAILED }, EVERY_MS);
   const newest = useList<Delivery>('deliveries', { limit: NEWEST }, 60_000);
   const recent = newest.data && measureRecent(newest.data);
-  const troubled = subscriptions.data?.filter(({ endpoint }) => endpoint.state !== 'open');
+  const troubled = subscriptions.data?.filter(isTroubled);
   const waiting = subscriptions.data?.reduce((sum, { endpoint }) => sum + endpoint.waiting, 0);
   return (
     <>
-      <Head title={tenant} about={<Verdict subscriptions={subscriptions.data} failed={failed.data} />} />
+      <Head title={tenant} about={<Verdict subscriptions={subscriptions.data} failed={failed} />} />
       <div class="tiles">
         <Tile page="subscriptions" name="Waiting deliveries" value={show(waiting)} />
         <Tile page="subscriptions" name="Endpoints in trouble" value={show(troubled?.length)} />
@@ -41,7 +41,7 @@ export function Overview({ tenant }: { tenant: string }) {
         <Tile page="deliveries" name="Half of them within" value={recent?.half} />
         <Tile page="deliveries" name="95 % of them within" value={recent?.most} />
       </div>
-      <FirstSteps subscriptions={subscriptions.data} />
+      <FirstSteps subscriptions={subscriptions.data} deliveries={newest.data} />
       <Part title="Deliveries" note="by the UTC day of acceptance; today is counted every 15 minutes">
         {accounts.data?.data.length === 0 ? (
           <Empty title="Nothing is counted yet.">
@@ -68,7 +68,7 @@ export function Overview({ tenant }: { tenant: string }) {
                 Create a <To page="subscriptions">subscription</To> and send it a test event.
               </Empty>
             ) : (
-              <Empty title="All endpoints take deliveries." />
+              <Empty title="No endpoint is in trouble." />
             )
           }
         />
@@ -88,12 +88,15 @@ function Verdict({
   failed,
 }: {
   subscriptions: readonly Subscription[] | undefined;
-  failed: readonly Delivery[] | undefined;
+  failed: ReturnType<typeof useList<Delivery>>;
 }) {
-  if (subscriptions === undefined || failed === undefined) return <span>…</span>;
+  if (subscriptions === undefined || failed.data === undefined) return <span>…</span>;
   const { tone, words } = judgeTenant(
-    subscriptions.map(({ endpoint }) => endpoint),
-    failed.map(({ completed_at }) => completed_at ?? ''),
+    subscriptions,
+    {
+      failedAt: failed.data.map(({ completed_at }) => completed_at ?? ''),
+      hasMore: failed.more !== undefined,
+    },
     Date.now(),
   );
   return (

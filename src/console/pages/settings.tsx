@@ -3,7 +3,7 @@ import { get, send } from '../api.ts';
 import { FormOpener } from '../forms.tsx';
 import { useLoaded } from '../hooks.ts';
 import type { Tenant } from '../types.ts';
-import { Ago, Facts, Failure, Head, Id, Part, Pending } from '../ui.tsx';
+import { Ago, Facts, Failure, Head, Id, Part, Waiting } from '../ui.tsx';
 
 const PROFILES: Readonly<Record<Tenant['security_profile'], string>> = {
   none: 'none: bearer tokens and client secrets are allowed',
@@ -12,7 +12,13 @@ const PROFILES: Readonly<Record<Tenant['security_profile'], string>> = {
 
 export function Settings() {
   const { data, error, reload } = useLoaded('tenant', () => get<Tenant>('tenant'), 15_000);
-  if (data === undefined) return <Pending title="Settings" error={error} list="agents" />;
+  if (data === undefined)
+    return (
+      <>
+        <Head title="Settings" />
+        {error === undefined ? <Waiting /> : <Failure error={error} />}
+      </>
+    );
   return (
     <>
       <Head title="Settings" about="What holds for the whole tenant.">
@@ -23,7 +29,9 @@ export function Settings() {
           fields={{
             name: { label: 'Name', required: true, maxLength: 200, value: data.name },
             audience: {
-              ...{ label: 'Audience', value: data.audience, maxLength: 500, placeholder: data.base_url },
+              ...{ label: 'Audience', maxLength: 500, placeholder: data.base_url },
+              // Saved as it is, it would no longer follow the base URL.
+              value: data.audience === data.base_url ? '' : data.audience,
               hint: 'The `aud` of tokens, unless an agent names its own. Empty: the base URL.',
             },
             signing_algorithm: {

@@ -121,7 +121,7 @@ describe('the listing of a key', () => {
     answerDeposit = () => Response.json({});
     ahead = 24 * DAY_MS;
     await agent.fetchSigned(SITE);
-    expect(deposits()).toBe(2);
+    await expect.poll(deposits).toBe(2);
   });
 
   it('that cannot be renewed in time is used on until it ends', async () => {
@@ -134,6 +134,7 @@ describe('the listing of a key', () => {
     answerDeposit = () => Response.json({ error: 'conflict', detail: 'full' }, { status: 409 });
     ahead = 29 * DAY_MS;
     expect((await agent.fetchSigned(SITE)).status).toBe(200);
+    await expect.poll(deposits).toBe(2);
     ahead = 31 * DAY_MS;
     await expect(agent.fetchSigned(SITE)).rejects.toMatchObject({ code: 'conflict' });
   });
