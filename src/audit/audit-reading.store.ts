@@ -11,6 +11,9 @@ request_id AS "requestId", data`;
 /** Greatest difference between the writer's clock (the id's time) and the database's clock (`occurred_at`). */
 const CLOCK_SKEW = `interval '1 hour'`;
 
+/** As in the index audit_log_without_tokens. */
+const WITHOUT_TOKENS = `action NOT IN ('auth.login.success', 'auth.token.issued')`;
+
 const EQUAL = {
   action: 'action',
   outcome: 'outcome',
@@ -50,7 +53,7 @@ export async function find(
 /** Builds the statement that reads a page. Its text depends only on which filters are given. */
 export function listQuery(
   tenantId: string,
-  { limit, cursor, since, until, ...filters }: PageRequest & AuditFilters,
+  { limit, cursor, since, until, tokens, ...filters }: PageRequest & AuditFilters,
 ): { text: string; values: unknown[] } {
   const values: unknown[] = [tenantId, limit + 1];
   const conditions = ['tenant_id = $1'];
@@ -68,6 +71,7 @@ export function listQuery(
     since,
   );
   where((p) => `occurred_at < ${p} AND id < uuid_of_time(${p}::timestamptz + ${CLOCK_SKEW})`, until);
+  if (tokens === 'false') conditions.push(WITHOUT_TOKENS);
   if (filters.actorId === undefined) return { text: pageOf('audit_log', conditions), values };
   // The index of actors leaves out the rows whose target is their actor, so these are found by their target.
   values.push(filters.actorId);

@@ -18,6 +18,9 @@ const exact = z.string().min(1).max(255);
 
 export const auditLogListQuery = z.object({
   action: exact.optional().meta({ description: 'The whole action, exactly: agent.created' }),
+  tokens: z.enum(['true', 'false']).optional().meta({
+    description: '`false` leaves out what each sign-in writes: auth.login.success, auth.token.issued.',
+  }),
   outcome: z.enum(OUTCOMES).optional(),
   actor_kind: z.enum(ACTOR_KINDS).optional(),
   actor_id: exact.optional(),

@@ -113,7 +113,12 @@ export type AuditFilters = {
   readonly [Field in Exclude<keyof AuditRecord, 'id' | 'tenantId' | 'reason' | 'data'>]?:
     | AuditRecord[Field]
     | undefined;
-} & { readonly since?: Date | undefined; readonly until?: Date | undefined };
+} & {
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+  /** `false`: without sign-ins that succeeded and the tokens that they issued. */
+  readonly tokens?: 'true' | 'false' | undefined;
+};
 
 /** Completes an entry with the data of the request. @param id UUIDv7, which also orders the entries of one request */
 export function prepareEntry(context: AuditContext, entry: AuditEntry, id: string): AuditRecord {

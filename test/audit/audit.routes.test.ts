@@ -136,6 +136,24 @@ describe('the audit log over HTTP', () => {
     expect(bounded.body.data.map(({ id }: { id: string }) => id)).toContain(whole[1]?.id);
   });
 
+  it('leaves out what each sign-in writes, where that is asked for', async () => {
+    const context = await createTenantContext(test.database);
+    const audit = ['agent.created', 'auth.login.success', 'auth.token.issued', 'auth.login.failure'].map(
+      (action) => ({ action, outcome: 'success' as const }),
+    );
+    await sealing.records.write(test.database, context, { audit });
+    const actions = async (tokens?: 'true' | 'false') =>
+      (await sealing.reading.list(context, { limit: 9, tokens })).data.map(({ action }) => action);
+    expect(await actions('false')).toEqual(['auth.login.failure', 'agent.created']);
+    expect(await actions('true')).toHaveLength(4);
+    expect(await actions()).toHaveLength(4);
+    expect((await send('?tokens=false')).status).toBe(200);
+    expect((await send('?tokens=no')).body).toMatchObject({
+      status: 400,
+      detail: expect.stringContaining('tokens'),
+    });
+  });
+
   it('refuses what it does not know, other scopes and other tenants', async () => {
     for (const query of ['outcome=maybe', 'since=yesterday', 'key_id=1', 'cursor=1', 'limit=0'])
       expect((await send(`?${query}`)).status).toBe(400);

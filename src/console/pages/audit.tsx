@@ -12,6 +12,7 @@ import { Clock, Empty, Facts, Failure, Head, Id, Json, Status, Table, Text, To, 
 
 const FILTERS = [
   'action',
+  'tokens',
   'outcome',
   'actor_kind',
   'actor_id',
@@ -22,7 +23,10 @@ const FILTERS = [
 ] as const;
 
 export function Audit({ query }: Route) {
-  const list = useList<AuditEntry>('audit-logs', readFilters(query, FILTERS));
+  const filters = readFilters(query, FILTERS);
+  // Most entries are tokens. Who asks for one action or request gets all of it.
+  const tokens = filters.tokens ?? ((filters.action ?? filters.request_id) ? undefined : 'false');
+  const list = useList<AuditEntry>('audit-logs', { ...filters, tokens });
   return (
     <>
       <Head title="Audit log" about="Who did what, and from where. Every entry can be proven.">
@@ -33,6 +37,7 @@ export function Audit({ query }: Route) {
       </Head>
       <Filters>
         <Field name="action" label="Action" query={query} first />
+        <Pick name="tokens" label="Tokens" options={[['true', 'shown']]} query={query} none="left out" />
         <Pick name="outcome" label="Outcome" options={['success', 'failure']} query={query} />
         <Pick
           name="actor_kind"

@@ -16,6 +16,7 @@ import { revocationPages } from './migrations/0013-revocation-pages.ts';
 import { heldGrants } from './migrations/0014-held-grants.ts';
 import { foreignTokens } from './migrations/0015-foreign-tokens.ts';
 import { crowdedDeliveries } from './migrations/0016-crowded-deliveries.ts';
+import { auditWithoutTokens } from './migrations/0021-audit-without-tokens.ts';
 
 /** `name` is that of the file. The database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
@@ -41,4 +42,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0014-held-grants', steps: [heldGrants] },
   { name: '0015-foreign-tokens', steps: [foreignTokens] },
   { name: '0016-crowded-deliveries', steps: [crowdedDeliveries] },
+  { name: '0021-audit-without-tokens', steps: auditWithoutTokens },
 ];
