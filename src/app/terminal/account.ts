@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { isObject, parseJson } from '../../platform/json-values.ts';
 import type { Environment } from '../roles.ts';
+import { createTokenKeeper } from './kept-token.ts';
 import { CommandFailure, type TerminalRuntime } from './runtime.ts';
 import { createTenantApi, type TenantApi } from './tenant-api.client.ts';
 
@@ -130,5 +131,6 @@ export function withAccount(command: Command): Command {
 }
 
 export async function openApi(runtime: TerminalRuntime, choice: AccountChoice): Promise<TenantApi> {
-  return createTenantApi(await findAccount(runtime.env, choice));
+  const account = await findAccount(runtime.env, choice);
+  return createTenantApi(account, createTokenKeeper(runtime.env, account));
 }

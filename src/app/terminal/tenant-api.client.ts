@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { fetchWhole } from '../../../packages/agent/src/whole-answer.ts';
 import { parseJson } from '../../platform/json-values.ts';
 import type { Account } from './account.ts';
+import type { KeptToken, TokenKeeper } from './kept-token.ts';
 import { CommandFailure, faultOf } from './runtime.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
@@ -26,9 +27,11 @@ const RENEW_BEFORE = 30;
 /** Milliseconds for one answer. */
 const PATIENCE = 30_000;
 
-/** Talks to one tenant. A token is asked for when it is needed, and again before it ends. */
-export function createTenantApi(account: Account) {
-  let token = { text: '', renewAt: 0 };
+/** Talks to one tenant. A token is asked for when no command before has left one, and again before it ends. */
+export function createTenantApi(account: Account, keeper: TokenKeeper) {
+  let token: KeptToken | undefined;
+  /** Whether this command has asked for the token. */
+  let isOwn = false;
 
   /** @throws RefusedCall when the credentials or the scope are refused */
   async function requestToken(scope?: string): Promise<Json> {
@@ -42,11 +45,27 @@ export function createTenantApi(account: Account) {
   }
 
   async function bearer(): Promise<string> {
-    if (Date.now() >= token.renewAt) {
+    token ??= await keeper.read();
+    if (token === undefined || Date.now() >= token.renewAt) {
       const { access_token: text, expires_in: seconds } = await requestToken();
       token = { text: String(text), renewAt: Date.now() + (Number(seconds) - RENEW_BEFORE) * 1000 };
+      isOwn = true;
+      await keeper.keep(token);
     }
     return token.text;
+  }
+
+  /** The token of an earlier command may have been ended, or lack a scope that was granted since: then a new one. */
+  async function authorized(call: (bearer: string) => Promise<Json>): Promise<Json> {
+    const text = await bearer();
+    try {
+      return await call(text);
+    } catch (error) {
+      if (isOwn || !(error instanceof RefusedCall) || (error.status !== 401 && error.status !== 403))
+        throw error;
+      token = { text: '', renewAt: 0 };
+      return call(await bearer());
+    }
   }
 
   async function send(
@@ -75,20 +94,16 @@ export function createTenantApi(account: Account) {
      * @param signal ends the call
      * @throws RefusedCall with the problem's words
      */
-    call: async (method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Json> =>
-      send(
-        method,
-        path,
-        {
-          headers: {
-            authorization: `Bearer ${await bearer()}`,
-            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-            ...(method === 'POST' ? { 'idempotency-key': randomUUID() } : {}),
-          },
-          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        },
-        signal,
-      ),
+    call: async (method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Json> => {
+      const headers = {
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(method === 'POST' ? { 'idempotency-key': randomUUID() } : {}),
+      };
+      const rest = body === undefined ? {} : { body: JSON.stringify(body) };
+      return authorized((text) =>
+        send(method, path, { headers: { ...headers, authorization: `Bearer ${text}` }, ...rest }, signal),
+      );
+    },
   };
 }
 

@@ -1,4 +1,7 @@
 // The commands of each resource against the whole interface: rows by name and by part of an id, acts, JSON.
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listRows } from '../../../src/app/terminal/resource-rows.client.ts';
 import { eventually } from '../../workflows/eventually.ts';
@@ -215,5 +218,54 @@ describe('an act', () => {
   it('that the service refuses is told in its words', async () => {
     const { told, code } = await service.run(['delivery', 'cancel', webhook.id]);
     expect([code, told[0]]).toEqual([1, expect.stringContaining('404 not_found')]);
+  });
+});
+
+describe('the token of a command', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'countersign-cache-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const files = () =>
+    readdirSync(join(folder, 'countersign')).map((name) => join(folder, 'countersign', name));
+  const list = (env = {}) =>
+    service.run(['agent', 'list'], { env: { ...service.env, XDG_CACHE_HOME: folder, ...env } });
+  const signIns = async () =>
+    (await json('audit', 'list', '--action', 'auth.login.success', '--limit', '200')).length;
+
+  it('is kept for the next one, in a file of this user alone', async () => {
+    expect((await list()).code).toBe(0);
+    const before = await signIns();
+    expect((await list()).code).toBe(0);
+    expect((await list()).code).toBe(0);
+    // The count itself is a sign-in: it keeps nothing.
+    expect(await signIns()).toBe(before + 1);
+    const [file = ''] = files();
+    expect(files()).toHaveLength(1);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readFileSync(file, 'utf8')).not.toContain(service.env.COUNTERSIGN_CLIENT_SECRET);
+  });
+
+  it.each([
+    ['is refused', (token: object) => JSON.stringify({ ...token, text: 'ended' })],
+    ['is of the past', (token: object) => JSON.stringify({ ...token, text: 'ended', renewAt: 1 })],
+    ['is no JSON', () => '{"text'],
+    ['has other fields', () => '{"text": 1}'],
+  ])('is asked for anew where the one before %s', async (_, change) => {
+    const [file = ''] = files();
+    const good = JSON.parse(readFileSync(file, 'utf8'));
+    writeFileSync(file, change(good));
+    expect(await list()).toMatchObject({ code: 0, told: [] });
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
+      text: expect.stringMatching(/^ey/),
+      renewAt: expect.any(Number),
+    });
+  });
+
+  it('is not that of another secret, and a refusal of a new one is said', async () => {
+    expect((await list({ COUNTERSIGN_CLIENT_SECRET: 'another' })).told.join()).toContain('invalid_client');
+    expect(files()).toHaveLength(1);
+  });
+
+  it('is not needed in a file: a folder that cannot be written is no failure', async () => {
+    expect((await list({ XDG_CACHE_HOME: join(files()[0] ?? '', 'below') })).code).toBe(0);
   });
 });
