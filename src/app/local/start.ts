@@ -106,7 +106,6 @@ async function supervise(options: LocalStackOptions): Promise<void> {
 /** Starts all parts in order. */
 async function bringUp(starting: Starting): Promise<void> {
   const { config, environment, say, keeper, signal, keep } = starting;
-  const began = performance.now();
   await requirePorts(config);
   const masterKey = environment.MASTER_KEY || (await obtainMasterKey(config.dataDir));
   const [temporal, database] = await both(runTemporal(starting), runDatabase(starting));
@@ -151,7 +150,7 @@ async function bringUp(starting: Starting): Promise<void> {
     },
   };
   await writePrivateFile(starting.runFile, `${JSON.stringify(stack, null, 2)}\n`);
-  announce(starting, consoleLink, (performance.now() - began) / 1_000);
+  announce(starting, consoleLink, performance.now() / 1_000);
 }
 
 /** Waits for both, so that none is still starting when the other has failed. @throws the first failure */

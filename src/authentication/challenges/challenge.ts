@@ -77,7 +77,8 @@ export type Attempt = Asked & {
 
 const UNKNOWN_KEY: Refusal = {
   code: 'key_not_found',
-  detail: 'No key with this fingerprint is registered.',
+  detail:
+    'No key with this fingerprint is registered with this tenant: register it, or ask the tenant that has it.',
 };
 
 /** Source of the order: Specification, "Agent authentication errors". */

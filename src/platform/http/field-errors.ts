@@ -60,7 +60,9 @@ export function parseFields<Schema extends z.ZodType>(
   if (result instanceof Promise) throw new z.core.$ZodAsyncError();
   const { issues } = result;
   if (issues.length === 0) return { value: result.value as z.output<Schema> };
-  const errors = issues
+  // An unknown name is the cause of a missing one: the first error is what a person reads.
+  const isUnknown = ({ code }: (typeof issues)[number]) => code === 'unrecognized_keys';
+  const errors = [...issues.filter(isUnknown), ...issues.filter((issue) => !isUnknown(issue))]
     .slice(0, MOST_TOLD)
     .flatMap((issue) => describe(part, z.core.util.finalizeIssue(issue, context, z.core.config())))
     .slice(0, MOST_TOLD);

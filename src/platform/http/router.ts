@@ -1,10 +1,14 @@
 // Finds the route of a request. 404 and 405 come before the check of a token.
 import { Router } from '@koa/router';
 import compose from 'koa-compose';
+import leven from 'leven';
 import { ServiceError } from '../errors/service-error.ts';
 import { isReadableAnywhere, setPreflight } from './cors.ts';
 import { contextOf, type Middleware, type RequestState } from './request-state.ts';
 import type { Route } from './route.ts';
+
+/** The wrong letters of a path up to which a route counts as meant. */
+const MOST_ERRORS = 2;
 
 /** Set by the router: the routes of any method with a matching path. */
 type Matched = {
@@ -51,20 +55,36 @@ const useTenantPath: Middleware = (ctx, next) => {
   return next();
 };
 
-/** @returns a function that finds the route that was meant by a path with a `/` at its end, or without `/api/v1` */
+/**
+ * @returns a function that finds the route that was meant by a path with a `/` at its end, without `/api/v1`, or with
+ * up to two wrong letters
+ */
 function createSuggestion(routes: readonly Route[]) {
   const shapes = routes.map(({ path }) => ({ path, parts: path.split('/') }));
-  const isLike = (parts: readonly string[], asked: readonly string[]) =>
-    parts.every((part, n) => (part.startsWith(':') ? asked[n] !== '' : part === asked[n]));
   return (path: string): string | undefined => {
     const bare = path.replace(/\/$/, '');
-    for (const address of [bare, `/api/v1${bare}`, bare.replace(/^\/api\/v1/, '')]) {
+    const addresses = [bare, `/api/v1${bare}`, bare.replace(/^\/api\/v1/, '')];
+    const near = addresses.flatMap((address) => {
       const asked = address.split('/');
-      const meant = shapes.find(({ parts }) => parts.length === asked.length && isLike(parts, asked));
-      if (meant !== undefined) return meant.path.replace(/:([^/]+)/g, '{$1}');
-    }
-    return undefined;
+      return shapes
+        .filter(({ parts }) => parts.length === asked.length)
+        .map((shape) => ({ path: shape.path, errors: countErrors(shape.parts, asked) }));
+    });
+    const [nearest] = near.sort((one, other) => one.errors - other.errors);
+    if (nearest === undefined || nearest.errors > MOST_ERRORS) return undefined;
+    return nearest.path.replace(/:([^/]+)/g, '{$1}');
   };
+}
+
+/** The wrong letters of a path; infinite where it is another one. */
+function countErrors(parts: readonly string[], asked: readonly string[]): number {
+  return parts.reduce((sum, part, n) => {
+    const given = asked[n] ?? '';
+    if (part.startsWith(':')) return given === '' ? Number.POSITIVE_INFINITY : sum;
+    // Long texts are not compared: their distance costs more than the answer.
+    if (Math.abs(part.length - given.length) > MOST_ERRORS) return Number.POSITIVE_INFINITY;
+    return sum + (part === given ? 0 : leven(part, given));
+  }, 0);
 }
 
 function refuseUnknown(open: ReadonlySet<string>, suggest: (path: string) => string | undefined): Middleware {

@@ -154,7 +154,7 @@ describe('JSON bodies', () => {
     ['{"name":1}', ['body.name']],
     [
       '{"name":"","tags":["a",1],"extra":1,"more":2}',
-      ['body.name', 'body.tags.1', 'body.extra', 'body.more'],
+      ['body.extra', 'body.more', 'body.name', 'body.tags.1'],
     ],
     ['{"key":{"kty":1}}', ['body.key.kty']],
     ['{"key":7}', ['body.key']],

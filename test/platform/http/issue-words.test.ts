@@ -80,6 +80,15 @@ describe('a field', () => {
     expect(answer).toMatchObject({ error: 'invalid_request', errors: [{ path, message }] });
   });
 
+  it('that is unknown comes before one that is missing: it is the cause', async () => {
+    const answer = await send({ owner: { mail: 'x' } });
+    expect(answer.errors.map(({ path }: { path: string }) => path)).toEqual([
+      'body.owner.mail',
+      'body.owner.email',
+    ]);
+    expect(answer.detail).toContain('did you mean email?');
+  });
+
   it('of the query is corrected, too', async () => {
     expect((await send({}, `${PATH}?curser=x`)).errors).toEqual([
       { path: 'query.curser', message: 'is not a known field; did you mean cursor?' },
@@ -123,6 +132,10 @@ it.each([
   ['/things/1', 'No such address; did you mean /api/v1/things/{id}?'],
   ['/api/v1/things/1/', 'No such address; did you mean /api/v1/things/{id}?'],
   ['/api/v1/auth/plain', 'No such address; did you mean /auth/plain?'],
+  ['/auth/plan', 'No such address; did you mean /auth/plain?'],
+  ['/api/v1/thinks/1', 'No such address; did you mean /api/v1/things/{id}?'],
+  ['/api/v1/blinks', 'No such address; https://demo.example/docs shows all'],
+  [`/api/v1/${'things'.repeat(1000)}`, 'No such address; https://demo.example/docs shows all'],
   ['/other', 'No such address; https://demo.example/docs shows all'],
 ])('%s is answered: %s', async (path, detail) => {
   expect(await send({}, path)).toMatchObject({ error: 'not_found', detail });
