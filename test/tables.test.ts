@@ -21,7 +21,7 @@ const OWNED: Readonly<Record<string, string>> = {
   'authentication/trusted-issuers': 'trusted_issuers',
   'authentication/workload-issuers': 'workload_issuers workload_assertions',
   'operations/operators': 'operator_acts operator_act_head',
-  'webhooks/accounts': 'delivery_accounts delivery_account_days',
+  'webhooks/accounts': 'delivery_accounts delivery_account_days delivery_hours delivery_hour_counts',
   'webhooks/deliveries': 'attempts',
   'webhooks/endpoints': 'endpoints host_holds',
   'webhooks/intake': 'events published_events',

@@ -100,6 +100,7 @@ export async function runWorker(config: Config): Promise<void> {
   const listening = loops.silence.start();
   const comparing = clocks.start();
   const sealing = loops.sealer.start();
+  const counting = loops.hourCounter.start();
   const telling = loops.runner.start();
   const expiring = loops.expiryKeeper.start();
   const scheduling = keepSchedules({ client, onFailure: (error) => warnOfSchedule(error, logger) });
@@ -107,8 +108,8 @@ export async function runWorker(config: Config): Promise<void> {
     // Concurrently, so that no loop keeps running while another waits for a missing answer.
     () =>
       Promise.all(
-        [relaying, scheduling, expiring, sweeping, sealing, telling, listening, comparing].map((loop) =>
-          loop.stop(),
+        [relaying, scheduling, expiring, sweeping, sealing, counting, telling, listening, comparing].map(
+          (loop) => loop.stop(),
         ),
       ),
     () => worker.shutdown(),

@@ -43,6 +43,13 @@ export function createAuditReadingService({
       return found;
     },
 
+    /** Counts an actor's tokens and failures in each of the last 24 hours, the oldest first. */
+    countHours: async (context: RequestContext, actorId: string): Promise<store.ActorHour[]> => {
+      const found = await store.countHours(database, context.tenant.id, actorId);
+      noteRead(accesses, context, 'countAuditHours');
+      return found;
+    },
+
     /** @throws ServiceError `not_found` */
     get: async (context: RequestContext, id: string): Promise<AuditLogRecord> => {
       const record = await store.find(database, context.tenant.id, id);

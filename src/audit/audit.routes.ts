@@ -3,6 +3,8 @@ import { ok, page } from '../platform/http/answers.ts';
 import { readFields } from '../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../platform/http/route.ts';
 import {
+  auditHoursQuery,
+  auditHoursSchema,
   auditLogListQuery,
   auditLogListSchema,
   auditLogParams,
@@ -16,6 +18,7 @@ import {
   presentAuditLog,
   presentCheckpoints,
   presentConsistencyProof,
+  presentHours,
   presentInclusionProof,
 } from './audit.schemas.ts';
 import type { AuditProofService } from './audit-proof.service.ts';
@@ -44,6 +47,16 @@ export function createAuditRoutes({
       responses: { 200: { description: 'A page of the audit log', schema: auditLogListSchema } },
       handler: async ({ context, query }) =>
         page(await auditLogs.list(context, readFields(query)), presentAuditLog),
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/audit-logs/hours',
+      operationId: 'countAuditHours',
+      summary: "Count an actor's tokens and failures in each of the last 24 hours",
+      request: { query: auditHoursQuery },
+      responses: { 200: { description: 'The hours', schema: auditHoursSchema } },
+      handler: async ({ context, query }) =>
+        ok(presentHours(await auditLogs.countHours(context, query.actor_id))),
     },
     {
       method: 'GET',

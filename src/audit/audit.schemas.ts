@@ -8,6 +8,7 @@ import { present } from '../platform/http/present.ts';
 import { ACTOR_KINDS, type AuditLogRecord } from './audit.ts';
 import type { ConsistencyProof, InclusionProof } from './audit-proof.service.ts';
 import type { CheckpointPage, NotedCheckpoint } from './audit-reading.service.ts';
+import { type ActorHour, MOST_OF_HOUR } from './audit-reading.store.ts';
 import { checkpointStatement } from './checkpoint.ts';
 
 const OUTCOMES = ['success', 'failure'] as const;
@@ -58,6 +59,21 @@ export const auditLogSchema = z
   .meta({ id: 'AuditLog' });
 
 export const auditLogListSchema = pageSchema(auditLogSchema, 'AuditLogList');
+
+export const auditHoursQuery = z.object({ actor_id: exact });
+
+const numbers = z.array(z.int().min(0));
+
+export const auditHoursSchema = z
+  .object({
+    hours: z.array(timestamp).meta({ description: 'When each of the 24 hours begins, the oldest first.' }),
+    tokens: numbers.meta({ description: 'Tokens that were issued to the actor in each of the hours.' }),
+    failures: numbers,
+    most: z.int().meta({
+      description: 'Entries of an hour that are counted; an hour with more has at least these numbers.',
+    }),
+  })
+  .meta({ id: 'AuditHours' });
 
 export const checkpointListQuery = z.object({
   ...pageParameters,
@@ -162,6 +178,16 @@ export function presentAuditLog(record: AuditLogRecord) {
   return present(auditLogSchema, record, {
     actor: { kind: record.actorKind, id: record.actorId },
     target: type === null || id === null ? null : { type, id },
+  });
+}
+
+/** Converts the hours of an actor to their JSON answer. */
+export function presentHours(found: readonly ActorHour[]) {
+  return present(auditHoursSchema, {
+    hours: found.map(({ hour }) => hour),
+    tokens: found.map(({ tokens }) => tokens),
+    failures: found.map(({ failures }) => failures),
+    most: MOST_OF_HOUR,
   });
 }
 

@@ -1,66 +1,111 @@
 // Small charts, as SVG. Each has its numbers in words beside it, or in its label.
 import { formatDuration, formatNumber } from './format.ts';
 import { pageAddress } from './router.ts';
-import type { DeliveryAccount, Phases as PhaseTimes } from './types.ts';
+import type { DeliveryAccount, DeliveryHours, Phases as PhaseTimes } from './types.ts';
 
-/** What a day's deliveries became, without those that failed, which have a scale of their own. */
+/** The deliveries of an hour or a day, by what became of them; `href` is their list. */
+export interface Bar {
+  readonly key: string;
+  readonly label: string;
+  readonly words: string;
+  readonly href: string;
+  readonly delivered: number;
+  readonly unfinished: number;
+  readonly canceled: number;
+  readonly failed: number;
+}
+
+/** What deliveries became, without those that failed, which have a scale of their own. */
 const OUTCOMES = [
-  ['delivered', ({ delivered }) => delivered, 'delivered'],
-  ['waiting', ({ waiting, held }) => waiting + held, 'not ended when counted'],
-  ['canceled', ({ canceled }) => canceled, 'canceled'],
-] as const satisfies readonly (readonly [look: string, of: (day: Day) => number, words: string])[];
+  ['delivered', 'delivered', 'delivered'],
+  ['unfinished', 'waiting', 'not ended when counted'],
+  ['canceled', 'canceled', 'canceled'],
+] as const satisfies readonly (readonly [of: keyof Bar, look: string, words: string])[];
 const WIDTH = 600;
 const HEIGHT = 120;
 const FAILED_HEIGHT = 30;
 const GAP = 6;
 
-/** Deliveries of each day by outcome, oldest first; below them those that failed. A day leads to its list. */
-export function OutcomeChart({ accounts }: { accounts: readonly DeliveryAccount[] }) {
-  const days = fillDays(accounts);
-  const step = WIDTH / days.length;
+/** Deliveries by outcome, the oldest first; below them those that failed. A bar leads to its list. */
+export function OutcomeChart({ title, bars }: { title: string; bars: readonly Bar[] }) {
+  const step = WIDTH / bars.length;
   const height = HEIGHT + GAP + FAILED_HEIGHT;
+  const sum = (of: 'delivered' | 'unfinished' | 'canceled' | 'failed') =>
+    formatNumber(bars.reduce((all, bar) => all + bar[of], 0));
   return (
     <figure class="chart">
       <svg viewBox={`0 0 ${WIDTH} ${height + 16}`}>
-        <title>Deliveries of each day by outcome</title>
-        {days.map((day, index) => (
-          <a key={day.day} href={pageAddress(listOf(day))} aria-label={describeDay(day)}>
-            <title>{describeDay(day)}</title>
-            <Bars of={day} days={days} x={index * step + 2} width={step - 4} />
+        <title>{title}</title>
+        {bars.map((bar, index) => (
+          <a key={bar.key} href={pageAddress(bar.href)} aria-label={bar.words}>
+            <title>{bar.words}</title>
+            <Stack of={bar} bars={bars} x={index * step + 2} width={step - 4} />
             <text x={index * step + step / 2} y={height + 13}>
-              {Number(day.day.slice(8))}
+              {bar.label}
             </text>
           </a>
         ))}
       </svg>
       <figcaption>
-        {OUTCOMES.map(([look, of, words]) => (
+        {OUTCOMES.map(([of, look, words]) => (
           <span key={look} class={`key ${look}`}>
-            {words} {formatNumber(sum(days, of))}
+            {words} {sum(of)}
           </span>
         ))}
-        <span class="key failed">failed {formatNumber(sum(days, ({ failed }) => failed))}, below</span>
+        <span class="key failed">failed {sum('failed')}, below</span>
       </figcaption>
     </figure>
   );
 }
 
-function Bars({ of, days, x, width }: { of: Day; days: readonly Day[]; x: number; width: number }) {
-  const highest = Math.max(1, ...days.map(({ accepted, failed }) => accepted - failed));
-  const most = Math.max(1, ...days.map(({ failed }) => failed));
+function Stack({ of, bars, x, width }: { of: Bar; bars: readonly Bar[]; x: number; width: number }) {
+  const total = (bar: Bar): number => bar.delivered + bar.unfinished + bar.canceled;
+  const highest = Math.max(1, ...bars.map(total));
+  const most = Math.max(1, ...bars.map(({ failed }) => failed));
   const failed = (of.failed / most) * FAILED_HEIGHT;
   let top = HEIGHT;
   return (
     <>
       <rect class="ground" x={x} y={0} width={width} height={HEIGHT} />
-      {OUTCOMES.map(([look, countOf]) => {
-        const height = (countOf(of) / highest) * HEIGHT;
+      {OUTCOMES.map(([name, look]) => {
+        const height = (of[name] / highest) * HEIGHT;
         top -= height;
         return <rect key={look} class={look} x={x} y={top} width={width} height={height} />;
       })}
       <rect class="ground" x={x} y={HEIGHT + GAP} width={width} height={FAILED_HEIGHT} />
       <rect class="failed" x={x} y={HEIGHT + GAP} width={width} height={failed} />
     </>
+  );
+}
+
+/** Two numbers of each of the last hours, as small bars: what went well, and above it what did not. */
+export function Sparkline({
+  words,
+  good,
+  bad,
+}: {
+  words: string;
+  good: readonly number[];
+  bad: readonly number[];
+}) {
+  const highest = Math.max(1, ...good.map((n, hour) => n + (bad[hour] ?? 0)));
+  return (
+    <svg class="sparkline chart" viewBox={`0 0 ${good.length * 4} 18`} role="img" aria-label={words}>
+      <title>{words}</title>
+      {good.map((n, hour) => {
+        // What is not nothing is seen.
+        const heightOf = (value: number): number => (value === 0 ? 0 : Math.max(1, (value / highest) * 18));
+        const well = heightOf(n);
+        const badly = heightOf(bad[hour] ?? 0);
+        return (
+          <g key={hour}>
+            <rect class="ground" x={hour * 4} width="3" height="18" />
+            <rect class="delivered" x={hour * 4} y={18 - well} width="3" height={well} />
+            <rect class="failed" x={hour * 4} y={Math.max(0, 18 - well - badly)} width="3" height={badly} />
+          </g>
+        );
+      })}
+    </svg>
   );
 }
 
@@ -106,36 +151,54 @@ export function Phases({ of }: { of: PhaseTimes }) {
 
 const DAYS = 14;
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 
 /** @returns the day of the first bar, as the API takes it */
 export function firstDay(): string {
   return new Date(Date.now() - (DAYS - 1) * DAY_MS).toISOString().slice(0, 10);
 }
 
-type Day = Pick<DeliveryAccount, 'day' | 'accepted' | (typeof ENDS)[number]>;
-const ENDS = ['delivered', 'waiting', 'held', 'failed', 'canceled'] as const;
-
-function fillDays(accounts: readonly DeliveryAccount[]): Day[] {
+/** @returns a bar for each of the last 14 days of UTC, those without an account too */
+export function barsOfDays(accounts: readonly DeliveryAccount[]): Bar[] {
   const first = Date.parse(firstDay());
   return Array.from({ length: DAYS }, (_, index) => {
-    const day = new Date(first + index * DAY_MS).toISOString().slice(0, 10);
-    const none = { accepted: 0, delivered: 0, waiting: 0, held: 0, failed: 0, canceled: 0 };
-    return accounts.find((account) => account.day === day) ?? { day, ...none };
+    const since = new Date(first + index * DAY_MS);
+    const day = since.toISOString().slice(0, 10);
+    const account = accounts.find((one) => one.day === day);
+    const { delivered = 0, waiting = 0, held = 0, failed = 0, canceled = 0 } = account ?? {};
+    const counts = { delivered, unfinished: waiting + held, canceled, failed };
+    return { key: day, label: String(since.getUTCDate()), ...describeBar(day, since, DAY_MS, counts) };
   });
 }
 
-function sum(days: readonly Day[], of: (day: Day) => number): number {
-  return days.reduce((all, day) => all + of(day), 0);
+/** @returns a bar for each hour, in the reader's own zone */
+export function barsOfHours({ hours, data: [sum] }: DeliveryHours): Bar[] {
+  return hours.map((hour, index) => {
+    const since = new Date(hour);
+    const at = (numbers: readonly number[] | undefined): number => numbers?.[index] ?? 0;
+    const counts = {
+      delivered: at(sum?.delivered),
+      unfinished: at(sum?.unfinished),
+      canceled: at(sum?.canceled),
+      failed: at(sum?.failed),
+    };
+    const label = String(since.getHours());
+    return { key: hour, label, ...describeBar(`${label}:00`, since, HOUR_MS, counts) };
+  });
 }
 
-/** @returns the list of the deliveries of this day of UTC, of the failed ones where there are any */
-function listOf({ day, failed }: Day): string {
-  const since = new Date(day);
-  const until = new Date(since.getTime() + DAY_MS);
-  const status = failed > 0 ? 'status=failed&' : '';
-  return `deliveries?${status}since=${since.toISOString()}&until=${until.toISOString()}`;
-}
-
-function describeDay(day: Day): string {
-  return `${day.day}: ${ENDS.map((end) => `${end} ${formatNumber(day[end])}`).join(', ')}`;
+function describeBar(
+  name: string,
+  since: Date,
+  length: number,
+  counts: Pick<Bar, 'delivered' | 'unfinished' | 'canceled' | 'failed'>,
+): Omit<Bar, 'key' | 'label'> {
+  const words = Object.entries(counts).map(([end, n]) => `${end} ${formatNumber(n)}`);
+  const until = new Date(since.getTime() + length);
+  const status = counts.failed > 0 ? 'status=failed&' : '';
+  return {
+    ...counts,
+    words: `${name}: ${words.join(', ')}`,
+    href: `deliveries?${status}since=${since.toISOString()}&until=${until.toISOString()}`,
+  };
 }

@@ -1,6 +1,6 @@
 // The answers of the management API that the console reads, by the service's own schemas: no page reads what they lack.
 import type { z } from 'zod';
-import type { auditLogSchema, inclusionProofSchema } from '../audit/audit.schemas.ts';
+import type { auditHoursSchema, auditLogSchema, inclusionProofSchema } from '../audit/audit.schemas.ts';
 import type { consoleTokenSchema } from '../authentication/console/session.schemas.ts';
 import type { delegationSchema } from '../authentication/delegations/delegation.schemas.ts';
 import type { issuerKeyScheduleSchema } from '../authentication/issuer/issuer-key.schemas.ts';
@@ -22,7 +22,7 @@ import type { keySchema } from '../identity/keys/key.schemas.ts';
 import type { rotationSchema } from '../identity/keys/rotation.schemas.ts';
 import type { tenantSchema } from '../identity/tenants/tenant.schemas.ts';
 import type { problemSchema } from '../platform/http/openapi-components.ts';
-import type { accountSchema } from '../webhooks/accounts/account.routes.ts';
+import type { accountSchema, hourListSchema } from '../webhooks/accounts/account.routes.ts';
 import type { deliveryDetailsSchema, deliverySchema } from '../webhooks/deliveries/delivery.schemas.ts';
 import type { eventTypeSchema } from '../webhooks/intake/event-type.schemas.ts';
 import type { feedPage } from '../webhooks/intake/feed.schemas.ts';
@@ -56,6 +56,8 @@ export type DeliveryDetails = z.infer<typeof deliveryDetailsSchema>;
 export type Attempt = DeliveryDetails['attempts'][number];
 export type Phases = Attempt['phases'];
 export type DeliveryAccount = z.infer<typeof accountSchema>;
+export type DeliveryHours = z.infer<typeof hourListSchema>;
+export type AuditHours = z.infer<typeof auditHoursSchema>;
 export type Subscription = z.infer<typeof subscriptionSchema>;
 export type SubscriptionDetails = z.infer<typeof subscriptionDetailsSchema>;
 export type Replay = z.infer<typeof bulkReplaySchema>;

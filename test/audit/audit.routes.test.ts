@@ -154,6 +154,35 @@ describe('the audit log over HTTP', () => {
     });
   });
 
+  it("counts an actor's tokens and failures by hour, with those whose target is another", async () => {
+    const context = await createTenantContext(test.database);
+    const actor = { kind: 'agent', id: 'agent-9' } as const;
+    const issued = { action: 'auth.token.issued', outcome: 'success' as const, actor };
+    await sealing.records.write(test.database, context, {
+      audit: [
+        { ...issued, target: { type: 'agent', id: 'agent-9' } },
+        { ...issued, target: { type: 'delegation', id: 'delegation-1' } },
+        {
+          ...issued,
+          action: 'auth.login.failure',
+          outcome: 'failure',
+          target: { type: 'agent', id: 'agent-9' },
+        },
+        { ...issued, actor: { kind: 'agent', id: 'agent-8' }, target: { type: 'agent', id: 'agent-8' } },
+        { ...issued, actor: { kind: 'application', id: 'app' }, target: { type: 'agent', id: 'agent-9' } },
+      ],
+    });
+    const found = await sealing.reading.countHours(context, 'agent-9');
+    expect(found).toHaveLength(24);
+    const sum = (of: 'tokens' | 'failures') => found.reduce((all, hour) => all + hour[of], 0);
+    expect([sum('tokens'), sum('failures')]).toEqual([2, 1]);
+    const { status, body } = await send('/hours?actor_id=agent-1');
+    expect([status, body.hours.length, body.tokens.length, body.most]).toEqual([200, 24, 24, 500]);
+    expect(body.failures.reduce((all: number, n: number) => all + n, 0)).toBe(1);
+    expect((await send('/hours')).status).toBe(400);
+    expect((await send('/hours?actor_id=agent-1', ['agents:read'])).status).toBe(403);
+  });
+
   it('refuses what it does not know, other scopes and other tenants', async () => {
     for (const query of ['outcome=maybe', 'since=yesterday', 'key_id=1', 'cursor=1', 'limit=0'])
       expect((await send(`?${query}`)).status).toBe(400);

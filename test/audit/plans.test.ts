@@ -3,7 +3,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AuditFilters } from '../../src/audit/audit.ts';
-import { listQuery } from '../../src/audit/audit-reading.store.ts';
+import { countHours, listQuery } from '../../src/audit/audit-reading.store.ts';
 import * as store from '../../src/audit/checkpoint.store.ts';
 import { BEGINNING } from '../../src/audit/checkpoint.ts';
 import { createCheckpointSigner } from '../../src/audit/checkpoint-signature.node.ts';
@@ -150,6 +150,24 @@ describe('on a log of 120,000 rows', () => {
     // The rows of the first seal are hours old: each tenant's are named once.
     expect(findings.map(({ kind }) => kind)).toEqual(Array(TENANTS).fill('first_seal_late'));
     expect(report).toMatchObject({ rows: ROWS, tenants: TENANTS });
+  });
+
+  it('the hours of a busy actor are counted from a bounded number of rows', async () => {
+    const { rows } = await test.database.query<{ id: string }>(
+      `WITH made AS (
+         INSERT INTO audit_log (id, tenant_id, action, outcome, actor_kind, actor_id, target_id)
+         SELECT (substr(uuid_of_time(now() - i * interval '1 s')::text, 1, 14) || '7' || substr(gen_random_uuid()::text, 16))::uuid,
+           md5('hours')::uuid, 'auth.token.issued', 'success', 'agent', 'busy', CASE WHEN i % 2 = 0 THEN 'busy' ELSE 'other' END
+         FROM generate_series(1, 14400) AS i RETURNING tenant_id)
+       SELECT DISTINCT tenant_id AS id FROM made`,
+    );
+    const connection = explaining();
+    const found = await countHours(connection, rows[0]?.id ?? '', 'busy');
+    expect(found.map(({ tokens }) => tokens).filter((tokens) => tokens === 1_000).length).toBeGreaterThan(1);
+    const [read] = connection.plans;
+    expect(read?.plan).toContain('audit_log_by_actor');
+    expect(read?.plan).toContain('audit_log_by_target');
+    expect(read?.pages).toBeLessThan(6_000);
   });
 
   it('a page without tokens does not read those between its entries', async () => {

@@ -191,6 +191,9 @@ const TENANT = {
 const ACCOUNT = { accepted: 5_310, delivered: 5_290, waiting: 3, held: 1, failed: 16, canceled: 0 };
 const listOf = (...data: readonly object[]) => ({ data, next_cursor: null });
 
+const HOURS = Array.from({ length: 24 }, (_, n) => new Date(Date.now() - (23 - n) * 3_600_000).toISOString());
+const numbers = (n: number) => HOURS.map((_, hour) => n * (hour % 3));
+
 const ANSWERS: Readonly<Record<string, object>> = {
   webhooks: listOf(SUBSCRIPTION),
   'webhooks/subscription-1': { ...SUBSCRIPTION, endpoint: { ...SUBSCRIPTION.endpoint, failures: FAILURES } },
@@ -246,6 +249,15 @@ const ANSWERS: Readonly<Record<string, object>> = {
     ],
   }),
   'audit-logs': listOf(ENTRY),
+  'audit-logs/hours': { hours: HOURS, tokens: numbers(7), failures: numbers(1), most: 500 },
+  'delivery-hours': {
+    hours: HOURS,
+    data: [null, 'subscription-1'].map((subscription_id) => ({
+      ...{ subscription_id, delivered: numbers(200), failed: numbers(2), canceled: numbers(0) },
+      unfinished: numbers(1),
+    })),
+    counted_at: TIME,
+  },
   events: { data: [], next_cursor: 'next', has_more: false },
 };
 

@@ -8,6 +8,7 @@ import { wireLimits } from '../../src/platform/http/wire.ts';
 import { createWorkflowCommandService } from '../../src/platform/temporal/workflow-command.service.ts';
 import { createAccountRoutes } from '../../src/webhooks/accounts/account.routes.ts';
 import { createAccountReadingService } from '../../src/webhooks/accounts/account-reading.service.ts';
+import { createHourReadingService } from '../../src/webhooks/accounts/hour-count.service.ts';
 import { createDeliveryRoutes } from '../../src/webhooks/deliveries/delivery.routes.ts';
 import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
 import { wireEndpoints } from '../../src/webhooks/endpoints/wire.ts';
@@ -135,6 +136,7 @@ export function wireWebhookRooms(database: Database, allowedNetworks: string[] =
     waiters,
     deliveries,
     accounts: createAccountReadingService({ database }),
+    hours: createHourReadingService({ database }),
     workflows: platform.config.temporal,
   };
   return { ...services, routes: ROUTES.flatMap((create) => create(services)) };

@@ -29,6 +29,7 @@ import { type Limits, wireLimits } from '../../platform/http/wire.ts';
 import { createLogger } from '../../platform/logger.ts';
 import { openPlatform, type Platform } from '../../platform/platform.ts';
 import { createAccountReadingService } from '../../webhooks/accounts/account-reading.service.ts';
+import { createHourReadingService } from '../../webhooks/accounts/hour-count.service.ts';
 import { wireEventWaiters, wirePublishing } from '../../webhooks/intake/wire.ts';
 import { wireDirectAttempts } from '../../webhooks/relay/wire.ts';
 import { createStreamService } from '../../webhooks/streams/stream.service.ts';
@@ -58,6 +59,7 @@ export function wireApi(platform: Platform) {
     ...authentication,
     workflows: config.temporal,
     accounts: createAccountReadingService({ database }),
+    hours: createHourReadingService({ database }),
     streams: createStreamService({ ...core, admittedNetworks }),
     polls: createStreamPollService({ ...core, waiters }),
     anchors: createAnchorService({ ...core, progress: createAnchorProgressService(core) }),

@@ -14,6 +14,7 @@ import { purge as purgeRateLimits } from '../../platform/http/limit-counts.store
 import type { Platform } from '../../platform/platform.ts';
 import { createAccountService } from '../../webhooks/accounts/account.service.ts';
 import * as accountStore from '../../webhooks/accounts/account.store.ts';
+import { purge as purgeHours } from '../../webhooks/accounts/hour.store.ts';
 import { createDeliveryExpiryService } from '../../webhooks/deliveries/delivery-expiry.service.ts';
 import * as deliveryStore from '../../webhooks/deliveries/delivery-expiry.store.ts';
 import { purgePublished } from '../../webhooks/intake/event.store.ts';
@@ -31,6 +32,7 @@ const PURGES: Readonly<Record<string, Purge>> = {
   'rows without a partition': (database, limit) => deliveryStore.purgeSpare(database, KEPT_DAYS, limit),
   'bulk replays': purgeReplays,
   receipts: (database, limit) => purgeReceipts(database, limit, KEPT_DAYS + 2),
+  'hours of deliveries': purgeHours,
   accounts: (database, limit) => accountStore.purge(database, ACCOUNT_DAYS, limit),
   challenges: purgeChallenges,
   'refresh tokens': purgeRefreshTokens,

@@ -19,7 +19,7 @@ import { type EntityWorkflow, TASK_QUEUES } from '../../platform/temporal/names.
 import { measureWorkflowCommands, wireWorkflowCommands } from '../../platform/temporal/wire.ts';
 import type { Describe } from '../../platform/temporal/workflow-command.client.ts';
 import * as accountStore from '../../webhooks/accounts/account.store.ts';
-import { measureAccounts } from '../../webhooks/accounts/wire.ts';
+import { measureAccounts, wireHourCounter } from '../../webhooks/accounts/wire.ts';
 import { measureBacklog, wireWaitingCount } from '../../webhooks/backlog/wire.ts';
 import { createEndpointRecoveryService } from '../../webhooks/endpoints/endpoint-recovery.service.ts';
 import { wireRelay } from '../../webhooks/relay/wire.ts';
@@ -69,6 +69,7 @@ export function wireWorkerLoops(platform: Platform, rooms: WorkerRooms, client: 
   const presenter = { docsUrl: platform.config.docsUrl, tenantOf: tenants.byId };
   return {
     sealer: wireAuditSealer(platform),
+    hourCounter: wireHourCounter(platform),
     ...wireWorkflowCommands(platform, { client, describe, presenter }),
     ...wireRelay(platform, { ...rooms, client, presenter, countWaiting: wireWaitingCount(platform) }),
     expiryKeeper: wireExpiryKeeper(platform, { client, expiry }),

@@ -1,11 +1,13 @@
 // One agent: who answers for it, what it can do and why, what it has done, and how to stop it.
 import { useState } from 'preact/hooks';
 import { get, send } from '../api.ts';
+import { Sparkline } from '../charts.tsx';
 import { Ask, Opener } from '../dialogs.tsx';
+import { count } from '../format.ts';
 import { FormOpener } from '../forms.tsx';
 import { useList, useLoaded } from '../hooks.ts';
 import { open } from '../router.ts';
-import type { Agent, AuditEntry, ReceiptEntry } from '../types.ts';
+import type { Agent, AuditEntry, AuditHours, ReceiptEntry } from '../types.ts';
 import {
   Ago,
   Empty,
@@ -155,20 +157,34 @@ function readReceipt(link: string | null): string | undefined {
 function Done({ id }: { id: string }) {
   const [by, setBy] = useState<'actor_id' | 'target_id'>('actor_id');
   const list = useList<AuditEntry>('audit-logs', { [by]: id, limit: 20 });
+  const hours = useLoaded(`hours ${id}`, () => get<AuditHours>('audit-logs/hours', { actor_id: id }));
   return (
     <Part title="What it has done" note="from the audit log">
+      {hours.data !== undefined && <Activity of={hours.data} />}
       <div class="tabs">
         {(['actor_id', 'target_id'] as const).map((name) => (
           <button key={name} type="button" aria-pressed={by === name} onClick={() => setBy(name)}>
             {name === 'actor_id' ? 'By it' : 'To it'}
           </button>
         ))}
-        <To page={`audit?${by}=${id}`}>All in the audit log</To>
+        <To page={`audit?${by}=${id}&tokens=true`}>All in the audit log</To>
       </div>
       <AuditTable list={list}>
         <Empty title={by === 'actor_id' ? 'It has done nothing yet.' : 'Nothing was done to it yet.'} />
       </AuditTable>
     </Part>
+  );
+}
+
+/** Its tokens and failures, hour by hour. */
+function Activity({ of: { tokens, failures, most } }: { of: AuditHours }) {
+  const sum = (numbers: readonly number[]): number => numbers.reduce((all, n) => all + n, 0);
+  const isMore = tokens.some((n, hour) => n + (failures[hour] ?? 0) >= most);
+  const words = `${isMore ? 'at least ' : ''}${count(sum(tokens), 'token', 'tokens')} and ${count(sum(failures), 'failure', 'failures')} in 24 hours`;
+  return (
+    <p class="about">
+      <Sparkline words={words} good={tokens} bad={failures} /> {words}
+    </p>
   );
 }
 

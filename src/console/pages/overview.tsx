@@ -1,13 +1,13 @@
 // The first page: a verdict on the tenant, the outcomes of its deliveries, and their failures.
 import { get } from '../api.ts';
-import { firstDay, OutcomeChart } from '../charts.tsx';
+import { barsOfDays, barsOfHours, firstDay, OutcomeChart } from '../charts.tsx';
 import { formatNumber } from '../format.ts';
 import { useList, useLoaded } from '../hooks.ts';
 import { groupFailures, measureRecent } from '../recent.ts';
 import { SendAll } from '../replays.tsx';
 import { open } from '../router.ts';
 import { isTroubled, judgeTenant } from '../trouble.ts';
-import type { Delivery, DeliveryAccount, Subscription } from '../types.ts';
+import type { Delivery, DeliveryAccount, DeliveryHours, Subscription } from '../types.ts';
 import { Ago, Empty, Failure, Head, Part, RowLink, Status, Table, To, Waiting } from '../ui.tsx';
 import { Target } from './deliveries.tsx';
 import { FirstSteps } from './first-steps.tsx';
@@ -24,6 +24,7 @@ export function Overview({ tenant }: { tenant: string }) {
     () => get<{ data: readonly DeliveryAccount[] }>('delivery-accounts', { since: firstDay() }),
     60_000,
   );
+  const hours = useLoaded('hours', () => get<DeliveryHours>('delivery-hours'), 60_000);
   const subscriptions = useList<Subscription>('webhooks', { limit: 200 }, EVERY_MS);
   const failed = useList<Delivery>('deliveries', { status: 'failed', limit: MOST_FAILED }, EVERY_MS);
   const newest = useList<Delivery>('deliveries', { limit: NEWEST }, 60_000);
@@ -42,18 +43,24 @@ export function Overview({ tenant }: { tenant: string }) {
         <Tile page="deliveries" name="95 % of them within" value={recent?.most} />
       </div>
       <FirstSteps subscriptions={subscriptions.data} deliveries={newest.data} />
-      <Part title="Deliveries" note="by the UTC day of acceptance; today is counted every 15 minutes">
-        {accounts.data?.data.length === 0 ? (
-          <Empty title="Nothing is counted yet.">
-            The first deliveries of a day are counted within 15 minutes; <To page="deliveries">the list</To>{' '}
-            has them now.
-          </Empty>
-        ) : accounts.data !== undefined ? (
-          <OutcomeChart accounts={accounts.data.data} />
-        ) : accounts.error === undefined ? (
-          <Waiting rows={4} />
+      <Part
+        title="Deliveries of the last 24 hours"
+        note="by the hour of acceptance; the last two are counted each minute"
+      >
+        {hours.data === undefined ? (
+          <NotLoaded error={hours.error} />
         ) : (
-          <Failure error={accounts.error} />
+          <OutcomeChart title="Deliveries of each hour by outcome" bars={barsOfHours(hours.data)} />
+        )}
+      </Part>
+      <Part
+        title="Deliveries of 14 days"
+        note="by the UTC day of acceptance; today is counted every 15 minutes"
+      >
+        {accounts.data === undefined ? (
+          <NotLoaded error={accounts.error} />
+        ) : (
+          <OutcomeChart title="Deliveries of each day by outcome" bars={barsOfDays(accounts.data.data)} />
         )}
       </Part>
       <Part title="Endpoints in trouble">
@@ -78,6 +85,10 @@ export function Overview({ tenant }: { tenant: string }) {
       </Part>
     </>
   );
+}
+
+function NotLoaded({ error }: { error: unknown }) {
+  return error === undefined ? <Waiting rows={4} /> : <Failure error={error} />;
 }
 
 const show = (value: number | undefined) => (value === undefined ? undefined : formatNumber(value));

@@ -10,6 +10,7 @@ import { describeTrouble } from '../trouble.ts';
 import type { Delivery, RotatedSecret, SubscriptionDetails, TestDelivery } from '../types.ts';
 import { Ago, Empty, Facts, Failure, Head, Id, Part, Pending, Status, Table, To, Words } from '../ui.tsx';
 import { DeliveryTable } from './deliveries.tsx';
+import { HoursOf, useHours } from './subscriptions.tsx';
 
 const BODIES = {
   plain: 'JSON',
@@ -24,6 +25,7 @@ export function SubscriptionPage({ id }: { id: string }) {
   const [rotated, setRotated] = useState<RotatedSecret>();
   const [begun, setBegun] = useState(0);
   const doing = useAction();
+  const hours = useHours([id]);
   const subscription = loaded.data;
   if (subscription === undefined)
     return <Pending title="Subscription" error={loaded.error} list="subscriptions" />;
@@ -93,6 +95,7 @@ export function SubscriptionPage({ id }: { id: string }) {
       <Facts
         of={{
           Subscription: <Id value={id} whole />,
+          '24 hours': <HoursOf id={id} of={hours.data} />,
           Waiting: count(subscription.endpoint.waiting, 'delivery', 'deliveries'),
           'Next probe': <Ago time={subscription.endpoint.next_probe_at} />,
           'Event types': <Words of={subscription.event_types} none="none" />,

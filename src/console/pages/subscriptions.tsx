@@ -1,17 +1,23 @@
 // The subscriptions with the health of their endpoints, and a form for a new one.
 import { useState } from 'preact/hooks';
-import { send } from '../api.ts';
+import { get, send } from '../api.ts';
+import { Sparkline } from '../charts.tsx';
 import { Secret } from '../dialogs.tsx';
-import { describeError } from '../format.ts';
+import { describeError, formatNumber } from '../format.ts';
 import { FormOpener, wordsOf } from '../forms.tsx';
-import { useList } from '../hooks.ts';
+import { useList, useLoaded } from '../hooks.ts';
 import { open } from '../router.ts';
-import type { CreatedSubscription, Subscription } from '../types.ts';
+import type { CreatedSubscription, DeliveryHours, Subscription } from '../types.ts';
 import { Ago, type Column, Empty, Head, Id, RowLink, Status, Table, Words } from '../ui.tsx';
+
+/** The most subscriptions whose hours one request reads. */
+const MOST_HOURS = 200;
 
 export function Subscriptions() {
   const list = useList<Subscription>('webhooks', {}, 5_000);
   const [made, setMade] = useState<Made>();
+  const ids = list.data?.slice(0, MOST_HOURS).map(({ id }) => id) ?? [];
+  const hours = useHours(ids);
   return (
     <>
       <Head title="Subscriptions" about="Where events go, and how the endpoints are.">
@@ -46,6 +52,7 @@ export function Subscriptions() {
         columns={[
           ...ENDPOINT,
           ['Event types', ({ event_types }) => <Words of={event_types} none="none" most={3} />],
+          ['24 hours', ({ id }) => <HoursOf id={id} of={hours.data} />],
           WAITING,
           WHY,
           FAILING,
@@ -63,6 +70,25 @@ export function Subscriptions() {
       )}
     </>
   );
+}
+
+/** The hours of these subscriptions, at most 200. */
+export function useHours(ids: readonly string[]) {
+  const query = ids.join(',');
+  return useLoaded(
+    query === '' ? undefined : `hours ${query}`,
+    () => get<DeliveryHours>('delivery-hours', { subscription_ids: query }),
+    60_000,
+  );
+}
+
+/** What became of a subscription's deliveries, hour by hour. */
+export function HoursOf({ id, of }: { id: string; of: DeliveryHours | undefined }) {
+  const row = of?.data.find(({ subscription_id }) => subscription_id === id);
+  if (row === undefined) return <>–</>;
+  const sum = (numbers: readonly number[]) => formatNumber(numbers.reduce((all, n) => all + n, 0));
+  const words = `Last 24 hours: ${sum(row.delivered)} delivered, ${sum(row.failed)} failed`;
+  return <Sparkline words={words} good={row.delivered} bad={row.failed} />;
 }
 
 /** Columns of an endpoint: how it is, and its address. */

@@ -17,6 +17,7 @@ import { heldGrants } from './migrations/0014-held-grants.ts';
 import { foreignTokens } from './migrations/0015-foreign-tokens.ts';
 import { crowdedDeliveries } from './migrations/0016-crowded-deliveries.ts';
 import { auditWithoutTokens } from './migrations/0021-audit-without-tokens.ts';
+import { deliveryHours } from './migrations/0022-delivery-hours.ts';
 
 /** `name` is that of the file. The database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
@@ -43,4 +44,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0015-foreign-tokens', steps: [foreignTokens] },
   { name: '0016-crowded-deliveries', steps: [crowdedDeliveries] },
   { name: '0021-audit-without-tokens', steps: auditWithoutTokens },
+  { name: '0022-delivery-hours', steps: [deliveryHours] },
 ];

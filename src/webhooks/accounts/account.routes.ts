@@ -4,6 +4,7 @@ import { ok } from '../../platform/http/answers.ts';
 import { present } from '../../platform/http/present.ts';
 import { defineRoute, type Route } from '../../platform/http/route.ts';
 import type { AccountReadingService } from './account-reading.service.ts';
+import type { HourReadingService } from './hour-count.service.ts';
 
 const day = z.iso.date();
 const count = z.int().min(0);
@@ -34,8 +35,43 @@ export const accountSchema = z
 
 const accountListSchema = z.object({ data: z.array(accountSchema) }).meta({ id: 'DeliveryAccountList' });
 
+const MOST_SUBSCRIPTIONS = 200;
+
+const hoursQuery = z.object({
+  subscription_ids: z
+    .string()
+    .transform((text) => text.split(','))
+    .pipe(z.array(z.uuid()).max(MOST_SUBSCRIPTIONS))
+    .optional()
+    .meta({ description: `Ids of subscriptions, with commas between, at most ${MOST_SUBSCRIPTIONS}.` }),
+});
+
+const counts = z.array(count);
+
+export const hourListSchema = z
+  .object({
+    hours: z.array(z.iso.datetime()).meta({ description: 'When each of the 24 hours begins.' }),
+    data: z.array(
+      z.object({
+        subscription_id: z.uuid().nullable().meta({ description: 'Null: the sum of all.' }),
+        delivered: counts.meta({ description: 'A number for each of the hours; so are the others.' }),
+        failed: counts,
+        canceled: counts,
+        unfinished: counts.meta({ description: 'An attempt will come, or is held.' }),
+      }),
+    ),
+    counted_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'DeliveryHourList' });
+
 /** Source: Specification, "Delivery": no accepted delivery is lost. */
-export function createAccountRoutes({ accounts }: { accounts: AccountReadingService }): Route[] {
+export function createAccountRoutes({
+  accounts,
+  hours,
+}: {
+  accounts: AccountReadingService;
+  hours: HourReadingService;
+}): Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -53,6 +89,20 @@ export function createAccountRoutes({ accounts }: { accounts: AccountReadingServ
         const found = await accounts.list(context, { since, until });
         return ok({ data: found.map((account) => present(accountSchema, account)) });
       },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/v1/delivery-hours',
+      operationId: 'listDeliveryHours',
+      summary: 'List what became of the deliveries of the last 24 hours',
+      description:
+        'By the hour of acceptance, the oldest first: the sum of all subscriptions, or a row for each that is named. The present hour and the one before are counted each minute, the others every 15 minutes.',
+      tag: 'Webhooks',
+      scope: 'webhooks:read',
+      request: { query: hoursQuery },
+      responses: { 200: { description: 'The hours', schema: hourListSchema } },
+      handler: async ({ context, query }) =>
+        ok(present(hourListSchema, await hours.list(context, query.subscription_ids))),
     }),
   ];
 }
