@@ -4,7 +4,7 @@
 import type { Database } from '../../platform/database/database.ts';
 import * as accountStore from './account.store.ts';
 import { addNumbers, type WrongAccount } from './account.ts';
-import { countSpans, type Pulse } from './spans.ts';
+import { countSpans, type Pulse } from './span.service.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -4,7 +4,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { createLoop } from '../../platform/process/loop.ts';
 import * as store from './hour.store.ts';
 import { addHours, arrangeHours, HOUR_MS, HOURS, hoursUntil, type SubscriptionHours } from './hour.ts';
-import { countSpans } from './spans.ts';
+import { countSpans } from './span.service.ts';
 
 /** Milliseconds after which a process tries to claim the next count. */
 const EVERY_MS = 20_000;
