@@ -1,8 +1,13 @@
-// The service as real processes of api and worker, on a port that its tenant's addresses name, for a browser.
-import { onTestFinished } from 'vitest';
+// The service as real processes of api and worker, on a port that its tenant's addresses name; a browser, a receiver,
+// and a tenant's own program beside it.
+import type { Page } from 'playwright-core';
+import { expect, onTestFinished } from 'vitest';
 import { prepareRuns } from '../app/roles/role-runs.ts';
+import { PATIENCE } from '../setup/patience.ts';
 import { takePort } from '../setup/ports.ts';
+import { startReceiver } from '../webhooks/receiver/local-receiver.ts';
 import { eventually } from '../workflows/delivery-engine.ts';
+import { launch, noteFaults } from './chromium.ts';
 
 export interface LiveTenant {
   readonly base_url: string;
@@ -43,4 +48,42 @@ export async function startLiveTenant(): Promise<LiveTenant> {
   };
   for (const at of [port, metrics]) await eventually(() => isReady(at), `a process on ${at}`);
   return { ...made, read };
+}
+
+export async function openPage(faults: string[]): Promise<Page> {
+  const browser = await launch();
+  onTestFinished(() => browser.close());
+  const page = await (await browser.newContext()).newPage();
+  page.setDefaultTimeout(PATIENCE.timeout);
+  noteFaults(page, faults);
+  return page;
+}
+
+/** A receiver that answers with `status`. */
+export async function startFickleReceiver() {
+  const state = { status: 200 };
+  const { port, close } = await startReceiver((request, response) => {
+    request.resume();
+    response.writeHead(state.status, state.status === 503 ? { 'retry-after': '900' } : {}).end('an answer');
+  });
+  onTestFinished(close);
+  return { url: `http://127.0.0.1:${port}/hooks`, state };
+}
+
+/** The interface as a tenant's own program calls it. */
+export async function openInterface({ base_url, client_id, client_secret }: LiveTenant) {
+  const body = new URLSearchParams({ grant_type: 'client_credentials' });
+  const authorization = `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString('base64')}`;
+  const answer = await fetch(`${base_url}/oauth/token`, { method: 'POST', body, headers: { authorization } });
+  const { access_token: token } = (await answer.json()) as { access_token: string };
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  return {
+    post: async <T>(path: string, body: object): Promise<T> => {
+      const made = await fetch(base_url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+      expect(made.ok).toBe(true);
+      return made.json() as Promise<T>;
+    },
+    get: async <T>(path: string): Promise<T> =>
+      (await fetch(base_url + path, { headers })).json() as Promise<T>,
+  };
 }

@@ -7,52 +7,13 @@ import { promisify } from 'node:util';
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { PATIENCE } from '../setup/patience.ts';
-import { startReceiver } from '../webhooks/receiver/local-receiver.ts';
-import { judgeThemes, launch, noteFaults, PROGRAM } from './chromium.ts';
-import { type LiveTenant, startLiveTenant } from './live-service.ts';
+import { judgeThemes, PROGRAM } from './chromium.ts';
+import { openInterface, openPage, startFickleReceiver, startLiveTenant } from './live-service.ts';
 
 const PAGES = [
   ...['', 'deliveries', 'agents', 'applications', 'issuers', 'subscriptions', 'streams', 'events', 'audit'],
   ...['issuer-keys', 'settings'],
 ];
-
-async function openPage(faults: string[]): Promise<Page> {
-  const browser = await launch();
-  onTestFinished(() => browser.close());
-  const page = await (await browser.newContext()).newPage();
-  page.setDefaultTimeout(PATIENCE.timeout);
-  noteFaults(page, faults);
-  return page;
-}
-
-/** A receiver that answers with `status`. */
-async function startFickleReceiver() {
-  const state = { status: 200 };
-  const { port, close } = await startReceiver((request, response) => {
-    request.resume();
-    response.writeHead(state.status, state.status === 503 ? { 'retry-after': '900' } : {}).end('an answer');
-  });
-  onTestFinished(close);
-  return { url: `http://127.0.0.1:${port}/hooks`, state };
-}
-
-/** The interface as a tenant's own program calls it. */
-async function openInterface({ base_url, client_id, client_secret }: LiveTenant) {
-  const body = new URLSearchParams({ grant_type: 'client_credentials' });
-  const authorization = `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString('base64')}`;
-  const answer = await fetch(`${base_url}/oauth/token`, { method: 'POST', body, headers: { authorization } });
-  const { access_token: token } = (await answer.json()) as { access_token: string };
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-  return {
-    post: async <T>(path: string, body: object): Promise<T> => {
-      const made = await fetch(base_url + path, { method: 'POST', headers, body: JSON.stringify(body) });
-      expect(made.ok).toBe(true);
-      return made.json() as Promise<T>;
-    },
-    get: async <T>(path: string): Promise<T> =>
-      (await fetch(base_url + path, { headers })).json() as Promise<T>,
-  };
-}
 
 const press = (place: Page | Locator, name: string) =>
   place.getByRole('button', { name, exact: true }).click();
