@@ -84,3 +84,8 @@ async function call(
   if (!answer.ok && answer.status !== 304) throw await readError(answer);
   return answer;
 }
+
+/** Whether the same request may succeed later: the service was not reached, or is busy. */
+export function passes(error: unknown): boolean {
+  return !(error instanceof ApiError) || error.problem.status === 429 || error.problem.status >= 500;
+}

@@ -1,7 +1,7 @@
 // Loading: what a page shows, kept while it is loaded again, and read again while the page is visible.
 // `load` returns the same object while nothing has changed, as `get` does.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { ApiError, get } from './api.ts';
+import { get, passes } from './api.ts';
 import { poll, touch } from './polling.ts';
 import type { Page } from './types.ts';
 
@@ -49,11 +49,6 @@ export function useLoaded<T>(key: string | undefined, load: () => Promise<T>, ev
   const reload = useCallback(() => setTurn((count) => count + 1), []);
   const mine = state.key === key ? state : {};
   return { data: mine.data, error: mine.error, reload };
-}
-
-/** Whether the same request may succeed later: the service was not reached, or is busy. */
-function passes(error: unknown): boolean {
-  return !(error instanceof ApiError) || error.problem.status === 429 || error.problem.status >= 500;
 }
 
 type Fields = Readonly<Record<string, string | number | undefined>>;

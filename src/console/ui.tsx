@@ -1,7 +1,7 @@
 // The small parts that all pages are made of.
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useId, useState } from 'preact/hooks';
-import { ApiError } from './api.ts';
+import { useEffect, useId, useLayoutEffect, useState } from 'preact/hooks';
+import { ApiError, passes } from './api.ts';
 import { formatClock, formatExact, formatRelative, shorten } from './format.ts';
 import { pageAddress } from './router.ts';
 import { tenantName } from './session.ts';
@@ -148,14 +148,17 @@ export function RowLink({ page, children }: Link) {
 }
 
 /** What went wrong: which scope is missing, or the problem with the id to name to the operator. */
-export function Failure({ error }: { error: unknown }) {
+export function Failure({ error, again = false }: { error: unknown; again?: boolean }) {
   if (error === undefined) return null;
   const problem = error instanceof ApiError ? error.problem : undefined;
-  const detail = problem?.detail ?? 'The service cannot be reached. This page tries again.';
+  const detail = problem?.detail ?? 'The service cannot be reached.';
   return (
     <div class="failure" role="alert">
       <strong>{problem?.status === 403 ? 'This session lacks a scope' : 'That did not work'}</strong>
-      <p>{detail}</p>
+      <p>
+        {detail}
+        {again && ' It is tried again by itself.'}
+      </p>
       {problem?.errors?.map(({ path, message }) => (
         <p key={path}>
           <code>{path}</code> {message}
@@ -173,6 +176,29 @@ export function Failure({ error }: { error: unknown }) {
         </p>
       )}
     </div>
+  );
+}
+
+/** What is tried again by itself and shown now, the first first. */
+const passing: (() => void)[] = [];
+
+/** Why something was not loaded. Of failures that pass by themselves a page shows one, not one for each table. */
+export function NotLoaded({ error }: { error: unknown }) {
+  const [, setTurn] = useState(0);
+  const [own] = useState(() => () => setTurn((turn) => turn + 1));
+  const willPass = error !== undefined && passes(error);
+  useLayoutEffect(() => {
+    if (!willPass) return;
+    passing.push(own);
+    passing[0]?.();
+    own();
+    return () => {
+      passing.splice(passing.indexOf(own), 1);
+      passing[0]?.();
+    };
+  }, [willPass]);
+  return willPass && passing.length > 0 && passing[0] !== own ? null : (
+    <Failure error={error} again={willPass} />
   );
 }
 
@@ -206,7 +232,7 @@ export function Pending({ title, error, list }: { title: string; error: unknown;
         <Waiting rows={9} />
       ) : (
         <>
-          <Failure error={error} />
+          <NotLoaded error={error} />
           <To page={list}>All {list}</To>
         </>
       )}
@@ -235,7 +261,7 @@ export function Table<T>({
   columns: readonly (Column<T> | false)[];
   empty: ComponentChildren;
 }) {
-  if (data === undefined) return error === undefined ? <Waiting /> : <Failure error={error} />;
+  if (data === undefined) return error === undefined ? <Waiting /> : <NotLoaded error={error} />;
   const next = more !== undefined && (
     <button type="button" class="more" onClick={more}>
       Show more
@@ -251,7 +277,7 @@ export function Table<T>({
   const shown = columns.filter((column) => column !== false);
   return (
     <>
-      <Failure error={error} />
+      <NotLoaded error={error} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
       {/* biome-ignore lint/a11y/useSemanticElements: a section would be a second landmark of the same name */}
       <div class="scroll" tabIndex={0} role="group" aria-label={label}>

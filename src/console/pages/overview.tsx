@@ -8,7 +8,7 @@ import { SendAll } from '../replays.tsx';
 import { open } from '../router.ts';
 import { isTroubled, judgeTenant } from '../trouble.ts';
 import type { Delivery, DeliveryAccount, DeliveryHours, Subscription } from '../types.ts';
-import { Ago, Empty, Failure, Head, Part, RowLink, Status, Table, To, Waiting } from '../ui.tsx';
+import { Ago, Empty, Head, NotLoaded, Part, RowLink, Status, Table, To, Waiting } from '../ui.tsx';
 import { Target } from './deliveries.tsx';
 import { FirstSteps } from './first-steps.tsx';
 import { ENDPOINT, FAILING, WAITING, WHY } from './subscriptions.tsx';
@@ -48,7 +48,7 @@ export function Overview({ tenant }: { tenant: string }) {
         note="by the hour of acceptance; the last two are counted each minute"
       >
         {hours.data === undefined ? (
-          <NotLoaded error={hours.error} />
+          <NotYet error={hours.error} />
         ) : (
           <OutcomeChart title="Deliveries of each hour by outcome" bars={barsOfHours(hours.data)} />
         )}
@@ -58,7 +58,7 @@ export function Overview({ tenant }: { tenant: string }) {
         note="by the UTC day of acceptance; today is counted every 15 minutes"
       >
         {accounts.data === undefined ? (
-          <NotLoaded error={accounts.error} />
+          <NotYet error={accounts.error} />
         ) : (
           <OutcomeChart title="Deliveries of each day by outcome" bars={barsOfDays(accounts.data.data)} />
         )}
@@ -87,9 +87,8 @@ export function Overview({ tenant }: { tenant: string }) {
   );
 }
 
-function NotLoaded({ error }: { error: unknown }) {
-  return error === undefined ? <Waiting rows={4} /> : <Failure error={error} />;
-}
+const NotYet = ({ error }: { error: unknown }) =>
+  error === undefined ? <Waiting rows={4} /> : <NotLoaded error={error} />;
 
 const show = (value: number | undefined) => (value === undefined ? undefined : formatNumber(value));
 

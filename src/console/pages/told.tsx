@@ -3,14 +3,14 @@ import { get } from '../api.ts';
 import { count } from '../format.ts';
 import { useLoaded } from '../hooks.ts';
 import type { ReceiverCount } from '../types.ts';
-import { Failure, Waiting } from '../ui.tsx';
+import { NotLoaded, Waiting } from '../ui.tsx';
 
 /** @param agentPath of the agent in the API */
 export function Told({ agentPath, cause }: { agentPath: string; cause: ReceiverCount['cause'] }) {
   const { data, error } = useLoaded(`${agentPath} ${cause}`, () =>
     get<ReceiverCount>(`${agentPath}/receivers`, { cause }),
   );
-  if (data === undefined) return error === undefined ? <Waiting rows={1} /> : <Failure error={error} />;
+  if (data === undefined) return error === undefined ? <Waiting rows={1} /> : <NotLoaded error={error} />;
   return (
     <p>
       <strong>{count(data.receivers, 'receiver')} will be told.</strong>
