@@ -5,7 +5,7 @@ import { Ask } from '../dialogs.tsx';
 import { FormOpener, wordsOf } from '../forms.tsx';
 import { useList } from '../hooks.ts';
 import type { Agent, Application, Delegation, WorkloadIssuer } from '../types.ts';
-import { Ago, Empty, Failure, Part, Status, Table, Text, Words } from '../ui.tsx';
+import { Ago, Empty, NotLoaded, Part, Status, Table, Text, Words } from '../ui.tsx';
 import { Told } from './told.tsx';
 
 interface Grant {
@@ -48,7 +48,7 @@ export function Grants({ agent }: { agent: Agent }) {
   return (
     <Part title="Why it may" note="who has given it what, beside its registration here">
       {lists.map(({ error }, index) => (
-        <Failure key={String(index)} error={error} />
+        <NotLoaded key={String(index)} error={error} />
       ))}
       <Table
         label="Grants"
