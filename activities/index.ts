@@ -8,6 +8,7 @@ import { createDelegationExpiryActivities } from './delegation-expiry.ts';
 import { createEndpointRecoveryActivities } from './endpoint-recovery.ts';
 import { createIssuerKeyRotationActivities } from './issuer-key-rotation.ts';
 import { createRetentionActivities } from './retention.ts';
+import { createTenantErasureActivities } from './tenant-erasure.ts';
 import { createWebhookDeliveryActivities } from './webhook-delivery.ts';
 import { createWebhookSecretRotationActivities } from './webhook-secret-rotation.ts';
 
@@ -22,7 +23,8 @@ export function createActivities(
     Parameters<typeof createIssuerKeyRotationActivities>[0] &
     Parameters<typeof createDelegationExpiryActivities>[0] &
     Parameters<typeof createAccessReceiptActivities>[0] &
-    Parameters<typeof createRetentionActivities>[0],
+    Parameters<typeof createRetentionActivities>[0] &
+    Parameters<typeof createTenantErasureActivities>[0],
 ) {
   return {
     ...createWebhookDeliveryActivities(services),
@@ -36,6 +38,7 @@ export function createActivities(
     ...createDelegationExpiryActivities(services),
     ...createAccessReceiptActivities(services),
     ...createRetentionActivities(services),
+    ...createTenantErasureActivities(services),
   };
 }
 

@@ -20,6 +20,7 @@ const OWNED: Readonly<Record<string, string>> = {
   'authentication/tokens': 'client_assertions refresh_tokens revocations',
   'authentication/trusted-issuers': 'trusted_issuers',
   'authentication/workload-issuers': 'workload_issuers workload_assertions',
+  'operations/erasure': 'tenant_ends',
   'operations/operators': 'operator_acts operator_act_head',
   'webhooks/accounts': 'delivery_accounts delivery_account_days delivery_hours delivery_hour_counts',
   'webhooks/deliveries': 'attempts',
@@ -31,7 +32,7 @@ const OWNED: Readonly<Record<string, string>> = {
   'webhooks/rows': 'crowded_deliveries deliveries outbox',
   'webhooks/streams': 'streams stream_exclusions',
   'webhooks/subscriptions': 'subscriptions subscription_filters',
-  audit: 'audit_log audit_head audit_beginning audit_checkpoints audit_seals audit_signing_keys',
+  audit: 'audit_log audit_head audit_beginning audit_checkpoints audit_seals audit_signing_keys audit_erasures',
   'platform/http': 'rate_limits idempotency_keys',
   'platform/temporal': 'workflow_commands',
 };

@@ -8,5 +8,6 @@ export { delegationExpiry } from './delegation-expiry.ts';
 export { endpointRecovery } from './endpoint-recovery.ts';
 export { issuerKeyRotation } from './issuer-key-rotation.ts';
 export { retention } from './retention.ts';
+export { tenantErasure } from './tenant-erasure.ts';
 export { webhookDelivery } from './webhook-delivery.ts';
 export { webhookSecretRotation } from './webhook-secret-rotation.ts';

@@ -142,7 +142,9 @@ export const COMMANDS: readonly CommandEntry[] = [
       const { registerOperatedDeliveryCommands } = await import(
         '../operations/operators/delivery.commands.ts'
       );
-      registerOperatorCommands(command, management(runtime));
+      const { registerErasureCommands } = await import('../operations/erasure/erasure.commands.ts');
+      const tenant = registerOperatorCommands(command, management(runtime));
+      registerErasureCommands(tenant, management(runtime));
       registerHostCommands(command, management(runtime));
       registerOperatedDeliveryCommands(command, management(runtime));
     },

@@ -22,6 +22,8 @@ import {
   faultOfHead,
   hashText,
 } from './checkpoint-signature.node.ts';
+import * as erasures from './erasure.store.ts';
+import { isErasureOf } from './erasure.ts';
 import { verifyTenant } from './tenant-verifier.node.ts';
 import type { VerificationStore } from './verification.store.ts';
 import type { Anchor, Finding, VerificationProgress, VerificationReport } from './verification.ts';
@@ -101,6 +103,7 @@ async function verifyAuditLog(
   });
   const verifySignature = (text: string, signature: { keyId: string; bytes: Uint8Array }) =>
     needs.signer.verify(text, signature, keys);
+  const erased = await readErased(needs, verifySignature, report);
   const total = { tenants: 0, checkpoints: 0, rows: 0, sealedLate: 0 };
   // The seals count the rows of all tenants together.
   const of = tenantId === undefined ? sealedRows : undefined;
@@ -117,6 +120,7 @@ async function verifyAuditLog(
         checkpoints: needs.store.checkpoints(id, reach),
         rows: needs.store.rows(id, reach.last, onPage),
         isIncomplete: incomplete.has(id),
+        isErased: erased.has(id),
         anchors: anchors.filter((anchor) => anchor.tenantId === id),
       },
     );
@@ -125,6 +129,26 @@ async function verifyAuditLog(
   }
   const unsealed = await needs.store.countUnsealed(reach.last, tenantId);
   return { ...total, seals, findings, unsealed, beginning: beginning ?? null };
+}
+
+/** @returns the tenants whose certificate of erasure the service has signed */
+async function readErased(
+  { database }: AuditVerificationTools,
+  verifySignature: (text: string, signature: { keyId: string; bytes: Uint8Array }) => boolean,
+  report: (finding: Finding) => void,
+): Promise<Set<string>> {
+  const erased = new Set<string>();
+  for (const { tenantId, statement, keyId, signature } of await erasures.list(database)) {
+    const isSigned = verifySignature(statement, { keyId, bytes: signature });
+    if (isSigned && isErasureOf(statement, tenantId)) erased.add(tenantId);
+    else
+      report({
+        kind: 'erasure_changed',
+        tenantId,
+        detail: 'the certificate of its erasure is not as signed',
+      });
+  }
+  return erased;
 }
 
 /** Verifies the seals up to the head. @returns their numbers, and the tenants that lack a checkpoint */

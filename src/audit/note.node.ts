@@ -10,9 +10,19 @@ const ED25519 = Buffer.of(1);
 /** @param publicKey of the checkpoint's key. @returns undefined where the key is gone */
 export function noteOf(checkpoint: SignedCheckpoint, publicKey: Uint8Array | undefined): string | undefined {
   if (publicKey === undefined) return undefined;
-  const name = originOf(checkpoint.tenantId);
-  const signature = Buffer.concat([keyIdOf(name, publicKey), checkpoint.signature]).toString('base64');
-  return `${checkpointStatement(checkpoint)}\n\u2014 ${name} ${signature}\n`;
+  const { tenantId, signature } = checkpoint;
+  return writeNote(tenantId, { text: checkpointStatement(checkpoint), signature }, publicKey);
+}
+
+/** Writes what was signed for a tenant as a note. @param signed.text ends with a line feed */
+export function writeNote(
+  tenantId: string,
+  { text, signature }: { readonly text: string; readonly signature: Uint8Array },
+  publicKey: Uint8Array,
+): string {
+  const name = originOf(tenantId);
+  const signed = Buffer.concat([keyIdOf(name, publicKey), signature]).toString('base64');
+  return `${text}\n\u2014 ${name} ${signed}\n`;
 }
 
 /** Returns the key with which a tenant's notes are verified, in the form `name+id+key`. @param publicKey 32 bytes */

@@ -30,6 +30,8 @@ export type TenantSource = {
   readonly rows: AsyncIterator<AuditRow>;
   /** True when a checkpoint is known to be missing. Rows after the last checkpoint may have belonged to it. */
   readonly isIncomplete: boolean;
+  /** True when a signed certificate says that the tenant is erased, so its rows are gone and their hashes remain. */
+  readonly isErased: boolean;
   /** Checkpoints that were stored outside the service. */
   readonly anchors: readonly Anchor[];
 };
@@ -45,7 +47,7 @@ export type TenantVerifierNeeds = {
 /** @returns the counts; findings are passed to `report` */
 export async function verifyTenant(
   needs: TenantVerifierNeeds,
-  { tenantId, checkpoints, rows: source, isIncomplete, anchors }: TenantSource,
+  { tenantId, checkpoints, rows: source, isIncomplete, isErased, anchors }: TenantSource,
 ) {
   const rows: Rows = await createLookahead(source);
   const times = createTimeCheck();
@@ -88,7 +90,7 @@ export async function verifyTenant(
             detail: 'is not the one that was kept',
           });
       }
-    await verifyRows(needs, { tenantId, rows, times, counts }, checkpoint, previous);
+    await verifyRows(needs, { tenantId, rows, times, counts, isErased }, checkpoint, previous);
     previous = checkpoint;
     reached = n;
   }
@@ -122,12 +124,13 @@ type Progress = {
   readonly rows: Rows;
   readonly times: ReturnType<typeof createTimeCheck>;
   readonly counts: { checkpoints: number; rows: number; sealedLate: number };
+  readonly isErased: boolean;
 };
 
 /** Compares the rows of one checkpoint with what was sealed. */
 async function verifyRows(
   needs: TenantVerifierNeeds,
-  { tenantId, rows, times, counts }: Progress,
+  { tenantId, rows, times, counts, isErased }: Progress,
   checkpoint: ReadCheckpoint,
   previous: ReadCheckpoint | undefined,
 ): Promise<void> {
@@ -187,6 +190,7 @@ async function verifyRows(
       seal,
       detail: `${suspects} rows of the first seal say that they occurred more than 10 minutes before it: no worker ran after the installation, or the log was begun anew`,
     });
+  if (isErased) return;
   for (const rowId of expected.keys())
     needs.report({ ...finding, kind: 'row_removed', rowId, detail: 'was sealed here, and is gone' });
 }

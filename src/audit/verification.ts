@@ -22,6 +22,7 @@ export type FindingKind =
   | 'head_changed'
   | 'beginning_changed'
   | 'first_seal_late'
+  | 'erasure_changed'
   | 'anchor_differs';
 
 export type Finding = {

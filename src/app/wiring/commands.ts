@@ -1,5 +1,6 @@
 // Wires the services of the commands of management, in the order of the wings.
 import { createAuditVerificationService } from '../../audit/audit-verification.service.ts';
+import { createErasureCertificateService } from '../../audit/erasure.service.ts';
 import { createVerificationStore } from '../../audit/verification.store.ts';
 import { createConsoleCodeService } from '../../authentication/console/code.service.ts';
 import { wireIssuers } from '../../authentication/issuer/wire.ts';
@@ -7,6 +8,9 @@ import { wireRevocations } from '../../authentication/tokens/wire.ts';
 import { createApplicationService } from '../../identity/applications/application.service.ts';
 import { createProvisionService } from '../../identity/tenants/provision.service.ts';
 import { createTenantService } from '../../identity/tenants/tenant.service.ts';
+import { createTenantEndService } from '../../operations/erasure/tenant-end.service.ts';
+import { isEnding } from '../../operations/erasure/tenant-end.store.ts';
+import { createTenantExportService } from '../../operations/erasure/tenant-export.service.ts';
 import { createSealedSecretService } from '../../operations/master-keys/sealed-secret.service.ts';
 import { createHostService } from '../../operations/operators/host.service.ts';
 import { createOperatedDeliveryService } from '../../operations/operators/operated-delivery.service.ts';
@@ -14,6 +18,7 @@ import { createOperatorActService } from '../../operations/operators/operator-ac
 import { createSuspensionService } from '../../operations/operators/suspension.service.ts';
 import type { Config } from '../../platform/config.ts';
 import { type Log, SILENT } from '../../platform/logging.ts';
+import { openPatientDatabase } from '../../platform/open-database.ts';
 import { openPlatform } from '../../platform/platform.ts';
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { createDeliveryService } from '../../webhooks/deliveries/delivery.service.ts';
@@ -37,6 +42,8 @@ export function wireManagement(config: Config, logger: Log = SILENT) {
   const applications = createApplicationService({ ...shared, tokens: revocations });
   const { endpoints, hostHolds } = wireEndpoints(platform, shared);
   const acts = createOperatorActService(shared);
+  const suspensions = createSuspensionService({ database, tenants, revocations, endpoints, acts, isEnding });
+  const patient = openPatientDatabase(config, platform);
   const deliveries = createDeliveryService({ ...shared, endpoints });
   return {
     issuer,
@@ -48,7 +55,10 @@ export function wireManagement(config: Config, logger: Log = SILENT) {
     provisioning: createProvisionService({ database, tenants, applications }),
     operatedDeliveries: createOperatedDeliveryService({ database, deliveries, acts }),
     consoleCodes: createConsoleCodeService({ database, records, applications }),
-    suspensions: createSuspensionService({ database, tenants, revocations, endpoints, acts }),
+    suspensions,
+    ends: createTenantEndService({ ...shared, tenants, suspensions, acts }),
+    exports: createTenantExportService({ database: patient, tenants, acts }),
+    certificates: createErasureCertificateService({ database, masterKeys }),
     hosts: createHostService({ database, hosts: hostHolds, acts }),
     sealedSecrets: createSealedSecretService({ database, masterKeys, columns: SEALED_COLUMNS }),
     auditVerification: createAuditVerificationService({
@@ -57,7 +67,7 @@ export function wireManagement(config: Config, logger: Log = SILENT) {
       store: createVerificationStore({ database }),
     }),
     close: async () => {
-      await revocations.close();
+      await Promise.all([revocations.close(), patient.close()]);
       await platform.close();
     },
   };

@@ -17,6 +17,7 @@ import { createFoundationCheck } from '../../operations/doctor/foundation.check.
 import { createIssuerKeysCheck } from '../../operations/doctor/issuer-keys.check.ts';
 import * as rows from '../../operations/doctor/rows.check.ts';
 import { createStuckWorkCheck } from '../../operations/doctor/stuck-work.check.ts';
+import * as tenantEndStore from '../../operations/erasure/tenant-end.store.ts';
 import { createSealedSecretService } from '../../operations/master-keys/sealed-secret.service.ts';
 import { createOperatorActService } from '../../operations/operators/operator-act.service.ts';
 import { KEPT_DAYS } from '../../operations/retention/retention.ts';
@@ -46,6 +47,7 @@ const EXPECTED: Readonly<Record<EntityWorkflow, ListExpected>> = {
   issuerKeyRotation: issuerKeyStore.listExpectedWorkflows,
   delegationExpiry: delegationStore.listExpectedWorkflows,
   accessReceipt: receiptStore.listExpectedWorkflows,
+  tenantErasure: tenantEndStore.listExpectedWorkflows,
 };
 
 /** Wires `countersign doctor`; it opens no connection before `examine`. */

@@ -11,6 +11,8 @@ import * as issuerKeyStore from '../../authentication/issuer/key-schedule.store.
 import * as anchorStore from '../../identity/anchors/anchor-check.store.ts';
 import { wireAnchorChecks } from '../../identity/anchors/wire.ts';
 import * as rotationStore from '../../identity/keys/rotation.store.ts';
+import * as tenantEndStore from '../../operations/erasure/tenant-end.store.ts';
+import { wireErasure } from '../../operations/erasure/wire.ts';
 import { KEPT_DAYS } from '../../operations/retention/retention.ts';
 import { isAway } from '../../platform/database/errors.ts';
 import { createReadings } from '../../platform/metrics/reading.ts';
@@ -38,7 +40,8 @@ export function wireWorkerRooms(platform: Platform) {
   const issuerRotation = createIssuerRotationService(core);
   const delegationExpiry = createDelegationExpiryService(core);
   const challengeExpiry = createExpiryService(core);
-  const own = { anchorChecks, recovery, issuerRotation, delegationExpiry, challengeExpiry };
+  const { tenantErasure, close: closeErasure } = wireErasure(platform, core);
+  const own = { anchorChecks, recovery, issuerRotation, delegationExpiry, challengeExpiry, tenantErasure };
   const retention = wireRetention(platform, core);
   return {
     ...core,
@@ -57,9 +60,10 @@ export function wireWorkerRooms(platform: Platform) {
       issuerKeyRotation: issuerRotation.describe,
       delegationExpiry: delegationExpiry.describe,
       accessReceipt: receipts.describe,
+      tenantErasure: tenantErasure.describe,
     } satisfies Record<EntityWorkflow, Describe>,
     /** Called after all loops have ended, before the platform closes. */
-    close: () => Promise.allSettled([core.close(), closeLooker()]),
+    close: () => Promise.allSettled([core.close(), closeLooker(), closeErasure()]),
   };
 }
 
@@ -89,6 +93,7 @@ export function measureStanding(
     challengeExpiry: async () => ((await challengeExpiry.findOverdue()) === null ? 0 : 1),
     delegationExpiry: delegationStore.countOverdue,
     issuerKeyRotation: issuerKeyStore.countOverdue,
+    tenantErasure: tenantEndStore.countOverdue,
     webhookSecretRotation: secretStore.countOverdue,
   });
   measureSealer(platform, readings);

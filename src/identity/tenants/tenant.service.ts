@@ -62,7 +62,20 @@ export function createTenantService(needs: TenantNeeds) {
   const tools = prepareTenant(needs);
   return {
     isSuspended: store.isSuspended,
-    ...bindUseCases(tools, { create, bySlug, requireBySlug, byId, update, setSuspended, moveAll }),
+    ...bindUseCases(tools, {
+      create,
+      bySlug,
+      requireBySlug,
+      byId,
+      update,
+      setSuspended,
+      lock,
+      remove,
+      moveAll,
+    }),
+    /** Locks a tenant until the transaction ends. @returns undefined when it does not exist */
+    lockById: (transaction: Transaction, id: string): Promise<TenantRecord | undefined> =>
+      store.lock(transaction, { id }),
     /** Returns all tenants, oldest first. */
     list: (): Promise<TenantRecord[]> => store.list(tools.database),
     get: async ({ tenant }: RequestContext): Promise<TenantRecord> => findExisting(tools, tenant.slug),
@@ -198,6 +211,19 @@ async function setSuspended(
   const changed = await store.setSuspended(transaction, id, suspended);
   transaction.afterCommit(() => forget(needs, before));
   return { tenant: (await store.lock(transaction, { id })) ?? before, changed };
+}
+
+/** Locks a tenant until the transaction ends. @throws ServiceError `not_found` */
+async function lock(_needs: TenantTools, transaction: Transaction, slug: string): Promise<TenantRecord> {
+  const tenant = await store.lock(transaction, { slug });
+  if (tenant === undefined) throw unknownTenant(slug);
+  return tenant;
+}
+
+/** Removes the row of a tenant that has no other rows, in the caller's transaction. */
+async function remove(needs: TenantTools, transaction: Transaction, tenant: TenantRecord): Promise<void> {
+  await store.remove(transaction, tenant.id);
+  transaction.afterCommit(() => forget(needs, tenant));
 }
 
 /**

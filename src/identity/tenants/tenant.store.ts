@@ -1,4 +1,4 @@
-// SQL of tenants. No statement deletes a tenant, so a slug is never used twice.
+// SQL of tenants. The slug of a tenant that is erased stays taken, by a trigger.
 import { violatedUnique } from '../../platform/database/errors.ts';
 import { NOW } from '../../platform/database/model.ts';
 import { columnNames, selectList } from '../../platform/database/table.ts';
@@ -63,6 +63,11 @@ export function lock(transaction: Transaction, by: TenantName): Promise<TenantRe
 export async function setSuspended(unit: Queryable, id: string, suspended: boolean): Promise<boolean> {
   const { rowCount } = await unit.query(suspended ? SUSPEND : RESUME, [id]);
   return rowCount > 0;
+}
+
+/** Removes a tenant that the transaction has locked, and whose other rows are gone. */
+export async function remove(transaction: Transaction, id: string): Promise<void> {
+  await transaction.model(TENANT).remove({ id });
 }
 
 /** Returns whether there is a tenant. */

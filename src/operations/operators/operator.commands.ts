@@ -46,10 +46,10 @@ export function readIntent({ reason, as }: Pick<IntentOptions, 'reason' | 'as'>)
   return parseInput(intentSchema, { operator: as ?? currentUser(), reason }, names);
 }
 
-/** Fills in `operator tenant …` and `operator log`. */
-export function registerOperatorCommands(operator: Command, runtime: OperatorRuntime): void {
+/** Fills in `operator tenant suspend|resume` and `operator log`. @returns `operator tenant` */
+export function registerOperatorCommands(operator: Command, runtime: OperatorRuntime): Command {
   const { print } = runtime;
-  const tenant = operator.command('tenant').description('suspend and resume tenants');
+  const tenant = operator.command('tenant').description('suspend, resume, export, end and restore tenants');
 
   const registerChange = (verb: 'suspend' | 'resume', description: string) =>
     withIntent(tenant.command(verb).description(description).argument('<slug>')).action(
@@ -79,6 +79,7 @@ export function registerOperatorCommands(operator: Command, runtime: OperatorRun
       if (record.missing > 0) print(`Missing: ${record.missing} acts have been removed from the record.`);
       if (record.altered > 0) print(`Altered: ${record.altered} acts are not as they were recorded.`);
     });
+  return tenant;
 }
 
 const SENTENCES = {

@@ -81,6 +81,7 @@ const ENTITY_WORKFLOWS = {
   anchorVerification: 'anchor/',
   issuerKeyRotation: 'issuer-keys/',
   accessReceipt: 'receipt/',
+  tenantErasure: 'erasure/',
 } as const;
 
 export type EntityWorkflow = keyof typeof ENTITY_WORKFLOWS;

@@ -65,6 +65,7 @@ export function pathOfEntity({
     webhookSecretRotation: `/api/v1/webhooks/${entityId}`,
     delegationExpiry: `/api/v1/delegations/${entityId}`,
     issuerKeyRotation: '/api/v1/tenant/issuer-keys',
+    tenantErasure: undefined,
   };
   return paths[workflow];
 }

@@ -1,6 +1,11 @@
 // The room of the operators over one database: its services wired for real, and its commands run from their words.
 import { Command } from 'commander';
+import { createErasureCertificateService } from '../../../src/audit/erasure.service.ts';
 import { registerTenantCommands } from '../../../src/identity/tenants/tenant.commands.ts';
+import { registerErasureCommands } from '../../../src/operations/erasure/erasure.commands.ts';
+import { createTenantEndService } from '../../../src/operations/erasure/tenant-end.service.ts';
+import { isEnding } from '../../../src/operations/erasure/tenant-end.store.ts';
+import { createTenantExportService } from '../../../src/operations/erasure/tenant-export.service.ts';
 import { registerHostCommands } from '../../../src/operations/operators/host.commands.ts';
 import { createHostService } from '../../../src/operations/operators/host.service.ts';
 import { registerOperatorCommands } from '../../../src/operations/operators/operator.commands.ts';
@@ -9,6 +14,7 @@ import { createSuspensionService } from '../../../src/operations/operators/suspe
 import type { Database } from '../../../src/platform/database/database.ts';
 import { wireEndpoints } from '../../../src/webhooks/endpoints/wire.ts';
 import { createAccounts } from '../../authentication/tokens/accounts.ts';
+import { MASTER_KEYS } from '../../setup/database.ts';
 import { createTestPlatform } from '../../setup/platform.ts';
 
 export type OperatorRooms = ReturnType<typeof createOperatorRooms>;
@@ -23,9 +29,13 @@ export function createOperatorRooms(
   const platform = createTestPlatform(database, { ...accounts.platform, notifier });
   const { endpoints, hostHolds } = wireEndpoints(platform, accounts);
   const acts = createOperatorActService(accounts);
+  const suspensions = createSuspensionService({ ...accounts, endpoints, acts, isEnding });
   const operators = {
     acts,
-    suspensions: createSuspensionService({ ...accounts, endpoints, acts }),
+    suspensions,
+    ends: createTenantEndService({ ...accounts, suspensions, acts }),
+    exports: createTenantExportService({ ...accounts, acts }),
+    certificates: createErasureCertificateService({ database, masterKeys: MASTER_KEYS }),
     hosts: createHostService({ database, hosts: hostHolds, acts }),
   };
 
@@ -44,7 +54,7 @@ export function createOperatorRooms(
       };
       registerTenantCommands(program.command('tenant'), runtime);
       const operator = program.command('operator');
-      registerOperatorCommands(operator, runtime);
+      registerErasureCommands(registerOperatorCommands(operator, runtime), runtime);
       registerHostCommands(operator, runtime);
       await program.parseAsync(args, { from: 'user' });
       return lines;

@@ -1,0 +1,131 @@
+// Erases tenants whose time is over: rows, then workflows, then the signed certificate. Each step is decided from the
+// row of the end, so a repeated, late or needless request does no harm.
+// docs/decisions/0045-erasure.md
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ErasureCertificateService } from '../../audit/erasure.service.ts';
+import type { TenantService } from '../../identity/tenants/tenant.service.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
+import { listErased } from './erasure-rules.ts';
+import * as store from './tenant-end.store.ts';
+import { decideEndStep, type EndStep, type TenantEnd } from './tenant-end.ts';
+import type { TenantHistories } from './tenant-history.client.ts';
+
+/** `eraseAt` is ISO 8601. `removed`: rows and workflows that are gone so far. */
+export type TenantEndStanding = {
+  readonly step: EndStep;
+  readonly status: 'ending' | 'erasing' | 'erased' | 'restored';
+  readonly eraseAt: string | null;
+  readonly removed: number;
+};
+
+export type TenantEndName = { readonly tenantId: string };
+
+/** `heartbeat` reports that a step is alive; `signal` stops the step. */
+type Pulse = { readonly heartbeat: () => void; readonly signal: AbortSignal };
+
+export type TenantErasureNeeds = {
+  /** Its statements may take minutes: some tables have no index by tenant. */
+  database: Pick<Database, 'query' | 'transaction'>;
+  tenants: Pick<TenantService, 'lockById' | 'remove'>;
+  certificates: Pick<ErasureCertificateService, 'hasUnsealed' | 'certify' | 'isErased'>;
+  histories: TenantHistories;
+  chunk?: number | undefined;
+};
+
+/** Rows of one statement. */
+const CHUNK = 1_000;
+
+/** Milliseconds between two heartbeats. */
+const BEAT = 10_000;
+
+export function createTenantErasureService(needs: TenantErasureNeeds) {
+  return bindUseCases(needs, { look, describe, erase });
+}
+
+export type TenantErasureService = ReturnType<typeof createTenantErasureService>;
+
+async function look({ database, certificates }: TenantErasureNeeds, { tenantId }: TenantEndName) {
+  const end = await store.read(database, tenantId);
+  return standingOf(end, end === undefined && (await certificates.isErased(tenantId)));
+}
+
+/** Describes the end of a tenant for an operator. */
+async function describe({ database }: TenantErasureNeeds, { tenantId }: TenantEndName) {
+  const end = await store.read(database, tenantId);
+  return end && { summary: `${end.slug} · erased ${end.eraseAt.toISOString().slice(0, 16)}Z` };
+}
+
+/**
+ * Removes everything of a tenant whose time is over, and signs what was removed. It can be repeated at any point.
+ * @returns the state afterwards
+ * @throws Error when something is left, or rows of the audit log are not sealed yet: to be repeated
+ */
+async function erase(
+  needs: TenantErasureNeeds,
+  name: TenantEndName,
+  pulse: Pulse,
+): Promise<TenantEndStanding> {
+  const { database, histories } = needs;
+  const { tenantId } = name;
+  const end = await store.read(database, tenantId);
+  if (decideEndStep(end).kind !== 'erase') return look(needs, name);
+  const beating = setInterval(pulse.heartbeat, BEAT);
+  try {
+    await removeRows(needs, tenantId, pulse.signal);
+    await store.count(database, tenantId, {
+      what: 'workflows',
+      n: await histories.remove(tenantId, pulse.signal),
+    });
+    // What a workflow has written meanwhile.
+    await removeRows(needs, tenantId, pulse.signal);
+    await finish(needs, tenantId);
+  } finally {
+    clearInterval(beating);
+  }
+  return look(needs, name);
+}
+
+/** Each chunk is followed by a rest as long as it took, so that traffic is not slowed. */
+async function removeRows(
+  { database, certificates, chunk = CHUNK }: TenantErasureNeeds,
+  tenantId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const rule of listErased()) {
+    // A checkpoint has the hash of each row, so a row goes only after its seal.
+    if (rule.table === 'audit_log' && (await certificates.hasUnsealed(tenantId)))
+      throw new Error('rows of the audit log are not sealed yet');
+    for (let removed = chunk; removed >= chunk; ) {
+      signal.throwIfAborted();
+      const start = performance.now();
+      removed = await store.removeRows(database, rule, { tenantId, limit: chunk });
+      if (removed >= chunk) await sleep(performance.now() - start, undefined, { signal });
+    }
+  }
+}
+
+function finish({ database, tenants, certificates }: TenantErasureNeeds, tenantId: string): Promise<void> {
+  return database.transaction({}, async (transaction) => {
+    const tenant = await tenants.lockById(transaction, tenantId);
+    const end = await store.read(transaction, tenantId);
+    if (tenant === undefined || end === undefined) return;
+    const left = await store.listLeft(transaction, tenantId);
+    if (left.length > 0) throw new Error(`rows of the tenant are left in ${left.join(', ')}`);
+    const { slug, askedAt, now: erasedAt, removed } = end;
+    await certificates.certify(transaction, { tenantId, slug, askedAt, erasedAt, removed });
+    await store.remove(transaction, tenantId);
+    await tenants.remove(transaction, tenant);
+  });
+}
+
+function standingOf(end: TenantEnd | undefined, isErased: boolean): TenantEndStanding {
+  const step = decideEndStep(end);
+  if (end === undefined) return { step, status: isErased ? 'erased' : 'restored', eraseAt: null, removed: 0 };
+  return {
+    step,
+    status: step.kind === 'erase' ? 'erasing' : 'ending',
+    eraseAt: end.eraseAt.toISOString(),
+    removed: Object.values(end.removed).reduce((sum, n) => sum + n, 0),
+  };
+}

@@ -1,0 +1,22 @@
+// Wires the erasure of tenants in a worker: connections of its own, which open when a tenant is erased.
+import { createErasureCertificateService } from '../../audit/erasure.service.ts';
+import type { TenantService } from '../../identity/tenants/tenant.service.ts';
+import { openPatientDatabase } from '../../platform/open-database.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { createLazyConnection, createTemporalClient } from '../../platform/temporal/client.ts';
+import { createTenantErasureService } from './tenant-erasure.service.ts';
+import { createTenantHistories } from './tenant-history.client.ts';
+
+export function wireErasure(
+  { config, log }: Pick<Platform, 'config' | 'log'>,
+  { tenants }: { tenants: Pick<TenantService, 'lockById' | 'remove'> },
+) {
+  const database = openPatientDatabase(config, { log });
+  const connection = createLazyConnection(config.temporal);
+  const histories = createTenantHistories({ client: createTemporalClient(connection, config.temporal) });
+  const certificates = createErasureCertificateService({ database, masterKeys: config.masterKeys });
+  return {
+    tenantErasure: createTenantErasureService({ database, tenants, certificates, histories }),
+    close: () => Promise.allSettled([connection.close(), database.close()]),
+  };
+}
