@@ -11,9 +11,12 @@ import {
   presentConsistencyProof,
   presentInclusionProof,
 } from '../../src/audit/audit.schemas.ts';
+import { createTenantErasureService } from '../../src/operations/erasure/tenant-erasure.service.ts';
+import type { RequestContext } from '../../src/platform/context.ts';
+import { createOperatorRooms } from '../operations/operators/operator-rooms.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { createTenantContext } from '../webhooks/intake/fixture.ts';
-import { createSealing } from './sealing.ts';
+import { createSealing, type Sealing } from './sealing.ts';
 
 const hasGo = spawnSync('go', ['version']).status === 0;
 /** Where the whole is judged, Go must be there. */
@@ -24,12 +27,14 @@ type Download = {
   checkpoints: { tree_size: number; note: string | null }[];
   inclusion: ReturnType<typeof presentInclusionProof>[];
   consistency: ReturnType<typeof presentConsistencyProof>[];
+  certificates?: string[];
 };
 
 let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let folder: string;
 let program: string;
 let download: Download;
+let erased: Erased;
 
 describe.skipIf(!hasGo && !isRequired)('an auditor with Go', () => {
   beforeAll(async () => {
@@ -39,7 +44,7 @@ describe.skipIf(!hasGo && !isRequired)('an auditor with Go', () => {
       cwd: join(import.meta.dirname, 'auditor'),
     });
     test = await createTestDatabase();
-    download = await downloadLog();
+    ({ download, erased } = await downloadLog());
   });
   afterAll(async () => {
     await test?.drop();
@@ -55,6 +60,24 @@ describe.skipIf(!hasGo && !isRequired)('an auditor with Go', () => {
       stderr: '',
       stdout: `verified ${SEALS.length} notes, ${rows} inclusion proofs, ${pairs} consistency proofs\n`,
     });
+  });
+
+  it('says yes after another tenant, or the tenant itself, was erased, and verifies the certificate', () => {
+    const { certificate, key, before, after } = erased;
+    const kept = `verified ${SEALS.length} notes, 0 inclusion proofs, 0 consistency proofs\n`;
+    // What the tenant had kept of its own log, with the key that it had noted.
+    expect(audit({ ...before, certificates: [certificate] })).toEqual({
+      status: 0,
+      stderr: '',
+      stdout: `verified the erasure of ${erased.tenantId}\n${kept}`,
+    });
+    expect(before.keys).toContain(key);
+    // What the other tenant reads afterwards.
+    expect(after).toEqual(download);
+    expect(audit(after).status).toBe(0);
+    const forged = certificate.replace('removed audit_log', 'removed audit_lag');
+    expect(forged).not.toBe(certificate);
+    expect(audit({ ...before, certificates: [forged] })).toMatchObject({ status: 1, stdout: '' });
   });
 
   it.each<[string, (copy: Download) => void]>([
@@ -85,8 +108,10 @@ describe.skipIf(!hasGo && !isRequired)('an auditor with Go', () => {
 const SEALS = [1, 6, 1, 9, 17, 2];
 const ZEROS = Buffer.alloc(32).toString('base64');
 
-/** What an auditor reads of a log that was sealed in parts, beside the log of another tenant. */
-async function downloadLog(): Promise<Download> {
+type Erased = { tenantId: string; certificate: string; key: string; before: Download; after: Download };
+
+/** Two logs that are sealed in parts, one beside the other; afterwards the tenant of the second is erased. */
+async function downloadLog(): Promise<{ download: Download; erased: Erased }> {
   const sealing = createSealing(test.database, { pageRows: 4 });
   const [context, other] = [
     await createTenantContext(test.database),
@@ -97,6 +122,29 @@ async function downloadLog(): Promise<Download> {
     await sealing.write(other, 1);
     await sealing.sealAll();
   }
+  const download = await readLog(sealing, context);
+  const before = { ...(await readLog(sealing, other)), inclusion: [], consistency: [] };
+  const { note: certificate, key } = await erase(other.tenant.id);
+  expect((await sealing.verify()).findings).toEqual([]);
+  const after = await readLog(sealing, context);
+  return { download, erased: { tenantId: other.tenant.id, certificate, key, before, after } };
+}
+
+async function erase(tenantId: string) {
+  const rooms = createOperatorRooms(test.database);
+  const pulse = { heartbeat: () => undefined, signal: new AbortController().signal };
+  await test.database.query(
+    'INSERT INTO tenant_ends (tenant_id, erase_at, was_suspended) VALUES ($1, now(), false)',
+    [tenantId],
+  );
+  const histories = { remove: async () => 0 };
+  const erasure = createTenantErasureService({ ...rooms, database: test.database, histories });
+  expect((await erasure.erase({ tenantId }, pulse)).status).toBe('erased');
+  return rooms.certificates.show(tenantId);
+}
+
+/** What an auditor reads of a log. */
+async function readLog(sealing: Sealing, context: RequestContext): Promise<Download> {
   const { data, note_keys: keys } = presentCheckpoints(
     await sealing.reading.listCheckpoints(context, { limit: 50 }),
   );

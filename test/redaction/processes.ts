@@ -19,7 +19,11 @@ const LIMITS = ['ADDRESS', 'TENANT', 'FINGERPRINT_FAILURES', 'CLIENT_FAILURES', 
 
 export type Processes = Awaited<ReturnType<typeof startProcesses>>;
 
-export async function startProcesses(secrets: Secrets) {
+/** @param masterKey another one than that of the test database leaves the audit log unsealed */
+export async function startProcesses(
+  secrets: Secrets,
+  masterKey: string = Buffer.from(randomUUID().slice(0, 32)).toString('base64'),
+) {
   const main = join(await buildStack(), 'src/main.js');
   const { database, url, drop } = await createTestDatabase();
   const namespace = `redaction-${randomUUID()}`;
@@ -34,7 +38,7 @@ export async function startProcesses(secrets: Secrets) {
     DATABASE_URL: url,
     TEMPORAL_ADDRESS: inject('temporalAddress'),
     TEMPORAL_NAMESPACE: namespace,
-    MASTER_KEY: secrets.add('master key', Buffer.from(randomUUID().slice(0, 32)).toString('base64')),
+    MASTER_KEY: secrets.add('master key', masterKey),
     PUBLIC_URL,
     DEFAULT_TENANT: 'demo',
     DATA_DIR: '/dev/null/unused',

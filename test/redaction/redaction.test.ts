@@ -5,6 +5,7 @@ import { createTemporalClient } from '../../src/platform/temporal/client.ts';
 import { eventually, installRuntimeOnce } from '../workflows/delivery-engine.ts';
 import { type ScriptedReceiver, startScriptedReceiver } from '../workflows/scripted-receiver.ts';
 import { askEverywhere, liveAsAgent, liveAsApplication, obtainToken, receiveEvents } from './good-paths.ts';
+import { readRows, readTemporal } from './places.ts';
 import { type Processes, startProcesses } from './processes.ts';
 import { createSecrets } from './secrets.ts';
 import { createWalker, failEverywhere, listOperations, type Walker } from './walk.ts';
@@ -27,45 +28,6 @@ afterAll(async () => {
   await connection?.close();
   await receiver?.close();
 });
-
-/**
- * All that Temporal keeps of the namespace's workflows: ids, memos, search attributes, and each event of the histories.
- */
-async function readTemporal(): Promise<{ text: string; workflows: number }> {
-  const client = createTemporalClient(connection, processes);
-  const parts: string[] = [];
-  for await (const { workflowId, runId } of client.workflow.list()) {
-    const handle = client.workflow.getHandle(workflowId, runId);
-    const { raw, memo, typedSearchAttributes } = await handle.describe();
-    const all = { workflowId, raw, memo, found: typedSearchAttributes, history: await handle.fetchHistory() };
-    parts.push(JSON.stringify(all, (_name, value: unknown) => readable(value)));
-  }
-  return { text: parts.join('\n'), workflows: parts.length };
-}
-
-/** Payloads are bytes of JSON. Buffers write themselves as JSON before a replacer sees them. */
-function readable(value: unknown): unknown {
-  if (typeof value === 'bigint') return String(value);
-  const bytes = value as { type?: unknown; data?: unknown } | null;
-  if (bytes?.type === 'Buffer' && Array.isArray(bytes.data)) return Buffer.from(bytes.data).toString();
-  return value instanceof Uint8Array ? Buffer.from(value).toString() : value;
-}
-
-/** Every row of every table as text. */
-async function readRows(): Promise<string> {
-  const { rows: tables } = await processes.database.query<{ name: string }>(
-    `SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-      WHERE c.relkind = 'r' AND n.nspname = 'public'`,
-  );
-  const texts: string[] = [];
-  for (const { name } of tables) {
-    const { rows } = await processes.database.query<{ text: string }>(
-      `SELECT t::text AS text FROM ${name} t`,
-    );
-    texts.push(...rows.map(({ text }) => text));
-  }
-  return texts.join('\n');
-}
 
 /**
  * Rows keep what a client writes into a name, and idempotency keys with their answers. Neither is a credential where it
@@ -108,15 +70,15 @@ it('walks through every operation, each with a failing path', async () => {
 
 it('finds none of its secrets in what the service writes', async () => {
   const metrics = await processes.metrics();
-  const temporal = await readTemporal();
+  const temporal = await readTemporal(createTemporalClient(connection, processes));
   await processes.stop();
   const places = {
     logs: processes.logs(),
     traces: processes.traces(),
-    temporal: temporal.text,
+    temporal: temporal.join('\n'),
     metrics,
     errors: walker.errors.join('\n'),
-    rows: await readRows(),
+    rows: [...(await readRows(processes.database)).values()].join('\n'),
   };
   const sizes = Object.fromEntries(Object.entries(places).map(([place, text]) => [place, text.length]));
   expect(findLeaks(places)).toEqual({
@@ -129,11 +91,11 @@ it('finds none of its secrets in what the service writes', async () => {
   });
   // What was searched, so that an empty place is not taken for a clean one.
   for (const [place, size] of Object.entries(sizes)) expect(size, place).toBeGreaterThan(5_000);
-  expect(temporal.workflows).toBeGreaterThanOrEqual(3);
+  expect(temporal.length).toBeGreaterThanOrEqual(3);
   expect(places.logs).toContain('"level":"debug"');
   if (process.env.SHOW_REDACTION !== undefined)
     process.stdout.write(
-      `${JSON.stringify({ secrets: secrets.count(), sizes, workflows: temporal.workflows, errors: walker.errors.length, succeeded: walker.succeeded.size, refused: walker.refused.size })}\n`,
+      `${JSON.stringify({ secrets: secrets.count(), sizes, workflows: temporal.length, errors: walker.errors.length, succeeded: walker.succeeded.size, refused: walker.refused.size })}\n`,
     );
 });
 
@@ -155,7 +117,10 @@ it('finds a leak that is planted, in each form', async () => {
     args: [{ secret }],
   });
   await eventually(
-    async () => secrets.findIn((await readTemporal()).text).includes('planted leak in plain'),
+    async () =>
+      secrets
+        .findIn((await readTemporal(createTemporalClient(connection, processes))).join('\n'))
+        .includes('planted leak in plain'),
     'the leak',
   );
 });

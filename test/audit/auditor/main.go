@@ -36,6 +36,8 @@ type input struct {
 		Hashes []string `json:"hashes"`
 		Note   string   `json:"note"`
 	} `json:"consistency"`
+	// Notes of tenants that were erased.
+	Certificates []string `json:"certificates"`
 }
 
 // tree is what a note says.
@@ -94,6 +96,17 @@ func main() {
 		if err != nil {
 			fail("consistency from %d to %d: %v", p.From, p.To, err)
 		}
+	}
+	for _, text := range in.Certificates {
+		opened, err := note.Open([]byte(text), known)
+		if err != nil {
+			fail("certificate: %v", err)
+		}
+		tenant := strings.TrimPrefix(opened.Sigs[0].Name, "countersign/audit/")
+		if !strings.HasPrefix(opened.Text, "countersign/erasure/"+tenant+"\n") {
+			fail("certificate: its text is not that of an erasure")
+		}
+		fmt.Printf("verified the erasure of %s\n", tenant)
 	}
 	fmt.Printf("verified %d notes, %d inclusion proofs, %d consistency proofs\n",
 		len(in.Checkpoints), len(in.Inclusion), len(in.Consistency))
