@@ -50,6 +50,7 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
     'docker compose',
     'needs Docker; test/deploy/compose.test.ts holds the file against the page',
   ],
+  ['docs/erasure.md', 'countersign operator', 'test/operations/erasure runs the commands'],
   ['docs/fresh-host.md', '.env.example', 'test/deploy/fresh-host.test.ts'],
   [
     'docs/fresh-host.md',

@@ -33,6 +33,7 @@ it('each workflow with details has its page', () => {
     'webhookSecretRotation',
     'delegationExpiry',
     'issuerKeyRotation',
+    'tenantErasure',
     'webhookDelivery',
   ];
   for (const workflow of workflows) {
