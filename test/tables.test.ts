@@ -20,6 +20,7 @@ const OWNED: Readonly<Record<string, string>> = {
   'authentication/tokens': 'client_assertions refresh_tokens revocations',
   'authentication/trusted-issuers': 'trusted_issuers',
   'authentication/workload-issuers': 'workload_issuers workload_assertions',
+  'operations/objectives': 'objective_counts',
   'operations/erasure': 'tenant_ends',
   'operations/operators': 'operator_acts operator_act_head',
   'webhooks/accounts': 'delivery_accounts delivery_account_days delivery_hours delivery_hour_counts',

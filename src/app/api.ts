@@ -54,18 +54,19 @@ export async function runApi(config: Config): Promise<void> {
   });
   const app = createApp({ ...api, database, health, config, logger, tracing });
   const readiness = async () => ({ ...(await health.ready()) });
-  const { clocks } = measureProcess(platform, { role: 'api', readiness });
+  const { clocks, keeper } = measureProcess(platform, { role: 'api', readiness });
   const http = createHttpServer(app, config);
   let operations: { close(): void } | undefined;
   let attempting: { stop(): Promise<void> } | undefined;
   let comparing: { stop(): Promise<void> } | undefined;
+  let keeping: { stop(): Promise<void> } | undefined;
   onStop(async () => {
     health.beginDrain();
     api.endWaits();
     await http.drain(DRAIN);
     await Promise.all([attempting?.stop(), comparing?.stop()]);
     operations?.close();
-    await Promise.allSettled([api.close(), temporal.close(), tracing.close()]);
+    await Promise.allSettled([api.close(), temporal.close(), tracing.close(), keeping?.stop()]);
     await platform.close();
   });
   operations = await serveOperations(config, {
@@ -83,6 +84,7 @@ export async function runApi(config: Config): Promise<void> {
   });
   api.revocations.start();
   comparing = clocks.start();
+  keeping = keeper.start();
   attempting = api.directAttempts?.start();
   const { port } = await http.listen(config).catch((error: unknown) => {
     throw explainListen(error, { ...config, variable: 'PORT', part: 'the API' });

@@ -1,6 +1,7 @@
 // Serves liveness, readiness and metrics of a process to operators.
 // docs/decisions/0017-metrics.md
 import { once } from 'node:events';
+import { createObjectiveKeeper, type ObjectiveKeeper } from '../operations/objectives/objective.service.ts';
 import type { Config } from '../platform/config.ts';
 import { type ClockComparison, createClockComparison } from '../platform/database/clock-skew.client.ts';
 import { createOperationsServer, type Readiness } from '../platform/http/operations-server.ts';
@@ -14,11 +15,11 @@ import type { Platform } from '../platform/platform.ts';
 import { VERSION } from '../platform/version.ts';
 import { explainListen } from './local/ports.ts';
 
-/** Registers the metrics that every process has. @returns `clocks`, whose comparison the process must start */
+/** Registers the metrics that every process has. @returns `clocks` and `keeper`, which the process must start */
 export function measureProcess(
-  { registry, database, log }: Platform,
+  { registry, objectives, database, log, clock }: Platform,
   { role, readiness }: { role: string; readiness: () => Promise<Readiness> },
-): { clocks: ClockComparison } {
+): { clocks: ClockComparison; keeper: Pick<ObjectiveKeeper, 'start'> } {
   const clocks = createClockComparison({
     database,
     now: () => Date.now(),
@@ -29,7 +30,7 @@ export function measureProcess(
   registerPool({ registry, poolUse: database.poolUse });
   registerReadiness({ registry, readiness });
   registerClockSkew({ registry, seconds: clocks.seconds });
-  return { clocks };
+  return { clocks, keeper: createObjectiveKeeper({ database, objectives, now: clock.now }) };
 }
 
 type ServeOperationsOptions = {

@@ -85,7 +85,7 @@ export async function runWorker(config: Config): Promise<void> {
       search_attributes: loops.starter.isIndexed() && loops.entities.isIndexed() ? 'ok' : 'degraded',
     };
   };
-  const { clocks } = measureProcess(platform, { role: 'worker', readiness });
+  const { clocks, keeper } = measureProcess(platform, { role: 'worker', readiness });
   measureStanding(platform, rooms);
   const metrics = createMergedMetrics({ registry, address });
   const operations = await serveOperations(config, { part: 'the worker', readiness, metrics });
@@ -99,6 +99,7 @@ export async function runWorker(config: Config): Promise<void> {
   const sweeping = loops.sweep.start();
   const listening = loops.silence.start();
   const comparing = clocks.start();
+  const keeping = keeper.start();
   const sealing = loops.sealer.start();
   const counting = loops.hourCounter.start();
   const telling = loops.runner.start();
@@ -114,7 +115,7 @@ export async function runWorker(config: Config): Promise<void> {
       ),
     () => worker.shutdown(),
     () => running,
-    () => Promise.allSettled([rooms.close(), connection.close(), tracing.close()]),
+    () => Promise.allSettled([rooms.close(), connection.close(), tracing.close(), keeping.stop()]),
     () => operations.close(),
   );
   logger.info({ event: 'worker.ready' }, 'the worker is ready');

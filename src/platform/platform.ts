@@ -6,6 +6,7 @@ import type { DatabaseLimits } from './database/database.ts';
 import { createOutboxListener } from './database/listener.client.ts';
 import { createOutboxNotifier, OUTBOX_CHANNEL } from './database/notifier.client.ts';
 import type { Log } from './logging.ts';
+import { createObjectives } from './metrics/objectives.ts';
 import { openDatabase } from './open-database.ts';
 import { countRepeatedLines } from './repeated-lines.ts';
 import { NO_TRACING, type Tracing } from './tracing/tracing.ts';
@@ -44,6 +45,7 @@ export function openPlatform(
 ) {
   const { log, flush } = countRepeatedLines(logger);
   const { database, url, onError } = openDatabase(config, { log, name, limits });
+  const registry = new Registry();
   const notifiers: { close(): Promise<void> }[] = [];
   const openChannel = (channel: string, options: ChannelOptions = {}): Channel => {
     const notifier = createOutboxNotifier({ ...options, url, channel, onError });
@@ -59,7 +61,8 @@ export function openPlatform(
     database,
     notifier: openChannel(OUTBOX_CHANNEL),
     openChannel,
-    registry: new Registry(),
+    registry,
+    objectives: createObjectives({ registry }),
     tracing,
     /** `now`: the database's time in milliseconds since 1970. `monotonic`: milliseconds of a monotonic clock. */
     clock: { now: database.clock.now, monotonic: database.clock.monotonic },

@@ -4,6 +4,7 @@ import { Registry } from 'prom-client';
 import { type Config, loadConfig } from '../../src/platform/config.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { createLogger } from '../../src/platform/logger.ts';
+import { createObjectives } from '../../src/platform/metrics/objectives.ts';
 import type { Channel, Platform } from '../../src/platform/platform.ts';
 import { NO_TRACING } from '../../src/platform/tracing/tracing.ts';
 import { errorsOfThisFile } from './logged-errors.ts';
@@ -55,6 +56,8 @@ export function createTestPlatform(
   database: Database,
   { config = {}, notifier = DEAF, ...replaced }: TestPlatform = {},
 ): Platform {
+  // Each has metrics of its own: two of one name cannot be registered.
+  const registry = new Registry();
   return {
     config: { ...CONFIG, ...config, rateLimit: { ...CONFIG.rateLimit, ...config.rateLimit } },
     log: createStrictLog(database),
@@ -65,7 +68,7 @@ export function createTestPlatform(
     ...replaced,
     notifier: { ...DEAF, ...notifier },
     database,
-    // Each has metrics of its own: two of one name cannot be registered.
-    registry: new Registry(),
+    registry,
+    objectives: createObjectives({ registry }),
   };
 }

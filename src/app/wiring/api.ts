@@ -27,6 +27,7 @@ import { measureRequests } from '../../platform/http/request.metrics.ts';
 import type { Route } from '../../platform/http/route.ts';
 import { type Limits, wireLimits } from '../../platform/http/wire.ts';
 import { createLogger } from '../../platform/logger.ts';
+import type { Objective } from '../../platform/metrics/objectives.ts';
 import { openPlatform, type Platform } from '../../platform/platform.ts';
 import { createAccountReadingService } from '../../webhooks/accounts/account-reading.service.ts';
 import { createHourReadingService } from '../../webhooks/accounts/hour-count.service.ts';
@@ -41,9 +42,17 @@ import { ROUTES } from './routes.ts';
 /** Where the build puts the console and the API reference; they are not there where the sources run without a build. */
 const BUILT = join(import.meta.dirname, '..', '..', '..');
 
+/** The objective to which a POST counts, by its path below the tenant's address. docs/operations/objectives.md */
+const PROMISED = new Map<string, Objective>([
+  ['/oauth/token', 'tokens'],
+  ['/auth/agent/challenge', 'tokens'],
+  ['/auth/agent/verify', 'tokens'],
+  ['/api/v1/events', 'acceptance'],
+]);
+
 /** Wires the services of an API process and its route table. */
 export function wireApi(platform: Platform) {
-  const { config, database, registry } = platform;
+  const { config, database, registry, objectives } = platform;
   const limits = wireLimits(platform);
   const core = wireCore(platform);
   const { tokens } = core;
@@ -80,7 +89,7 @@ export function wireApi(platform: Platform) {
       authorize(route, tokens.authenticate, authentication.dpop, authentication.accesses),
     rateLimits: limits.rateLimits,
     turns: limits.turns,
-    measure: measureRequests({ registry, routes }),
+    measure: measureRequests({ registry, routes, objectives, promised: PROMISED }),
     /** Answers the readers that wait. Called before the server waits for its answers. */
     endWaits: waiters.end,
     /** Writes the counts that are still in memory. Called before the platform closes. */

@@ -7,6 +7,7 @@ import { purge as purgeRefreshTokens } from '../../authentication/tokens/refresh
 import { purge as purgeRevocations } from '../../authentication/tokens/revocation.store.ts';
 import { usedAssertions } from '../../authentication/workload-issuers/workload-issuer.store.ts';
 import { purge as purgeEnrollmentTokens } from '../../identity/enrollments/enrollment.store.ts';
+import { purge as purgeObjectives } from '../../operations/objectives/objective.store.ts';
 import { createRetentionService, type Purge } from '../../operations/retention/retention.service.ts';
 import { ACCOUNT_DAYS, KEPT_DAYS } from '../../operations/retention/retention.ts';
 import { purge as purgeIdempotencyKeys } from '../../platform/http/idempotency.store.ts';
@@ -34,6 +35,7 @@ const PURGES: Readonly<Record<string, Purge>> = {
   receipts: (database, limit) => purgeReceipts(database, limit, KEPT_DAYS + 2),
   'hours of deliveries': purgeHours,
   accounts: (database, limit) => accountStore.purge(database, ACCOUNT_DAYS, limit),
+  'objective counts': purgeObjectives,
   challenges: purgeChallenges,
   'refresh tokens': purgeRefreshTokens,
   'client assertions': purgeClientAssertions,

@@ -1,5 +1,6 @@
 // Wires `countersign status`: the gauges that each worker reports of the whole service, read once.
 import { measureSealer } from '../../audit/wire.ts';
+import * as objectiveStore from '../../operations/objectives/objective.store.ts';
 import * as actStore from '../../operations/operators/operator-act.store.ts';
 import { KEPT_DAYS } from '../../operations/retention/retention.ts';
 import { createStatusService } from '../../operations/status/status.service.ts';
@@ -27,6 +28,7 @@ export function wireStanding(config: Config) {
     database,
     registry,
     hosts: hostHolds,
+    objectives: () => objectiveStore.sum(database),
     acts: { list: (limit) => actStore.list(database, limit) },
     probeTemporal: () => probe(config.temporal),
     version: VERSION,

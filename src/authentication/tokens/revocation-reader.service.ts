@@ -23,12 +23,14 @@ export type RevocationReaderNeeds = {
   book: Pick<RevocationBook, 'add' | 'forget'>;
   listen: (onNotice: () => void) => { close(): Promise<void> } | undefined;
   onError: (error: unknown) => void;
+  onRead?: ((seconds: number) => void) | undefined;
   clock: Pick<DatabaseClock, 'observe' | 'now' | 'monotonic'>;
 };
 
 /**
  * @param listen opens a listener for notifications. It only saves time, because the next poll finds the rows too.
  * @param onError receives the error of the first of several failed reads
+ * @param onRead receives of each revocation how long after it was made it was read; none of those before the first reads
  */
 export function createRevocationReader({
   store,
@@ -36,6 +38,7 @@ export function createRevocationReader({
   book,
   listen,
   onError,
+  onRead,
   clock,
 }: RevocationReaderNeeds) {
   const now = clock.monotonic;
@@ -44,6 +47,8 @@ export function createRevocationReader({
   let forgotAt = now();
   let askedAt = readAt;
   let isFailing = false;
+  /** The database's time from which on all that is made must be read in time. */
+  let readsSince = Number.POSITIVE_INFINITY;
   let running: RunningLoop | undefined;
   let listener: { close(): Promise<void> } | undefined;
 
@@ -60,9 +65,13 @@ export function createRevocationReader({
       // The database was replaced by one with fewer transactions, so all revocations are read again.
       position = store.POSITIONS.start;
       readAt = Number.NEGATIVE_INFINITY;
+      readsSince = Number.POSITIVE_INFINITY;
       return true;
     }
     book.add(revocations, clock.now());
+    for (const { madeAt } of revocations)
+      if ((madeAt ?? 0) >= readsSince) onRead?.((time - (madeAt ?? 0)) / 1_000);
+    if (isComplete) readsSince = Math.min(readsSince, time);
     position =
       hasMore && last !== undefined
         ? store.POSITIONS.afterRow(position, last, seen)

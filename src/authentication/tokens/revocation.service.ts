@@ -29,6 +29,7 @@ export type RevocationNeeds = {
   listen?: ((onNotice: () => void) => { close(): Promise<void> } | undefined) | undefined;
   notifier?: { poke(): void } | undefined;
   onError?: ((error: unknown) => void) | undefined;
+  onRead?: ((seconds: number) => void) | undefined;
   onReplaced?: ((client: AccessTokenHolder & { readonly tenantId: string }) => void) | undefined;
   clock?: Pick<DatabaseClock, 'observe' | 'now' | 'monotonic'> | undefined;
 };
@@ -39,6 +40,7 @@ export type RevocationNeeds = {
  * @param listen opens a listener for notifications. It only saves time, because the next poll finds the rows too.
  * @param notifier notifies the other processes after a commit
  * @param onError receives the error of the first of several failed reads
+ * @param onRead receives of each revocation how long after it was made this process has read it
  * @param onReplaced is called when so many tokens of a client were ended that now all of them are
  * @param clock the database's, which each reading sets right
  */
@@ -68,11 +70,12 @@ function prepare({
   listen = () => undefined,
   notifier,
   onError = () => undefined,
+  onRead = () => undefined,
   onReplaced = () => undefined,
   clock = createDatabaseClock(),
 }: RevocationNeeds) {
   const book = createRevocationBook();
-  const reader = createRevocationReader({ store, database, book, listen, onError, clock });
+  const reader = createRevocationReader({ store, database, book, listen, onError, onRead, clock });
   return { store, database, book, reader, notifier, onReplaced, clock };
 }
 

@@ -20,13 +20,14 @@ import type { Grant } from './token-answer.ts';
 import { createTokenEndpointService, type TokenEndpointNeeds } from './token-endpoint.service.ts';
 
 /** Wires the revocation feed. A process that accepts tokens calls `start`. */
-export function wireRevocations({ database, log, openChannel }: Platform) {
+export function wireRevocations({ database, log, openChannel, objectives }: Platform) {
   const channel = openChannel(REVOCATION_CHANNEL);
   return createRevocationService({
     database,
     clock: database.clock,
     notifier: channel,
     listen: channel.listen,
+    onRead: (seconds) => objectives.note('revocation', seconds),
     onError: (error) =>
       log.warn(
         { event: 'revocations.read_failed', reason: reasonOf(error) },

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { useServices } from '../../platform/command-services.ts';
 import { relativeTime, roughLength } from '../../platform/command-times.ts';
 import { wordErrors } from '../../webhooks/endpoints/host-hold.ts';
+import type { ObjectiveStanding } from '../objectives/objective.service.ts';
 import type { StatusService } from './status.service.ts';
 import { findTroubles, placeOf, type Standing } from './status.ts';
 
@@ -25,7 +26,7 @@ export function registerStatusCommand(
 }
 
 function describe({ gauges, ...standing }: Standing, troubles: readonly string[], now: number): string[] {
-  const { version, processes, temporal, failingHosts, failed, lastMended } = standing;
+  const { version, processes, temporal, failingHosts, failed, objectives, lastMended } = standing;
   const line = (name: string, text: string) => `${name.padEnd(12)}${text}`;
   const count = (value: number | null, words: string) =>
     value === null ? `? ${words}` : `${value} ${words}`;
@@ -50,6 +51,7 @@ function describe({ gauges, ...standing }: Standing, troubles: readonly string[]
     ...(failed?.groups ?? []).map(({ url, answer, count: of }) =>
       line('', `${answer} ${of}: ${placeOf(url)}`),
     ),
+    ...(objectives ?? []).map((each, n) => line(n === 0 ? 'Objectives' : '', describeObjective(each))),
     line('Audit log', `oldest unsealed row ${age(gauges.unsealed)}`),
     line('Accounts', count(gauges.unaccounted, 'deliveries not accounted for')),
     line(
@@ -61,6 +63,23 @@ function describe({ gauges, ...standing }: Standing, troubles: readonly string[]
     '',
     ...(troubles.length === 0 ? ['Nothing needs a person.'] : troubles.map((trouble) => `✗ ${trouble}`)),
   ];
+}
+
+/** Such as `tokens: 99.981 % of 52,031 within 1 s (promised: 99.9 %), 81 % of the budget left in 30 days`. */
+function describeObjective({
+  objective,
+  promised,
+  seconds,
+  total,
+  share,
+  budgetLeft,
+}: ObjectiveStanding): string {
+  const name = objective.replace('_', ' ');
+  if (share === null || budgetLeft === null) return `${name}: nothing counted in 30 days`;
+  // Rounded down: 100 % is said only of all.
+  const percent = (value: number, digits: number) =>
+    `${Math.floor(value * 100 * 10 ** digits) / 10 ** digits} %`;
+  return `${name}: ${percent(share, 3)} of ${total.toLocaleString('en')} within ${seconds} s (promised: ${promised * 100} %), ${percent(budgetLeft, 0)} of the budget left in 30 days`;
 }
 
 function present({ gauges, ...standing }: Standing, troubles: readonly string[]) {
@@ -82,6 +101,11 @@ function present({ gauges, ...standing }: Standing, troubles: readonly string[])
       failing_hosts:
         standing.failingHosts?.map(({ host, endpoints, errors }) => ({ host, endpoints, errors })) ?? null,
     },
+    objectives_of_30_days:
+      standing.objectives?.map(({ objective, promised, seconds, good, total, share, budgetLeft }) => ({
+        ...{ objective, promised, seconds, good, total, share },
+        budget_left: budgetLeft,
+      })) ?? null,
     failed_in_24_hours: standing.failed && {
       deliveries: standing.failed.total,
       groups: standing.failed.groups.map(({ url, answer, count }) => ({

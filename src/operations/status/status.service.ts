@@ -1,7 +1,9 @@
 // Reads how the whole service stands. Each part is read by itself, so that one that fails hides no other.
 import type { Registry } from 'prom-client';
 import type { Database } from '../../platform/database/database.ts';
+import type { Objective, ObjectiveCount } from '../../platform/metrics/objectives.ts';
 import type { HostHoldService } from '../../webhooks/endpoints/host-hold.service.ts';
+import { judgeObjectives } from '../objectives/objective.service.ts';
 import type { OperatorAct } from '../operators/operator-act.ts';
 import * as store from './status.store.ts';
 import type { Standing } from './status.ts';
@@ -16,6 +18,7 @@ export function createStatusService({
   registry,
   hosts,
   acts,
+  objectives,
   probeTemporal,
   version,
 }: {
@@ -23,16 +26,18 @@ export function createStatusService({
   registry: Pick<Registry, 'getMetricsAsJSON'>;
   hosts: Pick<HostHoldService, 'listFailing'>;
   acts: { list(limit: number): Promise<readonly OperatorAct[]> };
+  objectives: () => Promise<ReadonlyMap<Objective, ObjectiveCount>>;
   probeTemporal: () => Promise<boolean>;
   version: string;
 }) {
   return {
     read: async (): Promise<Standing> => {
-      const [processes, failed, failingHosts, newestActs, isReachable, gauges] = await Promise.all([
+      const [processes, failed, failingHosts, newestActs, counts, isReachable, gauges] = await Promise.all([
         store.listProcesses(database).catch(() => null),
         store.countFailed(database, MOST_FAILED).catch(() => null),
         hosts.listFailing(database, { errorClass: undefined, limit: MOST_HOSTS }).catch(() => null),
         acts.list(MOST_ACTS).catch(() => null),
+        objectives().catch(() => null),
         probeTemporal().catch(() => false),
         readGauges(registry),
       ]);
@@ -43,6 +48,7 @@ export function createStatusService({
         gauges,
         failingHosts,
         failed,
+        objectives: counts && judgeObjectives(counts),
         lastMended: newestActs?.find(({ target }) => target.id === 'doctor')?.at ?? null,
       };
     },

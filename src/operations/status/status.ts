@@ -1,5 +1,6 @@
 // What one screen says about the whole service, and which of it needs a person. Pure.
 import type { FailingHost } from '../../webhooks/endpoints/host-hold.ts';
+import type { ObjectiveStanding } from '../objectives/objective.service.ts';
 
 /** A reading that failed is null. Seconds and counts. */
 export type Standing = {
@@ -11,6 +12,8 @@ export type Standing = {
   readonly gauges: Readonly<Record<Gauge, number | null>>;
   readonly failingHosts: readonly Pick<FailingHost, 'host' | 'endpoints' | 'errors'>[] | null;
   readonly failed: Failed | null;
+  /** Of 30 days. */
+  readonly objectives: readonly ObjectiveStanding[] | null;
   /** The newest run of `doctor --fix` that mended something: only those are on record. */
   readonly lastMended: Date | null;
 };

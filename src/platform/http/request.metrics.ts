@@ -1,6 +1,7 @@
 // Counts and times requests by route, and counts those that a limit refused. A label is a path of the route table,
 // never the path that a client sent.
 import { Counter, Histogram, type Registry } from 'prom-client';
+import type { Objective, Objectives } from '../metrics/objectives.ts';
 import type { Middleware } from './request-state.ts';
 import type { Route } from './route.ts';
 
@@ -10,13 +11,21 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 
 const NO_ROUTE = 'none';
 
-type MeasureRequestsOptions = { registry: Registry; routes: readonly Route[] };
+type MeasureRequestsOptions = {
+  registry: Registry;
+  routes: readonly Route[];
+  objectives: Pick<Objectives, 'note'>;
+  promised: ReadonlyMap<string, Objective>;
+};
 
 /**
  * @param options.routes the whole table
+ * @param options.promised the objective of each path to which a POST counts: well where it was answered 2xx in time, badly
+ *   where 5xx; what was refused is not counted. A path says it, because a request may fail before its route is found.
  * @returns a middleware around everything that answers
  */
-export function measureRequests({ registry, routes }: MeasureRequestsOptions): Middleware {
+export function measureRequests(options: MeasureRequestsOptions): Middleware {
+  const { registry, routes, objectives, promised } = options;
   const histogram = new Histogram({
     name: 'countersign_http_request_duration_seconds',
     help: 'Time from a request to the last of its answer being handed over, by route, method and class of status; without the time for which the request was held.',
@@ -45,6 +54,10 @@ export function measureRequests({ registry, routes }: MeasureRequestsOptions): M
     await next();
     const took = performance.now() - began - (ctx.state.heldMs ?? 0);
     childOf(ctx.state.operation, ctx.method, ctx.status).observe(took / 1_000);
+    const objective = ctx.method === 'POST' ? promised.get(ctx.state.path) : undefined;
+    if (objective === undefined) return;
+    if (ctx.status >= 500) objectives.note(objective, Number.POSITIVE_INFINITY);
+    else if (ctx.status < 300) objectives.note(objective, took / 1_000);
   };
 }
 

@@ -1,6 +1,7 @@
 // The metrics of attempts and deliveries in a worker. Labels are outcomes and classes of errors, never tenants.
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { ErrorClass, Outcome } from '../../platform/egress/outcome.ts';
+import type { Objectives } from '../../platform/metrics/objectives.ts';
 import type { AttemptReport, FinalStatus } from './attempt.ts';
 import type { AttemptPhases, AttemptResult } from './delivery.client.ts';
 
@@ -23,7 +24,13 @@ const PHASES: Readonly<Record<keyof AttemptPhases, string>> = {
 };
 
 /** @returns functions that the attempt services call, one for each occurrence; each only increments in memory */
-export function createAttemptMetrics({ registry }: { registry: Registry }) {
+export function createAttemptMetrics({
+  registry,
+  objectives,
+}: {
+  registry: Registry;
+  objectives: Pick<Objectives, 'note'>;
+}) {
   const registers = [registry];
   const attempts = new Counter({
     name: 'countersign_delivery_attempts_total',
@@ -78,6 +85,9 @@ export function createAttemptMetrics({ registry }: { registry: Registry }) {
     begun: (lateMs: number | null): void => {
       if (lateMs !== null && lateMs >= 0) lags.observe(lateMs / 1_000);
     },
+
+    /** Counts a first attempt at an endpoint that could take it. @param waitedMs milliseconds since the acceptance */
+    begunFirst: (waitedMs: number): void => objectives.note('first_attempts', waitedMs / 1_000),
 
     held: (): void => count('held', 'none'),
 

@@ -51,10 +51,10 @@ export type AttemptNeeds = {
   deliveryKeys: { readonly prepare: PrepareSigner };
   attemptRecords: AttemptRecordService;
   monitor: Pick<AttemptMonitor, 'begin' | 'end'>;
-  occupancy: Pick<EndpointOccupancy, 'enter' | 'leave' | 'onLeave'>;
+  occupancy: Pick<EndpointOccupancy, 'enter' | 'leave' | 'onLeave' | 'size'>;
   /** Notifies the relays that a delivery waits for a place of an open endpoint. */
   notifier: { poke(): void };
-  metrics?: Pick<AttemptMetrics, 'begun' | 'held' | 'made' | 'ended'> | undefined;
+  metrics?: Pick<AttemptMetrics, 'begun' | 'begunFirst' | 'held' | 'made' | 'ended'> | undefined;
   log: Log<'warn'>;
   /** Milliseconds that an attempt waits for a place of its endpoint. */
   placeWait?: number | undefined;
@@ -146,8 +146,9 @@ async function post(
     const signer = needsTenantKeys(signatures) ? await needs.deliveryKeys.prepare(tenantId) : undefined;
     if (delivery.endpointRated && !isGranted(delivery, request))
       await needs.store.spendToken(needs.database, subscriptionId);
-    // A first attempt has no due time. The metric of the relay's lag shows its delay.
     if (delivery.attemptCount > 0) needs.metrics?.begun(delivery.lateMs);
+    else if (delivery.endpointSteady && needs.occupancy.size(subscriptionId) < delivery.endpointCap)
+      needs.metrics?.begunFirst(clockOf(delivery)() - delivery.createdAt.getTime());
     const attempt =
       delivery.streamAudience === null
         ? attemptOf(needs, delivery, request, signer, signal)

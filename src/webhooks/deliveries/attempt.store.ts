@@ -6,6 +6,7 @@ import type { Queryable, Transaction } from '../../platform/database/transaction
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { RENEWED_AFTER } from '../endpoints/endpoint-health.store.ts';
 import { PROVEN_FOR_MS } from '../endpoints/endpoint-judgement.ts';
+import { FAST_MS } from '../endpoints/endpoint-speed.ts';
 import { OWN_WORKFLOW } from '../rows/delivery-row.ts';
 import { insertNumbered, type MadeAttempt } from './delivered-attempt.store.ts';
 import type { StoredStatus } from './delivery.ts';
@@ -55,6 +56,8 @@ export type LoadedDelivery = {
   readonly endpointFailing: boolean;
   /** The endpoint has taken a retry lately: a failed first attempt says nothing of it. */
   readonly endpointProven?: boolean | undefined;
+  /** The endpoint has worked, quickly and without a limit, since the delivery was accepted. */
+  readonly endpointSteady: boolean;
   readonly endpointDown: boolean;
   /** The endpoint recovers: the relay lets its attempts begin one by one. */
   readonly endpointPaced: boolean;
@@ -118,6 +121,8 @@ export const LOADED_COLUMNS = `d.subscription_id AS "subscriptionId", d.test, s.
   p.epoch AS "endpointEpoch", p.failures_in_a_row > 0 OR p.permits IS NOT NULL OR p.state <> 'open'
     OR d.attempt_count > 0 AND coalesce(p.recovered_at < now() - ${RENEWED_AFTER}, false) AS "endpointFailing",
   coalesce(p.permits IS NULL AND p.state = 'open' AND p.recovered_at > now() - interval '${PROVEN_FOR_MS} milliseconds', false) AS "endpointProven",
+  endpoint_is_open(p) AND p.state = 'open' AND p.failures_in_a_row = 0 AND p.permits IS NULL AND p.rate IS NULL
+    AND coalesce(p.p90_ms, 0) < ${FAST_MS} AND p.updated_at <= d.created_at AS "endpointSteady",
   s.url, s.max_age AS "maxAge", s.secret_sealed AS "secretSealed", s.next_secret_sealed AS "nextSecretSealed",
   s.headers_sealed AS "headersSealed", s.signatures, coalesce(s.secret_overlap_ends_at <= now(), false) AS "overlapEnded",
   s.stream_audience AS "streamAudience"`;

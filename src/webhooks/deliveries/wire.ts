@@ -10,7 +10,7 @@ import { createDeliverySender } from './delivery.client.ts';
 
 /** Wires the attempts of a worker. `monitor` and `occupancy` report them to the relay of this process. */
 export function wireAttempts(
-  { config, database, log, notifier, registry, tracing }: Platform,
+  { config, database, log, notifier, registry, objectives, tracing }: Platform,
   rooms: Pick<AttemptRecordNeeds, 'records' | 'endpoints' | 'subscriptions'> &
     Pick<AttemptNeeds, 'sealing' | 'securityEvents' | 'deliveryKeys'>,
 ) {
@@ -20,7 +20,7 @@ export function wireAttempts(
     caFile: config.webhookCaFile,
     insecureReceivers: config.insecureReceivers,
   });
-  const metrics = createAttemptMetrics({ registry });
+  const metrics = createAttemptMetrics({ registry, objectives });
   const monitor = createAttemptMonitor();
   const occupancy = createEndpointOccupancy();
   const attemptRecords = createAttemptRecordService({ ...rooms, database, notifier, metrics });

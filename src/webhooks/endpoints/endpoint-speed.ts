@@ -12,7 +12,7 @@ const MOST_ENDPOINTS = 20_000;
 export type StoredSpeed = { readonly p90Ms: number | null; readonly failing: boolean };
 
 /** Receivers with a p90 below this are fast. A retry to them may run inside a workflow task. */
-const FAST_MS = 1_000;
+export const FAST_MS = 1_000;
 
 export function isSlow(durationMs: number): boolean {
   return durationMs >= FAST_MS;

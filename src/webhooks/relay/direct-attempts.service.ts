@@ -179,6 +179,7 @@ function workOf(row: ClaimedDelivery): LoadedWork {
     endpointOpen: true,
     endpointDeleted: false,
     endpointFailing: false,
+    endpointSteady: true,
     endpointDown: false,
     endpointPaced: false,
     endpointRated: false,

@@ -5,7 +5,7 @@ import { describePromotions } from './promotions.mjs';
 /** Violations of one rule that are shown. */
 const MOST_SHOWN = 5;
 
-export function describeRun({ seed, ledger, deliveries, recovery, linear, seconds, promotions }) {
+export function describeRun({ seed, ledger, deliveries, recovery, linear, seconds, promotions, objectives }) {
   const publications = [...ledger.publications.values()];
   const carried = ledger.faults.filter(({ skipped, failed }) => !skipped && !failed);
   const rows = [
@@ -18,6 +18,7 @@ export function describeRun({ seed, ledger, deliveries, recovery, linear, second
     ['faults', `${carried.length}: ${list(tally(carried.map(({ kind }) => kind)))}`],
     ['recovery', list(recovery)],
     ['linearizable', linear.skipped ? `skipped: ${linear.skipped}` : describeLinear(linear)],
+    ['objectives', describeObjectives(objectives)],
     ['violations', String(ledger.violations.length)],
   ];
   const width = Math.max(...rows.map(([name]) => name.length));
@@ -31,6 +32,13 @@ function describeViolations(violations) {
     ...all.slice(0, MOST_SHOWN).map(({ detail }) => `    ${detail}`),
   ]);
 }
+
+const describeObjectives = (objectives) =>
+  objectives
+    .map(({ objective, good, total, share }) => `${objective} ${good} of ${total} (${percent(share)})`)
+    .join(', ');
+
+const percent = (share) => (share === null ? 'nothing' : `${(share * 100).toFixed(2)} %`);
 
 const describeLinear = ({ objects, operations }) =>
   Object.keys(objects)

@@ -70,15 +70,35 @@ export async function runSeed({ main, kinds, restore = false, patience = PATIENC
     await checkReads(run);
     await checkRest(run);
     const promotions = checkPromotions(ledger);
+    const objectives = await readObjectives(run);
     const linear = await checkHistories(ledger.histories);
     for (const one of linear.illegal ?? []) ledger.violate('not linearizable', one);
-    const table = describeRun({ seed, ledger, deliveries, recovery, linear, seconds, promotions });
+    const table = describeRun({
+      seed,
+      ledger,
+      deliveries,
+      recovery,
+      linear,
+      seconds,
+      promotions,
+      objectives,
+    });
     if (ledger.violations.length > 0) await keepTraces(run);
     return { ledger, table };
   } finally {
     receivers.close();
     await stack.close();
   }
+}
+
+/** How far the promises were kept while all this happened, as the service itself has counted and `status` shows it. */
+async function readObjectives({ stack, ledger, seconds }) {
+  // Each process writes its last minute when it stops.
+  for (const role of Object.values(stack.roles)) await role.stop();
+  const { objectives_of_30_days: objectives } = JSON.parse((await stack.run('status', '--json')).text);
+  for (const { objective, total } of objectives)
+    if (total === 0 && seconds >= 60) ledger.violate('objectives', `nothing was counted of ${objective}`);
+  return objectives;
 }
 
 /** What a person needs to find the cause: the logs of all processes, and the times of the faults. */

@@ -49,6 +49,15 @@ export const OLD_ROWS: Readonly<
         [context.tenant.id, randomUUID(), hours],
       ),
   },
+  'objective counts': {
+    table: 'objective_counts',
+    hours: [34 * 24, 37 * 24],
+    insert: (hours, { database }) =>
+      database.query(
+        `INSERT INTO objective_counts VALUES ((${ago('$1')})::date, gen_random_uuid(), 'tokens', 1, 1)`,
+        [hours],
+      ),
+  },
   'published event ids': {
     table: 'published_events',
     hours: [30 * 24 - 2, 31 * 24 + 2],

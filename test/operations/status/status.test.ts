@@ -20,6 +20,7 @@ const WELL: Standing = {
   },
   failingHosts: [],
   failed: { total: 0, groups: [] },
+  objectives: [],
   lastMended: null,
 };
 

@@ -71,6 +71,9 @@ async function read(
     : found.reduce((sum, { value }) => sum + value, 0);
 }
 
+const kept = (objective: string, outcome: 'good' | 'bad') =>
+  readBoth('countersign_objective_total', { objective, outcome });
+
 /** Reads a counter of attempts, which both an api and a worker make. */
 async function readBoth(name: string, labels: Record<string, string> = {}): Promise<number> {
   const values = [ports.apiMetrics, ports.workerMetrics].map((port) => read(port, name, labels));
@@ -143,6 +146,8 @@ describe('an api', () => {
     expect(await read(port, count, { route: '/oauth/token', method: 'POST', status: '2xx' })).toBe(1);
     expect(await read(port, count, { route: '/oauth/token', status: '4xx' })).toBe(4);
     expect(await read(port, count, { route: 'none', status: '4xx' })).toBeGreaterThanOrEqual(1);
+    // What was refused is no promise.
+    expect([await kept('tokens', 'good'), await kept('tokens', 'bad')]).toEqual([1, 0]);
     expect(await read(port, 'countersign_build_info', { role: 'api' })).toBe(1);
     expect(await read(port, 'countersign_ready')).toBe(1);
   });
@@ -188,13 +193,32 @@ describe('a worker', () => {
     expect(await read(worker, 'temporal_num_pollers', { poller_type: 'workflow_task' })).toBeGreaterThan(0);
     expect(await read(worker, 'countersign_temporal_metrics_up')).toBe(1);
     expect(await read(worker, 'countersign_relays')).toBe(1);
-    expect(await read(worker, 'countersign_endpoints')).toBe(1);
+    // An answer of the database is told again for a second.
+    await expect.poll(() => read(worker, 'countersign_endpoints'), SELDOM).toBe(1);
     for (const workflow of ['agentKeyRotation', 'challengeExpiry', 'delegationExpiry', 'issuerKeyRotation'])
       expect(await read(worker, 'countersign_entities_overdue', { workflow }), workflow).toBe(0);
     expect(await read(ports.apiMetrics, 'countersign_events_published_total', { outcome: 'accepted' })).toBe(
       2,
     );
     expect(await read(ports.apiMetrics, 'countersign_event_deliveries_accepted_total')).toBe(2);
+  });
+});
+
+describe('objectives', () => {
+  it('count acceptances, first attempts at endpoints that work, and revocations that an api reads', async () => {
+    expect([await kept('acceptance', 'good'), await kept('acceptance', 'bad')]).toEqual([2, 0]);
+    expect([await kept('first_attempts', 'good'), await kept('first_attempts', 'bad')]).toEqual([2, 0]);
+    const { access_token: token } = await (await askToken(credentials.client_secret)).json();
+    const before = await kept('revocation', 'good');
+    const basic = `${credentials.client_id}:${credentials.client_secret}`;
+    const revoked = await fetch(`${base()}/oauth/revoke`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${Buffer.from(basic).toString('base64')}` },
+      body: new URLSearchParams({ token }),
+    });
+    expect(revoked.status).toBe(200);
+    await expect.poll(() => kept('revocation', 'good'), SELDOM).toBe(before + 1);
+    expect(await kept('revocation', 'bad')).toBe(0);
   });
 });
 
@@ -243,8 +267,38 @@ describe('what they tell', () => {
     await expect.poll(() => read(apiMetrics, 'countersign_ready'), SELDOM).toBe(0);
     await expect.poll(() => read(workerMetrics, 'countersign_outbox_rows'), SELDOM).toBeUndefined();
     expect(await readBoth('countersign_deliveries_ended_total')).toBe(2);
+    // The path says what it was: without the database the tenant may not be known, and so no route.
+    const failed = await kept('tokens', 'bad');
+    expect((await askToken(credentials.client_secret)).status).toBe(503);
+    expect(await kept('tokens', 'bad')).toBe(failed + 1);
     proxy.resume();
     await expect.poll(() => read(workerMetrics, 'countersign_outbox_rows'), SELDOM).toBe(0);
     await expect.poll(() => read(workerMetrics, 'countersign_ready'), SELDOM).toBe(1);
+  });
+
+  it('is written when they stop, and `status` shows it', async () => {
+    const counts = {
+      tokens: [await kept('tokens', 'good'), await kept('tokens', 'bad')],
+      acceptance: [2, 0],
+      first_attempts: [2, 0],
+      revocation: [await kept('revocation', 'good'), 0],
+    };
+    const running = children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
+    for (const child of running) child.kill('SIGTERM');
+    await Promise.all(running.map((child) => once(child, 'exit')));
+    const status = start(['status', '--json']);
+    let output = '';
+    status.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    await once(status, 'close');
+    const shown = JSON.parse(output).objectives_of_30_days as {
+      objective: string;
+      good: number;
+      total: number;
+    }[];
+    expect(
+      Object.fromEntries(shown.map(({ objective, good, total }) => [objective, [good, total - good]])),
+    ).toEqual(counts);
   });
 });
