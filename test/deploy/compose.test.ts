@@ -299,7 +299,7 @@ describe('docker-compose.yml', () => {
     expect(command).toEqual(
       expect.arrayContaining([
         '-carchive_mode=on',
-        '-carchive_timeout=60',
+        '-carchive_timeout=50',
         '-carchive_command=sh /deploy/archive.sh %p %f',
       ]),
     );

@@ -11,6 +11,7 @@ const HELP = `npm run test:faults -- [options]
   --minutes <n>     of load in each run (2)
   --faults <kinds>  only these, separated by commas
   --restore         Postgres is taken back to a copy after twice the minutes
+  --restores <n>    so often Postgres is lost after the minutes, and restored to a minute; no other faults without --faults
   --deployed        with the Temporal server of docker-compose.yml, built by Go, and its store in Postgres
   --planted         instead: plants defects, one at a time, which must be found; --only <n>: this one
   --pace <ms>       between two requests of a client (120)
@@ -23,6 +24,7 @@ const { values: given } = parseArgs({
     minutes: { type: 'string', default: '2' },
     faults: { type: 'string' },
     restore: { type: 'boolean' },
+    restores: { type: 'string', default: '0' },
     deployed: { type: 'boolean' },
     planted: { type: 'boolean' },
     only: { type: 'string' },
@@ -46,9 +48,9 @@ if (given.help) {
 async function runSeeds() {
   const { runSeed } = await import('./driver/run.mjs');
   const { obtainDeployedTemporal } = await import('./driver/deployed-temporal.mjs');
-  const { minutes, restore } = given;
+  const { minutes, restore, restores } = given;
   const deployed = given.deployed ? await obtainDeployedTemporal({ say }) : undefined;
-  const flags = `${restore ? ' --restore' : ''}${deployed ? ' --deployed' : ''}`;
+  const flags = `${restore ? ' --restore' : ''}${restores === '0' ? '' : ` --restores ${restores}`}${deployed ? ' --deployed' : ''}`;
   for (let seed = first; seed < first + Number(given.seeds); seed += 1) {
     const again = `--seed ${seed} --minutes ${minutes}${flags}`;
     say(`seed ${seed}; the same schedule again: npm run test:faults -- ${again}`);
@@ -56,6 +58,7 @@ async function runSeeds() {
       ...{ seed, restore, deployed, say },
       seconds: Math.round(Number(minutes) * 60),
       pace: Number(given.pace),
+      restores: Number(restores),
       main: resolve('dist/src/main.js'),
       kinds: given.faults?.split(','),
     });

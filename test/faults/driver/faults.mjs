@@ -9,7 +9,7 @@ import { partsOf } from './schedule.mjs';
 const FULL_AT = 65_536;
 
 export function createFaults({ stack, links, ledger, random, say }) {
-  const { roles, postgres, temporal } = stack;
+  const { roles, postgres, temporal, upgrades } = stack;
   /** On a slow machine a fault can last longer than planned: another one on its part is then left out. */
   const taken = new Set();
   const rolesOf = (target) =>
@@ -154,10 +154,17 @@ export function createFaults({ stack, links, ledger, random, say }) {
         lost.to = now() + 500;
       };
     },
+    upgrade: async ({ seconds }, own) => {
+      const begun = await upgrades.begin();
+      return async () => {
+        own.upgrade = await upgrades.finish(begun, seconds);
+      };
+    },
     'lose-temporal': async () => {
       const heal = await killTemporal(temporal.lose);
       return async () => {
         await heal();
+        await upgrades.keepCurrent();
         await stack.run('doctor', '--fix');
       };
     },

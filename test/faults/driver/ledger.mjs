@@ -3,6 +3,9 @@
 
 export const now = () => performance.timeOrigin + performance.now();
 
+/** Rules that what a client lost may break. */
+const LOSABLE = ['management', 'rotation'];
+
 export function createLedger() {
   const ledger = {
     /** By marker, which is in the data of each event: what was published, and what is known of it. */
@@ -34,10 +37,14 @@ export function createLedger() {
     /** Tokens whose revocation was answered. */
     revoked: [],
     follower: undefined,
+    /** Postgres is lost, or is being restored: what a client did before may be gone. */
+    isLosing: false,
+    restoredAt: 0,
   };
-  return {
-    ...ledger,
-    violate: (rule, detail) => ledger.violations.push({ rule, detail }),
+  return Object.assign(ledger, {
+    violate: (rule, detail) => {
+      if (!ledger.isLosing || !LOSABLE.includes(rule)) ledger.violations.push({ rule, detail });
+    },
     noteEnd: (delivery, status, at) => {
       const known = ledger.ends.get(delivery);
       if (known === undefined || at < known.at) ledger.ends.set(delivery, { status, at });
@@ -63,10 +70,19 @@ export function createLedger() {
       ledger.revoked.splice(0, Number.POSITIVE_INFINITY, ...ledger.revoked.filter(({ at }) => at <= base));
       for (const [jti, at] of ledger.tokens) if (at > base) ledger.tokens.delete(jti);
       for (const [id, { at }] of ledger.changes) if (at > base) ledger.changes.delete(id);
+      const touched = ledger.histories.filter(
+        ({ call, end }) => call < restored && (end === null || end > base),
+      );
+      const keys = new Set(touched.map(({ key }) => key));
+      ledger.histories.splice(
+        0,
+        Number.POSITIVE_INFINITY,
+        ...ledger.histories.filter(({ key }) => !keys.has(key)),
+      );
     },
     count: (answer) => {
       if (answer === 503 || answer === 0) ledger.unavailable.push(now());
       ledger.answers[answer] = (ledger.answers[answer] ?? 0) + 1;
     },
-  };
+  });
 }

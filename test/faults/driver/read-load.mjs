@@ -9,8 +9,11 @@ const ANY = '/api/v1/event-types';
 export function createReadLoad({ client, ledger, seed, pace, part = '' }) {
   let stopped = false;
   const goesOn = () => !stopped;
-  /** The last follower is the one that is judged: after a restore the cursors of before mean nothing. */
-  const follower = { cursor: undefined, shown: new Map() };
+  /**
+   * The last follower is the one that is judged: after a restore from a copy the cursors of before mean nothing. After one
+   * to a minute they go on.
+   */
+  const follower = ledger.restoredAt > 0 ? ledger.follower : { cursor: undefined, shown: new Map() };
   ledger.follower = follower;
 
   const readOn = async (random) => {

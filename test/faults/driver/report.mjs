@@ -1,11 +1,24 @@
 // What a run shows: one table a seed, and what was violated.
 import { group, tally } from './check-deliveries.mjs';
 import { describePromotions } from './promotions.mjs';
+import { describeRestores } from './restore.mjs';
+import { describeUpgrades } from './upgrade.mjs';
 
 /** Violations of one rule that are shown. */
 const MOST_SHOWN = 5;
 
-export function describeRun({ seed, ledger, deliveries, recovery, linear, seconds, promotions, objectives }) {
+export function describeRun({
+  seed,
+  ledger,
+  deliveries,
+  recovery,
+  linear,
+  seconds,
+  promotions,
+  objectives,
+  upgrades,
+  restored,
+}) {
   const publications = [...ledger.publications.values()];
   const carried = ledger.faults.filter(({ skipped, failed }) => !skipped && !failed);
   const rows = [
@@ -23,7 +36,13 @@ export function describeRun({ seed, ledger, deliveries, recovery, linear, second
   ];
   const width = Math.max(...rows.map(([name]) => name.length));
   const table = rows.map(([name, value]) => `| ${name.padEnd(width)} | ${value}`);
-  return [...table, ...describeViolations(ledger.violations), ...describePromotions(promotions)].join('\n');
+  return [
+    ...table,
+    ...describeViolations(ledger.violations),
+    ...describePromotions(promotions),
+    ...describeUpgrades(upgrades),
+    ...describeRestores(restored),
+  ].join('\n');
 }
 
 function describeViolations(violations) {

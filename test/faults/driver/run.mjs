@@ -16,8 +16,10 @@ import { createRandom } from './random.mjs';
 import { checkReads, createReadLoad } from './read-load.mjs';
 import { openReceivers } from './receivers.mjs';
 import { describeRun } from './report.mjs';
+import { checkRestore, createRestores, LOSSES } from './restore.mjs';
 import { planFaults } from './schedule.mjs';
 import { openStack } from './stack.mjs';
+import { checkUpgrades } from './upgrade.mjs';
 
 /** Seconds for everything to end after the last fault: far more than time-outs, leases and retries together. */
 const PATIENCE = 240;
@@ -35,9 +37,18 @@ const MOST_REPAIRS = 6;
  * @param {number} [options.patience] in seconds
  * @param {object} [options.deployed] see `openStack`
  * @param {boolean} [options.restore] Postgres is copied after half of the load, and taken back to that copy at its end
+ * @param {number} [options.restores] so often Postgres is lost under load and restored, after so many seconds each; no other
+ *   faults then, unless `kinds` says so
  * @returns the ledger and the table
  */
-export async function runSeed({ main, kinds, restore = false, patience = PATIENCE, ...options }) {
+export async function runSeed({
+  main,
+  kinds,
+  restore = false,
+  restores = 0,
+  patience = PATIENCE,
+  ...options
+}) {
   const { seed, seconds, say } = options;
   const ledger = createLedger();
   const onOwnEnd = (name, how) => ledger.ownEnds.push(`${name}: ${how}`);
@@ -51,11 +62,13 @@ export async function runSeed({ main, kinds, restore = false, patience = PATIENC
   try {
     await stack.start();
     const client = createClient({ stack, ledger, random: createRandom(seed, 'apis') });
-    const run = { ...options, ledger, stack, receivers, client, faults, patience };
+    const run = { ...options, main, ledger, stack, receivers, client, faults, patience };
     await client.open();
     let load = await beginLoad(run);
     const plan = (part) => planFaults({ seed: `${seed}${part}`, seconds, kinds });
-    await harm(run, plan(''));
+    const restored = [];
+    if (restores > 0) load = await restoreOften(run, { load, restores, plan: kinds && plan, restored });
+    else await harm(run, plan(''));
     if (restore) {
       const copy = await copyPostgres(run);
       await harm(run, plan('/2'));
@@ -70,6 +83,7 @@ export async function runSeed({ main, kinds, restore = false, patience = PATIENC
     await checkReads(run);
     await checkRest(run);
     const promotions = checkPromotions(ledger);
+    const upgrades = await checkUpgrades(run);
     const objectives = await readObjectives(run);
     const linear = await checkHistories(ledger.histories);
     for (const one of linear.illegal ?? []) ledger.violate('not linearizable', one);
@@ -82,6 +96,8 @@ export async function runSeed({ main, kinds, restore = false, patience = PATIENC
       seconds,
       promotions,
       objectives,
+      upgrades,
+      restored,
     });
     if (ledger.violations.length > 0) await keepTraces(run);
     return { ledger, table };
@@ -157,6 +173,48 @@ async function copyPostgres({ stack, say }) {
   return { folder, at };
 }
 
+/** Each time the server is copied, loaded, lost and restored to a minute, and the clients go on. @returns the last load */
+async function restoreOften(run, { load: first, restores, plan, restored }) {
+  const { stack, ledger, client, say } = run;
+  const tools = createRestores(run);
+  await tools.archive();
+  let load = first;
+  for (let n = 1; n <= restores; n += 1) {
+    await tools.backUp();
+    await harm(run, plan?.(`/${n}`) ?? []);
+    const loss = LOSSES[n % LOSSES.length];
+    say(`Postgres is lost: ${loss}`);
+    ledger.isLosing = true;
+    const ended = load.end();
+    const lost = await tools.lose(loss);
+    ledger.crashes.push({ from: lost.lost, to: lost.postgres });
+    const row = await checkRestore(run, lost);
+    const again = ledger.revoked.filter(({ at }) => at > lost.moment);
+    ledger.forget(lost.moment, now());
+    ledger.restoredAt = now();
+    await stack.run('migrate');
+    const { worker2, ...others } = stack.roles;
+    for (const role of Object.values(others)) role.start();
+    const json = { type: 'load.none', data: { marker: `restored ${n}` } };
+    const { answered } = await client.persist('POST', '/api/v1/events', { json });
+    row.accepts = (answered - lost.lost) / 1_000;
+    // As the page says: what ended in the lost time is ended again.
+    for (const { token } of again) {
+      await client.persist('POST', '/oauth/revoke', { as: client.basic, form: { token } });
+      ledger.revoked.push({ token, at: now() });
+    }
+    await repair(run);
+    worker2.start();
+    await ended;
+    for (const one of ledger.follower.shown.values()) one.times = 0;
+    ledger.isLosing = false;
+    restored.push(row);
+    load = await beginLoad(run, `-restored${n}`);
+    await sleep(5_000);
+  }
+  return load;
+}
+
 /** As docs/operations/backup.md says. */
 async function restorePostgres({ stack, ledger, say }, { folder, at }) {
   say('Postgres is restored from its copy');
@@ -169,6 +227,7 @@ async function restorePostgres({ stack, ledger, say }, { folder, at }) {
   await stack.run('migrate');
   for (const role of Object.values(others)) role.start();
   await stack.ready();
+  await stack.upgrades.keepCurrent();
   await repair({ stack, ledger });
   worker2.start();
 }

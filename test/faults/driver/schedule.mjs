@@ -6,7 +6,8 @@ const LINKS = ROLES.flatMap((role) => [`${role}-postgres`, `${role}-temporal`]);
 const WIRES = [...LINKS, 'receivers1', 'receivers2'];
 
 /**
- * Kind → what it can hit (`hold`: an operator holds the receivers' host; `promote`: what became of the primary when its
+ * Kind → what it can hit (`hold`: an operator holds the receivers' host; `upgrade`: workers of another build take over,
+ * with a tenth, half and all of the work; `promote`: what became of the primary when its
  * standby is promoted), and how many seconds it lasts.
  */
 export const KINDS = {
@@ -22,12 +23,18 @@ export const KINDS = {
   'disk-full': { targets: ['postgres'], seconds: [2, 5] },
   clock: { targets: ROLES, seconds: [3, 12] },
   hold: { targets: ['receivers'], seconds: [2, 5] },
+  upgrade: { targets: ['build'], seconds: [3, 6] },
   promote: { targets: ['crashed', 'stopped', 'frozen', 'cut off'], seconds: [2, 6] },
   'lose-temporal': { targets: ['temporal'], seconds: [0.5, 2] },
 };
 /** One in so many of the deck: what takes a person to mend, or a copy of Postgres. */
-const RARE = ['lose-temporal', 'hold', 'promote'];
-const GROUPS = { workers: ['worker1', 'worker2'], apis: ['api1', 'api2'], backend: ['postgres'] };
+const RARE = ['lose-temporal', 'hold', 'promote', 'upgrade'];
+const GROUPS = {
+  workers: ['worker1', 'worker2'],
+  apis: ['api1', 'api2'],
+  backend: ['postgres'],
+  build: ['worker1', 'worker2'],
+};
 for (const primary of KINDS.promote.targets) GROUPS[primary] = ['postgres'];
 const SHIFTS = [-3_600_000, -90_000, 90_000, 3_600_000];
 

@@ -19,6 +19,7 @@ import { now } from './ledger.mjs';
 import { createProxy } from './proxy.mjs';
 import { createRole } from './role.mjs';
 import { addStandby, promote } from './standby.mjs';
+import { createUpgrades } from './upgrade.mjs';
 
 export const TENANT = 'faults';
 const NAMESPACE = 'countersign';
@@ -96,23 +97,25 @@ export async function openStack({ main, deployed, onOwnEnd }) {
   if (made.code !== 0) throw new Error(made.errors);
   const tenant = JSON.parse(made.text);
   const roles = {};
-  for (const [name, role] of Object.entries(ROLES)) {
+  const makeRole = (name, { as = name, ...variables }) => {
     const through = new URL(postgres.url);
     through.port = String(links[`${name}-postgres`].port);
-    const port = await findFreePort();
-    roles[name] = {
-      ...createRole({
-        ...{ name, role, main, folder, keeper, onOwnEnd },
-        environment: {
-          ...direct,
-          DATABASE_URL: through.href,
-          TEMPORAL_ADDRESS: `127.0.0.1:${links[`${name}-temporal`].port}`,
-          PORT: String(port),
-        },
-      }),
-      origin: `http://127.0.0.1:${port}`,
+    const environment = {
+      ...direct,
+      DATABASE_URL: through.href,
+      TEMPORAL_ADDRESS: `127.0.0.1:${links[`${name}-temporal`].port}`,
+      ...variables,
     };
+    return createRole({ name: as, role: ROLES[name], main, folder, keeper, onOwnEnd, environment });
+  };
+  for (const name of Object.keys(ROLES)) {
+    const port = await findFreePort();
+    roles[name] = { ...makeRole(name, { PORT: String(port) }), origin: `http://127.0.0.1:${port}` };
   }
+  const upgrades = createUpgrades({
+    ...{ roles, namespace: NAMESPACE, address: () => temporal.address },
+    makeWorker: (name, build) => makeRole(name, { as: `${name}-${build}`, WORKER_BUILD_ID: build }),
+  });
 
   const startPostgresAgain = async () => {
     postgres = await startPostgres({ dataDir: home, port: postgresPort, keeper, log: quiet });
@@ -164,6 +167,7 @@ export async function openStack({ main, deployed, onOwnEnd }) {
     tenant,
     roles,
     links,
+    upgrades,
     apis: Object.values(roles).filter(({ role }) => role === 'api'),
     run,
     ready,
@@ -175,6 +179,8 @@ export async function openStack({ main, deployed, onOwnEnd }) {
     traceDelivery: (id) => traceDelivery({ url: postgres.url, address: temporal.address, id }),
     postgres: {
       pids: () => treeOf(postgres.pid),
+      url: () => postgres.url,
+      cluster: () => postgres.cluster,
       kill: async () => {
         process.kill(postgres.pid, 'SIGKILL');
         await postgres.exited;
