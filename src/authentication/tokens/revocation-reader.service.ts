@@ -30,7 +30,7 @@ export type RevocationReaderNeeds = {
 /**
  * @param listen opens a listener for notifications. It only saves time, because the next poll finds the rows too.
  * @param onError receives the error of the first of several failed reads
- * @param onRead receives of each revocation how long after it was made it was read; none of those before the first reads
+ * @param onRead receives the seconds from the making of a revocation to its read; not of those before the first reads
  */
 export function createRevocationReader({
   store,

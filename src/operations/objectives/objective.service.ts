@@ -78,7 +78,7 @@ export function createObjectiveKeeper({
 
 export type ObjectiveKeeper = ReturnType<typeof createObjectiveKeeper>;
 
-/** `share` and `budgetLeft` are null while nothing was counted. `budgetLeft`: 1 is all of it; below 0 it is overspent. */
+/** Both are null while nothing was counted. `budgetLeft`: 1 is all of it; below 0 the objective is missed. */
 export type ObjectiveStanding = ObjectiveCount & {
   readonly objective: Objective;
   readonly promised: number;

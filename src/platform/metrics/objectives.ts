@@ -1,4 +1,4 @@
-// What is promised of the whole service, and the counts of this process: how often a promise was kept, and how often not.
+// What is promised of the whole service, and how often this process has kept a promise, and how often not.
 // docs/operations/objectives.md
 import { Counter, type Registry } from 'prom-client';
 

@@ -38,8 +38,8 @@ export const DEFECTS = {
     edits: [
       [
         'src/webhooks/intake/event.store.ts',
-        'WHERE pg_try_advisory_xact_lock(hashtextextended(k.lock, 0))',
-        'WHERE k.lock IS NOT NULL',
+        'WHERE pg_try_advisory_xact_lock(hashtextextended(lock, 0))',
+        'WHERE lock IS NOT NULL',
       ],
       [
         'src/webhooks/intake/event.store.ts',

@@ -12,6 +12,8 @@ import { now } from './ledger.mjs';
 export const LOSSES = ['folder', 'server', 'mistake'];
 /** Seconds that may be lost with the folder: docs/operations/backup.md. */
 const MOST_LOST = 60;
+/** Milliseconds for a process to stop. */
+const GRACE = 30_000;
 /** What a person destroyed so many milliseconds ago is taken back. */
 const MISTAKE = 15_000;
 /** More than the load uses in two minutes. */
@@ -31,6 +33,19 @@ const [toAMinute] = blocks('sh', 'To a minute');
 const [forgetTarget] = blocks('sql', 'To a minute');
 const [settings] = blocks('ini', 'To a minute');
 const [raiseIds] = blocks('sql', 'A dump in a new cluster');
+
+/** As Docker and systemd do: a process that has not ended in time is killed. */
+async function stopAsAnOperator(role) {
+  const waiting = new AbortController();
+  const { signal } = waiting;
+  const late = sleep(GRACE, undefined, { signal }).then(
+    () => role.kill(),
+    () => undefined,
+  );
+  await role.stop();
+  waiting.abort();
+  await late;
+}
 
 /** @param stack of `openStack` */
 export function createRestores({ stack }) {
@@ -76,7 +91,7 @@ export function createRestores({ stack }) {
     lose: async (loss) => {
       const lost = now();
       if (loss !== 'mistake') await postgres.kill();
-      for (const role of Object.values(stack.roles)) await role.stop();
+      await Promise.all(Object.values(stack.roles).map(stopAsAnOperator));
       if (loss === 'mistake') await postgres.stop();
       const began = now();
       const to = loss === 'mistake' ? lost - MISTAKE : undefined;
@@ -84,7 +99,7 @@ export function createRestores({ stack }) {
       const lines = toAMinute.split('\n').filter((line) => !left.some((without) => without.test(line)));
       if (loss === 'folder') await rm(postgres.cluster(), { recursive: true });
       shell(`${loss === 'folder' ? restore.replace(/^mv .*$/m, '') : restore}${lines.join('\n')}`, {
-        TO: to === undefined ? '' : new Date(to).toISOString(),
+        TO: to === undefined ? '' : new Date(to).toISOString().replace('Z', '+00'),
       });
       await postgres.start();
       const isRecovering = async () => (await stack.query('SELECT pg_is_in_recovery() AS yes'))[0].yes;

@@ -108,13 +108,10 @@ export async function runSeed({
 }
 
 /** How far the promises were kept while all this happened, as the service itself has counted and `status` shows it. */
-async function readObjectives({ stack, ledger, seconds }) {
+async function readObjectives({ stack }) {
   // Each process writes its last minute when it stops.
   for (const role of Object.values(stack.roles)) await role.stop();
-  const { objectives_of_30_days: objectives } = JSON.parse((await stack.run('status', '--json')).text);
-  for (const { objective, total } of objectives)
-    if (total === 0 && seconds >= 60) ledger.violate('objectives', `nothing was counted of ${objective}`);
-  return objectives;
+  return JSON.parse((await stack.run('status', '--json')).text).objectives_of_30_days;
 }
 
 /** What a person needs to find the cause: the logs of all processes, and the times of the faults. */
