@@ -27,9 +27,9 @@ export const DEFECTS = {
   'a late record of a failure reopens a delivery that has ended': {
     edits: [
       [
-        'src/webhooks/deliveries/attempt-record.service.ts',
-        'if (row.generation !== report.generation || !isUnfinished(row.status)) {',
-        'if (row.generation !== report.generation) {',
+        'src/webhooks/deliveries/failed-attempts.service.ts',
+        'row?.generation === report.generation && isUnfinished(row.status)',
+        'row?.generation === report.generation',
       ],
     ],
     faults: ['freeze'],
@@ -73,6 +73,10 @@ export const DEFECTS = {
       ],
     ],
     faults: ['promote'],
+  },
+  'the workflows of a build take another way than before': {
+    edits: [['dist/workflow-bundle.js', 'let inTask = input.local;', 'let inTask = !input.local;']],
+    faults: ['upgrade'],
   },
   'an outbox row is deleted when it is claimed, before the attempt': {
     edits: [

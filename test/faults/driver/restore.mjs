@@ -77,12 +77,16 @@ export function createRestores({ stack }) {
     backUp: async () => {
       await rm(backup, { recursive: true, force: true });
       const session = new pg.Client({ connectionString: postgres.url() });
+      session.on('error', () => undefined);
       await session.connect();
-      await session.query(startBackup);
-      shell(copy);
-      const { rows } = await session.query(stopBackup);
-      shell(complete, { LABEL: rows[0].labelfile });
-      await session.end();
+      try {
+        await session.query(startBackup);
+        shell(copy);
+        const { rows } = await session.query(stopBackup);
+        shell(complete, { LABEL: rows[0].labelfile });
+      } finally {
+        await session.end().catch(() => undefined);
+      }
     },
     /**
      * Loses the server and restores it, with the service stopped. @param loss one of `LOSSES`

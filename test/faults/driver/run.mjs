@@ -62,7 +62,7 @@ export async function runSeed({
   try {
     await stack.start();
     const client = createClient({ stack, ledger, random: createRandom(seed, 'apis') });
-    const run = { ...options, main, ledger, stack, receivers, client, faults, patience };
+    const run = { ...options, ledger, stack, receivers, client, faults, patience };
     await client.open();
     let load = await beginLoad(run);
     const plan = (part) => planFaults({ seed: `${seed}${part}`, seconds, kinds });

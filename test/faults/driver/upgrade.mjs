@@ -1,5 +1,6 @@
 // Workers of another build take over as docs/operations/upgrade.md says: beside the old ones, with a tenth of the work,
 // then half, then all of it. Afterwards every history must replay.
+import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
@@ -111,12 +112,10 @@ async function* atMost(histories) {
 }
 
 /** After runs with an upgrade: no history and no worker's log says that workflows took another way. */
-export async function checkUpgrades({ stack, ledger, main }) {
+export async function checkUpgrades({ stack, ledger }) {
   const upgrades = ledger.faults.flatMap(({ upgrade }) => upgrade ?? []);
   if (upgrades.length === 0) return { upgrades };
-  const { replayed, failed } = await stack.upgrades.replayAll(
-    main.replace(/src\/main\.js$/, 'workflow-bundle.js'),
-  );
+  const { replayed, failed } = await stack.upgrades.replayAll(resolve('dist/workflow-bundle.js'));
   for (const one of failed) ledger.violate('history does not replay', one);
   for (const role of Object.values(stack.roles))
     if (/nondeterminism|TMPRL1100/i.test(role.log()))

@@ -1,5 +1,8 @@
-// What of a standing needs a person.
+// What of a standing needs a person, and what is shown of the objectives.
+import { Command } from 'commander';
 import { expect, it } from 'vitest';
+import { judgeObjectives } from '../../../src/operations/objectives/objective.service.ts';
+import { registerStatusCommand } from '../../../src/operations/status/status.commands.ts';
 import { findTroubles, type Standing } from '../../../src/operations/status/status.ts';
 import { wordErrors } from '../../../src/webhooks/endpoints/host-hold.ts';
 
@@ -65,4 +68,31 @@ it.each([
   ],
 ])('a host that fails with %s', (_, errors, words) => {
   expect(wordErrors(errors)).toBe(words);
+});
+
+it('shows a line for each objective, and never more than was kept', async () => {
+  const objectives = judgeObjectives(
+    new Map([
+      ['tokens', { good: 52_021, total: 52_031 }],
+      ['acceptance', { good: 999_999_999, total: 1_000_000_000 }],
+      ['first_attempts', { good: 97, total: 100 }],
+    ]),
+  );
+  const lines: string[] = [];
+  const command = new Command('status');
+  registerStatusCommand(command, {
+    open: async () => ({
+      status: { read: async () => ({ ...WELL, objectives }) },
+      close: async () => undefined,
+    }),
+    print: (line) => lines.push(line),
+    fail: () => expect.unreachable('what was is no trouble'),
+  });
+  await command.parseAsync([], { from: 'user' });
+  expect(lines.slice(lines.findIndex((line) => line.startsWith('Objectives'))).slice(0, 4)).toEqual([
+    'Objectives  tokens: 99.98 % of 52,031 within 1 s (promised: 99.9 %), 80 % of the budget left in 30 days',
+    '            acceptance: 99.999 % of 1,000,000,000 within 1 s (promised: 99.9 %), 99 % of the budget left in 30 days',
+    '            first attempts: 97 % of 100 within 10 s (promised: 99.9 %), -2900 % of the budget left in 30 days',
+    '            revocation: nothing counted in 30 days',
+  ]);
 });
