@@ -20,8 +20,8 @@ type MeasureRequestsOptions = {
 
 /**
  * @param options.routes the whole table
- * @param options.promised the objective to which a POST to a path counts. An answer of 4xx is not counted. The path says
- *   it, because a request may fail before its route is found.
+ * @param options.promised the objective to which a POST to a path counts; 4xx is not counted. The path says it, because
+ *   a request may fail before its route is found.
  * @returns a middleware around everything that answers
  */
 export function measureRequests(options: MeasureRequestsOptions): Middleware {
