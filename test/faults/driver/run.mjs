@@ -16,7 +16,7 @@ import { createRandom } from './random.mjs';
 import { checkReads, createReadLoad } from './read-load.mjs';
 import { openReceivers } from './receivers.mjs';
 import { describeRun } from './report.mjs';
-import { checkRestore, createRestores, LOSSES } from './restore.mjs';
+import { checkRestore, createRestores, describeRestores, LOSSES } from './restore.mjs';
 import { planFaults } from './schedule.mjs';
 import { openStack } from './stack.mjs';
 import { checkUpgrades } from './upgrade.mjs';
@@ -195,6 +195,7 @@ async function restoreOften(run, { load: first, restores, plan, restored }) {
     const json = { type: 'load.none', data: { marker: `restored ${n}` } };
     const { answered } = await client.persist('POST', '/api/v1/events', { json });
     row.accepts = (answered - lost.lost) / 1_000;
+    say(describeRestores([row]).at(-1));
     // As the page says: what ended in the lost time is ended again.
     for (const { token } of again) {
       await client.persist('POST', '/oauth/revoke', { as: client.basic, form: { token } });
