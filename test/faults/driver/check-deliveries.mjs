@@ -67,7 +67,7 @@ function checkFanOut(ledger, deliveries) {
     eventIds.set(marker, new Set([...(eventIds.get(marker) ?? []), eventId]));
   for (const publication of ledger.publications.values()) {
     const { marker, outcome, how, type, ids } = publication;
-    for (const id of eventIds.get(marker) ?? []) ids.add(id);
+    for (const id of eventIds.get(marker) ?? []) if (!ledger.lostIds.has(id)) ids.add(id);
     if (outcome === 'refused' && ids.size > 0) ledger.violate('refused and delivered', marker);
     if (ids.size > 1) ledger.violate('accepted twice', `${marker} (${how}) is ${[...ids].join(' and ')}`);
     if (outcome !== 'accepted') continue;

@@ -39,6 +39,8 @@ export function createLedger() {
     follower: undefined,
     /** Postgres is lost, or is being restored: what a client did before may be gone. */
     isLosing: false,
+    /** Events that were accepted in a time that was lost. */
+    lostIds: new Set(),
     restoredAt: 0,
   };
   return Object.assign(ledger, {
@@ -59,7 +61,11 @@ export function createLedger() {
     forget: (base, restored) => {
       ledger.lost.push({ from: base, to: restored });
       for (const one of ledger.publications.values())
-        if (!(one.answered <= base)) Object.assign(one, { outcome: 'unknown', answered: undefined });
+        if (!(one.answered <= base)) {
+          // One that is sent again is accepted anew, with another id.
+          for (const id of one.ids) ledger.lostIds.add(id);
+          Object.assign(one, { outcome: 'unknown', answered: undefined, ids: new Set() });
+        }
       for (const [id, one] of ledger.subscriptions) {
         if (one.created > base) ledger.subscriptions.delete(id);
         if (one.deleted > base) one.deleted = undefined;
