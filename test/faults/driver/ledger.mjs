@@ -66,6 +66,9 @@ export function createLedger() {
           for (const id of one.ids) ledger.lostIds.add(id);
           Object.assign(one, { outcome: 'unknown', answered: undefined, ids: new Set() });
         }
+      for (const { marker, eventId, at } of ledger.posts)
+        if (at > base && at < restored && ledger.publications.get(marker)?.outcome === 'unknown')
+          ledger.lostIds.add(eventId);
       for (const [id, one] of ledger.subscriptions) {
         if (one.created > base) ledger.subscriptions.delete(id);
         if (one.deleted > base) one.deleted = undefined;
