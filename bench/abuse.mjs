@@ -122,8 +122,8 @@ function quietKinds() {
 }
 
 async function startService(databaseUrl, children, { profile, nodeEnv }) {
-  const masterKey = randomBytes(32).toString('base64');
-  await prepareDatabase(databaseUrl, masterKey);
+  const [masterKey, auditKey] = [randomBytes(32), randomBytes(32)].map((key) => key.toString('base64'));
+  await prepareDatabase(databaseUrl, auditKey);
   const port = await findFreePort();
   const limits = ['TENANT', 'ADDRESS', 'PUBLISH'].map((name) => [`RATE_LIMIT_${name}`, '100000000']);
   const environment = {
@@ -131,6 +131,7 @@ async function startService(databaseUrl, children, { profile, nodeEnv }) {
     NODE_ENV: nodeEnv,
     DATABASE_URL: databaseUrl,
     MASTER_KEY: masterKey,
+    AUDIT_KEY: auditKey,
     PORT: String(port),
     FIRST_ATTEMPTS: 'worker',
     LOG_FORMAT: 'json',

@@ -40,6 +40,7 @@ export async function openDeliveryStack({ workers, profile }) {
     DATABASE_URL: postgres.url,
     TEMPORAL_ADDRESS: temporal.address,
     MASTER_KEY: randomBytes(32).toString('base64'),
+    AUDIT_KEY: randomBytes(32).toString('base64'),
     PORT: String(port),
     METRICS_PORT: '0',
     DEFAULT_TENANT: 'bench',

@@ -20,14 +20,15 @@ export async function openStack({ scenario, algorithm, subscriptions, profile })
   const keys = Array.from({ length: AGENTS }, () => makeKey(algorithm));
 
   async function startService() {
-    const masterKey = randomBytes(32).toString('base64');
-    await prepareDatabase(postgres.url, masterKey);
+    const [masterKey, auditKey] = [randomBytes(32), randomBytes(32)].map((key) => key.toString('base64'));
+    await prepareDatabase(postgres.url, auditKey);
     const port = await findFreePort();
     const environment = {
       PATH: process.env.PATH,
       NODE_ENV: 'production',
       DATABASE_URL: postgres.url,
       MASTER_KEY: masterKey,
+      AUDIT_KEY: auditKey,
       PORT: String(port),
       DEFAULT_TENANT: 'bench',
       RATE_LIMIT_TENANT: '100000000',

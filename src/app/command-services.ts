@@ -1,7 +1,7 @@
 // Opens the services of a command that works on the database, with settings from the environment or from the stack that
 // runs in this folder.
 import { type Config, loadConfig } from '../platform/config.ts';
-import { withMasterKey } from './local/master-key.ts';
+import { withKeys } from './keys.ts';
 import { findRunningStack } from './local/running-stack.ts';
 import type { Environment } from './roles.ts';
 import { refuseForeignMasterKey } from './start-checks.ts';
@@ -25,6 +25,6 @@ export async function openUnchecked<Services>(
   env: Environment,
   compose: (config: Config) => Services,
 ): Promise<Services> {
-  const settings = await withMasterKey({ ...(await findRunningStack(env)), ...env });
+  const settings = await withKeys({ ...(await findRunningStack(env)), ...env }, 'command');
   return compose(loadConfig(settings, { role: 'command' }));
 }

@@ -114,12 +114,13 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'master-key',
-    description: 'the keys of MASTER_KEY, which seal secrets at rest',
+    description: 'the keys of MASTER_KEY, which seal secrets at rest; makes and wraps keys',
     group: OPERATOR,
     fill: async (command, runtime) =>
       (await import('../operations/master-keys/master-key.commands.ts')).registerMasterKeyCommands(command, {
         ...runtime,
         open: opening(runtime, async () => (await import('./wiring/commands.ts')).wireManagement),
+        wrapKey: async (...asked) => (await import('./keys.ts')).wrapKey(runtime.env, ...asked),
       }),
   },
   {

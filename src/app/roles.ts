@@ -4,7 +4,7 @@ import { type Config, loadConfig, type Role } from '../platform/config.ts';
 import { createLogger } from '../platform/logger.ts';
 import { announceFailure, endUntilStarted } from '../platform/process/part-protocol.ts';
 import { exitWhenUncaught } from '../platform/process/uncaught.ts';
-import { withMasterKey } from './local/master-key.ts';
+import { withKeys } from './keys.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -32,7 +32,7 @@ export async function runRole(name: keyof typeof ROLES, env: Environment, output
   if (name !== 'start') endUntilStarted();
   try {
     const asked = output.json ? { ...env, LOG_FORMAT: 'json' } : env;
-    const settings = name === 'start' ? asked : await withMasterKey(asked);
+    const settings = name === 'start' ? asked : await withKeys(asked, name);
     const config = loadConfig(settings, { role: name });
     // The other roles log to stderr, because --json reserves stdout for the printed object.
     const destination = name === 'api' || name === 'worker' ? process.stdout : process.stderr;

@@ -1,7 +1,6 @@
 // Seals the audit log: reads the rows whose transactions have ended, and appends a signed checkpoint to each tenant's
 // chain. Only one process seals at a time. Each row is sealed exactly once.
 // docs/decisions/0006-audit-checkpoints.md
-import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import type { Database } from '../platform/database/database.ts';
 import type { Transaction } from '../platform/database/transaction.ts';
 import { createLoop, type RunningLoop } from '../platform/process/loop.ts';
@@ -23,7 +22,13 @@ import {
   sealedForm,
   sealStatement,
 } from './checkpoint.ts';
-import { createCheckpointSigner, faultOfHead, hashList, hashText } from './checkpoint-signature.node.ts';
+import {
+  type AuditKey,
+  createCheckpointSigner,
+  faultOfHead,
+  hashList,
+  hashText,
+} from './checkpoint-signature.node.ts';
 import { createMerkleTree, hashLeaf, joinRoots, splitHashes, type TreeState } from './merkle.node.ts';
 
 export type SealReport = { readonly seals: number; readonly checkpoints: number; readonly rows: number };
@@ -41,7 +46,7 @@ type Share = {
 
 export type AuditSealerNeeds = {
   database: Pick<Database, 'query' | 'transaction'>;
-  masterKeys: readonly MasterKey[];
+  auditKeys: readonly AuditKey[];
   onFailure?: ((error: unknown) => void) | undefined;
   interval?: number | undefined;
   sealRows?: number | undefined;
@@ -70,11 +75,11 @@ type SealerTools = ReturnType<typeof prepareSealer>;
 
 function prepareSealer({
   database,
-  masterKeys,
+  auditKeys,
   sealRows = SEAL_ROWS,
   pageRows = PAGE_ROWS,
 }: AuditSealerNeeds) {
-  return { database, sealRows, pageRows, signer: createCheckpointSigner({ masterKeys }) };
+  return { database, sealRows, pageRows, signer: createCheckpointSigner({ auditKeys }) };
 }
 
 async function run(tools: SealerTools, signal?: AbortSignal): Promise<SealReport | undefined> {

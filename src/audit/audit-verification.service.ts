@@ -1,7 +1,7 @@
 // Verifies the audit log: recomputes its checkpoints and seals, and reports every difference. It only reads, page by
 // page.
 
-import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
+import { ConfigError } from '../platform/config.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { bindUseCases } from '../platform/use-cases.ts';
 import { readBeginning, type StoredBeginning } from './beginning.store.ts';
@@ -17,6 +17,7 @@ import {
   sealStatement,
 } from './checkpoint.ts';
 import {
+  type AuditKey,
   type CheckpointSigner,
   createCheckpointSigner,
   faultOfHead,
@@ -34,25 +35,25 @@ export type AuditVerificationNeeds = {
   database: Queryable;
 
   store: VerificationStore;
-  masterKeys: readonly MasterKey[];
+  auditKeys: readonly AuditKey[];
 };
 
 /**
  * Creates the verification of the audit log.
- * @param masterKeys the head of the log must be signed with a key that is derived from one of them
+ * @param auditKeys the head of the log must be signed with a key that is derived from one of them
  */
 export function createAuditVerificationService(needs: AuditVerificationNeeds) {
-  const tools = prepareAuditVerification(needs);
-  return bindUseCases(tools, { verifyAuditLog });
+  return bindUseCases(needs, { verifyAuditLog });
 }
 
 export type AuditVerificationService = ReturnType<typeof createAuditVerificationService>;
 
 type AuditVerificationTools = ReturnType<typeof prepareAuditVerification>;
 
+/** No other command needs AUDIT_KEY. */
 function prepareAuditVerification(needs: AuditVerificationNeeds) {
-  const signer = createCheckpointSigner({ masterKeys: needs.masterKeys });
-  return { ...needs, signer };
+  if (needs.auditKeys.length === 0) throw new ConfigError('AUDIT_KEY', 'is required');
+  return { ...needs, signer: createCheckpointSigner(needs) };
 }
 
 /**
@@ -63,9 +64,10 @@ function prepareAuditVerification(needs: AuditVerificationNeeds) {
  * was reset to an earlier state.
  * @param options.onFinding receives each finding immediately
  * @param options.onProgress is called page after page
+ * @throws ConfigError without an audit key
  */
 async function verifyAuditLog(
-  needs: AuditVerificationTools,
+  given: AuditVerificationNeeds,
   {
     tenantId,
     anchors = [],
@@ -78,6 +80,7 @@ async function verifyAuditLog(
     onProgress?: ((progress: VerificationProgress) => void) | undefined;
   },
 ): Promise<VerificationReport> {
+  const needs = prepareAuditVerification(given);
   let findings = 0;
   const report = (finding: Finding) => {
     findings += 1;

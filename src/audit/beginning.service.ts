@@ -1,12 +1,11 @@
 // Begins the audit log: `migrate` signs the beginning and the first head, once for each installation.
-import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import type { Database } from '../platform/database/database.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import * as beginnings from './beginning.store.ts';
 import { type Beginning, beginningStatement } from './beginning.ts';
 import * as store from './checkpoint.store.ts';
 import { BEGINNING, type Head, headStatement } from './checkpoint.ts';
-import { createCheckpointSigner, hashText } from './checkpoint-signature.node.ts';
+import { type AuditKey, createCheckpointSigner, hashText } from './checkpoint-signature.node.ts';
 
 /** `began`: this call signed it. */
 export type BeginningReport =
@@ -14,19 +13,19 @@ export type BeginningReport =
   | { readonly result: 'refused'; readonly reason: string };
 
 /**
- * @param options.masterKeys a key that is derived from the first one signs
+ * @param options.auditKeys a key that is derived from the first one signs
  * @param options.tenants each was created with a row of the log; `any`: there is one
  */
 export function createAuditBeginning({
   database,
-  masterKeys,
+  auditKeys,
   tenants,
 }: {
   database: Pick<Database, 'transaction'>;
-  masterKeys: readonly MasterKey[];
+  auditKeys: readonly AuditKey[];
   tenants: { any(unit: Queryable): Promise<boolean> };
 }) {
-  const signer = createCheckpointSigner({ masterKeys });
+  const signer = createCheckpointSigner({ auditKeys });
 
   return {
     /** Signs the beginning, unless it is signed. A log that has rows is refused. */

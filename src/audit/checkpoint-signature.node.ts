@@ -1,10 +1,12 @@
-// Signs checkpoints, seals and heads with Ed25519 keys that are derived from the master keys. The private keys are
+// Signs checkpoints, seals and heads with Ed25519 keys that are derived from the audit keys. The private keys are
 // never stored. These keys are not issuer keys.
 import { createPrivateKey, createPublicKey, hash, hkdfSync, type KeyObject, sign, verify } from 'node:crypto';
 import { thumbprintOf } from '../platform/crypto/jwk.ts';
-import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import { type Head, headStatement, type Signature } from './checkpoint.ts';
 import { sha256 } from './merkle.node.ts';
+
+/** 32 bytes of the setting AUDIT_KEY. */
+export type AuditKey = { readonly key: Uint8Array };
 
 /** The `info` of the key derivation. Each purpose gives a different key (RFC 5869 §3.2). */
 const PURPOSE = 'countersign audit checkpoint Ed25519 v1';
@@ -31,11 +33,11 @@ export function toAuditJwk(publicKey: Uint8Array) {
   return { ...key, kid: thumbprintOf(key), alg: 'EdDSA', use: 'sig' } as const;
 }
 
-/** @param masterKeys the key derived from the first one signs; signatures by the keys of all of them are trusted */
-export function createCheckpointSigner({ masterKeys }: { masterKeys: readonly MasterKey[] }) {
-  const derived = masterKeys.map(({ key }) => derive(key));
+/** @param auditKeys the key derived from the first one signs; signatures by the keys of all of them are trusted */
+export function createCheckpointSigner({ auditKeys }: { auditKeys: readonly AuditKey[] }) {
+  const derived = auditKeys.map(({ key }) => derive(key));
   const [current] = derived;
-  if (current === undefined) throw new Error('a master key is required to sign checkpoints');
+  if (current === undefined) throw new Error('an audit key is required to sign checkpoints');
   const trusted = new Map(derived.map(({ keyId, publicKey }) => [keyId, loadPublicKey(publicKey)]));
   return {
     keyId: current.keyId,
@@ -45,7 +47,7 @@ export function createCheckpointSigner({ masterKeys }: { masterKeys: readonly Ma
     /** @returns 64 bytes, the signature of the text in UTF-8 */
     sign: (text: string): Uint8Array => sign(null, Buffer.from(text), current.privateKey),
 
-    /** Returns true when the key is derived from one of the current master keys. */
+    /** Returns true when the key is derived from one of the current audit keys. */
     isTrusted: (keyId: string): boolean => trusted.has(keyId),
 
     /**
@@ -66,7 +68,7 @@ export function createCheckpointSigner({ masterKeys }: { masterKeys: readonly Ma
 export type CheckpointSigner = ReturnType<typeof createCheckpointSigner>;
 
 /**
- * Returns why a head is not to be believed, or undefined. A present master key signs the head, and the head's hash
+ * Returns why a head is not to be believed, or undefined. A present audit key signs the head, and the head's hash
  * covers all seals, or the beginning of the log before the first one.
  */
 export function faultOfHead(
@@ -76,13 +78,13 @@ export function faultOfHead(
   if (signature === null) return 'it is not signed';
   const { keyId } = signature;
   if (!signer.isTrusted(keyId))
-    return `it is signed with the key ${keyId}, which belongs to none of the master keys`;
+    return `it is signed with the key ${keyId}, which belongs to none of the audit keys`;
   if (!signer.verify(headStatement(head, keyId), signature, new Map())) return 'its signature is wrong';
   return lastSeal > head.n ? `it does not reach seal ${head.n + 1}` : undefined;
 }
 
-function derive(masterKey: Uint8Array) {
-  const seed = Buffer.from(hkdfSync('sha256', masterKey, new Uint8Array(), PURPOSE, 32));
+function derive(auditKey: Uint8Array) {
+  const seed = Buffer.from(hkdfSync('sha256', auditKey, new Uint8Array(), PURPOSE, 32));
   const privateKey = createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: 'der', type: 'pkcs8' });
   const spki = createPublicKey(privateKey).export({ format: 'der', type: 'spki' });
   const publicKey = new Uint8Array(spki.subarray(SPKI.length));

@@ -178,7 +178,7 @@ export async function moveHead(
   if (rowCount !== 1) throw new Error(HEADLESS);
 }
 
-/** Stores a public key, so that its signatures can be verified after its master key was removed. */
+/** Stores a public key, so that its signatures can be verified after its audit key was removed. */
 export async function keepKey(unit: Queryable, keyId: string, publicKey: Uint8Array): Promise<void> {
   await unit.query('INSERT INTO audit_signing_keys (id, public_key) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
     keyId,
@@ -186,7 +186,7 @@ export async function keepKey(unit: Queryable, keyId: string, publicKey: Uint8Ar
   ]);
 }
 
-/** Returns all public keys by key id; each master key has one. */
+/** Returns all public keys by key id; each audit key has one. */
 export async function readKeys(queryable: Queryable): Promise<Map<string, Uint8Array>> {
   const { rows } = await queryable.query<{ id: string; publicKey: Buffer }>(
     'SELECT id, public_key AS "publicKey" FROM audit_signing_keys ORDER BY created_at, id',

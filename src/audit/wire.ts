@@ -11,7 +11,7 @@ import { registerSealerMetrics } from './sealer.metrics.ts';
 export function wireAuditSealer({ config, database, log }: Platform) {
   return createAuditSealer({
     database,
-    masterKeys: config.masterKeys,
+    auditKeys: config.auditKeys,
     onFailure: atMostOnceAMinute((error) =>
       log.error(
         { event: 'audit.seal_failed', reason: reasonOf(error) },

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import type { MasterKey } from './crypto/secret-box.node.ts';
+import { parseWrappedKey } from './kms/wrapped-key.ts';
 
 export const wholeNumber = (least: number, most: number) =>
   z.string().transform((text, issue) => {
@@ -117,13 +118,21 @@ function isAddressWithPort(text: string): boolean {
   return isAddress && Number(number) >= 1 && Number(number) <= 65_535;
 }
 
-/** Keys of 32 bytes in base64, separated by commas or spaces. The first seals secrets; all of them open secrets. */
-export const masterKeys = list.transform((encoded, issue): MasterKey[] => {
-  if (encoded.length === 0) return reject(issue, 'must hold a key of 32 bytes in base64');
-  return encoded.map((text) => {
+/**
+ * Keys of 32 bytes in base64, or wrapped ones, separated by commas or spaces. The first seals; all of them open. A
+ * wrapped key is left out: a process that needs it has asked for the key itself before (`app/keys.ts`).
+ */
+export const sealingKeys = list.transform((texts, issue): MasterKey[] => {
+  if (texts.length === 0) return reject(issue, 'must hold a key of 32 bytes in base64');
+  return texts.flatMap((text) => {
+    if (parseWrappedKey(text) !== undefined) return [];
     const key = Buffer.from(text, 'base64');
-    if (key.length !== 32) reject(issue, 'each key must be 32 bytes in base64');
-    return { id: createHash('sha256').update(key).digest('hex').slice(0, 8), key };
+    if (key.length !== 32 || text.includes(':'))
+      reject(
+        issue,
+        'each key must be 32 bytes in base64, or awskms:<key>:… or vault:<key>:… of master-key wrap',
+      );
+    return [{ id: createHash('sha256').update(key).digest('hex').slice(0, 8), key }];
   });
 });
 

@@ -7,11 +7,11 @@ import {
   databaseUrl,
   dnsServers,
   grpcAddress,
-  masterKeys,
   networks,
   oneOf,
   origin,
   port,
+  sealingKeys,
   slug,
   tenantUrl,
   webUrl,
@@ -118,11 +118,27 @@ export const VARIABLES = {
     }),
   },
   Secrets: {
-    MASTER_KEY: masterKeys.optional().meta({
+    MASTER_KEY: sealingKeys.optional().meta({
       secret: true,
       description:
-        '32 bytes in base64; several, separated by commas: the first seals, all open. Required, except for `npm start`, which keeps one in `DATA_DIR`. Run `countersign master-key reseal`, which seals all secrets with the first key, before you remove an old key',
+        '32 bytes in base64, or wrapped by a key service ([operations/wrapped-keys.md](operations/wrapped-keys.md)); several, separated by commas: the first seals, all open. Required, except for `npm start`, which keeps one in `DATA_DIR`. Run `countersign master-key reseal`, which seals all secrets with the first key, before you remove an old key',
     }),
+    AUDIT_KEY: sealingKeys.optional().meta({
+      secret: true,
+      description:
+        'the same form, another key: `worker` and `migrate` sign the audit log with the first, and trust all ([audit-log.md](audit-log.md)). Required for `worker`, except under `npm start`, for the first `migrate` and for `audit verify`; an `api` is not to have it',
+    }),
+    AWS_REGION: z.string().optional().meta({
+      description:
+        'of AWS KMS, for keys that it has wrapped. Further `AWS_*` variables (credentials, `AWS_ENDPOINT_URL_KMS`) have the same meaning as for the tools of AWS',
+    }),
+    VAULT_ADDR: webUrl.optional().meta({ description: 'of Vault, for keys that it has wrapped' }),
+    VAULT_TOKEN: z.string().optional().meta({
+      secret: true,
+      description: 'what Vault knows this service by, for example the file in which Vault Agent keeps it',
+    }),
+    VAULT_NAMESPACE: z.string().optional().meta({ description: 'namespace of Vault Enterprise' }),
+    VAULT_CACERT: z.string().optional().meta({ description: 'certificate authority of Vault (PEM)' }),
   },
   Lifetimes: {
     CHALLENGE_LIFETIME: wholeNumber(10, 3600).default(300).meta({ description: 'seconds' }),

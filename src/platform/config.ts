@@ -67,6 +67,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
       ),
     }),
     masterKeys: values.MASTER_KEY ?? [],
+    auditKeys: values.AUDIT_KEY ?? [],
     webhookAllowedNetworks: values.WEBHOOK_ALLOWED_NETWORKS ?? (local ? ['127.0.0.0/8', '::1/128'] : []),
     // True when receivers may have host names that only the system's resolver knows.
     webhookInternalNames: !production || (values.WEBHOOK_ALLOWED_NETWORKS ?? []).length > 0,
@@ -121,7 +122,7 @@ function* findFaults(
   { role, local, wrong }: { role: Role; local: boolean; wrong: ReadonlyMap<string, string> },
 ): Generator<Fault> {
   const production = values.NODE_ENV === 'production';
-  const isMissing = (variable: 'MASTER_KEY' | 'DATABASE_URL') =>
+  const isMissing = (variable: 'MASTER_KEY' | 'AUDIT_KEY' | 'DATABASE_URL') =>
     values[variable] === undefined && !wrong.has(variable);
   if (local && production)
     yield [
@@ -132,12 +133,28 @@ function* findFaults(
     if (isMissing('DATABASE_URL')) yield DATABASE_MISSING;
     else yield ['MASTER_KEY', production ? 'is required when NODE_ENV=production' : 'is required'];
   }
+  if (role === 'worker' && isMissing('AUDIT_KEY') && !isMissing('DATABASE_URL'))
+    yield ['AUDIT_KEY', 'is required: a worker seals the audit log with it'];
+  const [auditKey] = values.AUDIT_KEY ?? [];
+  if (auditKey !== undefined && values.MASTER_KEY?.some(({ id }) => id === auditKey.id))
+    yield ['AUDIT_KEY', 'must begin with a key that is not in MASTER_KEY'];
   if (values.WEBHOOK_CA_FILE !== undefined && ['start', 'api', 'worker'].includes(role))
     yield* faultsOfAuthorities(values.WEBHOOK_CA_FILE);
   if (production && values.ANCHOR_HTTPS_PORT !== 443)
     yield ['ANCHOR_HTTPS_PORT', 'must be 443 when NODE_ENV=production'];
   if (role === 'start' && wrong.size === 0) yield* faultsOfLocalPorts(values);
 }
+
+/** How Vault is asked; only a process with a key that Vault has wrapped needs it. */
+export const vaultOf = (values: z.output<typeof schema>) =>
+  Object.freeze({
+    address: values.VAULT_ADDR,
+    token: values.VAULT_TOKEN,
+    namespace: values.VAULT_NAMESPACE,
+    caFile: values.VAULT_CACERT,
+  });
+
+export type VaultSettings = ReturnType<typeof vaultOf>;
 
 const DATABASE_MISSING: Fault = [
   'DATABASE_URL',

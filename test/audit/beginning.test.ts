@@ -3,7 +3,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAuditBeginning } from '../../src/audit/beginning.service.ts';
 import { any } from '../../src/identity/tenants/tenant.store.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { createTestDatabase, MASTER_KEYS } from '../setup/database.ts';
+import { AUDIT_KEYS, createTestDatabase } from '../setup/database.ts';
 import { createTenantContext } from '../webhooks/intake/fixture.ts';
 import { beginEarlier, createSealing, tamper } from './sealing.ts';
 
@@ -20,7 +20,7 @@ afterAll(() => Promise.all(opened.map((database) => database.drop())));
 const begin = (database: Database = test.database) =>
   createAuditBeginning({
     database,
-    masterKeys: MASTER_KEYS,
+    auditKeys: AUDIT_KEYS,
     tenants: { any },
   }).begin();
 
@@ -58,7 +58,7 @@ const setBackTo = (head: Record<string, unknown>): [string, unknown[]] => [
   [head.n, head.hash, head.last_xid, head.last_id, head.key_id, head.signature],
 ];
 
-describe('a log that somebody begins anew without the master key', () => {
+describe('a log that somebody begins anew without the audit key', () => {
   it('is not sealed where its head was set back, and is named', async () => {
     const { sealing } = await fillLog();
     await forge();

@@ -8,12 +8,12 @@ import * as store from '../../src/audit/checkpoint.store.ts';
 import { BEGINNING } from '../../src/audit/checkpoint.ts';
 import { createCheckpointSigner } from '../../src/audit/checkpoint-signature.node.ts';
 import { createVerificationStore } from '../../src/audit/verification.store.ts';
-import { MASTER_KEYS, useTestDatabase } from '../setup/database.ts';
+import { AUDIT_KEYS, useTestDatabase } from '../setup/database.ts';
 import { beginEarlier, createSealing } from './sealing.ts';
 
 const ROWS = 120_000;
 const TENANTS = 20;
-const KEY_ID = createCheckpointSigner({ masterKeys: MASTER_KEYS }).keyId;
+const KEY_ID = createCheckpointSigner({ auditKeys: AUDIT_KEYS }).keyId;
 
 let tenantId: string;
 

@@ -4,12 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createAuditSealer } from '../../src/audit/audit-sealing.service.ts';
 import { createCheckpointSigner } from '../../src/audit/checkpoint-signature.node.ts';
-import { createTestDatabase, MASTER_KEYS } from '../setup/database.ts';
+import { AUDIT_KEYS, createTestDatabase } from '../setup/database.ts';
 import { PATIENCE } from '../setup/patience.ts';
 import { createTenantContext } from '../webhooks/intake/fixture.ts';
 import { createSealing, tamper } from './sealing.ts';
 
-const KEY_ID = createCheckpointSigner({ masterKeys: MASTER_KEYS }).keyId;
+const KEY_ID = createCheckpointSigner({ auditKeys: AUDIT_KEYS }).keyId;
 
 type Test = Awaited<ReturnType<typeof createTestDatabase>>;
 const opened: Test[] = [];
@@ -67,7 +67,7 @@ describe('the sealer', () => {
     const head = await sealing.checkpoints.readHead(test.database);
     let statements = 0;
     const counting = createAuditSealer({
-      masterKeys: MASTER_KEYS,
+      auditKeys: AUDIT_KEYS,
       database: {
         transaction: () => Promise.reject(new Error('a transaction for nothing')),
         query: <Row extends object>(text: string, values?: readonly unknown[]) => {
@@ -192,18 +192,18 @@ describe('the sealer', () => {
     await expect(sealing.sealer.runOnce()).rejects.toThrow('head of the audit log is missing');
   });
 
-  it('goes on with another master key behind which the one before stands; what that one signed is still verified', async () => {
+  it('goes on with another audit key behind which the one before stands; what that one signed is still verified', async () => {
     const next = { id: 'new', key: new Uint8Array(32).fill(8) };
     const first = createSealing(test.database);
     const context = await createTenantContext(test.database);
     await first.write(context, 2);
     await first.sealAll();
-    const strange = createSealing(test.database, { masterKeys: [next] });
+    const strange = createSealing(test.database, { auditKeys: [next] });
     expect((await strange.verify()).findings).toMatchObject([{ kind: 'head_changed' }]);
-    await expect(strange.sealer.runOnce()).rejects.toThrow('belongs to none of the master keys');
+    await expect(strange.sealer.runOnce()).rejects.toThrow('belongs to none of the audit keys');
     // Nothing is new, and the head gets a signature by the new key, so that the old one can go.
-    await createSealing(test.database, { masterKeys: [next, ...MASTER_KEYS] }).sealer.runOnce();
-    const second = createSealing(test.database, { masterKeys: [next] });
+    await createSealing(test.database, { auditKeys: [next, ...AUDIT_KEYS] }).sealer.runOnce();
+    const second = createSealing(test.database, { auditKeys: [next] });
     expect((await second.verify()).findings).toEqual([]);
     await second.write(context, 2);
     await second.sealAll();

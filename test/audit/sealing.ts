@@ -9,29 +9,33 @@ import { readBeginning } from '../../src/audit/beginning.store.ts';
 import { beginningStatement } from '../../src/audit/beginning.ts';
 import * as checkpoints from '../../src/audit/checkpoint.store.ts';
 import { BEGINNING, type Head, headStatement } from '../../src/audit/checkpoint.ts';
-import { createCheckpointSigner, hashText } from '../../src/audit/checkpoint-signature.node.ts';
+import {
+  type AuditKey,
+  createCheckpointSigner,
+  hashText,
+} from '../../src/audit/checkpoint-signature.node.ts';
 import { createVerificationStore } from '../../src/audit/verification.store.ts';
 import type { Anchor, Finding } from '../../src/audit/verification.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
-import type { MasterKey } from '../../src/platform/crypto/secret-box.node.ts';
+
 import type { Database } from '../../src/platform/database/database.ts';
 import { createRecordService } from '../../src/webhooks/intake/record.service.ts';
-import { MASTER_KEYS } from '../setup/database.ts';
+import { AUDIT_KEYS } from '../setup/database.ts';
 
 export type Sealing = ReturnType<typeof createSealing>;
 
 /** Wires the room. @param options.sealRows, options.pageRows small, so that a few rows take many seals and pages */
 export function createSealing(
   database: Database,
-  options: { masterKeys?: readonly MasterKey[]; sealRows?: number; pageRows?: number } = {},
+  options: { auditKeys?: readonly AuditKey[]; sealRows?: number; pageRows?: number } = {},
 ) {
-  const { masterKeys = MASTER_KEYS, sealRows, pageRows } = options;
+  const { auditKeys = AUDIT_KEYS, sealRows, pageRows } = options;
 
   const records = createRecordService({ notifier: { poke: () => undefined } });
-  const newSealer = () => createAuditSealer({ database, masterKeys, sealRows, pageRows, interval: 50 });
+  const newSealer = () => createAuditSealer({ database, auditKeys, sealRows, pageRows, interval: 50 });
   const sealer = newSealer();
   const store = createVerificationStore({ database });
-  const verification = createAuditVerificationService({ database, store, masterKeys });
+  const verification = createAuditVerificationService({ database, store, auditKeys });
   return {
     records,
     checkpoints,
@@ -79,7 +83,7 @@ export function createSealing(
 export async function beginEarlier(database: Database, days: number): Promise<void> {
   const stored = await readBeginning(database);
   if (stored === undefined) throw new Error('no beginning');
-  const signer = createCheckpointSigner({ masterKeys: MASTER_KEYS });
+  const signer = createCheckpointSigner({ auditKeys: AUDIT_KEYS });
   const { keyId } = signer;
   const beganAt = new Date(Date.now() - days * 86_400_000).toISOString();
   const statement = beginningStatement({ id: stored.id, beganAt, keyId });

@@ -1,10 +1,10 @@
 // Everything that a superuser can do to the audit log behind the service's back, and what verification says of it.
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { checkpointStatement, headStatement } from '../../src/audit/checkpoint.ts';
-import { createCheckpointSigner } from '../../src/audit/checkpoint-signature.node.ts';
+import { type AuditKey, createCheckpointSigner } from '../../src/audit/checkpoint-signature.node.ts';
 import { parseAnchor } from '../../src/audit/verification.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
-import type { MasterKey } from '../../src/platform/crypto/secret-box.node.ts';
+
 import { newId } from '../../src/platform/database/ids.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { createTenantContext } from '../webhooks/intake/fixture.ts';
@@ -226,21 +226,21 @@ describe('a checkpoint', () => {
 
   it('signed with a key of the forger does not pass', async () => {
     const forger = createSealing(test.database, {
-      masterKeys: [{ id: 'f', key: new Uint8Array(32).fill(9) }],
+      auditKeys: [{ key: new Uint8Array(32).fill(9) }],
     });
-    await expect(forger.sealer.runOnce()).rejects.toThrow('belongs to none of the master keys');
-    await signHead([{ id: 'f', key: new Uint8Array(32).fill(9) }]);
+    await expect(forger.sealer.runOnce()).rejects.toThrow('belongs to none of the audit keys');
+    await signHead([{ key: new Uint8Array(32).fill(9) }]);
     await forger.write(own, 1, { forged: true });
     await forger.sealAll();
     expect(await kinds()).toEqual(['head_changed']);
   });
 });
 
-/** Signs the head that is there with a key that is derived from other master keys. */
-async function signHead(masterKeys: readonly MasterKey[]): Promise<void> {
+/** Signs the head that is there with a key that is derived from other audit keys. */
+async function signHead(auditKeys: readonly AuditKey[]): Promise<void> {
   const head = await sealing.checkpoints.readHead(test.database);
   if (head === undefined) throw new Error('no head');
-  const signer = createCheckpointSigner({ masterKeys });
+  const signer = createCheckpointSigner({ auditKeys });
   await sealing.checkpoints.keepKey(test.database, signer.keyId, signer.publicKey);
   const signature = signer.sign(headStatement(head, signer.keyId));
   await run(['UPDATE audit_head SET key_id = $1, signature = $2', [signer.keyId, Buffer.from(signature)]]);

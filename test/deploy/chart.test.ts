@@ -80,15 +80,18 @@ describe('the values of the chart', () => {
     // What Temporal's own tools read of the environment beside them.
     const ofTemporal = new RegExp(others?.pattern ?? '');
     expect('TEMPORAL_TLS_SERVER_CA_CERT_PATH').toMatch(ofTemporal);
+    expect('AWS_SECRET_ACCESS_KEY').not.toMatch(ofTemporal);
     for (const name of SECRET_VARIABLES) expect(name).not.toMatch(ofTemporal);
     for (const name of Object.keys(values.settings as Tree)) expect(CONFIG_VARIABLES).toContain(name);
   });
 
   it('mount secrets that are settings', () => {
-    const { service, owner } = values.secrets as { [name: string]: { keys: string[] } };
-    const keys = [...(service?.keys ?? []), ...(owner?.keys ?? [])];
+    const { service, audit, owner } = values.secrets as { [name: string]: { keys: string[] } };
+    const keys = [service, audit, owner].flatMap((secret) => secret?.keys ?? []);
     expect(SECRET_VARIABLES).toEqual(expect.arrayContaining(keys));
-    expect(keys).toEqual(expect.arrayContaining(['MASTER_KEY', 'DATABASE_URL', 'DATABASE_ROLE_PASSWORD']));
+    expect(keys).toEqual(
+      expect.arrayContaining(['MASTER_KEY', 'AUDIT_KEY', 'DATABASE_URL', 'DATABASE_ROLE_PASSWORD']),
+    );
   });
 });
 

@@ -50,6 +50,7 @@ function interpolate(value: string): string {
     DATABASE_ROLE_PASSWORD: 'secret-of-the-service',
     TEMPORAL_DATABASE_PASSWORD: 'secret-of-temporal',
     MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
+    AUDIT_KEY: Buffer.alloc(32, 160).toString('base64'),
   };
   return value.replace(
     /\$\{(\w+)(?::([-?])([^}]*))?\}/g,
@@ -109,7 +110,7 @@ describe('docker-compose.yml', () => {
   });
 
   it('passes on every setting that it does not decide itself', () => {
-    const decided = ['DATABASE_ROLE', 'DATABASE_ROLE_PASSWORD', 'WORKER_BUILD_ID'];
+    const decided = ['DATABASE_ROLE', 'DATABASE_ROLE_PASSWORD', 'WORKER_BUILD_ID', 'AUDIT_KEY'];
     // Its Temporal asks for no credentials.
     decided.push('TEMPORAL_API_KEY', 'TEMPORAL_TLS_CLIENT_KEY_DATA');
     const local = ['DATA_DIR', 'TEMPORAL_PORT', 'TEMPORAL_UI_PORT'];
@@ -117,6 +118,13 @@ describe('docker-compose.yml', () => {
     const given = compose.services.api?.environment ?? {};
     for (const name of CONFIG_VARIABLES.filter((one) => ![...decided, ...local, ...ofTenants].includes(one)))
       expect(given, name).toHaveProperty(name);
+  });
+
+  it('gives the key of the audit log to worker and migrate, and to nothing else', () => {
+    const knowing = Object.keys(compose.services).filter((name) =>
+      JSON.stringify(compose.services[name]).includes('AUDIT_KEY:?'),
+    );
+    expect(knowing.sort()).toEqual(['migrate', 'worker']);
   });
 
   it('gives api and worker another role of Postgres than migrate, and Temporal one and databases of its own', () => {

@@ -66,10 +66,14 @@ describe('.env.example', () => {
     for (const name of passwords) expect(filled[name]).toMatch(/^[0-9a-f]{32}$/);
     const variables = {
       MASTER_KEY: filled.MASTER_KEY,
+      AUDIT_KEY: filled.AUDIT_KEY,
       PUBLIC_URL: filled.PUBLIC_URL,
       NODE_ENV: 'production',
     };
-    const config = loadConfig({ ...variables, DATABASE_URL: 'postgres://host/countersign' }, { role: 'api' });
+    const config = loadConfig(
+      { ...variables, DATABASE_URL: 'postgres://host/countersign' },
+      { role: 'worker' },
+    );
     expect(config.publicUrl).toBe('https://id.example.com');
   });
 });

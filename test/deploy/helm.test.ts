@@ -126,6 +126,7 @@ describe.skipIf(helm === '' || validator === '')('the chart, by helm and kuberne
       const secrets = {
         DATABASE_URL: 'postgres://a@b/c',
         MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
+        AUDIT_KEY: Buffer.alloc(32, 160).toString('base64'),
       };
       const config = loadConfig({ HOST: '0.0.0.0', ...given, ...secrets }, { role });
       expect(config).toMatchObject({ nodeEnv: 'production', metricsHost: '0.0.0.0', metricsPort: 9_464 });
@@ -137,16 +138,20 @@ describe.skipIf(helm === '' || validator === '')('the chart, by helm and kuberne
     }
   });
 
-  it('gives the secrets of the owner to the migration alone', () => {
+  it('gives the secrets of the owner to the migration alone, and the key of the audit log to no api', () => {
     const secretsOf = (role: string) =>
       podOf(INSTALLATIONS.least, role).spec.volumes[0].projected.sources.map(({ secret }) => [
         secret.name,
         secret.items.map(({ key }) => key).join(),
       ]);
-    for (const role of ['api', 'worker'])
-      expect(secretsOf(role)).toEqual([['countersign-service', 'DATABASE_URL,MASTER_KEY']]);
+    expect(secretsOf('api')).toEqual([['countersign-service', 'DATABASE_URL,MASTER_KEY']]);
+    expect(secretsOf('worker')).toEqual([
+      ['countersign-service', 'DATABASE_URL,MASTER_KEY'],
+      ['countersign-audit', 'AUDIT_KEY'],
+    ]);
     expect(secretsOf('migrate')).toEqual([
       ['countersign-service', 'MASTER_KEY'],
+      ['countersign-audit', 'AUDIT_KEY'],
       ['countersign-owner', 'DATABASE_URL,DATABASE_ROLE_PASSWORD'],
     ]);
   });

@@ -20,6 +20,7 @@ export const INSTALLATIONS = {
     image: { ...LEAST.image, tag: '2026-11-22.1@sha256:00', pullSecrets: ['registry'] },
     settings: { ...LEAST.settings, TRUSTED_PROXIES: '10.0.0.0/8', DATABASE_POOL: '20' },
     secrets: { service: { keys: ['DATABASE_URL', 'MASTER_KEY', 'TEMPORAL_API_KEY'], files: ['ca.pem'] } },
+    serviceAccount: 'countersign',
     api: { autoscaling: { enabled: true } },
     worker: { byBuildId: true, autoscaling: { enabled: true } },
     ingress: { enabled: true, className: 'nginx', tlsSecret: 'tls', annotations: { a: 'b' } },

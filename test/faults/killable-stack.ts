@@ -14,7 +14,7 @@ import type { Database } from '../../src/platform/database/database.ts';
 import { buildStack } from '../app/local/stack.ts';
 import { createAccounts } from '../authentication/tokens/accounts.ts';
 import { createRooms, createTestTenant } from '../identity/agents/agent-rooms.ts';
-import { createTestDatabase } from '../setup/database.ts';
+import { AUDIT_KEY, createTestDatabase } from '../setup/database.ts';
 import { takePort } from '../setup/ports.ts';
 import { obtainTestTemporal } from '../setup/temporal-program.ts';
 
@@ -46,6 +46,7 @@ export async function createKillableStack() {
     METRICS_PORT: '0',
     PUBLIC_URL: 'http://localhost:8080',
     MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
+    AUDIT_KEY,
     DATA_DIR: '/dev/null/unused',
     LOG_LEVEL: 'fatal',
   };

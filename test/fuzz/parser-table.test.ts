@@ -101,6 +101,8 @@ const OTHERS: Readonly<Record<string, string>> = {
   'platform/http/request-body.ts#readText': 'reads bytes; test/platform/http/server.test.ts',
   'platform/http/request-target.ts#readTarget':
     'what Node and Koa have parsed; test/platform/http/server.test.ts',
+  'platform/kms/wrapped-key.ts#parseServiceKey': 'a setting',
+  'platform/kms/wrapped-key.ts#parseWrappedKey': 'a setting',
   'platform/json-values.ts#parseJson': 'is JSON.parse',
   'platform/scope-hash.ts#canonicalizeScopes': 'sorts what parseScope has read',
   'platform/temporal/namespace.ts#readNamespace': 'an answer of Temporal',

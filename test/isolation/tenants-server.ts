@@ -14,7 +14,7 @@ import { createLogger } from '../../src/platform/logger.ts';
 import { openPlatform } from '../../src/platform/platform.ts';
 import { createSealing } from '../audit/sealing.ts';
 import { basic } from '../authentication/tokens/accounts.ts';
-import { createTestDatabase, PATIENT } from '../setup/database.ts';
+import { AUDIT_KEY, createTestDatabase, PATIENT } from '../setup/database.ts';
 import { takePort } from '../setup/ports.ts';
 
 export type Answer = {
@@ -73,6 +73,7 @@ export async function startTenants(
       DATABASE_URL: url,
       PUBLIC_URL: `http://localhost:${port}`,
       MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
+      AUDIT_KEY,
       LOG_LEVEL: 'silent',
       NODE_ENV: 'test',
       ...Object.fromEntries(

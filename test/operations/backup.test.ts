@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { expect, inject, it, onTestFinished } from 'vitest';
 import { buildStack } from '../app/local/stack.ts';
+import { AUDIT_KEY } from '../setup/database.ts';
 import { takePort } from '../setup/ports.ts';
 import { eventually } from '../workflows/delivery-engine.ts';
 import { complete, copy, createServer, restore, startBackup, stopBackup } from './backup-page.ts';
@@ -25,6 +26,7 @@ async function createService(server: Server) {
         TEMPORAL_ADDRESS: inject('temporalAddress'),
         TEMPORAL_NAMESPACE: namespace,
         MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
+        AUDIT_KEY,
         PUBLIC_URL: 'http://localhost:8080',
         LOG_LEVEL: 'warn',
         METRICS_PORT: '0',

@@ -8,7 +8,7 @@ import { inject } from 'vitest';
 import { ensureNamespace } from '../../src/platform/temporal/namespace.ts';
 import { buildStack } from '../app/local/stack.ts';
 import { startCollector } from '../platform/tracing/collector.ts';
-import { createTestDatabase } from '../setup/database.ts';
+import { AUDIT_KEY, createTestDatabase } from '../setup/database.ts';
 import { takePort } from '../setup/ports.ts';
 import { eventually } from '../workflows/delivery-engine.ts';
 import type { Secrets } from './secrets.ts';
@@ -38,6 +38,7 @@ export async function startProcesses(
     DATABASE_URL: url,
     TEMPORAL_ADDRESS: inject('temporalAddress'),
     TEMPORAL_NAMESPACE: namespace,
+    AUDIT_KEY,
     MASTER_KEY: secrets.add('master key', masterKey),
     PUBLIC_URL,
     DEFAULT_TENANT: 'demo',

@@ -3,8 +3,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, inject } from 'vitest';
 import { createAuditBeginning } from '../../src/audit/beginning.service.ts';
-import { masterKeys } from '../../src/platform/config-values.ts';
-import type { MasterKey } from '../../src/platform/crypto/secret-box.node.ts';
+import { sealingKeys } from '../../src/platform/config-values.ts';
 import {
   createDatabase,
   DATABASE_LIMITS,
@@ -14,8 +13,9 @@ import {
 import { migrate } from '../../src/platform/database/migrate.ts';
 import { grantServiceRole } from '../../src/platform/database/service-role.ts';
 
-/** The key of most tests. Its holder has begun the audit log of the template. */
-export const MASTER_KEYS: readonly MasterKey[] = masterKeys.parse(Buffer.alloc(32, 1).toString('base64'));
+/** The AUDIT_KEY of most tests. Its holder has begun the audit log of the template. */
+export const AUDIT_KEY = Buffer.alloc(32, 160).toString('base64');
+export const AUDIT_KEYS = sealingKeys.parse(AUDIT_KEY);
 
 const TEMPLATE = 'countersign_template';
 const LOCK = 4_711;
@@ -77,7 +77,7 @@ async function beginAuditLog(url: string): Promise<void> {
   const database = createPatientDatabase({ url, pool: 1, applicationName: 'test' });
   const report = await createAuditBeginning({
     database,
-    masterKeys: MASTER_KEYS,
+    auditKeys: AUDIT_KEYS,
     tenants: { any: async () => false },
   }).begin();
   await database.close();

@@ -16,6 +16,7 @@ const CONFIG = loadConfig(
     NODE_ENV: 'test',
     DATABASE_URL: 'postgres://localhost/unused',
     MASTER_KEY: randomBytes(32).toString('base64'),
+    AUDIT_KEY: randomBytes(32).toString('base64'),
     PUBLIC_URL: 'http://localhost:8080',
     DEFAULT_TENANT: 'demo',
     REFRESH_TOKEN_LIFETIME: '3600',

@@ -1,7 +1,7 @@
 // The rooms that the delivery engine of the tests is made of.
 
 import { isSuspended } from '../../src/identity/tenants/tenant.store.ts';
-import { masterKeys } from '../../src/platform/config-values.ts';
+import { sealingKeys } from '../../src/platform/config-values.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { createWorkflowCommandService } from '../../src/platform/temporal/workflow-command.service.ts';
@@ -31,7 +31,7 @@ export function wireServices({
 }) {
   const platform = createTestPlatform(database, {
     notifier,
-    config: { masterKeys: masterKeys.parse(MASTER_KEY) },
+    config: { masterKeys: sealingKeys.parse(MASTER_KEY) },
   });
   const records = wireRecords(platform);
   const commands = createWorkflowCommandService();

@@ -10,8 +10,8 @@ import { requireRoom } from './disk-space.ts';
 import { listenForEnd } from './halt.ts';
 import { describeStack, type Invitation, invite, urlOfView, viewsOf } from './invitation.ts';
 import { createKeeper, type Keeper, takeDataFolder } from './keeper.ts';
+import { obtainKey } from './kept-key.ts';
 import { asDiskFull, LocalStackError } from './local-stack-error.ts';
-import { obtainMasterKey } from './master-key.ts';
 import type { Part } from './part.ts';
 import { requirePort } from './ports.ts';
 import { type LocalDatabase, startPostgres } from './postgres.ts';
@@ -28,7 +28,7 @@ export type LocalStackOptions = {
   readonly main: string;
   /** Variables of this process, which the roles receive too. */
   readonly environment: NodeJS.ProcessEnv;
-  readonly migrate: (database: LocalDatabase, masterKey: string) => Promise<unknown>;
+  readonly migrate: (database: LocalDatabase, keys: { readonly AUDIT_KEY: string }) => Promise<unknown>;
   /** Runs before the roles, with their settings; creates the tenant `demo` and its file. */
   readonly prepare: (environment: NodeJS.ProcessEnv) => Promise<PreparedTenant>;
   readonly say: (line: string) => void;
@@ -107,10 +107,13 @@ async function supervise(options: LocalStackOptions): Promise<void> {
 async function bringUp(starting: Starting): Promise<void> {
   const { config, environment, say, keeper, signal, keep } = starting;
   await requirePorts(config);
-  const masterKey = environment.MASTER_KEY || (await obtainMasterKey(config.dataDir));
+  const keys = {
+    MASTER_KEY: environment.MASTER_KEY || (await obtainKey('MASTER_KEY', config.dataDir)),
+    AUDIT_KEY: environment.AUDIT_KEY || (await obtainKey('AUDIT_KEY', config.dataDir)),
+  };
   const [temporal, database] = await both(runTemporal(starting), runDatabase(starting));
   signal.throwIfAborted();
-  await starting.migrate(database, masterKey);
+  await starting.migrate(database, keys);
   signal.throwIfAborted();
   const databaseUrl = database.service?.url ?? database.url;
   const settings = {
@@ -122,7 +125,7 @@ async function bringUp(starting: Starting): Promise<void> {
     DATABASE_URL: databaseUrl,
     TEMPORAL_ADDRESS: temporal,
     TEMPORAL_NAMESPACE: config.temporal.namespace,
-    MASTER_KEY: masterKey,
+    ...keys,
   };
   const { lines, consoleLink } = await starting.prepare(settings);
   for (const line of lines) say(line);

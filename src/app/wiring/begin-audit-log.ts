@@ -1,4 +1,4 @@
-// The last step of `migrate`: signs the beginning of the audit log, which only a holder of the master key can do.
+// The last step of `migrate`: signs the beginning of the audit log, which only a holder of the audit key can do.
 import type { Logger } from 'pino';
 import { createAuditBeginning } from '../../audit/beginning.service.ts';
 import { any } from '../../identity/tenants/tenant.store.ts';
@@ -7,10 +7,10 @@ import { openPlatform } from '../../platform/platform.ts';
 
 /** Begins the log of a new installation; later calls change nothing. */
 export async function beginAuditLog(config: Config, logger: Logger): Promise<void> {
-  if (config.masterKeys.length === 0) {
+  if (config.auditKeys.length === 0) {
     logger.warn(
       { event: 'audit.not_begun' },
-      'the audit log is sealed only after its beginning was signed: run migrate with MASTER_KEY',
+      'the audit log is sealed only after its beginning was signed: run migrate with AUDIT_KEY',
     );
     return;
   }
@@ -19,7 +19,7 @@ export async function beginAuditLog(config: Config, logger: Logger): Promise<voi
   try {
     const report = await createAuditBeginning({
       database,
-      masterKeys: config.masterKeys,
+      auditKeys: config.auditKeys,
       tenants: { any },
     }).begin();
     if (report.result === 'refused')

@@ -31,7 +31,7 @@ import { SEALED_COLUMNS } from './sealed-columns.ts';
 export function wireManagement(config: Config, logger: Log = SILENT) {
   const platform = openPlatform(config, { logger, name: 'command' });
   const { database, notifier } = platform;
-  const { masterKeys, defaultTenant, temporal: workflows } = config;
+  const { masterKeys, auditKeys, defaultTenant, temporal: workflows } = config;
   const commands = createWorkflowCommandService();
   const news = wireEventNews(platform);
   const records = wireRecords(platform, { ...news, receipts: createReceiptOpening({ commands }) });
@@ -63,7 +63,7 @@ export function wireManagement(config: Config, logger: Log = SILENT) {
     sealedSecrets: createSealedSecretService({ database, masterKeys, columns: SEALED_COLUMNS }),
     auditVerification: createAuditVerificationService({
       database,
-      masterKeys,
+      auditKeys,
       store: createVerificationStore({ database }),
     }),
     close: async () => {

@@ -1,8 +1,9 @@
-// `countersign master-key …`: lists and makes keys, seals all secrets anew with the first of MASTER_KEY, and
+// `countersign master-key …`: lists, makes and wraps keys, seals all secrets anew with the first of MASTER_KEY, and
 // says how far that is. With --json, stdout has only the answer.
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { type CommandOutput, createProgress, useServices } from '../../platform/command-services.ts';
+import type { Purpose } from '../../platform/kms/key-service.client.ts';
 import { readIntent, withName } from '../operators/operator.commands.ts';
 import type { OperatorActService } from '../operators/operator-act.service.ts';
 import type {
@@ -13,21 +14,34 @@ import type {
   SealedSecretService,
 } from './sealed-secret.service.ts';
 
+/** Wraps 32 bytes by the key service and the key of this text, for one setting. */
+type WrapKey = (by: string, plain: Uint8Array, purpose: Purpose) => Promise<string>;
+
 type Open = () => Promise<{
   sealedSecrets: Pick<SealedSecretService, 'list' | 'readStanding' | 'reseal'>;
   acts: Pick<OperatorActService, 'recordAlone'>;
   close: () => Promise<void>;
 }>;
 
-/** Fills in `master-key generate`, `list`, `status` and `reseal`. */
+/** Fills in `master-key generate`, `wrap`, `list`, `status` and `reseal`. */
 export function registerMasterKeyCommands(
   masterKey: Command,
-  { open, print, tell, fail }: CommandOutput<Open>,
+  { open, print, tell, fail, wrapKey }: CommandOutput<Open> & { wrapKey: WrapKey },
 ): void {
   masterKey
     .command('generate')
     .description('print a new key for MASTER_KEY: put it first, then run master-key reseal')
     .action(() => print(randomBytes(32).toString('base64')));
+
+  masterKey
+    .command('wrap <service:key>')
+    .description(
+      'print a new key that only AWS KMS or Vault can open: awskms:alias/countersign, vault:transit/countersign',
+    )
+    .option('--audit', 'for AUDIT_KEY, and not for MASTER_KEY')
+    .action(async (by: string, options: { audit?: true }) =>
+      print(await wrapKey(by, randomBytes(32), options.audit ? 'AUDIT_KEY' : 'MASTER_KEY')),
+    );
 
   masterKey
     .command('list')

@@ -11,6 +11,7 @@ function runningStack(ports: Record<string, number | null>) {
   const folder = temporaryFolder();
   writeFileSync(join(folder, 'run.json'), JSON.stringify({ database_url: URL_OF_DATABASE, ports }));
   writeFileSync(join(folder, 'master.key'), `${Buffer.alloc(32, 1).toString('base64')}\n`);
+  writeFileSync(join(folder, 'audit.key'), `${Buffer.alloc(32, 160).toString('base64')}\n`);
   return folder;
 }
 
@@ -24,6 +25,7 @@ it('commands beside a stack on other ports find its database, its Temporal serve
 it('commands beside a stack with a Temporal server of its own choice name no Temporal UI for it', async () => {
   const DATA_DIR = runningStack({ api: 28080, temporal: null, temporal_ui: null });
   expect(Object.keys(await findRunningStack({ DATA_DIR })).sort()).toEqual([
+    'AUDIT_KEY',
     'COUNTERSIGN_LOCAL',
     'DATABASE_URL',
     'MASTER_KEY',

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, inject } from 'vitest';
-import { createTestDatabase } from '../../setup/database.ts';
+import { AUDIT_KEY, createTestDatabase } from '../../setup/database.ts';
 import { buildStack } from '../local/stack.ts';
 import { temporaryFolder } from '../local/temporary-folder.ts';
 
@@ -25,6 +25,7 @@ export async function prepareRuns(settings: Readonly<Record<string, string>> = {
     METRICS_PORT: '0',
     PUBLIC_URL: 'http://localhost:8080',
     MASTER_KEY: KEY,
+    AUDIT_KEY,
     ...settings,
   };
 

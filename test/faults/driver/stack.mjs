@@ -66,6 +66,7 @@ export async function openStack({ main, deployed, onOwnEnd }) {
     NODE_ENV: 'production',
     TEMPORAL_ADDRESS: temporal.address,
     MASTER_KEY: randomBytes(32).toString('base64'),
+    AUDIT_KEY: randomBytes(32).toString('base64'),
     METRICS_PORT: '0',
     DEFAULT_TENANT: TENANT,
     PUBLIC_URL: 'http://localhost:8080',

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { buildStack } from '../../app/local/stack.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { AUDIT_KEY, createTestDatabase } from '../../setup/database.ts';
 import { takePort } from '../../setup/ports.ts';
 import { eventually } from '../../workflows/delivery-engine.ts';
 
@@ -33,6 +33,7 @@ beforeAll(async () => {
     METRICS_PORT: '0',
     PUBLIC_URL: 'http://localhost:8080',
     MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
+    AUDIT_KEY,
   };
 });
 afterAll(async () => {

@@ -8,7 +8,7 @@ import { SEALED_COLUMNS } from '../../../src/app/wiring/sealed-columns.ts';
 import type { Finding } from '../../../src/operations/doctor/finding.ts';
 import { createSealedSecretsCheck } from '../../../src/operations/doctor/rows.check.ts';
 import { createSealedSecretService } from '../../../src/operations/master-keys/sealed-secret.service.ts';
-import { masterKeys as readMasterKeys } from '../../../src/platform/config-values.ts';
+import { sealingKeys as readMasterKeys } from '../../../src/platform/config-values.ts';
 import type { MasterKey } from '../../../src/platform/crypto/secret-box.node.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import type { Queryable } from '../../../src/platform/database/transaction.ts';

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { createProgram } from '../../../src/app/command-line.ts';
-import { masterKeys as readMasterKeys } from '../../../src/platform/config-values.ts';
+import { sealingKeys as readMasterKeys } from '../../../src/platform/config-values.ts';
 import type { Tenant } from '../../../src/platform/context.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import {

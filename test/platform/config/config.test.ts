@@ -8,10 +8,12 @@ import { CONFIG_VARIABLES } from '../../../src/platform/config-variables.ts';
 import { temporaryFolder } from '../../app/local/temporary-folder.ts';
 
 const KEY = Buffer.alloc(32, 7).toString('base64');
+const OTHER = Buffer.alloc(32, 8).toString('base64');
+const NO_KEY = 'each key must be 32 bytes in base64, or awskms:<key>:… or vault:<key>:… of master-key wrap';
 
 function refusal(env: Record<string, string>, role: Role = 'api'): string {
   try {
-    loadConfig({ MASTER_KEY: KEY, ...env }, { role });
+    loadConfig({ MASTER_KEY: KEY, AUDIT_KEY: OTHER, ...env }, { role });
     return 'accepted';
   } catch (error) {
     if (error instanceof ConfigError) return error.message;
@@ -72,7 +74,15 @@ describe('a wrong setting', () => {
       `"${server}" is not an IP address such as 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:5353`,
     ]),
     ['ANCHOR_HTTPS_PORT', '0', 'must be a whole number from 1 to 65535'],
-    ['MASTER_KEY', 'c2hvcnQ=', 'each key must be 32 bytes in base64'],
+    ...[
+      'c2hvcnQ=',
+      'awskms:',
+      'awskms:alias/a:b:',
+      'vault:transit:vault:v1:YQ==',
+      'gcp:a:YQ==',
+      `a:${KEY}`,
+    ].map((text) => ['MASTER_KEY', text, NO_KEY]),
+    ['AUDIT_KEY', 'c2hvcnQ=', NO_KEY],
     ['MASTER_KEY', ',', 'must hold a key of 32 bytes in base64'],
     ['DEFAULT_TENANT', 'Not A Slug', 'must be a tenant slug (a DNS label)'],
     ...['http://a:7233', 'a:b', ':7233', 'a:0', 'a:70000', 'a b:7233', 'a:7233/x'].map((address) => [
@@ -158,7 +168,33 @@ describe('MASTER_KEY', () => {
     );
   });
 
+  it('may be wrapped, beside others that are not', () => {
+    const wrapped = [
+      'awskms:arn:aws:kms:eu-west-1:111122223333:alias/a:YQ==',
+      'vault:a/b/transit/c:vault:v2:YQ==',
+    ];
+    const { masterKeys } = loadConfig({ MASTER_KEY: [...wrapped, KEY].join() }, { role: 'api' });
+    expect(masterKeys.map(({ key }) => Buffer.from(key).toString('base64'))).toEqual([KEY]);
+  });
+
   it('is not for migrate', () => expect(refusal({ MASTER_KEY: '' }, 'migrate')).toBe('accepted'));
+});
+
+describe('AUDIT_KEY', () => {
+  const database = { DATABASE_URL: 'postgres://localhost/x' };
+
+  it('is required for a worker alone', () => {
+    const of = (role: Role) => refusal({ AUDIT_KEY: '', ...database }, role);
+    expect(of('worker')).toBe('AUDIT_KEY: is required: a worker seals the audit log with it');
+    expect(['api', 'migrate', 'command'].map((role) => of(role as Role))).toEqual(Array(3).fill('accepted'));
+  });
+
+  it('begins with a key that seals no secret; what signed the log of before may stand behind it', () => {
+    expect(refusal({ AUDIT_KEY: `${KEY},${OTHER}`, ...database }, 'worker')).toBe(
+      'AUDIT_KEY: must begin with a key that is not in MASTER_KEY',
+    );
+    expect(refusal({ AUDIT_KEY: `${OTHER},${KEY}`, ...database }, 'worker')).toBe('accepted');
+  });
 });
 
 describe('WEBHOOK_CA_FILE', () => {

@@ -17,6 +17,8 @@ const VALUES: Readonly<Record<string, string>> = {
   TEMPORAL_API_KEY: 'key-of-the-test',
   TEMPORAL_TLS_CLIENT_KEY_DATA: '-----BEGIN PRIVATE KEY-----\nof the test\n-----END PRIVATE KEY-----\n',
   MASTER_KEY: KEYS,
+  AUDIT_KEY: Buffer.alloc(32, 160).toString('base64'),
+  VAULT_TOKEN: 'hvs.of-the-test',
   OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20of-the-test',
   OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'authorization=Bearer%20of-the-test',
   COUNTERSIGN_CLIENT_SECRET: 'of-the-test',
@@ -42,7 +44,9 @@ it('the secrets are these, and a name of a file is no other setting', () => {
   expect([...SECRET_VARIABLES].sort()).toEqual(Object.keys(VALUES).sort());
   // A new setting that sounds like a secret is marked as one.
   const sounding = CONFIG_VARIABLES.filter((name) =>
-    /SECRET|PASSWORD|TOKEN(?!_LIFETIME)|_HEADERS|MASTER_KEY|API_KEY|KEY_DATA|DATABASE_URL/.test(name),
+    /SECRET|PASSWORD|TOKEN(?!_LIFETIME)|_HEADERS|MASTER_KEY|AUDIT_KEY|API_KEY|KEY_DATA|DATABASE_URL/.test(
+      name,
+    ),
   );
   expect(sounding.sort()).toEqual(Object.keys(VALUES).sort());
   for (const name of SECRET_VARIABLES) expect(CONFIG_VARIABLES).not.toContain(`${name}_FILE`);

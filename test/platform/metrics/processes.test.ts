@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { buildStack } from '../../app/local/stack.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { AUDIT_KEY, createTestDatabase } from '../../setup/database.ts';
 import { takePort } from '../../setup/ports.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
 import { type Family, parseExposition } from './prometheus-text.ts';
@@ -34,6 +34,7 @@ function start(args: readonly string[], variables: Record<string, string> = {}):
     TEMPORAL_ADDRESS: inject('temporalAddress'),
     TEMPORAL_NAMESPACE: inject('temporalNamespace'),
     MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
+    AUDIT_KEY,
     PUBLIC_URL: 'http://localhost:8080',
     DEFAULT_TENANT: 'demo',
     DATA_DIR: '/dev/null/unused',

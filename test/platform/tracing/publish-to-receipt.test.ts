@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { ensureNamespace } from '../../../src/platform/temporal/namespace.ts';
 import { buildStack } from '../../app/local/stack.ts';
 import { startApis } from '../../faults/two-apis.ts';
+import { AUDIT_KEY } from '../../setup/database.ts';
 import { takePort } from '../../setup/ports.ts';
 import { eventually, installRuntimeOnce } from '../../workflows/delivery-engine.ts';
 import { type ScriptedReceiver, startScriptedReceiver } from '../../workflows/scripted-receiver.ts';
@@ -66,6 +67,7 @@ async function deliver(tracing: Record<string, string>) {
     TEMPORAL_ADDRESS: inject('temporalAddress'),
     DATABASE_URL: url,
     MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
+    AUDIT_KEY,
     LOG_LEVEL: 'warn',
     ...variables,
   });

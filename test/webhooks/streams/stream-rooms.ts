@@ -10,7 +10,7 @@ import { createRelayService, RELAY_SETTINGS } from '../../../src/webhooks/relay/
 import * as relayStore from '../../../src/webhooks/relay/relay.store.ts';
 import { basic } from '../../authentication/tokens/accounts.ts';
 import { type Answer, type Party, startTenants } from '../../isolation/tenants-server.ts';
-import { PATIENT } from '../../setup/database.ts';
+import { AUDIT_KEY, PATIENT } from '../../setup/database.ts';
 import { startScriptedReceiver } from '../../workflows/scripted-receiver.ts';
 
 export const PUSH = 'urn:ietf:rfc:8935';
@@ -94,6 +94,7 @@ async function startRelay(url: string, publicUrl: string) {
       DATABASE_URL: url,
       PUBLIC_URL: publicUrl,
       MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
+      AUDIT_KEY,
       LOG_LEVEL: 'silent',
       NODE_ENV: 'test',
       WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',

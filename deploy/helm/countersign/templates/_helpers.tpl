@@ -29,8 +29,12 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- define "countersign.pod" -}}
 {{- $values := .root.Values -}}
 {{- $own := ternary $values.secrets.owner.keys list .owner -}}
+{{- $audit := ternary list $values.secrets.audit.keys (eq .role "api") -}}
 {{- $shared := list -}}
 {{- range $values.secrets.service.keys }}{{ if not (has . $own) }}{{ $shared = append $shared . }}{{ end }}{{ end -}}
+{{- with $values.serviceAccount }}
+serviceAccountName: {{ . }}
+{{- end }}
 automountServiceAccountToken: false
 enableServiceLinks: false
 # Node.js as process 1 would not hear SIGTERM before its modules are loaded: here another container is process 1.
@@ -77,7 +81,7 @@ containers:
       {{- if and (eq .role "worker") $values.worker.byBuildId }}
       - { name: WORKER_BUILD_ID, value: {{ include "countersign.buildId" .root | quote }} }
       {{- end }}
-      {{- range concat $shared $own }}
+      {{- range concat $shared $audit $own }}
       - { name: {{ . }}_FILE, value: /secrets/{{ . }} }
       {{- end }}
     volumeMounts:
@@ -94,6 +98,14 @@ volumes:
               {{- range concat $shared $values.secrets.service.files }}
               - { key: {{ . }}, path: {{ . }} }
               {{- end }}
+        {{- if $audit }}
+        - secret:
+            name: {{ $values.secrets.audit.name }}
+            items:
+              {{- range $audit }}
+              - { key: {{ . }}, path: {{ . }} }
+              {{- end }}
+        {{- end }}
         {{- if .owner }}
         - secret:
             name: {{ $values.secrets.owner.name }}
