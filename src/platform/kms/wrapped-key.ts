@@ -5,7 +5,7 @@ const KEY_NAMES = {
   /** AWS KMS: an id, an ARN or an alias. */
   awskms: /^[\w:/-]+$/,
   /** The Transit engine of HashiCorp Vault: where it is mounted, and the name. */
-  vault: /^[\w.-]+(\/[\w.-]+)+$/,
+  vault: /^\w[\w.-]*(\/\w[\w.-]*)+$/,
 };
 
 /** A key of a key service. */
