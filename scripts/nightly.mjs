@@ -12,6 +12,7 @@ const STEPS = [
   ['interleavings', 'scripts/interleavings.mjs', '--seeds', '10000'],
   ['fuzz', 'scripts/fuzz.mjs', '--seconds', '60'],
   ['judges', 'scripts/judges.mjs'],
+  ['two-builds', 'scripts/two-builds.mjs'],
   ['deployment', 'test/deploy/driver.mjs'],
   ['node-22', 'scripts/test-node.mjs', '22'],
   ['node-24', 'scripts/test-node.mjs', '24'],

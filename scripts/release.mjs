@@ -1,0 +1,97 @@
+// `npm run release -- --key <file> [--builder <uri>] [--out <folder>]`: builds the committed sources, packs them, and
+// writes an SBOM and a signed statement of what was built of what. The same commit gives the same bytes, in any folder.
+import './require-node.mjs';
+import { spawnSync } from 'node:child_process';
+import { createPrivateKey, createPublicKey, sign } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { PAYLOAD_TYPE, STATEMENT, sha256, toSigned } from './verify-release.mjs';
+
+const { prepare, root } = await import('./prepare.mjs');
+const { values } = parseArgs({
+  options: {
+    key: { type: 'string' },
+    builder: { type: 'string', default: 'urn:countersign:builder:by-hand' },
+    out: { type: 'string', default: 'release' },
+  },
+});
+if (values.key === undefined)
+  refuse('--key <file>: the private key of the release (Ed25519, PEM) is needed.');
+const key = createPrivateKey(readFileSync(values.key));
+if (key.asymmetricKeyType !== 'ed25519') refuse('--key: must be an Ed25519 key.');
+if (output('git', 'status', '--porcelain') !== '')
+  refuse('A release is of a commit: commit your changes first.');
+
+const out = resolve(values.out);
+const commit = output('git', 'rev-parse', 'HEAD');
+await prepare({ build: false });
+const { build } = await import('./compile.mjs');
+await build();
+rmSync(out, { recursive: true, force: true });
+mkdirSync(out, { recursive: true });
+for (const which of [[], ['--workspaces']]) output('npm', 'pack', '--pack-destination', out, ...which);
+writeFileSync(join(out, 'countersign.cdx.json'), makeSbom());
+writeFileSync(join(out, STATEMENT), signStatement());
+process.stdout.write(`${readdirSync(out).length} files in ${out}, of ${commit}.\n`);
+
+/** What the service is made of, as npm knows it; without the time, the number and the folder of this run. */
+function makeSbom() {
+  const format = ['--sbom-format', 'cyclonedx', '--sbom-type', 'application'];
+  const sbom = JSON.parse(output('npm', 'sbom', ...format, '--omit', 'dev', '--package-lock-only'));
+  sbom.metadata.timestamp = output('git', 'log', '-1', '--format=%cI');
+  sbom.metadata.component.name = 'countersign';
+  // A UUID of version 8 (RFC 9562): its bits are of our own choice, here of the commit.
+  const bits = sha256(Buffer.from(commit));
+  const parts = [bits.slice(0, 8), bits.slice(8, 12), `8${bits.slice(13, 16)}`, `a${bits.slice(17, 20)}`];
+  sbom.serialNumber = `urn:uuid:${[...parts, bits.slice(20, 32)].join('-')}`;
+  return `${JSON.stringify(sbom, null, 2)}\n`;
+}
+
+function signStatement() {
+  const digest = (bytes) => ({ sha256: sha256(bytes) });
+  const lockfile = readFileSync(join(root, 'package-lock.json'));
+  const statement = {
+    _type: 'https://in-toto.io/Statement/v1',
+    subject: readdirSync(out)
+      .sort()
+      .map((name) => ({ name, digest: digest(readFileSync(join(out, name))) })),
+    predicateType: 'https://slsa.dev/provenance/v1',
+    predicate: {
+      buildDefinition: {
+        buildType: 'urn:countersign:build:npm-run-release:v1',
+        externalParameters: { commit },
+        internalParameters: { node: process.version, npm: output('npm', '--version'), arch: process.arch },
+        resolvedDependencies: [
+          { name: 'source', digest: { gitCommit: commit } },
+          { name: 'package-lock.json', digest: digest(lockfile) },
+        ],
+      },
+      runDetails: { builder: { id: values.builder } },
+    },
+  };
+  const payload = Buffer.from(JSON.stringify(statement));
+  const keyid = sha256(createPublicKey(key).export({ format: 'der', type: 'spki' }));
+  const sig = sign(null, toSigned(payload), key).toString('base64');
+  const signed = {
+    payloadType: PAYLOAD_TYPE,
+    payload: payload.toString('base64'),
+    signatures: [{ keyid, sig }],
+  };
+  return `${JSON.stringify(signed)}\n`;
+}
+
+function output(command, ...args) {
+  const { status, stdout, stderr } = spawnSync(command, args, {
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: 64 * 2 ** 20,
+  });
+  if (status !== 0) refuse(`${[command, ...args].join(' ')} failed: ${stderr}`);
+  return stdout.trim();
+}
+
+function refuse(why) {
+  process.stderr.write(`${why}\n`);
+  process.exit(2);
+}
