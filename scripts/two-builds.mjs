@@ -20,7 +20,10 @@ try {
     const [one, other] = releases.map((out) => readFileSync(join(out, name)));
     return !one.equals(other);
   });
-  const { faults } = verifyRelease(releases[0], pair.publicKey.export({ format: 'pem', type: 'spki' }));
+  const { faults } = verifyRelease(
+    releases[0],
+    pair.publicKey.export({ format: 'pem', type: 'spki' }).toString(),
+  );
   for (const fault of [...differing.map((name) => `${name}: differs`), ...faults])
     process.stderr.write(`${fault}\n`);
   if (differing.length + faults.length > 0) process.exit(1);
