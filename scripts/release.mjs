@@ -2,11 +2,12 @@
 // writes an SBOM and a signed statement of what was built of what. The same commit gives the same bytes, in any folder.
 import './require-node.mjs';
 import { spawnSync } from 'node:child_process';
-import { createPrivateKey, createPublicKey, sign } from 'node:crypto';
+import { createPrivateKey } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { PAYLOAD_TYPE, STATEMENT, sha256, toSigned } from './verify-release.mjs';
+import { signRelease } from './sign-release.mjs';
+import { sha256 } from './verify-release.mjs';
 
 const { prepare, root } = await import('./prepare.mjs');
 const { values } = parseArgs({
@@ -32,7 +33,12 @@ rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
 for (const which of [[], ['--workspaces']]) output('npm', 'pack', '--pack-destination', out, ...which);
 writeFileSync(join(out, 'countersign.cdx.json'), makeSbom());
-writeFileSync(join(out, STATEMENT), signStatement());
+signRelease(out, key, {
+  commit,
+  lockfile: readFileSync(join(root, 'package-lock.json')),
+  builder: values.builder,
+  tools: { node: process.version, npm: output('npm', '--version'), arch: process.arch },
+});
 process.stdout.write(`${readdirSync(out).length} files in ${out}, of ${commit}.\n`);
 
 /** What the service is made of, as npm knows it; without the time, the number and the folder of this run. */
@@ -46,39 +52,6 @@ function makeSbom() {
   const parts = [bits.slice(0, 8), bits.slice(8, 12), `8${bits.slice(13, 16)}`, `a${bits.slice(17, 20)}`];
   sbom.serialNumber = `urn:uuid:${[...parts, bits.slice(20, 32)].join('-')}`;
   return `${JSON.stringify(sbom, null, 2)}\n`;
-}
-
-function signStatement() {
-  const digest = (bytes) => ({ sha256: sha256(bytes) });
-  const lockfile = readFileSync(join(root, 'package-lock.json'));
-  const statement = {
-    _type: 'https://in-toto.io/Statement/v1',
-    subject: readdirSync(out)
-      .sort()
-      .map((name) => ({ name, digest: digest(readFileSync(join(out, name))) })),
-    predicateType: 'https://slsa.dev/provenance/v1',
-    predicate: {
-      buildDefinition: {
-        buildType: 'urn:countersign:build:npm-run-release:v1',
-        externalParameters: { commit },
-        internalParameters: { node: process.version, npm: output('npm', '--version'), arch: process.arch },
-        resolvedDependencies: [
-          { name: 'source', digest: { gitCommit: commit } },
-          { name: 'package-lock.json', digest: digest(lockfile) },
-        ],
-      },
-      runDetails: { builder: { id: values.builder } },
-    },
-  };
-  const payload = Buffer.from(JSON.stringify(statement));
-  const keyid = sha256(createPublicKey(key).export({ format: 'der', type: 'spki' }));
-  const sig = sign(null, toSigned(payload), key).toString('base64');
-  const signed = {
-    payloadType: PAYLOAD_TYPE,
-    payload: payload.toString('base64'),
-    signatures: [{ keyid, sig }],
-  };
-  return `${JSON.stringify(signed)}\n`;
 }
 
 function output(command, ...args) {
