@@ -1,4 +1,5 @@
-// A release verifies offline, and nothing of it can be changed unseen. `npm run nightly -- two-builds` makes whole ones.
+// A release verifies offline, and nothing of it can be changed unseen. `npm run nightly -- two-builds` makes whole
+// ones.
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';

@@ -1,5 +1,6 @@
 // What the key services have in common. A service wraps a key of 32 bytes for one purpose, and unwraps it for that
-// purpose only. docs/decisions/0046-wrapped-keys.md
+// purpose only.
+// docs/decisions/0046-wrapped-keys.md
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { VaultSettings } from '../config.ts';
 import type { ServiceKey } from './wrapped-key.ts';
