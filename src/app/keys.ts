@@ -10,8 +10,8 @@ import type { Environment } from './roles.ts';
 /** The keys that a process must have. An api has no part in the audit log, and is not given its key. */
 const NEEDED: Readonly<Record<Exclude<Role, 'start'>, readonly Purpose[]>> = {
   api: ['MASTER_KEY'],
-  worker: ['MASTER_KEY', 'AUDIT_KEY'],
-  migrate: ['MASTER_KEY', 'AUDIT_KEY'],
+  worker: ['AUDIT_KEY', 'MASTER_KEY'],
+  migrate: ['AUDIT_KEY', 'MASTER_KEY'],
   command: ['MASTER_KEY'],
 };
 

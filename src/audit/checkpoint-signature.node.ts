@@ -59,13 +59,25 @@ export function createCheckpointSigner({ auditKeys }: { auditKeys: readonly Audi
       { keyId, bytes }: { keyId: string; bytes: Uint8Array },
       known: ReadonlyMap<string, Uint8Array>,
     ): boolean {
-      const key = trusted.get(keyId) ?? publicKeyOf(keyId, known.get(keyId));
-      return key !== undefined && verify(null, Buffer.from(text), key, bytes);
+      const key = trusted.get(keyId);
+      return key === undefined
+        ? verifyByKnown(text, { keyId, bytes }, known)
+        : verify(null, Buffer.from(text), key, bytes);
     },
   };
 }
 
 export type CheckpointSigner = ReturnType<typeof createCheckpointSigner>;
+
+/** Verifies a signature by one of these keys, whose id has to match. @param known public keys, by key id */
+export function verifyByKnown(
+  text: string,
+  { keyId, bytes }: { keyId: string; bytes: Uint8Array },
+  known: ReadonlyMap<string, Uint8Array>,
+): boolean {
+  const key = publicKeyOf(keyId, known.get(keyId));
+  return key !== undefined && verify(null, Buffer.from(text), key, bytes);
+}
 
 /**
  * Returns why a head is not to be believed, or undefined. A present audit key signs the head, and the head's hash

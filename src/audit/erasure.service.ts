@@ -1,10 +1,9 @@
 // Signs and shows the certificates of erased tenants, with the keys that sign the audit log.
 // docs/decisions/0045-erasure.md
-import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import type { Queryable, Transaction } from '../platform/database/transaction.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 import { keepKey, readKeys } from './checkpoint.store.ts';
-import { createCheckpointSigner } from './checkpoint-signature.node.ts';
+import { type AuditKey, createCheckpointSigner, verifyByKnown } from './checkpoint-signature.node.ts';
 import * as store from './erasure.store.ts';
 import { type Erasure, erasureStatement, isErasureOf } from './erasure.ts';
 import { noteKeyOf, writeNote } from './note.node.ts';
@@ -17,17 +16,18 @@ export type ShownCertificate = Pick<Erasure, 'tenantId' | 'slug' | 'erasedAt'> &
 
 export function createErasureCertificateService({
   database,
-  masterKeys,
+  auditKeys,
 }: {
   database: Queryable;
-  masterKeys: readonly MasterKey[];
+  /** Needed to sign only. */
+  auditKeys: readonly AuditKey[];
 }) {
   return {
     hasUnsealed: (tenantId: string): Promise<boolean> => store.hasUnsealed(database, tenantId),
 
     /** Signs and stores what was removed, in the transaction that removes the tenant's last row. */
     certify: async (transaction: Transaction, erasure: Erasure): Promise<void> => {
-      const signer = createCheckpointSigner({ masterKeys });
+      const signer = createCheckpointSigner({ auditKeys });
       const { keyId } = signer;
       await keepKey(transaction, keyId, signer.publicKey);
       const statement = erasureStatement(erasure);
@@ -49,8 +49,7 @@ export function createErasureCertificateService({
       const { tenantId, slug, erasedAt, statement: text, keyId, signature } = found;
       const keys = await readKeys(database);
       const publicKey = keys.get(keyId);
-      const signer = createCheckpointSigner({ masterKeys });
-      const isSigned = signer.verify(text, { keyId, bytes: signature }, keys) && isErasureOf(text, tenantId);
+      const isSigned = verifyByKnown(text, { keyId, bytes: signature }, keys) && isErasureOf(text, tenantId);
       if (publicKey === undefined || !isSigned)
         throw new ServiceError('conflict', { detail: 'The certificate is not as it was signed.' });
       const note = writeNote(tenantId, { text, signature }, publicKey);

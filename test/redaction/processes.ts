@@ -19,11 +19,7 @@ const LIMITS = ['ADDRESS', 'TENANT', 'FINGERPRINT_FAILURES', 'CLIENT_FAILURES', 
 
 export type Processes = Awaited<ReturnType<typeof startProcesses>>;
 
-/** @param masterKey another one than that of the test database leaves the audit log unsealed */
-export async function startProcesses(
-  secrets: Secrets,
-  masterKey: string = Buffer.from(randomUUID().slice(0, 32)).toString('base64'),
-) {
+export async function startProcesses(secrets: Secrets) {
   const main = join(await buildStack(), 'src/main.js');
   const { database, url, drop } = await createTestDatabase();
   const namespace = `redaction-${randomUUID()}`;
@@ -39,7 +35,7 @@ export async function startProcesses(
     TEMPORAL_ADDRESS: inject('temporalAddress'),
     TEMPORAL_NAMESPACE: namespace,
     AUDIT_KEY,
-    MASTER_KEY: secrets.add('master key', masterKey),
+    MASTER_KEY: secrets.add('master key', Buffer.from(randomUUID().slice(0, 32)).toString('base64')),
     PUBLIC_URL,
     DEFAULT_TENANT: 'demo',
     DATA_DIR: '/dev/null/unused',

@@ -107,10 +107,10 @@ async function supervise(options: LocalStackOptions): Promise<void> {
 async function bringUp(starting: Starting): Promise<void> {
   const { config, environment, say, keeper, signal, keep } = starting;
   await requirePorts(config);
-  const keys = {
-    MASTER_KEY: environment.MASTER_KEY || (await obtainKey('MASTER_KEY', config.dataDir)),
-    AUDIT_KEY: environment.AUDIT_KEY || (await obtainKey('AUDIT_KEY', config.dataDir)),
-  };
+  // In this order: a new folder has no master key yet, whose holder might have signed its log.
+  const AUDIT_KEY = environment.AUDIT_KEY || (await obtainKey('AUDIT_KEY', config.dataDir));
+  const MASTER_KEY = environment.MASTER_KEY || (await obtainKey('MASTER_KEY', config.dataDir));
+  const keys = { MASTER_KEY, AUDIT_KEY };
   const [temporal, database] = await both(runTemporal(starting), runDatabase(starting));
   signal.throwIfAborted();
   await starting.migrate(database, keys);

@@ -58,7 +58,7 @@ export function wireManagement(config: Config, logger: Log = SILENT) {
     suspensions,
     ends: createTenantEndService({ ...shared, tenants, suspensions, acts }),
     exports: createTenantExportService({ database: patient, tenants, acts }),
-    certificates: createErasureCertificateService({ database, masterKeys }),
+    certificates: createErasureCertificateService({ database, auditKeys }),
     hosts: createHostService({ database, hosts: hostHolds, acts }),
     sealedSecrets: createSealedSecretService({ database, masterKeys, columns: SEALED_COLUMNS }),
     auditVerification: createAuditVerificationService({

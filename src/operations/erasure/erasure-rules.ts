@@ -63,6 +63,7 @@ export const ERASURE_RULES: Readonly<Record<string, ErasureRule>> = {
   issuer_keys: { export: true },
   event_keys: { export: true },
   delivery_accounts: { export: true },
+  delivery_hours: {},
   idempotency_keys: {},
   audit_log: { export: true },
   audit_checkpoints: {
@@ -78,6 +79,8 @@ export const ERASURE_RULES: Readonly<Record<string, ErasureRule>> = {
   audit_signing_keys: { kept: 'of all tenants' },
   challenge_sweep: { kept: 'of all tenants' },
   delivery_account_days: { kept: 'of all tenants' },
+  delivery_hour_counts: { kept: 'of all tenants' },
+  objective_counts: { kept: 'of all tenants' },
   dpop_proofs: { kept: SHORT },
   operator_acts: { kept: 'what operators did: the id and the slug of the tenant, and their own words' },
   operator_act_head: { kept: 'of all tenants' },

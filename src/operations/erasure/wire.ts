@@ -14,7 +14,7 @@ export function wireErasure(
   const database = openPatientDatabase(config, { log });
   const connection = createLazyConnection(config.temporal);
   const histories = createTenantHistories({ client: createTemporalClient(connection, config.temporal) });
-  const certificates = createErasureCertificateService({ database, masterKeys: config.masterKeys });
+  const certificates = createErasureCertificateService({ database, auditKeys: config.auditKeys });
   return {
     tenantErasure: createTenantErasureService({ database, tenants, certificates, histories }),
     close: () => Promise.allSettled([connection.close(), database.close()]),

@@ -16,10 +16,10 @@ import { revocationPages } from './migrations/0013-revocation-pages.ts';
 import { heldGrants } from './migrations/0014-held-grants.ts';
 import { foreignTokens } from './migrations/0015-foreign-tokens.ts';
 import { crowdedDeliveries } from './migrations/0016-crowded-deliveries.ts';
-import { objectives } from './migrations/0020-objectives.ts';
 import { tenantEnds } from './migrations/0017-tenant-ends.ts';
-import { auditWithoutTokens } from './migrations/0021-audit-without-tokens.ts';
-import { deliveryHours } from './migrations/0022-delivery-hours.ts';
+import { objectives } from './migrations/0018-objectives.ts';
+import { auditWithoutTokens } from './migrations/0019-audit-without-tokens.ts';
+import { deliveryHours } from './migrations/0020-delivery-hours.ts';
 
 /** `name` is that of the file. The database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
@@ -45,8 +45,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0014-held-grants', steps: [heldGrants] },
   { name: '0015-foreign-tokens', steps: [foreignTokens] },
   { name: '0016-crowded-deliveries', steps: [crowdedDeliveries] },
-  { name: '0020-objectives', steps: [objectives] },
   { name: '0017-tenant-ends', steps: [tenantEnds] },
-  { name: '0021-audit-without-tokens', steps: auditWithoutTokens },
-  { name: '0022-delivery-hours', steps: [deliveryHours] },
+  { name: '0018-objectives', steps: [objectives] },
+  { name: '0019-audit-without-tokens', steps: auditWithoutTokens },
+  { name: '0020-delivery-hours', steps: [deliveryHours] },
 ];

@@ -12,7 +12,6 @@ import { readRows, readTemporal } from '../../redaction/places.ts';
 import { type Processes, startProcesses } from '../../redaction/processes.ts';
 import { createSecrets } from '../../redaction/secrets.ts';
 import { makeKey } from '../../redaction/walk.ts';
-import { MASTER_KEYS } from '../../setup/database.ts';
 import { takePort } from '../../setup/ports.ts';
 import { eventually, installRuntimeOnce } from '../../workflows/delivery-engine.ts';
 
@@ -29,10 +28,7 @@ let tenant: Record<'tenant_id' | 'client_id' | 'client_secret', string>;
 
 beforeAll(async () => {
   installRuntimeOnce();
-  processes = await startProcesses(
-    createSecrets(),
-    Buffer.from(MASTER_KEYS[0]?.key ?? []).toString('base64'),
-  );
+  processes = await startProcesses(createSecrets());
   connection = await Connection.connect({ address: inject('temporalAddress') });
   client = createTemporalClient(connection, processes);
   folder = await mkdtemp(join(tmpdir(), 'countersign-canary-'));

@@ -14,7 +14,7 @@ import { createSuspensionService } from '../../../src/operations/operators/suspe
 import type { Database } from '../../../src/platform/database/database.ts';
 import { wireEndpoints } from '../../../src/webhooks/endpoints/wire.ts';
 import { createAccounts } from '../../authentication/tokens/accounts.ts';
-import { MASTER_KEYS } from '../../setup/database.ts';
+import { AUDIT_KEYS } from '../../setup/database.ts';
 import { createTestPlatform } from '../../setup/platform.ts';
 
 export type OperatorRooms = ReturnType<typeof createOperatorRooms>;
@@ -35,7 +35,7 @@ export function createOperatorRooms(
     suspensions,
     ends: createTenantEndService({ ...accounts, suspensions, acts }),
     exports: createTenantExportService({ ...accounts, acts }),
-    certificates: createErasureCertificateService({ database, masterKeys: MASTER_KEYS }),
+    certificates: createErasureCertificateService({ database, auditKeys: AUDIT_KEYS }),
     hosts: createHostService({ database, hosts: hostHolds, acts }),
   };
 
