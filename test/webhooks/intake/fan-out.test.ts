@@ -105,7 +105,9 @@ describe('a hundred events in one statement', () => {
     );
     const plan = await explain((queryable) => send(queryable, records));
     expect(plan).toMatch(/Insert on outbox .*\n.*\n\s+Tuples Inserted: 100/);
-    expect(plan).not.toContain('Rows Removed by Join Filter');
+    // A table of a few rows may be read whole for each event; the hundred with each other would be 9,900.
+    const removed = [...plan.matchAll(/Rows Removed by Join Filter: (\d+)/g)].map(([, rows]) => Number(rows));
+    expect(Math.max(0, ...removed), plan).toBeLessThan(99 * 100);
   });
 });
 
