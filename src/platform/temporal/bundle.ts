@@ -15,7 +15,21 @@ export async function bundleWorkflows(workflowsPath: string = WORKFLOWS_PATH): P
     preloadModules: ['@temporalio/common', '@temporalio/workflow', ...INTERCEPTOR_PATHS, workflowsPath],
     logger: new DefaultLogger('WARN'),
   });
-  return { code };
+  return { code: nameSources(code) };
+}
+
+/**
+ * Takes the random name of the bundle and this folder out of the source map, so that two builds of the same sources are
+ * equal.
+ */
+function nameSources(code: string): string {
+  const mark = '//# sourceMappingURL=data:application/json;charset=utf-8;base64,';
+  const at = code.lastIndexOf(mark) + mark.length;
+  if (at < mark.length) throw new Error('The bundle of the workflows has no source map.');
+  const text = Buffer.from(code.slice(at).trimEnd(), 'base64').toString();
+  const map: object = JSON.parse(text.replaceAll(`${process.cwd()}/`, ''));
+  const named = JSON.stringify({ ...map, file: 'workflow-bundle.js' });
+  return `${code.slice(0, at)}${Buffer.from(named).toString('base64')}`;
 }
 
 /** Writes the bundle to a file, from which `createDeliveryWorker` reads it. */

@@ -212,6 +212,16 @@ export const OLD_ROWS: Readonly<
         [context.tenant.id, hours],
       ),
   },
+  'hours of deliveries': {
+    table: 'delivery_hours',
+    hours: [24, 26],
+    insert: (hours, { database, context }) =>
+      database.query(
+        `INSERT INTO delivery_hours (tenant_id, subscription_id, hour, delivered, failed, canceled, unfinished)
+         VALUES ($1, gen_random_uuid(), ${ago('$2')}, 0, 0, 0, 0)`,
+        [context.tenant.id, hours],
+      ),
+  },
 };
 
 type Place = { readonly database: Database; readonly context: RequestContext };
