@@ -14,6 +14,8 @@ export async function bundleWorkflows(workflowsPath: string = WORKFLOWS_PATH): P
     workflowInterceptorModules: INTERCEPTOR_PATHS,
     preloadModules: ['@temporalio/common', '@temporalio/workflow', ...INTERCEPTOR_PATHS, workflowsPath],
     logger: new DefaultLogger('WARN'),
+    // Lines only: the columns of the SDK's own entry file depend on the length of this folder's name.
+    webpackConfigHook: (config) => ({ ...config, devtool: 'inline-cheap-module-source-map' }),
   });
   return { code: nameSources(code) };
 }
