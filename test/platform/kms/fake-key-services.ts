@@ -1,5 +1,5 @@
-// AWS KMS and Vault Transit at the edge of the network: their wire, as moto 5.2 answers it and as Vault's documentation
-// says, over keys of the test. `npm run judges -- kms` asks the real programs the same.
+// AWS KMS and Vault Transit at the edge of the network: their wire, as moto 5.2 and Vault 1.21 answer it, over keys of
+// the test. `npm run judges -- kms` asks the real programs the same.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
