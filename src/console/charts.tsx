@@ -182,8 +182,9 @@ export function barsOfHours({ hours, data: [sum] }: DeliveryHours): Bar[] {
       canceled: at(sum?.canceled),
       failed: at(sum?.failed),
     };
-    const label = String(since.getHours());
-    return { key: hour, label, ...describeBar(`${label}:00`, since, HOUR_MS, counts) };
+    const words = describeBar(`${since.getHours()}:00`, since, HOUR_MS, counts);
+    // On a small screen there is room for every third one.
+    return { key: hour, label: since.getHours() % 3 === 0 ? `${since.getHours()}` : '', ...words };
   });
 }
 

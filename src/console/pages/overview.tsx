@@ -59,6 +59,8 @@ export function Overview({ tenant }: { tenant: string }) {
       >
         {accounts.data === undefined ? (
           <NotYet error={accounts.error} />
+        ) : accounts.data.data.length === 0 ? (
+          <Empty title="No day is counted yet.">The first one is, within 15 minutes.</Empty>
         ) : (
           <OutcomeChart title="Deliveries of each day by outcome" bars={barsOfDays(accounts.data.data)} />
         )}
