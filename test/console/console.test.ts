@@ -300,7 +300,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
     await begin();
     await page.getByRole('navigation').waitFor();
     await page.clock.install();
-    for (const path of ['delegations', 'agents/agent-1/keys', 'agents/agent-1/anchors']) served.failOnce(path);
+    for (const path of ['delegations', 'agents/agent-1/keys']) served.failOnce(path);
     await page.goto(`${served.url}/agents/agent-1`);
     await page.getByRole('heading', { name: 'How to stop it' }).waitFor();
     expect(await page.getByText('It is tried again by itself.').count()).toBe(1);
