@@ -141,6 +141,7 @@ export const makeAgent = (party: Party): Promise<string> => create(party, '/api/
 /** What a path needs behind it, by operationId. */
 const QUERIES: Readonly<Record<string, (party: Party) => Promise<string>>> = {
   getAuditConsistencyProof: async () => '?from=1',
+  countAuditHours: async () => '?actor_id=agent-1',
   countAgentReceivers: async () => '?cause=admin.agent.suspended',
   getSecurityStreams: ofStream,
   deleteSecurityStream: ofStream,

@@ -30,7 +30,8 @@ export type RevocationReaderNeeds = {
 /**
  * @param listen opens a listener for notifications. It only saves time, because the next poll finds the rows too.
  * @param onError receives the error of the first of several failed reads
- * @param onRead receives the seconds from the making of a revocation to its read; not of those before the first reads
+ * @param onRead receives for each revocation the seconds from the making of the first of its page to the read; not for
+ *   those before the first reads
  */
 export function createRevocationReader({
   store,
@@ -58,7 +59,8 @@ export function createRevocationReader({
    */
   async function poll(): Promise<boolean> {
     askedAt = now();
-    const { revocations, seen, last, hasMore, isComplete, time } = await store.readPage(database, position);
+    const page = await store.readPage(database, position);
+    const { revocations, seen, last, hasMore, isComplete, time } = page;
     clock.observe(time, askedAt);
     isFailing = false;
     if (seen.next <= position.xid) {
@@ -69,8 +71,8 @@ export function createRevocationReader({
       return true;
     }
     book.add(revocations, clock.now());
-    for (const { madeAt } of revocations)
-      if ((madeAt ?? 0) >= readsSince) onRead?.((time - (madeAt ?? 0)) / 1_000);
+    const madeAt = page.madeAt ?? 0;
+    if (madeAt >= readsSince) for (const _ of revocations) onRead?.((time - madeAt) / 1_000);
     if (isComplete) readsSince = Math.min(readsSince, time);
     position =
       hasMore && last !== undefined

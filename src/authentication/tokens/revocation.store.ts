@@ -30,19 +30,18 @@ const PAGE = 2_000;
 
 export const POSITIONS = createPositions({ least: '0', greatest: '9223372036854775807' });
 
-/** `madeAt`: milliseconds since 1970; null in a row of 0.1.0. */
-type ReadRevocation = Revocation & { readonly madeAt: number | null };
-
 /**
  * `last`: the last row that was read; with `hasMore` there may be more. `isComplete`: with this page and those before
  * it, a reader has all rows that committed before its statement. `time`: of the database, in milliseconds since 1970.
+ * `madeAt`: when the first row was made; null without one, and for a row of 0.1.0.
  */
 export type RevocationPage = {
-  readonly revocations: readonly ReadRevocation[];
+  readonly revocations: readonly Revocation[];
   readonly seen: SeenTransactions;
   readonly last: RowPlace | undefined;
   readonly hasMore: boolean;
   readonly isComplete: boolean;
+  readonly madeAt: number | null;
   readonly time: number;
 };
 
@@ -101,8 +100,8 @@ WITH page AS (
 SELECT pg_snapshot_xmax(seen)::text AS next, ARRAY(SELECT xid FROM pg_snapshot_xip(seen) AS xid ORDER BY xid)::text[] AS unfinished,
   coalesce((SELECT xid FROM revocations ORDER BY xid DESC, id DESC LIMIT 1) >= pg_snapshot_xmax(seen), false) AS "isForeign",
   ${TIME} AS time,
-  xid::text, page.id::text AS place, ${COLUMNS},
-  (SELECT extract(epoch FROM made_at)::float8 * 1000 FROM revocations AS made WHERE made.id = page.id) AS "madeAt"
+  (SELECT extract(epoch FROM made_at)::float8 * 1000 FROM revocations WHERE id = (SELECT id FROM page ORDER BY xid, id LIMIT 1)) AS "madeAt",
+  xid::text, page.id::text AS place, ${COLUMNS}
 FROM pg_current_snapshot() AS seen LEFT JOIN page ON true ORDER BY page.xid, page.id`;
 
 const READ_OF = `
@@ -158,17 +157,18 @@ export async function readPage(
   const last = read.at(-1);
   const hasMore = read.length >= limit;
   return {
-    revocations: read as readonly ReadRevocation[],
+    revocations: read as readonly Revocation[],
     seen: { next: BigInt(first.next), unfinished: first.unfinished.map(BigInt) },
     last: last && { xid: BigInt(last.xid), id: last.place },
     hasMore,
     isComplete: !hasMore && !first.isForeign,
     time: first.time,
+    madeAt: first.madeAt,
   };
 }
 
 /** `id` is null in the only row of an empty page. */
-type PageRow = Omit<ReadRevocation, 'id'> & {
+type PageRow = Omit<Revocation, 'id'> & {
   readonly id: number | null;
   readonly xid: string;
   readonly place: string;
@@ -176,6 +176,7 @@ type PageRow = Omit<ReadRevocation, 'id'> & {
   readonly unfinished: readonly string[];
   readonly isForeign: boolean;
   readonly time: number;
+  readonly madeAt: number | null;
 };
 
 /** Reads the revocations that end any of these tokens. */

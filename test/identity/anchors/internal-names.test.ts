@@ -21,6 +21,7 @@ it.each([
       NODE_ENV: nodeEnv,
       DATABASE_URL: test.url,
       MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
+      AUDIT_KEY: Buffer.alloc(32, 2).toString('base64'),
       TEMPORAL_ADDRESS: '127.0.0.1:7233',
       ANCHOR_DNS_SERVERS: names.address,
       ...(networks === '' ? {} : { WEBHOOK_ALLOWED_NETWORKS: networks }),
