@@ -71,7 +71,7 @@ describe.skipIf(PROGRAM === undefined)('the pages of the console', () => {
       Connection.connect({ address: inject('temporalAddress') }),
     ]);
     onTestFinished(() => connection.close());
-    const { workflow } = new Client({ connection, namespace: inject('temporalNamespace') });
+    const { workflow } = new Client({ connection, namespace: tenant.namespace });
     const service = await openInterface(tenant);
     await fill(service);
     const list = async <T>(path: string) => (await service.get<ListPage<T>>(`/api/v1/${path}`)).data;

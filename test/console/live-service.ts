@@ -1,7 +1,10 @@
 // The service as real processes of api and worker, on a port that its tenant's addresses name; a browser, a receiver,
 // and a tenant's own program beside it.
+import { randomUUID } from 'node:crypto';
+import { NativeConnection } from '@temporalio/worker';
 import type { Page } from 'playwright-core';
-import { expect, onTestFinished } from 'vitest';
+import { expect, inject, onTestFinished } from 'vitest';
+import { ensureNamespace } from '../../src/platform/temporal/namespace.ts';
 import { prepareRuns } from '../app/roles/role-runs.ts';
 import { PATIENCE } from '../setup/patience.ts';
 import { takePort } from '../setup/ports.ts';
@@ -13,6 +16,7 @@ export interface LiveTenant {
   readonly base_url: string;
   readonly client_id: string;
   readonly client_secret: string;
+  readonly namespace: string;
   /** Runs a command of the command line and reads its JSON. */
   read<T>(args: readonly string[]): Promise<T>;
 }
@@ -20,7 +24,13 @@ export interface LiveTenant {
 /** Starts it with a tenant; it ends with the test. */
 export async function startLiveTenant(): Promise<LiveTenant> {
   const [port, metrics] = [String(await takePort()), String(await takePort())];
+  // Of its own: the worker of another file would take these workflows, and has another database.
+  const namespace = `live-${randomUUID()}`;
+  const connection = await NativeConnection.connect({ address: inject('temporalAddress') });
+  await ensureNamespace(connection, { namespace });
+  await connection.close();
   const { run, close } = await prepareRuns({
+    TEMPORAL_NAMESPACE: namespace,
     PORT: port,
     PUBLIC_URL: `http://localhost:${port}`,
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
@@ -31,7 +41,7 @@ export async function startLiveTenant(): Promise<LiveTenant> {
     if ((await exited) !== 0) throw new Error(`${args.join(' ')}: ${output.stderr}`);
     return JSON.parse(output.stdout);
   };
-  const made = await read<Omit<LiveTenant, 'read'>>(['tenant', 'create', 'walker']);
+  const made = await read<Omit<LiveTenant, 'read' | 'namespace'>>(['tenant', 'create', 'walker']);
   const parts = [run(['api']), run(['worker'], { METRICS_PORT: metrics })];
   // Also when one of them never becomes ready.
   onTestFinished(async () => {
@@ -47,7 +57,7 @@ export async function startLiveTenant(): Promise<LiveTenant> {
     return answer?.ok ?? false;
   };
   for (const at of [port, metrics]) await eventually(() => isReady(at), `a process on ${at}`);
-  return { ...made, read };
+  return { ...made, namespace, read };
 }
 
 export async function openPage(faults: string[]): Promise<Page> {
