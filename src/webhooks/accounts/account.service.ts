@@ -3,8 +3,8 @@
 
 import type { Database } from '../../platform/database/database.ts';
 import * as accountStore from './account.store.ts';
-import { addNumbers, type WrongAccount } from './account.ts';
-import { countSpans, type Pulse } from './span.service.ts';
+import { NUMBERS, type WrongAccount } from './account.ts';
+import { addParts, countSpans, type Pulse } from './span.service.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -23,7 +23,8 @@ export function createAccountService({
     const start = performance.now();
     const from = Date.parse(`${day}T00:00:00Z`);
     const parts = await countSpans({ from, to: from + DAY_MS }, pulse, (span) => store.count(database, span));
-    const wrong = await store.save(database, { day, tookMs: performance.now() - start }, addNumbers(parts));
+    const numbers = addParts(parts, ({ tenantId }) => tenantId, NUMBERS);
+    const wrong = await store.save(database, { day, tookMs: performance.now() - start }, numbers);
     wrong.forEach(onDifference);
     return wrong;
   };

@@ -26,14 +26,3 @@ export type DeliveryAccount = AccountNumbers & {
 };
 
 export type WrongAccount = TenantNumbers & { readonly day: string; readonly difference: number };
-
-/** Adds the numbers of each tenant. */
-export function addNumbers(parts: readonly TenantNumbers[]): TenantNumbers[] {
-  const sums = new Map<string, TenantNumbers>();
-  for (const part of parts) {
-    const sum = { ...part };
-    for (const name of NUMBERS) sum[name] += sums.get(part.tenantId)?.[name] ?? 0;
-    sums.set(part.tenantId, sum);
-  }
-  return [...sums.values()];
-}

@@ -3,8 +3,8 @@ import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { createLoop } from '../../platform/process/loop.ts';
 import * as store from './hour.store.ts';
-import { addHours, arrangeHours, HOUR_MS, HOURS, hoursUntil, type SubscriptionHours } from './hour.ts';
-import { countSpans } from './span.service.ts';
+import { arrangeHours, ENDS, HOUR_MS, HOURS, hoursUntil, type SubscriptionHours } from './hour.ts';
+import { addParts, countSpans } from './span.service.ts';
 
 /** Milliseconds after which a process tries to claim the next count. */
 const EVERY_MS = 20_000;
@@ -31,7 +31,9 @@ export async function countHours({ database }: Needs, signal: AbortSignal): Prom
       { signal, heartbeat: () => undefined },
       (span) => store.count(database, span),
     );
-    await store.save(database, new Date(from), addHours(parts));
+    // A subscription has one tenant.
+    const hour = addParts(parts, ({ subscriptionId }) => subscriptionId, ENDS);
+    await store.save(database, new Date(from), hour);
   }
   await store.putOff(database, (performance.now() - began) * PAUSE);
   return hours.length;

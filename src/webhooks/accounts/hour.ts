@@ -40,14 +40,3 @@ export function arrangeHours(
     };
   });
 }
-
-/** Adds the parts of an hour. */
-export function addHours(parts: readonly DeliveryHour[]): DeliveryHour[] {
-  const sums = new Map<string, DeliveryHour>();
-  for (const part of parts) {
-    const sum = { ...part };
-    for (const end of ENDS) sum[end] += sums.get(part.subscriptionId)?.[end] ?? 0;
-    sums.set(part.subscriptionId, sum);
-  }
-  return [...sums.values()];
-}

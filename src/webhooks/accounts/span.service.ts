@@ -44,3 +44,18 @@ export async function countSpans<Part>(
   }
   return parts;
 }
+
+/** Adds the numbers of parts with the same key. @param names the members that are numbers */
+export function addParts<Part extends Readonly<Record<Name, number>>, Name extends string>(
+  parts: readonly Part[],
+  keyOf: (part: Part) => string,
+  names: readonly Name[],
+): Part[] {
+  const sums = new Map<string, Part>();
+  for (const part of parts) {
+    const before = sums.get(keyOf(part));
+    const added = names.map((name) => [name, part[name] + (before?.[name] ?? 0)]);
+    sums.set(keyOf(part), { ...part, ...Object.fromEntries(added) });
+  }
+  return [...sums.values()];
+}
