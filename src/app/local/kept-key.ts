@@ -33,13 +33,11 @@ export async function obtainKey(name: Purpose, dataDir: string): Promise<string>
 /** When several processes make a key concurrently, all of them return the key that was written first. */
 async function makeKey(name: Purpose, dataDir: string, file: string): Promise<string> {
   await mkdir(dataDir, { recursive: true });
+  const made = randomBytes(32).toString('base64');
   const before = name === 'AUDIT_KEY' ? await readPrivateFile(join(dataDir, KEY_FILES.MASTER_KEY)) : null;
   const mine = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
   try {
-    await writePrivateFile(
-      mine,
-      `${[randomBytes(32).toString('base64'), ...(before === null ? [] : [before.trim()])].join(',')}\n`,
-    );
+    await writePrivateFile(mine, `${before === null ? made : `${made},${before.trim()}`}\n`);
     await link(mine, file).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
