@@ -93,7 +93,7 @@ export function Sparkline({
     <svg class="sparkline chart" viewBox={`0 0 ${good.length * 4} 18`} role="img" aria-label={words}>
       <title>{words}</title>
       {good.map((n, hour) => {
-        // What is not nothing is seen.
+        // A single delivery is seen beside thousands.
         const heightOf = (value: number): number => (value === 0 ? 0 : Math.max(1, (value / highest) * 18));
         const well = heightOf(n);
         const badly = heightOf(bad[hour] ?? 0);

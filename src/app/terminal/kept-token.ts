@@ -1,4 +1,4 @@
-// Keeps the access token of an account from one command to the next, so that a command is no sign-in of its own.
+// Keeps the access token of an account from one command to the next, so that several commands are one sign-in.
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

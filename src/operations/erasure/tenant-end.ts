@@ -1,4 +1,4 @@
-// The end of a tenant: how long it can come back, and what is due.
+// The end of a tenant: until when it can be restored, and the step that is due.
 
 /** Days for which a tenant that ends can be restored. */
 export const GRACE_DAYS = 30;

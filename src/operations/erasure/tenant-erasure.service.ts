@@ -57,7 +57,8 @@ async function describe({ database }: TenantErasureNeeds, { tenantId }: TenantEn
 }
 
 /**
- * Removes everything of a tenant whose time is over, and signs what was removed. It can be repeated at any point.
+ * Removes all rows and workflows of a tenant whose time is over, and signs a certificate. It can be repeated at any
+ * point.
  * @returns the state afterwards
  * @throws Error when something is left, or rows of the audit log are not sealed yet: to be repeated
  */

@@ -1,4 +1,4 @@
-// Wires the erasure of tenants in a worker: connections of its own, which open when a tenant is erased.
+// Wires the erasure of tenants in a worker, with a pool that connects when a tenant is erased.
 import { createErasureCertificateService } from '../../audit/erasure.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import { openPatientDatabase } from '../../platform/open-database.ts';
