@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { NativeConnection } from '@temporalio/worker';
 import type { Page } from 'playwright-core';
 import { expect, inject, onTestFinished } from 'vitest';
+import type { Database } from '../../src/platform/database/database.ts';
 import { ensureNamespace } from '../../src/platform/temporal/namespace.ts';
 import { prepareRuns } from '../app/roles/role-runs.ts';
 import { PATIENCE } from '../setup/patience.ts';
@@ -17,6 +18,7 @@ export interface LiveTenant {
   readonly client_id: string;
   readonly client_secret: string;
   readonly namespace: string;
+  readonly database: Pick<Database, 'query'>;
   /** Runs a command of the command line and reads its JSON. */
   read<T>(args: readonly string[]): Promise<T>;
 }
@@ -29,7 +31,7 @@ export async function startLiveTenant(): Promise<LiveTenant> {
   const connection = await NativeConnection.connect({ address: inject('temporalAddress') });
   await ensureNamespace(connection, { namespace });
   await connection.close();
-  const { run, close } = await prepareRuns({
+  const { run, test, close } = await prepareRuns({
     TEMPORAL_NAMESPACE: namespace,
     PORT: port,
     PUBLIC_URL: `http://localhost:${port}`,
@@ -41,7 +43,11 @@ export async function startLiveTenant(): Promise<LiveTenant> {
     if ((await exited) !== 0) throw new Error(`${args.join(' ')}: ${output.stderr}`);
     return JSON.parse(output.stdout);
   };
-  const made = await read<Omit<LiveTenant, 'read' | 'namespace'>>(['tenant', 'create', 'walker']);
+  const made = await read<Omit<LiveTenant, 'read' | 'namespace' | 'database'>>([
+    'tenant',
+    'create',
+    'walker',
+  ]);
   const parts = [run(['api']), run(['worker'], { METRICS_PORT: metrics })];
   // Also when one of them never becomes ready.
   onTestFinished(async () => {
@@ -57,7 +63,7 @@ export async function startLiveTenant(): Promise<LiveTenant> {
     return answer?.ok ?? false;
   };
   for (const at of [port, metrics]) await eventually(() => isReady(at), `a process on ${at}`);
-  return { ...made, namespace, read };
+  return { ...made, namespace, database: test.database, read };
 }
 
 export async function openPage(faults: string[]): Promise<Page> {
