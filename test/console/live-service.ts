@@ -1,12 +1,10 @@
 // The service as real processes of api and worker, on a port that its tenant's addresses name; a browser, a receiver,
 // and a tenant's own program beside it.
-import { randomUUID } from 'node:crypto';
-import { NativeConnection } from '@temporalio/worker';
 import type { Page } from 'playwright-core';
-import { expect, inject, onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
-import { ensureNamespace } from '../../src/platform/temporal/namespace.ts';
 import { prepareRuns } from '../app/roles/role-runs.ts';
+import { makeNamespace } from '../setup/namespace.ts';
 import { PATIENCE } from '../setup/patience.ts';
 import { takePort } from '../setup/ports.ts';
 import { startReceiver } from '../webhooks/receiver/local-receiver.ts';
@@ -26,11 +24,7 @@ export interface LiveTenant {
 /** Starts it with a tenant; it ends with the test. */
 export async function startLiveTenant(): Promise<LiveTenant> {
   const [port, metrics] = [String(await takePort()), String(await takePort())];
-  // Of its own: the worker of another file would take these workflows, and has another database.
-  const namespace = `live-${randomUUID()}`;
-  const connection = await NativeConnection.connect({ address: inject('temporalAddress') });
-  await ensureNamespace(connection, { namespace });
-  await connection.close();
+  const namespace = await makeNamespace('live');
   const { run, test, close } = await prepareRuns({
     TEMPORAL_NAMESPACE: namespace,
     PORT: port,

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { buildStack } from '../../app/local/stack.ts';
 import { AUDIT_KEY, createTestDatabase } from '../../setup/database.ts';
+import { makeNamespace } from '../../setup/namespace.ts';
 import { takePort } from '../../setup/ports.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
 import { type Family, parseExposition } from './prometheus-text.ts';
@@ -18,6 +19,7 @@ let main: string;
 let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let proxy: Awaited<ReturnType<typeof createStallingProxy>>;
 let credentials: { client_id: string; client_secret: string; tenant_id: string };
+let namespace: string;
 const children: ChildProcess[] = [];
 const ports = { api: 0, apiMetrics: 0, workerMetrics: 0 };
 // No retry-after: its endpoint stays open, and the timer alone says when the next attempt begins.
@@ -32,7 +34,7 @@ function start(args: readonly string[], variables: Record<string, string> = {}):
     PATH: process.env.PATH ?? '',
     DATABASE_URL: proxy.url,
     TEMPORAL_ADDRESS: inject('temporalAddress'),
-    TEMPORAL_NAMESPACE: inject('temporalNamespace'),
+    TEMPORAL_NAMESPACE: namespace,
     MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
     AUDIT_KEY,
     PUBLIC_URL: 'http://localhost:8080',
@@ -95,6 +97,7 @@ async function post(token: string, path: string, body: unknown): Promise<Respons
 }
 
 beforeAll(async () => {
+  namespace = await makeNamespace('metrics');
   main = join(await buildStack(), 'src/main.js');
   test = await createTestDatabase();
   proxy = await createStallingProxy(test.serviceUrl);

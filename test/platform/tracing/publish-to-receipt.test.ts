@@ -3,12 +3,11 @@ import { spawn } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { NativeConnection } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { ensureNamespace } from '../../../src/platform/temporal/namespace.ts';
 import { buildStack } from '../../app/local/stack.ts';
 import { startApis } from '../../faults/two-apis.ts';
 import { AUDIT_KEY } from '../../setup/database.ts';
+import { makeNamespace } from '../../setup/namespace.ts';
 import { takePort } from '../../setup/ports.ts';
 import { eventually, installRuntimeOnce } from '../../workflows/delivery-engine.ts';
 import { type ScriptedReceiver, startScriptedReceiver } from '../../workflows/scripted-receiver.ts';
@@ -47,10 +46,7 @@ async function startWorker(environment: Record<string, string>) {
 
 /** Publishes one event whose first attempt fails, by a caller that traces. @returns after both processes have ended */
 async function deliver(tracing: Record<string, string>) {
-  const namespace = `traces-${randomUUID()}`;
-  const connection = await NativeConnection.connect({ address: inject('temporalAddress') });
-  await ensureNamespace(connection, { namespace });
-  await connection.close();
+  const namespace = await makeNamespace('traces');
   const variables = {
     TEMPORAL_NAMESPACE: namespace,
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
