@@ -41,6 +41,15 @@ export async function judge(page: Page): Promise<string[]> {
   return JSON.parse(result.value);
 }
 
+/** @returns what a telephone shows only where the whole page is moved: a table moves alone */
+export async function findSideways(page: Page): Promise<string[]> {
+  const before = page.viewportSize() ?? { width: 1_280, height: 720 };
+  await page.setViewportSize({ width: 400, height: 900 });
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  await page.setViewportSize(before);
+  return width > 400 ? [`${width} pixels wide on a screen of 400`] : [];
+}
+
 /** @returns what axe finds in both themes */
 export async function judgeThemes(page: Page): Promise<string[]> {
   const found: string[] = [];

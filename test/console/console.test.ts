@@ -1,7 +1,7 @@
 // The console in a real browser: its pages in both themes, its keys, its session, and what it says when it is refused.
 import type { Browser, Page, Route } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { judge, launch, noteFaults, PROGRAM } from './chromium.ts';
+import { findSideways, judge, launch, noteFaults, PROGRAM } from './chromium.ts';
 import { SECRET, type ServedConsole, serveConsole } from './served-console.ts';
 
 const PAGES = [
@@ -68,7 +68,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
       await page.goto(`${served.url}${path}`);
       await page.locator('main h1').waitFor();
       await page.getByLabel('Loading').first().waitFor({ state: 'detached' });
-      found[path] = await judge(page);
+      found[path] = [...(await judge(page)), ...(await findSideways(page))];
     }
     expect(Object.entries(found).filter(([, violations]) => violations.length > 0)).toEqual([]);
     expect(faults).toEqual([]);
