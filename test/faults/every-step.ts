@@ -11,8 +11,6 @@ export type Undisturbed = { readonly way: Way; readonly steps: readonly string[]
 
 /** Milliseconds without any news after which what has not stopped yet is left for the next kill. */
 const QUIET = 8_000;
-/** Kills in a row that may meet no further step: each costs as long as a departure lasts. */
-const MOST_IDLE_ROUNDS = 1;
 /** Departures of each way that nobody disturbs: what not all of them take comes by chance. */
 const OBSERVED = 4;
 
@@ -35,6 +33,16 @@ export async function observe(stack: KillableStack): Promise<Undisturbed[]> {
   });
 }
 
+/** @returns the steps of each way from where it leaves the ways before it: the same steps are disturbed once */
+export function listSteps(undisturbed: readonly Undisturbed[]): { way: Way; step: string }[] {
+  return undisturbed.flatMap(({ way, steps }, index) => {
+    const before = undisturbed.slice(0, index);
+    const isNew = (at: number) =>
+      before.every((other) => steps.slice(0, at + 1).some((step, n) => other.steps[n] !== step));
+    return steps.filter((_, at) => isNew(at)).map((step) => ({ way, step }));
+  });
+}
+
 type Target = { readonly way: Way; readonly step: string; one: DepartingCase; end?: End };
 
 /**
@@ -48,14 +56,13 @@ export async function crashAtEverySteps(
   crash: (worker: KillableWorker, left: Plan) => Promise<KillableWorker>,
 ): Promise<{ way: Way; step: string; end: End | undefined }[]> {
   const targets: Target[] = [];
-  for (const { way, steps } of undisturbed)
-    for (const step of steps) targets.push({ way, step, one: await createCase(stack, way) });
-  // Who hands commands over does it for one batch at a time: what stops there keeps the others waiting, so it comes
-  // last.
+  for (const { way, step } of listSteps(undisturbed))
+    targets.push({ way, step, one: await createCase(stack, way) });
+  // Commands are handed over one batch at a time: one that stops there keeps the others waiting, so they come last.
   const groups = new Map<string, Target[]>([['', []]]);
   for (const target of targets) {
     const { step } = target;
-    const name = step.startsWith('command') ? step.slice(-3) : '';
+    const name = isCommand(step) ? step.slice(-3) : '';
     groups.set(name, [...(groups.get(name) ?? []), target]);
   }
   const runs: Promise<void>[] = [];
@@ -74,8 +81,8 @@ export async function crashAtEverySteps(
     await sleep(100);
     for (const target of group) await begin(target);
     let left = group;
-    for (let idle = 0; left.length > 0; ) {
-      if (idle > MOST_IDLE_ROUNDS) {
+    for (let isIdle = false; left.length > 0; ) {
+      if (isIdle) {
         const unmet = left.map(({ step }) => step).join('; ');
         if (left.length > targets.length * MOST_UNMET) throw new Error(`never stopped at: ${unmet}`);
         // These steps come by chance only, and the departure ended without them each time.
@@ -88,7 +95,7 @@ export async function crashAtEverySteps(
       const { steps } = worker;
       const before = left.length;
       left = left.filter(({ one, step }) => !hasStopped(steps, one, step));
-      idle = left.length < before ? 0 : idle + 1;
+      isIdle = left.length === before;
       // On a loaded machine one can take other steps, and end without this one.
       const missed = left.filter(({ end }) => end !== undefined);
       for (const target of missed) {
@@ -114,13 +121,17 @@ function hasStopped(steps: KillableWorker['steps'], { workflowId }: DepartingCas
   return steps.some((taken) => taken.stopped && taken.workflowId === workflowId && taken.step === step);
 }
 
-/** Waits until each has stopped or ended, or no step of any of them is taken any more. */
+function isCommand(step: string): boolean {
+  return step.startsWith('command');
+}
+
+/** Waits until each (of commands one) has stopped or ended, or no step of any of them is taken any more. */
 async function settle(worker: KillableWorker, targets: readonly Target[]): Promise<void> {
   const ids = new Set(targets.map(({ one }) => one.workflowId));
   let news = -1;
   for (let since = Date.now(); Date.now() - since < QUIET; await sleep(50)) {
     const isThere = ({ one, step, end }: Target) => end || hasStopped(worker.steps, one, step);
-    if (targets.every(isThere)) return;
+    if (targets.every(isThere) || targets.some((one) => isCommand(one.step) && isThere(one))) return;
     const taken = worker.steps.filter(({ workflowId }) => ids.has(workflowId)).length;
     if (taken > news) since = Date.now();
     news = taken;

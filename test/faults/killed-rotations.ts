@@ -20,7 +20,7 @@ const DEADLINE = 3;
 const OVERLAP = 6;
 
 /** Milliseconds between two authentications with one key: a hundred agents make them. */
-const BETWEEN_USES = 3_000;
+const BETWEEN_USES = 5_000;
 /** Milliseconds between two questions. */
 const PAUSE = 1_500;
 

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createAgentKeyRotationActivities } from '../../activities/agent-key-rotation.ts';
-import { crashAtEverySteps, observe, type Undisturbed } from './every-step.ts';
+import { crashAtEverySteps, listSteps, observe, type Undisturbed } from './every-step.ts';
 import { createKillableStack, type KillableStack } from './killable-stack.ts';
 
 let stack: KillableStack;
@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => stack?.close());
 
 const compare = (ends: Awaited<ReturnType<typeof crashAtEverySteps>>): void => {
-  expect(ends.length).toBe(undisturbed.flatMap(({ steps }) => steps).length);
+  expect(ends.length).toBe(listSteps(undisturbed).length);
   for (const { way, step, end } of ends)
     expect({ step, end }).toEqual({ step, end: undisturbed.find((one) => one.way === way)?.end });
 };
