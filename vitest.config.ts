@@ -39,9 +39,7 @@ const smoke = [
 const { pure, database, temporal, processes } = sortByNeed(join(import.meta.dirname, 'test'));
 const cores = availableParallelism();
 // Tests wait more than they compute, for timers and servers: two cores would otherwise have one file at a time.
-const many = Math.max(5, cores);
-// Real processes compute on their own: two files with them left a quarter of the processor time idle.
-const few = Math.max(3, cores);
+const lanes = Math.max(4, cores);
 const postgres = ['test/setup/postgres.ts'];
 const servers = [...postgres, 'test/setup/temporal.ts'];
 const all = [...servers, 'test/setup/build.mjs'];
@@ -84,10 +82,11 @@ export default defineConfig({
       project('sources', 0, cores, { include: sources }),
       // Threads begin sooner than processes, and take no flags of V8.
       project('pure', 0, cores, { include: pure, exclude: sources, pool: 'threads', execArgv: [] }),
-      project('database', 1, many, { include: database, exclude: crowded, globalSetup: postgres }),
-      project('temporal', 1, many, { include: temporal, exclude: crowded, globalSetup: servers }),
-      project('smoke', 2, few, { include: smoke, globalSetup: all }),
-      project('processes', 2, few, { include: [...processes, ...crowded], exclude: smoke, globalSetup: all }),
+      // One queue, so that no project waits for the slowest file of another.
+      project('database', 1, lanes, { include: database, exclude: crowded, globalSetup: postgres }),
+      project('temporal', 1, lanes, { include: temporal, exclude: crowded, globalSetup: servers }),
+      project('smoke', 1, lanes, { include: smoke, globalSetup: all }),
+      project('processes', 1, lanes, { include: [...processes, ...crowded], exclude: smoke, globalSetup: all }),
       // `npm run test:fuzz` names the seconds; no other run has it.
       ...(process.env.FUZZ_SECONDS === undefined ? [] : [fuzz()]),
     ],

@@ -17,10 +17,10 @@ const ready = new Promise((resolve) => early.once('exit', resolve));
 process.on('exit', () => endGroup(early));
 counts.push(...(await Promise.all([check(), look(['--project=pure'])])));
 endIfRed();
-counts.push(await lookTwice(['--project=database']));
 // Where it failed, so does what needs it, and says why.
 await ready;
-counts.push(await lookTwice(['--project=temporal', '--project=smoke', '--project=processes']));
+const others = ['database', 'temporal', 'smoke', 'processes'];
+counts.push(await lookTwice(others.map((name) => `--project=${name}`)));
 counts.push(await guard());
 end();
 
