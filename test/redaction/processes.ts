@@ -18,7 +18,8 @@ const LIMITS = ['ADDRESS', 'TENANT', 'FINGERPRINT_FAILURES', 'CLIENT_FAILURES', 
 
 export type Processes = Awaited<ReturnType<typeof startProcesses>>;
 
-export async function startProcesses(secrets: Secrets) {
+/** @param variables settings of both processes beside the usual ones */
+export async function startProcesses(secrets: Secrets, variables: Readonly<Record<string, string>> = {}) {
   const main = join(await buildStack(), 'src/main.js');
   const { database, url, drop } = await createTestDatabase();
   const namespace = await makeNamespace('redaction');
@@ -42,6 +43,7 @@ export async function startProcesses(secrets: Secrets) {
     OTEL_TRACES_SAMPLER: 'always_on',
     // A refusal by a limit would hide the one behind it.
     ...Object.fromEntries(LIMITS.map((name) => [`RATE_LIMIT_${name}`, '0'])),
+    ...variables,
   };
   let output = '';
   const start = (args: readonly string[], variables: Record<string, string> = {}) => {
