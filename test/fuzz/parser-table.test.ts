@@ -9,7 +9,7 @@ const PARSERS: Readonly<Record<string, 'properties' | 'examples' | 'through its 
   'audit/verification.ts#parseAnchor': 'examples',
   'authentication/challenges/signed-request.ts#readSignedRequest': 'through its callers',
   'authentication/console/session.ts#readCookie': 'examples',
-  'authentication/delegations/subject.ts#isIssuer': 'properties',
+  'authentication/users/subject.ts#isIssuer': 'properties',
   'authentication/dpop/dpop-proof.ts#parseProof': 'examples',
   'authentication/dpop/proof-key.ts#readProofKey': 'examples',
   'authentication/token-exchange/exchange-request.ts#readExchangeRequest': 'examples',

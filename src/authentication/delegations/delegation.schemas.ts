@@ -5,7 +5,7 @@ import { audience, pageParameters } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
 import { AGENT_SCOPES } from '../../platform/scopes.ts';
 import { DELEGATION_STATUSES, type Delegation } from './delegation.ts';
-import { LONGEST, subjectId } from './subject.ts';
+import { LONGEST, subjectId } from '../users/subject.ts';
 
 const issuer = z
   .string()

@@ -18,7 +18,7 @@ import type { RevocationService } from '../tokens/revocation.service.ts';
 import type { DelegationFilters } from './delegation.store.ts';
 import * as store from './delegation.store.ts';
 import type { Delegation } from './delegation.ts';
-import { isIssuer, subjectId } from './subject.ts';
+import { isIssuer, subjectId } from '../users/subject.ts';
 
 export type { Delegation, DelegationRequest, UsableDelegation } from './delegation.ts';
 

@@ -3,7 +3,7 @@ import type { AgentRecord } from '../../identity/agents/agent.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { isWithin } from '../../platform/scopes.ts';
 import type { DelegationRow } from './delegation.model.ts';
-import type { Subject } from './subject.ts';
+import type { Subject } from '../users/subject.ts';
 
 /** Source: Specification, "Anchor and delegation". */
 export const DELEGATION_STATUSES = ['active', 'expired', 'revoked'] as const;

@@ -5,7 +5,7 @@ import { validate as isUuid } from 'uuid';
 import { type Act, type Actor, actorsOf, buildAct } from '../../platform/act.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { grantScopes, intersectScopes } from '../../platform/scopes.ts';
-import { type Subject, subjectId } from '../delegations/subject.ts';
+import { type Subject, subjectId } from '../users/subject.ts';
 import type { SignedClaims } from '../tokens/access-token.ts';
 import { TOKEN_TYPES } from './exchange-request.ts';
 

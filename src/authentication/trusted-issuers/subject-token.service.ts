@@ -3,7 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import { jwtVerify } from 'jose';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
 import type { Models } from '../../platform/database/model.ts';
-import { isIssuer } from '../delegations/subject.ts';
+import { isIssuer } from '../users/subject.ts';
 import {
   type IssuerKeyFinder,
   type KeyWanted,

@@ -2,7 +2,7 @@
 
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { parseScope } from '../../platform/scope-hash.ts';
-import { isSub } from '../delegations/subject.ts';
+import { isSub } from '../users/subject.ts';
 
 /** A user as named by a trusted issuer's token. */
 export type VerifiedSubject = {

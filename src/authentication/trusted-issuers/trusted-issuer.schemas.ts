@@ -5,7 +5,7 @@ import { MAX_URL_LENGTH } from '../../platform/egress/url-rules.ts';
 import { pageSchema } from '../../platform/http/answers.ts';
 import { audience, pageParameters } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
-import { LONGEST } from '../delegations/subject.ts';
+import { LONGEST } from '../users/subject.ts';
 import { judgeJwk, MOST_KEYS, type TrustedJwk } from './jwk-set.ts';
 import type { TrustedIssuer } from './trusted-issuer.service.ts';
 

@@ -12,7 +12,7 @@ import { invalidField, ServiceError } from '../../platform/errors/service-error.
 import type { Given } from '../../platform/given.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
-import { isIssuer } from '../delegations/subject.ts';
+import { isIssuer } from '../users/subject.ts';
 import { checkKeySource } from './key-source.node.ts';
 import * as store from './trusted-issuer.store.ts';
 import { chooseKeySource, type KeySourceInput, type TrustedIssuer } from './trusted-issuer.ts';

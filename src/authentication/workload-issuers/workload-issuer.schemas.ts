@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { pageSchema } from '../../platform/http/answers.ts';
 import { audience } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
-import { LONGEST } from '../delegations/subject.ts';
+import { LONGEST } from '../users/subject.ts';
 import {
   hasOwnKids,
   issuerAnswer,

@@ -1,5 +1,5 @@
 // Types of workload issuers, the form of their names, and what a change gives or takes.
-import { isIssuer } from '../delegations/subject.ts';
+import { isIssuer } from '../users/subject.ts';
 import type { WorkloadRule } from './claim-rules.ts';
 import type { WorkloadIssuerRow } from './workload-issuer.model.ts';
 

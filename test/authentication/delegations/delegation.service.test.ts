@@ -4,7 +4,7 @@ import type {
   DelegationRequest,
   NewDelegation,
 } from '../../../src/authentication/delegations/delegation.service.ts';
-import { subjectId } from '../../../src/authentication/delegations/subject.ts';
+import { subjectId } from '../../../src/authentication/users/subject.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import {
   createTestAgent,

@@ -1,6 +1,6 @@
 // Token exchange over HTTP: what is granted, and what is refused with which code.
 import { describe, expect, it } from 'vitest';
-import { subjectId } from '../../../src/authentication/delegations/subject.ts';
+import { subjectId } from '../../../src/authentication/users/subject.ts';
 import {
   ISSUED_TOKEN_TYPE,
   TOKEN_TYPES,

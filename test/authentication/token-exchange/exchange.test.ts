@@ -1,7 +1,7 @@
 // What a token exchange grants: the chain of actors, scopes, end and audience.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { subjectId } from '../../../src/authentication/delegations/subject.ts';
+import { subjectId } from '../../../src/authentication/users/subject.ts';
 import {
   boundExpiry,
   boundScopes,

@@ -1,6 +1,6 @@
 // A user whose name and addresses stand nowhere else, and everything that an agent and a tenant do with them over HTTP.
 import { randomBytes } from 'node:crypto';
-import { subjectId } from '../../../src/authentication/delegations/subject.ts';
+import { subjectId } from '../../../src/authentication/users/subject.ts';
 import type { Processes } from '../../redaction/processes.ts';
 import { createSecrets } from '../../redaction/secrets.ts';
 import { ISSUER, newKey } from '../trusted-issuers/identity-provider.ts';

@@ -3,7 +3,7 @@ import { deepEqual, equal, match, ok } from 'node:assert/strict';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { normalizeTarget } from '../../../packages/resource-server/src/proof-target.ts';
 import { readCookie } from '../../../src/authentication/console/session.ts';
-import { isIssuer } from '../../../src/authentication/delegations/subject.ts';
+import { isIssuer } from '../../../src/authentication/users/subject.ts';
 import { parseProof } from '../../../src/authentication/dpop/dpop-proof.ts';
 import { readProofKey } from '../../../src/authentication/dpop/proof-key.ts';
 import { readExchangeRequest } from '../../../src/authentication/token-exchange/exchange-request.ts';
@@ -135,7 +135,7 @@ const claims: Target = {
   parsers: [
     'platform/act.ts#readAct',
     'authentication/trusted-issuers/subject-token.ts#readSubjectClaims',
-    'authentication/delegations/subject.ts#isIssuer',
+    'authentication/users/subject.ts#isIssuer',
     'authentication/workload-issuers/workload-assertion.ts#readAssertion',
     'authentication/workload-issuers/claim-rules.ts#readClaim',
   ],

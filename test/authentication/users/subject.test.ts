@@ -1,7 +1,7 @@
 // Users as foreign issuers name them, and their UUIDs.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isIssuer, isSub, subjectId } from '../../../src/authentication/delegations/subject.ts';
+import { isIssuer, isSub, subjectId } from '../../../src/authentication/users/subject.ts';
 
 const tenant = '0192f0c1-2345-7000-8000-000000000001';
 const otherTenant = '0192f0c1-2345-7000-8000-000000000002';
