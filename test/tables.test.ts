@@ -19,6 +19,7 @@ const OWNED: Readonly<Record<string, string>> = {
   'authentication/issuer': 'issuer_keys event_keys',
   'authentication/tokens': 'client_assertions refresh_tokens revocations',
   'authentication/trusted-issuers': 'trusted_issuers',
+  'authentication/users': 'users',
   'authentication/workload-issuers': 'workload_issuers workload_assertions',
   'operations/objectives': 'objective_counts',
   'operations/erasure': 'tenant_ends',

@@ -5,11 +5,12 @@ import type { Page, PageRequest } from '../platform/database/page.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 import { type AccessRecordService, noteRead } from './access-record.service.ts';
-import type { AuditFilters, AuditLogRecord } from './audit.ts';
+import type { AuditFilters } from './audit.ts';
 import * as store from './audit-reading.store.ts';
 import type { SignedCheckpoint } from './checkpoint.store.ts';
 import * as checkpoints from './checkpoint.store.ts';
 import { toAuditJwk } from './checkpoint-signature.node.ts';
+import { type KnownUsers, openRecords, type ReadRecord } from './named-users.service.ts';
 import { noteKeyOf, noteOf } from './note.node.ts';
 
 /** `note`: the checkpoint as a signed note; undefined where its key is gone. */
@@ -28,19 +29,19 @@ export type CheckpointPage = Page<NotedCheckpoint> & {
 export function createAuditReadingService({
   database,
   accesses,
+  users,
 }: {
   database: Queryable;
   accesses: Pick<AccessRecordService, 'note'>;
+  users: KnownUsers;
 }) {
   return {
     /** Returns a page of the tenant's log, newest first. */
-    list: async (
-      context: RequestContext,
-      request: PageRequest & AuditFilters,
-    ): Promise<Page<AuditLogRecord>> => {
+    list: async (context: RequestContext, request: PageRequest & AuditFilters): Promise<Page<ReadRecord>> => {
       const found = await store.list(database, context.tenant.id, request);
+      const data = await openRecords(users, context.tenant.id, found.data);
       noteRead(accesses, context, 'listAuditLogs');
-      return found;
+      return { ...found, data };
     },
 
     /** Counts an actor's tokens and failures in each of the last 24 hours, the oldest first. */
@@ -51,8 +52,9 @@ export function createAuditReadingService({
     },
 
     /** @throws ServiceError `not_found` */
-    get: async (context: RequestContext, id: string): Promise<AuditLogRecord> => {
-      const record = await store.find(database, context.tenant.id, id);
+    get: async (context: RequestContext, id: string): Promise<ReadRecord> => {
+      const found = await store.find(database, context.tenant.id, id);
+      const [record] = found === undefined ? [] : await openRecords(users, context.tenant.id, [found]);
       if (record === undefined)
         throw new ServiceError('not_found', { detail: 'There is no such audit record.' });
       noteRead(accesses, context, 'getAuditLog', id);

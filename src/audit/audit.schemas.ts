@@ -5,11 +5,12 @@ import { canonicalAddress } from '../platform/egress/address-rules.ts';
 import { pageSchema } from '../platform/http/answers.ts';
 import { moment, pageParameters } from '../platform/http/field-schemas.ts';
 import { present } from '../platform/http/present.ts';
-import { ACTOR_KINDS, type AuditLogRecord } from './audit.ts';
+import { ACTOR_KINDS } from './audit.ts';
 import type { ConsistencyProof, InclusionProof } from './audit-proof.service.ts';
 import type { CheckpointPage, NotedCheckpoint } from './audit-reading.service.ts';
 import { type ActorHour, MOST_OF_HOUR } from './audit-reading.store.ts';
 import { checkpointStatement } from './checkpoint.ts';
+import type { ReadRecord } from './named-users.service.ts';
 
 const OUTCOMES = ['success', 'failure'] as const;
 
@@ -33,7 +34,9 @@ export const auditLogListQuery = z.object({
   address: exact
     .overwrite((text) => canonicalAddress(text) ?? text)
     .optional()
-    .meta({ description: 'The address that the request came from.' }),
+    .meta({
+      description: 'The address that the request came from. Entries about a user are not found by it.',
+    }),
   since: moment.optional().meta({ description: 'Occurred at this time or later.' }),
   until: moment.optional().meta({ description: 'Occurred before this time.' }),
   ...pageParameters,
@@ -55,6 +58,13 @@ export const auditLogSchema = z
     address: z.string().nullable(),
     request_id: z.string().nullable(),
     data: z.record(z.string(), z.unknown()),
+    user: z
+      .object({ id: z.string(), issuer: z.string().nullable(), sub: z.string().nullable() })
+      .nullable()
+      .meta({
+        description:
+          'Whom an agent acts for. Without `issuer` and `sub` the user is forgotten, and the address is `forgotten`.',
+      }),
   })
   .meta({ id: 'AuditLog' });
 
@@ -173,7 +183,7 @@ export const consistencyProofSchema = z
   .meta({ id: 'AuditConsistencyProof' });
 
 /** Converts a row of the log to its JSON answer. */
-export function presentAuditLog(record: AuditLogRecord) {
+export function presentAuditLog(record: ReadRecord) {
   const { targetType: type, targetId: id } = record;
   return present(auditLogSchema, record, {
     actor: { kind: record.actorKind, id: record.actorId },

@@ -4,6 +4,9 @@ import type { RequestContext, Tenant } from '../platform/context.ts';
 import type { Transaction } from '../platform/database/transaction.ts';
 import type { ErrorCode } from '../platform/errors/catalogue.ts';
 
+/** What a text begins with that is sealed with the key of the user whom the entry is about: `data.subject_id`. */
+export const SEALED_MARK = 'sealed:';
+
 export const ACTOR_KINDS = ['application', 'agent', 'operator', 'service', 'anonymous'] as const;
 
 /** `application` and `agent` have an id, `operator` used the command line, `anonymous` sent no credential. */

@@ -87,6 +87,7 @@ describe('the audit log over HTTP', () => {
           address: '192.0.2.7',
           request_id: 'request-1',
           data: { text: 'ü' },
+          user: null,
         },
       ],
       next_cursor: null,

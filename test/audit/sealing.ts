@@ -14,6 +14,7 @@ import {
   createCheckpointSigner,
   hashText,
 } from '../../src/audit/checkpoint-signature.node.ts';
+import type { KnownUsers } from '../../src/audit/named-users.service.ts';
 import { createVerificationStore } from '../../src/audit/verification.store.ts';
 import type { Anchor, Finding } from '../../src/audit/verification.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
@@ -22,14 +23,21 @@ import type { Database } from '../../src/platform/database/database.ts';
 import { createRecordService } from '../../src/webhooks/intake/record.service.ts';
 import { AUDIT_KEYS } from '../setup/database.ts';
 
+const NOBODY: KnownUsers = { list: async () => new Map() };
+
 export type Sealing = ReturnType<typeof createSealing>;
 
 /** Wires the room. @param options.sealRows, options.pageRows small, so that a few rows take many seals and pages */
 export function createSealing(
   database: Database,
-  options: { auditKeys?: readonly AuditKey[]; sealRows?: number; pageRows?: number } = {},
+  options: {
+    auditKeys?: readonly AuditKey[];
+    sealRows?: number;
+    pageRows?: number;
+    users?: KnownUsers;
+  } = {},
 ) {
-  const { auditKeys = AUDIT_KEYS, sealRows, pageRows } = options;
+  const { auditKeys = AUDIT_KEYS, sealRows, pageRows, users = NOBODY } = options;
 
   const records = createRecordService({ notifier: { poke: () => undefined } });
   const newSealer = () => createAuditSealer({ database, auditKeys, sealRows, pageRows, interval: 50 });
@@ -42,7 +50,7 @@ export function createSealing(
     newSealer,
     sealer,
     verification,
-    reading: createAuditReadingService({ database, accesses: { note: () => undefined } }),
+    reading: createAuditReadingService({ database, accesses: { note: () => undefined }, users }),
     proofs: createAuditProofService({ database, accesses: { note: () => undefined } }),
 
     /** Writes rows, each in a transaction of its own. */

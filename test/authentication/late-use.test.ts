@@ -102,10 +102,11 @@ describe('a use that waited beyond the end', () => {
   it('of a delegation finds it expired', async () => {
     const { agent } = await createTestAgent(rooms, context);
     const subject = { issuer: context.tenant.issuerUrl, sub: randomUUID() };
+    const user = await database.transaction({}, (unit) => rooms.users.keep(unit, context.tenant.id, subject));
     const { rows } = await holder.query<{ id: string }>(
-      `INSERT INTO delegations (id, tenant_id, agent_id, subject_issuer, subject_sub, scopes, expires_at)
-       VALUES (gen_random_uuid(), $1, $2, $3, $4, '{openid}', ${END}) RETURNING id`,
-      [context.tenant.id, agent.id, subject.issuer, subject.sub],
+      `INSERT INTO delegations (id, tenant_id, agent_id, user_id, scopes, expires_at)
+       VALUES (gen_random_uuid(), $1, $2, $3, '{openid}', ${END}) RETURNING id`,
+      [context.tenant.id, agent.id, user.id],
     );
     const place = { table: 'delegations', id: rows[0]?.id ?? '', seconds: WAIT };
     const { used } = await useBehindLock(place, () =>

@@ -12,6 +12,7 @@ import { createIntrospectionService } from '../../authentication/tokens/introspe
 import { createUserinfoService } from '../../authentication/tokens/userinfo.service.ts';
 import { wireClients, wireTokenEndpoint } from '../../authentication/tokens/wire.ts';
 import { wireTrustedIssuers } from '../../authentication/trusted-issuers/wire.ts';
+import { createUserForgettingService } from '../../authentication/users/user-forgetting.service.ts';
 import { wireWorkloadIssuers } from '../../authentication/workload-issuers/wire.ts';
 import { describeWebhooks } from '../../events/event-contract.ts';
 import { createSelfService } from '../../identity/agents/self.service.ts';
@@ -74,6 +75,7 @@ export function wireApi(platform: Platform) {
     anchors: createAnchorService({ ...core, progress: createAnchorProgressService(core) }),
     enrollments: wireEnrollments(platform, { ...core, limits }),
     self: createSelfService(core),
+    forgetting: createUserForgettingService({ ...core, tokens: core.revocations }),
     auditLogs: createAuditReadingService(authentication),
     auditProofs: createAuditProofService(authentication),
   };

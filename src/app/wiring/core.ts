@@ -5,6 +5,7 @@ import { createDeliveryKeyService } from '../../authentication/issuer/delivery-k
 import { wireIssuers } from '../../authentication/issuer/wire.ts';
 import { createTokenService } from '../../authentication/tokens/token.service.ts';
 import { wireRevocations } from '../../authentication/tokens/wire.ts';
+import { createUserService } from '../../authentication/users/user.service.ts';
 import { createAgentService } from '../../identity/agents/agent.service.ts';
 import { revokeAll as revokeAnchors } from '../../identity/anchors/anchor.store.ts';
 import { release as releaseKeys } from '../../identity/keys/key.store.ts';
@@ -49,7 +50,8 @@ export function wireCore(platform: Platform) {
   const deliveryKeys = createDeliveryKeyService({ ...issuers, tenants, masterKeys });
   const agents = createAgentService({ ...shared, tokens, tellDelegations, releaseKeys, revokeAnchors });
   const keys = wireKeys(platform, { ...shared, tenants, agents, tokens });
-  const delegations = createDelegationService({ ...shared, agents, tokens: revocations });
+  const users = createUserService({ database, masterKeys });
+  const delegations = createDelegationService({ ...shared, users, agents, tokens: revocations });
 
   const endpoints = wireEndpoints(platform, shared);
   const deliveries = createDeliveryService({ ...shared, ...endpoints });
@@ -69,6 +71,7 @@ export function wireCore(platform: Platform) {
     tokens,
     tenants,
     agents,
+    users,
     delegations,
     deliveries,
     receipts: createReceiptService({ ...shared, accessTokenLifetime }),

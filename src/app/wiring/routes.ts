@@ -9,6 +9,7 @@ import { createIntrospectionRoutes } from '../../authentication/tokens/introspec
 import { createTokenRoutes } from '../../authentication/tokens/token.routes.ts';
 import { createUserinfoRoutes } from '../../authentication/tokens/userinfo.routes.ts';
 import { createTrustedIssuerRoutes } from '../../authentication/trusted-issuers/trusted-issuer.routes.ts';
+import { createUserRoutes } from '../../authentication/users/user.routes.ts';
 import { createWorkloadIssuerRoutes } from '../../authentication/workload-issuers/workload-issuer.routes.ts';
 import { createAgentRoutes } from '../../identity/agents/agent.routes.ts';
 import { createSelfRoutes } from '../../identity/agents/self.routes.ts';
@@ -51,6 +52,7 @@ export const ROUTES = [
   createAnchorRoutes,
   createAuditRoutes,
   createDelegationRoutes,
+  createUserRoutes,
   createTrustedIssuerRoutes,
   createWorkloadIssuerRoutes,
   createEventRoutes,

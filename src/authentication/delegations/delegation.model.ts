@@ -13,14 +13,16 @@ import {
 export const DELEGATION = defineTable('delegations', {
   ...TENANT_ROW,
   agentId: uuid(),
-  subjectIssuer: text(),
-  subjectSub: text(),
+  /** Names that an earlier version wrote, until `adopt` has moved them to the user. */
+  subjectIssuer: nullable(text()),
+  subjectSub: nullable(text()),
   scopes: texts(),
   audience: nullable(text()),
   expiresAt: time(),
   revokedAt: nullable(time()),
   revokedReason: nullable(text()),
   expiredAt: nullable(time()),
+  userId: nullable(uuid()),
 });
 
 export type DelegationRow = RowOf<typeof DELEGATION>;

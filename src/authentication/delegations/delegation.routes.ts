@@ -6,6 +6,7 @@ import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { NEW_DELEGATIONS } from './delegation.examples.ts';
 import {
   createDelegationBody,
+  createdDelegationSchema,
   delegationListQuery,
   delegationListSchema,
   delegationParams,
@@ -44,9 +45,10 @@ export function createDelegationRoutes({ delegations }: { delegations: Delegatio
       description:
         'Until it expires or is revoked, the agent can exchange a token of the user for one with which it acts for that user (RFC 8693), within the scopes that user, agent and delegation have in common.',
       idempotent: true,
+      secretFields: ['subject'],
       request: { body: createDelegationBody, examples: NEW_DELEGATIONS },
       responses: {
-        201: { description: 'The delegation', schema: delegationSchema, headers: ['location'] },
+        201: { description: 'The delegation', schema: createdDelegationSchema, headers: ['location'] },
       },
       handler: async ({ context, body }) => {
         const delegation = await delegations.create(context, {

@@ -4,22 +4,9 @@ import { pageSchema } from '../../platform/http/answers.ts';
 import { audience, pageParameters } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
 import { AGENT_SCOPES } from '../../platform/scopes.ts';
+import { issuer, sub, subject } from '../users/user.schemas.ts';
 import { DELEGATION_STATUSES, type Delegation } from './delegation.ts';
-import { LONGEST, subjectId } from '../users/subject.ts';
 
-const issuer = z
-  .string()
-  .min(1)
-  .max(LONGEST.issuer)
-  .regex(/^https?:\/\/[!"$->@-[\]-~]+$/, 'must be a URL without query and fragment')
-  .meta({ description: 'Issuer of the tokens of the user: a trusted issuer, or the issuer of this tenant.' });
-const sub = z
-  .string()
-  .min(1)
-  .max(LONGEST.sub)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the purpose
-  .regex(/^[^\x00-\x1f\x7f-\x9f]*$/, 'must not contain control characters')
-  .meta({ description: 'The user as that issuer names him.' });
 const timestamp = z.iso.datetime();
 
 /** Source: Specification, "Anchor and delegation". */
@@ -27,8 +14,8 @@ export const delegationSchema = z
   .strictObject({
     id: z.uuid(),
     subject: z.strictObject({
-      issuer: z.string(),
-      sub: z.string(),
+      issuer: z.string().nullable().meta({ description: 'null: the user is forgotten.' }),
+      sub: z.string().nullable(),
       id: z.uuid().meta({ description: 'The `sub` of tokens in which an agent acts for this user.' }),
     }),
     agent_id: z.uuid(),
@@ -42,21 +29,31 @@ export const delegationSchema = z
   })
   .meta({ id: 'Delegation' });
 
+/** An answer that is kept for a repeated request names no user. */
+export const createdDelegationSchema = delegationSchema
+  .extend({ subject: delegationSchema.shape.subject.optional().describe('Absent in a replay') })
+  .meta({ id: 'CreatedDelegation' });
+
 export const delegationListSchema = pageSchema(delegationSchema, 'DelegationList');
 
 export const delegationParams = z.object({ id: z.uuid() });
 
-export const delegationListQuery = z.object({
-  ...pageParameters,
-  agent_id: z.uuid().optional(),
-  status: z.enum(DELEGATION_STATUSES).optional(),
-  subject_issuer: issuer.optional(),
-  subject_sub: sub.optional(),
-});
+export const delegationListQuery = z
+  .object({
+    ...pageParameters,
+    agent_id: z.uuid().optional(),
+    status: z.enum(DELEGATION_STATUSES).optional(),
+    subject_issuer: issuer.optional(),
+    subject_sub: sub.optional(),
+  })
+  .refine((query) => (query.subject_issuer === undefined) === (query.subject_sub === undefined), {
+    path: ['subject_sub'],
+    message: 'goes with subject_issuer: only both name a user',
+  });
 
 export const createDelegationBody = z
   .strictObject({
-    subject: z.strictObject({ issuer, sub }),
+    subject,
     agent_id: z.uuid(),
     scopes: z
       .array(z.enum(AGENT_SCOPES))
@@ -88,6 +85,5 @@ export const revokeDelegationBody = z
 
 /** Converts a delegation to its JSON answer. */
 export function presentDelegation(delegation: Delegation) {
-  const { subject, tenantId } = delegation;
-  return present(delegationSchema, delegation, { subject: { ...subject, id: subjectId(tenantId, subject) } });
+  return present(delegationSchema, delegation, { subject: { ...delegation.subject } });
 }

@@ -1,13 +1,14 @@
 // Manages delegations of users to agents. A delegation expires at its expiry time. The expiry is recorded later, which
 // changes nothing for tokens.
 
-import { succeeded } from '../../audit/audit.ts';
+import { NIL } from 'uuid';
+import { SEALED_MARK, succeeded } from '../../audit/audit.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
-import type { Transaction } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { Given } from '../../platform/given.ts';
 import { canonicalizeScopes } from '../../platform/scope-hash.ts';
@@ -15,18 +16,25 @@ import type { WorkflowCommandService } from '../../platform/temporal/workflow-co
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
-import type { DelegationFilters } from './delegation.store.ts';
+import { isIssuer, type Subject } from '../users/subject.ts';
+import { type OpenedUser, sealAddress, type UserService } from '../users/user.service.ts';
+import type { StoredDelegation } from './delegation.store.ts';
 import * as store from './delegation.store.ts';
-import type { Delegation } from './delegation.ts';
-import { isIssuer, subjectId } from '../users/subject.ts';
+import type { Delegation, DelegationRequest } from './delegation.ts';
 
 export type { Delegation, DelegationRequest, UsableDelegation } from './delegation.ts';
 
 /** `receiptId` names the receipt of a revocation, which says who has acknowledged it. */
 export type EndedDelegation = Delegation & { readonly receiptId?: string | undefined };
 
-export type NewDelegation = Pick<Delegation, 'subject' | 'agentId' | 'scopes' | 'expiresAt'> &
-  Given<Pick<Delegation, 'audience'>>;
+export type NewDelegation = Pick<Delegation, 'agentId' | 'scopes' | 'expiresAt'> &
+  Given<Pick<Delegation, 'audience'>> & { readonly subject: Subject };
+
+/** Only issuer and sub together name a user. */
+export type DelegationFilters = Given<Pick<Delegation, 'agentId' | 'status'>> & {
+  readonly subjectIssuer?: string | undefined;
+  readonly subjectSub?: string | undefined;
+};
 
 type Joined = RequestContext & { readonly transaction: Transaction };
 
@@ -35,23 +43,24 @@ export type DelegationNeeds = {
   agents: Pick<AgentService, 'holdIfThere'>;
   records: Pick<RecordService, 'write'>;
   tokens: Pick<RevocationService, 'endPrincipal'>;
+  users: Pick<UserService, 'open' | 'keep' | 'digestsOf'>;
   commands: Pick<WorkflowCommandService, 'add'>;
 };
 
 /** Manages the delegations of a tenant. Source: Specification, "Anchor and delegation", "Token exchange"; RFC 8693. */
 export function createDelegationService(needs: DelegationNeeds) {
   return {
-    ...bindUseCases(needs, { create, get: read, revoke: revokeDelegation, revokeActive }),
-    /**
-     * Finds the delegation for each exchange, and locks it with its agent until the transaction ends. A revocation
-     * waits for that, so no token is issued after a revocation is committed. `judgeDelegation` decides.
-     */
-    findForExchanges: store.findForExchanges,
+    ...bindUseCases(needs, {
+      create,
+      get: read,
+      list,
+      revoke: revokeDelegation,
+      revokeActive,
+      endOfUsers,
+      findForExchanges,
+    }),
     exists: (context: RequestContext, id: string): Promise<boolean> =>
       store.exists(context.transaction ?? needs.database, context.tenant.id, id),
-    /** Returns a page, newest first. */
-    list: (context: RequestContext, request: PageRequest & DelegationFilters): Promise<Page<Delegation>> =>
-      store.list(context.transaction ?? needs.database, context.tenant.id, request),
   };
 }
 
@@ -73,15 +82,16 @@ function create(needs: DelegationNeeds, context: RequestContext, input: NewDeleg
     const id = newId();
     const scopes = canonicalizeScopes(input.scopes);
     const { audience = null, expiresAt } = input;
-    const row = { id, tenantId: tenant.id, agentId, subject, scopes, audience, expiresAt };
+    const user = await needs.users.keep(transaction, tenant.id, subject);
+    const row = { id, tenantId: tenant.id, agentId, userId: user.id, scopes, audience, expiresAt };
     if (!(await store.insert(transaction, row)))
       throw invalidField('body.expires_at', 'must be in the future, and at most a year from now');
-    await needs.records.write(transaction, context, {
+    await needs.records.write(transaction, sealAddress(context, user), {
       audit: [
         succeeded(
           'delegation.created',
           { type: 'delegation', id },
-          { agent_id: agentId, subject_id: subjectId(tenant.id, subject), scopes, audience },
+          { agent_id: agentId, subject_id: user.id, scopes, audience },
         ),
       ],
     });
@@ -91,11 +101,46 @@ function create(needs: DelegationNeeds, context: RequestContext, input: NewDeleg
 }
 
 /** @throws ServiceError `not_found` */
-async function read({ database }: DelegationNeeds, context: RequestContext, id: string): Promise<Delegation> {
-  const delegation = await store.find(context.transaction ?? database, context.tenant.id, id);
-  if (delegation === undefined)
+async function read(needs: DelegationNeeds, context: RequestContext, id: string): Promise<Delegation> {
+  const row = await findRow(needs, context, id);
+  return toDelegation(row, openUser(needs, row));
+}
+
+async function findRow({ database }: DelegationNeeds, context: RequestContext, id: string) {
+  const row = await store.find(context.transaction ?? database, context.tenant.id, id);
+  if (row === undefined)
     throw new ServiceError('not_found', { detail: 'There is no delegation with this id.' });
-  return delegation;
+  return row;
+}
+
+/** Returns a page, newest first. */
+async function list(
+  needs: DelegationNeeds,
+  context: RequestContext,
+  { subjectIssuer: issuer, subjectSub: sub, ...request }: PageRequest & DelegationFilters,
+): Promise<Page<Delegation>> {
+  const { tenant, transaction = needs.database } = context;
+  const digests =
+    issuer === undefined || sub === undefined ? undefined : needs.users.digestsOf(tenant.id, { issuer, sub });
+  const { data, ...rest } = await store.list(transaction, tenant.id, { ...request, digests });
+  return { ...rest, data: data.map((row) => toDelegation(row, openUser(needs, row))) };
+}
+
+/**
+ * Finds the delegation for each exchange, and locks it with its agent until the transaction ends. A revocation waits
+ * for that, so no token is issued after a revocation is committed. `judgeDelegation` decides.
+ */
+function findForExchanges(
+  { users }: DelegationNeeds,
+  unit: Queryable,
+  requests: readonly (DelegationRequest & { readonly tenantId: string })[],
+  mode: 'waiting' | 'skipping',
+) {
+  const sought = requests.map(({ subject, ...request }) => ({
+    ...request,
+    digests: users.digestsOf(request.tenantId, subject),
+  }));
+  return store.findForExchanges(unit, sought, mode);
 }
 
 /**
@@ -112,9 +157,9 @@ function revokeDelegation(
   id: string,
   reason?: string | undefined,
 ): Promise<EndedDelegation> {
-  return withLock<EndedDelegation>(needs, context, id, async (joined, found, { isOpen }) => {
+  return withLock<EndedDelegation>(needs, context, id, async (joined, found, { isOpen, user }) => {
     if (found.status === 'revoked') return found;
-    const receiptId = await revoke(needs, joined, found, reason);
+    const receiptId = await revoke(needs, joined, { ...found, user }, reason);
     // When the end is already recorded, the workflow has ended and needs no signal.
     if (isOpen) await tellWorkflow(needs, joined.transaction, found.tenantId, id);
     return { ...(await read(needs, joined, id)), receiptId };
@@ -131,10 +176,10 @@ function revokeActive(
   id: string,
   reason?: string | undefined,
 ): Promise<Delegation> {
-  return withLock(needs, context, id, async (joined, found) => {
+  return withLock(needs, context, id, async (joined, found, { user }) => {
     if (found.status !== 'active')
       throw new ServiceError('conflict', { detail: `The delegation is ${found.status}.` });
-    await revoke(needs, joined, found, reason);
+    await revoke(needs, joined, { ...found, user }, reason);
     return read(needs, joined, id);
   });
 }
@@ -164,46 +209,102 @@ function withLock<T>(
   needs: DelegationNeeds,
   context: RequestContext,
   id: string,
-  work: (joined: Joined, found: Delegation, lock: { isOpen: boolean }) => Promise<T>,
+  work: (
+    joined: Joined,
+    found: Delegation,
+    more: { readonly isOpen: boolean; readonly user: OpenedUser | undefined },
+  ) => Promise<T>,
 ): Promise<T> {
   return needs.database.transaction(context, async (transaction) => {
     const joined = { ...context, transaction };
     const lock = await store.lock(transaction, context.tenant.id, id);
-    return work(joined, await read(needs, joined, id), { isOpen: lock?.isOpen ?? false });
+    const row = await findRow(needs, joined, id);
+    const user = openUser(needs, row);
+    return work(joined, toDelegation(row, user), { isOpen: lock?.isOpen ?? false, user });
   });
 }
 
+/**
+ * Revokes all delegations of users who are forgotten, in the transaction of the context.
+ * @returns how many were not revoked before
+ */
+async function endOfUsers(
+  { records, commands }: DelegationNeeds,
+  context: Joined,
+  userIds: readonly string[],
+): Promise<number> {
+  const { tenant, transaction } = context;
+  const ended = await store.markForgotten(transaction, userIds);
+  const described = ended.map((one) => describeRevocation({ ...one, reason: 'user_forgotten' }));
+  await records.write(transaction, context, {
+    audit: described.flatMap(({ audit }) => audit),
+    events: described.flatMap(({ events }) => events),
+  });
+  const open = ended.filter(({ isOpen }) => isOpen);
+  await commands.add(
+    transaction,
+    open.map(({ id }) => ({ tenantId: tenant.id, workflow: 'delegationExpiry', entityId: id })),
+  );
+  return ended.length;
+}
+
+/** The reason in words of people may name the user, so it is sealed, and the event does not have it. */
 async function revoke(
   { tokens, records }: DelegationNeeds,
   context: Joined,
-  found: Delegation,
+  { id, agentId, subject, scopes, user }: Delegation & { readonly user: OpenedUser | undefined },
   reason: string | undefined,
 ): Promise<string | undefined> {
   const { tenant, transaction } = context;
-  const { id, agentId, subject, scopes } = found;
-  await store.markRevoked(transaction, id, reason ?? null);
+  const sealed = reason === undefined ? undefined : user?.seal(reason);
+  await store.markRevoked(transaction, id, sealed ?? reason ?? null);
   await tokens.endPrincipal(transaction, tenant.id, id);
-  const data = { agent_id: agentId, subject_id: subjectId(tenant.id, subject) };
-  const [emitted] = await records.write(transaction, context, {
-    audit: [
-      succeeded(
-        'delegation.revoked',
-        { type: 'delegation', id },
-        reason === undefined ? data : { ...data, reason },
-      ),
-    ],
+  const described = describeRevocation({
+    id,
+    agentId,
+    userId: subject.id,
+    scopes,
+    reason: sealed,
+  });
+  const [emitted] = await records.write(transaction, sealAddress(context, user), described);
+  return emitted?.eventId;
+}
+
+function describeRevocation({
+  id,
+  agentId,
+  userId,
+  scopes,
+  reason,
+}: Pick<Delegation, 'id' | 'agentId' | 'scopes'> & {
+  readonly userId: string;
+  readonly reason: string | undefined;
+}) {
+  const data = { agent_id: agentId, subject_id: userId };
+  const audited = reason === undefined ? data : { ...data, reason };
+  return {
+    audit: [succeeded('delegation.revoked', { type: 'delegation', id }, audited)],
     events: [
       {
-        type: 'admin.delegation.revoked',
-        data: {
-          delegation_id: id,
-          ...data,
-          subject: { ...subject },
-          scopes: [...scopes],
-          reason: reason ?? null,
-        },
+        type: 'admin.delegation.revoked' as const,
+        data: { delegation_id: id, ...data, scopes: [...scopes] },
       },
     ],
-  });
-  return emitted?.eventId;
+  };
+}
+
+/** @returns undefined when the user is forgotten */
+function openUser({ users }: DelegationNeeds, row: StoredDelegation): OpenedUser | undefined {
+  const { userId: id, tenantId, nameSealed, keySealed } = row;
+  if (id === null || nameSealed === null || keySealed === null) return undefined;
+  return users.open({ id, tenantId, nameSealed, keySealed });
+}
+
+/** A row of an earlier version has its user's name, and no user until it is adopted. */
+function toDelegation(row: StoredDelegation, user: OpenedUser | undefined): Delegation {
+  const { userId, subjectIssuer, subjectSub, nameSealed: _, keySealed: __, ...delegation } = row;
+  const { issuer, sub } = user ?? { issuer: subjectIssuer, sub: subjectSub };
+  const { revokedReason: reason } = delegation;
+  const revokedReason = reason?.startsWith(SEALED_MARK) ? (user?.open(reason) ?? null) : reason;
+  return { ...delegation, revokedReason, subject: { id: userId ?? NIL, issuer, sub } };
 }

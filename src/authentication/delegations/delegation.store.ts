@@ -5,25 +5,40 @@ import { type Page, type PageRequest, toPage } from '../../platform/database/pag
 import { columnNames, selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { Given } from '../../platform/given.ts';
+import type { StoredUser } from '../users/user.service.ts';
 import { DELEGATION, type DelegationRow } from './delegation.model.ts';
 import type { Delegation, DelegationCandidate, DelegationRequest } from './delegation.ts';
 
-export type DelegationFilters = Given<Pick<Row, 'agentId' | 'status' | 'subjectIssuer' | 'subjectSub'>>;
+/** `digests`: those by which a user may be stored. */
+export type DelegationFilters = Given<Pick<Delegation, 'agentId' | 'status'>> & {
+  readonly digests?: readonly string[] | undefined;
+};
 
 export type NewDelegationRow = Pick<
   Delegation,
-  'id' | 'tenantId' | 'agentId' | 'subject' | 'scopes' | 'audience' | 'expiresAt'
->;
+  'id' | 'tenantId' | 'agentId' | 'scopes' | 'audience' | 'expiresAt'
+> & { readonly userId: string };
 
-type Row = Omit<Delegation, 'subject'> & Pick<DelegationRow, 'subjectIssuer' | 'subjectSub'>;
+/** A delegation with its sealed user: null after the user was forgotten. */
+export type StoredDelegation = Omit<Delegation, 'subject'> &
+  Pick<DelegationRow, 'userId' | 'subjectIssuer' | 'subjectSub'> & {
+    readonly [Name in 'nameSealed' | 'keySealed']: StoredUser[Name] | null;
+  };
 
-/** A request of a batch, of any tenant. */
-export type ExchangeRequest = DelegationRequest & { readonly tenantId: string };
+/** A request of a batch, of any tenant. `digests`: those by which the user may be stored. */
+export type ExchangeRequest = Omit<DelegationRequest, 'subject'> & {
+  readonly tenantId: string;
+  readonly digests: readonly string[];
+};
 
 type CandidateRow = DelegationCandidate['delegation'] &
   Pick<DelegationCandidate, 'agentStatus' | 'linksActive'> & {
     n: number;
     agentId: string;
+    tenantId: string;
+    userId: string;
+    nameSealed: Buffer;
+    keySealed: Buffer;
     agentName: string;
     agentCapabilities: string[];
     agentScopes: string[];
@@ -32,19 +47,29 @@ type CandidateRow = DelegationCandidate['delegation'] &
     agentIsBound: boolean;
   };
 
-const COLUMNS = selectList(DELEGATION, columnNames(DELEGATION, ['expiredAt']));
+const COLUMNS = `${selectList(DELEGATION, columnNames(DELEGATION, ['expiredAt']))}, status, name_sealed AS "nameSealed", key_sealed AS "keySealed"`;
 
 const INSERT = `
-INSERT INTO delegations (id, tenant_id, agent_id, subject_issuer, subject_sub, scopes, audience, expires_at)
-SELECT $1, $2, $3, $4, $5, $6::text[], $7, $8::timestamptz
-WHERE $8::timestamptz > now() AND $8::timestamptz <= now() + interval '1 year'
+INSERT INTO delegations (id, tenant_id, agent_id, user_id, scopes, audience, expires_at)
+SELECT $1, $2, $3, $4, $5::text[], $6, $7::timestamptz
+WHERE $7::timestamptz > now() AND $7::timestamptz <= now() + interval '1 year'
 RETURNING id`;
 
 const LIST = `
-SELECT ${COLUMNS}, status FROM delegation_records
+SELECT ${COLUMNS} FROM delegation_records
 WHERE tenant_id = $1 AND ($2::uuid IS NULL OR id < $2) AND ($3::uuid IS NULL OR agent_id = $3) AND ($4::text IS NULL OR status = $4)
-  AND ($5::text IS NULL OR subject_issuer = $5) AND ($6::text IS NULL OR subject_sub = $6)
-ORDER BY id DESC LIMIT $7`;
+  AND ($5::text[] IS NULL OR user_id IN (SELECT id FROM users WHERE tenant_id = $1 AND digest = ANY ($5)))
+ORDER BY id DESC LIMIT $6`;
+
+const FORGET = `
+WITH locked AS (
+  SELECT id, revoked_at IS NULL AS is_new, revoked_at IS NULL AND expired_at IS NULL AS is_open
+  FROM delegations WHERE user_id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE
+)
+UPDATE delegations SET revoked_at = coalesce(revoked_at, date_trunc('milliseconds', clock_timestamp())),
+  revoked_reason = CASE WHEN is_new THEN 'user_forgotten' END
+FROM locked WHERE delegations.id = locked.id
+RETURNING delegations.id, agent_id AS "agentId", user_id AS "userId", scopes, is_new AS "isNew", is_open AS "isOpen"`;
 
 const inWords = (words: readonly string[] | undefined): string => (words ?? []).join(' ');
 
@@ -52,8 +77,7 @@ const REQUESTS = columnsOf<{ request: ExchangeRequest; n: number }>(
   { int: ['n'] },
   {
     tenant_id: ['uuid', ({ request }) => request.tenantId],
-    issuer: ['text', ({ request }) => request.subject.issuer],
-    sub: ['text', ({ request }) => request.subject.sub],
+    digests: ['text', ({ request }) => inWords(request.digests)],
     agent_id: ['uuid', ({ request }) => request.agentId],
     scopes: ['text', ({ request }) => inWords(request.scopes)],
     audience: ['text', ({ request }) => request.audience ?? null],
@@ -69,8 +93,8 @@ SELECT locked.*, request.n, request.agent_id AS "agentId",
        CASE WHEN "revokedAt" IS NOT NULL THEN 'revoked'
             WHEN "expiresAt" <= clock_timestamp() THEN 'expired' ELSE 'active' END AS status
 FROM ${REQUESTS.from('request')} CROSS JOIN LATERAL (
-SELECT delegation.id, delegation.scopes, delegation.audience, delegation.expires_at AS "expiresAt", delegation.revoked_at AS "revokedAt",
-       agent.name AS "agentName", agent.capabilities AS "agentCapabilities", agent.scopes AS "agentScopes",
+SELECT delegation.id, delegation.tenant_id AS "tenantId", delegation.scopes, delegation.audience, delegation.expires_at AS "expiresAt", delegation.revoked_at AS "revokedAt",
+       person.id AS "userId", person.name_sealed AS "nameSealed", person.key_sealed AS "keySealed", agent.name AS "agentName", agent.capabilities AS "agentCapabilities", agent.scopes AS "agentScopes",
        agent.audience AS "agentAudience", agent.audiences AS "agentAudiences", agent.dpop_bound_access_tokens AS "agentIsBound",
        CASE WHEN agent.deleted_at IS NULL THEN agent.status ELSE 'deleted' END AS "agentStatus",
        NOT EXISTS (SELECT 1 FROM unnest(string_to_array(request.links, ' ')::uuid[]) AS link (id) WHERE NOT EXISTS (
@@ -78,12 +102,14 @@ SELECT delegation.id, delegation.scopes, delegation.audience, delegation.expires
            AND agents.status = 'active' AND agents.deleted_at IS NULL)) AS "linksActive"
 FROM delegations delegation
 JOIN agents agent ON agent.id = delegation.agent_id
+JOIN users person ON person.id = delegation.user_id
 WHERE delegation.id = (
-  SELECT id FROM delegations
-  WHERE tenant_id = request.tenant_id AND subject_issuer = request.issuer AND subject_sub = request.sub AND agent_id = request.agent_id
+  SELECT delegations.id FROM users JOIN delegations ON delegations.user_id = users.id
+  WHERE users.tenant_id = request.tenant_id AND users.digest = ANY (string_to_array(request.digests, ' '))
+    AND delegations.agent_id = request.agent_id
   ORDER BY revoked_at IS NULL AND expires_at > clock_timestamp() DESC,
            scopes @> string_to_array(request.scopes, ' ') AND (request.audience IS NULL OR audience IS NULL OR audience = request.audience) DESC,
-           id DESC
+           delegations.id DESC
   LIMIT 1)
 FOR KEY SHARE OF delegation, agent${locked}
 ) AS locked`;
@@ -95,8 +121,8 @@ const FIND_FOR_EXCHANGES = {
 
 /** @returns false when `expiresAt` is not in the future, or more than a year away */
 export async function insert(unit: Transaction, row: NewDelegationRow): Promise<boolean> {
-  const { id, tenantId, agentId, subject, scopes, audience, expiresAt } = row;
-  const values = [id, tenantId, agentId, subject.issuer, subject.sub, scopes, audience, expiresAt];
+  const { id, tenantId, agentId, userId, scopes, audience, expiresAt } = row;
+  const values = [id, tenantId, agentId, userId, scopes, audience, expiresAt];
   const { rows } = await unit.query<{ id: string }>(INSERT, values);
   return rows.length > 0;
 }
@@ -105,12 +131,12 @@ export async function find(
   queryable: Queryable,
   tenantId: string,
   id: string,
-): Promise<Delegation | undefined> {
-  const { rows } = await queryable.query<Row>(
-    `SELECT ${COLUMNS}, status FROM delegation_records WHERE tenant_id = $1 AND id = $2`,
+): Promise<StoredDelegation | undefined> {
+  const { rows } = await queryable.query<StoredDelegation>(
+    `SELECT ${COLUMNS} FROM delegation_records WHERE tenant_id = $1 AND id = $2`,
     [tenantId, id],
   );
-  return rows[0] === undefined ? undefined : toDelegation(rows[0]);
+  return rows[0];
 }
 
 export const exists = existenceIn('delegations');
@@ -119,11 +145,11 @@ export const exists = existenceIn('delegations');
 export async function list(
   queryable: Queryable,
   tenantId: string,
-  { limit, cursor, agentId, status, subjectIssuer, subjectSub }: PageRequest & DelegationFilters,
-): Promise<Page<Delegation>> {
-  const filters = [cursor, agentId, status, subjectIssuer, subjectSub].map((value) => value ?? null);
-  const { rows } = await queryable.query<Row>(LIST, [tenantId, ...filters, limit + 1]);
-  return toPage(rows.map(toDelegation), limit);
+  { limit, cursor, agentId, status, digests }: PageRequest & DelegationFilters,
+): Promise<Page<StoredDelegation>> {
+  const filters = [cursor, agentId, status, digests].map((value) => value ?? null);
+  const { rows } = await queryable.query<StoredDelegation>(LIST, [tenantId, ...filters, limit + 1]);
+  return toPage(rows, limit);
 }
 
 /**
@@ -152,6 +178,20 @@ export async function markRevoked(unit: Transaction, id: string, reason: string 
 }
 
 /**
+ * Revokes all delegations of users who are forgotten, and removes the reasons of earlier revocations, which may name
+ * them. Waits for running exchanges. @returns those that were not revoked before; `isOpen`: the end is not recorded
+ */
+export async function markForgotten(
+  unit: Transaction,
+  userIds: readonly string[],
+): Promise<(Pick<StoredDelegation, 'id' | 'agentId' | 'scopes'> & { userId: string; isOpen: boolean })[]> {
+  const { rows } = await unit.query<
+    Pick<StoredDelegation, 'id' | 'agentId' | 'scopes'> & { userId: string; isOpen: boolean; isNew: boolean }
+  >(FORGET, [userIds]);
+  return rows.filter(({ isNew }) => isNew);
+}
+
+/**
  * Finds the best delegation for each request and locks it against revocation, in one round trip.
  * @param mode `waiting`: for the transactions that change it or its agent; `skipping`: what they change is not found
  */
@@ -166,14 +206,12 @@ export async function findForExchanges(
   return requests.map((_, n) => found.get(n));
 }
 
-function toDelegation({ subjectIssuer, subjectSub, ...row }: Row): Delegation {
-  return { ...row, subject: { issuer: subjectIssuer, sub: subjectSub } };
-}
-
 function toCandidate(row: CandidateRow): DelegationCandidate {
   const { id, scopes, audience, status, expiresAt, agentStatus, linksActive } = row;
+  const { userId, tenantId, nameSealed, keySealed } = row;
   return {
     delegation: { id, scopes, audience, status, expiresAt },
+    user: { id: userId, tenantId, nameSealed, keySealed },
     agent: {
       id: row.agentId,
       name: row.agentName,

@@ -2,16 +2,22 @@
 import type { AgentRecord } from '../../identity/agents/agent.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { isWithin } from '../../platform/scopes.ts';
-import type { DelegationRow } from './delegation.model.ts';
 import type { Subject } from '../users/subject.ts';
+import type { StoredUser } from '../users/user.service.ts';
+import type { DelegationRow } from './delegation.model.ts';
 
 /** Source: Specification, "Anchor and delegation". */
 export const DELEGATION_STATUSES = ['active', 'expired', 'revoked'] as const;
 export type DelegationStatus = (typeof DELEGATION_STATUSES)[number];
 
+/** `id` is the `sub` of delegated tokens. Without `issuer` and `sub` the user is forgotten. */
+export type DelegatingUser = { readonly id: string } & {
+  readonly [Name in keyof Subject]: Subject[Name] | null;
+};
+
 /** `audience` null means any audience of the agent. `status` is computed; a deleted agent's delegations are revoked. */
-export type Delegation = Omit<DelegationRow, 'subjectIssuer' | 'subjectSub' | 'expiredAt'> & {
-  readonly subject: Subject;
+export type Delegation = Omit<DelegationRow, 'subjectIssuer' | 'subjectSub' | 'expiredAt' | 'userId'> & {
+  readonly subject: DelegatingUser;
   readonly status: DelegationStatus;
 };
 
@@ -34,12 +40,13 @@ export type DelegationRequest = {
 export type DelegationCandidate = {
   readonly delegation: Pick<Delegation, 'id' | 'scopes' | 'audience' | 'status' | 'expiresAt'>;
   readonly agent: DelegateAgent;
+  readonly user: StoredUser;
   readonly agentStatus: 'active' | 'suspended' | 'deleted';
   /** Whether each agent in `links` exists and is active. */
   readonly linksActive: boolean;
 };
 
-export type UsableDelegation = Pick<DelegationCandidate, 'delegation' | 'agent'>;
+export type UsableDelegation = Pick<DelegationCandidate, 'delegation' | 'agent' | 'user'>;
 
 /**
  * Decides whether a delegation allows a request (Specification, "Errors"; RFC 8693 §2.2.2).
@@ -54,7 +61,7 @@ export function judgeDelegation(
 ): UsableDelegation {
   if (candidate === undefined || candidate.agentStatus === 'deleted')
     throw refusal('invalid_grant', 'The user has delegated nothing to this agent.');
-  const { delegation, agent, agentStatus, linksActive } = candidate;
+  const { delegation, agent, user, agentStatus, linksActive } = candidate;
   if (delegation.status === 'revoked') throw refusal('invalid_grant', 'The delegation was revoked.');
   if (delegation.status === 'expired')
     throw refusal('delegation_expired', 'The delegation is past its expires_at.');
@@ -69,7 +76,7 @@ export function judgeDelegation(
     request.audience !== delegation.audience
   )
     throw refusal('invalid_target', 'The delegation is for another audience.');
-  return { delegation, agent };
+  return { delegation, agent, user };
 }
 
 function refusal(code: ConstructorParameters<typeof ServiceError>[0], detail: string): ServiceError {

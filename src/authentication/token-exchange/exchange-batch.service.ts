@@ -20,6 +20,7 @@ import type { RevocationService } from '../tokens/revocation.service.ts';
 import { principalsOf } from '../tokens/revocation.ts';
 import type { AccessTokenIssuer, IssuedAccessToken } from '../tokens/token.service.ts';
 import type { ProvenKey } from '../tokens/token-answer.ts';
+import { sealAddress, type UserService } from '../users/user.service.ts';
 import {
   boundExpiry,
   boundScopes,
@@ -54,6 +55,7 @@ export type ExchangeBatchNeeds = {
   delegations: Pick<DelegationService, 'findForExchanges'>;
   revocations: Pick<RevocationService, 'findRevoked'>;
   records: Pick<RecordService, 'prepare' | 'writeBatch'>;
+  users: Pick<UserService, 'open'>;
   accessTokenLifetime: number;
   now: () => number;
 };
@@ -141,25 +143,26 @@ function seekDelegation({ context, request, actor, subject }: VerifiedExchange) 
 /** Called after the delegation is locked, because the lifetime of the token is counted from now. */
 function make(needs: ExchangeBatchNeeds, pending: Pending, candidate: DelegationCandidate | undefined): Made {
   const { context, key, client, issue, made } = pending;
-  const { delegation, agent } = judgeDelegation(candidate, pending.sought);
+  const { delegation, agent, user } = judgeDelegation(candidate, pending.sought);
   checkProofGiven(key, context.tenant, client, agent);
   if (made?.grant.delegation?.delegation_id === delegation.id) return made;
-  const grant = decide(needs, pending, { delegation, agent });
+  const grant = decide(needs, pending, { delegation, agent, user });
   const { claims, ...issued } = issue(grant);
   if (issued.accessToken.length > LONGEST_TOKEN)
     throw refuse('The token would be too large: the names in its chain of delegation are too long.');
   const happening = describeIssued(pending, { grant, issued }, delegation.id);
-  pending.made = { grant, issued, claims, prepared: needs.records.prepare(context, happening) };
+  const sealed = sealAddress(context, needs.users.open(user));
+  pending.made = { grant, issued, claims, prepared: needs.records.prepare(sealed, happening) };
   return pending.made;
 }
 
 function decide(
   { now, accessTokenLifetime }: ExchangeBatchNeeds,
   { context: { tenant }, client, request, actor, subject, key }: VerifiedExchange,
-  { delegation, agent }: Pick<DelegationCandidate, 'delegation' | 'agent'>,
+  { delegation, agent, user }: Pick<DelegationCandidate, 'delegation' | 'agent' | 'user'>,
 ): AccessTokenGrant {
   const issuedAt = Math.floor(now() / 1000);
-  const { sub, act, delegated_subject } = buildDelegatedClaims(tenant.id, {
+  const { sub, act, delegated_subject } = buildDelegatedClaims(user.id, {
     subject,
     actor: { sub: agent.id, agent: { name: agent.name, capabilities: agent.capabilities } },
     older: subject.act,

@@ -5,8 +5,8 @@ import { validate as isUuid } from 'uuid';
 import { type Act, type Actor, actorsOf, buildAct } from '../../platform/act.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { grantScopes, intersectScopes } from '../../platform/scopes.ts';
-import { type Subject, subjectId } from '../users/subject.ts';
 import type { SignedClaims } from '../tokens/access-token.ts';
+import type { Subject } from '../users/subject.ts';
 import { TOKEN_TYPES } from './exchange-request.ts';
 
 /** The scopes of each side; `client` makes the request. An absent list is no limit: ID tokens have no scopes. */
@@ -159,15 +159,15 @@ export function chooseAudience(
 /**
  * Builds the subject claims of a delegated token. `subject_type` stays `agent`, so that a server that ignores `act`
  * does not accept the token as the user's session.
- * @param subject the user, as named by the user's issuer @param older claim `act` of the subject token
+ * @param userId the user in the tenant @param subject the user, as named by the user's issuer @param older claim `act` of the subject token
  * @throws ServiceError `invalid_request` when the chain of actors is too long
  */
 export function buildDelegatedClaims(
-  tenantId: string,
+  userId: string,
   { subject, actor, older }: { subject: Subject; actor: Actor; older: Act | undefined },
 ) {
   return {
-    sub: subjectId(tenantId, subject),
+    sub: userId,
     delegated_subject: { iss: subject.issuer, sub: subject.sub },
     subject_type: 'agent' as const,
     act: buildAct(actor, older),

@@ -12,6 +12,7 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
+import type { UserService } from '../users/user.service.ts';
 import { principalOf, type SignedClaims } from './access-token.ts';
 import type { ClientAuthenticationService } from './client-authentication.service.ts';
 import { checkAgentOf } from './client-credentials.ts';
@@ -35,6 +36,7 @@ export type IntrospectionNeeds = {
   revocations: Pick<RevocationService, 'endTokens'>;
   records: Pick<RecordService, 'write'>;
   accesses: Pick<AccessRecordService, 'note'>;
+  users: Pick<UserService, 'sealAddress'>;
 };
 
 export function createIntrospectionService(needs: IntrospectionNeeds) {
@@ -142,11 +144,13 @@ async function record(
   client: Client,
   entry: Pick<AuditEntry, 'target' | 'keyId' | 'tokenId'>,
   facts: JsonObject,
-  more: JsonObject = {},
+  { more = {}, audited = {} }: { more?: JsonObject; audited?: JsonObject } = {},
 ): Promise<void> {
   const actor = { kind: 'application', id: client.id } as const;
   await records.write(unit, context, {
-    audit: [{ ...entry, actor, action: 'auth.token.revoked', outcome: 'success', data: facts }],
+    audit: [
+      { ...entry, actor, action: 'auth.token.revoked', outcome: 'success', data: { ...facts, ...audited } },
+    ],
     events: [{ type: 'auth.token.revoked', data: { ...facts, ...more, revoked_by: client.id } }],
   });
 }
@@ -164,7 +168,10 @@ function revokeAccessToken(
     const target = { type: kind, id: agentId };
     const facts = { token_type: 'access_token', token_id: jti, sub, client_id };
     const more = { expires_at: new Date(exp * 1000).toISOString() };
-    await record(needs, unit, context, client, { target, tokenId: jti }, facts, more);
+    const isOfUser = claims.act !== undefined;
+    const sealed = isOfUser ? await needs.users.sealAddress(unit, context, sub) : context;
+    const audited: JsonObject = isOfUser ? { subject_id: sub } : {};
+    await record(needs, unit, sealed, client, { target, tokenId: jti }, facts, { more, audited });
   });
 }
 

@@ -1,6 +1,4 @@
-// Users. The pair (issuer, sub) identifies a user, and a UUID represents the user in a tenant's tokens.
-import { sha256 } from '@noble/hashes/sha2.js';
-import { parse, stringify } from 'uuid';
+// The names of users.
 
 /** Only both fields together identify the user (RFC 7519 §4.1.2). */
 export type Subject = { readonly issuer: string; readonly sub: string };
@@ -29,19 +27,4 @@ export function isIssuer(text: string): boolean {
   } catch {
     return false;
   }
-}
-
-/**
- * Computes the UUID of a user in a tenant from the tenant's id, `issuer` and `sub`, so no row is needed. Each tenant
- * has a different UUID for the same user. It is a UUIDv8 from SHA-256 (RFC 9562 §5.8, §6.5), and never equals the id of
- * an agent or an application, because those are UUIDv7.
- * @param tenantId UUID
- */
-export function subjectId(tenantId: string, { issuer, sub }: Subject): string {
-  const name = new TextEncoder().encode(JSON.stringify([issuer, sub]));
-  const digest = sha256(Uint8Array.of(...parse(tenantId), ...name));
-  const bytes = digest.slice(0, 16);
-  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
-  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-  return stringify(bytes);
 }

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { pageSchema } from '../../platform/http/answers.ts';
 import { audience } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
-import { LONGEST } from '../users/subject.ts';
 import {
   hasOwnKids,
   issuerAnswer,
@@ -11,6 +10,7 @@ import {
   lastFetchOf,
   trustedKeys,
 } from '../trusted-issuers/trusted-issuer.schemas.ts';
+import { LONGEST } from '../users/subject.ts';
 import type { WorkloadRule } from './claim-rules.ts';
 import type { WorkloadIssuer } from './workload-issuer.service.ts';
 

@@ -179,12 +179,7 @@ export const ADMINISTRATION = inCategory('Administration', [
       delegation_id: id('The delegation.', '0199a1b2-c182-7394-9fa0-1b2c3d4e5f60'),
       agent_id: agentId,
       subject_id: id('`sub` of delegated tokens for this subject.', '0199a1b2-d293-74a5-80b1-2c3d4e5f6071'),
-      subject: z.strictObject({
-        issuer: text('Who says so.', 'https://idp.example.com'),
-        sub: text('The subject, as the issuer names it.', 'user-4711'),
-      }),
       scopes: texts('openid'),
-      reason: text('The reason that the revocation gave.', 'no longer needed').nullable(),
     }),
   ),
   published('admin.user.created', 'A user was created.', {

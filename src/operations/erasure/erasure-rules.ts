@@ -49,6 +49,7 @@ export const ERASURE_RULES: Readonly<Record<string, ErasureRule>> = {
   revocations: {},
   client_assertions: { where: 'client_id IN (SELECT id FROM applications WHERE tenant_id = $1)' },
   delegations: { export: true },
+  users: { export: true },
   workload_assertions: {},
   workload_issuers: { export: true },
   trusted_issuers: { export: true },

@@ -12,7 +12,7 @@ import {
 import type { KeyInUse, SealedColumn } from '../../platform/database/sealed-column.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
-import type { SealedSecret } from './sealed-secret.store.ts';
+import type { Resealed, SealedSecret } from './sealed-secret.store.ts';
 import * as store from './sealed-secret.store.ts';
 
 /**
@@ -153,12 +153,14 @@ function isHere({ masterKeys }: SealedSecretNeeds, keyId: string) {
 
 function sealAnew(
   { masterKeys }: SealedSecretNeeds,
-  { contextOf }: SealedColumn,
+  { contextOf, beside }: SealedColumn,
   secret: SealedSecret,
-): Buffer | undefined {
+): Resealed | undefined {
   const context = contextOf(secret);
   try {
-    return sealSecret(masterKeys, context, openSecret(masterKeys, context, secret.sealed));
+    const opened = openSecret(masterKeys, context, secret.sealed);
+    const anew = sealSecret(masterKeys, context, opened);
+    return { ...secret, anew, beside: beside?.of(masterKeys, secret, opened) };
   } catch (error) {
     if (error instanceof SecretBoxError) return undefined;
     throw error;
@@ -179,7 +181,7 @@ async function resealColumn(
     if (last === undefined) return done;
     const secrets = page.flatMap((secret) => {
       const anew = sealAnew(needs, column, secret);
-      return anew === undefined ? [] : [{ ...secret, anew }];
+      return anew === undefined ? [] : [anew];
     });
     const count = secrets.length === 0 ? 0 : await store.replace(needs.database, column, secrets);
     done.resealed += count;

@@ -9,6 +9,14 @@ export type SealedSecret = {
   readonly tenantId: string;
   readonly name: string;
   readonly sealed: Buffer;
+  /** Of a column with `beside`: the bytes that it is computed from. */
+  readonly from: Buffer;
+};
+
+/** `beside`: the new value of the column that depends on the master key. */
+export type Resealed = Pick<SealedSecret, 'id' | 'sealed'> & {
+  readonly anew: Buffer;
+  readonly beside: string | undefined;
 };
 
 // The recursion costs one index probe for each distinct key id, and reads no row of the table.
@@ -52,11 +60,11 @@ export async function count(
 /** One page of the secrets that are sealed with this master key, by ascending id of the row. */
 export async function list(
   queryable: Queryable,
-  { table, column, name }: SealedColumn,
+  { table, column, name, beside }: SealedColumn,
   { keyId, after, limit }: { keyId: string; after: string; limit: number },
 ): Promise<SealedSecret[]> {
   const { rows } = await queryable.query<SealedSecret>(
-    `SELECT id, tenant_id AS "tenantId", ${name} AS name, ${column} AS sealed FROM ${table}
+    `SELECT id, tenant_id AS "tenantId", ${name} AS name, ${column} AS sealed, ${beside?.from ?? 'NULL'} AS from FROM ${table}
          WHERE ${column} IS NOT NULL AND sealing_key(${column}) = $1 AND id > $2 ORDER BY sealing_key(${column}), id LIMIT $3`,
     [Buffer.from(keyId, 'utf8'), after, limit],
   );
@@ -66,15 +74,21 @@ export async function list(
 /** Replaces secrets that are unchanged since they were read; skips locked rows. @returns how many were replaced */
 export async function replace(
   queryable: Queryable,
-  { table, column }: SealedColumn,
-  secrets: readonly (Pick<SealedSecret, 'id' | 'sealed'> & { readonly anew: Buffer })[],
+  { table, column, beside }: SealedColumn,
+  secrets: readonly Resealed[],
 ): Promise<number> {
   const { rowCount } = await queryable.query(
     `WITH free AS (
-           SELECT t.id, given.anew FROM unnest($1::uuid[], $2::bytea[], $3::bytea[]) AS given (id, sealed, anew)
+           SELECT t.id, given.anew, given.beside
+           FROM unnest($1::uuid[], $2::bytea[], $3::bytea[], $4::text[]) AS given (id, sealed, anew, beside)
            JOIN ${table} t ON t.id = given.id AND t.${column} = given.sealed FOR NO KEY UPDATE OF t SKIP LOCKED
-         ) UPDATE ${table} t SET ${column} = free.anew FROM free WHERE t.id = free.id`,
-    [secrets.map(({ id }) => id), secrets.map(({ sealed }) => sealed), secrets.map(({ anew }) => anew)],
+         ) UPDATE ${table} t SET ${column} = free.anew${beside === undefined ? '' : `, ${beside.column} = free.beside`} FROM free WHERE t.id = free.id`,
+    [
+      secrets.map(({ id }) => id),
+      secrets.map(({ sealed }) => sealed),
+      secrets.map(({ anew }) => anew),
+      secrets.map(({ beside: value }) => value ?? null),
+    ],
   );
   return rowCount;
 }

@@ -20,6 +20,7 @@ import { tenantEnds } from './migrations/0017-tenant-ends.ts';
 import { objectives } from './migrations/0018-objectives.ts';
 import { auditWithoutTokens } from './migrations/0019-audit-without-tokens.ts';
 import { deliveryHours } from './migrations/0020-delivery-hours.ts';
+import { users } from './migrations/0021-users.ts';
 
 /** `name` is that of the file. The database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
@@ -49,4 +50,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0018-objectives', steps: [objectives] },
   { name: '0019-audit-without-tokens', steps: auditWithoutTokens },
   { name: '0020-delivery-hours', steps: [deliveryHours] },
+  { name: '0021-users', steps: users },
 ];

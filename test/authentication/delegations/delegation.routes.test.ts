@@ -64,15 +64,19 @@ describe('a delegation over HTTP', () => {
     expect(created.status).toBe(201);
   });
 
-  it('is created once for one idempotency key', async () => {
+  it('is created once for one idempotency key, whose kept answer does not name the user', async () => {
     const headers = { ...admin, 'idempotency-key': newId() };
     const body = { ...newBody(), subject: { ...subject, sub: 'once' } };
     const first = await send('POST', '', body, headers);
     const replay = await send('POST', '', body, headers);
-    expect([replay.status, replay.body]).toEqual([201, first.body]);
+    const { subject: _, ...kept } = first.body;
+    expect([replay.status, replay.body]).toEqual([201, kept]);
     expect(replay.headers.get('idempotency-replayed')).toBe('true');
     expect((await send('POST', '', { ...body, scopes: ['email'] }, headers)).status).toBe(422);
-    expect((await send('GET', '?subject_sub=once')).body.data).toHaveLength(1);
+    const query = `?subject_issuer=${encodeURIComponent(subject.issuer)}&subject_sub=once`;
+    expect((await send('GET', query)).body.data).toHaveLength(1);
+    const half = await send('GET', '?subject_sub=once');
+    expect([half.status, half.body.detail]).toEqual([400, expect.stringContaining('subject_issuer')]);
   });
 
   it('is revoked, and again without effect', async () => {

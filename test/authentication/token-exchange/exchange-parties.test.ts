@@ -1,6 +1,5 @@
 // Who takes part in a token exchange over HTTP: agents as actors and as subjects, and the delegation between them.
 import { describe, expect, it } from 'vitest';
-import { subjectId } from '../../../src/authentication/users/subject.ts';
 import { TOKEN_TYPES } from '../../../src/authentication/token-exchange/exchange-request.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../../src/identity/applications/application.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
@@ -140,10 +139,10 @@ describe('the token of an agent as the subject', () => {
   it('lets another agent act for it, by a delegation of its own, unless it is bound to a key', async () => {
     const first = await world.newActor();
     const subject = { issuer: world.tenant.issuerUrl, sub: first.agent.id };
-    const { id } = await world.delegate(subject, actor.agent.id);
+    const { id, subject: user } = await world.delegate(subject, actor.agent.id);
     const { claims } = await world.exchange(first.accessToken, actor, asAccessToken);
     expect(claims).toMatchObject({
-      sub: subjectId(world.tenant.id, subject),
+      sub: user.id,
       delegated_subject: { iss: subject.issuer, sub: subject.sub },
       act: { sub: actor.agent.id },
       delegation_id: id,

@@ -10,6 +10,7 @@ import { wireIssuers } from '../../../src/authentication/issuer/wire.ts';
 import { createIntrospectionService } from '../../../src/authentication/tokens/introspection.service.ts';
 import { createTokenService } from '../../../src/authentication/tokens/token.service.ts';
 import { wireClients, wireRevocations, wireTokenEndpoint } from '../../../src/authentication/tokens/wire.ts';
+import { createUserService } from '../../../src/authentication/users/user.service.ts';
 import { createApplicationService } from '../../../src/identity/applications/application.service.ts';
 import { createProvisionService } from '../../../src/identity/tenants/provision.service.ts';
 import { createTenantService } from '../../../src/identity/tenants/tenant.service.ts';
@@ -58,7 +59,8 @@ export function createAccounts(
   const records = wireRecords(platform);
   const commands = createWorkflowCommandService();
   const { masterKeys } = platform.config;
-  const shared = { database, records, commands, accesses: createAccessRecordService(platform) };
+  const users = createUserService({ database, masterKeys });
+  const shared = { database, records, commands, users, accesses: createAccessRecordService(platform) };
   const revocations = wireRevocations(platform);
   const issuers = wireIssuers(platform, { ...shared, revocations });
   const tokens = createTokenService({ ...platform.config, ...issuers, revocations, now });

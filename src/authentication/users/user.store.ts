@@ -1,0 +1,53 @@
+// SQL of users. Each statement is bound to one tenant.
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import type { StoredUser } from './user-sealing.service.ts';
+
+const COLUMNS = 'id, tenant_id AS "tenantId", name_sealed AS "nameSealed", key_sealed AS "keySealed"';
+
+// Of concurrent first uses of a name one inserts, and the others get its row. The lock makes a forgetting wait.
+const KEEP = `
+WITH known AS (
+  SELECT ${COLUMNS} FROM users WHERE tenant_id = $2 AND digest = ANY ($5::text[]) ORDER BY id LIMIT 1 FOR KEY SHARE
+), made AS (
+  INSERT INTO users (id, tenant_id, name_sealed, key_sealed, digest)
+  SELECT $1, $2, $3, $4, ($5::text[])[1] WHERE NOT EXISTS (SELECT FROM known)
+  ON CONFLICT (tenant_id, digest) DO UPDATE SET tenant_id = excluded.tenant_id
+  RETURNING ${COLUMNS}
+)
+SELECT * FROM known UNION ALL SELECT * FROM made`;
+
+/** Returns the user with one of these digests. When there is none, the given one is stored with the first digest. */
+export async function keep(
+  unit: Transaction,
+  user: StoredUser,
+  digests: readonly string[],
+): Promise<StoredUser> {
+  const { id, tenantId, nameSealed, keySealed } = user;
+  const { rows } = await unit.query<StoredUser>(KEEP, [id, tenantId, nameSealed, keySealed, digests]);
+  return rows[0] ?? user;
+}
+
+export async function list(
+  queryable: Queryable,
+  tenantId: string,
+  ids: readonly string[],
+): Promise<StoredUser[]> {
+  const { rows } = await queryable.query<StoredUser>(
+    `SELECT ${COLUMNS} FROM users WHERE tenant_id = $1 AND id = ANY ($2::uuid[])`,
+    [tenantId, ids],
+  );
+  return rows;
+}
+
+/** Removes the users with one of these digests, with their keys. @returns their ids */
+export async function remove(
+  unit: Transaction,
+  tenantId: string,
+  digests: readonly string[],
+): Promise<string[]> {
+  const { rows } = await unit.query<{ id: string }>(
+    'DELETE FROM users WHERE tenant_id = $1 AND digest = ANY ($2::text[]) RETURNING id',
+    [tenantId, digests],
+  );
+  return rows.map(({ id }) => id);
+}

@@ -1,0 +1,42 @@
+// Users whom delegations name: the name is sealed with a key of the user, and both go when the user is forgotten.
+import type { MigrationStep } from '../migration-steps.ts';
+
+export const users: readonly MigrationStep[] = [
+  `
+-- A user as an issuer names it. The id is the sub of delegated tokens; it is random, so that nothing of the name can be read from it.
+CREATE TABLE users (
+  id uuid PRIMARY KEY,
+  tenant_id uuid NOT NULL REFERENCES tenants,
+  -- HMAC of issuer and sub under a key that is derived from a master key: finds the user.
+  digest text NOT NULL,
+  -- Issuer and sub, sealed with the user's key.
+  name_sealed bytea NOT NULL,
+  -- The user's key, sealed with a master key. It seals addresses in the audit log, too.
+  key_sealed bytea NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT users_digest_unique UNIQUE (tenant_id, digest)
+);
+CREATE INDEX users_by_sealing_key ON users (sealing_key(key_sealed), id);
+
+-- No reference: the delegations of a user who is forgotten stay, and name nobody.
+ALTER TABLE delegations ADD COLUMN user_id uuid;
+-- Names that an earlier version wrote, until they are moved to users.
+ALTER TABLE delegations ALTER COLUMN subject_issuer DROP NOT NULL, ALTER COLUMN subject_sub DROP NOT NULL;
+
+CREATE OR REPLACE VIEW delegation_records AS
+SELECT delegation.id, delegation.tenant_id, delegation.agent_id, delegation.subject_issuer, delegation.subject_sub,
+       delegation.scopes, delegation.audience, delegation.expires_at, delegation.created_at,
+       coalesce(delegation.revoked_at, agent.deleted_at) AS revoked_at,
+       CASE WHEN delegation.revoked_at IS NULL AND agent.deleted_at IS NOT NULL THEN 'agent_deleted'
+            ELSE delegation.revoked_reason END AS revoked_reason,
+       CASE WHEN delegation.revoked_at IS NOT NULL OR agent.deleted_at IS NOT NULL THEN 'revoked'
+            WHEN delegation.expires_at <= now() THEN 'expired'
+            ELSE 'active' END AS status,
+       delegation.user_id, person.name_sealed, person.key_sealed
+FROM delegations delegation
+JOIN agents agent ON agent.id = delegation.agent_id
+LEFT JOIN users person ON person.id = delegation.user_id;
+`,
+  { index: 'delegations_by_user', on: 'delegations (user_id, agent_id)' },
+  { index: 'delegations_with_plain_name', on: 'delegations (id) WHERE user_id IS NULL' },
+];
