@@ -44,6 +44,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     fill: (command: Command, runtime: TerminalRuntime) => fillResource(name, command, runtime),
   })),
   {
+    name: 'user',
+    description: 'forget a user for ever',
+    group: DAILY,
+    fill: async (command, runtime) =>
+      (await import('./terminal/user.commands.ts')).registerUserCommands(command, runtime),
+  },
+  {
     name: 'sign',
     description: 'sign a body on stdin as a delivery, and print its headers',
     group: DAILY,

@@ -102,6 +102,7 @@ export async function runWorker(config: Config): Promise<void> {
   const keeping = keeper.start();
   const sealing = loops.sealer.start();
   const counting = loops.hourCounter.start();
+  const adopting = loops.adoption.start();
   const telling = loops.runner.start();
   const expiring = loops.expiryKeeper.start();
   const scheduling = keepSchedules({ client, onFailure: (error) => warnOfSchedule(error, logger) });
@@ -109,9 +110,18 @@ export async function runWorker(config: Config): Promise<void> {
     // Concurrently, so that no loop keeps running while another waits for a missing answer.
     () =>
       Promise.all(
-        [relaying, scheduling, expiring, sweeping, sealing, counting, telling, listening, comparing].map(
-          (loop) => loop.stop(),
-        ),
+        [
+          relaying,
+          scheduling,
+          expiring,
+          sweeping,
+          sealing,
+          counting,
+          adopting,
+          telling,
+          listening,
+          comparing,
+        ].map((loop) => loop.stop()),
       ),
     () => worker.shutdown(),
     () => running,

@@ -39,8 +39,9 @@ const newWorkloadIssuerBody = (agentId: string) => ({
   ...newTrustedIssuerBody(),
   rules: [{ agent_id: agentId, claims: { sub: 'workload' } }],
 });
+const newSubject = () => ({ issuer: 'https://idp.example', sub: `user-${next()}` });
 const newDelegationBody = (agentId: string) => ({
-  subject: { issuer: 'https://idp.example', sub: `user-${next()}` },
+  subject: newSubject(),
   agent_id: agentId,
   scopes: ['openid'],
   expires_at: new Date(Date.now() + 3_600_000).toISOString(),
@@ -186,6 +187,7 @@ const BODIES: Readonly<Record<string, (party: Party, path: string) => unknown>> 
   revokeAnchor: () => ({ reason: 'test' }),
   createDelegation: async (party) => newDelegationBody(await makeAgent(party)),
   revokeDelegation: () => ({ reason: 'test' }),
+  forgetUser: () => ({ subject: newSubject() }),
   createTrustedIssuer: newTrustedIssuerBody,
   createWorkloadIssuer: async (party) => newWorkloadIssuerBody(await makeAgent(party)),
   updateWorkloadIssuer: () => ({ audiences: ['https://other.example'] }),

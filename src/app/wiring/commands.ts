@@ -5,6 +5,7 @@ import { createVerificationStore } from '../../audit/verification.store.ts';
 import { createConsoleCodeService } from '../../authentication/console/code.service.ts';
 import { wireIssuers } from '../../authentication/issuer/wire.ts';
 import { wireRevocations } from '../../authentication/tokens/wire.ts';
+import { createUserService } from '../../authentication/users/user.service.ts';
 import { createApplicationService } from '../../identity/applications/application.service.ts';
 import { createProvisionService } from '../../identity/tenants/provision.service.ts';
 import { createTenantService } from '../../identity/tenants/tenant.service.ts';
@@ -57,7 +58,12 @@ export function wireManagement(config: Config, logger: Log = SILENT) {
     consoleCodes: createConsoleCodeService({ database, records, applications }),
     suspensions,
     ends: createTenantEndService({ ...shared, tenants, suspensions, acts }),
-    exports: createTenantExportService({ database: patient, tenants, acts }),
+    exports: createTenantExportService({
+      database: patient,
+      tenants,
+      acts,
+      users: createUserService({ database: patient, masterKeys }),
+    }),
     certificates: createErasureCertificateService({ database, auditKeys }),
     hosts: createHostService({ database, hosts: hostHolds, acts }),
     sealedSecrets: createSealedSecretService({ database, masterKeys, columns: SEALED_COLUMNS }),

@@ -4,6 +4,7 @@ import { createActivities } from '../../../activities/index.ts';
 import { measureSealer, wireAuditSealer } from '../../audit/wire.ts';
 import { createExpiryService } from '../../authentication/challenges/challenge-expiry.service.ts';
 import { wireExpiryKeeper } from '../../authentication/challenges/wire.ts';
+import { createDelegationAdoption } from '../../authentication/delegations/delegation-adoption.service.ts';
 import { createDelegationExpiryService } from '../../authentication/delegations/delegation-expiry.service.ts';
 import * as delegationStore from '../../authentication/delegations/delegation-expiry.store.ts';
 import { createIssuerRotationService } from '../../authentication/issuer/issuer-rotation.service.ts';
@@ -15,6 +16,7 @@ import * as tenantEndStore from '../../operations/erasure/tenant-end.store.ts';
 import { wireErasure } from '../../operations/erasure/wire.ts';
 import { KEPT_DAYS } from '../../operations/retention/retention.ts';
 import { isAway } from '../../platform/database/errors.ts';
+import { reasonOf } from '../../platform/logging.ts';
 import { createReadings } from '../../platform/metrics/reading.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { type EntityWorkflow, TASK_QUEUES } from '../../platform/temporal/names.ts';
@@ -69,11 +71,21 @@ export function wireWorkerRooms(platform: Platform) {
 
 /** Wires the loops of a worker that use Temporal, without starting them. @param client starts workflows */
 export function wireWorkerLoops(platform: Platform, rooms: WorkerRooms, client: Client) {
-  const { describe, tenants, challengeExpiry: expiry } = rooms;
+  const { describe, tenants, users, challengeExpiry: expiry } = rooms;
+  const { database, log } = platform;
   const presenter = { docsUrl: platform.config.docsUrl, tenantOf: tenants.byId };
   return {
     sealer: wireAuditSealer(platform),
     hourCounter: wireHourCounter(platform),
+    adoption: createDelegationAdoption({
+      database,
+      users,
+      onFailure: (error) =>
+        log.warn(
+          { event: 'users.adoption_failed', reason: reasonOf(error) },
+          'names in delegations are moved to users later',
+        ),
+    }),
     ...wireWorkflowCommands(platform, { client, describe, presenter }),
     ...wireRelay(platform, { ...rooms, client, presenter, countWaiting: wireWaitingCount(platform) }),
     expiryKeeper: wireExpiryKeeper(platform, { client, expiry }),

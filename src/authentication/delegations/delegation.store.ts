@@ -47,7 +47,7 @@ type CandidateRow = DelegationCandidate['delegation'] &
     agentIsBound: boolean;
   };
 
-const COLUMNS = `${selectList(DELEGATION, columnNames(DELEGATION, ['expiredAt']))}, status, name_sealed AS "nameSealed", key_sealed AS "keySealed"`;
+const COLUMNS = `${selectList(DELEGATION, columnNames(DELEGATION, ['expiredAt']))}, status, user_name AS "nameSealed", user_key AS "keySealed"`;
 
 const INSERT = `
 INSERT INTO delegations (id, tenant_id, agent_id, user_id, scopes, audience, expires_at)
@@ -94,7 +94,7 @@ SELECT locked.*, request.n, request.agent_id AS "agentId",
             WHEN "expiresAt" <= clock_timestamp() THEN 'expired' ELSE 'active' END AS status
 FROM ${REQUESTS.from('request')} CROSS JOIN LATERAL (
 SELECT delegation.id, delegation.tenant_id AS "tenantId", delegation.scopes, delegation.audience, delegation.expires_at AS "expiresAt", delegation.revoked_at AS "revokedAt",
-       person.id AS "userId", person.name_sealed AS "nameSealed", person.key_sealed AS "keySealed", agent.name AS "agentName", agent.capabilities AS "agentCapabilities", agent.scopes AS "agentScopes",
+       person.id AS "userId", person.name AS "nameSealed", person.key_sealed AS "keySealed", agent.name AS "agentName", agent.capabilities AS "agentCapabilities", agent.scopes AS "agentScopes",
        agent.audience AS "agentAudience", agent.audiences AS "agentAudiences", agent.dpop_bound_access_tokens AS "agentIsBound",
        CASE WHEN agent.deleted_at IS NULL THEN agent.status ELSE 'deleted' END AS "agentStatus",
        NOT EXISTS (SELECT 1 FROM unnest(string_to_array(request.links, ' ')::uuid[]) AS link (id) WHERE NOT EXISTS (
@@ -189,6 +189,37 @@ export async function markForgotten(
     Pick<StoredDelegation, 'id' | 'agentId' | 'scopes'> & { userId: string; isOpen: boolean; isNew: boolean }
   >(FORGET, [userIds]);
   return rows.filter(({ isNew }) => isNew);
+}
+
+type PlainName = {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly issuer: string;
+  readonly sub: string;
+  readonly reason: string | null;
+};
+
+/** Locks delegations that an earlier version wrote, with the name of the user. @returns at most `limit` */
+export async function lockPlain(unit: Transaction, limit: number): Promise<PlainName[]> {
+  const { rows } = await unit.query<PlainName>(
+    `SELECT id, tenant_id AS "tenantId", subject_issuer AS issuer, subject_sub AS sub, revoked_reason AS reason
+     FROM delegations WHERE user_id IS NULL ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED`,
+    [limit],
+  );
+  return rows;
+}
+
+/** Replaces the name of a delegation that the transaction has locked by the user. */
+export async function adopt(
+  unit: Transaction,
+  id: string,
+  userId: string,
+  reason: string | null,
+): Promise<void> {
+  await unit.query(
+    `UPDATE delegations SET user_id = $2, revoked_reason = $3, subject_issuer = NULL, subject_sub = NULL WHERE id = $1`,
+    [id, userId, reason],
+  );
 }
 
 /**

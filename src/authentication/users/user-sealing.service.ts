@@ -44,7 +44,7 @@ export const SEALED_USERS: readonly SealedColumn[] = [
     contextOf: ({ tenantId, name }) => keyContext(tenantId, name),
     beside: {
       column: 'digest',
-      from: 'name_sealed',
+      from: 'name',
       of: (masterKeys, { id, tenantId, from }, key) =>
         createUserSealing({ masterKeys }).digestsOf(tenantId, openName(id, key, from))[0] ?? '',
     },

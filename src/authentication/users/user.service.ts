@@ -55,7 +55,7 @@ export function createUserService({
 
 export type UserService = ReturnType<typeof createUserService>;
 
-/** Returns the context of an act in a user's name, for an entry of the audit log: the address opens with the user's key. */
+/** Returns the context of an act in a user's name, for the audit log: the address opens with the user's key alone. */
 export function sealAddress<Context extends AuditContext>(
   context: Context,
   user: Pick<OpenedUser, 'seal'> | undefined,

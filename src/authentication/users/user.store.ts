@@ -2,27 +2,29 @@
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { StoredUser } from './user-sealing.service.ts';
 
-const COLUMNS = 'id, tenant_id AS "tenantId", name_sealed AS "nameSealed", key_sealed AS "keySealed"';
+const COLUMNS = 'id, tenant_id AS "tenantId", name AS "nameSealed", key_sealed AS "keySealed"';
 
-// Of concurrent first uses of a name one inserts, and the others get its row. The lock makes a forgetting wait.
+// The lock on the row makes a forgetting wait.
 const KEEP = `
 WITH known AS (
   SELECT ${COLUMNS} FROM users WHERE tenant_id = $2 AND digest = ANY ($5::text[]) ORDER BY id LIMIT 1 FOR KEY SHARE
 ), made AS (
-  INSERT INTO users (id, tenant_id, name_sealed, key_sealed, digest)
+  INSERT INTO users (id, tenant_id, name, key_sealed, digest)
   SELECT $1, $2, $3, $4, ($5::text[])[1] WHERE NOT EXISTS (SELECT FROM known)
-  ON CONFLICT (tenant_id, digest) DO UPDATE SET tenant_id = excluded.tenant_id
-  RETURNING ${COLUMNS}
 )
-SELECT * FROM known UNION ALL SELECT * FROM made`;
+SELECT * FROM known`;
 
-/** Returns the user with one of these digests. When there is none, the given one is stored with the first digest. */
+/**
+ * Returns the user with one of these digests. When there is none, the given one is stored with the first digest. Of
+ * concurrent first uses of a name one stores; the others wait for its end, which takes a round trip of its own.
+ */
 export async function keep(
   unit: Transaction,
   user: StoredUser,
   digests: readonly string[],
 ): Promise<StoredUser> {
   const { id, tenantId, nameSealed, keySealed } = user;
+  await unit.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`user:${digests[0]}`]);
   const { rows } = await unit.query<StoredUser>(KEEP, [id, tenantId, nameSealed, keySealed, digests]);
   return rows[0] ?? user;
 }

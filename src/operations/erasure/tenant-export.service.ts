@@ -1,9 +1,11 @@
 // The archive of a tenant: all its rows without secrets, one JSON object a line. Memory holds one page of rows.
+import type { KnownUsers } from '../../audit/named-users.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { OperatorActService } from '../operators/operator-act.service.ts';
 import type { OperatorIntent } from '../operators/operator-act.ts';
 import { listExported } from './erasure-rules.ts';
+import { openRows } from './opened-users.service.ts';
 import * as store from './tenant-export.store.ts';
 
 /** Version of the form, which docs/erasure.md describes. */
@@ -16,11 +18,13 @@ export function createTenantExportService({
   database,
   tenants,
   acts,
+  users,
 }: {
   /** Its statements may take minutes. */
   database: Pick<Database, 'transaction'>;
   tenants: Pick<TenantService, 'requireBySlug'>;
   acts: Pick<OperatorActService, 'record'>;
+  users: KnownUsers;
 }) {
   return {
     /**
@@ -45,7 +49,8 @@ export function createTenantExportService({
         rows[source.table] = 0;
         await store.readRows(database, source, id, async (page) => {
           rows[source.table] = (rows[source.table] ?? 0) + page.length;
-          await take(page.map((row) => `{"table":"${source.table}","row":${row}}\n`).join(''));
+          const opened = await openRows(users, id, { table: source.table, rows: page });
+          await take(opened.map((row) => `{"table":"${source.table}","row":${row}}\n`).join(''));
         });
       }
       await take(`${JSON.stringify({ end: true, rows })}\n`);

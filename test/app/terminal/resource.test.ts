@@ -34,6 +34,19 @@ const json = async (...args: string[]) => {
   return JSON.parse(lines[0] ?? '');
 };
 
+describe('user forget', () => {
+  it('forgets a user, and finds nobody of the name afterwards', async () => {
+    const subject = { issuer: 'https://idp.example', sub: 'ada' };
+    const [agent_id, expires_at] = [agent.id, new Date(Date.now() + 3_600_000).toISOString()];
+    const body = { subject, agent_id, scopes: ['openid'], expires_at };
+    const { id } = (await service.owner.send('POST', '/api/v1/delegations', body)).body.subject;
+    const asked = ['user', 'forget', '--issuer', subject.issuer, '--sub', subject.sub];
+    expect((await service.run(asked)).lines).toEqual([`User ${id} is forgotten; delegations revoked: 1.`]);
+    expect((await service.run(asked)).lines).toEqual(['Nobody of this name is known.']);
+    expect(await json(...asked)).toEqual({ forgotten: false, user_id: null, revoked_delegations: 0 });
+  });
+});
+
 describe('list', () => {
   it('is a table for people', async () => {
     const { lines } = await service.run(['agent', 'list']);

@@ -163,7 +163,7 @@ it('a canary is in tables and in Temporal, and in neither after the erasure; no 
         'trusted_issuers',
         'workload_issuers',
       ],
-      ...['delegations', 'subscriptions', 'subscription_filters', 'events', 'published_events', 'deliveries'],
+      ...['subscriptions', 'subscription_filters', 'events', 'published_events', 'deliveries'],
       ...['audit_log', 'idempotency_keys'],
     ]),
   );
@@ -183,6 +183,7 @@ it('a canary is in tables and in Temporal, and in neither after the erasure; no 
     expect.arrayContaining([
       'agents',
       'applications',
+      'users',
       'delegations',
       'events',
       'deliveries',

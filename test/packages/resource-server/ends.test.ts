@@ -124,7 +124,9 @@ const ofWorkload = (end: (path: string) => Promise<unknown>) => async (): Promis
   return { token, end: () => end(`/api/v1/workload-issuers/${made.id}`) };
 };
 
-async function delegated(): Promise<Prepared> {
+type Delegated = { readonly id: string; readonly subject: { readonly issuer: string; readonly sub: string } };
+
+const delegated = (end: (made: Delegated) => Promise<unknown>) => async (): Promise<Prepared> => {
   const agent = await enrollAgent(owner);
   const [login, scopes] = [`https://login-${agent.id}.example`, ['openid']];
   await manage(owner, 'POST', '/api/v1/trusted-issuers', {
@@ -133,8 +135,9 @@ async function delegated(): Promise<Prepared> {
     audiences: [owner.credentials.base_url],
   });
   const gateway = await createApplication(owner, { scopes, grant_types: [EXCHANGE] });
+  const subject = { issuer: login, sub: 'ada' };
   const { id } = await manage(owner, 'POST', '/api/v1/delegations', {
-    subject: { issuer: login, sub: 'ada' },
+    subject,
     agent_id: agent.id,
     scopes,
     audience: AUDIENCE,
@@ -150,9 +153,8 @@ async function delegated(): Promise<Prepared> {
     },
     basicOf(gateway),
   );
-  const end = () => manage(owner, 'POST', `/api/v1/delegations/${id}/revoke`, {});
-  return { token, path: '/as-user', end };
-}
+  return { token, path: '/as-user', end: () => end({ id, subject }) };
+};
 
 async function ofConsole(): Promise<Prepared> {
   const { client_id, client_secret } = owner.credentials;
@@ -206,7 +208,16 @@ const ENDS: readonly (readonly [string, string, () => Promise<Prepared>])[] = [
     'identity/keys/key.service.ts revoke',
     ofAgent(({ id, keyId }) => manage(owner, 'POST', `/api/v1/agents/${id}/keys/${keyId}/revoke`, {})),
   ],
-  ['a delegation is revoked', 'authentication/delegations/delegation.service.ts revoke', delegated],
+  [
+    'a delegation is revoked',
+    'authentication/delegations/delegation.service.ts revoke',
+    delegated(({ id }) => manage(owner, 'POST', `/api/v1/delegations/${id}/revoke`, {})),
+  ],
+  [
+    'a user is forgotten',
+    'authentication/users/user-forgetting.service.ts createUserForgettingService',
+    delegated(({ subject }) => manage(owner, 'POST', '/api/v1/users/forget', { subject })),
+  ],
   ['an application loses a scope', APPLICATION, patchApplication({ scopes: ['openid'] })],
   ['an application gets another audience', APPLICATION, patchApplication({ audience: 'https://x.example' })],
   ['an application has to prove its key', APPLICATION, patchApplication({ dpop_bound_access_tokens: true })],
