@@ -159,7 +159,8 @@ export function chooseAudience(
 /**
  * Builds the subject claims of a delegated token. `subject_type` stays `agent`, so that a server that ignores `act`
  * does not accept the token as the user's session.
- * @param userId the user in the tenant @param subject the user, as named by the user's issuer @param older claim `act` of the subject token
+ * @param userId the user in the tenant @param subject the user, as named by the user's issuer
+ * @param older claim `act` of the subject token
  * @throws ServiceError `invalid_request` when the chain of actors is too long
  */
 export function buildDelegatedClaims(

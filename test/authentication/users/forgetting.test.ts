@@ -1,5 +1,5 @@
-// A user whose name stands nowhere else, before and after the user is forgotten: in every table, in Temporal, in logs and
-// in traces; and an auditor with Go, who says yes before and after.
+// A user whose name stands nowhere else, before and after the user is forgotten: in every table, in Temporal, in logs
+// and in traces; and an auditor with Go, who says yes before and after.
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
