@@ -109,7 +109,7 @@ function showDelegation(delegation: Delegation): Grant {
     key: id,
     status,
     by: 'user',
-    name: `${subject.sub} of ${subject.issuer}`,
+    name: subject.sub === null ? 'A forgotten user' : `${subject.sub} of ${subject.issuer}`,
     gives,
     ends: revoked_at ?? expires_at,
     delegation,

@@ -1,4 +1,5 @@
 // Users as foreign issuers name them.
+import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { isIssuer, isSub } from '../../../src/authentication/users/subject.ts';
 
@@ -35,4 +36,17 @@ it.each([
   [undefined, false],
 ])('%j is a sub: %s', (value, expected) => {
   expect(isSub(value)).toBe(expected);
+});
+
+it('an issuer is an https URL without query and fragment, whatever the text', () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(fc.webUrl({ withQueryParameters: true, withFragments: true }), fc.string()),
+      (text) => {
+        if (!isIssuer(text)) return;
+        const { protocol, search, hash } = new URL(text);
+        expect([protocol, search, hash]).toEqual(['https:', '', '']);
+      },
+    ),
+  );
 });

@@ -1,5 +1,5 @@
-// Users over a real database: one row for a name, a key for each, and what is left when a user is forgotten while others
-// work in the user's name.
+// Users over a real database: one row for a name, a key for each, and what is left when a user is forgotten while
+// others work in the user's name.
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openRecords } from '../../../src/audit/named-users.service.ts';
