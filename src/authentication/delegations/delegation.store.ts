@@ -87,7 +87,8 @@ const REQUESTS = columnsOf<{ request: ExchangeRequest; n: number }>(
 
 // Usable delegations are preferred, then those with all requested scopes and the audience, then the newest. The lock
 // makes a revocation or suspension wait for a running exchange. An exchange that waits for them reads the changed row
-// then. The status is that after the wait.
+// then. The status is that after the wait. IS NOT DISTINCT FROM keeps the planner from the index of agents, of whom one
+// may have a delegation of each user.
 const findForExchangesBy = (locked: '' | ' SKIP LOCKED') => `
 SELECT locked.*, request.n, request.agent_id AS "agentId",
        CASE WHEN "revokedAt" IS NOT NULL THEN 'revoked'
@@ -106,7 +107,7 @@ JOIN users person ON person.id = delegation.user_id
 WHERE delegation.id = (
   SELECT delegations.id FROM users JOIN delegations ON delegations.user_id = users.id
   WHERE users.tenant_id = request.tenant_id AND users.digest = ANY (string_to_array(request.digests, ' '))
-    AND delegations.agent_id = request.agent_id
+    AND delegations.agent_id IS NOT DISTINCT FROM request.agent_id
   ORDER BY revoked_at IS NULL AND expires_at > clock_timestamp() DESC,
            scopes @> string_to_array(request.scopes, ' ') AND (request.audience IS NULL OR audience IS NULL OR audience = request.audience) DESC,
            delegations.id DESC

@@ -1,7 +1,9 @@
-// The plans of the statements of a login, on tables without rows: a connection plans a statement once, perhaps then.
+// The plans of the statements of a login or an exchange, on tables without rows: a connection plans a statement once,
+// perhaps then.
 import { describe, expect, it } from 'vitest';
 import * as challenges from '../../../src/authentication/challenges/challenge.store.ts';
 import * as redemption from '../../../src/authentication/challenges/redemption.store.ts';
+import * as delegations from '../../../src/authentication/delegations/delegation.store.ts';
 import * as credentials from '../../../src/authentication/tokens/client-credentials.store.ts';
 import * as rotation from '../../../src/authentication/tokens/refresh-rotation.store.ts';
 import * as applications from '../../../src/identity/applications/application.store.ts';
@@ -37,6 +39,7 @@ const CALLS: [string, (queryable: Queryable) => Promise<unknown>][] = [
   ['the record of tokens', (q) => credentials.record(q, [], { isRepeated: false })],
   ['the read of refresh tokens', (q) => rotation.find(q, [])],
   ['the rotation of refresh tokens', (q) => rotation.rotateTogether(q, [])],
+  ['the search for delegations', (q) => delegations.findForExchanges(q, [], 'skipping')],
 ];
 
 describe('before the first row', () => {
@@ -47,7 +50,7 @@ describe('before the first row', () => {
     for (const scan of scans) {
       expect(scan).toContain('Index Cond');
       expect(scan).not.toMatch(
-        /challenges_by_end|refresh_tokens_live|agent_keys_by_point|subscriptions_by_host/,
+        /delegations_by_agent|challenges_by_end|refresh_tokens_live|agent_keys_by_point|subscriptions_by_host/,
       );
       // An index that begins with the tenant needs the tenant.
       if (scan.includes('_by_tenant')) expect(scan).toContain('tenant_id =');

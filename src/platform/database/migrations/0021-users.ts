@@ -38,6 +38,6 @@ FROM delegations delegation
 JOIN agents agent ON agent.id = delegation.agent_id
 LEFT JOIN users person ON person.id = delegation.user_id;
 `,
-  { index: 'delegations_by_user', on: 'delegations (user_id, agent_id)' },
+  { index: 'delegations_by_user', on: 'delegations (user_id)' },
   { index: 'delegations_with_plain_name', on: 'delegations (id) WHERE user_id IS NULL' },
 ];
