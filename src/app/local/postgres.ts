@@ -17,6 +17,8 @@ import {
 } from './postgres-cluster.ts';
 import { endProcess, identify, lookUp, type PartEnd } from './processes.ts';
 
+const DATABASE = 'countersign';
+
 /** A fast shutdown, then an immediate one (the next start recovers), then SIGKILL. */
 const POSTGRES_END: PartEnd = { order: 4, grace: 20_000, signals: ['SIGINT', 'SIGQUIT', 'SIGKILL'] };
 
@@ -27,7 +29,6 @@ export type PostgresOptions = {
   /** False in tests only: a crash of the machine loses the data. */
   durable?: boolean | undefined;
   maxConnections?: number | undefined;
-  database?: string | undefined;
   keeper?: Keeper | undefined;
   signal?: AbortSignal | undefined;
   log: (line: string) => void;
@@ -71,9 +72,9 @@ async function run(
   port: number,
   options: PostgresOptions,
 ): Promise<RunningPostgres> {
-  const { dataDir, durable = true, maxConnections = 100, database = 'countersign' } = options;
+  const { dataDir, durable = true, maxConnections = 100 } = options;
   const { password, servicePassword } = cluster.record;
-  const urlOf = (role: ServiceRole, name = database) =>
+  const urlOf = (role: ServiceRole, name = DATABASE) =>
     `postgres://${role.name}:${role.password}@127.0.0.1:${port}/${name}`;
   const owner = { name: POSTGRES_ROLE, password };
   const service = { name: `${POSTGRES_ROLE}_service`, password: servicePassword };
@@ -86,7 +87,7 @@ async function run(
     end: POSTGRES_END,
     keeper: options.keeper,
     signal: options.signal,
-    ready: (_, ended) => untilReady({ url: urlOf(owner, 'postgres'), database, signal: ended }),
+    ready: (_, ended) => untilReady({ url: urlOf(owner, 'postgres'), signal: ended }),
   });
   return {
     ...part,
@@ -118,14 +119,13 @@ function settings({ durable, maxConnections }: { durable: boolean; maxConnection
 }
 
 /** Waits until Postgres answers, then creates the database if it is missing. */
-async function untilReady(options: { url: string; database: string; signal: AbortSignal }): Promise<void> {
-  const { url, database, signal } = options;
+async function untilReady({ url, signal }: { url: string; signal: AbortSignal }): Promise<void> {
   for (const deadline = Date.now() + 300_000; Date.now() < deadline; ) {
     const client = newClient({ connectionString: url, connectionTimeoutMillis: 5_000 });
     try {
       await client.connect();
-      const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [database]);
-      if (rowCount === 0) await client.query(`CREATE DATABASE ${client.escapeIdentifier(database)}`);
+      const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
+      if (rowCount === 0) await client.query(`CREATE DATABASE ${client.escapeIdentifier(DATABASE)}`);
       return;
     } catch (error) {
       if (!isStarting(error)) throw error;

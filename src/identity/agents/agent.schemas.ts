@@ -20,21 +20,21 @@ const isSmall = (value: unknown, most: number) =>
   new TextEncoder().encode(JSON.stringify(value)).length <= most;
 const isUnique = (values: readonly string[]) => new Set(values).size === values.length;
 
-const line = (least: number, most: number) =>
+const line = (most: number) =>
   z
     .string()
-    .min(least)
+    .min(1)
     .max(most)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the purpose
     .regex(/^[^\x00-\x1f\x7f]*$/, 'must not contain control characters');
 
 const description = z.string().max(2_000).nullable().meta({ description: 'For people.' });
-const owner = line(1, 200)
+const owner = line(200)
   .nullable()
   .meta({ description: 'The person or team that answers for the agent, such as an address. For people.' });
 const purpose = z.string().max(2_000).nullable().meta({ description: 'Why the agent exists. For people.' });
 const capabilities = z
-  .array(line(1, 100))
+  .array(line(100))
   .max(50)
   .refine(isUnique, 'must not name a capability twice')
   .refine(

@@ -46,38 +46,29 @@ export type AnchorCheckNeeds = {
   agents: Pick<AgentService, 'holdIfThere'>;
   progress: AnchorProgressService;
   looker: ProofLooker;
-  random?: (() => number) | undefined;
 };
 
 /**
  * Creates the steps of anchors.
  * @param looker checks whether a proof is published
- * @param random returns 0 to 1, for the jitter between checks
  */
 export function createAnchorCheckService(needs: AnchorCheckNeeds) {
-  const tools = prepareAnchorCheck(needs);
   return {
-    ...bindUseCases(tools, { look, describe, check, fail, requestByOperator }),
+    ...bindUseCases(needs, { look, describe, check, fail, requestByOperator }),
     listExpectedWorkflows: store.listExpectedWorkflows,
   };
 }
 
 export type AnchorCheckService = ReturnType<typeof createAnchorCheckService>;
 
-type AnchorCheckTools = ReturnType<typeof prepareAnchorCheck>;
-
-function prepareAnchorCheck({ random = Math.random, ...needs }: AnchorCheckNeeds) {
-  return { ...needs, random };
-}
-
 /** Reads the state of an anchor and its next step in one round trip. Changes nothing. */
-async function look({ database }: AnchorCheckTools, name: CheckedAnchor): Promise<AnchorStanding> {
+async function look({ database }: AnchorCheckNeeds, name: CheckedAnchor): Promise<AnchorStanding> {
   return standingOf(await store.read(database, name));
 }
 
 /** Describes an anchor for an operator: its domain, type and agent. */
 async function describe(
-  { database }: AnchorCheckTools,
+  { database }: AnchorCheckNeeds,
   name: CheckedAnchor,
 ): Promise<{ summary: string; agentId: string; host: string } | undefined> {
   const found = await store.read(database, name);
@@ -91,7 +82,7 @@ async function describe(
  * `admin.agent.anchor.verified`, `missing` or `revoked`.
  * @returns the state of the anchor afterwards
  */
-async function check(needs: AnchorCheckTools, name: CheckedAnchor): Promise<AnchorStanding> {
+async function check(needs: AnchorCheckNeeds, name: CheckedAnchor): Promise<AnchorStanding> {
   const before = await store.read(needs.database, name);
   if (before === undefined || decideAnchorStep(before).kind !== 'look') return standingOf(before);
   if (!(await needs.database.transaction({}, (transaction) => turns.take(transaction, name))))
@@ -99,13 +90,13 @@ async function check(needs: AnchorCheckTools, name: CheckedAnchor): Promise<Anch
   const outcome = await needs.looker.look(before);
   return change(needs, name, async (context, found) => {
     if (found.checks !== before.checks) return;
-    const effect = judgeLook({ ...found, beganAt: before.now }, outcome === FOUND, needs.random());
+    const effect = judgeLook({ ...found, beganAt: before.now }, outcome === FOUND, Math.random());
     if (effect !== null) await record(needs, context, found, outcome, effect);
   });
 }
 
 /** Marks an overdue pending anchor as failed. Emits `admin.agent.anchor.failed`. @returns the state afterwards */
-function fail(needs: AnchorCheckTools, name: CheckedAnchor): Promise<AnchorStanding> {
+function fail(needs: AnchorCheckNeeds, name: CheckedAnchor): Promise<AnchorStanding> {
   return change(needs, name, async (context, found) => {
     if (decideAnchorStep(found).kind !== 'fail') return;
     await store.fail(context.transaction, found.id);
@@ -119,7 +110,7 @@ function fail(needs: AnchorCheckTools, name: CheckedAnchor): Promise<AnchorStand
  * @throws ServiceError `not_found`; `conflict` when the anchor has ended
  */
 async function requestByOperator(
-  { tenants, database, progress }: AnchorCheckTools,
+  { tenants, database, progress }: AnchorCheckNeeds,
   name: CheckedAnchor,
   reason?: string | undefined,
 ): Promise<void> {
@@ -143,7 +134,7 @@ async function requestByOperator(
 
 /** Locks the anchor and calls `work` with its current row. Does not call it when the anchor's agent is deleted. */
 async function change(
-  { tenants, database, agents }: AnchorCheckTools,
+  { tenants, database, agents }: AnchorCheckNeeds,
   name: CheckedAnchor,
   work: (context: Context, found: AnchorCase) => Promise<void>,
 ): Promise<AnchorStanding> {
@@ -161,7 +152,7 @@ async function change(
 }
 
 async function record(
-  { progress }: AnchorCheckTools,
+  { progress }: AnchorCheckNeeds,
   context: Context,
   found: AnchorCase,
   outcome: string,

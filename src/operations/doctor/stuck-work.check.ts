@@ -24,27 +24,25 @@ export function createStuckWorkCheck({
   store,
   commands,
   sweep,
-  age = STUCK_AFTER,
 }: {
   database: Queryable;
   store: Omit<typeof deliveryInspectionStore, 'listStarted' | 'listUnfinished'>;
   commands: Pick<WorkflowCommandService, 'findStuck'>;
   sweep: Pick<SweepService, 'run'>;
-  age?: number | undefined;
 }): Check {
   const kinds: readonly Kind[] = [
     {
       code: 'command_stuck',
       subject: 'workflow_commands',
       detail: 'changes without a signal to their workflow',
-      find: () => commands.findStuck(database, age),
+      find: () => commands.findStuck(database, STUCK_AFTER),
       isSwept: false,
     },
     {
       code: 'intent_stuck',
       subject: 'outbox',
       detail: 'retries and cancels that reached no delivery',
-      find: () => store.findStuckCommands(database, age),
+      find: () => store.findStuckCommands(database, STUCK_AFTER),
       isSwept: false,
     },
     {
@@ -59,21 +57,21 @@ export function createStuckWorkCheck({
       code: 'delivery_not_canceled',
       subject: 'deliveries',
       detail: 'unfinished deliveries of deleted subscriptions',
-      find: () => store.findOfDeleted(database, age),
+      find: () => store.findOfDeleted(database, STUCK_AFTER),
       isSwept: true,
     },
     {
       code: 'work_not_removed',
       subject: 'outbox',
       detail: 'rows of ended deliveries of deleted subscriptions',
-      find: () => store.findLeft(database, age),
+      find: () => store.findLeft(database, STUCK_AFTER),
       isSwept: true,
     },
     {
       code: 'crowd_overdue',
       subject: 'crowded_deliveries',
       detail: 'deliveries whose early retry the workflow of their endpoint has not let begin',
-      find: () => store.findCrowded(database, age),
+      find: () => store.findCrowded(database, STUCK_AFTER),
       isSwept: true,
     },
     {

@@ -18,19 +18,16 @@ const INTERVAL = 60_000;
 
 /**
  * @param options.now the database's time in milliseconds since 1970
- * @param options.interval in milliseconds
  * @returns `start`, whose `stop` writes a last time; call it when nothing is counted any more
  */
 export function createObjectiveKeeper({
   database,
   objectives,
   now,
-  interval = INTERVAL,
 }: {
   database: Pick<Database, 'query'>;
   objectives: Pick<Objectives, 'read'>;
   now: () => number;
-  interval?: number | undefined;
 }) {
   const process = newId();
   const today = () => new Date(now()).toISOString().slice(0, 10);
@@ -61,8 +58,8 @@ export function createObjectiveKeeper({
       // While the database is away, the next write has it all.
       const running = createLoop({
         run: keep,
-        next: interval,
-        first: interval,
+        next: INTERVAL,
+        first: INTERVAL,
         onFailure: () => undefined,
       }).start();
       return {

@@ -32,9 +32,10 @@ export function createDatabaseClock({
     /**
      * Takes over a time that the database read between a request and its answer. What contradicts it is forgotten: the
      * database's clock was set, or another database has taken over.
-     * @param asked `monotonic` at the request @param answered at the answer
+     * @param asked `monotonic` at the request
      */
-    observe(time: number, asked: number, answered = monotonic()): void {
+    observe(time: number, asked: number): void {
+      const answered = monotonic();
       const lowest = { time, at: answered };
       const highest = { time, at: asked };
       const isAhead =

@@ -14,20 +14,22 @@ const ALREADY_EXISTS = 6;
 /** Closed workflows are kept as long as deliveries. */
 const RETENTION_SECONDS = 30 * 24 * 60 * 60;
 
+/** Milliseconds within which the server has to know the new namespace and attributes. */
+const PATIENCE = 30_000;
+
 /** `degraded`: workflows start without the attributes, and a search by them finds nothing. */
 type SearchAttributeState = 'ok' | 'degraded';
 
 /**
  * Creates the namespace and its search attributes if they are missing, and waits until the server accepts them.
- * @param options.patience milliseconds to wait until the server knows the new namespace and attributes
  * @returns `degraded` when workflows must start without the search attributes
  * @throws when Temporal does not answer, or the namespace is missing and cannot be created
  */
 export async function ensureNamespace(
   connection: AnyConnection,
-  { namespace, patience = 30_000 }: { namespace: string; patience?: number },
+  { namespace }: { namespace: string },
 ): Promise<SearchAttributeState> {
-  const deadline = Date.now() + patience;
+  const deadline = Date.now() + PATIENCE;
   await ensureExists(connection, namespace, deadline);
   for (;;) {
     try {

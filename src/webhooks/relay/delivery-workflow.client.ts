@@ -41,7 +41,6 @@ export type DeliveryStarterNeeds = {
   taskQueues: TaskQueues;
   eager?: boolean | undefined;
   presenter?: Presenter | undefined;
-  now?: (() => number) | undefined;
 };
 
 /**
@@ -49,7 +48,6 @@ export type DeliveryStarterNeeds = {
  * @param options.eager false for versioned workers, because an eager task would run in this process even when another
  *   version is current
  * @param options.presenter names the tenant and the pages to operators; absent: neither is shown
- * @param options.now milliseconds of any steady clock
  */
 export function createDeliveryStarter(needs: DeliveryStarterNeeds) {
   const tools = prepareDeliveryStarter(needs);
@@ -64,9 +62,8 @@ export type DeliveryStarter = ReturnType<typeof createDeliveryStarter>;
 
 type DeliveryStarterTools = ReturnType<typeof prepareDeliveryStarter>;
 
-function prepareDeliveryStarter({ eager = true, now, ...needs }: DeliveryStarterNeeds) {
-  const indexing = createIndexing({ now });
-  return { ...needs, eager, now, indexing };
+function prepareDeliveryStarter({ eager = true, ...needs }: DeliveryStarterNeeds) {
+  return { ...needs, eager, indexing: createIndexing() };
 }
 
 /**

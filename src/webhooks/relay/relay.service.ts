@@ -77,7 +77,6 @@ export function createRelayService({
   onFailure,
   tracing,
   settings = RELAY_SETTINGS,
-  instance = newId(),
 }: {
   database: Pick<Database, 'query'>;
   store?: typeof relayStore | undefined;
@@ -90,12 +89,11 @@ export function createRelayService({
   onFailure: (error: unknown) => void;
   tracing?: Pick<Tracing, 'current' | 'span'> | undefined;
   settings?: RelaySettings | undefined;
-  instance?: string | undefined;
 }) {
   const slots = createSlots(settings.slots, occupancy);
   const speeds = createEndpointSpeeds();
   const { lease: lasts, audit } = settings;
-  const lease = createRelayLease({ database, store, instance, role: 'worker', lasts, audit });
+  const lease = createRelayLease({ database, store, instance: newId(), role: 'worker', lasts, audit });
   const { inHand, identity } = lease;
   const settlement = createSettlement({
     write: async ({ marked, unmarked, unused, released }) => {

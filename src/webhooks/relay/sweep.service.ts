@@ -29,18 +29,19 @@ export type SweepReport = {
 const CHUNK = 500;
 const ASKED_AT_ONCE = 16;
 
+/** Milliseconds between two sweeps. */
+const INTERVAL = 60_000;
+
 export type SweepNeeds = {
   database: Pick<Database, 'query' | 'pool' | 'transaction'>;
   commands: Pick<WorkflowCommandService, 'add'>;
   starter: Pick<DeliveryStarter, 'stateOf' | 'signal'>;
   onSwept?: ((report: SweepReport) => void) | undefined;
   onFailure: (error: unknown) => void;
-  interval?: number | undefined;
   late?: number | undefined;
 };
 
 /**
- * @param options.interval milliseconds between two sweeps
  * @param options.late milliseconds after which a started delivery or a crowd is overdue
  * @param options.onSwept receives the report of a sweep that changed something
  */
@@ -53,8 +54,8 @@ export type SweepService = ReturnType<typeof createSweepService>;
 
 type SweepTools = ReturnType<typeof prepareSweep>;
 
-function prepareSweep({ interval = 60_000, late = 120_000, ...needs }: SweepNeeds) {
-  return { ...needs, interval, late };
+function prepareSweep({ late = 120_000, ...needs }: SweepNeeds) {
+  return { ...needs, late };
 }
 
 /**
@@ -68,7 +69,7 @@ function runOnce(needs: SweepTools): Promise<SweepReport | undefined> {
 
 function start(needs: SweepTools): RunningLoop {
   // The random part spreads the sweeps of processes that started together.
-  const next = () => needs.interval * (0.9 + 0.2 * Math.random());
+  const next = () => INTERVAL * (0.9 + 0.2 * Math.random());
   return createLoop({
     run: () => sweepAndReport(needs),
     first: next(),

@@ -39,8 +39,6 @@ export function createSubscriptionChangeService(needs: SubscriptionChangeNeeds) 
   return bindUseCases(needs, { create, change, remove, record, discard });
 }
 
-export type SubscriptionChangeService = ReturnType<typeof createSubscriptionChangeService>;
-
 /** Inserts a subscription with its endpoint. Emits `webhook.endpoint.created`. */
 async function create(
   needs: SubscriptionChangeNeeds,
