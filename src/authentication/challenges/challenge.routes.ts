@@ -122,7 +122,7 @@ export function createChallengeRoutes({
       ],
       handler: async ({ context, body, bodyText, headerValues }) => {
         const proofs = headerValues('dpop');
-        const use = { proofs, method: 'POST', path: VERIFY_PATH, requireNonce: true };
+        const use = { proofs, method: 'POST', path: VERIFY_PATH };
         const proof = proofs.length === 0 ? undefined : dpop.examineProof(context, use);
         const url = context.tenant.baseUrl + VERIFY_PATH;
         const granted = await challenges

@@ -20,8 +20,6 @@ export type ProofUse = {
   readonly path: string;
   /** Access token of the request, and the thumbprint in its `cnf.jkt`. Absent at the routes that issue tokens. */
   readonly accessToken?: { readonly text: string; readonly jkt: string } | undefined;
-  /** When true, a proof without a nonce is refused. */
-  readonly requireNonce: boolean;
 };
 
 /** `jkt` is the RFC 7638 thumbprint of the proof's key. `nonce` is the value for the answer's `DPoP-Nonce` header. */
@@ -46,13 +44,13 @@ export function createDpopService({
 
   /** Makes all checks but that of the `jti`. @returns what is recorded of the proof's use */
   function examine({ tenant }: Pick<RequestContext, 'tenant'>, use: ProofUse) {
-    const { method, path, accessToken, requireNonce } = use;
+    const { method, path, accessToken } = use;
     const time = now();
     const proof = parseProof(onlyProof(use.proofs));
     checkProof(proof, { method, url: tenant.baseUrl + path, now: time, accessToken });
     verifier.verify(proof);
     const { claims, key } = proof;
-    if (claims.nonce === undefined ? requireNonce : !nonces.isRecent(tenant.id, claims.nonce, time))
+    if (claims.nonce === undefined || !nonces.isRecent(tenant.id, claims.nonce, time))
       throw new ServiceError('use_dpop_nonce', { detail: NONCE_WANTED });
     return {
       jkt: key.thumbprint,

@@ -125,7 +125,6 @@ async function prove(
       method: ctx.method,
       path: ctx.state.path,
       accessToken: { text, jkt: principal.jkt ?? '' },
-      requireNonce: true,
     });
     ctx.res.setHeader('dpop-nonce', nonce);
   } catch (error) {

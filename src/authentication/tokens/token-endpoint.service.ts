@@ -50,7 +50,7 @@ export function createTokenEndpointService({ grants, dpop }: TokenEndpointNeeds)
         let nonce: string | undefined;
         const proveKey: GrantRequest['proveKey'] = async (isKnown) => {
           if (proofs.length === 0) return undefined;
-          const proof = { proofs, method: 'POST', path: TOKEN_PATH, requireNonce: true };
+          const proof = { proofs, method: 'POST', path: TOKEN_PATH };
           const examined = dpop.examineProof(context, proof);
           await isKnown?.();
           await examined.consume();

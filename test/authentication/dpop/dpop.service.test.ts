@@ -57,12 +57,10 @@ beforeEach(async () => {
   elsewhere = createProcess(second);
 });
 
-const use = (proof: string, requireNonce = false) => ({
-  proofs: [proof],
-  method: 'POST',
-  path: '/oauth/token',
-  requireNonce,
-});
+/** A proof with a good nonce, unless its claims have another one. */
+const prove = ({ header, claims }: Parts = {}, by = prover) =>
+  by.prove({ header, claims: { nonce: here.nonce(context.tenant), ...claims } });
+const use = (proof: string) => ({ proofs: [proof], method: 'POST', path: '/oauth/token' });
 const outcome = (work: Promise<unknown>) =>
   work.then(
     () => 'passed',
@@ -73,7 +71,7 @@ const rows = async () =>
 
 describe('a proof', () => {
   it('gives its thumbprint and the nonce to send with the answer', async () => {
-    const verified = await here.verifyProof(context, use(await prover.prove()));
+    const verified = await here.verifyProof(context, use(await prove()));
     expect(verified).toEqual({ jkt: prover.jkt, nonce: here.nonce(context.tenant) });
   });
 
@@ -85,15 +83,15 @@ describe('a proof', () => {
         return database.query(text, values);
       },
     });
-    await counted.verifyProof(context, use(await prover.prove()));
+    await counted.verifyProof(context, use(await prove()));
     expect(trips).toBe(1);
-    await outcome(counted.verifyProof(context, use(await prover.prove({ claims: { htm: 'GET' } }))));
-    await outcome(counted.verifyProof(context, use(await prover.prove(), true)));
+    await outcome(counted.verifyProof(context, use(await prove({ claims: { htm: 'GET' } }))));
+    await outcome(counted.verifyProof(context, use(await prover.prove())));
     expect(trips).toBe(1);
   });
 
   it('is used once: of 100 concurrent uses in two processes exactly one passes', async () => {
-    const proof = await prover.prove();
+    const proof = await prove();
     const uses = Array.from({ length: 100 }, (_, index) =>
       (index % 2 ? here : elsewhere).verifyProof(context, use(proof)),
     );
@@ -104,11 +102,8 @@ describe('a proof', () => {
 
   it('is told by its jti, not by its text', async () => {
     const claims = { jti: 'same' };
-    expect(await outcome(here.verifyProof(context, use(await prover.prove({ claims }))))).toBe('passed');
-    const again = here.verifyProof(
-      context,
-      use(await prover.prove({ claims: { ...claims, iat: SECONDS - 1 } })),
-    );
+    expect(await outcome(here.verifyProof(context, use(await prove({ claims }))))).toBe('passed');
+    const again = here.verifyProof(context, use(await prove({ claims: { ...claims, iat: SECONDS - 1 } })));
     await expect(again).rejects.toMatchObject({
       code: 'invalid_dpop_proof',
       detail: expect.stringContaining('used before'),
@@ -118,12 +113,12 @@ describe('a proof', () => {
   it('does not stand in the way of another key with the same jti', async () => {
     const other = await createProver('Ed25519', SECONDS);
     const claims = { jti: 'everybody' };
-    expect(await outcome(here.verifyProof(context, use(await prover.prove({ claims }))))).toBe('passed');
-    expect(await outcome(here.verifyProof(context, use(await other.prove({ claims }))))).toBe('passed');
+    expect(await outcome(here.verifyProof(context, use(await prove({ claims }))))).toBe('passed');
+    expect(await outcome(here.verifyProof(context, use(await prove({ claims }, other))))).toBe('passed');
   });
 
   it('that is dated ahead is refused the second time for as long as it would be accepted, whatever is purged', async () => {
-    const proof = await prover.prove({ claims: { iat: SECONDS + 10 } });
+    const proof = await prove({ claims: { iat: SECONDS + 10 } });
     expect(await outcome(here.verifyProof(context, use(proof)))).toBe('passed');
     const kept = await database.query<{ end: number }>(
       'SELECT extract(epoch FROM expires_at)::float8 AS end FROM dpop_proofs WHERE jkt = $1',
@@ -145,32 +140,32 @@ describe('a proof', () => {
     });
   });
 
-  it.each<[string, Parts, boolean]>([
-    ['another method', { claims: { htm: 'GET' } }, false],
-    ['another address', { claims: { htu: 'https://other.example/oauth/token' } }, false],
-    ['an old one', { claims: { iat: SECONDS - 61 } }, false],
-    ['a foreign nonce', { claims: { nonce: 'foreign' } }, false],
-    ['no nonce where one is needed', {}, true],
-  ])('that is refused for %s is not used up', async (_what, parts, requireNonce) => {
+  it.each<[string, Parts]>([
+    ['another method', { claims: { htm: 'GET' } }],
+    ['another address', { claims: { htu: 'https://other.example/oauth/token' } }],
+    ['an old one', { claims: { iat: SECONDS - 61 } }],
+    ['a foreign nonce', { claims: { nonce: 'foreign' } }],
+    ['no nonce', { claims: { nonce: undefined } }],
+  ])('that is refused for %s is not used up', async (_what, parts) => {
     const before = await rows();
-    const proof = await prover.prove(parts);
-    expect(await outcome(here.verifyProof(context, use(proof, requireNonce)))).not.toBe('passed');
+    const proof = await prove(parts);
+    expect(await outcome(here.verifyProof(context, use(proof)))).not.toBe('passed');
     expect(await rows()).toBe(before);
   });
 
   it('with a bad signature is not used up, and neither refused for a nonce: strangers learn nothing of a proof', async () => {
     const other = await createProver('ES256', SECONDS);
     const forged = await other.prove({ header: { jwk: prover.jwk }, claims: { jti: 'victim' } });
-    await expect(here.verifyProof(context, use(forged, true))).rejects.toMatchObject({
+    await expect(here.verifyProof(context, use(forged))).rejects.toMatchObject({
       detail: expect.stringContaining('signature'),
     });
-    expect(
-      await outcome(here.verifyProof(context, use(await prover.prove({ claims: { jti: 'victim' } })))),
-    ).toBe('passed');
+    expect(await outcome(here.verifyProof(context, use(await prove({ claims: { jti: 'victim' } }))))).toBe(
+      'passed',
+    );
   });
 
   it('must come alone', async () => {
-    const [one, two] = [await prover.prove(), await prover.prove()];
+    const [one, two] = [await prove(), await prove()];
     const none = here.verifyProof(context, { ...use(one), proofs: [] });
     await expect(none).rejects.toMatchObject({ detail: expect.stringContaining('required') });
     const both = here.verifyProof(context, { ...use(one), proofs: [one, two] });
@@ -183,7 +178,7 @@ describe('a proof', () => {
     const away = createProcess({
       query: () => Promise.reject(new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 })),
     });
-    await expect(away.verifyProof(context, use(await prover.prove()))).rejects.toMatchObject({
+    await expect(away.verifyProof(context, use(await prove()))).rejects.toMatchObject({
       code: 'temporarily_unavailable',
       retryAfterSeconds: 1,
       headers: { 'dpop-nonce': expect.any(String) },
@@ -194,21 +189,21 @@ describe('a proof', () => {
 describe('a nonce', () => {
   it('is asked for with the one to use, and then accepted, in every process', async () => {
     const refused = await here
-      .verifyProof(context, use(await prover.prove(), true))
+      .verifyProof(context, use(await prover.prove()))
       .catch((error: unknown) => error);
     expect(refused).toMatchObject({
       code: 'use_dpop_nonce',
       headers: { 'dpop-nonce': here.nonce(context.tenant) },
     });
     const nonce = (refused as ServiceError).headers['dpop-nonce'];
-    const proof = await prover.prove({ claims: { nonce } });
-    expect(await outcome(elsewhere.verifyProof(context, use(proof, true)))).toBe('passed');
+    const proof = await prove({ claims: { nonce } });
+    expect(await outcome(elsewhere.verifyProof(context, use(proof)))).toBe('passed');
   });
 
-  it('of a time gone by is refused, also where none is needed', async () => {
+  it('of a time gone by is refused', async () => {
     const nonce = here.nonce(context.tenant);
     clock = NOW + 600_000;
-    const proof = await prover.prove({ claims: { nonce, iat: SECONDS + 600 } });
+    const proof = await prove({ claims: { nonce, iat: SECONDS + 600 } });
     expect(await outcome(here.verifyProof(context, use(proof)))).toBe('use_dpop_nonce');
   });
 
