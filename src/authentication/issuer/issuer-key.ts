@@ -1,21 +1,14 @@
 // Types of issuer keys, the choice of the key that signs, and the sealing of private halves.
 import type { SigningAlgorithm } from '../../platform/context.ts';
-import type { RsaJwk } from '../../platform/crypto/jwk.ts';
+import type { RsaJwk, SigningCurveJwk } from '../../platform/crypto/jwk.ts';
 import type { SealedColumn } from '../../platform/database/sealed-column.ts';
 import type { IssuerKeyRow } from './issuer-key.model.ts';
 
 /** RS256 is the algorithm of event keys, which sign security event tokens and nothing else. */
 export type IssuerAlgorithm = SigningAlgorithm | 'RS256';
 
-type CurveJwk = {
-  readonly kty: 'EC' | 'OKP';
-  readonly crv: 'P-256' | 'Ed25519';
-  readonly x: string;
-  readonly y?: string;
-};
-
 /** A published key (RFC 7517, RFC 7518 §6, RFC 8037 §2). `kid` is its RFC 7638 thumbprint (SHA-256, base64url). */
-export type IssuerJwk = (CurveJwk | RsaJwk) & {
+export type IssuerJwk = (SigningCurveJwk | RsaJwk) & {
   readonly kid: string;
   readonly alg: IssuerAlgorithm;
   readonly use: 'sig';

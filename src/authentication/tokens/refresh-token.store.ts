@@ -1,4 +1,5 @@
 // SQL of refresh tokens. Statements receive a token's hash, never its text.
+import type { AgentPart } from '../../identity/agents/agent.ts';
 import { deleteOldest } from '../../platform/database/deletion.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 
@@ -34,12 +35,7 @@ const revoke = async (
  */
 export async function findKeyOf(
   queryable: Queryable,
-  token: {
-    readonly tenantId: string;
-    readonly agentId: string;
-    readonly id: string;
-    readonly madeAt: number;
-  },
+  token: AgentPart & { readonly madeAt: number },
 ): Promise<string | undefined> {
   const { rows } = await queryable.query<{ keyId: string }>(
     `SELECT key_id AS "keyId" FROM refresh_tokens
@@ -57,11 +53,7 @@ export function revokeOfAgent(unit: Queryable, agent: { tenantId: string; id: st
 }
 
 /** Revokes the refresh tokens that one key of an agent got. @returns the tokens that were live */
-export function revokeOfKey(
-  unit: Queryable,
-  key: { tenantId: string; agentId: string; id: string },
-  reason: string,
-) {
+export function revokeOfKey(unit: Queryable, key: AgentPart, reason: string) {
   return revoke(unit, { tenantId: key.tenantId, agentId: key.agentId, keyId: key.id }, reason);
 }
 

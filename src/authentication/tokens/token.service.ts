@@ -2,7 +2,7 @@
 // stored.
 
 import { hash } from 'node:crypto';
-import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
+import { AGENT_CLIENT_ID, type AgentPart } from '../../identity/agents/agent.ts';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { Principal, Tenant } from '../../platform/context.ts';
 import { verifyJws } from '../../platform/crypto/jws.node.ts';
@@ -181,7 +181,7 @@ function admitTokensOfAgent(
 async function revokeTokensOfKey(
   needs: TokenTools,
   unit: Transaction,
-  key: { readonly tenantId: string; readonly agentId: string; readonly id: string },
+  key: AgentPart,
   reason: string,
 ): Promise<number> {
   const ended = await refreshTokens.revokeOfKey(unit, key, reason);
@@ -190,10 +190,7 @@ async function revokeTokensOfKey(
 }
 
 /** Finds the id of the key with which the agent got this access token; undefined without a key. One round trip. */
-async function findKeyOfToken(
-  queryable: Queryable,
-  token: { readonly tenantId: string; readonly agentId: string; readonly id: string },
-): Promise<string | undefined> {
+async function findKeyOfToken(queryable: Queryable, token: AgentPart): Promise<string | undefined> {
   const time = madeAt(token.id);
   return time === undefined ? undefined : refreshTokens.findKeyOf(queryable, { ...token, madeAt: time });
 }

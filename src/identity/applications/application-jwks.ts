@@ -7,7 +7,9 @@ import {
   findWrongPurpose,
   hasZeroBefore,
   isUsableRsa,
+  type RsaJwk,
   readPublicJwk,
+  type SigningCurveJwk,
   thumbprintOf,
 } from '../../platform/crypto/jwk.ts';
 import { parsePublicKey, toJwk } from '../../platform/crypto/public-key.ts';
@@ -20,14 +22,8 @@ type RsaAlgorithm = 'PS256' | 'RS256';
 
 /** A public key for client assertions (RFC 7517, RFC 8037). `kid` is stored unchanged. */
 export type ApplicationJwk = (
-  | {
-      readonly kty: 'EC' | 'OKP';
-      readonly crv: 'P-256' | 'Ed25519';
-      readonly x: string;
-      readonly y?: string;
-      readonly alg: 'ES256' | 'EdDSA';
-    }
-  | { readonly kty: 'RSA'; readonly n: string; readonly e: string; readonly alg: RsaAlgorithm }
+  | (SigningCurveJwk & { readonly alg: 'ES256' | 'EdDSA' })
+  | (RsaJwk & { readonly alg: RsaAlgorithm })
 ) & { readonly kid?: string };
 
 export type ApplicationJwks = { readonly keys: readonly ApplicationJwk[] };

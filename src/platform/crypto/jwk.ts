@@ -28,6 +28,9 @@ export type CurveJwk = {
   readonly y?: string;
 };
 
+/** A public key on one of the curves that sign tokens and client assertions. */
+export type SigningCurveJwk = CurveJwk & { readonly crv: 'P-256' | 'Ed25519' };
+
 /** The required members of a public RSA key (RFC 7518 §6.3.1). */
 export type RsaJwk = { readonly kty: 'RSA'; readonly n: string; readonly e: string };
 

@@ -1,17 +1,12 @@
 // Opens private keys that are stored as PKCS #8. OpenSSL 3.0, which is in Node 20 and 22, tries each of its decoders on
 // such bytes, and takes five times as long as for the same key as a JWK.
 import { createPrivateKey, type KeyObject } from 'node:crypto';
+import type { SigningCurveJwk } from './jwk.ts';
 
 /** The public half as a JWK; a key of RSA has neither coordinate. */
 type PublicHalf = { readonly kty: string; readonly x?: string; readonly y?: string };
 
-type PrivateJwk = {
-  readonly kty: 'EC' | 'OKP';
-  readonly crv: 'P-256' | 'Ed25519';
-  readonly d: string;
-  readonly x: string;
-  readonly y?: string;
-};
+type PrivateJwk = SigningCurveJwk & { readonly d: string };
 
 /** The bytes before the private value (RFC 5208 §5, RFC 5915 §3) and those between it and the point. */
 const P256_START = Buffer.from(

@@ -2,25 +2,22 @@
 // docs/decisions/0037-what-workflows-say.md
 import type { Client } from '@temporalio/client';
 import { createIndexing } from './indexing.ts';
+import { ENTITY_CHANGED, type EntityInput, entityWorkflowId, SEARCH_ATTRIBUTES } from './names.ts';
 import {
-  ENTITY_CHANGED,
-  type EntityInput,
-  type EntityWorkflow,
-  entityWorkflowId,
-  SEARCH_ATTRIBUTES,
-} from './names.ts';
-import { detailsOfStart, namesOf, type Presenter, pathOfEntity, type TenantNames } from './static-details.ts';
+  detailsOfStart,
+  type EntityPlace,
+  namesOf,
+  type Presenter,
+  pathOfEntity,
+  type TenantNames,
+} from './static-details.ts';
 
 const CALL_TIMEOUT = 10_000;
 
 /** `summary`: shown to operators with the workflow; never encrypted. */
-export type EntityRequest = {
+export type EntityRequest = EntityPlace & {
   readonly tenantId: string;
-  readonly workflow: EntityWorkflow;
-  readonly entityId: string;
   readonly summary?: string | undefined;
-  readonly agentId?: string | undefined;
-  readonly subscriptionId?: string | undefined;
   /** Only the host of the receiver's URL, because the path may contain a secret. */
   readonly host?: string | undefined;
   readonly slowQueue?: string | undefined;

@@ -13,7 +13,7 @@ export type Presenter = {
   readonly tenantOf: (tenantId: string) => Promise<TenantNames | undefined>;
 };
 
-type EntityPlace = {
+export type EntityPlace = {
   readonly workflow: EntityWorkflow;
   readonly entityId: string;
   readonly agentId?: string | undefined;

@@ -77,16 +77,12 @@ export type LoadedDelivery = {
   readonly signatures: readonly string[];
 };
 
-export type LockedDelivery = {
+export type LockedDelivery = Pick<
+  LoadedDelivery,
+  'tenantId' | 'subscriptionId' | 'eventType' | 'test' | 'status' | 'generation' | 'attemptCount'
+> & {
   readonly id: string;
-  readonly tenantId: string;
-  readonly subscriptionId: string;
   readonly eventId: string;
-  readonly eventType: string;
-  readonly test: boolean;
-  readonly status: StoredStatus;
-  readonly generation: number;
-  readonly attemptCount: number;
   readonly failedAttempts: number;
   readonly retryRequestedAt: Date | null;
   readonly dueInMs: number | null;

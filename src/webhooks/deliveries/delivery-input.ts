@@ -1,16 +1,13 @@
 // The input, result and state of a delivery's workflow. They contain only ids, hosts, event types and codes.
-import type { FinalStatus, LastAttempt, Step } from './attempt.ts';
+import type { AttemptRequest, FinalStatus, LastAttempt, Step } from './attempt.ts';
 
 /** The input of `webhookDelivery`. The fields below the line are set when the workflow continues as new. */
-export type DeliveryInput = {
-  readonly deliveryId: string;
-  readonly generation: number;
+export type DeliveryInput = AttemptRequest & {
   readonly tenantId: string;
   readonly subscriptionId: string;
   readonly eventType: string;
   /** The receiver's host alone, because a URL's path may contain a secret. */
   readonly host: string;
-  readonly n: number;
   /** The workflow's first attempt runs inside the workflow task, as a local activity. Only for fast receivers. */
   readonly local: boolean;
   /** The task queue of all attempts that are not local. Attempts to slow receivers use `slowQueue`. */
@@ -19,9 +16,6 @@ export type DeliveryInput = {
   readonly indexed: boolean;
   /** The last task changes search attributes only after a failure. Runs that 0.1.0 began have no such member. */
   readonly quietEnd?: boolean | undefined;
-  /** The endpoint's epoch at which the relay let the next attempt begin. */
-  readonly grant?: number | undefined;
-  readonly trace?: string | undefined;
   // ----
   readonly slow?: boolean | undefined;
   readonly waiting?: Step | undefined;

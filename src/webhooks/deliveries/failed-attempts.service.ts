@@ -1,5 +1,6 @@
 // Records failed attempts, and what they mean for their endpoint and their deliveries. Those of one endpoint that
 // arrive together share a transaction, in which the endpoint is judged once.
+
 import { serviceContext } from '../../audit/audit.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -7,6 +8,7 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { EndpointFailure } from '../endpoints/endpoint-judgement.ts';
+import type { EndpointName } from '../endpoints/endpoint-state.ts';
 import type { RecordService } from '../intake/record.service.ts';
 import type { FailureRecord } from '../rows/delivery-row.store.ts';
 import type * as attemptStore from './attempt.store.ts';
@@ -19,10 +21,7 @@ import { type FailureReason, nextStep } from './next-step.ts';
 import { readRetryPolicy } from './retry-schedule.ts';
 
 export type SubscriptionDeactivation = {
-  deactivateGone(
-    unit: Transaction,
-    subscription: { tenantId: string; subscriptionId: string },
-  ): Promise<unknown>;
+  deactivateGone(unit: Transaction, subscription: EndpointName): Promise<unknown>;
 };
 
 /** What the record of an attempt needs of its delivery as it was read for the attempt. */

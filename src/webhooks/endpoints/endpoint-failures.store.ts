@@ -1,5 +1,7 @@
 // SQL that counts what an endpoint has failed with, by the outcome of each delivery's latest attempt.
+
 import type { Queryable } from '../../platform/database/transaction.ts';
+import type { EndpointName } from './endpoint-state.ts';
 
 /**
  * Deliveries of an endpoint whose latest attempt failed with one code, such as `http:503`. `waiting`: those that have
@@ -33,7 +35,7 @@ FROM tried WHERE last_error IS NOT NULL GROUP BY 1, 2 ORDER BY count(*) DESC, 1 
 /** Lists the codes that deliveries of an endpoint have failed with lately, those of most deliveries first. */
 export async function listFailures(
   queryable: Queryable,
-  { tenantId, subscriptionId }: { tenantId: string; subscriptionId: string },
+  { tenantId, subscriptionId }: EndpointName,
 ): Promise<EndpointFailures[]> {
   return (await queryable.query<EndpointFailures>(FAILURES, [subscriptionId, tenantId])).rows;
 }

@@ -1,10 +1,10 @@
 // SQL of a probe that somebody asks for: a closed endpoint lets one attempt begin now.
+
 import { NIL } from 'uuid';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { hasten } from '../rows/delivery-row.store.ts';
 import { PACED } from './endpoint.store.ts';
-
-export type ProbedEndpoint = { readonly tenantId: string; readonly subscriptionId: string };
+import type { EndpointName } from './endpoint-state.ts';
 
 /** The most deliveries whose next attempt is made due with the probe. */
 const MOST_HASTENED = 1_000;
@@ -22,7 +22,7 @@ WHERE subscription_id = $1 AND tenant_id = $2 AND active AND NOT deleted
  */
 export async function probeNow(
   unit: Queryable,
-  { tenantId, subscriptionId }: ProbedEndpoint,
+  { tenantId, subscriptionId }: EndpointName,
 ): Promise<boolean> {
   if ((await unit.query(PROBE, [subscriptionId, tenantId])).rowCount === 0) return false;
   await hasten(unit, [subscriptionId], { after: NIL, limit: MOST_HASTENED });

@@ -11,9 +11,9 @@ import type { WorkflowCommandService } from '../../platform/temporal/workflow-co
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../intake/record.service.ts';
 import { probeNow } from './endpoint-probe.store.ts';
-import type { EndpointCase, EndpointName } from './endpoint-recovery.store.ts';
+import type { EndpointCase } from './endpoint-recovery.store.ts';
 import * as store from './endpoint-recovery.store.ts';
-import { type EndpointState, endpointStateOf } from './endpoint-state.ts';
+import { type EndpointName, type EndpointState, endpointStateOf } from './endpoint-state.ts';
 import {
   type DueRecoveryStep,
   deactivatesAt,
@@ -22,7 +22,7 @@ import {
   warningsEarned,
 } from './recovery-step.ts';
 
-export type { EndpointName } from './endpoint-recovery.store.ts';
+export type { EndpointName } from './endpoint-state.ts';
 
 /**
  * The state of an endpoint and its next step. Times are ISO 8601. `opensAt` is when the next attempt may begin.

@@ -1,12 +1,12 @@
 // SQL of the workflow endpointRecovery: one read for all its decisions, and the changes that an operator makes.
+
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { listBy } from '../../platform/temporal/expected-workflows.ts';
 import { PACED, STATE_FACTS, WAITING } from './endpoint.store.ts';
+import type { EndpointName } from './endpoint-state.ts';
 import type { EndpointFacts } from './recovery-step.ts';
 
 export { releaseCrowd } from '../rows/crowd.store.ts';
-
-export type EndpointName = { readonly tenantId: string; readonly subscriptionId: string };
 
 export type EndpointCase = EndpointFacts & {
   readonly crowd: number;

@@ -3,6 +3,8 @@
 /** So many different deliveries show a fault of the endpoint. */
 const SEVERAL = 3;
 
+export type EndpointName = { readonly tenantId: string; readonly subscriptionId: string };
+
 /** What decides the state, of an endpoint's row, with `now` by the database's clock. */
 export type StateFacts = {
   readonly now: Date;

@@ -9,7 +9,8 @@ import * as store from './endpoint.store.ts';
 import { listFailures } from './endpoint-failures.store.ts';
 import type { EndpointHealthStore } from './endpoint-health.store.ts';
 import type { EndpointFailure } from './endpoint-judgement.ts';
-import { type ProbedEndpoint, probeNow } from './endpoint-probe.store.ts';
+import { probeNow } from './endpoint-probe.store.ts';
+import type { EndpointName } from './endpoint-state.ts';
 
 export type { EndpointRow } from './endpoint.store.ts';
 export type { EndpointFailures } from './endpoint-failures.store.ts';
@@ -105,7 +106,7 @@ async function endHold(needs: EndpointNeeds, unit: Transaction, subscriptionId: 
  * Lets one attempt begin at a closed endpoint, because a person has asked for it.
  * @returns false when there is nothing to open, as `probeNow` says
  */
-async function probe(needs: EndpointNeeds, unit: Transaction, endpoint: ProbedEndpoint): Promise<boolean> {
+async function probe(needs: EndpointNeeds, unit: Transaction, endpoint: EndpointName): Promise<boolean> {
   if (!(await probeNow(unit, endpoint))) return false;
   await announce(needs, unit, [{ ...endpoint, signal: true }], { opened: true });
   return true;
@@ -143,7 +144,7 @@ async function noteFailures(
 async function noteCrowd(
   { commands }: EndpointNeeds,
   unit: Transaction,
-  endpoint: { tenantId: string; subscriptionId: string },
+  endpoint: EndpointName,
 ): Promise<void> {
   await enqueueRecovery(commands, unit, [{ ...endpoint, signal: true }]);
 }

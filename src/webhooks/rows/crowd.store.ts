@@ -1,8 +1,10 @@
 // SQL of crowds. Who lets a delivery join or leave one for its time has locked its endpoint before, so that the
 // workflow of the endpoint misses none.
 // docs/decisions/0043-crowds.md
+
 import { boundsOf } from '../../platform/database/partitions.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import type { EndpointName } from '../endpoints/endpoint-state.ts';
 import { attemptCrowded, leaveCrowd } from './crowd.ts';
 import { OVERDUE_CROWDS } from './leftovers.ts';
 
@@ -57,9 +59,6 @@ export async function releaseCrowd(
 /**
  * Lists endpoints whose workflow has not released their crowd for `lateMs` milliseconds, and which no command calls.
  */
-export async function overdueCrowds(
-  queryable: Queryable,
-  lateMs: number,
-): Promise<{ tenantId: string; subscriptionId: string }[]> {
-  return (await queryable.query<{ tenantId: string; subscriptionId: string }>(OVERDUE, [lateMs])).rows;
+export async function overdueCrowds(queryable: Queryable, lateMs: number): Promise<EndpointName[]> {
+  return (await queryable.query<EndpointName>(OVERDUE, [lateMs])).rows;
 }

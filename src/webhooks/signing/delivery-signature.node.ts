@@ -8,9 +8,18 @@ import { findSuite, WEBHOOK_V1 } from '../../../packages/receiver/src/suites.ts'
 /** A subscription's secrets; `next` during the overlap of a rotation. The HMAC key is the whole text in UTF-8. */
 export type SigningSecrets = { current: string; next?: string | undefined };
 
+/** What the HMAC covers. `timestamp` is in Unix seconds, `maxAge` in seconds, `body` the raw bytes. */
+export type SignedDelivery = {
+  readonly secrets: SigningSecrets;
+  readonly timestamp: number;
+  readonly maxAge: number;
+  readonly deliveryId: string;
+  readonly eventType: string;
+  readonly body: Uint8Array;
+};
+
 /**
  * Signs one attempt of a delivery and returns its headers. Specification: Events, Signature.
- * @param options `timestamp` in Unix seconds, `maxAge` in seconds, `body` as raw bytes
  * @throws {Error} when the suite is unknown
  */
 export function signDelivery({
@@ -21,15 +30,7 @@ export function signDelivery({
   deliveryId,
   eventType,
   body,
-}: {
-  suite?: string | undefined;
-  secrets: SigningSecrets;
-  timestamp: number;
-  maxAge: number;
-  deliveryId: string;
-  eventType: string;
-  body: Uint8Array;
-}): Record<string, string> {
+}: SignedDelivery & { readonly suite?: string | undefined }): Record<string, string> {
   const suite = findSuite(name);
   if (suite === undefined) throw new Error(`unknown signature suite ${name}`);
   const values: SignedValues = {

@@ -1,26 +1,20 @@
 // All headers by which a receiver can tell who sent a delivery: those of each signature that its subscription asks for.
 import { DELIVERY_HEADER, EVENT_HEADER } from '../../../packages/receiver/src/delivery-headers.ts';
 import { WEBHOOK_V1 } from '../../../packages/receiver/src/suites.ts';
-import { type SigningSecrets, signDelivery } from './delivery-signature.node.ts';
+import { type SignedDelivery, signDelivery } from './delivery-signature.node.ts';
 import { deliveryToken } from './delivery-token.node.ts';
 import { USUAL_SIGNATURES } from './signatures.ts';
 import { signStandardWebhook } from './standard-webhook.node.ts';
 import type { TenantSigner } from './tenant-signer.node.ts';
 
-/** What is signed. `timestamp` is in Unix seconds, `maxAge` in seconds, `body` the raw bytes. */
-export type DeliveryToSign = {
+/** What is signed, and how. */
+export type DeliveryToSign = SignedDelivery & {
   /** Names of `SIGNATURES`. An unknown one is of a later version, which runs beside this one for a while. */
   readonly signatures?: readonly string[] | undefined;
-  readonly secrets: SigningSecrets;
   /** Present when a signature needs the tenant's own keys. */
   readonly signer?: TenantSigner | undefined;
   /** Of the receiver. */
   readonly origin: string;
-  readonly timestamp: number;
-  readonly maxAge: number;
-  readonly deliveryId: string;
-  readonly eventType: string;
-  readonly body: Uint8Array;
 };
 
 /** Signs one attempt. Event type and delivery id are in its headers in any case. */

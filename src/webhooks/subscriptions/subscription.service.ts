@@ -12,6 +12,7 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { DeliveryService } from '../deliveries/delivery.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
+import type { EndpointName } from '../endpoints/endpoint-state.ts';
 import { whyNotProbed } from './probe-refusal.ts';
 import type { SubscriptionRow } from './subscription.model.ts';
 import type { SubscriptionChanges } from './subscription.store.ts';
@@ -243,7 +244,7 @@ function probeEndpoint(
 async function deactivateGone(
   needs: SubscriptionTools,
   unit: Transaction,
-  { tenantId, subscriptionId }: { tenantId: string; subscriptionId: string },
+  { tenantId, subscriptionId }: EndpointName,
 ): Promise<void> {
   const reason = 'gone';
   const row = await store.disable(unit, tenantId, subscriptionId, reason);
@@ -258,13 +259,7 @@ async function deactivateGone(
  */
 function deactivateFailing(
   needs: SubscriptionTools,
-  {
-    tenantId,
-    subscriptionId,
-  }: {
-    tenantId: string;
-    subscriptionId: string;
-  },
+  { tenantId, subscriptionId }: EndpointName,
 ): Promise<void> {
   return needs.database.transaction({}, async (transaction) => {
     const row = await store.lockAny(transaction, tenantId, subscriptionId);
