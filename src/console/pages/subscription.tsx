@@ -7,7 +7,7 @@ import { useAction, useList, useLoaded } from '../hooks.ts';
 import { Replays, SendAll } from '../replays.tsx';
 import { open } from '../router.ts';
 import { describeTrouble } from '../trouble.ts';
-import type { Delivery, RotatedSecret, SubscriptionDetails, TestDelivery } from '../types.ts';
+import type { Delivery, DeliveryHours, RotatedSecret, SubscriptionDetails, TestDelivery } from '../types.ts';
 import { Ago, Empty, Facts, Failure, Head, Id, Part, Pending, Status, Table, To, Words } from '../ui.tsx';
 import { DeliveryTable } from './deliveries.tsx';
 import { HoursOf, useHours } from './subscriptions.tsx';
@@ -92,24 +92,7 @@ export function SubscriptionPage({ id }: { id: string }) {
       <Failure error={doing.error ?? loaded.error} />
       <Trouble of={subscription} />
       <Replays subscription={id} turn={begun} />
-      <Facts
-        of={{
-          Subscription: <Id value={id} whole />,
-          '24 hours': <HoursOf id={id} of={hours.data} />,
-          Waiting: count(subscription.endpoint.waiting, 'delivery', 'deliveries'),
-          'Next probe': <Ago time={subscription.endpoint.next_probe_at} />,
-          'Event types': <Words of={subscription.event_types} none="none" />,
-          Signatures: <Words of={subscription.signatures} none="none" />,
-          Retries: subscription.retry_policy.delays_seconds
-            .map((seconds) => formatDuration(seconds * 1_000))
-            .join(', '),
-          Body: BODIES[subscription.envelope],
-          Secret:
-            subscription.secret_overlap_ends_at === null
-              ? 'no rotation under way'
-              : `both secrets are good until ${formatClock(subscription.secret_overlap_ends_at)}`,
-        }}
-      />
+      <Settings id={id} of={subscription} hours={hours.data} />
       <Part
         title="Deliveries"
         note={
@@ -129,6 +112,36 @@ export function SubscriptionPage({ id }: { id: string }) {
         </Secret>
       )}
     </>
+  );
+}
+
+/** @param id as it is in the address of the page */
+function Settings({
+  id,
+  of,
+  hours,
+}: {
+  id: string;
+  of: SubscriptionDetails;
+  hours: DeliveryHours | undefined;
+}) {
+  return (
+    <Facts
+      of={{
+        Subscription: <Id value={id} whole />,
+        '24 hours': <HoursOf id={id} of={hours} />,
+        Waiting: count(of.endpoint.waiting, 'delivery', 'deliveries'),
+        'Next probe': <Ago time={of.endpoint.next_probe_at} />,
+        'Event types': <Words of={of.event_types} none="none" />,
+        Signatures: <Words of={of.signatures} none="none" />,
+        Retries: of.retry_policy.delays_seconds.map((seconds) => formatDuration(seconds * 1_000)).join(', '),
+        Body: BODIES[of.envelope],
+        Secret:
+          of.secret_overlap_ends_at === null
+            ? 'no rotation under way'
+            : `both secrets are good until ${formatClock(of.secret_overlap_ends_at)}`,
+      }}
+    />
   );
 }
 

@@ -105,11 +105,6 @@ export function createEventWaiters({
     else readNews(text).forEach(wakeMatching);
   }
 
-  function begin(): void {
-    listener ??= listen?.(hear);
-    looking ??= loop.start();
-  }
-
   /**
    * Takes a place. @param filters normalised types and patterns @param onEnd is given what gives the place back
    * @throws ServiceError `rate_limited` or `temporarily_unavailable` when the tenant or the process has no place left
@@ -123,7 +118,10 @@ export function createEventWaiters({
     tenant.count += 1;
     total += 1;
     for (const filter of filters) addTo(tenant.places, filter, place);
-    if (!isEnding) begin();
+    if (!isEnding) {
+      listener ??= listen?.(hear);
+      looking ??= loop.start();
+    }
     let hasLeft = false;
     const leave = (): void => {
       if (hasLeft) return;

@@ -1,9 +1,10 @@
 // The routes that publish and read events.
+import type { RequestContext } from '../../platform/context.ts';
 import { ERRORS } from '../../platform/errors/catalogue.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { ok } from '../../platform/http/answers.ts';
 import { prefersStream } from '../../platform/http/event-stream.ts';
-import { defineRoutes, type Route } from '../../platform/http/route.ts';
+import { defineRoutes, type HandlerResult, type Route } from '../../platform/http/route.ts';
 import { mapInRounds } from '../../platform/steps.ts';
 import { FEED, FEED_STREAM, PUBLICATIONS, PUBLISHED } from './event.examples.ts';
 import {
@@ -71,14 +72,7 @@ export function createEventRoutes({
       },
       errors: ['invalid_request', 'event_id_conflict', 'payload_too_large', 'rate_limited'],
       handler: async ({ context, body }) => {
-        if (Array.isArray(body)) {
-          const items = await mapInRounds(body as readonly unknown[], IN_ONE_ROUND, (item, index) =>
-            readPublication(item, `body.${index}`),
-          );
-          const headers = publishing.admit(context, items.length);
-          const results = await publishing.publish(context, items);
-          return { status: 202, headers, body: { results: results.map(showResult) } };
-        }
+        if (Array.isArray(body)) return publishMany(publishing, context, body);
         const event = readPublication(body, 'body');
         if (event instanceof ServiceError) throw event;
         const headers = publishing.admit(context, 1);
@@ -140,6 +134,19 @@ export function createEventRoutes({
       handler: async ({ context, params }) => ok(presentDetails(await feed.get(context, params.event_id))),
     },
   ]);
+}
+
+async function publishMany(
+  publishing: PublishingService,
+  context: RequestContext,
+  body: readonly unknown[],
+): Promise<HandlerResult> {
+  const items = await mapInRounds(body, IN_ONE_ROUND, (item, index) =>
+    readPublication(item, `body.${index}`),
+  );
+  const headers = publishing.admit(context, items.length);
+  const results = await publishing.publish(context, items);
+  return { status: 202, headers, body: { results: results.map(showResult) } };
 }
 
 async function* write(heard: AsyncIterable<Heard>): AsyncGenerator<string> {

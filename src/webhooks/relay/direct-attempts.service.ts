@@ -33,6 +33,18 @@ export const DIRECT_SETTINGS = {
   grace: 8_000,
 } as const;
 
+type DirectSettings = { readonly [Name in keyof typeof DIRECT_SETTINGS]: number };
+
+type RunningAttempt = { readonly delivery: ClaimedDelivery; readonly attempt: Promise<void> };
+
+export type DirectAttemptNeeds = {
+  database: Pick<Database, 'query'>;
+  firstAttempts: FirstAttemptService;
+  notifier: { poke(): void };
+  onFailure: (error: unknown) => void;
+  settings?: DirectSettings | undefined;
+};
+
 /**
  * @param options.notifier notifies the relays of rows that this process gives back
  * @param options.onFailure receives failures of the database and of attempts; the service continues
@@ -43,17 +55,11 @@ export function createDirectAttempts({
   notifier,
   onFailure,
   settings = DIRECT_SETTINGS,
-}: {
-  database: Pick<Database, 'query'>;
-  firstAttempts: FirstAttemptService;
-  notifier: { poke(): void };
-  onFailure: (error: unknown) => void;
-  settings?: { readonly [Name in keyof typeof DIRECT_SETTINGS]: number } | undefined;
-}): DirectAttempts & { start(): { stop(): Promise<void> } } {
+}: DirectAttemptNeeds): DirectAttempts & { start(): { stop(): Promise<void> } } {
   const { lease: lasts, audit } = settings;
   const lease = createRelayLease({ database, store, instance: newId(), role: 'api', lasts, audit });
   const { inHand, identity } = lease;
-  const running = new Map<string, { readonly delivery: ClaimedDelivery; readonly attempt: Promise<void> }>();
+  const running = new Map<string, RunningAttempt>();
   const ending = new AbortController();
   let offered = 0;
   let isOpen = false;
@@ -88,16 +94,6 @@ export function createDirectAttempts({
     running.set(work.id, { delivery, attempt: made });
   };
 
-  const fullEndpoints = (): string[] => {
-    const left = new Map<string, number>();
-    for (const { delivery } of running.values()) {
-      const { subscriptionId, endpointCap } = delivery;
-      const most = Math.min(settings.perEndpoint, endpointCap * settings.perPlace);
-      left.set(subscriptionId, (left.get(subscriptionId) ?? most) - 1);
-    }
-    return [...left].filter(([, count]) => count <= 0).map(([endpoint]) => endpoint);
-  };
-
   const beats = createLoop({
     run: async () => {
       await lease.beat();
@@ -113,7 +109,14 @@ export function createDirectAttempts({
       if (!isOpen || room <= 0 || !lease.isAlive()) return undefined;
       offered += room;
       const { perEndpoint, slowMs, quietFor } = settings;
-      return { ...identity(), room, perEndpoint, slowMs, quietFor, full: fullEndpoints() };
+      return {
+        ...identity(),
+        room,
+        perEndpoint,
+        slowMs,
+        quietFor,
+        full: fullEndpoints(running.values(), settings),
+      };
     },
 
     begin: ({ room }: ClaimAtBirth, deliveries: readonly ClaimedDelivery[]) => {
@@ -141,6 +144,20 @@ export function createDirectAttempts({
       };
     },
   };
+}
+
+/** The endpoints that have as many claims in hand as this process may have of them. */
+function fullEndpoints(
+  running: Iterable<RunningAttempt>,
+  { perEndpoint, perPlace }: DirectSettings,
+): string[] {
+  const left = new Map<string, number>();
+  for (const { delivery } of running) {
+    const { subscriptionId, endpointCap } = delivery;
+    const most = Math.min(perEndpoint, endpointCap * perPlace);
+    left.set(subscriptionId, (left.get(subscriptionId) ?? most) - 1);
+  }
+  return [...left].filter(([, count]) => count <= 0).map(([endpoint]) => endpoint);
 }
 
 /** The claimed row as a relay would read it. */

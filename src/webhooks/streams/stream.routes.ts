@@ -41,6 +41,11 @@ export function createStreamRoutes({
   streams: StreamService;
   polls: StreamPollService;
 }): Route[] {
+  return [...createConfigurationRoutes(streams), ...createDeliveryRoutes(streams, polls)];
+}
+
+/** What streams there are, and what each asks for. */
+function createConfigurationRoutes(streams: StreamService): Route[] {
   return defineRoutes(COMMON, [
     {
       method: 'GET',
@@ -117,6 +122,12 @@ export function createStreamRoutes({
       errors: ['not_found'],
       handler: ({ context, query }) => noContent(streams.remove(context, query.stream_id)),
     },
+  ]);
+}
+
+/** Whether and of whom a stream gets events, and the polling of its tokens. */
+function createDeliveryRoutes(streams: StreamService, polls: StreamPollService): Route[] {
+  return defineRoutes(COMMON, [
     {
       method: 'GET',
       path: `${ROOT}/status`,

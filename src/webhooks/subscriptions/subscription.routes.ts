@@ -47,107 +47,62 @@ const UPDATES = [
 /** Source: Specification, "Webhook management". */
 export function createSubscriptionRoutes({ subscriptions }: { subscriptions: SubscriptionService }): Route[] {
   return [
-    ...defineRoutes(COMMON, [
-      {
-        method: 'GET',
-        path: '/api/v1/webhooks',
-        operationId: 'listWebhooks',
-        summary: 'List subscriptions, the newest first',
-        request: { query: subscriptionListQuery },
-        responses: { 200: { description: 'A page of subscriptions', schema: subscriptionListSchema } },
-        handler: async ({ context, query }) =>
-          page(await subscriptions.list(context, toFilters(query)), presentSubscription),
-      },
-
-      {
-        method: 'POST',
-        path: '/api/v1/webhooks',
-        operationId: 'createWebhook',
-        summary: 'Create a subscription',
-        description:
-          'Events that match are delivered to its URL, signed with its secret, at least once. With a pattern and no `sink` it becomes an audit sink. URLs of private networks and names that are only local are refused.',
-        idempotent: true,
-        secretFields: ['secret'],
-        request: { body: createSubscriptionBody, examples: SUBSCRIPTIONS },
-        responses: {
-          201: {
-            description: 'The subscription. A generated secret is shown here and nowhere else.',
-            schema: createdSubscriptionSchema,
-            headers: ['location'],
-          },
-        },
-        handler: async ({ context, body }) => {
-          const { subscription, secret } = await subscriptions.create(context, toInput(body));
-          return created(
-            { ...presentSubscription(subscription), ...(secret === undefined ? {} : { secret }) },
-            locate(context, `/api/v1/webhooks/${subscription.id}`),
-          );
-        },
-      },
-
-      {
-        method: 'GET',
-        path: '/api/v1/webhooks/:id',
-        operationId: 'getWebhook',
-        summary: 'Read a subscription, and what its endpoint has failed with',
-        request: { params: subscriptionParams },
-        responses: { 200: { description: 'The subscription', schema: subscriptionDetailsSchema } },
-        handler: async ({ context, params }) =>
-          ok(presentSubscriptionDetails(await subscriptions.getDetails(context, params.id))),
-      },
-    ]),
+    ...createCollectionRoutes(subscriptions),
     ...UPDATES.map((update) => createUpdateRoute(subscriptions, update)),
-    ...defineRoutes(SCOPES, [
-      {
-        method: 'DELETE',
-        path: '/api/v1/webhooks/:id',
-        operationId: 'deleteWebhook',
-        summary: 'Delete a subscription; its unfinished deliveries are canceled',
-        request: { params: subscriptionParams },
-        responses: { 204: { description: 'The subscription is deleted' } },
-        handler: ({ context, params }) => noContent(subscriptions.remove(context, params.id)),
-      },
-
-      {
-        method: 'POST',
-        path: '/api/v1/webhooks/:id/test',
-        operationId: 'testWebhook',
-        summary: 'Send a test delivery',
-        description:
-          'Goes to this subscription alone, whatever its filters: an event `webhook.test`, or the example of the type that is asked for, so that a receiver can be tried with what it is made for. A test that fails deactivates nothing.',
-        idempotent: true,
-        request: { params: subscriptionParams, body: testBody, examples: TESTS },
-        exists: (context, { id }) => subscriptions.exists(context, id),
-        responses: {
-          202: {
-            description: 'The delivery to this subscription',
-            schema: testDeliverySchema,
-          },
-        },
-        errors: ['subscription_inactive'],
-        handler: async ({ context, params, body }) => {
-          const test = await subscriptions.sendTest(context, params.id, body.event_type);
-          return accepted(present(testDeliverySchema, test));
-        },
-      },
-
-      {
-        method: 'POST',
-        path: '/api/v1/webhooks/:id/probe',
-        operationId: 'probeWebhook',
-        summary: 'Send one delivery now to an endpoint that is held or down',
-        description:
-          'The others that wait follow if it is taken, slowly at first. If it is not, the endpoint stays closed until its next probe. Refused when there is nothing to probe: the endpoint is open, no delivery waits, or the operator of this service holds its host.',
-        idempotent: true,
-        request: { params: subscriptionParams, body: noFields },
-        exists: (context, { id }) => subscriptions.exists(context, id),
-        responses: { 202: { description: 'The subscription', schema: subscriptionSchema } },
-        errors: ['subscription_inactive', 'conflict'],
-        handler: async ({ context, params }) =>
-          accepted(presentSubscription(await subscriptions.probe(context, params.id))),
-      },
-    ]),
+    ...createActionRoutes(subscriptions),
   ];
+}
+
+function createCollectionRoutes(subscriptions: SubscriptionService): Route[] {
+  return defineRoutes(COMMON, [
+    {
+      method: 'GET',
+      path: '/api/v1/webhooks',
+      operationId: 'listWebhooks',
+      summary: 'List subscriptions, the newest first',
+      request: { query: subscriptionListQuery },
+      responses: { 200: { description: 'A page of subscriptions', schema: subscriptionListSchema } },
+      handler: async ({ context, query }) =>
+        page(await subscriptions.list(context, toFilters(query)), presentSubscription),
+    },
+
+    {
+      method: 'POST',
+      path: '/api/v1/webhooks',
+      operationId: 'createWebhook',
+      summary: 'Create a subscription',
+      description:
+        'Events that match are delivered to its URL, signed with its secret, at least once. With a pattern and no `sink` it becomes an audit sink. URLs of private networks and names that are only local are refused.',
+      idempotent: true,
+      secretFields: ['secret'],
+      request: { body: createSubscriptionBody, examples: SUBSCRIPTIONS },
+      responses: {
+        201: {
+          description: 'The subscription. A generated secret is shown here and nowhere else.',
+          schema: createdSubscriptionSchema,
+          headers: ['location'],
+        },
+      },
+      handler: async ({ context, body }) => {
+        const { subscription, secret } = await subscriptions.create(context, toInput(body));
+        return created(
+          { ...presentSubscription(subscription), ...(secret === undefined ? {} : { secret }) },
+          locate(context, `/api/v1/webhooks/${subscription.id}`),
+        );
+      },
+    },
+
+    {
+      method: 'GET',
+      path: '/api/v1/webhooks/:id',
+      operationId: 'getWebhook',
+      summary: 'Read a subscription, and what its endpoint has failed with',
+      request: { params: subscriptionParams },
+      responses: { 200: { description: 'The subscription', schema: subscriptionDetailsSchema } },
+      handler: async ({ context, params }) =>
+        ok(presentSubscriptionDetails(await subscriptions.getDetails(context, params.id))),
+    },
+  ]);
 }
 
 function createUpdateRoute(subscriptions: SubscriptionService, update: (typeof UPDATES)[number]): Route {
@@ -165,4 +120,57 @@ function createUpdateRoute(subscriptions: SubscriptionService, update: (typeof U
     handler: async ({ context, params, body }) =>
       ok(presentSubscription(await subscriptions.update(context, params.id, toInput(body)))),
   });
+}
+
+function createActionRoutes(subscriptions: SubscriptionService): Route[] {
+  return defineRoutes(SCOPES, [
+    {
+      method: 'DELETE',
+      path: '/api/v1/webhooks/:id',
+      operationId: 'deleteWebhook',
+      summary: 'Delete a subscription; its unfinished deliveries are canceled',
+      request: { params: subscriptionParams },
+      responses: { 204: { description: 'The subscription is deleted' } },
+      handler: ({ context, params }) => noContent(subscriptions.remove(context, params.id)),
+    },
+
+    {
+      method: 'POST',
+      path: '/api/v1/webhooks/:id/test',
+      operationId: 'testWebhook',
+      summary: 'Send a test delivery',
+      description:
+        'Goes to this subscription alone, whatever its filters: an event `webhook.test`, or the example of the type that is asked for, so that a receiver can be tried with what it is made for. A test that fails deactivates nothing.',
+      idempotent: true,
+      request: { params: subscriptionParams, body: testBody, examples: TESTS },
+      exists: (context, { id }) => subscriptions.exists(context, id),
+      responses: {
+        202: {
+          description: 'The delivery to this subscription',
+          schema: testDeliverySchema,
+        },
+      },
+      errors: ['subscription_inactive'],
+      handler: async ({ context, params, body }) => {
+        const test = await subscriptions.sendTest(context, params.id, body.event_type);
+        return accepted(present(testDeliverySchema, test));
+      },
+    },
+
+    {
+      method: 'POST',
+      path: '/api/v1/webhooks/:id/probe',
+      operationId: 'probeWebhook',
+      summary: 'Send one delivery now to an endpoint that is held or down',
+      description:
+        'The others that wait follow if it is taken, slowly at first. If it is not, the endpoint stays closed until its next probe. Refused when there is nothing to probe: the endpoint is open, no delivery waits, or the operator of this service holds its host.',
+      idempotent: true,
+      request: { params: subscriptionParams, body: noFields },
+      exists: (context, { id }) => subscriptions.exists(context, id),
+      responses: { 202: { description: 'The subscription', schema: subscriptionSchema } },
+      errors: ['subscription_inactive', 'conflict'],
+      handler: async ({ context, params }) =>
+        accepted(presentSubscription(await subscriptions.probe(context, params.id))),
+    },
+  ]);
 }
