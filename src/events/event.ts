@@ -67,11 +67,10 @@ export function prepareEvent(
     tenant_id: given.tenantId,
     data: event.data,
   });
-  if (isLarger(body, MAX_EVENT_BYTES)) {
+  if (isLarger(body, MAX_EVENT_BYTES))
     throw new ServiceError('payload_too_large', {
       detail: `The body of an event's delivery is at most ${MAX_EVENT_BYTES} bytes.`,
     });
-  }
   return {
     id: given.id,
     tenantId: given.tenantId,

@@ -27,16 +27,14 @@ export const webUrl = z.string().transform((text, issue) => {
 export const origin = z.string().transform((text, issue) => {
   if (!isWebUrl(text)) return reject(issue, 'must be an absolute http or https URL');
   const url = new URL(text);
-  if (url.pathname !== '/' || url.search || url.hash || url.username) {
+  if (url.pathname !== '/' || url.search || url.hash || url.username)
     return reject(issue, 'must be an origin: no path, query, fragment or credentials');
-  }
   return url.origin;
 });
 
 export const tenantUrl = z.string().transform((text, issue) => {
-  if (!text.includes('{tenant}') || !isWebUrl(text.replaceAll('{tenant}', 'a'))) {
+  if (!text.includes('{tenant}') || !isWebUrl(text.replaceAll('{tenant}', 'a')))
     return reject(issue, 'must be an http or https URL that contains {tenant}');
-  }
   return text.replace(/(?<!\/)\/+$/, '');
 });
 

@@ -48,9 +48,8 @@ export function loadSigningKey(
   pkcs8: Buffer,
 ): SigningKey {
   const key = openPrivateKey(pkcs8, publicJwk);
-  if (key.asymmetricKeyType !== KEY_TYPES[algorithm]) {
+  if (key.asymmetricKeyType !== KEY_TYPES[algorithm])
     throw new Error(`the issuer key ${kid} is not a key of ${algorithm}`);
-  }
   return { kid, algorithm, key, headers: new Map() };
 }
 

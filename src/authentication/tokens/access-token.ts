@@ -121,17 +121,14 @@ export function readAccessTokenClaims(payload: unknown): AccessTokenClaims | und
  * profile for a token that is bound to no key; `token_expired`
  */
 export function checkIssued(claims: AccessTokenClaims, tenant: Tenant, now: number): void {
-  if (claims.iss !== tenant.issuerUrl || claims.tenant_id !== tenant.id || claims.subject_type !== 'agent') {
+  if (claims.iss !== tenant.issuerUrl || claims.tenant_id !== tenant.id || claims.subject_type !== 'agent')
     throw new ServiceError('invalid_token', { detail: 'The access token is not one of this tenant.' });
-  }
-  if (tenant.securityProfile !== undefined && claims.cnf === undefined) {
+  if (tenant.securityProfile !== undefined && claims.cnf === undefined)
     throw new ServiceError('invalid_token', {
       detail: `The access token is bound to no key, and the tenant's security profile is ${tenant.securityProfile}.`,
     });
-  }
-  if (claims.exp * 1000 <= now) {
+  if (claims.exp * 1000 <= now)
     throw new ServiceError('token_expired', { detail: 'The access token has expired.' });
-  }
 }
 
 /**
@@ -158,24 +155,20 @@ export function checkAccessToken(
   { scheme = 'bearer', anyAudience = false, delegated = false }: Presentation = {},
 ): void {
   checkIssued(claims, tenant, now);
-  if (claims.cnf !== undefined && scheme === 'bearer') {
+  if (claims.cnf !== undefined && scheme === 'bearer')
     throw new ServiceError('invalid_token', {
       detail: 'The access token is bound to a key and must not be used as a plain bearer token.',
     });
-  }
-  if (claims.cnf === undefined && scheme === 'dpop') {
+  if (claims.cnf === undefined && scheme === 'dpop')
     throw new ServiceError('invalid_token', { detail: 'The access token is not bound to a key.' });
-  }
-  if (!anyAudience && claims.aud !== tenant.baseUrl && claims.aud !== tenant.audience) {
+  if (!anyAudience && claims.aud !== tenant.baseUrl && claims.aud !== tenant.audience)
     throw new ServiceError('insufficient_scope', {
       detail: 'The access token is meant for another audience.',
     });
-  }
-  if (!delegated && claims.act !== undefined) {
+  if (!delegated && claims.act !== undefined)
     throw new ServiceError('insufficient_scope', {
       detail: 'An agent that acts for somebody else may not do this: use its own access token.',
     });
-  }
 }
 
 /** Returns the agent if the subject is not the client. In a delegated token this is the agent that acts now. */

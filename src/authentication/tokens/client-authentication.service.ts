@@ -147,9 +147,7 @@ async function refuse(
 /** @throws ServiceError `invalid_request` (malformed header, two methods, another `client_id`), `invalid_client` */
 function readMethod({ tenant }: RequestContext, { authorization, parameters }: ClientRequest) {
   const credentials = parseBasicCredentials(authorization);
-  if (credentials === 'malformed') {
-    throw invalidField('header.authorization', 'is malformed');
-  }
+  if (credentials === 'malformed') throw invalidField('header.authorization', 'is malformed');
   const chosen = chooseMethod(parameters, credentials, tenant);
   if (chosen.method !== 'private_key_jwt') checkClientId(parameters.client_id, chosen.credentials.clientId);
   return chosen;
@@ -169,9 +167,8 @@ function proveSecret(
 
 /** Checks that a `client_id` in the form equals the client id of the credentials. */
 function checkClientId(sent: string | undefined, clientId: string): void {
-  if (sent !== undefined && sent !== clientId) {
+  if (sent !== undefined && sent !== clientId)
     throw invalidField('body.client_id', 'is not the authenticated client');
-  }
 }
 
 /**

@@ -42,11 +42,10 @@ export function createTokenEndpointService({ grants, dpop }: TokenEndpointNeeds)
       withTokenHeaders(context, async () => {
         const { authorization, parameters, proofs = [] } = request;
         const grant = grants.get(parameters.grant_type ?? '');
-        if (grant === undefined) {
+        if (grant === undefined)
           throw new ServiceError('unsupported_grant_type', {
             detail: `The grant_type must be one of ${[...grants.keys()].join(', ')}.`,
           });
-        }
         let nonce: string | undefined;
         const proveKey: GrantRequest['proveKey'] = async (isKnown) => {
           if (proofs.length === 0) return undefined;

@@ -207,11 +207,10 @@ function remove(needs: ApplicationTools, context: RequestContext, id: string): P
  */
 function addSecret(needs: ApplicationTools, context: RequestContext, id: string): Promise<CreatedSecret> {
   return changeSecrets(needs, context, id, async (transaction, application, live) => {
-    if (live.length >= LIVE_SECRETS) {
+    if (live.length >= LIVE_SECRETS)
       throw new ServiceError('conflict', {
         detail: `An application has at most ${LIVE_SECRETS} live secrets.`,
       });
-    }
     const created = await makeSecret(transaction, context, application);
     await record(needs, transaction, context, id, 'application.secret_added', {
       secret_id: created.secret.id,

@@ -78,9 +78,8 @@ export function checkApplicationScopes(
   const unknown = scopes.find((scope) => !isWithin([scope], APPLICATION_SCOPES));
   if (unknown !== undefined) throw invalidField(SCOPES, `"${unknown}" is not a scope of this service`);
   const beyond = agentScopes && scopes.find((scope) => !isWithin([scope], agentScopes));
-  if (beyond !== undefined) {
+  if (beyond !== undefined)
     throw invalidField(SCOPES, `"${beyond}" is beyond the scopes of the linked agent`);
-  }
 }
 
 /** Returns the RFC 7638 thumbprints of the keys that a change adds and removes. */

@@ -202,9 +202,8 @@ function deprecate(
     const given = typeof sunsetAt === 'function' ? sunsetAt(key.readAt) : sunsetAt;
     const resolved = resolveSunset({ sunsetAt: given, sunsetAfterSeconds }, key.readAt);
     if ('problem' in resolved) throw invalidField(`body.${resolved.problem.field}`, resolved.problem.message);
-    if (!mayDeprecate(stateAt(key, key.readAt))) {
+    if (!mayDeprecate(stateAt(key, key.readAt)))
       throw new ServiceError('conflict', { detail: 'The key is revoked, which is final.' });
-    }
     await store.deprecate(transaction, id, resolved.sunsetAt);
     const data = { sunset_at: resolved.sunsetAt.toISOString() };
     await record(needs, transaction, context, key, [{ verb: 'deprecated', data }]);

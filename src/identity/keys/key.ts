@@ -48,9 +48,8 @@ export function resolveSunset(
   now: Date,
 ): { readonly sunsetAt: Date } | { readonly problem: SunsetProblem } {
   const { sunsetAt, sunsetAfterSeconds } = request;
-  if (sunsetAt !== undefined && sunsetAfterSeconds !== undefined) {
+  if (sunsetAt !== undefined && sunsetAfterSeconds !== undefined)
     return refuse('sunset_at', 'cannot be given together with sunset_after_seconds');
-  }
   if (sunsetAt !== undefined) {
     const seconds = (sunsetAt.getTime() - now.getTime()) / 1000;
     if (!(seconds >= MINIMUM_SUNSET_SECONDS))

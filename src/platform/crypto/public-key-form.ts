@@ -93,12 +93,11 @@ function readJwkAlgorithm(alg: unknown): KeyAlgorithm | undefined {
 
 function readCoordinate(jwk: Readonly<Record<string, unknown>>, member: 'x' | 'y'): Uint8Array {
   const bytes = decodeMember(jwk[member]);
-  if (bytes?.length !== 32) {
+  if (bytes?.length !== 32)
     throw new PublicKeyError(
       'malformed',
       `is a JWK whose ${member} is not 32 bytes in base64url without padding`,
     );
-  }
   return bytes;
 }
 
@@ -133,12 +132,11 @@ function readEncoded(text: string, rawLengths: readonly number[]): KeyMaterial {
     if (spki !== null) return spki;
   }
   const bytes = fromHex ?? fromBase64;
-  if (bytes === null || bytes.length === 0) {
+  if (bytes === null || bytes.length === 0)
     throw new PublicKeyError(
       'malformed',
       'is none of: JWK object, SPKI PEM, SPKI DER in base64, raw key in hex or base64',
     );
-  }
   if (new TextDecoder('latin1').decode(bytes.subarray(0, 10)) === PEM_BEGIN.slice(0, 10))
     refuseEncodedPem(bytes);
   return looksLikeDer(bytes) ? refuseDer(bytes) : { bytes };

@@ -44,18 +44,16 @@ export function parsePublicKey(
 ): PublicKey {
   const material = readKeyMaterial(input, RAW_KEY_LENGTHS[algorithm]);
   const curve = CURVE_OF[algorithm];
-  if (material.curve !== undefined && material.curve !== curve) {
+  if (material.curve !== undefined && material.curve !== curve)
     throw new PublicKeyError(
       'wrong_algorithm',
       `is ${ALGORITHMS_ON[material.curve]}, but algorithm is ${algorithm}`,
     );
-  }
-  if (material.jwkAlgorithm !== undefined && material.jwkAlgorithm !== algorithm) {
+  if (material.jwkAlgorithm !== undefined && material.jwkAlgorithm !== algorithm)
     throw new PublicKeyError(
       'wrong_algorithm',
       `is a JWK whose alg is for ${material.jwkAlgorithm}, but algorithm is ${algorithm}`,
     );
-  }
   if (material.curve === undefined) checkRawLength(algorithm, material.bytes);
   try {
     return { algorithm, raw: canonicalize(algorithm, material.bytes) };
@@ -152,9 +150,8 @@ function describePointError(
   error: PointError,
 ): PublicKeyError {
   const other = algorithm === 'es256' ? 'secp256k1' : algorithm === 'es256k' ? 'P-256' : null;
-  if (other === null || material.curve !== undefined || !isPointOn(other, material.bytes)) {
+  if (other === null || material.curve !== undefined || !isPointOn(other, material.bytes))
     return new PublicKeyError('invalid_point', error.message);
-  }
   return new PublicKeyError('wrong_algorithm', `is ${ALGORITHMS_ON[other]}, but algorithm is ${algorithm}`);
 }
 

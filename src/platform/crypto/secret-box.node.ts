@@ -48,12 +48,11 @@ export function sealSecret(masterKeys: readonly MasterKey[], context: string, pl
 export function openSecret(masterKeys: readonly MasterKey[], context: string, sealed: Uint8Array): Buffer {
   const { header, keyId, nonce, ciphertext, tag } = splitBox(sealed);
   const masterKey = masterKeys.find(({ id }) => id === keyId);
-  if (masterKey === undefined) {
+  if (masterKey === undefined)
     throw new SecretBoxError(
       'unknown_master_key',
       `the secret was sealed with the master key ${JSON.stringify(keyId)}`,
     );
-  }
   const decipher = createDecipheriv('aes-256-gcm', masterKey.key, nonce, { authTagLength: TAG_LENGTH });
   decipher.setAAD(Buffer.concat([header, Buffer.from(context, 'utf8')]));
   decipher.setAuthTag(tag);
@@ -72,9 +71,8 @@ function splitBox(sealed: Uint8Array) {
   const idLength = box[1] ?? 0;
   const nonceStart = 2 + idLength;
   const tagStart = box.length - TAG_LENGTH;
-  if (box[0] !== VERSION || idLength === 0 || tagStart < nonceStart + NONCE_LENGTH) {
+  if (box[0] !== VERSION || idLength === 0 || tagStart < nonceStart + NONCE_LENGTH)
     throw new SecretBoxError('malformed', 'the bytes are no sealed secret of a known version');
-  }
   return {
     header: box.subarray(0, nonceStart),
     keyId: box.toString('utf8', 2, nonceStart),

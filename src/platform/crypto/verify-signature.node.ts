@@ -87,9 +87,8 @@ export type SignatureVerifier = ReturnType<typeof createSignatureVerifier>;
  * the time.
  */
 function importKey(key: PublicKey): KeyObject {
-  if (key.algorithm === 'es256k') {
+  if (key.algorithm === 'es256k')
     return createPublicKey({ key: Buffer.from(toSpkiDer(key)), format: 'der', type: 'spki' });
-  }
   return importJwk(toJwk(key));
 }
 

@@ -64,9 +64,8 @@ export function parseNetworks(blocks: readonly string[]): Network[] {
   return blocks.map((block) => {
     if (!ipaddr.isValidCIDR(block)) throw new Error(`not a CIDR block: ${block}`);
     const [address, prefix] = ipaddr.parseCIDR(block);
-    if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && prefix >= 96) {
+    if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && prefix >= 96)
       return [address.toIPv4Address(), prefix - 96];
-    }
     return [address, prefix];
   });
 }
@@ -83,9 +82,8 @@ export function judgeAddress(text: string, admitted: readonly Network[]): Addres
   const address = parseAddress(text);
   if (address === undefined) return { allowed: false, reason: 'not_an_address', address: text };
   const canonical = address.toString();
-  if (admitted.some((network) => contains(network, address))) {
+  if (admitted.some((network) => contains(network, address)))
     return { allowed: true, reason: 'admitted', address: canonical };
-  }
   const reason = blockOf(address);
   return { allowed: reason === undefined, reason: reason ?? 'public', address: canonical };
 }

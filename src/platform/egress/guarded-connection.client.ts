@@ -119,9 +119,8 @@ export function createGuardedConnect({
     const verdicts = addresses.map((address) => judgeAddress(address, admittedNetworks));
     for (const verdict of verdicts) {
       if (!verdict.allowed) throw new EgressError('address', verdict.reason);
-      if (target.protocol === 'http:' && verdict.reason !== 'admitted') {
+      if (target.protocol === 'http:' && verdict.reason !== 'admitted')
         throw new EgressError('address', 'plain_http');
-      }
     }
     return verdicts;
   }

@@ -54,20 +54,17 @@ export function checkCustomHeaders(headers: Readonly<Record<string, string>>): H
     else problems.push({ name, message });
     bytes += name.length + value.length;
   }
-  if (accepted.size > MAX_CUSTOM_HEADERS) {
+  if (accepted.size > MAX_CUSTOM_HEADERS)
     problems.push({ name: '', message: `must be at most ${MAX_CUSTOM_HEADERS} headers` });
-  }
-  if (bytes > MAX_CUSTOM_HEADER_BYTES) {
+  if (bytes > MAX_CUSTOM_HEADER_BYTES)
     problems.push({ name: '', message: `must be at most ${MAX_CUSTOM_HEADER_BYTES} bytes together` });
-  }
   return problems.length > 0 ? { ok: false, problems } : { ok: true, headers: Object.fromEntries(accepted) };
 }
 
 function refusal(name: string, value: string): string | undefined {
   if (!NAME.test(name)) return 'is not a header name of 1–64 token characters';
-  if (FORBIDDEN.has(name) || FORBIDDEN_PREFIXES.some((prefix) => name.startsWith(prefix))) {
+  if (FORBIDDEN.has(name) || FORBIDDEN_PREFIXES.some((prefix) => name.startsWith(prefix)))
     return 'is set by the sender and cannot be chosen';
-  }
   if (!VALUE.test(value)) return 'must have a value of 1–2048 visible ASCII characters';
   return undefined;
 }

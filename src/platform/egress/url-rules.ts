@@ -52,9 +52,8 @@ export function checkReceiverUrl(text: string, admitted: readonly Network[]): Ur
     return refuse('malformed', 'must be an absolute URL, such as https://example.com/hooks');
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
     return refuse('scheme', 'must begin with https://');
-  if (url.username !== '' || url.password !== '') {
+  if (url.username !== '' || url.password !== '')
     return refuse('credentials', 'must not contain a user name or a password');
-  }
   if (text.includes('#')) return refuse('fragment', 'must not contain a fragment');
   if (BAD_PORTS.has(url.port)) return refuse('port', `must not use port ${url.port}`);
   return checkHost(url, admitted);
@@ -89,17 +88,15 @@ function checkHost(url: URL, admitted: readonly Network[]): UrlVerdict {
       : refuse('blocked_address', 'must not point to localhost on this server', 'loopback');
   }
   const literal = addressLiteral(hostname);
-  if (literal === undefined) {
+  if (literal === undefined)
     return url.protocol === 'https:' ? { ok: true, url } : refuse('plain_http', 'must begin with https://');
-  }
   const verdict = judgeAddress(literal, admitted);
   if (!verdict.allowed) {
     const message = `must not point to ${verdict.address} (${verdict.reason})`;
     return refuse('blocked_address', message, verdict.reason);
   }
-  if (url.protocol === 'http:' && verdict.reason !== 'admitted') {
+  if (url.protocol === 'http:' && verdict.reason !== 'admitted')
     return refuse('plain_http', 'must begin with https://');
-  }
   return { ok: true, url };
 }
 

@@ -30,9 +30,8 @@ export function createIndexing({ now = () => performance.now() }: { now?: (() =>
 
 function isRefusedAttribute(error: unknown): boolean {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    if (isGrpcServiceError(cause)) {
+    if (isGrpcServiceError(cause))
       return cause.code === INVALID_ARGUMENT && /search attribute/i.test(`${cause.details} ${cause.message}`);
-    }
   }
   return false;
 }

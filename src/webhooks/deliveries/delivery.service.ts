@@ -227,17 +227,15 @@ async function scopeOf(
 ): Promise<DeliveryScope> {
   const tenantId = context.tenant.id;
   if (subscriptionId === undefined) return { tenantId };
-  if (!(await store.hasSubscription(queryable, tenantId, subscriptionId))) {
+  if (!(await store.hasSubscription(queryable, tenantId, subscriptionId)))
     throw new ServiceError('not_found', { detail: 'There is no subscription with this id.' });
-  }
   return { tenantId, subscriptionId };
 }
 
 async function find(queryable: Queryable, scope: DeliveryScope, id: string): Promise<DeliveryRecord> {
   const record = await store.find(queryable, scope, id);
-  if (record === undefined) {
+  if (record === undefined)
     throw new ServiceError('not_found', { detail: 'There is no delivery with this id.' });
-  }
   return record;
 }
 

@@ -26,13 +26,12 @@ export function enclose(envelope: Envelope, body: Uint8Array): Enclosed {
   if (envelope === 'plain') return { body, contentType: JSON_TYPE, headers: {} };
   const { data, ...event } = JSON.parse(new TextDecoder().decode(body)) as StoredBody;
   const attributes = attributesOf(event);
-  if (envelope === 'cloudevents-structured') {
+  if (envelope === 'cloudevents-structured')
     return {
       body: encode({ ...attributes, datacontenttype: JSON_TYPE, data }),
       contentType: STRUCTURED_TYPE,
       headers: {},
     };
-  }
   const headers = Object.entries(attributes).map(([name, value]) => [`ce-${name}`, encodeHeader(value)]);
   return { body: encode(data), contentType: JSON_TYPE, headers: Object.fromEntries(headers) };
 }

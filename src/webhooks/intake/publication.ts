@@ -34,19 +34,16 @@ export type Publication = {
  * @throws ServiceError `invalid_request`, which names the wrong field
  */
 export function checkPublication(input: PublishedInput, path: string): Publication {
-  if (!isEventType(input.type)) {
+  if (!isEventType(input.type))
     throw invalidField(
       `${path}.type`,
       'must be 2 to 5 segments of [a-z][a-z0-9_]* joined by dots, such as orders.order.placed, at most 128 characters',
     );
-  }
-  if (isReserved(input.type)) {
+  if (isReserved(input.type))
     throw invalidField(`${path}.type`, 'is emitted by the service itself and cannot be published');
-  }
   const occurredAt = input.occurred_at === undefined ? undefined : parseTimestamp(input.occurred_at);
-  if (input.occurred_at !== undefined && occurredAt === undefined) {
+  if (input.occurred_at !== undefined && occurredAt === undefined)
     throw invalidField(`${path}.occurred_at`, 'must be an RFC 3339 date and time with its offset');
-  }
   return { path, type: input.type, data: input.data, occurredAt, eventId: input.event_id };
 }
 

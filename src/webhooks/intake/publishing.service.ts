@@ -152,9 +152,8 @@ export function createPublishingService({
     );
     const first = new Map<string, Candidate>();
     for (const item of prepared) {
-      if (!(item instanceof ServiceError) && !first.has(item.record.eventId)) {
+      if (!(item instanceof ServiceError) && !first.has(item.record.eventId))
         first.set(item.record.eventId, item);
-      }
     }
     const written = first.size === 0 ? new Map() : await write(context, [...first.values()]);
     return prepared.map((item) => {

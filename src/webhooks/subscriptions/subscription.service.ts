@@ -184,11 +184,10 @@ function sendTest(
     const row = await store.find(transaction, context.tenant.id, id);
     const endpoint = (await endpoints.read(transaction, [id])).get(id);
     if (row === undefined || endpoint === undefined) throw unknownSubscription();
-    if (!endpoint.active) {
+    if (!endpoint.active)
       throw new ServiceError('subscription_inactive', {
         detail: 'The subscription is not active. Activate it before testing it.',
       });
-    }
     const data = testDataOf(eventType, id);
     const [emitted] = await records.write(transaction, context, {
       events: [{ type: eventType, data, onlySubscription: id, test: true }],

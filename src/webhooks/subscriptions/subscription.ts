@@ -76,12 +76,11 @@ export function readReceiverUrl(
 /** Normalises event types and patterns to filters. @throws ServiceError `invalid_request` naming the wrong entry */
 export function readFilters(eventTypes: readonly string[]): string[] {
   const wrong = eventTypes.findIndex((filter) => !isFilter(filter));
-  if (wrong >= 0) {
+  if (wrong >= 0)
     throw invalidField(
       `body.event_types.${wrong}`,
       'must be an event type (2 to 5 segments of [a-z][a-z0-9_]* joined by dots), a prefix such as auth.*, or *',
     );
-  }
   return [...new Set(eventTypes.map(normalizeFilter))];
 }
 
