@@ -6,6 +6,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { DELIVERY_WORKFLOW } from '../../platform/temporal/names.ts';
 import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
+import { bindUseCases } from '../../platform/use-cases.ts';
 import type { Wait } from '../deliveries/attempt.ts';
 import { isUnfinished } from '../deliveries/delivery.ts';
 import { traceDelivery } from './delivery-span.ts';
@@ -31,21 +32,7 @@ export type Settlement = {
   release(work: Work): void;
 };
 
-/**
- * @param options.firstAttempts makes first attempts in this process
- * @param options.isAlive false when another relay may have taken over the claims of this relay
- */
-export function createHandOver({
-  database,
-  starter,
-  slots,
-  settlement,
-  firstAttempts,
-  isAlive,
-  onFailure,
-  tracing = NO_TRACING,
-  now = () => performance.now(),
-}: {
+export type HandOverNeeds = {
   database: Pick<Database, 'query'>;
   starter: Pick<DeliveryStarter, 'start' | 'signal'>;
   slots: Slots;
@@ -55,173 +42,203 @@ export function createHandOver({
   onFailure: (error: unknown) => void;
   tracing?: Pick<Tracing, 'current' | 'span'> | undefined;
   now?: (() => number) | undefined;
-}) {
-  const window = createStartWindow(WINDOW);
-  const running = new Set<Promise<void>>();
-  // Two pauses, because first attempts need the database but not Temporal.
-  const pause = createPause(now);
-  const temporalPause = createPause(now);
-  let stopped = false;
+};
 
-  const isPaused = () => stopped || pause.left() > 0;
-  const isTemporalPaused = () => isPaused() || temporalPause.left() > 0;
-
-  /** Whether the attempt is made here, without a workflow. */
-  const isDirect = ({ kind, ownWorkflow }: Work): boolean => kind === 'first' && !ownWorkflow;
-
-  /** Calls Temporal. A failure begins a pause before the next call. @throws the error of the call */
-  const viaTemporal = async <T>(call: () => Promise<T>): Promise<T> => {
-    try {
-      const result = await call();
-      temporalPause.end();
-      return result;
-    } catch (error) {
-      temporalPause.begin();
-      throw error;
-    }
-  };
-
-  /**
-   * Starts the workflow of a delivery.
-   * @param options.made the attempt that was made, and the wait with which the workflow begins
-   * @param options.claim what became of the claim: an attempt has used it, the workflow's first attempt has it, or no
-   *   attempt
-   * @param options.slow the endpoint's receiver answers slowly
-   */
-  const start = async (
-    work: Work,
-    { slow, made, claim }: { slow: boolean; made?: Work['tried']; claim: 'used' | 'handed on' | 'unused' },
-  ): Promise<void> => {
-    const since = now();
-    await window.enter();
-    try {
-      if (isTemporalPaused()) return giveBack(work);
-      const waiting = made && shorten(made.waiting, now() - since);
-      // At a paced endpoint its attempt needs the next claim. The attempt that was made has spent the permit.
-      if (claim === 'used' && work.paced && waiting?.delayMs === 0)
-        return settlement.release({ ...work, paced: false });
-      const request = {
-        deliveryId: work.deliveryId,
-        generation: work.generation,
-        tenantId: work.tenantId,
-        subscriptionId: work.endpoint,
-        eventType: work.eventType,
-        host: work.host,
-        local: made !== undefined && !slow,
-        slow,
-        n: (made?.last.n ?? work.attemptCount) + 1,
-        last: made?.last,
-        waiting,
-        grant: claim === 'handed on' ? work.epoch : undefined,
-      };
-      const outcome = await viaTemporal(() =>
-        traceDelivery(tracing, work, `StartWorkflow:${DELIVERY_WORKFLOW}`, (trace) =>
-          starter.start({ ...request, trace }),
-        ),
-      );
-      if (claim === 'unused') settlement.unused(work, true);
-      else settlement.done(work, true);
-      if (outcome === 'exists') slots.remove(work.deliveryId);
-    } finally {
-      window.leave();
-    }
-  };
-
-  const attempt = async (work: Work, makes: FirstAttemptService): Promise<void> => {
-    if (isPaused() || !isAlive()) return giveBack(work);
-    const first = await makes.make(work);
-    slots.remove(work.deliveryId);
-    if (first.kind === 'release') return giveBack(work);
-    if (first.kind === 'done') return first.removed ? settlement.removed(work) : settlement.done(work, false);
-    // The row is kept until the workflow is started. If the start fails, the next relay that claims the row finds the
-    // attempt in it and starts a workflow.
-    const tried = { ...work, attemptCount: first.last.n };
-    try {
-      await start(tried, { slow: first.slow, made: first, claim: 'used' });
-    } catch (error) {
-      giveBack(tried);
-      onFailure(error);
-    }
-  };
-
-  const signal = async (work: Work): Promise<void> => {
-    if (isTemporalPaused()) return giveBack(work);
-    const delivery = { deliveryId: work.deliveryId, generation: work.generation };
-    const received = await viaTemporal(() =>
-      work.kind === 'wake'
-        ? starter.signal(delivery, 'wake', work.epoch)
-        : starter.signal(delivery, work.command === 'cancel' ? 'cancel' : 'retryNow'),
-    );
-    if (received) return settlement.done(work, true);
-    slots.remove(work.deliveryId);
-    // The workflow is gone, so an unfinished delivery gets a workflow of the next generation.
-    if (work.command !== 'cancel') await store.restart(database, { ...delivery, outboxId: newId() });
-    settlement.unused(work, false);
-  };
-
-  /**
-   * Drops a row whose delivery has ended. Its workflow may wait all the same, when another attempt has ended the
-   * delivery: it is signalled, reads the row and ends.
-   */
-  const dismiss = async (work: Work): Promise<void> => {
-    const { deliveryId, generation, kind } = work;
-    if (kind !== 'first' && isTemporalPaused()) return giveBack(work);
-    slots.remove(deliveryId);
-    if (kind !== 'first') await viaTemporal(() => starter.signal({ deliveryId, generation }, 'cancel'));
-    settlement.unused(work, false);
-  };
-
-  const giveBack = (work: Work): void => {
-    if (work.kind !== 'command') slots.remove(work.deliveryId);
-    settlement.release(work);
-  };
-
-  const perform = async (work: Work, slow: boolean): Promise<void> => {
-    try {
-      if (work.kind !== 'command' && !isWanted(work)) {
-        await dismiss(work);
-      } else if (isDirect(work)) {
-        await attempt(work, firstAttempts);
-      } else if (work.tried !== undefined && work.tried.waiting.delayMs > 0) {
-        // Its workflow begins with a wait, so neither its place nor its permit is needed yet.
-        slots.remove(work.deliveryId);
-        await start(work, { slow, made: work.tried, claim: 'unused' });
-      } else if (work.kind === 'first' || work.kind === 'start') {
-        await start(work, { slow, made: work.tried, claim: 'handed on' });
-      } else {
-        await signal(work);
-      }
-    } catch (error) {
-      giveBack(work);
-      if (temporalPause.left() === 0) pause.begin();
-      onFailure(error);
-    }
-  };
-
+/**
+ * @param needs.firstAttempts makes first attempts in this process
+ * @param needs.isAlive false when another relay may have taken over the claims of this relay
+ */
+export function createHandOver(needs: HandOverNeeds) {
+  const tools = prepareHandOver(needs);
   return {
-    /** Hands a claimed row over in the background. It never throws. @param slow the receiver answers slowly */
-    begin: (work: Work, slow: boolean): void => {
-      const run: Promise<void> = perform(work, slow).finally(() => running.delete(run));
-      running.add(run);
-    },
-
-    pending: (): number => running.size,
-
-    /**
-     * @returns which work may be claimed: `all`; `first` (only first attempts) during a pause after a failure of
-     *   Temporal; `none` during a pause after a failure of the database
-     */
-    takes: (): 'all' | 'first' | 'none' => {
-      if (!isTemporalPaused()) return 'all';
-      return isPaused() ? 'none' : 'first';
-    },
-
-    /** Gives back the claims whose hand-over has not begun, and waits for the others. */
-    stop: async (): Promise<void> => {
-      stopped = true;
-      await Promise.all(running);
-    },
+    ...bindUseCases(tools, { begin, takes, stop }),
+    pending: (): number => tools.running.size,
   };
+}
+
+type HandOverTools = ReturnType<typeof prepareHandOver>;
+
+function prepareHandOver({ tracing = NO_TRACING, now = () => performance.now(), ...needs }: HandOverNeeds) {
+  return {
+    ...needs,
+    tracing,
+    now,
+    window: createStartWindow(WINDOW),
+    running: new Set<Promise<void>>(),
+    // Two pauses, because first attempts need the database but not Temporal.
+    pause: createPause(now),
+    temporalPause: createPause(now),
+    ending: new AbortController(),
+  };
+}
+
+/** Hands a claimed row over in the background. It never throws. @param slow the receiver answers slowly */
+function begin(needs: HandOverTools, work: Work, slow: boolean): void {
+  const { running } = needs;
+  const run: Promise<void> = perform(needs, work, slow).finally(() => running.delete(run));
+  running.add(run);
+}
+
+/**
+ * @returns which work may be claimed: `all`; `first` (only first attempts) during a pause after a failure of
+ *   Temporal; `none` during a pause after a failure of the database
+ */
+function takes(needs: HandOverTools): 'all' | 'first' | 'none' {
+  if (!isTemporalPaused(needs)) return 'all';
+  return isPaused(needs) ? 'none' : 'first';
+}
+
+/** Gives back the claims whose hand-over has not begun, and waits for the others. */
+async function stop({ ending, running }: HandOverTools): Promise<void> {
+  ending.abort();
+  await Promise.all(running);
+}
+
+function isPaused({ ending, pause }: HandOverTools): boolean {
+  return ending.signal.aborted || pause.left() > 0;
+}
+
+function isTemporalPaused(needs: HandOverTools): boolean {
+  return isPaused(needs) || needs.temporalPause.left() > 0;
+}
+
+async function perform(needs: HandOverTools, work: Work, slow: boolean): Promise<void> {
+  try {
+    if (work.kind !== 'command' && !isWanted(work)) {
+      await dismiss(needs, work);
+    } else if (isDirect(work)) {
+      await attempt(needs, work);
+    } else if (work.tried !== undefined && work.tried.waiting.delayMs > 0) {
+      // Its workflow begins with a wait, so neither its place nor its permit is needed yet.
+      needs.slots.remove(work.deliveryId);
+      await start(needs, work, { slow, made: work.tried, claim: 'unused' });
+    } else if (work.kind === 'first' || work.kind === 'start') {
+      await start(needs, work, { slow, made: work.tried, claim: 'handed on' });
+    } else {
+      await signal(needs, work);
+    }
+  } catch (error) {
+    giveBack(needs, work);
+    if (needs.temporalPause.left() === 0) needs.pause.begin();
+    needs.onFailure(error);
+  }
+}
+
+async function attempt(needs: HandOverTools, work: Work): Promise<void> {
+  const { firstAttempts, slots, settlement } = needs;
+  if (isPaused(needs) || !needs.isAlive()) return giveBack(needs, work);
+  const first = await firstAttempts.make(work);
+  slots.remove(work.deliveryId);
+  if (first.kind === 'release') return giveBack(needs, work);
+  if (first.kind === 'done') return first.removed ? settlement.removed(work) : settlement.done(work, false);
+  // The row is kept until the workflow is started. If the start fails, the next relay that claims the row finds the
+  // attempt in it and starts a workflow.
+  const tried = { ...work, attemptCount: first.last.n };
+  try {
+    await start(needs, tried, { slow: first.slow, made: first, claim: 'used' });
+  } catch (error) {
+    giveBack(needs, tried);
+    needs.onFailure(error);
+  }
+}
+
+/**
+ * Starts the workflow of a delivery.
+ * @param options.made the attempt that was made, and the wait with which the workflow begins
+ * @param options.claim what became of the claim: an attempt has used it, the workflow's first attempt has it, or no
+ *   attempt
+ * @param options.slow the endpoint's receiver answers slowly
+ */
+async function start(
+  needs: HandOverTools,
+  work: Work,
+  { slow, made, claim }: { slow: boolean; made?: Work['tried']; claim: 'used' | 'handed on' | 'unused' },
+): Promise<void> {
+  const { now, window, settlement, starter, tracing } = needs;
+  const since = now();
+  await window.enter();
+  try {
+    if (isTemporalPaused(needs)) return giveBack(needs, work);
+    const waiting = made && shorten(made.waiting, now() - since);
+    // At a paced endpoint its attempt needs the next claim. The attempt that was made has spent the permit.
+    if (claim === 'used' && work.paced && waiting?.delayMs === 0)
+      return settlement.release({ ...work, paced: false });
+    const request = {
+      deliveryId: work.deliveryId,
+      generation: work.generation,
+      tenantId: work.tenantId,
+      subscriptionId: work.endpoint,
+      eventType: work.eventType,
+      host: work.host,
+      local: made !== undefined && !slow,
+      slow,
+      n: (made?.last.n ?? work.attemptCount) + 1,
+      last: made?.last,
+      waiting,
+      grant: claim === 'handed on' ? work.epoch : undefined,
+    };
+    const outcome = await viaTemporal(needs, () =>
+      traceDelivery(tracing, work, `StartWorkflow:${DELIVERY_WORKFLOW}`, (trace) =>
+        starter.start({ ...request, trace }),
+      ),
+    );
+    if (claim === 'unused') settlement.unused(work, true);
+    else settlement.done(work, true);
+    if (outcome === 'exists') needs.slots.remove(work.deliveryId);
+  } finally {
+    window.leave();
+  }
+}
+
+async function signal(needs: HandOverTools, work: Work): Promise<void> {
+  if (isTemporalPaused(needs)) return giveBack(needs, work);
+  const { starter, settlement } = needs;
+  const delivery = { deliveryId: work.deliveryId, generation: work.generation };
+  const received = await viaTemporal(needs, () =>
+    work.kind === 'wake'
+      ? starter.signal(delivery, 'wake', work.epoch)
+      : starter.signal(delivery, work.command === 'cancel' ? 'cancel' : 'retryNow'),
+  );
+  if (received) return settlement.done(work, true);
+  needs.slots.remove(work.deliveryId);
+  // The workflow is gone, so an unfinished delivery gets a workflow of the next generation.
+  if (work.command !== 'cancel') await store.restart(needs.database, { ...delivery, outboxId: newId() });
+  settlement.unused(work, false);
+}
+
+/**
+ * Drops a row whose delivery has ended. Its workflow may wait all the same, when another attempt has ended the
+ * delivery: it is signalled, reads the row and ends.
+ */
+async function dismiss(needs: HandOverTools, work: Work): Promise<void> {
+  const { deliveryId, generation, kind } = work;
+  if (kind !== 'first' && isTemporalPaused(needs)) return giveBack(needs, work);
+  needs.slots.remove(deliveryId);
+  if (kind !== 'first')
+    await viaTemporal(needs, () => needs.starter.signal({ deliveryId, generation }, 'cancel'));
+  needs.settlement.unused(work, false);
+}
+
+function giveBack({ slots, settlement }: HandOverTools, work: Work): void {
+  if (work.kind !== 'command') slots.remove(work.deliveryId);
+  settlement.release(work);
+}
+
+/** Calls Temporal. A failure begins a pause before the next call. @throws the error of the call */
+async function viaTemporal<T>({ temporalPause }: HandOverTools, call: () => Promise<T>): Promise<T> {
+  try {
+    const result = await call();
+    temporalPause.end();
+    return result;
+  } catch (error) {
+    temporalPause.begin();
+    throw error;
+  }
+}
+
+/** Whether the attempt is made here, without a workflow. */
+function isDirect({ kind, ownWorkflow }: Work): boolean {
+  return kind === 'first' && !ownWorkflow;
 }
 
 /** @returns the wait that is left after a part of it has passed */
