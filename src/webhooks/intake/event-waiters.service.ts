@@ -80,7 +80,7 @@ export function createEventWaiters({
     // A database that has fewer transactions than before was replaced.
     const isReplaced = before !== undefined && next <= before.xid;
     position = isReplaced ? undefined : after;
-    news.forEach(wakeMatching);
+    wakeMatching(tenants, news);
     const isFirst = before === undefined || isReplaced;
     for (const [id, tenant] of covered) {
       if (tenants.get(id) !== tenant) continue;
@@ -93,16 +93,10 @@ export function createEventWaiters({
 
   const loop = createLoop({ run: lookOnce, next: lookEvery, first: lookEvery, onFailure });
 
-  function wakeMatching({ tenantId, types }: TenantNews): void {
-    const tenant = tenants.get(tenantId);
-    if (tenant === undefined) return;
-    wakeReaders(tenant, types === undefined ? tenant.places.keys() : types.flatMap(filterCandidates));
-  }
-
   function hear(text: string | undefined): void {
     // Some notifications may have been missed: the look finds what they told.
     if (text === undefined) loop.wake();
-    else readNews(text).forEach(wakeMatching);
+    else wakeMatching(tenants, readNews(text));
   }
 
   /**
@@ -159,6 +153,14 @@ export function createEventWaiters({
 export type EventWaiters = ReturnType<typeof createEventWaiters>;
 
 const newTenant = (): Tenant => ({ count: 0, isNew: true, completeUntil: undefined, places: new Map() });
+
+function wakeMatching(tenants: ReadonlyMap<string, Tenant>, news: readonly TenantNews[]): void {
+  for (const { tenantId, types } of news) {
+    const tenant = tenants.get(tenantId);
+    if (tenant === undefined) continue;
+    wakeReaders(tenant, types === undefined ? tenant.places.keys() : types.flatMap(filterCandidates));
+  }
+}
 
 /** Wakes each reader with one of the filters, once. */
 function wakeReaders({ places }: Tenant, filters: Iterable<string>): void {
