@@ -150,6 +150,15 @@ export const VARIABLES = {
       description:
         'seconds (90 days unless set; from an hour to two years) for which an issuer key signs before the next one does; the same value in all processes',
     }),
+    RETENTION_DAYS: wholeNumber(2, 30).default(30).meta({
+      description:
+        'days for which ended deliveries and events are kept at most; a tenant may set fewer ([retention.md](retention.md)). The same value in all processes',
+    }),
+    AUDIT_ADDRESS_DAYS: wholeNumber(1, 36_500).optional().meta({
+      description:
+        'days for which the audit log has the addresses of clients at most; a tenant may set fewer. The same value in all processes',
+      shown: 'none: as long as the log',
+    }),
   },
   'Outgoing connections': {
     WEBHOOK_ALLOWED_NETWORKS: networks.optional().meta({

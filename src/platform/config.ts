@@ -78,6 +78,8 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
     accessTokenLifetime: values.ACCESS_TOKEN_LIFETIME,
     refreshTokenLifetime: values.REFRESH_TOKEN_LIFETIME,
     issuerKeyLifetime: values.ISSUER_KEY_LIFETIME,
+    retentionDays: values.RETENTION_DAYS,
+    auditAddressDays: values.AUDIT_ADDRESS_DAYS,
     rateLimit: Object.freeze({
       tenant: values.RATE_LIMIT_TENANT ?? limits.tenant,
       address: values.RATE_LIMIT_ADDRESS ?? limits.address,

@@ -25,6 +25,10 @@ export type Tenant = {
   readonly suspended?: true;
   /** End of the latest suspension. Credentials that were issued before it stay invalid. */
   readonly resumedAt?: Date;
+  /** Days for which its events are kept, by its own setting. */
+  readonly eventsDays?: number;
+  /** Its events before were removed by its own setting, which may be a longer one now. */
+  readonly eventsGoneBefore?: Date;
 };
 
 /**

@@ -9,6 +9,7 @@ import { createUserService } from '../../authentication/users/user.service.ts';
 import { createApplicationService } from '../../identity/applications/application.service.ts';
 import { createProvisionService } from '../../identity/tenants/provision.service.ts';
 import { createTenantService } from '../../identity/tenants/tenant.service.ts';
+import { boundsOf } from '../../identity/tenants/tenant-retention.ts';
 import { createTenantEndService } from '../../operations/erasure/tenant-end.service.ts';
 import { isEnding } from '../../operations/erasure/tenant-end.store.ts';
 import { createTenantExportService } from '../../operations/erasure/tenant-export.service.ts';
@@ -39,7 +40,12 @@ export function wireManagement(config: Config, logger: Log = SILENT) {
   const shared = { database, notifier, commands, records };
   const revocations = wireRevocations(platform);
   const { issuer, issuerKeys } = wireIssuers(platform, { ...shared, revocations });
-  const tenants = createTenantService({ ...shared, issuerKeys, addresses: config });
+  const tenants = createTenantService({
+    ...shared,
+    issuerKeys,
+    addresses: config,
+    retention: boundsOf(config),
+  });
   const applications = createApplicationService({ ...shared, tokens: revocations });
   const { endpoints, hostHolds } = wireEndpoints(platform, shared);
   const acts = createOperatorActService(shared);

@@ -11,6 +11,7 @@ import { revokeAll as revokeAnchors } from '../../identity/anchors/anchor.store.
 import { release as releaseKeys } from '../../identity/keys/key.store.ts';
 import { wireKeys } from '../../identity/keys/wire.ts';
 import { createTenantService } from '../../identity/tenants/tenant.service.ts';
+import { boundsOf } from '../../identity/tenants/tenant-retention.ts';
 import { createSealedSecretService } from '../../operations/master-keys/sealed-secret.service.ts';
 import { createSignatureVerifier } from '../../platform/crypto/verify-signature.node.ts';
 import type { Platform } from '../../platform/platform.ts';
@@ -46,7 +47,12 @@ export function wireCore(platform: Platform) {
     refreshTokenLifetime,
     now: clock.now,
   });
-  const tenants = createTenantService({ ...shared, ...issuers, addresses: config });
+  const tenants = createTenantService({
+    ...shared,
+    ...issuers,
+    addresses: config,
+    retention: boundsOf(config),
+  });
   const deliveryKeys = createDeliveryKeyService({ ...issuers, tenants, masterKeys });
   const agents = createAgentService({ ...shared, tokens, tellDelegations, releaseKeys, revokeAnchors });
   const keys = wireKeys(platform, { ...shared, tenants, agents, tokens });

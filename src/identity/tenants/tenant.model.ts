@@ -3,6 +3,7 @@ import type { SecurityProfile, SigningAlgorithm } from '../../platform/context.t
 import {
   defineTable,
   given,
+  integer,
   type NewRowOf,
   nullable,
   primaryKey,
@@ -26,6 +27,11 @@ export const TENANT = defineTable('tenants', {
   suspendedAt: nullable(time()),
   resumedAt: nullable(time()),
   securityProfile: given(text<SecurityProfile | 'none'>()),
+  deliveriesDays: nullable(integer()),
+  eventsDays: nullable(integer()),
+  auditAddressesDays: nullable(integer()),
+  eventsGoneBefore: nullable(time()),
+  addressesGone: nullable(uuid()),
 });
 
 export type TenantRow = RowOf<typeof TENANT>;

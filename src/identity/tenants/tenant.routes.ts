@@ -20,18 +20,21 @@ export function createTenantRoutes({ tenants }: { tenants: TenantService }): Rou
       operationId: 'getTenant',
       summary: 'Read the tenant',
       responses: { 200: { description: 'The tenant', schema: tenantSchema } },
-      handler: async ({ context }) => ok(presentTenant(await tenants.get(context))),
+      handler: async ({ context }) => ok(presentTenant(await tenants.get(context), tenants.retention)),
     },
     {
       method: 'PATCH',
       path: '/api/v1/tenant',
       operationId: 'updateTenant',
-      summary: 'Change the name, the audience, the signing algorithm or the security profile',
+      summary:
+        'Change the name, the audience, the signing algorithm, the security profile or how long rows are kept',
       request: { body: tenantPatchSchema },
       errors: ['conflict'],
       responses: { 200: { description: 'The tenant, changed', schema: tenantSchema } },
-      handler: async ({ context, body }) =>
-        ok(presentTenant(await tenants.update(context, readFields(body)))),
+      handler: async ({ context, body: { retention, ...body } }) => {
+        const changed = await tenants.update(context, readFields({ ...body, ...retention }));
+        return ok(presentTenant(changed, tenants.retention));
+      },
     },
   ]);
 }

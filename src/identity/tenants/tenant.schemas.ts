@@ -3,6 +3,17 @@ import { z } from 'zod';
 import { audience, displayName } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
 import { SECURITY_PROFILES, SIGNING_ALGORITHMS, type TenantRecord } from './tenant.ts';
+import { daysOf, type RetentionBounds } from './tenant-retention.ts';
+
+const DELIVERIES = 'Whole UTC days after which ended deliveries go, with their attempts and receipts';
+const EVENTS = 'Whole UTC days after which events go; at least `deliveries_days`';
+const ADDRESSES = 'Days after which the addresses of clients go from the audit log';
+
+const bound = z
+  .strictObject({ least: z.int(), most: z.int().nullable() })
+  .describe('`most` holds for a tenant that has set nothing; null: no bound');
+
+const days = z.int().max(36_500).nullable().optional();
 
 export const tenantSchema = z
   .strictObject({
@@ -12,6 +23,16 @@ export const tenantSchema = z
     audience: z.string().describe("Audience of this tenant's tokens unless an agent names its own"),
     signing_algorithm: z.enum(SIGNING_ALGORITHMS),
     security_profile: z.enum(SECURITY_PROFILES),
+    retention: z.strictObject({
+      deliveries_days: z.int().describe(DELIVERIES),
+      events_days: z.int().describe(EVENTS),
+      audit_addresses_days: z.int().nullable().describe(`${ADDRESSES}; null: as long as the log`),
+    }),
+    retention_bounds: z.strictObject({
+      deliveries_days: bound,
+      events_days: bound,
+      audit_addresses_days: bound,
+    }),
     base_url: z.string(),
     issuer_url: z.string(),
     created_at: z.iso.datetime(),
@@ -35,10 +56,18 @@ export const tenantPatchSchema = z
       .describe(
         'fapi2: every token is bound to a key by DPoP, and applications authenticate with `private_key_jwt` only; earlier tokens without a key are refused. It needs an application with a key and the scope `tenant:write`',
       ),
+    retention: z
+      .strictObject({ deliveries_days: days, events_days: days, audit_addresses_days: days })
+      .optional()
+      .describe('Days within `retention_bounds`; null: what holds without a setting'),
   })
   .meta({ id: 'TenantPatch' });
 
 /** Converts a stored tenant to its JSON answer. */
-export function presentTenant(tenant: TenantRecord) {
-  return present(tenantSchema, tenant, { audience: tenant.audience ?? tenant.baseUrl });
+export function presentTenant(tenant: TenantRecord, retentionBounds: RetentionBounds) {
+  return present(
+    tenantSchema,
+    { ...tenant, retentionBounds, retention: daysOf(tenant, retentionBounds) },
+    { audience: tenant.audience ?? tenant.baseUrl },
+  );
 }

@@ -25,6 +25,7 @@ import {
   type TenantRecord,
   toTenant,
 } from './tenant.ts';
+import { checkRetention, RETENTION_FIELDS, type RetentionBounds } from './tenant-retention.ts';
 
 export type { AddressMismatch, TenantRecord } from './tenant.ts';
 
@@ -42,7 +43,7 @@ const NO_MANAGING_KEY =
   'With the profile fapi2 applications authenticate with private_key_jwt only: give a key to one with the scope tenant:write first.';
 
 /** The audit log shows the values of these fields. */
-const TOLD = ['name', 'audience', 'signingAlgorithm', 'securityProfile'] as const;
+const TOLD = ['name', 'audience', 'signingAlgorithm', 'securityProfile', ...RETENTION_FIELDS] as const;
 
 /** Without a name, it is the slug. */
 export type NewTenant = Pick<TenantRecord, 'slug'> & TenantPatch;
@@ -55,6 +56,7 @@ export type TenantNeeds = {
   issuerKeys: Pick<IssuerKeyService, 'createFirstKey' | 'changeAlgorithm'>;
   records: Pick<RecordService, 'write'>;
   addresses: AddressRules;
+  retention: RetentionBounds;
 };
 
 /** Manages tenants and their addresses. @param addresses settings that determine the address of each tenant */
@@ -62,6 +64,8 @@ export function createTenantService(needs: TenantNeeds) {
   const tools = prepareTenant(needs);
   return {
     isSuspended: store.isSuspended,
+    /** The operator's bounds of what a tenant sets for itself. */
+    retention: tools.retention,
     ...bindUseCases(tools, {
       create,
       bySlug,
@@ -172,14 +176,16 @@ async function byId({ byId }: TenantTools, id: string): Promise<Tenant | undefin
 
 /**
  * Changes the given fields, if they differ. A new algorithm is used after its key has been public for ten minutes.
- * @throws ServiceError `conflict` for the profile `fapi2` when no application could change the tenant afterwards
+ * @throws ServiceError `conflict` for the profile `fapi2` when no application could change the tenant afterwards;
+ * `invalid_request` for days outside the operator's bounds
  */
 function update(needs: TenantTools, context: RequestContext, patch: TenantPatch): Promise<TenantRecord> {
   return needs.database.transaction(context, async (transaction) => {
     const { id } = context.tenant;
     const before = await store.lock(transaction, { id });
     if (before === undefined) throw new ServiceError('not_found');
-    const change: TenantChange = findChanges(before, followAddress(before, patch));
+    const checked = checkRetention(before, followAddress(before, patch), needs.retention);
+    const change: TenantChange = findChanges(before, checked);
     if (Object.keys(change).length === 0) return before;
     if (change.securityProfile === 'fapi2' && !(await store.hasManagingKey(transaction, id)))
       throw new ServiceError('conflict', { detail: NO_MANAGING_KEY });

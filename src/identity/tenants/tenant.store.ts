@@ -6,9 +6,12 @@ import type { Queryable, Transaction } from '../../platform/database/transaction
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { type NewTenantRow, TENANT } from './tenant.model.ts';
 import type { TenantAddress, TenantRecord } from './tenant.ts';
+import type { RetentionSettings } from './tenant-retention.ts';
 
 export type TenantChange = Partial<
-  Pick<TenantRecord, 'name' | 'audience' | 'signingAlgorithm' | 'securityProfile'> & TenantAddress
+  Pick<TenantRecord, 'name' | 'audience' | 'signingAlgorithm' | 'securityProfile'> &
+    RetentionSettings &
+    TenantAddress
 >;
 
 export type TenantName = { readonly slug: string } | { readonly id: string };

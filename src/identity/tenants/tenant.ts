@@ -71,6 +71,8 @@ export function toTenant(record: TenantRecord): Tenant {
     audience: record.audience ?? baseUrl,
     ...(record.securityProfile === 'none' ? {} : { securityProfile: record.securityProfile }),
     ...(record.resumedAt === null ? {} : { resumedAt: record.resumedAt }),
+    ...(record.eventsDays === null ? {} : { eventsDays: record.eventsDays }),
+    ...(record.eventsGoneBefore === null ? {} : { eventsGoneBefore: record.eventsGoneBefore }),
   };
   return record.suspendedAt === null ? tenant : { ...tenant, suspended: true };
 }

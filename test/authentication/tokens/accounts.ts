@@ -15,6 +15,7 @@ import { createApplicationService } from '../../../src/identity/applications/app
 import { createProvisionService } from '../../../src/identity/tenants/provision.service.ts';
 import { createTenantService } from '../../../src/identity/tenants/tenant.service.ts';
 import type { AddressRules } from '../../../src/identity/tenants/tenant.ts';
+import { boundsOf } from '../../../src/identity/tenants/tenant-retention.ts';
 import type { RequestContext, Tenant } from '../../../src/platform/context.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
@@ -64,7 +65,12 @@ export function createAccounts(
   const revocations = wireRevocations(platform);
   const issuers = wireIssuers(platform, { ...shared, revocations });
   const tokens = createTokenService({ ...platform.config, ...issuers, revocations, now });
-  const tenants = createTenantService({ ...shared, ...issuers, addresses: platform.config });
+  const tenants = createTenantService({
+    ...shared,
+    ...issuers,
+    addresses: platform.config,
+    retention: boundsOf(platform.config),
+  });
   const applications = createApplicationService({ ...shared, tokens: revocations });
   const dpop = createDpopService({ database, masterKeys, now });
   const failures = wireAuthenticationFailures(platform, { ...shared, limits });

@@ -150,6 +150,36 @@ describe('the tenant’s own routes', () => {
     expect(await tenants.byId(tenant.id)).toMatchObject({ audience: 'https://new.example' });
   });
 
+  it('set for how long rows are kept, within the bounds that they show, and the audit log has the change', async () => {
+    const { accessToken, url, tenant } = await token('brief', 'tenant:write');
+    const shown = await server.send('GET', url, accessToken);
+    expect(shown.body).toMatchObject({
+      retention: { deliveries_days: 30, events_days: 30, audit_addresses_days: null },
+      retention_bounds: {
+        deliveries_days: { least: 2, most: 30 },
+        events_days: { least: 2, most: 30 },
+        audit_addresses_days: { least: 1, most: null },
+      },
+    });
+    const retention = { deliveries_days: 5, events_days: 7, audit_addresses_days: 90 };
+    const changed = await server.send('PATCH', url, accessToken, { retention });
+    expect(changed.body.retention).toEqual(retention);
+    expect(await accounts.tenants.bySlug('brief')).toMatchObject({ eventsDays: 7 });
+    const { rows } = await test.database.query<{ data: object }>(
+      "SELECT data FROM audit_log WHERE tenant_id = $1 AND action = 'tenant.updated'",
+      [tenant.id],
+    );
+    expect(rows).toMatchObject([{ data: { changes: { events_days: { from: null, to: 7 } } } }]);
+    const refused = await server.send('PATCH', url, accessToken, { retention: { deliveries_days: 1 } });
+    expect(refused.body.errors).toEqual([
+      { path: 'body.retention.deliveries_days', message: 'must be 2 to 30' },
+    ]);
+    const back = await server.send('PATCH', url, accessToken, {
+      retention: { ...shown.body.retention, events_days: null },
+    });
+    expect(back.body.retention).toEqual(shown.body.retention);
+  });
+
   it('do nothing when no field is named', async () => {
     const { accessToken, url, tenant } = await token('untouched', 'tenant:write');
     const { body: before } = await server.send('GET', url, accessToken);

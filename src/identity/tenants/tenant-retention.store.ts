@@ -1,0 +1,46 @@
+// SQL of how long the rows of tenants are kept, and how far their removal has come.
+import type { Queryable } from '../../platform/database/transaction.ts';
+import type { RetentionSettings } from './tenant-retention.ts';
+
+const COLUMNS = {
+  deliveriesDays: 'deliveries_days',
+  eventsDays: 'events_days',
+  auditAddressesDays: 'audit_addresses_days',
+} as const satisfies Record<keyof RetentionSettings, string>;
+
+const listBy = (field: keyof RetentionSettings) => `
+SELECT id, deliveries_days AS "deliveriesDays", events_days AS "eventsDays", audit_addresses_days AS "auditAddressesDays",
+  addresses_gone AS "addressesGone"
+FROM tenants WHERE $1 OR ${COLUMNS[field]} IS NOT NULL ORDER BY id`;
+
+const NOTE_EVENTS = `
+UPDATE tenants SET events_gone_before = at
+FROM (SELECT ((now() AT TIME ZONE 'UTC')::date - $2::int)::timestamp AT TIME ZONE 'UTC' AS at) AS kept
+WHERE id = $1 AND (events_gone_before IS NULL OR events_gone_before < at)`;
+
+export type TenantRetention = RetentionSettings & {
+  readonly id: string;
+  readonly addressesGone: string | null;
+};
+
+/** Lists the tenants that have set `field`. @param all lists every tenant */
+export async function list(
+  queryable: Queryable,
+  field: keyof RetentionSettings,
+  all: boolean,
+): Promise<TenantRetention[]> {
+  return (await queryable.query<TenantRetention>(listBy(field), [all])).rows;
+}
+
+/** Notes that events older than so many whole UTC days are removed. */
+export async function noteEventsGone(
+  unit: Queryable,
+  { tenantId, days }: { tenantId: string; days: number },
+): Promise<void> {
+  await unit.query(NOTE_EVENTS, [tenantId, days]);
+}
+
+/** Notes the last row of the audit log whose address is removed. */
+export async function noteAddressesGone(unit: Queryable, tenantId: string, latest: string): Promise<void> {
+  await unit.query('UPDATE tenants SET addresses_gone = $2 WHERE id = $1', [tenantId, latest]);
+}

@@ -1,0 +1,89 @@
+// For how many days the rows of a tenant are kept: its own settings, within the operator's bounds. Pure.
+import { invalidField } from '../../platform/errors/service-error.ts';
+import type { Given } from '../../platform/given.ts';
+import { FEED_KEPT_MS } from '../../webhooks/intake/feed-cursor.ts';
+
+/** `most` is what holds for a tenant without a setting of its own; null: for ever. */
+export type Bound<Most = number | null> = { readonly least: number; readonly most: Most };
+
+export type RetentionBounds = {
+  readonly deliveriesDays: Bound<number>;
+  readonly eventsDays: Bound<number>;
+  readonly auditAddressesDays: Bound;
+};
+
+export const RETENTION_FIELDS = ['deliveriesDays', 'eventsDays', 'auditAddressesDays'] as const;
+
+/** The settings of a tenant; null: the operator's value. */
+export type RetentionSettings = { readonly [Field in (typeof RETENTION_FIELDS)[number]]: number | null };
+
+/** The days that hold; null: for ever. */
+export type RetentionDays = { readonly [Field in keyof RetentionBounds]: RetentionBounds[Field]['most'] };
+
+/** Days for which the partitions of deliveries, attempts and events stay. */
+export const MOST_DAYS = FEED_KEPT_MS / 86_400_000;
+
+/**
+ * Whole days beside the present one: guards read the feed back for the longest life of a token, a day, and the hours of
+ * a day are counted from its deliveries.
+ */
+export const LEAST_DAYS = 2;
+
+/** @param operator the settings RETENTION_DAYS and AUDIT_ADDRESS_DAYS */
+export function boundsOf(operator: {
+  readonly retentionDays: number;
+  readonly auditAddressDays?: number | undefined;
+}): RetentionBounds {
+  const rows = { least: LEAST_DAYS, most: operator.retentionDays };
+  const addresses = { least: 1, most: operator.auditAddressDays ?? null };
+  return { deliveriesDays: rows, eventsDays: rows, auditAddressesDays: addresses };
+}
+
+/** Returns the days that hold for a tenant: a setting above the operator's value counts as that. */
+export function daysOf(settings: RetentionSettings, bounds: RetentionBounds): RetentionDays {
+  const { deliveriesDays, eventsDays, auditAddressesDays: addresses } = bounds;
+  return {
+    deliveriesDays: Math.min(settings.deliveriesDays ?? deliveriesDays.most, deliveriesDays.most),
+    eventsDays: Math.min(settings.eventsDays ?? eventsDays.most, eventsDays.most),
+    auditAddressesDays: leastOf(settings.auditAddressesDays, addresses.most),
+  };
+}
+
+/**
+ * Returns the settings to store of those that a tenant sent. The operator's value is stored as null, so that it follows
+ * the operator: a client may send back what an answer showed.
+ * @throws ServiceError `invalid_request` that names a field outside its bounds, or events that go before deliveries
+ */
+export function checkRetention<Patch extends Given<RetentionSettings>>(
+  before: RetentionSettings,
+  patch: Patch,
+  bounds: RetentionBounds,
+): Patch {
+  const stored: Partial<Record<keyof RetentionSettings, number | null>> = {};
+  for (const [field, name] of Object.entries(NAMES) as [keyof RetentionSettings, string][]) {
+    const days = patch[field];
+    if (days === undefined) continue;
+    const { least, most } = bounds[field];
+    if (days !== null && (days < least || days > (most ?? days)))
+      throw invalidField(name, most === null ? `must be at least ${least}` : `must be ${least} to ${most}`);
+    stored[field] = days === most ? null : days;
+  }
+  if (Object.keys(stored).length === 0) return patch;
+  const { deliveriesDays, eventsDays } = daysOf({ ...before, ...stored }, bounds);
+  if (eventsDays < deliveriesDays)
+    throw invalidField(
+      NAMES.eventsDays,
+      `must be at least deliveries_days, which is ${deliveriesDays}: a delivery needs its event`,
+    );
+  return { ...patch, ...stored };
+}
+
+const NAMES = {
+  deliveriesDays: 'body.retention.deliveries_days',
+  eventsDays: 'body.retention.events_days',
+  auditAddressesDays: 'body.retention.audit_addresses_days',
+} as const;
+
+function leastOf(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other);
+}
