@@ -19,6 +19,8 @@ export type InclusionProof = {
   readonly treeSize: number;
   /** Canonical bytes of the row, of which the leaf is the hash. */
   readonly entry: Uint8Array;
+  /** What the digest of the address in `entry` is over, before the address; null without an address. */
+  readonly addressSalt: string | null;
   readonly leafHash: Uint8Array;
   readonly hashes: readonly Uint8Array[];
   readonly note: string;
@@ -61,7 +63,7 @@ async function proveInclusion(
   const entry = await store.findEntry(needs.database, tenantId, id);
   if (entry === undefined) throw new ServiceError('not_found', { detail: 'There is no such audit record.' });
   const [{ treeSize }, note] = await readTree(needs, tenantId, size);
-  const { index } = entry;
+  const { index, addressSalt } = entry;
   if (index === null || index >= treeSize)
     throw new ServiceError('not_found', {
       detail: 'The audit record is not in this tree: it is sealed some seconds after it is written.',
@@ -69,7 +71,7 @@ async function proveInclusion(
   const bytes = encodeAuditRow(entry.row);
   const hashes = await prove(needs, tenantId, inclusionRanges(index, treeSize));
   noteRead(needs.accesses, context, 'getAuditInclusionProof', id);
-  return { index, treeSize, entry: bytes, leafHash: hashLeaf(bytes), hashes, note };
+  return { index, treeSize, entry: bytes, addressSalt, leafHash: hashLeaf(bytes), hashes, note };
 }
 
 /**

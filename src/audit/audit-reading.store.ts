@@ -5,7 +5,8 @@ import type { AuditFilters, AuditLogRecord } from './audit.ts';
 
 const COLUMNS = `
 id, occurred_at AS "occurredAt", action, outcome, reason, actor_kind AS "actorKind", actor_id AS "actorId",
-target_type AS "targetType", target_id AS "targetId", key_id AS "keyId", token_id AS "tokenId", address,
+target_type AS "targetType", target_id AS "targetId", key_id AS "keyId", token_id AS "tokenId",
+CASE WHEN address NOT LIKE 'sha256:%' THEN address END AS address,
 request_id AS "requestId", data`;
 
 /** Greatest difference between the writer's clock (the id's time) and the database's clock (`occurred_at`). */

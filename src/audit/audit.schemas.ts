@@ -159,6 +159,10 @@ export const inclusionProofSchema = z
     entry: z
       .string()
       .meta({ description: 'The bytes that the leaf is the hash of, base64: /docs/guides/audit-log.' }),
+    address_salt: z.uuid().nullable().meta({
+      description:
+        'The address in the entry is `sha256:` and the hexadecimal SHA-256 of these 16 bytes and the address of the record; null where that was removed.',
+    }),
     leaf_hash: z.string().meta({ description: 'SHA-256 of a zero byte and the entry, base64.' }),
     hashes,
     note: z.string().meta({ description: 'The checkpoint of the tree: a C2SP tlog-checkpoint.' }),

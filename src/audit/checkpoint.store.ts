@@ -33,7 +33,13 @@ const HORIZON = 'xid < pg_snapshot_xmin(pg_current_snapshot())';
 /** SQL that prints a time as decimal milliseconds. The text is exact under all session settings, also for infinity. */
 export const milliseconds = (column: string) => `trim_scale(extract(epoch FROM ${column}) * 1000)::text`;
 
-const FIELDS = ROW_FIELDS.map((field) => (field === 'occurred_at' ? milliseconds(field) : `${field}::text`));
+/** What is hashed in place of the address, so that the address can go. */
+const COLUMNS: Readonly<Record<string, string>> = {
+  occurred_at: milliseconds('occurred_at'),
+  address: 'audit_address(address, address_salt)',
+};
+
+const FIELDS = ROW_FIELDS.map((field) => COLUMNS[field] ?? `${field}::text`);
 
 /** Selects a row of the log as one JSON array, which costs a fifth of what as many columns cost to read. */
 export const ROW = `to_json(ARRAY[${FIELDS.join(', ')}]) AS fields`;

@@ -12,7 +12,11 @@ import {
 import type { KeptHash } from './merkle-proof.node.ts';
 
 /** A row of the log with the number of its leaf, from 0; null while it is in no tree. */
-export type TreeEntry = { readonly row: AuditRow; readonly index: number | null };
+export type TreeEntry = {
+  readonly row: AuditRow;
+  readonly index: number | null;
+  readonly addressSalt: string | null;
+};
 
 const OF_LEAF = `
 SELECT tree_size - count AS start, leaves, nodes FROM audit_checkpoints
@@ -25,13 +29,13 @@ FROM unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS w(leaf, root, place) 
 ORDER BY w.place`;
 
 const ENTRY = `
-SELECT l.fields, (
+SELECT l.fields, l.address_salt AS "addressSalt", (
   SELECT c.tree_size - c.count + array_position(c.row_ids, l.id) - 1 FROM (
     SELECT * FROM audit_checkpoints WHERE tenant_id = $1 AND (last_xid, last_id) >= (l.xid, l.id)
     ORDER BY last_xid, last_id LIMIT 1
   ) AS c
 ) AS index
-FROM (SELECT id, xid, ${ROW} FROM audit_log WHERE tenant_id = $1 AND id = $2) AS l`;
+FROM (SELECT id, xid, address_salt, ${ROW} FROM audit_log WHERE tenant_id = $1 AND id = $2) AS l`;
 
 const TREE = `
 SELECT ${CHECKPOINT_COLUMNS} FROM audit_checkpoints c
@@ -55,9 +59,9 @@ export async function findEntry(
   tenantId: string,
   id: string,
 ): Promise<TreeEntry | undefined> {
-  const { rows } = await queryable.query<SelectedRow & { index: number | null }>(ENTRY, [tenantId, id]);
+  const { rows } = await queryable.query<SelectedRow & Omit<TreeEntry, 'row'>>(ENTRY, [tenantId, id]);
   const [found] = rows;
-  return found && { row: toAuditRow(found.fields), index: found.index };
+  return found && { ...found, row: toAuditRow(found.fields) };
 }
 
 /** Reads hashes of the tree, in the order in which they are asked for. */
