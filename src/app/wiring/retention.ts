@@ -1,4 +1,5 @@
 // The purges of all rooms with the names that operators see, and how long each kind of row is kept.
+import * as addresses from '../../audit/address-removal.store.ts';
 import { purge as purgeChallenges } from '../../authentication/challenges/challenge.store.ts';
 import * as consoleStore from '../../authentication/console/session.store.ts';
 import { purge as purgeProofs } from '../../authentication/dpop/dpop.store.ts';
@@ -7,9 +8,12 @@ import { purge as purgeRefreshTokens } from '../../authentication/tokens/refresh
 import { purge as purgeRevocations } from '../../authentication/tokens/revocation.store.ts';
 import { usedAssertions } from '../../authentication/workload-issuers/workload-issuer.store.ts';
 import { purge as purgeEnrollmentTokens } from '../../identity/enrollments/enrollment.store.ts';
+import * as tenants from '../../identity/tenants/tenant-retention.store.ts';
+import { boundsOf } from '../../identity/tenants/tenant-retention.ts';
 import { purge as purgeObjectives } from '../../operations/objectives/objective.store.ts';
 import { createRetentionService, type Purge } from '../../operations/retention/retention.service.ts';
 import { ACCOUNT_DAYS, KEPT_DAYS } from '../../operations/retention/retention.ts';
+import { createTenantRetention } from '../../operations/retention/tenant-retention.service.ts';
 import { purge as purgeIdempotencyKeys } from '../../platform/http/idempotency.store.ts';
 import { purge as purgeRateLimits } from '../../platform/http/limit-counts.store.ts';
 import type { Platform } from '../../platform/platform.ts';
@@ -19,10 +23,12 @@ import { purge as purgeHours } from '../../webhooks/accounts/hour.store.ts';
 import { createDeliveryExpiryService } from '../../webhooks/deliveries/delivery-expiry.service.ts';
 import * as deliveryStore from '../../webhooks/deliveries/delivery-expiry.store.ts';
 import { purgePublished } from '../../webhooks/intake/event.store.ts';
+import * as events from '../../webhooks/intake/event-removal.store.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
-import { purge as purgeReceipts } from '../../webhooks/receipts/receipt.store.ts';
+import * as receiptStore from '../../webhooks/receipts/receipt.store.ts';
 import { purge as purgeReplays } from '../../webhooks/replays/bulk-replay.store.ts';
 import { purgeWork } from '../../webhooks/rows/outbox.store.ts';
+import * as deliveries from '../../webhooks/rows/removal.store.ts';
 
 const PURGES: Readonly<Record<string, Purge>> = {
   'idempotency keys': purgeIdempotencyKeys,
@@ -32,7 +38,7 @@ const PURGES: Readonly<Record<string, Purge>> = {
   'work of old deliveries': (database, limit) => purgeWork(database, KEPT_DAYS, limit),
   'rows without a partition': (database, limit) => deliveryStore.purgeSpare(database, KEPT_DAYS, limit),
   'bulk replays': purgeReplays,
-  receipts: (database, limit) => purgeReceipts(database, limit, KEPT_DAYS + 2),
+  receipts: (database, limit) => receiptStore.purge(database, limit, KEPT_DAYS + 2),
   'hours of deliveries': purgeHours,
   accounts: (database, limit) => accountStore.purge(database, ACCOUNT_DAYS, limit),
   'objective counts': purgeObjectives,
@@ -48,7 +54,7 @@ const PURGES: Readonly<Record<string, Purge>> = {
 
 /** Wires retention, with the daily accounts, of a worker. */
 export function wireRetention(
-  { database, log, notifier }: Platform,
+  { config, database, log, notifier }: Platform,
   { records }: { records: Pick<RecordService, 'prepare' | 'writeBatch'> },
 ) {
   return createRetentionService({
@@ -60,5 +66,11 @@ export function wireRetention(
     }),
     expiry: createDeliveryExpiryService({ database, records, onWork: notifier.poke }),
     purges: PURGES,
+    ofTenants: createTenantRetention({
+      ...{ database, tenants, deliveries, events, addresses, accounts: accountStore },
+      bounds: boundsOf(config),
+      purgeAttempts: deliveryStore.purgeAttempts,
+      removeReceipts: receiptStore.removeCompleted,
+    }),
   });
 }

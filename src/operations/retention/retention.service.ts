@@ -10,6 +10,7 @@ import { bindUseCases } from '../../platform/use-cases.ts';
 import type { AccountService } from '../../webhooks/accounts/account.service.ts';
 import type { DeliveryExpiryService } from '../../webhooks/deliveries/delivery-expiry.service.ts';
 import { KEPT_DAYS, type StepResult } from './retention.ts';
+import type { Pieces } from './tenant-retention.service.ts';
 
 /** Deletes at most `limit` overdue rows. @returns how many */
 export type Purge = (queryable: Queryable, limit: number) => Promise<number>;
@@ -25,6 +26,7 @@ export type RetentionNeeds = {
   expiry: Pick<DeliveryExpiryService, 'expire'>;
   accounts: Pick<AccountService, 'countDue' | 'countDay'>;
   purges: Readonly<Record<string, Purge>>;
+  ofTenants?: Readonly<Record<string, Pieces>> | undefined;
   settings?: { readonly chunk: number; readonly budget: number } | undefined;
 };
 
@@ -34,8 +36,12 @@ export function createRetentionService(needs: RetentionNeeds) {
     ...bindUseCases(needs, { makePartitions, countAccounts, dropPartitions, purge }),
     /** Ends deliveries that have waited for more than `KEPT_DAYS`. */
     expireDeliveries: (pulse: Pulse): Promise<StepResult> =>
-      inChunks(needs, (limit) => needs.expiry.expire(KEPT_DAYS, limit), pulse),
-    purgeNames: (): string[] => Object.keys(needs.purges),
+      inChunks(
+        needs,
+        chunksOf((limit) => needs.expiry.expire(KEPT_DAYS, limit)),
+        pulse,
+      ),
+    purgeNames: (): string[] => [...Object.keys(needs.ofTenants ?? {}), ...Object.keys(needs.purges)],
   };
 }
 
@@ -71,28 +77,40 @@ async function dropPartitions({ database, accounts }: RetentionNeeds, pulse: Pul
 
 function purge(needs: RetentionNeeds, name: string, pulse: Pulse): Promise<StepResult> {
   const remove = needs.purges[name];
-  if (remove === undefined) return Promise.resolve({ count: 0, more: false });
-  return inChunks(needs, (limit) => remove(needs.database, limit), pulse);
+  const pieces = remove ? chunksOf((limit) => remove(needs.database, limit)) : needs.ofTenants?.[name];
+  return pieces ? inChunks(needs, pieces, pulse) : Promise.resolve({ count: 0, more: false });
+}
+
+/** Chunk after chunk, until one is not full. */
+function chunksOf(remove: (limit: number) => Promise<number>): Pieces {
+  return async function* (limit) {
+    for (let removed = limit; removed >= limit; ) {
+      removed = await remove(limit);
+      yield removed;
+    }
+  };
 }
 
 /**
- * Deletes chunk after chunk, and pauses after each for as long as it took, so that at most half of one connection's
+ * Deletes piece after piece, and pauses after each for as long as it took, so that at most half of one connection's
  * time is used.
  */
 async function inChunks(
   { settings: { chunk, budget } = SETTINGS }: RetentionNeeds,
-  remove: (limit: number) => Promise<number>,
+  pieces: Pieces,
   pulse: Pulse,
 ): Promise<StepResult> {
   const began = performance.now();
-  for (let count = 0; ; ) {
-    pulse.signal.throwIfAborted();
-    const start = performance.now();
-    const removed = await remove(chunk);
+  let count = 0;
+  let start = began;
+  pulse.signal.throwIfAborted();
+  for await (const removed of pieces(chunk)) {
     count += removed;
     pulse.heartbeat();
-    if (removed < chunk) return { count, more: false };
-    if (performance.now() - began > budget) return { count, more: true };
-    await sleep(performance.now() - start, undefined, { signal: pulse.signal });
+    const end = performance.now();
+    if (end - began > budget) return { count, more: true };
+    await sleep(end - start, undefined, { signal: pulse.signal });
+    start = performance.now();
   }
+  return { count, more: false };
 }

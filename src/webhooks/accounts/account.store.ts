@@ -53,18 +53,20 @@ const COLUMNS = columnsOf<TenantNumbers>({
   bigint: NUMBERS,
 });
 
-// `accepted` never shrinks, so that a later count that finds fewer events shows a loss.
+// `accepted` never shrinks, so that a later count that finds fewer events shows a loss. What was removed of a tenant's
+// day is added to what is counted; an account from which something was removed while it was counted stays as it is.
 const SAVE = `
 WITH counted AS (
   SELECT * FROM ${COLUMNS.from('c', 3)}
   UNION ALL
-  SELECT tenant_id, accepted, 0, 0, 0, 0, 0, 0 FROM delivery_accounts WHERE day = $1::date AND tenant_id <> ALL ($3::uuid[])
+  SELECT tenant_id, accepted - gone_accepted, 0, 0, 0, 0, 0, 0 FROM delivery_accounts WHERE day = $1::date AND tenant_id <> ALL ($3::uuid[])
 ), saved AS (
   INSERT INTO delivery_accounts AS a (tenant_id, day, accepted, delivered, waiting, held, failed, canceled, stranded)
   SELECT tenant_id, $1::date, accepted, delivered, waiting, held, failed, canceled, stranded FROM counted ORDER BY tenant_id
-  ON CONFLICT (tenant_id, day) DO UPDATE SET accepted = greatest(a.accepted, excluded.accepted), delivered = excluded.delivered,
-    waiting = excluded.waiting, held = excluded.held, failed = excluded.failed, canceled = excluded.canceled,
-    stranded = excluded.stranded, counted_at = now()
+  ON CONFLICT (tenant_id, day) DO UPDATE SET accepted = greatest(a.accepted, excluded.accepted + a.gone_accepted),
+    delivered = excluded.delivered + a.gone_delivered, waiting = excluded.waiting, held = excluded.held,
+    failed = excluded.failed + a.gone_failed, canceled = excluded.canceled + a.gone_canceled, stranded = excluded.stranded, counted_at = now()
+  WHERE a.gone_at IS NULL OR a.gone_at < now() - interval '1 minute' - $2::int * interval '1 millisecond'
   RETURNING tenant_id, accepted, delivered, waiting, held, failed, canceled, stranded, difference
 ), noted AS (
   INSERT INTO delivery_account_days (day, counted_at, took_ms) VALUES ($1::date, now(), $2)
@@ -72,6 +74,20 @@ WITH counted AS (
 )
 SELECT tenant_id AS "tenantId", $1::date::text AS day, accepted, delivered, waiting, held, failed, canceled, stranded, difference
 FROM saved WHERE difference <> 0 ORDER BY tenant_id`;
+
+const GONE = columnsOf<{ day: string } & Readonly<Record<Gone, number>>>({
+  text: ['day'],
+  int: ['accepted', 'delivered', 'failed', 'canceled'],
+});
+
+const NOTE_GONE = `
+INSERT INTO delivery_accounts AS a (tenant_id, day, accepted, delivered, waiting, held, failed, canceled, stranded,
+  gone_accepted, gone_delivered, gone_failed, gone_canceled, gone_at)
+SELECT $1, day::date, 0, 0, 0, 0, 0, 0, 0, sum(accepted), sum(delivered), sum(failed), sum(canceled), now() FROM ${GONE.from('g', 2)}
+GROUP BY day ORDER BY day
+ON CONFLICT (tenant_id, day) DO UPDATE SET gone_accepted = a.gone_accepted + excluded.gone_accepted,
+  gone_delivered = a.gone_delivered + excluded.gone_delivered, gone_failed = a.gone_failed + excluded.gone_failed,
+  gone_canceled = a.gone_canceled + excluded.gone_canceled, gone_at = now()`;
 
 // Today and yesterday are counted again after 20 times as long as their last count took. Older days are counted daily.
 const DUE = `
@@ -125,6 +141,18 @@ export async function save(
     ...COLUMNS.of(numbers),
   ]);
   return rows;
+}
+
+type Gone = 'accepted' | 'delivered' | 'failed' | 'canceled';
+
+/** Notes what is removed of a tenant's days, in the transaction that removes it. */
+export async function noteGone(
+  unit: Queryable,
+  tenantId: string,
+  numbers: readonly ({ readonly day: string } & Partial<Readonly<Record<Gone, number>>>)[],
+): Promise<void> {
+  const none = { accepted: 0, delivered: 0, failed: 0, canceled: 0 };
+  await unit.query(NOTE_GONE, [tenantId, ...GONE.of(numbers.map((one) => ({ ...none, ...one })))]);
 }
 
 /** Lists the days that are due for a count, the newest first: among today and the last `days`. */

@@ -1,4 +1,5 @@
 // SQL that cancels old deliveries, and deletes their rows that are in no daily partition.
+import { boundsOf } from '../../platform/database/partitions.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { endingStatement } from '../rows/delivery-row.ts';
 
@@ -44,4 +45,12 @@ export async function purgeSpare(queryable: Queryable, days: number, limit: numb
     removed += rowCount;
   }
   return removed;
+}
+
+/** Deletes the attempts of deliveries. @param ids at least one */
+export async function purgeAttempts(unit: Queryable, ids: readonly string[]): Promise<void> {
+  await unit.query(
+    'DELETE FROM attempts WHERE delivery_id = ANY ($1::uuid[]) AND delivery_id BETWEEN $2 AND $3',
+    [ids, ...boundsOf(ids)],
+  );
 }

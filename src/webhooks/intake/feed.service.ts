@@ -41,6 +41,8 @@ export type FeedQuery = {
   readonly isShared?: boolean | undefined;
 };
 
+const DAY_MS = 86_400_000;
+
 /** The most bytes of bodies in a page: writing a page holds up the requests of other tenants. */
 const PAGE_BYTES = { alone: 256 * 1024, beside: 64 * 1024 };
 
@@ -68,12 +70,14 @@ export type FeedNeeds = {
   cursors: Pick<FeedCursors, 'seal' | 'open'>;
   upgradedAt: () => Promise<Date | undefined>;
   now?: (() => number) | undefined;
+  keptDays?: number | undefined;
 };
 
 /**
  * Makes the event feed. The order of a page is (transaction, id). A cursor names the transactions that had not ended,
  * so an event that commits late is in a later page, and no transaction delays the events of another.
  * @param options.deliveries reads the deliveries of an event by its row
+ * @param options.keptDays the most days for which events are kept
  * @param options.upgradedAt when cursors began to be sealed; those before, of 0.1.0, are accepted for 30 days
  */
 export function createFeedService(needs: FeedNeeds) {
@@ -85,8 +89,8 @@ export type FeedService = ReturnType<typeof createFeedService>;
 
 type FeedTools = ReturnType<typeof prepareFeed>;
 
-function prepareFeed({ now = () => Date.now(), ...needs }: FeedNeeds) {
-  return { ...needs, now };
+function prepareFeed({ now = () => Date.now(), keptDays = FEED_KEPT_MS / DAY_MS, ...needs }: FeedNeeds) {
+  return { ...needs, now, keptDays };
 }
 
 /** Reads the events after a cursor, the oldest first. @throws ServiceError `cursor_expired`, `invalid_request` */
@@ -191,7 +195,7 @@ async function get(
 
 /** @throws ServiceError `cursor_expired` when later events may be deleted, `invalid_request` for an invalid cursor */
 async function positionAfter(
-  { cursors, upgradedAt, now }: FeedTools,
+  { cursors, upgradedAt, now, keptDays }: FeedTools,
   { tenant }: RequestContext,
   cursor: string | undefined,
 ): Promise<FeedPosition> {
@@ -200,8 +204,10 @@ async function positionAfter(
   const position = sealed ?? decodePlainCursor(cursor);
   if (position === undefined) throw foreign();
   const oldest = now() - FEED_KEPT_MS;
-  if (position.at < oldest)
-    throw expired('The cursor is older than the 30 days for which events are kept: some after it are gone.');
+  const { eventsDays = keptDays, eventsGoneBefore } = tenant;
+  const kept = Math.max(now() - Math.min(eventsDays, keptDays) * DAY_MS, Number(eventsGoneBefore ?? 0));
+  if (position.at < kept)
+    throw expired('The cursor is older than the events that are kept: some after it are gone.');
   // A client that made plain ones could find the number of the latest transaction by trying.
   if (sealed === undefined && Number((await upgradedAt()) ?? 0) < oldest) throw foreign();
   return position;

@@ -105,6 +105,7 @@ export function wirePublishing(
     database,
     cursors: createFeedCursors({ masterKeys: config.masterKeys }),
     upgradedAt: () => appliedAt(database, SEALED_CURSORS),
+    keptDays: config.retentionDays,
   });
   return {
     publishing: countPublications(publishing, { registry }),

@@ -110,3 +110,8 @@ export const purge = deleteOldest<[days: number]>('receipts', {
   old: `created_at < now() - $2::int * interval '1 day' AND completed_at IS NOT NULL`,
   by: 'created_at',
 });
+
+/** Deletes the complete ones of these receipts. */
+export async function removeCompleted(unit: Queryable, ids: readonly string[]): Promise<void> {
+  await unit.query('DELETE FROM receipts WHERE id = ANY ($1::uuid[]) AND completed_at IS NOT NULL', [ids]);
+}

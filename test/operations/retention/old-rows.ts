@@ -28,6 +28,42 @@ export const OLD_ROWS: Readonly<
     }
   >
 > = {
+  'deliveries of tenants': {
+    table: 'deliveries',
+    hours: [3 * 24 - 2, 4 * 24 + 2],
+    insert: (hours, { database, context }) =>
+      database.query(
+        `WITH kept AS (UPDATE tenants SET deliveries_days = 3 WHERE id = $2)
+         INSERT INTO deliveries (id, tenant_id, subscription_id, event_row, event_id, event_type, status)
+         VALUES ($1, $2, $1, $1, '', 'wallet.tx.signed', 'delivered')`.replaceAll(
+          '$1',
+          `uuid_of_time(${ago('$1')})`,
+        ),
+        [hours, context.tenant.id],
+      ),
+  },
+  'events of tenants': {
+    table: 'events',
+    hours: [3 * 24 - 2, 4 * 24 + 2],
+    insert: (hours, { database, context }) =>
+      database.query(
+        `WITH kept AS (UPDATE tenants SET deliveries_days = 3, events_days = 3 WHERE id = $2)
+         INSERT INTO events (id, tenant_id, event_id, type, occurred_at, body)
+         VALUES (uuid_of_time(${ago('$1')}), $2, gen_random_uuid()::text, 'wallet.tx.signed', now(), '')`,
+        [hours, context.tenant.id],
+      ),
+  },
+  'addresses in the audit log': {
+    table: "audit_log WHERE address NOT LIKE 'sha256:%'",
+    hours: [3 * 24 - 2, 3 * 24 + 2],
+    insert: (hours, { database, context }) =>
+      database.query(
+        `WITH kept AS (UPDATE tenants SET audit_addresses_days = 3 WHERE id = $2)
+         INSERT INTO audit_log (id, tenant_id, occurred_at, action, outcome, actor_kind, address)
+         VALUES (uuid_of_time(${ago('$1')}), $2, ${ago('$1')}, 'agent.created', 'success', 'agent', '192.0.2.1')`,
+        [hours, context.tenant.id],
+      ),
+  },
   challenges: {
     table: 'challenges',
     hours: [22, 26],

@@ -36,11 +36,14 @@ describe('a purge', () => {
     const one = OLD_ROWS[name];
     if (one === undefined) throw new Error(name);
     const { database } = test;
-    await database.query(`DELETE FROM ${one.table}`);
+    if (!one.table.startsWith('audit_log')) await database.query(`DELETE FROM ${one.table}`);
     for (const hours of one.hours) await one.insert(hours, { database, context });
     expect(await retention.purge(name, pulse)).toEqual({ count: 1, more: false });
     expect(await countOf(one.table)).toBe(1);
     expect(await retention.purge(name, pulse)).toEqual({ count: 0, more: false });
+    // A delivery without an event is missing from the account of its day.
+    if (name.endsWith('of tenants')) await database.query(`DELETE FROM ${one.table}`);
+    await database.query('DELETE FROM delivery_accounts');
   });
 
   it('is known for each kind', () => {

@@ -27,6 +27,25 @@ it('answers 410 once events after the cursor may be gone, not to whoever keeps a
   });
 });
 
+it('answers 410 once events after the cursor may be gone by a setting of the tenant, of now or of before', async () => {
+  let now = Date.now();
+  const { feed, context, publish, follow } = await createFeed(rooms, () => now);
+  await publish(['a']);
+  const { cursor } = await follow();
+  now += 3 * 86_400_000;
+  const readAs = (more: Partial<typeof context.tenant>) =>
+    feed.read({ ...context, tenant: { ...context.tenant, ...more } }, { after: cursor, limit: 10 });
+  const gone = { code: 'cursor_expired', detail: expect.stringContaining('since') };
+  await expect(readAs({ eventsDays: 2 })).rejects.toMatchObject(gone);
+  await expect(readAs({ eventsDays: 9, eventsGoneBefore: new Date(now - 60_000) })).rejects.toMatchObject(
+    gone,
+  );
+  expect((await readAs({ eventsDays: 4, eventsGoneBefore: new Date(now - 4 * 86_400_000) })).data).toEqual(
+    [],
+  );
+  expect((await readAs({})).data).toEqual([]);
+});
+
 it('answers 410 to a cursor that is ahead of the database: it was replaced', async () => {
   const { feed, context } = await createFeed(rooms);
   const position = positionAfterAll({ next: 2n ** 62n, unfinished: [] }, Date.now());

@@ -1,0 +1,121 @@
+// Removes what a tenant keeps for a shorter time than the partitions stay: row by row, a tenant after the other.
+// docs/operations/retention.md
+import { NIL } from 'uuid';
+import type * as addressStore from '../../audit/address-removal.store.ts';
+import type * as retentionStore from '../../identity/tenants/tenant-retention.store.ts';
+import { daysOf, MOST_DAYS, type RetentionBounds } from '../../identity/tenants/tenant-retention.ts';
+import type { Database } from '../../platform/database/database.ts';
+import type * as accountStore from '../../webhooks/accounts/account.store.ts';
+import type { purgeAttempts } from '../../webhooks/deliveries/delivery-expiry.store.ts';
+import type * as eventStore from '../../webhooks/intake/event-removal.store.ts';
+import { timeOf } from '../../webhooks/intake/feed-cursor.ts';
+import type { removeCompleted } from '../../webhooks/receipts/receipt.store.ts';
+import type * as deliveryStore from '../../webhooks/rows/removal.store.ts';
+
+export type TenantRetentionNeeds = {
+  database: Pick<Database, 'query' | 'transaction'>;
+  bounds: RetentionBounds;
+  tenants: typeof retentionStore;
+  deliveries: typeof deliveryStore;
+  events: typeof eventStore;
+  accounts: Pick<typeof accountStore, 'noteGone'>;
+  addresses: typeof addressStore;
+  purgeAttempts: typeof purgeAttempts;
+  removeReceipts: typeof removeCompleted;
+};
+
+/** Pieces of at most `limit` rows; each yields how many rows it has looked at or removed. */
+export type Pieces = (limit: number) => AsyncIterable<number>;
+
+type Part = { readonly tenantId: string; readonly days: number; readonly limit: number };
+
+/** @returns the removals by the name that an operator sees */
+export function createTenantRetention(needs: TenantRetentionNeeds): Readonly<Record<string, Pieces>> {
+  return {
+    'deliveries of tenants': (limit) => removeDeliveries(needs, limit),
+    'events of tenants': (limit) => removeEvents(needs, limit),
+    'addresses in the audit log': (limit) => removeAddresses(needs, limit),
+  };
+}
+
+/** A piece is what one statement reads, so that deliveries under way are read once a run, however many there are. */
+async function* removeDeliveries(needs: TenantRetentionNeeds, limit: number): AsyncGenerator<number> {
+  for (const tenant of await shorter(needs, 'deliveriesDays')) {
+    for (let after: string | undefined = NIL; after !== undefined; ) {
+      const rows = await needs.deliveries.pageOfOld(needs.database, { ...tenant, after, limit });
+      const due = rows.flatMap(({ id, due }) => (due ? [id] : []));
+      yield due.length === 0 ? 0 : await removePage(needs, { ...tenant, limit }, due);
+      after = rows.length < limit ? undefined : rows.at(-1)?.id;
+    }
+  }
+}
+
+function removePage({ database, ...needs }: TenantRetentionNeeds, { tenantId }: Part, due: string[]) {
+  return database.transaction({}, async (unit) => {
+    const gone = await needs.deliveries.removeEnded(unit, due);
+    if (gone.length === 0) return 0;
+    const ids = gone.map(({ id }) => id);
+    await needs.purgeAttempts(unit, ids);
+    await needs.removeReceipts(unit, [...new Set(gone.map(({ eventRow }) => eventRow))]);
+    const numbers = gone.map(({ id, status }) => ({ day: dayOf(id), [status]: 1 }));
+    await needs.accounts.noteGone(unit, tenantId, numbers);
+    return gone.length;
+  });
+}
+
+/** The feed refuses cursors from before the events that are left, before the first of them goes. */
+async function* removeEvents(needs: TenantRetentionNeeds, limit: number): AsyncGenerator<number> {
+  const { database, tenants, events, accounts } = needs;
+  for (const tenant of await shorter(needs, 'eventsDays')) {
+    await tenants.noteEventsGone(database, tenant);
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const rows = await events.pageOfOld(database, { ...tenant, after, limit });
+      const due = rows.flatMap(({ id, due }) => (due ? [id] : []));
+      if (due.length > 0)
+        await database.transaction({}, async (unit) => {
+          const gone = await events.remove(unit, due);
+          const numbers = gone.map(({ id, deliveries }) => ({ day: dayOf(id), accepted: deliveries }));
+          await accounts.noteGone(unit, tenant.tenantId, numbers);
+        });
+      yield due.length;
+      after = rows.length < limit ? undefined : rows.at(-1)?.eventId;
+    }
+  }
+}
+
+async function* removeAddresses(
+  { database, tenants, addresses, bounds }: TenantRetentionNeeds,
+  limit: number,
+): AsyncGenerator<number> {
+  const all = bounds.auditAddressesDays.most !== null;
+  for (const tenant of await tenants.list(database, 'auditAddressesDays', all)) {
+    const days = daysOf(tenant, bounds).auditAddressesDays;
+    for (
+      let after: string | undefined = tenant.addressesGone ?? NIL;
+      days !== null && after !== undefined;
+    ) {
+      const place = { tenantId: tenant.id, after, days, limit };
+      const { looked, removed, latest } = await database.transaction({}, async (unit) => {
+        const piece = await addresses.removeAddresses(unit, place);
+        if (piece.latest !== null) await tenants.noteAddressesGone(unit, tenant.id, piece.latest);
+        return piece;
+      });
+      yield removed;
+      after = looked < limit ? undefined : (latest ?? undefined);
+    }
+  }
+}
+
+/** Lists the tenants whose rows go before their partitions. */
+async function shorter(
+  { database, tenants, bounds }: TenantRetentionNeeds,
+  field: 'deliveriesDays' | 'eventsDays',
+): Promise<{ tenantId: string; days: number }[]> {
+  const found = await tenants.list(database, field, bounds[field].most < MOST_DAYS);
+  return found
+    .map((tenant) => ({ tenantId: tenant.id, days: daysOf(tenant, bounds)[field] }))
+    .filter(({ days }) => days < MOST_DAYS);
+}
+
+/** @param id whose first 48 bits are its time @returns its UTC day */
+const dayOf = (id: string) => new Date(timeOf(id)).toISOString().slice(0, 10);
