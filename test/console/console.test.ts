@@ -223,7 +223,12 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
     await dialog.getByLabel('Name').fill('Acme');
     const sent = page.waitForRequest((request) => request.method() === 'PATCH');
     await dialog.getByRole('button', { name: 'Save' }).click();
-    expect((await sent).postDataJSON()).toEqual({ name: 'Acme', audience: null, signing_algorithm: 'ES256' });
+    // So do days that equal the operator's.
+    const retention = { deliveries_days: 7, events_days: null, audit_addresses_days: null };
+    expect((await sent).postDataJSON()).toEqual({
+      ...{ name: 'Acme', audience: null, signing_algorithm: 'ES256' },
+      retention,
+    });
     await dialog.waitFor({ state: 'detached' });
     expect(faults).toEqual([]);
   });

@@ -186,6 +186,12 @@ const STREAM = {
 const TENANT = {
   ...{ id: 'tenant-1', slug: 'demo', name: 'Demo', audience: 'https://id.example' },
   ...{ signing_algorithm: 'ES256', security_profile: 'none', created_at: TIME },
+  retention: { deliveries_days: 7, events_days: 30, audit_addresses_days: null },
+  retention_bounds: {
+    deliveries_days: { least: 2, most: 30 },
+    events_days: { least: 2, most: 30 },
+    audit_addresses_days: { least: 1, most: null },
+  },
   ...{ base_url: 'https://id.example', issuer_url: 'https://id.example' },
 };
 const ACCOUNT = { accepted: 5_310, delivered: 5_290, waiting: 3, held: 1, failed: 16, canceled: 0 };

@@ -1,6 +1,8 @@
-// The settings of the tenant: its name, its addresses, and how its tokens are signed and bound.
+// The settings of the tenant: its name, its addresses, how its tokens are signed and bound, and for how long its rows
+// are kept.
 import { get, send } from '../api.ts';
-import { FormOpener } from '../forms.tsx';
+import { count } from '../format.ts';
+import { type Field, FormOpener } from '../forms.tsx';
 import { useLoaded } from '../hooks.ts';
 import type { Tenant } from '../types.ts';
 import { Ago, Facts, Failure, Head, Id, Part, Waiting } from '../ui.tsx';
@@ -9,6 +11,34 @@ const PROFILES: Readonly<Record<Tenant['security_profile'], string>> = {
   none: 'none: bearer tokens and client secrets are allowed',
   fapi2: 'fapi2: every token is bound to a key, no client secrets',
 };
+
+type Kept = keyof Tenant['retention'];
+
+const KEPT = {
+  deliveries_days: 'Days of deliveries',
+  events_days: 'Days of events',
+  audit_addresses_days: 'Days of client addresses in the audit log',
+} as const satisfies Record<Kept, string>;
+
+/** Empty fields follow the operator; a number that equals the operator's is the same. */
+function keptFields({ retention, retention_bounds: bounds }: Tenant): Record<Kept, Field> {
+  const fieldOf = (name: Kept, more = ''): Field => {
+    const { least, most } = bounds[name];
+    const value = retention[name] === most ? '' : String(retention[name]);
+    const hint = `${most === null ? `At least ${least}` : `${least} to ${most}`}${more}. Empty: ${most ?? 'for ever'}.`;
+    return { label: KEPT[name], maxLength: 5, placeholder: String(most ?? ''), value, hint };
+  };
+  return {
+    deliveries_days: fieldOf('deliveries_days'),
+    events_days: fieldOf('events_days', ', no fewer than of deliveries'),
+    audit_addresses_days: fieldOf('audit_addresses_days'),
+  };
+}
+
+/** @returns null for an empty field; a text that is no number is sent as it is, and refused with the field's name */
+const daysOf = (text: string) => (text === '' ? null : /^\d+$/.test(text) ? Number(text) : text);
+
+const shown = (days: number | null) => (days === null ? 'as long as the audit log' : count(days, 'day'));
 
 export function Settings() {
   const { data, error, reload } = useLoaded('tenant', () => get<Tenant>('tenant'), 15_000);
@@ -38,9 +68,18 @@ export function Settings() {
               ...{ label: 'Signing algorithm', options: ['ES256', 'EdDSA'], value: data.signing_algorithm },
               hint: 'A new one signs ten minutes after its key is published.',
             },
+            ...keptFields(data),
           }}
-          run={({ audience, ...others }) =>
-            send('PATCH', 'tenant', { ...others, audience: audience || null }).then(reload)
+          run={({ audience, deliveries_days, events_days, audit_addresses_days, ...others }) =>
+            send('PATCH', 'tenant', {
+              ...others,
+              audience: audience || null,
+              retention: {
+                deliveries_days: daysOf(deliveries_days),
+                events_days: daysOf(events_days),
+                audit_addresses_days: daysOf(audit_addresses_days),
+              },
+            }).then(reload)
           }
         />
       </Head>
@@ -54,6 +93,15 @@ export function Settings() {
           Created: <Ago time={data.created_at} />,
         }}
       />
+      <Part title="Kept" note="what is older is removed">
+        <Facts
+          of={{
+            Deliveries: shown(data.retention.deliveries_days),
+            Events: shown(data.retention.events_days),
+            'Client addresses': shown(data.retention.audit_addresses_days),
+          }}
+        />
+      </Part>
       <Part title="Addresses" note="for agents, resource servers and receivers">
         <Facts
           of={{
