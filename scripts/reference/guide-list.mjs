@@ -22,6 +22,7 @@ export const GUIDES = [
     'security event tokens: sessions, keys and delegations that have ended',
   ],
   ['audit-log', 'Audit log', 'who did what, and how to prove that nothing was changed'],
+  ['retention', 'Retention', 'for how long rows are kept, and how to keep them shorter'],
   ['errors', 'Handle errors', 'the form of an error, each code, what may be repeated'],
   ['limits', 'Limits', 'requests a minute, and answers of 429 and 503'],
   ['console', 'Console', 'signing in, sessions, what each page shows'],

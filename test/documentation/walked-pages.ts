@@ -52,6 +52,7 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
   ],
   ['docs/erasure.md', 'countersign operator', 'test/operations/erasure runs the commands'],
   ['docs/erasure.md', 'countersign user', 'test/app/terminal/resource.test.ts runs it'],
+  ['docs/retention.md', '/api/v1/tenant', 'test/identity/tenants/tenant.service.test.ts sends such a change'],
   ['docs/security.md', 'openssl genpkey', 'takes minutes: npm run nightly -- two-builds'],
   ['docs/security.md', 'verify-release.mjs', 'test/deploy/release.test.ts'],
   ['docs/operations/wrapped-keys.md', 'master-key wrap', 'test/platform/kms/key-services.test.ts'],
