@@ -86,7 +86,11 @@ export default defineConfig({
       project('database', 1, lanes, { include: database, exclude: crowded, globalSetup: postgres }),
       project('temporal', 1, lanes, { include: temporal, exclude: crowded, globalSetup: servers }),
       project('smoke', 1, lanes, { include: smoke, globalSetup: all }),
-      project('processes', 1, lanes, { include: [...processes, ...crowded], exclude: smoke, globalSetup: all }),
+      project('processes', 1, lanes, {
+        include: [...processes, ...crowded],
+        exclude: smoke,
+        globalSetup: all,
+      }),
       // `npm run test:fuzz` names the seconds; no other run has it.
       ...(process.env.FUZZ_SECONDS === undefined ? [] : [fuzz()]),
     ],

@@ -13,7 +13,7 @@ export async function removeAddresses(
   unit: Queryable,
   { tenantId, after, days, limit }: { tenantId: string; after: string; days: number; limit: number },
 ): Promise<AddressRemoval> {
-  const { rows } = await unit.query<AddressRemoval>('SELECT * FROM remove_audit_addresses($1, $2, $3, $4)', [
+  const { rows } = await unit.query<AddressRemoval>('SELECT * FROM remove_client_addresses($1, $2, $3, $4)', [
     tenantId,
     after,
     days,

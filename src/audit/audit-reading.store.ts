@@ -3,10 +3,13 @@ import { type Page, type PageRequest, toPage } from '../platform/database/page.t
 import type { Queryable } from '../platform/database/transaction.ts';
 import type { AuditFilters, AuditLogRecord } from './audit.ts';
 
+/** A row has a digest alone where the client's address went, and the address where it is from before there were digests. */
+const ADDRESS = `coalesce(client_address, CASE WHEN address NOT LIKE 'sha256:%' THEN address END)`;
+
 const COLUMNS = `
 id, occurred_at AS "occurredAt", action, outcome, reason, actor_kind AS "actorKind", actor_id AS "actorId",
 target_type AS "targetType", target_id AS "targetId", key_id AS "keyId", token_id AS "tokenId",
-CASE WHEN address NOT LIKE 'sha256:%' THEN address END AS address,
+${ADDRESS} AS address,
 request_id AS "requestId", data`;
 
 /** Greatest difference between the writer's clock (the id's time) and the database's clock (`occurred_at`). */
@@ -25,7 +28,7 @@ const EQUAL = {
   keyId: 'key_id',
   tokenId: 'token_id',
   requestId: 'request_id',
-  address: 'address',
+  address: ADDRESS,
 } as const satisfies Partial<Record<keyof AuditFilters, string>>;
 
 /** Returns a page, newest first. */

@@ -98,9 +98,11 @@ export function insertEntries({
   repeated?: boolean;
 }): string {
   const { names, from } = ENTRY_COLUMNS;
+  const hashed = names.replace(/\baddress\b/, 'audit_address(address, salt)');
   return `
-INSERT INTO audit_log (${names})
-SELECT ${names} FROM ${from('entry', first, only && { [only.name]: only.type })}
+INSERT INTO audit_log (${names}, client_address, address_salt)
+SELECT ${hashed}, address, salt
+FROM ${from('entry', first, only && { [only.name]: only.type })}, LATERAL (SELECT gen_random_uuid() AS salt WHERE entry.id IS NOT NULL) AS salts
 ${only === undefined ? '' : `WHERE ${isAmong(only.name, only.of)}`} ${repeated ? 'ON CONFLICT DO NOTHING' : ''}`;
 }
 

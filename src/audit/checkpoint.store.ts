@@ -33,10 +33,10 @@ const HORIZON = 'xid < pg_snapshot_xmin(pg_current_snapshot())';
 /** SQL that prints a time as decimal milliseconds. The text is exact under all session settings, also for infinity. */
 export const milliseconds = (column: string) => `trim_scale(extract(epoch FROM ${column}) * 1000)::text`;
 
-/** What is hashed in place of the address, so that the address can go. */
+/** The stored digest of the address, as long as the client's address is that one; another text where it was changed. */
 const COLUMNS: Readonly<Record<string, string>> = {
   occurred_at: milliseconds('occurred_at'),
-  address: 'audit_address(address, address_salt)',
+  address: `CASE WHEN client_address IS NULL OR address = audit_address(client_address, address_salt) THEN address ELSE 'changed' END`,
 };
 
 const FIELDS = ROW_FIELDS.map((field) => COLUMNS[field] ?? `${field}::text`);

@@ -74,7 +74,7 @@ describe('the audit log', () => {
       target_id: 'agent-1',
       key_id: keyId,
       token_id: 'token-2',
-      address: context.address,
+      client_address: context.address,
       request_id: context.requestId,
       data,
     });
@@ -106,7 +106,7 @@ describe('the audit log', () => {
       audit: [{ action: 'tenant.created', outcome: 'success' }],
     });
     expect(await rows()).toMatchObject([
-      { actor_kind: 'operator', address: 'local', request_id: 'request-1' },
+      { actor_kind: 'operator', client_address: 'local', request_id: 'request-1' },
     ]);
   });
 

@@ -57,6 +57,11 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
     await page.goto(`${served.url}${path}`);
   }
 
+  async function signIn(): Promise<void> {
+    await begin();
+    await page.getByRole('navigation').waitFor();
+  }
+
   it.each(['light', 'dark'] as const)('has no fault on any page in the %s theme', async (theme) => {
     await begin(theme, '');
     await page.getByLabel('Client id').waitFor();
@@ -75,8 +80,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
   });
 
   it('takes the code of a link out of the address', async () => {
-    await begin();
-    await page.getByRole('navigation').waitFor();
+    await signIn();
     expect(page.url()).toBe(served.url);
   });
 
@@ -107,8 +111,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
   });
 
   it('walks by keys, shows hostile text as text, and suspends an agent after asking', async () => {
-    await begin();
-    await page.getByRole('navigation').waitFor();
+    await signIn();
     await page.keyboard.type('gd');
     await page.locator('tbody tr').waitFor();
     await page.keyboard.type('j');
@@ -127,8 +130,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
   });
 
   it('answers who an agent is for, and by whose word it acts', async () => {
-    await begin();
-    await page.getByRole('navigation').waitFor();
+    await signIn();
     await page.keyboard.type('ga');
     const row = page.getByRole('row', { name: 'invoice-bot' });
     expect(await row.textContent()).toContain('finance@example.comReconciles invoices');
@@ -151,8 +153,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
   });
 
   it('says first whether all is right, and leads from a day to what has failed on it', async () => {
-    await begin();
-    await page.getByRole('navigation').waitFor();
+    await signIn();
     await page.getByText('1 endpoint is in trouble, 3 waiting.').waitFor();
     expect(await page.title()).toBe('Demo · Demo · Countersign');
     await page.getByText('failed 16, below').waitFor();
@@ -170,8 +171,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
   });
 
   it('begins an agent with the commands that register its key, which it shows once', async () => {
-    await begin();
-    await page.getByRole('navigation').waitFor();
+    await signIn();
     await page.goto(`${served.url}/agents`);
     await page.getByRole('button', { name: 'New agent…' }).click();
     const dialog = page.getByRole('dialog');
@@ -197,8 +197,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
   });
 
   it('shows where a key rotation stands, and cancels it after asking', async () => {
-    await begin();
-    await page.getByRole('navigation').waitFor();
+    await signIn();
     await page.goto(`${served.url}/agents/agent-1`);
     const rotations = page.getByRole('group', { name: 'Key rotations' });
     await rotations.getByText('waits until the agent uses the new key').waitFor();
@@ -215,8 +214,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
   });
 
   it('leaves the audience of a tenant to follow its base URL when only the name is changed', async () => {
-    await begin();
-    await page.getByRole('navigation').waitFor();
+    await signIn();
     await page.keyboard.type('gt');
     await page.getByRole('button', { name: 'Edit…' }).click();
     const dialog = page.getByRole('dialog');
@@ -234,8 +232,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
   });
 
   it('gives an application a second secret, shown once', async () => {
-    await begin();
-    await page.getByRole('navigation').waitFor();
+    await signIn();
     await page.keyboard.type('gp');
     await page.getByRole('link', { name: 'Back office' }).click();
     await page.getByRole('button', { name: 'New secret…' }).click();
@@ -247,8 +244,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
   });
 
   it('says why a delivery ended, what a pause means, and deletes a subscription after asking', async () => {
-    await begin();
-    await page.getByRole('navigation').waitFor();
+    await signIn();
     await page.goto(`${served.url}/deliveries/delivery-2`);
     await page.getByText('HTTP 422 refuses this delivery for good').waitFor();
     await page.goto(`${served.url}/subscriptions/subscription-1`);
@@ -265,8 +261,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
   });
 
   it('says why an endpoint is in trouble, tries it now, and sends all again once they are counted', async () => {
-    await begin();
-    await page.getByRole('navigation').waitFor();
+    await signIn();
     const sent = (what: string) =>
       served.asked.filter((line) => line.startsWith(`POST webhooks/subscription-1/${what}`));
     await page.goto(`${served.url}/subscriptions/subscription-1`);
@@ -302,8 +297,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
   });
 
   it('loads again what failed because the service was busy, and says so once for all tables', async () => {
-    await begin();
-    await page.getByRole('navigation').waitFor();
+    await signIn();
     await page.clock.install();
     for (const path of ['delegations', 'agents/agent-1/keys']) served.failOnce(path);
     await page.goto(`${served.url}/agents/agent-1`);
@@ -323,8 +317,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
     '/agents/agent-1',
     '/agents/agent-1/receipts/receipt-1',
   ])('asks once in ten seconds in an idle tab of %s, and not when it is hidden', async (path) => {
-    await begin();
-    await page.getByRole('navigation').waitFor();
+    await signIn();
     await page.clock.install();
     await page.goto(`${served.url}${path}`);
     await page.locator('main h1').waitFor();
@@ -360,8 +353,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
   });
 
   it('keeps the columns of all agents on the screen beside a name of 200 characters', async () => {
-    await begin();
-    await page.getByRole('navigation').waitFor();
+    await signIn();
     await page.setViewportSize({ width: 1_400, height: 900 });
     await page.goto(`${served.url}/agents`);
     const row = page.getByRole('row', { name: 'nnnn' });
@@ -373,8 +365,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
   });
 
   it('says whose session has ended, and returns to the page', async () => {
-    await begin();
-    await page.getByRole('navigation').waitFor();
+    await signIn();
     await page.keyboard.type('gd');
     await page.locator('tbody tr').waitFor();
     served.endSession();
@@ -389,8 +380,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
   });
 
   it('names the missing scope, and renews a token that was refused', async () => {
-    await begin();
-    await page.getByRole('navigation').waitFor();
+    await signIn();
     await page.keyboard.type('gi');
     const refusal = await page.getByRole('alert').textContent();
     expect(refusal).toContain('tenant:write');

@@ -40,7 +40,8 @@ const OPENERS: Readonly<Record<string, Opener>> = {
     });
   },
   audit_log: async (users, tenantId, rows) => {
-    const records = await openRecords(users, tenantId, rows as unknown as AuditLogRecord[]);
+    const written = rows.map((row) => ({ ...row, address: row.client_address ?? row.address }));
+    const records = await openRecords(users, tenantId, written as unknown as AuditLogRecord[]);
     return records.map(({ user, address, data }, n) =>
       user === null ? (rows[n] ?? {}) : { ...rows[n], opened: { user, address, data } },
     );

@@ -54,12 +54,12 @@ export const OLD_ROWS: Readonly<
       ),
   },
   'addresses in the audit log': {
-    table: "audit_log WHERE address NOT LIKE 'sha256:%'",
+    table: 'audit_log WHERE client_address IS NOT NULL',
     hours: [3 * 24 - 2, 3 * 24 + 2],
     insert: (hours, { database, context }) =>
       database.query(
         `WITH kept AS (UPDATE tenants SET audit_addresses_days = 3 WHERE id = $2)
-         INSERT INTO audit_log (id, tenant_id, occurred_at, action, outcome, actor_kind, address)
+         INSERT INTO audit_log (id, tenant_id, occurred_at, action, outcome, actor_kind, client_address)
          VALUES (uuid_of_time(${ago('$1')}), $2, ${ago('$1')}, 'agent.created', 'success', 'agent', '192.0.2.1')`,
         [hours, context.tenant.id],
       ),

@@ -45,7 +45,11 @@ function createModel() {
     },
     fail: () => {
       open.clear();
-      ended = committed.reduce((last, { xid }) => (xid > last ? xid : last), 99n);
+      ended =
+        committed
+          .map(({ xid }) => xid)
+          .toSorted()
+          .at(-1) ?? 99n;
       next = ended + 1n;
     },
     see: () => ({ next: ended + 1n, unfinished: [...open.keys()].filter((xid) => xid <= ended) }),

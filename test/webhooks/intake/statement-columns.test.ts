@@ -9,7 +9,7 @@ import * as eventStore from '../../../src/webhooks/intake/event.store.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 
 /** The columns that the database fills. */
-const FILLED = { audit_log: ['address_salt', 'occurred_at', 'xid'], events: ['created_at', 'xid'] } as const;
+const FILLED = { audit_log: ['occurred_at', 'xid'], events: ['created_at', 'xid'] } as const;
 
 let test: Awaited<ReturnType<typeof createTestDatabase>>;
 beforeAll(async () => {
