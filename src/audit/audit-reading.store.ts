@@ -3,7 +3,7 @@ import { type Page, type PageRequest, toPage } from '../platform/database/page.t
 import type { Queryable } from '../platform/database/transaction.ts';
 import type { AuditFilters, AuditLogRecord } from './audit.ts';
 
-/** A row has a digest alone where the client's address went, and the address where it is from before there were digests. */
+/** A digest alone: the client's address went. An address there: the row is from before there were digests. */
 const ADDRESS = `coalesce(client_address, CASE WHEN address NOT LIKE 'sha256:%' THEN address END)`;
 
 const COLUMNS = `
