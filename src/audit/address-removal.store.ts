@@ -1,4 +1,5 @@
 // Removes addresses of clients from rows of the audit log, whose leaves have only a digest of them.
+// docs/decisions/0048-address-digests.md
 import type { Queryable } from '../platform/database/transaction.ts';
 
 export type AddressRemoval = {
