@@ -255,7 +255,7 @@ describe('a client assertion', () => {
     expect(await codeOf(ask({ key: stranger.privateKey }))).toBe('invalid_client');
     await accounts.clientRecords.settled();
     const { rows } = await test.database.query<{ action: string; data: Record<string, string> }>(
-      "SELECT action, data FROM audit_log WHERE address = '203.0.113.77' AND action LIKE 'auth.login.%' ORDER BY id",
+      "SELECT action, data FROM audit_log WHERE client_address = '203.0.113.77' AND action LIKE 'auth.login.%' ORDER BY id",
     );
     const credential = await calculateJwkThumbprint(ed.publicKey.export({ format: 'jwk' }) as JWK);
     expect(rows).toEqual([

@@ -51,7 +51,7 @@ const audited = async (address: string) => {
     token_id: string | null;
     request_id: string;
     data: { count?: number };
-  }>('SELECT * FROM audit_log WHERE address = $1 ORDER BY id', [address]);
+  }>('SELECT * FROM audit_log WHERE client_address = $1 ORDER BY id', [address]);
   return rows;
 };
 const events = async () => {

@@ -138,7 +138,7 @@ export async function readEvents(database: Database, tenantId: string) {
 /** The tenant's audit log, the oldest first. */
 export async function readAudit(database: Database, tenantId: string) {
   const { rows } = await database.query<Record<string, unknown> & { action: string }>(
-    `SELECT action, outcome, reason, actor_kind, actor_id, target_type, target_id, key_id, token_id, address, request_id, data
+    `SELECT action, outcome, reason, actor_kind, actor_id, target_type, target_id, key_id, token_id, client_address AS address, request_id, data
      FROM audit_log WHERE tenant_id = $1 ORDER BY id`,
     [tenantId],
   );
