@@ -3,7 +3,6 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import {
   appendFileSync,
   chmodSync,
-  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -50,13 +49,16 @@ describe('the upgrade', () => {
   const setting = 'COUNTERSIGN_VERSION=latest';
   const asked = 'compose exec -T api printenv TRUSTED_PROXIES';
   const network = 'GATEWAY_NETWORK=172.30.83.0/24\n';
+  /** Compose refuses every command while a variable that the file needs is missing. */
+  const COMPOSE = "grep -q '^AUDIT_KEY=.' .env || exit 1";
 
-  /** A folder with a file of settings, and programs that write down how they were called. */
+  /** A folder with the settings of 0.1.0, which had no AUDIT_KEY, and programs that write down how they were called. */
   function prepared(docker = '') {
     const folder = temporaryFolder();
-    cpSync('.env.example', join(folder, '.env'));
+    const example = readFileSync('.env.example', 'utf8');
+    writeFileSync(join(folder, '.env'), example.replace(/^AUDIT_KEY=\n/m, ''));
     const { run, calls } = standIn({
-      docker: `echo "$*" >> "$CALLS"; [ "$2" != exec ] || echo 172.30.83.0/24; ${docker}`,
+      docker: `${COMPOSE}; echo "$*" >> "$CALLS"; [ "$2" != exec ] || echo 172.30.83.0/24; ${docker}`,
       curl: '',
       git: 'echo 0a1b2c3d',
     });
@@ -91,7 +93,8 @@ describe('the upgrade', () => {
   });
 
   it('ends no old process when a new one does not become healthy', () => {
-    const { run, calls } = prepared('[ "$5" != --no-recreate ]');
+    const { run, calls, set } = prepared('[ "$5" != --no-recreate ]');
+    set('AUDIT_KEY=given\n');
     expect(run(`${replace}\nreplace api`).status).toBe(1);
     expect(calls()).toEqual([beside('api')]);
   });
@@ -101,11 +104,12 @@ describe('the upgrade', () => {
     const former = settings();
     expect(former).toContain(`# ${setting}\n`);
     run(order);
+    const [key = ''] = /^AUDIT_KEY=[\w+/]{43}=,\n/m.exec(settings()) ?? [];
     const newer = former.replace(`# ${setting}`, 'COUNTERSIGN_VERSION=0a1b2c3d');
-    expect(settings()).toBe(newer + network);
+    expect(settings()).toBe(newer + key + network);
     const before = calls().length;
     expect(run(`${replace}\n${back}`).status).toBe(0);
-    expect(settings()).toBe(former + network);
+    expect(settings()).toBe(former + key + network);
     expect(calls().slice(before)).toEqual(['api', 'worker'].flatMap(replaced));
   });
 });
