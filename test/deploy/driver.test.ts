@@ -39,6 +39,7 @@ describe('the lines of the pages', () => {
     [HOST, 'backup.sh', 'crontab'],
     [HOST, 'lost-', 'sh'],
     [UPGRADE, 'replace()', 'sh'],
+    [UPGRADE, 'AUDIT_KEY=\\(', 'sh'],
     [UPGRADE, 'cp -p .env.former .env\n', 'sh'],
   ])('are in one block: %s, %j', (page, words, language) => {
     expect(readBlocks(page, language)).toContain(lines.readBlock(page, words, language));

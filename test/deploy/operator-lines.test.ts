@@ -42,7 +42,8 @@ function standIn(programs: Readonly<Record<string, string>>) {
 describe('the upgrade', () => {
   const blocks = readBlocks('docs/operations/upgrade.md');
   const order = blocks.find((text) => text.includes('replace()')) ?? '';
-  const back = blocks.find((text) => text.startsWith('cp -p .env.former')) ?? '';
+  const back = blocks.find((text) => text.includes('cp -p .env.former')) ?? '';
+  const trusted = blocks.find((text) => text.startsWith('key=')) ?? '';
   const [replace = ''] = /^replace\(\) \{[\s\S]*?^\}$/m.exec(order) ?? [];
   const beside = (role: string) => `compose up -d --no-deps --no-recreate --wait --scale ${role}=4 ${role}`;
   const replaced = (role: string) => [beside(role), `compose up -d --no-deps --scale ${role}=2 ${role}`];
@@ -111,6 +112,17 @@ describe('the upgrade', () => {
     expect(run(`${replace}\n${back}`).status).toBe(0);
     expect(settings()).toBe(former + key + network);
     expect(calls().slice(before)).toEqual(['api', 'worker'].flatMap(replaced));
+  });
+
+  it('has the new key of the audit log behind the master key on the way to 0.1.0, and the newer settings apart', () => {
+    const { run, settings } = prepared();
+    run(order);
+    const [, key = ''] = /^AUDIT_KEY=(.{44}),$/m.exec(settings()) ?? [];
+    const newer = settings();
+    expect(run(`${replace}\n${trusted}\n${back}`).status).toBe(0);
+    expect(settings()).toContain(`\nMASTER_KEY=,${key}\n`);
+    run('cp -p .env.newer .env');
+    expect(settings()).toBe(newer);
   });
 });
 

@@ -1,11 +1,12 @@
 // Steps of the deployment driver that replace images under load, by the lines of docs/operations/upgrade.md.
-import { copyFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { functionOf, readBlock } from './lines.mjs';
 
 /** After it no delivery is later, where nothing dies. */
 export const LATEST = 5_000;
 const PROMISE = { latest: LATEST };
+const VERIFY = 'docker compose run --rm --no-deps worker audit verify';
 
 /**
  * @param {{ stack: any, watch: any, run: Function, page: (name: string) => string, say: Function,
@@ -13,6 +14,15 @@ const PROMISE = { latest: LATEST };
  */
 export function upgradeSteps({ stack, watch, run, page, to, say, former, newer }) {
   const { folder } = stack;
+
+  let isAuditKeyKnown = true;
+
+  /** The version that runs believes the log that another one has sealed. */
+  async function verifyAudit() {
+    const { said } = await run(`${VERIFY} || true`);
+    const last = said.trim().split('\n').at(-1) ?? '';
+    return { figures: last, faults: last.includes('as it was sealed') ? [] : ['the audit log is not verified'] };
+  }
 
   /** A row for each command that begins so, and one for the image that runs afterwards. */
   async function rowsOf(commands, promises, image) {
@@ -27,6 +37,7 @@ export function upgradeSteps({ stack, watch, run, page, to, say, former, newer }
   }
 
   async function upgrade() {
+    isAuditKeyKnown = readFileSync(join(folder, '.env'), 'utf8').includes('\nAUDIT_KEY=');
     await stack.run('git', '-C', folder, 'checkout', '--quiet', to);
     const block = readBlock(page('operations/upgrade.md'), 'replace()');
     const text = block.replace('127.0.0.1:8080', `127.0.0.1:${stack.ports.gateway}`);
@@ -41,7 +52,7 @@ export function upgradeSteps({ stack, watch, run, page, to, say, former, newer }
   }
 
   async function goBack() {
-    copyFileSync(join(folder, '.env'), join(folder, '.env.newer'));
+    if (!isAuditKeyKnown) await run(readBlock(page('operations/upgrade.md'), 'AUDIT_KEY=\\('));
     const replace = functionOf(readBlock(page('operations/upgrade.md'), 'replace()'), 'replace');
     const block = readBlock(page('operations/upgrade.md'), 'cp -p .env.former .env\n');
     const { commands } = await run(`${replace}\n${block}`, { note: say });
@@ -49,7 +60,8 @@ export function upgradeSteps({ stack, watch, run, page, to, say, former, newer }
       ['replace api', PROMISE],
       ['replace worker', PROMISE],
     ];
-    return rowsOf(commands, promises, former);
+    const rows = await rowsOf(commands, promises, former);
+    return [...rows, { name: VERIFY, ...(await verifyAudit()) }];
   }
 
   return [
