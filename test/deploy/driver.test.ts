@@ -38,6 +38,7 @@ describe('the lines of the pages', () => {
     [HOST, 'tenant create acme', 'sh'],
     [HOST, 'backup.sh', 'crontab'],
     [HOST, 'lost-', 'sh'],
+    [HOST, 'recovery.signal', 'sh'],
     [UPGRADE, 'replace()', 'sh'],
     [UPGRADE, 'AUDIT_KEY=\\(', 'sh'],
     [UPGRADE, 'cp -p .env.former .env\n', 'sh'],

@@ -1,6 +1,7 @@
 // Steps of the deployment driver that back up under load and restore, by the lines of docs/fresh-host.md.
 import { copyFileSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { commandOf, persist, readBlock } from './lines.mjs';
 
 /** @param {{ stack: any, watch: any, run: Function, page: (name: string) => string, newer: string }} needs */
@@ -8,17 +9,22 @@ export function backupSteps({ stack, watch, run, page, newer }) {
   const { folder } = stack;
   const backups = join(stack.place, 'backups');
 
-  async function backUp() {
+  async function makeBackup() {
     const line = readBlock(page('fresh-host.md'), 'backup.sh', 'crontab');
-    mkdirSync(backups);
-    const began = Date.now();
+    mkdirSync(backups, { recursive: true });
     const command = commandOf(line)
       .replace('/opt/countersign', folder)
       .replace('/var/backups/countersign', backups);
     await run(command, { cwd: '/' });
-    const ended = Date.now();
     const [file = ''] = readdirSync(backups);
-    const size = (statSync(join(backups, file)).size / 1_048_576).toFixed(1);
+    return join(backups, file);
+  }
+
+  async function backUp() {
+    const began = Date.now();
+    const file = await makeBackup();
+    const ended = Date.now();
+    const size = (statSync(file).size / 1_048_576).toFixed(1);
     return watch.judge({ began, ended }, {}, `${size} MiB; `);
   }
 
@@ -27,32 +33,57 @@ export function backupSteps({ stack, watch, run, page, newer }) {
     return watch.judge(window, { refusesUntil: window.ended });
   }
 
-  async function restore() {
-    const client = await watch.enter();
+  /** Runs lines that take the database back before a subscription; all else is there, and deliveries go on. */
+  async function goBack({ client, text, env, n }) {
     const later = await client.subscribe(`${await stack.hook()}-later`);
     const began = Date.now();
-    // The way forward again: the newer version serves the restored data.
-    copyFileSync(join(folder, '.env.newer'), join(folder, '.env'));
-    const [file] = readdirSync(backups);
-    const block = persist(readBlock(page('fresh-host.md'), 'lost-'));
-    const { said } = await run(block, { env: { BACKUP: join(backups, file) } });
+    const { said } = await run(persist(text), { env });
     await Promise.all(['api', 'worker'].map((service) => stack.healthy(service, 2)));
     const seconds = ((Date.now() - began) / 1_000).toFixed(0);
     await client.askToken();
     const { status } = await client.readSubscription(later.body.id);
-    await watch.deliver(-1);
+    await watch.deliver(n);
     const [verified] = said.split('\n').filter((line) => line.includes('as it was sealed'));
     const faults = [
       ...(verified === undefined ? ['the audit log is not verified'] : []),
-      ...(status === 404 ? [] : [`a subscription from after the backup is there: ${status}`]),
+      ...(status === 404 ? [] : [`a subscription from the lost time is there: ${status}`]),
       ...(await stack.wrongImages(newer)),
     ];
     return { figures: `${seconds} s; ${verified}; delivers`, faults };
+  }
+
+  async function restore() {
+    const client = await watch.enter();
+    // The way forward again: the newer version serves the restored data.
+    copyFileSync(join(folder, '.env.newer'), join(folder, '.env'));
+    const [file = ''] = readdirSync(backups);
+    const text = readBlock(page('fresh-host.md'), 'lost-');
+    return goBack({ client, text, env: { BACKUP: join(backups, file) }, n: -1 });
+  }
+
+  /** From a new backup, because the restore took the WAL of the former one away. */
+  async function restoreToMinute() {
+    const client = await watch.enter();
+    const file = await makeBackup();
+    const kept = await client.subscribe(`${await stack.hook()}-kept`);
+    await sleep(2_000);
+    const TO = new Date().toISOString().replace('T', ' ').replace('Z', '+00');
+    await sleep(2_000);
+    const minute = readBlock(page('fresh-host.md'), 'recovery.signal');
+    const text = readBlock(page('fresh-host.md'), 'lost-').replace(
+      /^docker compose up/m,
+      (first) => minute + first,
+    );
+    const made = await goBack({ client, text, env: { BACKUP: file, TO }, n: -2 });
+    const { status } = await client.readSubscription(kept.body.id);
+    const faults = status === 200 ? [] : [`a subscription from before is gone: ${status}`];
+    return { ...made, faults: [...made.faults, ...faults] };
   }
 
   return [
     ['backup', backUp],
     ['account', endLoad],
     ['restore', restore],
+    ['restore to a minute', restoreToMinute],
   ];
 }

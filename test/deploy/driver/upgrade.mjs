@@ -1,6 +1,7 @@
 // Steps of the deployment driver that replace images under load, by the lines of docs/operations/upgrade.md.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { functionOf, readBlock } from './lines.mjs';
 
 /** After it no delivery is later, where nothing dies. */
@@ -20,8 +21,8 @@ export function upgradeSteps({ stack, watch, run, page, to, say, former, newer }
   /** The version that runs believes the log that another one has sealed. */
   async function verifyAudit() {
     const { said } = await run(`${VERIFY} || true`);
-    const last = said.trim().split('\n').at(-1) ?? '';
-    return { figures: last, faults: last.includes('as it was sealed') ? [] : ['the audit log is not verified'] };
+    const [figures = said] = said.split('\n').filter((line) => /as it was sealed|findings in/.test(line));
+    return { figures, faults: figures.includes('as it was') ? [] : ['the audit log is not verified'] };
   }
 
   /** A row for each command that begins so, and one for the image that runs afterwards. */
@@ -51,6 +52,17 @@ export function upgradeSteps({ stack, watch, run, page, to, say, former, newer }
     return rowsOf(commands, promises, newer);
   }
 
+  /** Containers of which the file has changed, and no image: those start anew, and Postgres with them. */
+  async function startRest() {
+    const began = Date.now();
+    await run('docker compose up -d', { note: say });
+    await stack.healthy('postgres', 1);
+    const ended = Date.now();
+    await sleep(10_000);
+    const window = { began, ended: Date.now() };
+    return watch.judge(window, { refusesUntil: ended + 5_000, isPolite: true });
+  }
+
   async function goBack() {
     if (!isAuditKeyKnown) await run(readBlock(page('operations/upgrade.md'), 'AUDIT_KEY=\\('));
     const replace = functionOf(readBlock(page('operations/upgrade.md'), 'replace()'), 'replace');
@@ -66,6 +78,7 @@ export function upgradeSteps({ stack, watch, run, page, to, say, former, newer }
 
   return [
     ['upgrade', upgrade],
+    ['the rest', startRest],
     ['way back', goBack],
   ];
 }
