@@ -1,6 +1,7 @@
 // The table of delegations. The view `delegation_records` computes the status when it is read.
 import {
   defineTable,
+  given,
   nullable,
   type RowOf,
   TENANT_ROW,
@@ -14,8 +15,8 @@ export const DELEGATION = defineTable('delegations', {
   ...TENANT_ROW,
   agentId: uuid(),
   /** Names that an earlier version wrote, until `adopt` has moved them to the user. */
-  subjectIssuer: nullable(text()),
-  subjectSub: nullable(text()),
+  subjectIssuer: given(text()),
+  subjectSub: given(text()),
   scopes: texts(),
   audience: nullable(text()),
   expiresAt: time(),

@@ -303,8 +303,11 @@ function openUser({ users }: DelegationNeeds, row: StoredDelegation): OpenedUser
 /** A row of an earlier version has its user's name, and no user until it is adopted. */
 function toDelegation(row: StoredDelegation, user: OpenedUser | undefined): Delegation {
   const { userId, subjectIssuer, subjectSub, nameSealed: _, keySealed: __, ...delegation } = row;
-  const { issuer, sub } = user ?? { issuer: subjectIssuer, sub: subjectSub };
+  const named = userId === null ? { issuer: subjectIssuer, sub: subjectSub } : user;
   const { revokedReason: reason } = delegation;
   const revokedReason = reason?.startsWith(SEALED_MARK) ? (user?.open(reason) ?? null) : reason;
-  return { ...delegation, revokedReason, subject: { id: userId ?? NIL, issuer, sub } };
+  return { ...delegation, revokedReason, subject: { id: userId ?? NIL, ...nameOf(named) } };
 }
+
+/** Without a name the user is forgotten. */
+const nameOf = (named: Subject | undefined) => ({ issuer: named?.issuer ?? null, sub: named?.sub ?? null });

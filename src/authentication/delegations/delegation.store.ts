@@ -218,7 +218,7 @@ export async function adopt(
   reason: string | null,
 ): Promise<void> {
   await unit.query(
-    `UPDATE delegations SET user_id = $2, revoked_reason = $3, subject_issuer = NULL, subject_sub = NULL WHERE id = $1`,
+    `UPDATE delegations SET user_id = $2, revoked_reason = $3, subject_issuer = DEFAULT, subject_sub = DEFAULT WHERE id = $1`,
     [id, userId, reason],
   );
 }

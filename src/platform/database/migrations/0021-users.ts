@@ -21,8 +21,8 @@ CREATE INDEX users_by_sealing_key ON users (sealing_key(key_sealed), id);
 
 -- No reference: the delegations of a user who is forgotten stay, and name nobody.
 ALTER TABLE delegations ADD COLUMN user_id uuid;
--- Names that an earlier version wrote, until they are moved to users.
-ALTER TABLE delegations ALTER COLUMN subject_issuer DROP NOT NULL, ALTER COLUMN subject_sub DROP NOT NULL;
+-- Names that an earlier version wrote, until they are moved to users. Else a text that names nobody: a process of that version shows it.
+ALTER TABLE delegations ALTER COLUMN subject_issuer SET DEFAULT 'https://sealed.invalid', ALTER COLUMN subject_sub SET DEFAULT 'sealed';
 
 CREATE OR REPLACE VIEW delegation_records AS
 SELECT delegation.id, delegation.tenant_id, delegation.agent_id, delegation.subject_issuer, delegation.subject_sub,
