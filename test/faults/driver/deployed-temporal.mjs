@@ -1,14 +1,14 @@
 // The Temporal server of a deployment: the release of docker-compose.yml, built by Go, its four services in one
 // process, its store in the stack's own Postgres under a role of its own.
 import { execFile } from 'node:child_process';
-import { randomBytes, randomInt } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { startPart } from '#dist/src/app/local/part.js';
-import { findFreePort } from '#dist/src/app/local/ports.js';
 import { awaitTemporal } from '#dist/src/app/local/temporal-ready.js';
+import { findLowPort } from './ports.mjs';
 
 const run = promisify(execFile);
 const MODULE = 'go.temporal.io/server';
@@ -121,14 +121,6 @@ async function insist(postgres, text) {
   }
 }
 
-/** Temporal keeps this port in a column of 15 bits. */
-async function findLowPort() {
-  for (;;) {
-    const port = randomInt(20_000, 32_000);
-    if ((await findFreePort(port)) === port) return port;
-  }
-}
-
 /** The configuration that the image makes of docker-compose.yml's variables; JSON is YAML. */
 async function configure({ port, postgresPort, password }) {
   const store = (databaseName) => ({
@@ -140,7 +132,7 @@ async function configure({ port, postgresPort, password }) {
   });
   const services = {};
   for (const name of ['frontend', 'history', 'matching', 'worker']) {
-    const grpcPort = name === 'frontend' ? port : await findFreePort();
+    const grpcPort = name === 'frontend' ? port : await findLowPort();
     services[name] = { rpc: { grpcPort, membershipPort: await findLowPort(), bindOnIP: '127.0.0.1' } };
   }
   return {

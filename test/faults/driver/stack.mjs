@@ -10,12 +10,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import pg from 'pg';
 import { createKeeper } from '#dist/src/app/local/keeper.js';
-import { findFreePort } from '#dist/src/app/local/ports.js';
 import { startPostgres } from '#dist/src/app/local/postgres.js';
 import { startTemporal } from '#dist/src/app/local/temporal.js';
 import { obtainTemporal } from '#dist/src/app/local/temporal-program.js';
 import { deployTemporal } from './deployed-temporal.mjs';
 import { now } from './ledger.mjs';
+import { findLowPort } from './ports.mjs';
 import { createProxy } from './proxy.mjs';
 import { createRole } from './role.mjs';
 import { addStandby, promote } from './standby.mjs';
@@ -34,11 +34,11 @@ export async function openStack({ main, deployed, onOwnEnd }) {
   await chmod(folder, 0o755);
   const keeper = createKeeper({ file: join(folder, 'parts.json'), remove: [folder] });
   const quiet = () => undefined;
-  const temporalPort = await findFreePort();
+  const temporalPort = await findLowPort();
   /** The data folder of the Postgres that serves, and its port, as the address of a deployment leads to the primary. */
   let home = folder;
-  let postgres = await startPostgres({ dataDir: home, keeper, log: quiet });
-  let postgresPort = postgres.port;
+  let postgresPort = await findLowPort();
+  let postgres = await startPostgres({ dataDir: home, port: postgresPort, keeper, log: quiet });
   await query(postgres.url, 'ALTER SYSTEM SET track_commit_timestamp = on');
   // A standby streams the WAL since it was copied.
   await query(postgres.url, `ALTER SYSTEM SET wal_keep_size = '512MB'`);
@@ -110,7 +110,7 @@ export async function openStack({ main, deployed, onOwnEnd }) {
     return createRole({ name: as, role: ROLES[name], main, folder, keeper, onOwnEnd, environment });
   };
   for (const name of Object.keys(ROLES)) {
-    const port = await findFreePort();
+    const port = await findLowPort();
     roles[name] = { ...makeRole(name, { PORT: String(port) }), origin: `http://127.0.0.1:${port}` };
   }
   const upgrades = createUpgrades({
