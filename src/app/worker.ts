@@ -100,9 +100,7 @@ export async function runWorker(config: Config): Promise<void> {
   const listening = loops.silence.start();
   const comparing = clocks.start();
   const keeping = keeper.start();
-  const sealing = loops.sealer.start();
-  const counting = loops.hourCounter.start();
-  const adopting = loops.adoption.start();
+  const background = [loops.sealer, loops.hourCounter, loops.adoption].map((loop) => loop.start());
   const telling = loops.runner.start();
   const expiring = loops.expiryKeeper.start();
   const scheduling = keepSchedules({ client, onFailure: (error) => warnOfSchedule(error, logger) });
@@ -110,18 +108,9 @@ export async function runWorker(config: Config): Promise<void> {
     // Concurrently, so that no loop keeps running while another waits for a missing answer.
     () =>
       Promise.all(
-        [
-          relaying,
-          scheduling,
-          expiring,
-          sweeping,
-          sealing,
-          counting,
-          adopting,
-          telling,
-          listening,
-          comparing,
-        ].map((loop) => loop.stop()),
+        [relaying, scheduling, expiring, sweeping, telling, listening, comparing, ...background].map((loop) =>
+          loop.stop(),
+        ),
       ),
     () => worker.shutdown(),
     () => running,

@@ -7,8 +7,8 @@ import * as store from './delegation.store.ts';
 /** Delegations of one transaction. */
 const CHUNK = 100;
 
-/** Milliseconds: after a failure, and else. */
-const PAUSE = { failed: 10_000, usual: 3_600_000 } as const;
+/** Milliseconds between two runs: a process of the version before may still write names. */
+const PAUSE = 60_000;
 
 /** @param onFailure receives the error of a run; the loop continues */
 export function createDelegationAdoption({
@@ -39,6 +39,5 @@ export function createDelegationAdoption({
       if (adopted < CHUNK) return count;
     }
   };
-  const next = (done: number | undefined) => (done === undefined ? PAUSE.failed : PAUSE.usual);
-  return { adopt, start: createLoop({ run: adopt, next, onFailure }).start };
+  return { adopt, start: createLoop({ run: adopt, next: PAUSE, onFailure }).start };
 }

@@ -15,8 +15,8 @@ WITH known AS (
 SELECT * FROM known`;
 
 /**
- * Returns the user with one of these digests. When there is none, the given one is stored with the first digest. Of
- * concurrent first uses of a name one stores; the others wait for its end, which takes a round trip of its own.
+ * Returns the user with one of these digests. When there is none, the given one is stored with the first digest. A lock
+ * on the digest, one more round trip, lets transactions with the same new name follow each other.
  */
 export async function keep(
   unit: Transaction,

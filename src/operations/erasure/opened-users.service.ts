@@ -1,5 +1,5 @@
-// Opens in a tenant's archive what is sealed with the keys of users: their names, and addresses and reasons of entries
-// about them. Entries keep their sealed bytes, which their proofs are over.
+// Opens the names of users in a tenant's archive, and the addresses and reasons of audit entries about users. An entry
+// keeps its sealed bytes too, because its proof is over them.
 import { type AuditLogRecord, SEALED_MARK } from '../../audit/audit.ts';
 import { type KnownUsers, openRecords } from '../../audit/named-users.service.ts';
 

@@ -53,8 +53,8 @@ const COLUMNS = columnsOf<TenantNumbers>({
   bigint: NUMBERS,
 });
 
-// `accepted` never shrinks, so that a later count that finds fewer events shows a loss. What was removed of a tenant's
-// day is added to what is counted; an account from which something was removed while it was counted stays as it is.
+// `accepted` never shrinks, so that a later count that finds fewer events shows a loss. A count adds the
+// deliveries that retention has removed; it leaves an account from which retention removed some meanwhile.
 const SAVE = `
 WITH counted AS (
   SELECT * FROM ${COLUMNS.from('c', 3)}

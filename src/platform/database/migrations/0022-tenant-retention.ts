@@ -9,7 +9,7 @@ ALTER TABLE tenants
   ADD COLUMN events_gone_before timestamptz(3),
   ADD COLUMN addresses_gone uuid;
 
--- What was removed of a day before its partition; a count adds it to what it finds.
+-- Numbers of deliveries that retention has removed before their partition. A count adds them to the deliveries that are there.
 ALTER TABLE delivery_accounts
   ADD COLUMN gone_accepted bigint NOT NULL DEFAULT 0,
   ADD COLUMN gone_delivered bigint NOT NULL DEFAULT 0,
