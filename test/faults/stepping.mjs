@@ -81,7 +81,7 @@ function pollPast(poll, arrive) {
   };
 }
 
-/** Steps around what the worker does for workflows. */
+/** Steps around what the worker does for workflows. Between a task and its report nothing leaves the process: no step. */
 function watchWorkflows(native) {
   /** Run id → its workflow, the types of its activities, and what its task is about. */
   const runs = new Map();
@@ -107,7 +107,6 @@ function watchWorkflows(native) {
       if (scheduled) run?.activities.set(scheduled.seq, scheduled.activityType);
     const task = run?.task;
     if (task === undefined) return complete(buffer);
-    await reach(run.workflowId, `workflow task [${task}] computed`);
     await complete(buffer);
     await reach(run.workflowId, `workflow task [${task}] reported`);
   };
