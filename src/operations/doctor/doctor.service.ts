@@ -22,9 +22,14 @@ export function createDoctorService(checks: readonly Check[]) {
           observer.onProgress?.({ check, looked });
         },
         found: async (finding, mend) => {
-          const outcome = fix && mend !== undefined ? await mend() : 'left';
-          counts[outcome] += 1;
-          observer.onFinding?.({ check: check.name, ...finding }, outcome);
+          // A mend that fails may have changed something by then, which belongs on record.
+          let outcome: Outcome = fix && mend !== undefined ? 'asked' : 'left';
+          try {
+            if (outcome === 'asked' && mend !== undefined) outcome = await mend();
+          } finally {
+            counts[outcome] += 1;
+            observer.onFinding?.({ check: check.name, ...finding }, outcome);
+          }
         },
       });
     } catch (error) {

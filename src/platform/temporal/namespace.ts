@@ -89,7 +89,7 @@ async function ensureExists(connection: AnyConnection, namespace: string, deadli
   } catch (error) {
     if (!(isGrpcServiceError(error) && error.code === ALREADY_EXISTS)) throw error;
   }
-  while ((await describe(connection, namespace)) === undefined) {
+  while (!(await isDescribed(connection, namespace))) {
     if (Date.now() > deadline) throw new Error(`Temporal does not know the namespace ${namespace}`);
     await sleep(250);
   }
@@ -102,6 +102,16 @@ async function describe(connection: AnyConnection, namespace: string) {
     );
   } catch (error) {
     if (isGrpcServiceError(error) && error.code === NOT_FOUND) return undefined;
+    throw error;
+  }
+}
+
+/** False also when a busy server has not answered in time. */
+async function isDescribed(connection: AnyConnection, namespace: string): Promise<boolean> {
+  try {
+    return (await describe(connection, namespace)) !== undefined;
+  } catch (error) {
+    if (isGrpcServiceError(error)) return false;
     throw error;
   }
 }
