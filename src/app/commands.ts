@@ -120,6 +120,20 @@ export const COMMANDS: readonly CommandEntry[] = [
       }),
   },
   {
+    name: 'restore-check',
+    description:
+      'after a restore of the database, before anything serves and again with a worker: do what it needs; ends with 1 when something is left',
+    group: OPERATOR,
+    fill: async (command, runtime) =>
+      (await import('../operations/restores/restore-check.commands.ts')).registerRestoreCheckCommand(
+        command,
+        {
+          ...management(runtime),
+          openDoctor: opening(runtime, async () => (await import('./wiring/examination.ts')).wireExamination),
+        },
+      ),
+  },
+  {
     name: 'master-key',
     description: 'the keys of MASTER_KEY, which seal secrets at rest; makes and wraps keys',
     group: OPERATOR,

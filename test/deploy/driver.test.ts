@@ -50,7 +50,7 @@ describe('the lines of the pages', () => {
     const block = lines.readBlock(UPGRADE, 'replace()');
     expect(lines.functionOf(block, 'replace')).toMatch(/^replace\(\) \{[^}]*--wait[^}]*\}$/);
     expect(lines.persist(lines.readBlock(HOST, 'lost-'))).toContain(
-      'if docker compose run --rm --no-deps api doctor --fix; then',
+      'if docker compose run --rm --no-deps worker restore-check; then',
     );
     expect(lines.commandOf(lines.readBlock(HOST, 'backup.sh', 'crontab'))).toMatch(/^\/opt\/countersign\//);
   });

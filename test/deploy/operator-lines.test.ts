@@ -175,7 +175,13 @@ describe('the backup', () => {
     expect(calls()[0]).toBe('compose stop gateway api worker temporal postgres');
     // The service's own image and volume: no name of either can differ from docker-compose.yml.
     expect(calls()[1]).toBe('compose run --rm --no-deps -T --entrypoint bash postgres -euc ');
-    expect(calls()).toContain('compose up -d --scale worker=1');
+    expect(calls().slice(-5)).toEqual([
+      'compose up -d migrate',
+      'compose run --rm --no-deps worker restore-check',
+      'compose up -d --scale worker=1',
+      'compose run --rm --no-deps worker restore-check',
+      'compose up -d',
+    ]);
   });
 
   it('goes on to a minute by the WAL that was archived, and by that of the former data', () => {
@@ -201,6 +207,6 @@ describe('the backup', () => {
       'recovery_target_action = promote',
     ]);
     expect(calls()[0]).toContain('compose run --rm --no-deps -T -e TO --entrypoint bash postgres -euc');
-    expect(calls().at(-1)).toContain('pg_current_xact_id()');
+    expect(calls().at(-1)).toContain('pg_is_in_recovery()');
   });
 });

@@ -10,6 +10,7 @@ import { createApplicationService } from '../../identity/applications/applicatio
 import { createProvisionService } from '../../identity/tenants/provision.service.ts';
 import { createTenantService } from '../../identity/tenants/tenant.service.ts';
 import { boundsOf } from '../../identity/tenants/tenant-retention.ts';
+import { findAhead } from '../../operations/doctor/cluster.store.ts';
 import { createTenantEndService } from '../../operations/erasure/tenant-end.service.ts';
 import { isEnding } from '../../operations/erasure/tenant-end.store.ts';
 import { createTenantExportService } from '../../operations/erasure/tenant-export.service.ts';
@@ -18,6 +19,7 @@ import { createHostService } from '../../operations/operators/host.service.ts';
 import { createOperatedDeliveryService } from '../../operations/operators/operated-delivery.service.ts';
 import { createOperatorActService } from '../../operations/operators/operator-act.service.ts';
 import { createSuspensionService } from '../../operations/operators/suspension.service.ts';
+import { createRestoreCheckService } from '../../operations/restores/restore-check.service.ts';
 import type { Config } from '../../platform/config.ts';
 import { type Log, SILENT } from '../../platform/logging.ts';
 import { openPatientDatabase } from '../../platform/open-database.ts';
@@ -52,6 +54,7 @@ export function wireManagement(config: Config, logger: Log = SILENT) {
   const suspensions = createSuspensionService({ database, tenants, revocations, endpoints, acts, isEnding });
   const patient = openPatientDatabase(config, platform);
   const deliveries = createDeliveryService({ ...shared, endpoints });
+  const consoleCodes = createConsoleCodeService({ database, records, applications });
   return {
     issuer,
     tenants,
@@ -61,7 +64,8 @@ export function wireManagement(config: Config, logger: Log = SILENT) {
     defaultTenant,
     provisioning: createProvisionService({ database, tenants, applications }),
     operatedDeliveries: createOperatedDeliveryService({ database, deliveries, acts }),
-    consoleCodes: createConsoleCodeService({ database, records, applications }),
+    consoleCodes,
+    restores: createRestoreCheckService({ database: patient, findAhead, tenants, consoleCodes, acts }),
     suspensions,
     ends: createTenantEndService({ ...shared, tenants, suspensions, acts }),
     exports: createTenantExportService({

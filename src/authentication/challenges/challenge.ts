@@ -95,7 +95,8 @@ const CHALLENGE_CHECKS: readonly Check<Attempt>[] = [
   },
   {
     code: 'challenge_expired',
-    detail: 'The challenge ended with the suspension of the tenant; ask for a new one.',
+    detail:
+      'The challenge ended with a suspension of the tenant, or a restore of the service; ask for a new one.',
     fails: ({ challenge, tenant }) =>
       tenant.resumedAt !== undefined && challenge.createdAt.getTime() <= tenant.resumedAt.getTime(),
   },

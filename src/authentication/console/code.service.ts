@@ -8,6 +8,7 @@ import type {
 import type { RequestContext, Tenant } from '../../platform/context.ts';
 import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import type { Database } from '../../platform/database/database.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import * as store from './session.store.ts';
@@ -53,6 +54,9 @@ export function createConsoleCodeService({
         const others = all.filter((other) => other !== application && isFit(tenant, other));
         return { url: `${tenant.baseUrl}/console#code=${code}`, application, others };
       }),
+
+    /** Ends all links of all tenants, in the caller's transaction. @returns their number */
+    removeAll: (transaction: Transaction): Promise<number> => store.removeCodes(transaction),
   };
 }
 

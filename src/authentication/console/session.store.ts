@@ -51,6 +51,11 @@ export async function takeCode(unit: Transaction, { tenantId, hash }: Place): Pr
   return rowCount === 1;
 }
 
+/** Removes all codes of all tenants. @returns their number */
+export async function removeCodes(unit: Transaction): Promise<number> {
+  return (await unit.query('DELETE FROM console_codes')).rowCount;
+}
+
 export async function insert(unit: Transaction, session: Session & Place): Promise<void> {
   await unit.query(
     'INSERT INTO console_sessions (id, hash, tenant_id, application_id, secret_id) VALUES ($1, $2, $3, $4, $5)',

@@ -47,6 +47,8 @@ export type ProvenRequest = {
   /** Address of this request, built from the settings and not from the Host header. */
   readonly url: string;
   readonly now: number;
+  /** End of the tenant's latest suspension; older proofs are refused. */
+  readonly resumedAt?: Date | undefined;
   readonly accessToken?: { readonly text: string; readonly jkt: string } | undefined;
 };
 
@@ -99,7 +101,12 @@ export function checkProof({ claims, key }: DpopProof, request: ProvenRequest): 
       `The htu of the proof is not the address of the request${target === null ? '' : `, ${target}`}.`,
     );
   checkTime(claims.iat, request.now);
-  const { accessToken } = request;
+  const { accessToken, resumedAt } = request;
+  // A proof says whole seconds, and that of a resumption may be from after it.
+  if (resumedAt !== undefined && claims.iat < Math.floor(resumedAt.getTime() / 1_000))
+    throw invalidProof(
+      'The iat of the proof is from before the tenant was suspended, or the service restored.',
+    );
   if (accessToken === undefined) return;
   if (claims.ath === undefined) throw invalidProof('The proof lacks ath, the hash of the access token.');
   if (claims.ath !== hashAccessToken(accessToken.text))

@@ -47,7 +47,13 @@ export function createDpopService({
     const { method, path, accessToken } = use;
     const time = now();
     const proof = parseProof(onlyProof(use.proofs));
-    checkProof(proof, { method, url: tenant.baseUrl + path, now: time, accessToken });
+    checkProof(proof, {
+      method,
+      url: tenant.baseUrl + path,
+      now: time,
+      resumedAt: tenant.resumedAt,
+      accessToken,
+    });
     verifier.verify(proof);
     const { claims, key } = proof;
     if (claims.nonce === undefined || !nonces.isRecent(tenant.id, claims.nonce, time))

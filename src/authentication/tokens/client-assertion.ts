@@ -91,7 +91,9 @@ export function checkAssertion(
     throw refused(`must expire within ${LONGEST_ASSERTION} seconds`);
   if (notBefore > time + CLOCK_SKEW) throw refused('is not valid yet');
   if (resumedAt !== undefined && issuedAt * 1000 <= resumedAt.getTime())
-    throw refused('is from before the tenant was suspended, or does not say otherwise by its iat');
+    throw refused(
+      'is from before the tenant was suspended or the service restored, or does not say otherwise by its iat',
+    );
 }
 
 /** Creates `invalid_client`. @param fault continues "The client assertion" and repeats no part of the request */

@@ -64,7 +64,9 @@ export function readAssertion(
     throw refused('is for another audience');
   checkTimes({ exp, nbf, iat }, now);
   if (resumedAt !== undefined && !(typeof iat === 'number' && iat * 1000 > resumedAt.getTime()))
-    throw refused('is from before the tenant was suspended, or does not say otherwise by its iat');
+    throw refused(
+      'is from before the tenant was suspended or the service restored, or does not say otherwise by its iat',
+    );
   if (claims.cnf !== undefined) throw refused('is bound to a key of its holder');
   if (jti !== undefined && (typeof jti !== 'string' || jti === '' || jti.length > LONGEST.jti))
     throw refused('has a malformed jti');

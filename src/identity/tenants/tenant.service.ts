@@ -82,6 +82,11 @@ export function createTenantService(needs: TenantNeeds) {
       store.lock(transaction, { id }),
     /** Returns all tenants, oldest first. */
     list: (): Promise<TenantRecord[]> => store.list(tools.database),
+    /**
+     * Ends the challenges, refresh tokens, sessions, enrollment tokens, assertions and proofs of before now, of all
+     * tenants. For a restored database, before anything serves: no process is told. @returns the ids of all tenants
+     */
+    endEarlier: (transaction: Transaction): Promise<string[]> => store.endEarlier(transaction),
     get: async ({ tenant }: RequestContext): Promise<TenantRecord> => findExisting(tools, tenant.slug),
     /**
      * Returns the tenants whose stored address is not that of the settings. The service answers no request for them.

@@ -30,6 +30,8 @@ UPDATE tenants SET suspended_at = now(), updated_at = now() WHERE id = $1 AND su
 const RESUME = `
 UPDATE tenants SET suspended_at = NULL, resumed_at = now(), updated_at = now() WHERE id = $1 AND suspended_at IS NOT NULL RETURNING id`;
 
+const END_EARLIER = 'UPDATE tenants SET resumed_at = now(), updated_at = now() RETURNING id';
+
 // Statements and no model, because the command that lists tenants then needs no Sequelize, and because many are read
 // together.
 const READ = `SELECT ${selectList(TENANT, columnNames(TENANT))} FROM tenants`;
@@ -66,6 +68,12 @@ export function lock(transaction: Transaction, by: TenantName): Promise<TenantRe
 export async function setSuspended(unit: Queryable, id: string, suspended: boolean): Promise<boolean> {
   const { rowCount } = await unit.query(suspended ? SUSPEND : RESUME, [id]);
   return rowCount > 0;
+}
+
+/** Ends what was begun before, of all tenants, as a suspension that ends now does. @returns their ids, in order */
+export async function endEarlier(unit: Queryable): Promise<string[]> {
+  const { rows } = await unit.query<{ id: string }>(END_EARLIER);
+  return rows.map(({ id }) => id).sort();
 }
 
 /** Removes a tenant that the transaction has locked, and whose other rows are gone. */

@@ -3,10 +3,11 @@ import type { Command } from 'commander';
 import { type CommandOutput, createProgress, useServices } from '../../platform/command-services.ts';
 import { readIntent, withName } from '../operators/operator.commands.ts';
 import type { OperatorActService } from '../operators/operator-act.service.ts';
+import type { OperatorIntent } from '../operators/operator-act.ts';
 import type { DoctorService } from './doctor.service.ts';
 import { type CheckReport, type Finding, isWell, type Outcome } from './finding.ts';
 
-type Open = () => Promise<{
+export type OpenDoctor = () => Promise<{
   doctor: DoctorService;
   acts: Pick<OperatorActService, 'recordAlone'>;
   close: () => Promise<void>;
@@ -20,7 +21,7 @@ const MOST = { listed: 1_000, shown: 20 } as const;
 /** Fills in `doctor`. */
 export function registerDoctorCommand(
   doctor: Command,
-  { open, print, tell, fail }: CommandOutput<Open>,
+  { open, print, tell, fail }: CommandOutput<OpenDoctor>,
 ): void {
   withName(doctor)
     .option('--fix', 'mend what can be mended')
@@ -48,19 +49,28 @@ export function registerDoctorCommand(
             },
           },
         );
-        const mended = summarize(reports);
-        if (mended.mended + mended.asked > 0)
-          await services.acts.recordAlone(intent, {
-            action: 'service.mended',
-            target: { type: 'service', id: 'doctor' },
-            data: mended,
-          });
+        await recordMends(services.acts, intent, reports);
         const well = isWell(reports);
         if (options.json) print(JSON.stringify({ well, checks: reports, findings: listed.map(present) }));
         else print(conclude(reports, fix));
         if (!well) fail(1);
       });
     });
+}
+
+/** Records the changes of a run as an operator act, where there are any. */
+export async function recordMends(
+  acts: Pick<OperatorActService, 'recordAlone'>,
+  intent: OperatorIntent,
+  reports: readonly CheckReport[],
+): Promise<void> {
+  const data = summarize(reports);
+  if (data.mended + data.asked === 0) return;
+  await acts.recordAlone(intent, {
+    action: 'service.mended',
+    target: { type: 'service', id: 'doctor' },
+    data,
+  });
 }
 
 /** The changes of a run, for the log of operator acts. */
@@ -79,7 +89,8 @@ const OUTCOMES: Readonly<Record<Outcome, string>> = {
   left: '',
 };
 
-function describeFinding({ code, subject, tenantId, detail }: Finding, outcome: Outcome): string {
+/** A line of a finding. */
+export function describeFinding({ code, subject, tenantId, detail }: Finding, outcome: Outcome): string {
   const whose = tenantId === undefined ? '' : ` of tenant ${tenantId}`;
   return `  ${code}: ${subject}${whose}: ${detail}${OUTCOMES[outcome]}`;
 }

@@ -69,7 +69,8 @@ export function registerAuditCommands(
     });
 }
 
-async function readAnchors(file: string): Promise<Anchor[]> {
+/** Reads checkpoints kept elsewhere. @throws ServiceError `invalid_request` naming the file */
+export async function readAnchors(file: string): Promise<Anchor[]> {
   const refuse = (why: string) => new ServiceError('invalid_request', { detail: `${file}: ${why}` });
   const text = await readFile(file, 'utf8').catch((error: Error) => {
     throw refuse(error.message);
@@ -85,7 +86,8 @@ async function readAnchors(file: string): Promise<Anchor[]> {
   });
 }
 
-function describeFinding(
+/** @param slugs of the tenants, by id */
+export function describeFinding(
   { kind, tenantId, rowId, checkpoint, seal, detail }: Finding,
   slugs: ReadonlyMap<string, string>,
 ): string {

@@ -146,6 +146,14 @@ describe('what a proof is for', () => {
     expect(result).toEqual(detail === undefined ? undefined : refusal(detail));
   });
 
+  it.each([
+    ['before', -2, refusal(/before the tenant was suspended, or the service restored/)],
+    ['in the second of', -1, undefined],
+  ])('an iat %s the end of a suspension', async (_when, offset, result) => {
+    const resumedAt = new Date(NOW - 1_000);
+    expect(await check({ claims: { iat: SECONDS + offset } }, { resumedAt })).toEqual(result);
+  });
+
   it('says the time of the server and the limits', async () => {
     const detail = `the time of the server is ${SECONDS} (2026-03-01T12:00:00.500Z), and a proof may be 60 s old and 10 s ahead at most.`;
     expect(await check({ claims: { iat: SECONDS - 100 } })).toMatchObject({

@@ -43,7 +43,7 @@ export function backupSteps({ stack, watch, run, page, newer }) {
     await client.askToken();
     const { status } = await client.readSubscription(later.body.id);
     await watch.deliver(n);
-    const [verified] = said.split('\n').filter((line) => line.includes('as it was sealed'));
+    const [verified] = said.split('\n').filter((line) => line.includes('audit log: 0 findings'));
     const faults = [
       ...(verified === undefined ? ['the audit log is not verified'] : []),
       ...(status === 404 ? [] : [`a subscription from the lost time is there: ${status}`]),
@@ -71,7 +71,7 @@ export function backupSteps({ stack, watch, run, page, newer }) {
     await sleep(2_000);
     const minute = readBlock(page('fresh-host.md'), 'recovery.signal');
     const text = readBlock(page('fresh-host.md'), 'lost-').replace(
-      /^docker compose up/m,
+      /^docker compose up -d migrate/m,
       (first) => minute + first,
     );
     const made = await goBack({ client, text, env: { BACKUP: file, TO }, n: -2 });

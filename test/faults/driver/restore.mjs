@@ -16,8 +16,6 @@ const MOST_LOST = 60;
 const GRACE = 30_000;
 /** What a person destroyed so many milliseconds ago is taken back. */
 const MISTAKE = 15_000;
-/** More than the load uses in two minutes. */
-const IDS = 1_000_000;
 
 const page = readFileSync('docs/operations/backup.md', 'utf8');
 const blocks = (language, heading) => {
@@ -32,7 +30,6 @@ const [define, copy, complete, restore] = blocks('sh', 'A backup by hand');
 const [toAMinute] = blocks('sh', 'To a minute');
 const [forgetTarget] = blocks('sql', 'To a minute');
 const [settings] = blocks('ini', 'To a minute');
-const [raiseIds] = blocks('sql', 'A dump in a new cluster');
 
 /** As Docker and systemd do: a process that has not ended in time is killed. */
 async function stopAsAnOperator(role) {
@@ -112,7 +109,6 @@ export function createRestores({ stack }) {
         'SELECT extract(epoch FROM pg_last_xact_replay_timestamp())::float8 * 1000 AS at',
       );
       for (const text of forgetTarget.split(';').filter((one) => one.trim() !== '')) await stack.query(text);
-      await stack.query(raiseIds.replace('1000', String(IDS)));
       await rm(`${postgres.cluster()}.lost`, { recursive: true, force: true });
       return { loss, lost, stopped: began, moment: at, target: to ?? lost, postgres: now() };
     },

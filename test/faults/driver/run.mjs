@@ -190,6 +190,7 @@ async function restoreOften(run, { load: first, restores, plan, restored }) {
     ledger.forget(lost.moment, now());
     ledger.restoredAt = now();
     await stack.run('migrate');
+    await prepareRestored(run);
     const { worker2, ...others } = stack.roles;
     for (const role of Object.values(others)) role.start();
     const json = { type: 'load.none', data: { marker: `restored ${n}` } };
@@ -201,7 +202,7 @@ async function restoreOften(run, { load: first, restores, plan, restored }) {
       await client.persist('POST', '/oauth/revoke', { as: client.basic, form: { token } });
       ledger.revoked.push({ token, at: now() });
     }
-    await repair(run);
+    await repair(run, 'restore-check');
     worker2.start();
     await ended;
     for (const one of ledger.follower.shown.values()) one.times = 0;
@@ -223,17 +224,26 @@ async function restorePostgres({ stack, ledger, say }, { folder, at }) {
   await stack.postgres.start();
   ledger.forget(at, now());
   await stack.run('migrate');
+  await prepareRestored({ stack, ledger, say });
   for (const role of Object.values(others)) role.start();
   await stack.ready();
   await stack.upgrades.keepCurrent();
-  await repair({ stack, ledger });
+  await repair({ stack, ledger }, 'restore-check');
   worker2.start();
 }
 
-/** After a restore of Postgres, or a loss of Temporal's database: as docs/operations/doctor.md says. */
-async function repair({ stack, ledger }) {
-  for (let repairs = 1; (await stack.run('doctor', '--fix')).code !== 0; repairs += 1)
-    if (repairs === MOST_REPAIRS) return ledger.violate('repair', 'doctor --fix does not come to an end');
+/** What docs/operations/backup.md has done to a restored database before anything serves. */
+async function prepareRestored({ stack, ledger, say }) {
+  const { code, text, errors } = await stack.run('restore-check');
+  if (code !== 0) ledger.violate('restore', `restore-check ends with ${code}: ${text}${errors}`);
+  for (const line of text.trim().split('\n')) say(line);
+}
+
+/** After a restore of Postgres, or a loss of Temporal's database: as backup.md and doctor.md say. */
+async function repair({ stack, ledger }, ...command) {
+  const [name, ...options] = command.length === 0 ? ['doctor', '--fix'] : command;
+  for (let repairs = 1; (await stack.run(name, ...options)).code !== 0; repairs += 1)
+    if (repairs === MOST_REPAIRS) return ledger.violate('repair', `${name} does not come to an end`);
 }
 
 /** Waits until everything works again, and until nothing waits. @returns seconds from the last healing */

@@ -1,0 +1,115 @@
+// What a restored database needs: before anything serves, ids and single use; afterwards, workflows and the audit log.
+import type { ConsoleCodeService } from '../../authentication/console/code.service.ts';
+import type { TenantService } from '../../identity/tenants/tenant.service.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { pendingMigrations } from '../../platform/database/migrate.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { OperatorActService } from '../operators/operator-act.service.ts';
+import type { OperatorIntent } from '../operators/operator-act.ts';
+import * as store from './restore.store.ts';
+import { MOST_CONSUMED, planIds } from './restore.ts';
+
+/** `since` is the restored moment, `usedUntil` the last id of before the restore, where an operator knows them. */
+export type Asked = { readonly since?: Date | undefined; readonly usedUntil?: number | undefined };
+
+/** What was done to a restored database before anything serves; `doneAt`: by an earlier run, and nothing now. */
+export type Preparation = {
+  readonly restoredTo: Date;
+  readonly doneAt?: Date;
+  readonly ids: number;
+  readonly tenants: number;
+  readonly codes: number;
+};
+
+export function createRestoreCheckService({
+  database,
+  findAhead,
+  tenants,
+  consoleCodes,
+  acts,
+}: {
+  database: Pick<Database, 'query' | 'transaction'>;
+  /** Finds tables whose rows are ahead of the cluster's transaction ids, and by how many. */
+  findAhead: (queryable: Queryable) => Promise<readonly { readonly missing: number }[]>;
+  tenants: Pick<TenantService, 'endEarlier'>;
+  consoleCodes: Pick<ConsoleCodeService, 'removeAll'>;
+  acts: Pick<OperatorActService, 'record'>;
+}) {
+  const countMissing = async () => Math.max(0, ...(await findAhead(database)).map(({ missing }) => missing));
+
+  async function readRestoredTo(since: Date | undefined, now: Date): Promise<Date> {
+    const restoredTo = since ?? (await store.readRestoredTo(database));
+    if (restoredTo === null) throw wrong('--since: is needed, because this database is empty');
+    if (restoredTo > now) throw wrong('--since: is a time to come');
+    return restoredTo;
+  }
+
+  async function raiseIds(
+    asked: { lostSeconds: number; restoredTo: Date; usedUntil: number | undefined },
+    onConsumed: (done: number, of: number) => void,
+  ): Promise<number> {
+    const state = { ...(await store.readIds(database, asked.restoredTo)), missing: await countMissing() };
+    const count = planIds(state, asked);
+    if (count > MOST_CONSUMED)
+      throw wrong(
+        `--used-until: is needed, because ${count} transaction ids are too many to consume: raise the epoch first, docs/operations/backup.md#a-dump-in-a-new-cluster`,
+      );
+    let done = 0;
+    for (; done < count; done += store.IDS_AT_ONCE) {
+      onConsumed(done, count);
+      await store.consumeIds(database);
+    }
+    return done;
+  }
+
+  return {
+    /**
+     * Raises the transaction ids above those of the lost time, and ends what could be used twice. An operator act
+     * records it. A repetition does nothing; without `since` only until Postgres is started anew.
+     * @param onConsumed receives how many ids are consumed so far, of how many
+     * @throws ServiceError `invalid_request` naming the option that is wrong or needed; `conflict` before `migrate`
+     */
+    prepare: async (
+      intent: OperatorIntent,
+      { since, usedUntil }: Asked,
+      onConsumed: (done: number, of: number) => void = () => undefined,
+    ): Promise<Preparation> => {
+      const pending = await pendingMigrations(database);
+      if (pending.length > 0)
+        throw new ServiceError('conflict', {
+          detail: 'The database is older than this version: countersign migrate first.',
+        });
+      const { database: name, now } = await store.identify(database);
+      const earlier = await store.findEarlier(database, name, since);
+      if (earlier !== undefined)
+        return { restoredTo: earlier.restoredTo, doneAt: earlier.at, ids: 0, tenants: 0, codes: 0 };
+      const restoredTo = await readRestoredTo(since, now);
+      const lostSeconds = (now.getTime() - restoredTo.getTime()) / 1_000;
+      const ids = await raiseIds({ lostSeconds, restoredTo, usedUntil }, onConsumed);
+      return database.transaction({}, async (unit) => {
+        const ended = await tenants.endEarlier(unit);
+        const codes = await consoleCodes.removeAll(unit);
+        const data = { restored_to: restoredTo.toISOString() };
+        await acts.record(
+          unit,
+          intent,
+          {
+            action: store.RESTORED,
+            target: { type: 'service', id: 'restore-check' },
+            data: { ...data, database: name, ids },
+          },
+          ended.map((tenantId) => ({ tenantId })),
+        );
+        return { restoredTo, ids, tenants: ended.length, codes };
+      });
+    },
+
+    /** Returns whether a worker is connected, without which workflows cannot be mended. */
+    hasWorker: (): Promise<boolean> => store.hasWorker(database),
+  };
+}
+
+export type RestoreCheckService = ReturnType<typeof createRestoreCheckService>;
+
+const wrong = (detail: string) => new ServiceError('invalid_request', { detail });
