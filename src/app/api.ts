@@ -25,6 +25,9 @@ import { wireApi } from './wiring/api.ts';
 /** Milliseconds for unfinished answers when the API stops. */
 const DRAIN = 8_000;
 
+/** Of these, milliseconds in which a gateway's connections are not closed but by an answer. */
+const LINGER = 1_000;
+
 /** Runs until it is stopped, then answers the requests under way. */
 export async function runApi(config: Config): Promise<void> {
   const logger = createLogger(config).child({ role: 'api' });
@@ -63,7 +66,7 @@ export async function runApi(config: Config): Promise<void> {
   onStop(async () => {
     health.beginDrain();
     api.endWaits();
-    await http.drain(DRAIN);
+    await http.drain(DRAIN, LINGER);
     await Promise.all([attempting?.stop(), comparing?.stop()]);
     operations?.close();
     await Promise.allSettled([api.close(), temporal.close(), tracing.close(), keeping?.stop()]);

@@ -106,7 +106,7 @@ function describePreparation({ restoredTo, doneAt, ids, tenants, codes }: Prepar
   return [
     `Restored to ${moment}. What came later is gone.`,
     `✓ transaction ids: ${ids} consumed, so that no cursor of the lost time is ahead.`,
-    `✓ single use: challenges, refresh tokens, enrollment tokens, assertions, DPoP proofs and console sessions of before now are refused (${tenants} tenants), ${codes} console links ended.`,
+    `✓ single use: challenges, refresh tokens, enrollment tokens, assertions, DPoP proofs and console sessions of before now are refused (${tenants} ${tenants === 1 ? 'tenant' : 'tenants'}), ${codes} console links ended.`,
     `! access tokens, and what was revoked, suspended, removed or forgotten since ${moment}, cannot be known: do it again before the gateway serves.`,
   ];
 }

@@ -38,14 +38,15 @@ export function createHttpServer(
   const handle = app.callback();
   const open = new Map<IncomingMessage['socket'], ServerResponse>();
   let draining = false;
+  let onClosed = (): void => undefined;
 
   const onRequest = (incoming: IncomingMessage, response: ServerResponse): void => {
     const { socket } = incoming;
     open.set(socket, response);
     response.on('close', () => {
       if (open.get(socket) === response) open.delete(socket);
-      // An answer whose headers were sent before the drain leaves its connection open, so it is closed here.
-      if (draining) setImmediate(() => server.closeIdleConnections());
+      // An answer whose headers were sent before the end leaves its connection open, so it is closed here.
+      if (!server.listening) setImmediate(() => server.closeIdleConnections());
     });
     // Node takes a write that moves, however slowly, for activity. What is still worked on has no bytes that wait.
     response.setTimeout(answer, () => {
@@ -72,24 +73,40 @@ export function createHttpServer(
   server.maxHeadersCount = 0;
   // An unknown `Expect` is ignored (RFC 9110 §10.1.1). Node's own answer would have no request id.
   server.on('checkExpectation', onRequest);
+  server.on('connection', (socket) => socket.on('close', () => onClosed()));
   const current = (socket: Duplex) => open.get(socket as IncomingMessage['socket']);
   server.on('clientError', answerParserErrors(errorTypeBase, current));
   server.on('connect', refuseTunnels(errorTypeBase, current));
+
+  /** Waits until no connection is left, for `milliseconds` at most. */
+  async function untilUnused(milliseconds: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, milliseconds);
+      onClosed = () => server.getConnections((_, count) => count === 0 && resolve());
+      onClosed();
+    });
+    clearTimeout(timer);
+  }
 
   return {
     server,
     listen: (place: { port: number; host: string }) => listen(server, place),
     /**
-     * Stops accepting, closes idle connections, waits for answers under way, and closes their connections.
+     * Closes each connection with its next answer; after `linger` stops accepting, closes idle connections, waits for
+     * answers under way, and closes their connections.
      * @param deadline milliseconds after which the remaining connections are destroyed
+     * @param linger milliseconds for requests that a proxy sends on connections that it holds open; without
+     *   connections none are waited for
      */
-    async drain(deadline = 10_000): Promise<void> {
+    async drain(deadline = 10_000, linger = 0): Promise<void> {
       draining = true;
       for (const response of open.values())
         if (!response.headersSent) response.setHeader('connection', 'close');
+      const cut = setTimeout(() => server.closeAllConnections(), deadline);
+      if (linger > 0) await untilUnused(linger);
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
-      const cut = setTimeout(() => server.closeAllConnections(), deadline);
       await closed;
       clearTimeout(cut);
     },

@@ -278,6 +278,24 @@ describe('drain', () => {
     expect(hadError).toBe(false);
   });
 
+  it('answers what comes on connections that idle until it lingers no more, and closes each by its answer', async () => {
+    const idle = await startTestServer(plain);
+    const gateway = await hold(idle.port);
+    await gateway.ask();
+    // A drain that waited for either time would outlast the case.
+    const drained = idle.drain(600_000, 600_000);
+    expect(await gateway.ask()).toMatch(/^HTTP\/1\.1 200 [\s\S]*connection: close/i);
+    await Promise.all([gateway.closed, drained]);
+    await expect(fetch(idle.origin)).rejects.toThrow();
+  });
+
+  it('closes what still idles when it has lingered', async () => {
+    const idle = await startTestServer(plain);
+    const gateway = await hold(idle.port);
+    await gateway.ask();
+    await Promise.all([idle.drain(600_000, 1), gateway.closed]);
+  });
+
   it('cuts what does not end by the deadline', async () => {
     const gate = createGate();
     const stuck = await startTestServer([route('/slow', 'GET', gate.pass)]);
@@ -288,6 +306,21 @@ describe('drain', () => {
     gate.open();
   });
 });
+
+/** A connection that is held open, as a gateway does. */
+async function hold(port: number) {
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  const closed = once(socket, 'close');
+  return {
+    closed,
+    ask: async () => {
+      socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+      const [answer] = await Promise.race([once(socket, 'data'), closed]);
+      return String(answer);
+    },
+  };
+}
 
 describe('listening', () => {
   it('rejects when the port is taken', async () => {
