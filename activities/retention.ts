@@ -17,7 +17,7 @@ export function createRetentionActivities({
     countAccounts: () => retention.countAccounts(currentPulse()),
     dropPartitions: () => retention.dropPartitions(currentPulse()),
     listPurges: async (): Promise<string[]> => retention.purgeNames(),
-    purge: (name: string) => retention.purge(name, currentPulse()),
+    purge: (name: string, place?: string) => retention.purge(name, currentPulse(), place),
   };
 }
 

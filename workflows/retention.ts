@@ -24,8 +24,13 @@ export type RetentionState = {
   readonly failed: readonly string[];
 };
 
-/** The progress that a continued run takes over. `calls` counts the calls of the step that was under way. */
-type Progress = RetentionState & { readonly calls: number };
+/**
+ * The progress that a continued run takes over. `calls` counts the calls of the step that was under way, and `place` is
+ * where the last one stopped.
+ */
+type Progress = RetentionState & { readonly calls: number; readonly place?: string | undefined };
+
+type Call = (summary: string, place: string | undefined) => Promise<StepResult>;
 
 const state = defineQuery<RetentionState>('state');
 
@@ -56,18 +61,19 @@ export async function retention(before?: Progress): Promise<RetentionReport> {
   let resumed = before === undefined;
   setHandler(state, () => ({ doing, report, failed }));
 
-  const perform = async (step: string, call: (summary: string) => Promise<StepResult>): Promise<void> => {
+  const perform = async (step: string, call: Call): Promise<void> => {
     if (!resumed && step !== before?.doing) return;
     let calls = resumed ? 0 : (before?.calls ?? 0);
+    let place = resumed ? undefined : before?.place;
     resumed = true;
     doing = step;
     setCurrentDetails(`**Under way**: ${step}.\n\n${describeReport(report, failed)}\n\n${HELP}`);
     try {
       for (let more = true; more && calls < MOST_CALLS; calls += 1) {
-        if (isHistoryLong()) await continueAsNew<typeof retention>({ doing, calls, report, failed });
-        const result = await call(step);
+        if (isHistoryLong()) await continueAsNew<typeof retention>({ doing, calls, place, report, failed });
+        const result = await call(step, place);
         report[step] = (report[step] ?? 0) + result.count;
-        more = result.more;
+        ({ more, place } = result);
       }
     } catch (error) {
       if (isCancellation(error) || error instanceof ContinueAsNew) throw error;
@@ -91,7 +97,9 @@ export async function retention(before?: Progress): Promise<RetentionReport> {
     { summary: 'what there is to remove' },
     [],
   ))
-    await perform(name, (summary) => activities.purge.executeWithOptions({ summary }, [name]));
+    await perform(name, (summary, place) =>
+      activities.purge.executeWithOptions({ summary }, place === undefined ? [name] : [name, place]),
+    );
 
   doing = 'ended';
   setCurrentDetails(describeReport(report, failed));

@@ -16,6 +16,12 @@ const SCENARIOS: Record<string, (service: RetentionService) => RetentionService>
       purge: async () => ({ count: 1_000, more: --left > 0 }),
     };
   },
+  'from-tenant-to-tenant': (service) => ({
+    ...service,
+    purgeNames: () => ['events of tenants'],
+    purge: async (_name, _pulse, place) =>
+      place === undefined ? { count: 1, more: true, place: 'first' } : { count: 1, more: false },
+  }),
   'nothing-to-purge': (service) => ({ ...service, purgeNames: () => [] }),
   incomplete: (service) => ({
     ...service,

@@ -11,7 +11,11 @@ import { purge as purgeEnrollmentTokens } from '../../identity/enrollments/enrol
 import * as tenants from '../../identity/tenants/tenant-retention.store.ts';
 import { boundsOf } from '../../identity/tenants/tenant-retention.ts';
 import { purge as purgeObjectives } from '../../operations/objectives/objective.store.ts';
-import { createRetentionService, type Purge } from '../../operations/retention/retention.service.ts';
+import {
+  createRetentionService,
+  type Purge,
+  type RetentionNeeds,
+} from '../../operations/retention/retention.service.ts';
 import { ACCOUNT_DAYS, KEPT_DAYS } from '../../operations/retention/retention.ts';
 import { createTenantRetention } from '../../operations/retention/tenant-retention.service.ts';
 import { purge as purgeIdempotencyKeys } from '../../platform/http/idempotency.store.ts';
@@ -55,10 +59,14 @@ const PURGES: Readonly<Record<string, Purge>> = {
 /** Wires retention, with the daily accounts, of a worker. */
 export function wireRetention(
   { config, database, log, notifier }: Platform,
-  { records }: { records: Pick<RecordService, 'prepare' | 'writeBatch'> },
+  {
+    records,
+    settings,
+  }: { records: Pick<RecordService, 'prepare' | 'writeBatch'>; settings?: RetentionNeeds['settings'] },
 ) {
   return createRetentionService({
     database,
+    settings,
     accounts: createAccountService({
       database,
       onDifference: (account) =>

@@ -75,10 +75,13 @@ async function dropPartitions({ database, accounts }: RetentionNeeds, pulse: Pul
   return { count, more: false };
 }
 
-function purge(needs: RetentionNeeds, name: string, pulse: Pulse): Promise<StepResult> {
+/** @param place of the call before */
+function purge(needs: RetentionNeeds, name: string, pulse: Pulse, place?: string): Promise<StepResult> {
   const remove = needs.purges[name];
   const pieces = remove ? chunksOf((limit) => remove(needs.database, limit)) : needs.ofTenants?.[name];
-  return pieces ? inChunks(needs, pieces, pulse) : Promise.resolve({ count: 0, more: false });
+  return pieces
+    ? inChunks(needs, (limit) => pieces(limit, place), pulse)
+    : Promise.resolve({ count: 0, more: false });
 }
 
 /** Chunk after chunk, until one is not full. */
@@ -86,7 +89,7 @@ function chunksOf(remove: (limit: number) => Promise<number>): Pieces {
   return async function* (limit) {
     for (let removed = limit; removed >= limit; ) {
       removed = await remove(limit);
-      yield removed;
+      yield { removed };
     }
   };
 }
@@ -104,11 +107,11 @@ async function inChunks(
   let count = 0;
   let start = began;
   pulse.signal.throwIfAborted();
-  for await (const removed of pieces(chunk)) {
+  for await (const { removed, place } of pieces(chunk)) {
     count += removed;
     pulse.heartbeat();
     const end = performance.now();
-    if (end - began > budget) return { count, more: true };
+    if (end - began > budget) return { count, more: true, ...(place === undefined ? {} : { place }) };
     await sleep(end - start, undefined, { signal: pulse.signal });
     start = performance.now();
   }

@@ -6,8 +6,15 @@ export const KEPT_DAYS = 30;
 /** Days for which the daily accounts of deliveries are kept: a year and a month. */
 export const ACCOUNT_DAYS = 400;
 
-/** The result of one call of a step. `more`: the time of the call ended before the work was complete. */
-export type StepResult = { readonly count: number; readonly more: boolean };
+/**
+ * The result of one call of a step. `more`: the time of the call ended before the work was complete. `place`: what the
+ * next call goes on after, for steps that go from tenant to tenant.
+ */
+export type StepResult = {
+  readonly count: number;
+  readonly more: boolean;
+  readonly place?: string | undefined;
+};
 
 /** By the name of a step: the number of rows or partitions deleted, created or counted. */
 export type RetentionReport = Readonly<Record<string, number>>;

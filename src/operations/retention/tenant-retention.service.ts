@@ -24,28 +24,38 @@ export type TenantRetentionNeeds = {
   removeReceipts: typeof removeCompleted;
 };
 
-/** Pieces of at most `limit` rows; each yields how many rows it has looked at or removed. */
-export type Pieces = (limit: number) => AsyncIterable<number>;
+/** How many rows a piece has removed, and the place after which a later call goes on: the last tenant that is done. */
+export type Piece = { readonly removed: number; readonly place?: string | undefined };
+
+/** Pieces of at most `limit` rows. @param place of the last piece of an earlier call */
+export type Pieces = (limit: number, place?: string) => AsyncIterable<Piece>;
 
 type Part = { readonly tenantId: string; readonly days: number; readonly limit: number };
 
 /** @returns the removals by the name that an operator sees */
 export function createTenantRetention(needs: TenantRetentionNeeds): Readonly<Record<string, Pieces>> {
   return {
-    'deliveries of tenants': (limit) => removeDeliveries(needs, limit),
-    'events of tenants': (limit) => removeEvents(needs, limit),
-    'addresses in the audit log': (limit) => removeAddresses(needs, limit),
+    'deliveries of tenants': (limit, place) => removeDeliveries(needs, limit, place),
+    'events of tenants': (limit, place) => removeEvents(needs, limit, place),
+    'addresses in the audit log': (limit, place) => removeAddresses(needs, limit, place),
   };
 }
 
 /** A piece is what one statement reads, so that deliveries under way are read once a run, however many there are. */
-async function* removeDeliveries(needs: TenantRetentionNeeds, limit: number): AsyncGenerator<number> {
-  for (const tenant of await shorter(needs, 'deliveriesDays')) {
+async function* removeDeliveries(
+  needs: TenantRetentionNeeds,
+  limit: number,
+  begin: string | undefined,
+): AsyncGenerator<Piece> {
+  let place = begin;
+  for (const tenant of await shorter(needs, 'deliveriesDays', begin)) {
     for (let after: string | undefined = NIL; after !== undefined; ) {
       const rows = await needs.deliveries.pageOfOld(needs.database, { ...tenant, after, limit });
       const due = rows.flatMap(({ id, due }) => (due ? [id] : []));
-      yield due.length === 0 ? 0 : await removePage(needs, { ...tenant, limit }, due);
+      const removed = due.length === 0 ? 0 : await removePage(needs, { ...tenant, limit }, due);
       after = rows.length < limit ? undefined : rows.at(-1)?.id;
+      if (after === undefined) place = tenant.tenantId;
+      yield { removed, place };
     }
   }
 }
@@ -64,9 +74,14 @@ function removePage({ database, ...needs }: TenantRetentionNeeds, { tenantId }: 
 }
 
 /** The feed refuses cursors from before the events that are left, before the first of them goes. */
-async function* removeEvents(needs: TenantRetentionNeeds, limit: number): AsyncGenerator<number> {
+async function* removeEvents(
+  needs: TenantRetentionNeeds,
+  limit: number,
+  begin: string | undefined,
+): AsyncGenerator<Piece> {
   const { database, tenants, events, accounts } = needs;
-  for (const tenant of await shorter(needs, 'eventsDays')) {
+  let place = begin;
+  for (const tenant of await shorter(needs, 'eventsDays', begin)) {
     await tenants.noteEventsGone(database, tenant);
     for (let after: string | undefined = ''; after !== undefined; ) {
       const rows = await events.pageOfOld(database, { ...tenant, after, limit });
@@ -77,8 +92,9 @@ async function* removeEvents(needs: TenantRetentionNeeds, limit: number): AsyncG
           const numbers = gone.map(({ id, deliveries }) => ({ day: dayOf(id), accepted: deliveries }));
           await accounts.noteGone(unit, tenant.tenantId, numbers);
         });
-      yield due.length;
       after = rows.length < limit ? undefined : rows.at(-1)?.eventId;
+      if (after === undefined) place = tenant.tenantId;
+      yield { removed: due.length, place };
     }
   }
 }
@@ -86,22 +102,25 @@ async function* removeEvents(needs: TenantRetentionNeeds, limit: number): AsyncG
 async function* removeAddresses(
   { database, tenants, addresses, bounds }: TenantRetentionNeeds,
   limit: number,
-): AsyncGenerator<number> {
+  begin: string | undefined,
+): AsyncGenerator<Piece> {
   const all = bounds.auditAddressesDays.most !== null;
-  for (const tenant of await tenants.list(database, 'auditAddressesDays', all)) {
+  let place = begin;
+  for (const tenant of await listAfter(begin, tenants.list(database, 'auditAddressesDays', all))) {
     const days = daysOf(tenant, bounds).auditAddressesDays;
     for (
       let after: string | undefined = tenant.addressesGone ?? NIL;
       days !== null && after !== undefined;
     ) {
-      const place = { tenantId: tenant.id, after, days, limit };
+      const part = { tenantId: tenant.id, after, days, limit };
       const { looked, removed, latest } = await database.transaction({}, async (unit) => {
-        const piece = await addresses.removeAddresses(unit, place);
+        const piece = await addresses.removeAddresses(unit, part);
         if (piece.latest !== null) await tenants.noteAddressesGone(unit, tenant.id, piece.latest);
         return piece;
       });
-      yield removed;
       after = looked < limit ? undefined : (latest ?? undefined);
+      if (after === undefined) place = tenant.id;
+      yield { removed, place };
     }
   }
 }
@@ -110,11 +129,21 @@ async function* removeAddresses(
 async function shorter(
   { database, tenants, bounds }: TenantRetentionNeeds,
   field: 'deliveriesDays' | 'eventsDays',
+  begin: string | undefined,
 ): Promise<{ tenantId: string; days: number }[]> {
-  const found = await tenants.list(database, field, bounds[field].most < MOST_DAYS);
+  const found = await listAfter(begin, tenants.list(database, field, bounds[field].most < MOST_DAYS));
   return found
     .map((tenant) => ({ tenantId: tenant.id, days: daysOf(tenant, bounds)[field] }))
     .filter(({ days }) => days < MOST_DAYS);
+}
+
+/** @param place id of a tenant @param tenants in the order of their ids */
+async function listAfter<Tenant extends { readonly id: string }>(
+  place: string | undefined,
+  tenants: Promise<readonly Tenant[]>,
+): Promise<readonly Tenant[]> {
+  const all = await tenants;
+  return place === undefined ? all : all.filter(({ id }) => id > place);
 }
 
 /** @param id whose first 48 bits are its time @returns its UTC day */

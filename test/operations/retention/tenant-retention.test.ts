@@ -17,11 +17,11 @@ let retention: ReturnType<typeof wireRetention>;
 let tenant: RequestContext;
 let neighbour: RequestContext;
 
-const wired = (config = {}) => {
+const wired = (config = {}, settings?: { chunk: number; budget: number }) => {
   const platform = createTestPlatform(test.database, { notifier: { poke: () => undefined } });
   return wireRetention(
     { ...platform, config: { ...platform.config, ...config } },
-    { records: createRecordService({ notifier: { poke: () => undefined } }) },
+    { records: createRecordService({ notifier: { poke: () => undefined } }), settings },
   );
 };
 
@@ -90,6 +90,24 @@ describe('ended deliveries', () => {
     expect([await statusesOf(tenant), await statusesOf(neighbour)]).toEqual([['pending'], ['pending']]);
     expect([await count('events', tenant), await count('events', neighbour)]).toEqual([1, 1]);
   });
+
+  it.each([
+    ['deliveries of tenants', 'deliveries_days = 4'],
+    ['events of tenants', 'events_days = 4'],
+    ['addresses in the audit log', 'audit_addresses_days = 4'],
+  ])(
+    '%s: a call that has no more time goes on behind the tenant where the former stopped',
+    async (name, set) => {
+      await test.database.query(`UPDATE tenants SET ${set.replace('4', 'NULL')}`);
+      for (const context of [tenant, neighbour]) await keep(context, set);
+      const [first, second] = [tenant.tenant.id, neighbour.tenant.id].toSorted();
+      const hasty = wired({}, { chunk: 1_000, budget: -1 });
+      const call = (place?: string) => hasty.purge(name, pulse, place);
+      expect(await call()).toEqual({ count: 0, more: true, place: first });
+      expect(await call(first)).toEqual({ count: 0, more: true, place: second });
+      expect(await call(second)).toEqual({ count: 0, more: false });
+    },
+  );
 
   it('stay that begin anew between the look at them and their removal', async () => {
     await fill(tenant, 5);
