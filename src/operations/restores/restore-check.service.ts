@@ -1,4 +1,5 @@
 // What a restored database needs: before anything serves, ids and single use; afterwards, workflows and the audit log.
+// docs/decisions/0050-restores.md
 import type { ConsoleCodeService } from '../../authentication/console/code.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Database } from '../../platform/database/database.ts';

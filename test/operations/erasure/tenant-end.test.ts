@@ -216,6 +216,28 @@ describe('the erasure', () => {
     expect((await erase()).status).toBe('erased');
   });
 
+  it('leaves no row of the audit log to a role of the service that would end a tenant early', async () => {
+    await sealing.write(contextOf(tenant), 2);
+    await sealing.sealAll();
+    const remove = () => service.query('SELECT erase_audit_rows($1, 1000) AS n', [tenant.id]);
+    const refused = expect.objectContaining({ code: '42501' });
+    const plant = (time: string) =>
+      service.query(
+        `INSERT INTO tenant_ends (tenant_id, erase_at, was_suspended) VALUES ($1, ${time}, false)`,
+        [tenant.id],
+      );
+    for (const time of ['now()', "now() + interval '29 days'", "'-infinity'"])
+      await expect(plant(time), time).rejects.toEqual(refused);
+    await expect(remove()).rejects.toEqual(refused);
+    // Its workflow shows this end for 30 days, and an operator takes it back.
+    await plant("now() + interval '30 days'");
+    for (const change of ['erase_at = now()', "asked_at = now() - interval '30 days'", 'erase_at = NULL'])
+      await expect(service.query(`UPDATE tenant_ends SET ${change}`), change).rejects.toEqual(refused);
+    await service.query("UPDATE tenant_ends SET removed = '{}', removed_at = now()");
+    await expect(remove()).rejects.toEqual(refused);
+    await test.database.query('DELETE FROM tenant_ends');
+  });
+
   it('without a certificate that the service has signed is a finding', async () => {
     await sealing.write(contextOf(tenant), 2);
     await sealing.sealAll();
