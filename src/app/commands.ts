@@ -90,7 +90,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'tenant',
-    description: 'create, list and move tenants, and set their security profile',
+    description:
+      'create, list and move tenants, set their security profile and for how long their rows are kept',
     group: OPERATOR,
     fill: async (command, runtime) =>
       (await import('../identity/tenants/tenant.commands.ts')).registerTenantCommands(command, {

@@ -16,7 +16,7 @@ const SOURCE = {
   },
   audiences: {
     ...{ label: 'Audiences', required: true, placeholder: 'https://id.example.com' },
-    hint: 'What its tokens must have in `aud`, with spaces between.',
+    hint: 'What its tokens must have in aud, with spaces between.',
   },
 } as const satisfies Record<string, Field>;
 

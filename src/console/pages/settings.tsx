@@ -62,7 +62,7 @@ export function Settings() {
               ...{ label: 'Audience', maxLength: 500, placeholder: data.base_url },
               // Saved as it is, it would no longer follow the base URL.
               value: data.audience === data.base_url ? '' : data.audience,
-              hint: 'The `aud` of tokens, unless an agent names its own. Empty: the base URL.',
+              hint: 'The aud of tokens, unless an agent names its own. Empty: the base URL.',
             },
             signing_algorithm: {
               ...{ label: 'Signing algorithm', options: ['ES256', 'EdDSA'], value: data.signing_algorithm },
