@@ -145,7 +145,7 @@ async function startService(databaseUrl, children, { profile, nodeEnv }) {
   children.push(child);
   pinToCore(child.pid);
   await ready(`http://127.0.0.1:${port}/healthz`, child);
-  const keysUri = await hang();
+  const keysUri = nodeEnv === 'production' ? undefined : await hang();
   const [quiet, loud] = await Promise.all(created.map((one) => openParty(port, one, keysUri)));
   return { port, pid: child.pid, quiet, loud };
 }
