@@ -3,20 +3,20 @@
 // requests wait in this process. Changes of one row run one after the other.
 import { setTimeout } from 'node:timers/promises';
 import type { RequestContext } from '../context.ts';
-import { createTurns, type OutsideTurn } from '../database/turns.ts';
+import { createTurns, type OutsideTurn, type Pace } from '../database/turns.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { runSteps } from '../steps.ts';
 import { isPublicDocument } from './cors.ts';
 import type { Perform } from './handler.ts';
-import { createLoopPace, type LoopPace } from './loop-pace.ts';
 import type { Context, Middleware } from './request-state.ts';
 import { createRoundStarts } from './round-starts.ts';
 import type { Route } from './route.ts';
+import { createTimeShares, type TimeShares } from './time-shares.ts';
 
 /** Waiting requests, and milliseconds to wait. A request waits for a row as long as a statement would for its lock. */
 const ROW = { queue: 100, patience: 2_000 };
 const DATABASE = { queue: 1_000, patience: 10_000 };
-const PROCESS = { patience: 30_000, isPaced: true };
+const PROCESS = { patience: 30_000 };
 
 /**
  * The most requests of one tenant that are worked on: many share their statements, few let requests of another tenant
@@ -30,7 +30,7 @@ const LONG_BODY = 16_384;
 
 type RequestTurnsNeeds = {
   connections: number;
-  pace?: LoopPace | undefined;
+  shares?: TimeShares | undefined;
   now?: (() => number) | undefined;
   pause?: ((milliseconds: number) => Promise<void>) | undefined;
 };
@@ -39,19 +39,20 @@ type RequestTurnsNeeds = {
  * @param options.connections of the pool; the requests of one tenant that change or list things may use half of them
  * @param options.now a monotonic clock in milliseconds
  * @param options.pause waits
- * @param options.pace says how slow the event loop is, and so by what the number at work is divided
+ * @param options.shares says when a tenant has used its share of the time
  */
 export function createRequestTurns({
   connections,
   now = () => performance.now(),
   pause = (milliseconds) => setTimeout(milliseconds),
-  pace = createLoopPace(),
+  shares = createTimeShares(),
 }: RequestTurnsNeeds) {
   const rows = createTurns({ ...ROW, share: () => 1 });
   const database = createTurns({ ...DATABASE, share: () => Math.max(1, Math.floor(connections / 2)) });
   const atWork = createTurns({
     ...PROCESS,
-    share: () => (isShared() ? Math.max(1, Math.floor(AT_WORK.beside / pace.slowness())) : AT_WORK.alone),
+    share: () => (isShared() ? AT_WORK.beside : AT_WORK.alone),
+    pace: paceBeside(shares, () => isShared()),
   });
   const startInRound = createRoundStarts();
   let latest: string | undefined;
@@ -59,13 +60,10 @@ export function createRequestTurns({
   let changedAt = Number.NEGATIVE_INFINITY;
 
   const isShared = (): boolean => now() - changedAt < PRESENCE;
-  const parseLong = createParsing({ isShared, now, pause });
+  const parseLong = createParsing({ isShared, shares, now, pause });
 
   function note(tenantId: string): void {
-    if (latest !== undefined && latest !== tenantId) {
-      changedAt = now();
-      pace.watch();
-    }
+    if (latest !== undefined && latest !== tenantId) changedAt = now();
     latest = tenantId;
   }
 
@@ -134,35 +132,48 @@ export function createRequestTurns({
 
 export type RequestTurns = ReturnType<typeof createRequestTurns>;
 
+/** Requests of a tenant that is alone wait for nothing. */
+function paceBeside(shares: TimeShares, isShared: () => boolean): Pace {
+  const nothing = () => undefined;
+  return {
+    delay: (tenantId) => (isShared() ? shares.delay(tenantId) : 0),
+    begin: (tenantId) => (isShared() ? shares.begin(tenantId) : nothing),
+  };
+}
+
 /**
- * Parses long bodies in steps. Beside other tenants, those of one tenant are parsed one after the other, with a pause
- * after each step as long as the step took.
+ * Parses long bodies in steps. Beside other tenants, those of one tenant are parsed one after the other, and each step
+ * waits until the tenant has time.
  */
 function createParsing({
   isShared,
+  shares,
   now,
   pause,
 }: {
   isShared: () => boolean;
+  shares: TimeShares;
   now: () => number;
   pause: (milliseconds: number) => Promise<void>;
 }) {
   const parsing = createTurns({ ...PROCESS, share: () => (isShared() ? 1 : AT_WORK.alone) });
 
-  /** Takes as long again as the work has taken, also when it fails. */
-  async function paced<T>(work: () => T): Promise<T> {
+  async function paced<T>(tenantId: string, work: () => T): Promise<T> {
+    if (!isShared()) return work();
+    const delay = shares.delay(tenantId);
+    if (delay > 0) await pause(delay);
     const begun = now();
     try {
       return work();
     } finally {
-      if (isShared()) await pause(now() - begun);
+      shares.spend(tenantId, now() - begun);
     }
   }
 
   return <T>(tenantId: string, steps: Generator<void, T, void>): Promise<T> =>
     parsing.run(tenantId, async () => {
       for (;;) {
-        const { done, value } = await paced(() => steps.next());
+        const { done, value } = await paced(tenantId, () => steps.next());
         if (done) return value;
       }
     });

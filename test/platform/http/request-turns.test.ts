@@ -10,7 +10,8 @@ const LONG = ' '.repeat(20_000);
 
 function open() {
   const state = { now: 0 };
-  const pace = { slowness: 1 };
+  const debt: Record<string, number> = {};
+  const spent: [string, number][] = [];
   const pauses: number[] = [];
   const turns = createRequestTurns({
     connections: CONNECTIONS,
@@ -19,7 +20,12 @@ function open() {
       pauses.push(milliseconds);
       await new Promise(setImmediate);
     },
-    pace: { slowness: () => pace.slowness, watch: () => undefined },
+    shares: {
+      delay: (tenantId) => debt[tenantId] ?? 0,
+      begin: () => () => undefined,
+      spend: (tenantId, milliseconds) => spent.push([tenantId, milliseconds]),
+      size: () => 0,
+    },
   });
   const begun: string[] = [];
   const ends: (() => void)[] = [];
@@ -67,7 +73,7 @@ function open() {
   onTestFinished(async () => {
     while (unanswered > 0) await endOne();
   });
-  return { turns, state, pace, pauses, send, count, endOne };
+  return { turns, state, debt, spent, pauses, send, count, endOne };
 }
 
 it('a tenant that is alone has many at work, beside another one few', async () => {
@@ -85,7 +91,8 @@ it('a tenant that is alone has many at work, beside another one few', async () =
   expect(count('demo')).toBe(51);
   state.now = 1_001;
   send('acme', 'GET', '/open');
-  expect(count('acme')).toBe(9);
+  await endOne();
+  expect(count('acme')).toBe(22);
 });
 
 it('beside another tenant, one request of a tenant begins in each round of the event loop', async () => {
@@ -177,20 +184,24 @@ it('beside another tenant, long bodies of one are parsed one after the other, wi
   expect(parsed).toEqual(['acme h', 'acme h.', 'acme i', 'acme i.']);
 });
 
-it('beside another tenant, a tenant has the fewer at work the slower the event loop is', async () => {
-  const { send, count, endOne, pace } = open();
+it('beside another tenant, a tenant waits that has used its share of the time', async () => {
+  const { state, send, count, endOne, debt } = open();
+  const { id } = tenantNamed('demo');
+  debt[id] = Number.POSITIVE_INFINITY;
+  for (let n = 0; n < 2; n += 1) send('demo', 'GET', '/open');
+  expect(count('demo')).toBe(2);
   send('acme', 'GET', '/open');
-  pace.slowness = 8;
-  for (let n = 0; n < 20; n += 1) send('demo', 'GET', '/open');
-  expect(count('demo')).toBe(1);
-  pace.slowness = 3;
-  for (let n = 0; n < 2; n += 1) await endOne();
-  send('demo', 'GET', '/open');
-  expect(count('demo')).toBe(3);
+  for (let n = 0; n < 2; n += 1) send('demo', 'GET', '/open');
+  send('acme', 'GET', '/open');
+  expect([count('demo'), count('acme')]).toEqual([2, 2]);
+  state.now = 1_001;
+  await endOne();
+  expect(count('demo')).toBe(4);
 });
 
 it('what a parser throws is the answer after a pause too, and the next body is parsed', async () => {
-  const { turns, state, send, pauses } = open();
+  const { turns, state, send, debt, spent, pauses } = open();
+  debt.demo = 7;
   send('acme', 'GET', '/open');
   // biome-ignore lint/correctness/useYield: it fails in its first step
   function* refuse(): Generator<void, void, void> {
@@ -202,7 +213,7 @@ it('what a parser throws is the answer after a pause too, and the next body is p
     return 'parsed';
   }
   await expect(turns.parse('demo', LONG, refuse())).rejects.toThrow('no JSON');
-  expect(pauses).toEqual([5]);
+  expect([pauses, spent]).toEqual([[7], [['demo', 5]]]);
   await expect(turns.parse('demo', LONG, accept())).resolves.toBe('parsed');
-  expect(pauses).toEqual([5, 0, 0]);
+  expect(pauses).toEqual([7, 7, 7]);
 });
