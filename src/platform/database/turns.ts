@@ -9,6 +9,8 @@ type Leave = () => void;
 
 /** Says when the next work of an owner may begin, by what earlier work has cost. */
 export type Pace = {
+  /** Work of an owner that has no more, at work and waiting, is not delayed. */
+  readonly few: number;
   /** Milliseconds; 0: now. */
   delay(owner: string): number;
   /** @returns a function that is called when the work has ended */
@@ -48,8 +50,11 @@ export function createTurns({
   const mayBegin = (owner: string | undefined): boolean =>
     total < limit && (owner === undefined || (running.get(owner) ?? 0) < share());
 
-  const delayOf = (owner: string | undefined): number =>
-    owner === undefined ? 0 : (pace?.delay(owner) ?? 0);
+  /** @param waiting work of the owner, with that which is to begin */
+  function delayOf(owner: string | undefined, waiting: number): number {
+    if (pace === undefined || owner === undefined) return 0;
+    return (running.get(owner) ?? 0) + waiting <= pace.few ? 0 : pace.delay(owner);
+  }
 
   const count = (owner: string | undefined, change: 1 | -1): void => {
     const now = (running.get(owner) ?? 0) + change;
@@ -73,7 +78,7 @@ export function createTurns({
 
   function take(owner: string | undefined): Leave | Promise<Leave> {
     const isFirst = pace === undefined || !queues.has(owner);
-    if (isFirst && mayBegin(owner) && delayOf(owner) === 0) return enter(owner);
+    if (isFirst && mayBegin(owner) && delayOf(owner, 1) === 0) return enter(owner);
     const turn = join(owner);
     if (pace !== undefined) next();
     return turn;
@@ -110,7 +115,7 @@ export function createTurns({
     for (const [owner, queue] of queues) {
       const [begin] = queue;
       if (begin === undefined || !mayBegin(owner)) continue;
-      const delay = delayOf(owner);
+      const delay = delayOf(owner, queue.size);
       soonest = Math.min(soonest, delay);
       if (delay > 0) continue;
       queues.delete(owner);

@@ -25,6 +25,9 @@ const PROCESS = { patience: 30_000 };
 const AT_WORK = { alone: 256, beside: 8 };
 const PRESENCE = 1_000;
 
+/** A tenant with so many requests under way waits for no share of the time. */
+const FEW = 2;
+
 /** Longer bodies (characters) hold up the event loop when they are parsed. */
 const LONG_BODY = 16_384;
 
@@ -60,7 +63,7 @@ export function createRequestTurns({
   let changedAt = Number.NEGATIVE_INFINITY;
 
   const isShared = (): boolean => now() - changedAt < PRESENCE;
-  const parseLong = createParsing({ isShared, shares, now, pause });
+  const parseLong = createParsing({ isShared, shares, pause });
 
   function note(tenantId: string): void {
     if (latest !== undefined && latest !== tenantId) changedAt = now();
@@ -101,7 +104,9 @@ export function createRequestTurns({
      */
     start(tenantId: string | undefined): Promise<void> | undefined {
       if (tenantId !== undefined) note(tenantId);
-      return isShared() ? startInRound(tenantId ?? '') : undefined;
+      if (!isShared()) return undefined;
+      shares.mark();
+      return startInRound(tenantId ?? '');
     },
 
     inTurn,
@@ -132,12 +137,17 @@ export function createRequestTurns({
 
 export type RequestTurns = ReturnType<typeof createRequestTurns>;
 
-/** Requests of a tenant that is alone wait for nothing. */
+/** Requests of a tenant that is alone wait for nothing. An answer is written before the next tick. */
 function paceBeside(shares: TimeShares, isShared: () => boolean): Pace {
   const nothing = () => undefined;
   return {
+    few: FEW,
     delay: (tenantId) => (isShared() ? shares.delay(tenantId) : 0),
-    begin: (tenantId) => (isShared() ? shares.begin(tenantId) : nothing),
+    begin: (tenantId) => {
+      if (!isShared()) return nothing;
+      const end = shares.begin(tenantId);
+      return () => process.nextTick(end);
+    },
   };
 }
 
@@ -148,12 +158,10 @@ function paceBeside(shares: TimeShares, isShared: () => boolean): Pace {
 function createParsing({
   isShared,
   shares,
-  now,
   pause,
 }: {
   isShared: () => boolean;
   shares: TimeShares;
-  now: () => number;
   pause: (milliseconds: number) => Promise<void>;
 }) {
   const parsing = createTurns({ ...PROCESS, share: () => (isShared() ? 1 : AT_WORK.alone) });
@@ -162,11 +170,11 @@ function createParsing({
     if (!isShared()) return work();
     const delay = shares.delay(tenantId);
     if (delay > 0) await pause(delay);
-    const begun = now();
+    shares.mark();
     try {
       return work();
     } finally {
-      shares.spend(tenantId, now() - begun);
+      shares.mark(tenantId);
     }
   }
 

@@ -1,86 +1,82 @@
-// Shares the computing time of a process among tenants: what a request costs delays the next one of its tenant.
+// Shares the computing time of a process among tenants: what the requests of a tenant have cost delays its next one.
 // docs/decisions/0051-time-shares.md
-import { performance } from 'node:perf_hooks';
 
-/** The part of the event loop's time that one tenant may use beside others. */
+/** The part of the time for which a process may compute for one tenant beside others. */
 const SHARE = 0.5;
 
-/** Milliseconds: what a request costs before one of its tenant has ended, and the most that a tenant has unused. */
+/** Milliseconds: what a request costs until that is known, and the time for which an unused share is kept. */
 const USUAL_COST = 1;
 const UNUSED = 10;
 
 /** Milliseconds for which a tenant waits at most, whatever one request has cost. */
 const LONGEST = 1_000;
 
-/** How much the cost of a request changes what the next ones are expected to cost. */
+/** How much one request changes what the next ones of its tenant are expected to cost. */
 const WEIGHT = 0.1;
 
-export type TimeShares = ReturnType<typeof createTimeShares>;
+/** `freeAt`: when the tenant's share of the time will be as long as what it has used. `spent`: since its last end. */
+type Account = { freeAt: number; expected: number; spent: number; running: number };
 
-/** `freeAt`: when the time that the tenant has used is its share of what has passed. */
-type Account = { freeAt: number; expected: number; running: number };
-
-type TimeSharesNeeds = { now?: (() => number) | undefined; active?: (() => number) | undefined };
+type TimeSharesNeeds = { now?: (() => number) | undefined; computed?: (() => number) | undefined };
 
 /**
- * The event loop's busy time is divided by the requests that are at work meanwhile. A request is charged with what is
- * expected when it begins, so that not many begin before the first has cost anything.
+ * What is computed between two marks belongs to the tenant of the second one: a request ends in the round of the event
+ * loop that has computed its answer. That is an estimate, so a tenant with few requests never waits by it
+ * (request-turns.ts). A request is charged with what is expected when it begins, so that not many begin before the
+ * first has cost anything.
  * @param options.now a monotonic clock in milliseconds
- * @param options.active milliseconds for which the event loop has been busy
+ * @param options.computed milliseconds for which this process has computed
  */
-export function createTimeShares({ now = () => performance.now(), active = busyTime }: TimeSharesNeeds = {}) {
+export function createTimeShares({
+  now = () => performance.now(),
+  computed = timeOfProcess,
+}: TimeSharesNeeds = {}) {
   const accounts = new Map<string, Account>();
-  /** The busy time of a request that has always been at work. */
-  let each = 0;
-  let running = 0;
-  let seen = active();
-
-  function divide(): void {
-    const latest = active();
-    if (running > 0) each += Math.max(0, latest - seen) / running;
-    seen = Math.max(seen, latest);
-  }
+  let markedAt = computed();
 
   const charge = (account: Account, milliseconds: number): void => {
     account.freeAt = Math.min(account.freeAt + milliseconds / SHARE, now() + LONGEST);
   };
 
-  /** What a tenant has not used for a while is gone. */
-  function accountOf(owner: string): Account {
-    const account = accounts.get(owner) ?? { freeAt: 0, expected: USUAL_COST, running: 0 };
+  function accountOf(tenantId: string): Account {
+    const account = accounts.get(tenantId) ?? { freeAt: 0, expected: USUAL_COST, spent: 0, running: 0 };
     account.freeAt = Math.max(account.freeAt, now() - UNUSED);
-    accounts.set(owner, account);
+    accounts.set(tenantId, account);
     return account;
+  }
+
+  function mark(account: Account): void {
+    const latest = computed();
+    account.spent += latest - markedAt;
+    charge(account, latest - markedAt);
+    markedAt = latest;
   }
 
   return {
     /** Milliseconds until further work of the tenant may begin; 0: now. */
-    delay: (owner: string): number => Math.max(0, (accounts.get(owner)?.freeAt ?? 0) - now()),
+    delay: (tenantId: string): number => Math.max(0, (accounts.get(tenantId)?.freeAt ?? 0) - now()),
 
-    /** Counts a request as at work. @returns a function that is called at its end */
-    begin(owner: string): () => void {
-      divide();
-      running += 1;
-      const account = accountOf(owner);
-      account.running += 1;
-      const begun = each;
-      const { expected } = account;
-      charge(account, expected);
-      return () => {
-        divide();
-        running -= 1;
-        account.running -= 1;
-        const cost = each - begun;
-        account.expected += (cost - expected) * WEIGHT;
-        charge(account, cost - expected);
-        if (account.running === 0 && account.freeAt <= now() - UNUSED) accounts.delete(owner);
-      };
+    /** Charges a tenant with the time since the mark before; without a tenant, nobody. */
+    mark(tenantId?: string): void {
+      if (tenantId === undefined) markedAt = computed();
+      else mark(accountOf(tenantId));
     },
 
-    /** Charges work in one piece, which has just ended and no request at work has cost. */
-    spend(owner: string, milliseconds: number): void {
-      seen += milliseconds;
-      charge(accountOf(owner), milliseconds);
+    /** Marks the beginning of a request. @returns a function that is called when its answer has been written */
+    begin(tenantId: string): () => void {
+      const account = accountOf(tenantId);
+      const { expected } = account;
+      mark(account);
+      charge(account, expected);
+      account.running += 1;
+      return () => {
+        mark(account);
+        charge(account, -expected);
+        account.expected += (account.spent - account.expected) * WEIGHT;
+        account.spent = 0;
+        account.running -= 1;
+        if (account.running === 0 && account.freeAt <= now() - UNUSED) accounts.delete(tenantId);
+      };
     },
 
     /** The tenants that have an account. */
@@ -88,6 +84,9 @@ export function createTimeShares({ now = () => performance.now(), active = busyT
   };
 }
 
-function busyTime(): number {
-  return performance.eventLoopUtilization().active;
+export type TimeShares = ReturnType<typeof createTimeShares>;
+
+function timeOfProcess(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
 }

@@ -93,7 +93,7 @@ describe('turns', () => {
   });
 
   it('given late are not refused any more, and are given back', async () => {
-    const pace = { delay: () => 0, begin: () => () => undefined };
+    const pace = { few: 0, delay: () => 0, begin: () => () => undefined };
     const turns = createTurns({ share: () => 1, patience: 20, pace });
     const { work, endOne } = createWork();
     const first = turns.run('a', work('a1'));
@@ -112,6 +112,7 @@ describe('turns', () => {
     const freeAt: Record<string, number> = { a: Number.POSITIVE_INFINITY };
     const ended: string[] = [];
     const pace = {
+      few: 0,
       delay: (owner: string) => freeAt[owner] ?? 0,
       begin: (owner: string) => {
         freeAt[owner] = 1;

@@ -11,7 +11,7 @@ const LONG = ' '.repeat(20_000);
 function open() {
   const state = { now: 0 };
   const debt: Record<string, number> = {};
-  const spent: [string, number][] = [];
+  const marks: (string | undefined)[] = [];
   const pauses: number[] = [];
   const turns = createRequestTurns({
     connections: CONNECTIONS,
@@ -22,8 +22,8 @@ function open() {
     },
     shares: {
       delay: (tenantId) => debt[tenantId] ?? 0,
+      mark: (tenantId) => marks.push(tenantId),
       begin: () => () => undefined,
-      spend: (tenantId, milliseconds) => spent.push([tenantId, milliseconds]),
       size: () => 0,
     },
   });
@@ -73,7 +73,7 @@ function open() {
   onTestFinished(async () => {
     while (unanswered > 0) await endOne();
   });
-  return { turns, state, debt, spent, pauses, send, count, endOne };
+  return { turns, state, debt, marks, pauses, send, count, endOne };
 }
 
 it('a tenant that is alone has many at work, beside another one few', async () => {
@@ -184,23 +184,27 @@ it('beside another tenant, long bodies of one are parsed one after the other, wi
   expect(parsed).toEqual(['acme h', 'acme h.', 'acme i', 'acme i.']);
 });
 
-it('beside another tenant, a tenant waits that has used its share of the time', async () => {
+it('beside another tenant, a tenant that has used its share of the time waits, but for a few requests', async () => {
   const { state, send, count, endOne, debt } = open();
-  const { id } = tenantNamed('demo');
-  debt[id] = Number.POSITIVE_INFINITY;
+  for (const slug of ['demo', 'acme']) debt[tenantNamed(slug).id] = Number.POSITIVE_INFINITY;
+  for (let n = 0; n < 3; n += 1) send('demo', 'GET', '/open');
+  expect(count('demo')).toBe(3);
+  for (let n = 0; n < 4; n += 1) send('acme', 'GET', '/open');
   for (let n = 0; n < 2; n += 1) send('demo', 'GET', '/open');
-  expect(count('demo')).toBe(2);
-  send('acme', 'GET', '/open');
-  for (let n = 0; n < 2; n += 1) send('demo', 'GET', '/open');
-  send('acme', 'GET', '/open');
-  expect([count('demo'), count('acme')]).toEqual([2, 2]);
+  expect([count('demo'), count('acme')]).toEqual([3, 2]);
+  for (let n = 0; n < 4; n += 1) await endOne();
+  // Of acme two are left, and of demo too.
+  expect([count('demo'), count('acme')]).toEqual([5, 2]);
+  await endOne();
+  expect(count('acme')).toBe(4);
+  send('demo', 'GET', '/open');
   state.now = 1_001;
   await endOne();
-  expect(count('demo')).toBe(4);
+  expect(count('demo')).toBe(6);
 });
 
 it('what a parser throws is the answer after a pause too, and the next body is parsed', async () => {
-  const { turns, state, send, debt, spent, pauses } = open();
+  const { turns, state, send, debt, marks, pauses } = open();
   debt.demo = 7;
   send('acme', 'GET', '/open');
   // biome-ignore lint/correctness/useYield: it fails in its first step
@@ -213,7 +217,7 @@ it('what a parser throws is the answer after a pause too, and the next body is p
     return 'parsed';
   }
   await expect(turns.parse('demo', LONG, refuse())).rejects.toThrow('no JSON');
-  expect([pauses, spent]).toEqual([[7], [['demo', 5]]]);
+  expect([pauses, marks]).toEqual([[7], [undefined, 'demo']]);
   await expect(turns.parse('demo', LONG, accept())).resolves.toBe('parsed');
   expect(pauses).toEqual([7, 7, 7]);
 });

@@ -1,18 +1,18 @@
-// Shares of the event loop's time: what a tenant's requests cost, and when its next one may begin.
+// Shares of a process's computing time: what a tenant's requests cost, and when its next one may begin.
 import { expect, it } from 'vitest';
 import { createTimeShares } from '../../../src/platform/http/time-shares.ts';
 
 function open() {
-  const state = { now: 1_000, active: 0 };
-  const shares = createTimeShares({ now: () => state.now, active: () => state.active });
+  const state = { now: 1_000, computed: 0 };
+  const shares = createTimeShares({ now: () => state.now, computed: () => state.computed });
   const compute = (milliseconds: number): void => {
     state.now += milliseconds;
-    state.active += milliseconds;
+    state.computed += milliseconds;
   };
   return { state, shares, compute };
 }
 
-it('a tenant that computes all the time may begin half as often as its requests take', () => {
+it('a tenant that computes without a pause may do so half of the time', () => {
   const { state, shares, compute } = open();
   let computed = 0;
   while (state.now < 11_000) {
@@ -26,20 +26,23 @@ it('a tenant that computes all the time may begin half as often as its requests 
   expect(computed).toBeLessThan(5_100);
 });
 
-it('the busy time is divided by the requests at work, so a tenant with one beside many waits for nothing', () => {
-  const { state, shares, compute } = open();
-  const ends = Array.from({ length: 7 }, () => shares.begin('loud'));
-  for (let n = 0; n < 10; n += 1) {
-    const end = shares.begin('quiet');
-    compute(8);
+it('what was computed between two marks belongs to the tenant of the second', () => {
+  const { shares, compute, state } = open();
+  const ends = ['loud', 'quiet', 'loud', 'loud'].map((tenant) => shares.begin(tenant));
+  for (const [n, end] of ends.entries()) {
+    compute(n === 1 ? 1 : 20);
     end();
-    expect(shares.delay('quiet')).toBe(0);
   }
-  for (const end of ends) end();
-  // 70 ms of 80, whose double has to pass from the beginning on, less what was unused before.
-  expect(shares.delay('loud')).toBeCloseTo(140 - 80 - 10);
-  state.now += 50;
+  // 60 ms of 61, whose double has to pass from the beginning on, less what was unused before.
+  expect(shares.delay('quiet')).toBe(0);
+  expect(shares.delay('loud')).toBeCloseTo(120 - 61 - 10);
+  compute(9);
+  shares.mark();
+  state.now += 40;
   expect(shares.delay('loud')).toBeCloseTo(0);
+  compute(100);
+  shares.mark('quiet');
+  expect([shares.delay('quiet'), shares.delay('loud')]).toEqual([190, 0]);
 });
 
 it('requests that begin together are charged before they have cost anything', () => {
@@ -47,6 +50,19 @@ it('requests that begin together are charged before they have cost anything', ()
   let begun = 0;
   for (; shares.delay('loud') === 0; begun += 1) shares.begin('loud');
   expect(begun).toBe(6);
+});
+
+it('a tenant learns what its requests cost, and begins as many fewer together', () => {
+  const { state, shares, compute } = open();
+  for (let n = 0; n < 100; n += 1) {
+    const end = shares.begin('loud');
+    compute(8);
+    end();
+    state.now += 100;
+  }
+  let begun = 0;
+  for (; shares.delay('loud') === 0; begun += 1) shares.begin('loud');
+  expect(begun).toBe(1);
 });
 
 it('time in which a request waits for others costs nothing', () => {
@@ -57,16 +73,10 @@ it('time in which a request waits for others costs nothing', () => {
   expect(shares.delay('demo')).toBe(0);
 });
 
-it('work in one piece is charged to its tenant, and to no request at work', () => {
-  const { shares, compute, state } = open();
-  const end = shares.begin('quiet');
-  compute(100);
-  shares.spend('loud', 100);
-  end();
-  expect([shares.delay('quiet'), shares.delay('loud')]).toEqual([0, 190]);
-  state.now += 190;
+it('one request delays the next ones by a second at most', () => {
+  const { state, shares, compute } = open();
   compute(5_000);
-  shares.spend('loud', 5_000);
+  shares.mark('loud');
   expect(shares.delay('loud')).toBe(1_000);
   state.now += 1_000;
   expect(shares.delay('loud')).toBe(0);
