@@ -63,7 +63,7 @@ export function createRequestTurns({
   let changedAt = Number.NEGATIVE_INFINITY;
 
   const isShared = (): boolean => now() - changedAt < PRESENCE;
-  const parseLong = createParsing({ isShared, shares, pause });
+  const parseLong = createParsing({ isShared, shares, now, pause });
 
   function note(tenantId: string): void {
     if (latest !== undefined && latest !== tenantId) changedAt = now();
@@ -152,29 +152,31 @@ function paceBeside(shares: TimeShares, isShared: () => boolean): Pace {
 }
 
 /**
- * Parses long bodies in steps. Beside other tenants, those of one tenant are parsed one after the other, and each step
- * waits until the tenant has time.
+ * Parses long bodies in steps. Beside other tenants, those of one tenant are parsed one after the other, with a pause
+ * after each step as long as the step took, and until the tenant has time.
  */
 function createParsing({
   isShared,
   shares,
+  now,
   pause,
 }: {
   isShared: () => boolean;
   shares: TimeShares;
+  now: () => number;
   pause: (milliseconds: number) => Promise<void>;
 }) {
   const parsing = createTurns({ ...PROCESS, share: () => (isShared() ? 1 : AT_WORK.alone) });
 
   async function paced<T>(tenantId: string, work: () => T): Promise<T> {
     if (!isShared()) return work();
-    const delay = shares.delay(tenantId);
-    if (delay > 0) await pause(delay);
     shares.mark();
+    const begun = now();
     try {
       return work();
     } finally {
       shares.mark(tenantId);
+      await pause(Math.max(now() - begun, shares.delay(tenantId)));
     }
   }
 
