@@ -1,6 +1,7 @@
 // SQL of workload issuers and of used assertions. All but purge and list of operators are bound to one tenant.
-import { Op } from 'sequelize';
+
 import type { Models } from '../../platform/database/model.ts';
+import { loadSequelize } from '../../platform/database/sequelize.ts';
 import { createTenantRows } from '../../platform/database/tenant-rows.ts';
 import { createUsedOnce } from '../../platform/database/used-once.ts';
 import { GRACE, MOST_REPEATS } from '../tokens/refresh-token.ts';
@@ -26,5 +27,6 @@ export function findByNames(
   tenantId: string,
   issuers: readonly string[],
 ): Promise<WorkloadIssuer[]> {
+  const { Op } = loadSequelize();
   return models.model(WORKLOAD_ISSUER).list({ where: { tenantId, issuer: { [Op.in]: [...issuers] } } });
 }

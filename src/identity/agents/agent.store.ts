@@ -1,8 +1,9 @@
 // SQL of agents. Each statement is bound to one tenant and finds no deleted agents.
-import { col, Op, where } from 'sequelize';
+
 import { existenceIn } from '../../platform/database/existence.ts';
 import { asked, type Changes, type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
+import { loadSequelize } from '../../platform/database/sequelize.ts';
 import { columnNames, selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { Given } from '../../platform/given.ts';
@@ -97,12 +98,18 @@ export function list(
   { status, name, capability, scope, ...request }: PageRequest & AgentFilters,
 ): Promise<Page<AgentRecord>> {
   const filters = [...holding('capabilities', capability), ...holding('scopes', scope)];
-  const conditions = { tenantId, deletedAt: null, ...asked({ status, name }), [Op.and]: filters };
+  const conditions = {
+    tenantId,
+    deletedAt: null,
+    ...asked({ status, name }),
+    [loadSequelize().Op.and]: filters,
+  };
   return models.model(AGENT).page(conditions, request);
 }
 
 /** Builds the condition that an array column contains this text. For undefined there is no condition. */
 function holding(column: string, value: string | undefined) {
+  const { col, Op, where } = loadSequelize();
   return value === undefined ? [] : [where(col(column), Op.contains, [value])];
 }
 

@@ -1,9 +1,10 @@
 // SQL of keys, except the frequent statements of authentication. Each statement is bound to one tenant.
-import { fn, literal, Op } from 'sequelize';
+import type { fn } from 'sequelize';
 import { violatedUnique } from '../../platform/database/errors.ts';
 import { existenceIn } from '../../platform/database/existence.ts';
 import { type Models, NOW, type Where } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
+import { loadSequelize } from '../../platform/database/sequelize.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { enqueueCommands } from '../../platform/temporal/enqueued-commands.ts';
@@ -14,22 +15,26 @@ import type { KeyState } from './key.ts';
 /** `readAt` is the database's time of the read. */
 export type StoredKey = KeyRow & { readonly readAt: Date };
 
-const WITH_TIME: { attributes: { include: [ReturnType<typeof fn>, string][] } } = {
-  attributes: { include: [[fn('clock_timestamp'), 'readAt']] },
-};
+const withTime = (): { attributes: { include: [ReturnType<typeof fn>, string][] } } => ({
+  attributes: { include: [[loadSequelize().fn('clock_timestamp'), 'readAt']] },
+});
 
 const ONLY_ID = { attributes: ['id'] };
 
 /** A key past its sunset counts as revoked, even while its row still has the state `deprecated`. */
-const IN_STATE: Readonly<Record<KeyState, Where<typeof AGENT_KEY>>> = {
-  active: { state: 'active' },
-  deprecated: { state: 'deprecated', sunsetAt: { [Op.gt]: literal('now()') } },
-  revoked: {
-    [Op.or]: [{ state: 'revoked' }, { state: 'deprecated', sunsetAt: { [Op.lte]: literal('now()') } }],
-  },
-};
+function inState(state: KeyState): Where<typeof AGENT_KEY> {
+  const { literal, Op } = loadSequelize();
+  const sunsetAt = (operator: typeof Op.gt | typeof Op.lte) => ({
+    state: 'deprecated' as const,
+    sunsetAt: { [operator]: literal('now()') },
+  });
+  if (state === 'deprecated') return sunsetAt(Op.gt);
+  return state === 'active' ? { state } : { [Op.or]: [{ state }, sunsetAt(Op.lte)] };
+}
 
-const USABLE: Where<typeof AGENT_KEY> = { [Op.or]: [IN_STATE.active, IN_STATE.deprecated] };
+const usable = (): Where<typeof AGENT_KEY> => ({
+  [loadSequelize().Op.or]: [inState('active'), inState('deprecated')],
+});
 
 const TELL_ROTATIONS = enqueueCommands(
   'agentKeyRotation',
@@ -53,7 +58,7 @@ export async function find(
   models: Models,
   { tenantId, agentId, id }: AgentPart,
 ): Promise<StoredKey | undefined> {
-  const key = await models.model(AGENT_KEY).find({ id, agentId, tenantId }, WITH_TIME);
+  const key = await models.model(AGENT_KEY).find({ id, agentId, tenantId }, withTime());
   return key as StoredKey | undefined;
 }
 
@@ -79,8 +84,8 @@ export async function list(
   { tenantId, agentId }: Omit<AgentPart, 'id'>,
   { state, ...request }: PageRequest & { readonly state?: KeyState | undefined },
 ): Promise<Page<StoredKey>> {
-  const conditions = { tenantId, agentId, ...(state === undefined ? {} : IN_STATE[state]) };
-  const page = await models.model(AGENT_KEY).page(conditions, request, WITH_TIME);
+  const conditions = { tenantId, agentId, ...(state === undefined ? {} : inState(state)) };
+  const page = await models.model(AGENT_KEY).page(conditions, request, withTime());
   return page as Page<StoredKey>;
 }
 
@@ -90,8 +95,8 @@ export async function listUsable(
   { tenantId, agentId }: Omit<AgentPart, 'id'>,
   limit: number,
 ): Promise<StoredKey[]> {
-  const where = { tenantId, agentId, ...USABLE };
-  const keys = await models.model(AGENT_KEY).list({ ...WITH_TIME, where, order: [['id', 'DESC']], limit });
+  const where = { tenantId, agentId, ...usable() };
+  const keys = await models.model(AGENT_KEY).list({ ...withTime(), where, order: [['id', 'DESC']], limit });
   return keys as StoredKey[];
 }
 
@@ -101,7 +106,7 @@ export async function markVerified(transaction: Transaction, id: string): Promis
 
 /** Deprecates a key or changes its sunset. The time of the first deprecation is kept. */
 export async function deprecate(transaction: Transaction, id: string, sunsetAt: Date): Promise<void> {
-  const deprecatedAt = literal('coalesce(deprecated_at, now())');
+  const deprecatedAt = loadSequelize().literal('coalesce(deprecated_at, now())');
   await transaction.model(AGENT_KEY).update({ id }, { state: 'deprecated', sunsetAt, deprecatedAt });
 }
 
@@ -116,7 +121,7 @@ export async function revoke(transaction: Transaction, id: string, reason: strin
  */
 export async function release(transaction: Transaction, agentId: string): Promise<void> {
   await transaction.query(TELL_ROTATIONS, [agentId]);
-  await transaction.model(AGENT_KEY).remove({ agentId, ...USABLE });
+  await transaction.model(AGENT_KEY).remove({ agentId, ...usable() });
 }
 
 /** Records a use of the key, unless a use was recorded in the last minute. */

@@ -1,10 +1,11 @@
 // SQL of subscriptions. Every statement of a route is bound to one tenant. Deleted subscriptions are never returned,
 // and streams, which have routes of their own, only where a function says so.
 // docs/decisions/0039-subscription-filters.md
-import { col, literal, Op, where } from 'sequelize';
+
 import { filterCandidates } from '../../events/filter.ts';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
+import { loadSequelize } from '../../platform/database/sequelize.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { type NewSubscriptionRow, SUBSCRIPTION, type SubscriptionRow } from './subscription.model.ts';
 
@@ -73,6 +74,7 @@ export function list(
   tenantId: string,
   { url, active, eventType, ...request }: PageRequest & SubscriptionFilters,
 ): Promise<Page<SubscriptionRow>> {
+  const { col, literal, Op, where } = loadSequelize();
   const filters = [
     ...(active === undefined ? [] : [literal(`${active ? '' : 'NOT '}${IS_ACTIVE}`)]),
     ...(eventType === undefined ? [] : [where(col('filters'), Op.overlap, filterCandidates(eventType))]),
