@@ -1,7 +1,10 @@
 // Makes the logger. Further fields of an error are not logged, because drivers store statements and values in them.
+import { createRequire } from 'node:module';
 import pino, { type DestinationStream, type Logger } from 'pino';
-import pretty from 'pino-pretty';
+import type Pretty from 'pino-pretty';
 import type { Config } from './config.ts';
+
+const require = createRequire(import.meta.url);
 
 type LoggedError = { type: string; message: string; code?: string; stack?: string; cause?: LoggedError };
 
@@ -29,6 +32,8 @@ export function createLogger(
   };
   if (config.logFormat === 'json')
     return pino(options, destination === process.stdout ? openStandardOutput() : destination);
+  // Loaded for a terminal alone: a service writes JSON.
+  const pretty = require('pino-pretty') as typeof Pretty;
   return pino(
     options,
     pretty({ destination, sync: true, ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l' }),

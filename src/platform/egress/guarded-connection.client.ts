@@ -77,14 +77,16 @@ export function createGuardedConnect({
   lookup,
   connectTimeoutMs,
 }: ConnectorOptions & { connectTimeoutMs: number }): GuardedConnect {
-  // One context for all connections, because a context with custom authorities costs milliseconds.
-  const secureContext = createSecureContext(
-    certificateAuthorities === undefined ? {} : { ca: certificateAuthorities },
-  );
-  const vouched = buildConnector({ secureContext, timeout: connectTimeoutMs });
-  const unvouched = buildConnector({ secureContext, timeout: connectTimeoutMs, rejectUnauthorized: false });
+  // One context for all connections, because a context costs milliseconds: the first connection makes it, or the start
+  // where the operator's authorities have to be read.
+  let made: ReturnType<typeof makeConnectors> | undefined;
+  const connectors = () => {
+    made ??= makeConnectors({ certificateAuthorities, connectTimeoutMs });
+    return made;
+  };
+  if (certificateAuthorities !== undefined) connectors();
   const connectorFor = (verdict: AddressVerdict) =>
-    insecureReceivers && verdict.reason === 'admitted' ? unvouched : vouched;
+    insecureReceivers && verdict.reason === 'admitted' ? connectors().unvouched : connectors().vouched;
 
   return async (target, trace) => {
     const verdicts = await judgeHost(target, trace);
@@ -173,4 +175,15 @@ function dial(
 export function errorCode(error: unknown): string {
   if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
   return error instanceof Error ? error.name : 'unknown';
+}
+
+function makeConnectors({
+  certificateAuthorities: ca,
+  connectTimeoutMs: timeout,
+}: Pick<ConnectorOptions, 'certificateAuthorities'> & { connectTimeoutMs: number }) {
+  const secureContext = createSecureContext(ca === undefined ? {} : { ca });
+  return {
+    vouched: buildConnector({ secureContext, timeout }),
+    unvouched: buildConnector({ secureContext, timeout, rejectUnauthorized: false }),
+  };
 }
