@@ -85,7 +85,7 @@ function isTypesOnly(names = ''): boolean {
 
 /** `store` for agent.store.ts; `` for a bare file name. */
 const roleOf = (file: string) => /\.([a-z-]+)\.ts$/.exec(file)?.[1] ?? '';
-const isWire = (file: string) => file.endsWith('/wire.ts');
+const isWire = (file: string) => /\/wire(-[a-z]+)?\.ts$/.test(file);
 const isWiring = (file: string) => isWire(file) || file.startsWith('src/app/wiring/');
 const isPackage = (file: string) => file.startsWith('packages/');
 const packageOf = (file: string) => file.split('/')[1] ?? '';

@@ -9,7 +9,7 @@ import { reasonOf } from '../platform/logging.ts';
 import { openPlatform } from '../platform/platform.ts';
 import { announceReady, onStop } from '../platform/process/part-protocol.ts';
 import { releaseStartupMemory } from '../platform/process/startup-memory.ts';
-import { createLazyConnection, probeWithoutHooks } from '../platform/temporal/client.ts';
+import { askTemporal } from '../platform/temporal/probe.client.ts';
 import { openTracing } from '../platform/tracing/open-tracing.ts';
 import { explainListen } from './local/ports.ts';
 import { measureProcess, serveOperations } from './operations-port.ts';
@@ -48,12 +48,11 @@ export async function runApi(config: Config): Promise<void> {
   });
   // The API also starts without its database. It is then not ready, and answers 503 until the database is back.
   await checks.begin();
-  const temporal = createLazyConnection(config.temporal);
   const health = createHealth({
     ping: () => database.query('SELECT 1'),
     pendingMigrations: () => pendingMigrations(database),
     passedStartChecks: checks.passed,
-    probeTemporal: () => probeWithoutHooks(temporal, config.temporal),
+    probeTemporal: () => askTemporal(config.temporal),
   });
   const app = createApp({ ...api, database, health, config, logger, tracing });
   const readiness = async () => ({ ...(await health.ready()) });
@@ -69,7 +68,7 @@ export async function runApi(config: Config): Promise<void> {
     await http.drain(DRAIN, LINGER);
     await Promise.all([attempting?.stop(), comparing?.stop()]);
     operations?.close();
-    await Promise.allSettled([api.close(), temporal.close(), tracing.close(), keeping?.stop()]);
+    await Promise.allSettled([api.close(), tracing.close(), keeping?.stop()]);
     await platform.close();
   });
   operations = await serveOperations(config, {

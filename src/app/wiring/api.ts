@@ -33,7 +33,7 @@ import { openPlatform, type Platform } from '../../platform/platform.ts';
 import { createAccountReadingService } from '../../webhooks/accounts/account-reading.service.ts';
 import { createHourReadingService } from '../../webhooks/accounts/hour-count.service.ts';
 import { wireEventWaiters, wirePublishing } from '../../webhooks/intake/wire.ts';
-import { wireDirectAttempts } from '../../webhooks/relay/wire.ts';
+import { wireDirectAttempts } from '../../webhooks/relay/wire-api.ts';
 import { createStreamService } from '../../webhooks/streams/stream.service.ts';
 import { createStreamPollService } from '../../webhooks/streams/stream-poll.service.ts';
 import { findConsolePages, findReferencePages, listGuides } from '../pages/built-pages.ts';

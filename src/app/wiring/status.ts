@@ -8,6 +8,7 @@ import type { Config } from '../../platform/config.ts';
 import { SILENT } from '../../platform/logging.ts';
 import { createReadings } from '../../platform/metrics/reading.ts';
 import { openPlatform } from '../../platform/platform.ts';
+import { askTemporal } from '../../platform/temporal/probe.client.ts';
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { VERSION } from '../../platform/version.ts';
 import * as accountStore from '../../webhooks/accounts/account.store.ts';
@@ -16,7 +17,6 @@ import { measureBacklog } from '../../webhooks/backlog/wire.ts';
 import { wireEndpoints } from '../../webhooks/endpoints/wire.ts';
 
 export function wireStanding(config: Config) {
-  // Loading the SDK blocks this process while it connects, on a busy machine for seconds.
   const platform = openPlatform(config, { logger: SILENT, name: 'status', limits: { connect: 15_000 } });
   const readings = createReadings();
   const { database, registry } = platform;
@@ -30,15 +30,8 @@ export function wireStanding(config: Config) {
     hosts: hostHolds,
     objectives: () => objectiveStore.sum(database),
     acts: { list: (limit) => actStore.list(database, limit) },
-    probeTemporal: () => probe(config.temporal),
+    probeTemporal: () => askTemporal(config.temporal),
     version: VERSION,
   });
   return { status, close: () => platform.close() };
-}
-
-async function probe(settings: Config['temporal']): Promise<boolean> {
-  // The SDK, half of the CPU of this command, is loaded while the database answers.
-  const { createLazyConnection, probeTemporal } = await import('../../platform/temporal/client.ts');
-  const connection = createLazyConnection(settings);
-  return probeTemporal(connection, settings).finally(() => connection.close());
 }

@@ -3,7 +3,7 @@ import type { Client } from '@temporalio/client';
 import { createActivities } from '../../../activities/index.ts';
 import { measureSealer, wireAuditSealer } from '../../audit/wire.ts';
 import { createExpiryService } from '../../authentication/challenges/challenge-expiry.service.ts';
-import { wireExpiryKeeper } from '../../authentication/challenges/wire.ts';
+import { wireExpiryKeeper } from '../../authentication/challenges/wire-worker.ts';
 import { createDelegationAdoption } from '../../authentication/delegations/delegation-adoption.service.ts';
 import { createDelegationExpiryService } from '../../authentication/delegations/delegation-expiry.service.ts';
 import * as delegationStore from '../../authentication/delegations/delegation-expiry.store.ts';

@@ -1,8 +1,6 @@
-// Wires challenges: authentication, the records of failures, and the start of the sweeps of overdue challenges.
-import type { Client } from '@temporalio/client';
+// Wires challenges: authentication, and the records of failures.
 import { createBruteForceService } from '../../audit/brute-force.service.ts';
 import type { FailureLimits } from '../../platform/http/wire.ts';
-import { reasonOf } from '../../platform/logging.ts';
 import type { Platform } from '../../platform/platform.ts';
 import {
   type AuthenticationFailureNeeds,
@@ -10,8 +8,6 @@ import {
 } from './authentication-failure.service.ts';
 import { countChallenges } from './challenge.metrics.ts';
 import { type ChallengeNeeds, createChallengeService } from './challenge.service.ts';
-import { createExpiryKeeper } from './challenge-expiry.client.ts';
-import type { ExpiryService } from './challenge-expiry.service.ts';
 import { createRedemptionService, type RedemptionNeeds } from './redemption.service.ts';
 
 /** Wires the records of failed authentications. The refresh of tokens uses them too. */
@@ -41,19 +37,4 @@ export function wireChallenges(
     now: clock.now,
   });
   return countChallenges(challenges, { registry });
-}
-
-/** Wires the start of each sweep's workflow. @param rooms.client starts workflows */
-export function wireExpiryKeeper(
-  { log }: Platform,
-  rooms: { client: Client; expiry: Pick<ExpiryService, 'readClock'> },
-) {
-  return createExpiryKeeper({
-    ...rooms,
-    onFailure: (error) =>
-      log.warn(
-        { event: 'challenge_expiry.failed', reason: reasonOf(error) },
-        'challenges wait for their sweep; trying again',
-      ),
-  });
 }

@@ -1,31 +1,9 @@
-// Connects to Temporal: lazily for processes that only probe it, natively for workers, whose client starts workflows
+// Connects to Temporal: lazily for commands, natively for workers, whose client starts workflows
 // eagerly on the same connection. The API accepts requests without Temporal.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection, type ConnectionLike } from '@temporalio/client';
-import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { NativeConnection } from '@temporalio/worker';
-import type { Config } from '../config.ts';
-
-type TemporalSettings = Pick<Config['temporal'], 'address' | 'port' | 'variables'>;
-
-/**
- * Reads address, TLS and credentials from the variables of `@temporalio/envconfig`, and its configuration file only if
- * a variable names it.
- */
-function connectionOptions({ address, port, variables }: TemporalSettings) {
-  const named = variables.TEMPORAL_CONFIG_FILE !== undefined || variables.TEMPORAL_PROFILE !== undefined;
-  const { connectionOptions: options } = loadClientConnectConfig({
-    disableFile: !named,
-    overrideEnvVars: { ...variables },
-  });
-  const { tls, apiKey, metadata } = options;
-  return {
-    address: address ?? options.address ?? `127.0.0.1:${port}`,
-    ...(tls === undefined ? {} : { tls }),
-    ...(apiKey === undefined ? {} : { apiKey }),
-    ...(metadata === undefined ? {} : { metadata }),
-  };
-}
+import { connectionOptions, type TemporalSettings } from './connection-options.ts';
 
 const CHANNEL = {
   // Milliseconds between two tries to reach a server that is away: gRPC would wait up to two minutes.
@@ -105,12 +83,4 @@ export async function probeTemporal(
   } catch {
     return false;
   }
-}
-
-/**
- * As `probeTemporal`, for a process that makes no other call on the connection at the same time. A call with a deadline
- * leaves async hooks on for every promise of the process, and each await then costs double.
- */
-export function probeWithoutHooks(connection: Connection, settings: { namespace: string }): Promise<boolean> {
-  return probeTemporal(connection, settings).finally(() => connection.callContextStorage.disable());
 }

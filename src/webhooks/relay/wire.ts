@@ -8,7 +8,6 @@ import { TASK_QUEUES } from '../../platform/temporal/names.ts';
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import * as inspectionStore from './delivery-inspection.store.ts';
 import { createDeliveryStarter } from './delivery-workflow.client.ts';
-import { createDirectAttempts } from './direct-attempts.service.ts';
 import { createFirstAttemptService } from './first-attempt.service.ts';
 import { createRelayService } from './relay.service.ts';
 import * as relayStore from './relay.store.ts';
@@ -62,21 +61,6 @@ export function wireRelay(
       onFailure: onSweepFailure(log),
     }),
   };
-}
-
-/** Wires the first attempts that an API process makes of events it has accepted; undefined where workers make all. */
-export function wireDirectAttempts(
-  { config, database, log, notifier, tracing }: Platform,
-  rooms: FirstAttemptNeeds,
-) {
-  if (config.firstAttempts !== 'api') return undefined;
-  return createDirectAttempts({
-    database,
-    notifier,
-    firstAttempts: createFirstAttemptService({ ...rooms, tracing }),
-    onFailure: (error) =>
-      log.warn({ event: 'relay.failed', reason: reasonOf(error) }, 'relays make the first attempts'),
-  });
 }
 
 export function wireRelayInspection({ database, log }: Platform, { client }: { client: Client }) {

@@ -53,6 +53,22 @@ const STATUS = [
 ];
 const MANAGEMENT = ['src/app/command-services.ts', 'src/app/wiring/commands.ts'];
 
+const API = ['src/app/roles.ts', 'src/app/api.ts'];
+const WORKER = ['src/app/roles.ts', 'src/app/worker.ts'];
+
+describe('a role loads', () => {
+  // The API opens the models at its start, so that no request waits for them.
+  it('no client of Temporal and no log for people for the API', () => {
+    const heavy = /^(?:sequelize|pino-pretty|@temporalio\/(?!envconfig))/;
+    expect(packagesOf(API).filter((name) => heavy.test(name))).toEqual([]);
+  });
+
+  it('no models and no HTTP interface for the worker', () => {
+    const heavy = /^(?:sequelize|pino-pretty|koa|@koa\/)/;
+    expect(packagesOf(WORKER).filter((name) => heavy.test(name))).toEqual([]);
+  });
+});
+
 describe('a command loads', () => {
   it('nothing but the parser of the command line for --help', () => {
     expect(packagesOf(['src/main.ts'])).toEqual(['commander']);
@@ -72,7 +88,7 @@ describe('a command loads', () => {
   });
 
   it('the gauges for status: no models, no log, no Temporal', () => {
-    const heavy = /^(?:sequelize|pino|koa|@koa\/|@temporalio\/|jose|undici|@noble\/curves)/;
+    const heavy = /^(?:sequelize|pino|koa|@koa\/|@temporalio\/(?!envconfig)|jose|undici|@noble\/curves)/;
     expect(packagesOf(STATUS).filter((name) => heavy.test(name))).toEqual([]);
     expect(loadedBy(STATUS).filter((file) => /^src\/(?:events|authentication)\//.test(file))).toEqual([]);
   });
