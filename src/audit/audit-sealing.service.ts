@@ -4,24 +4,21 @@
 import type { Database } from '../platform/database/database.ts';
 import type { Transaction } from '../platform/database/transaction.ts';
 import { createLoop, type RunningLoop } from '../platform/process/loop.ts';
-import { type AuditRow, encodeAuditRow } from './audit-row.ts';
+import type { AuditRow } from './audit-row.ts';
 import { readBeginning } from './beginning.store.ts';
 import { isBefore } from './beginning.ts';
 import * as store from './checkpoint.store.ts';
-import { HEADLESS, type LastCheckpoint, type StoredCheckpoint } from './checkpoint.store.ts';
+import { HEADLESS } from './checkpoint.store.ts';
 import {
   type Checkpoint,
-  checkpointStatement,
   endOf,
   type Head,
   headStatement,
-  isSameHash,
-  NOTHING_BEFORE,
-  type Position,
   type Seal,
   sealedForm,
   sealStatement,
 } from './checkpoint.ts';
+import { addRow, continueChain, type RowShare } from './checkpoint-chain.node.ts';
 import {
   type AuditKey,
   createCheckpointSigner,
@@ -29,20 +26,12 @@ import {
   hashList,
   hashText,
 } from './checkpoint-signature.node.ts';
-import { createMerkleTree, hashLeaf, joinRoots, splitHashes, type TreeState } from './merkle.node.ts';
 
 export type SealReport = { readonly seals: number; readonly checkpoints: number; readonly rows: number };
 
 /** Greatest number of rows in one seal, and in one page. The process can do other work between two pages. */
 const SEAL_ROWS = 10_000;
 const PAGE_ROWS = 1_000;
-
-type Share = {
-  readonly rowIds: string[];
-  readonly leaves: Uint8Array[];
-  readonly first: Position;
-  last: Position;
-};
 
 export type AuditSealerNeeds = {
   database: Pick<Database, 'query' | 'transaction'>;
@@ -96,7 +85,7 @@ async function run(tools: SealerTools, signal?: AbortSignal): Promise<SealReport
 
 /** Groups the next rows by tenant. Memory holds one page of rows, and the ids and hashes of one seal. */
 async function collect({ sealRows, pageRows }: SealerTools, unit: Transaction, head: Head) {
-  const shares = new Map<string, Share>();
+  const shares = new Map<string, RowShare>();
   const refuse = head.n === 0 ? await refuseOlder(unit) : () => undefined;
   let { last } = head;
   let count = 0;
@@ -161,7 +150,7 @@ function signHead({ signer }: SealerTools, unit: Transaction, { n, hash, last }:
 async function writeCheckpoints(
   { signer }: SealerTools,
   unit: Transaction,
-  shares: ReadonlyMap<string, Share>,
+  shares: ReadonlyMap<string, RowShare>,
   seal: Pick<Checkpoint, 'seal' | 'sealedAt'>,
 ): Promise<Seal['checkpoints']> {
   const before = new Map(
@@ -178,50 +167,6 @@ async function writeCheckpoints(
   }));
 }
 
-function continueChain(
-  signer: SealerTools['signer'],
-  tenantId: string,
-  { rowIds, leaves, first, last }: Share,
-  previous: LastCheckpoint | undefined,
-  { seal, sealedAt }: Pick<Checkpoint, 'seal' | 'sealedAt'>,
-): StoredCheckpoint {
-  const tree = createMerkleTree(treeOf(previous));
-  for (const leaf of leaves) tree.add(leaf);
-  const checkpoint: Checkpoint = {
-    tenantId,
-    n: (previous?.n ?? 0) + 1,
-    seal,
-    count: rowIds.length,
-    treeSize: tree.size(),
-    root: tree.root(),
-    previous: previous === undefined ? NOTHING_BEFORE : hashText(checkpointStatement(previous)),
-    first,
-    last,
-    sealedAt,
-    keyId: signer.keyId,
-  };
-  return {
-    ...checkpoint,
-    signature: signer.sign(checkpointStatement(checkpoint)),
-    rowIds,
-    leaves: Buffer.concat(leaves),
-    peaks: Buffer.concat(tree.peaks()),
-    nodes: Buffer.concat(tree.kept()),
-  };
-}
-
-/**
- * Returns the tree that goes on; undefined for a tenant's first rows.
- * @throws Error when the stored peaks are not those of the tree that was signed
- */
-function treeOf(previous: LastCheckpoint | undefined): TreeState | undefined {
-  if (previous === undefined) return undefined;
-  const { treeSize: size, peaks } = previous;
-  if (!isSameHash(joinRoots(splitHashes(peaks)), previous.root))
-    throw new Error(`the tree of the tenant ${previous.tenantId} was changed: nothing more is sealed`);
-  return { size, peaks };
-}
-
 /** Returns a check of the rows of the first seal: none is older than the log. */
 async function refuseOlder(unit: Transaction): Promise<(row: AuditRow) => void> {
   const signed = (await readBeginning(unit))?.signed;
@@ -231,16 +176,4 @@ async function refuseOlder(unit: Transaction): Promise<(row: AuditRow) => void> 
     if (isBefore(signed.beginning, Number(occurred_at)))
       throw new Error(`the row ${id} is older than the audit log: nothing more is sealed`);
   };
-}
-
-function addRow(shares: Map<string, Share>, row: AuditRow): void {
-  const place = { xid: row.xid, id: row.id };
-  let share = shares.get(row.tenant_id);
-  if (share === undefined) {
-    share = { rowIds: [], leaves: [], first: place, last: place };
-    shares.set(row.tenant_id, share);
-  }
-  share.rowIds.push(row.id);
-  share.leaves.push(hashLeaf(encodeAuditRow(row)));
-  share.last = place;
 }
