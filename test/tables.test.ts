@@ -35,7 +35,7 @@ const OWNED: Readonly<Record<string, string>> = {
   'webhooks/streams': 'streams stream_exclusions',
   'webhooks/subscriptions': 'subscriptions subscription_filters',
   audit:
-    'audit_log audit_head audit_beginning audit_checkpoints audit_seals audit_signing_keys audit_erasures',
+    'audit_log audit_head audit_beginning audit_checkpoints audit_seals audit_seal_parts audit_signing_keys audit_erasures',
   'platform/http': 'rate_limits idempotency_keys',
   'platform/temporal': 'workflow_commands',
 };

@@ -47,6 +47,10 @@ export function createCheckpointSigner({ auditKeys }: { auditKeys: readonly Audi
     /** @returns 64 bytes, the signature of the text in UTF-8 */
     sign: (text: string): Uint8Array => sign(null, Buffer.from(text), current.privateKey),
 
+    /** Returns true when one of the current keys has signed the text. */
+    isSigned: (text: string, signature: Uint8Array): boolean =>
+      [...trusted.values()].some((key) => verify(null, Buffer.from(text), key, signature)),
+
     /** Returns true when the key is derived from one of the current audit keys. */
     isTrusted: (keyId: string): boolean => trusted.has(keyId),
 

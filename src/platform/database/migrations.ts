@@ -22,6 +22,7 @@ import { auditWithoutTokens } from './migrations/0019-audit-without-tokens.ts';
 import { deliveryHours } from './migrations/0020-delivery-hours.ts';
 import { users } from './migrations/0021-users.ts';
 import { tenantRetention } from './migrations/0022-tenant-retention.ts';
+import { auditParts } from './migrations/0023-audit-parts.ts';
 import { tenantEndTimes } from './migrations/0024-tenant-end-times.ts';
 
 /** `name` is that of the file. The database records it. */
@@ -54,5 +55,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0020-delivery-hours', steps: [deliveryHours] },
   { name: '0021-users', steps: users },
   { name: '0022-tenant-retention', steps: [tenantRetention] },
+  { name: '0023-audit-parts', steps: [auditParts] },
   { name: '0024-tenant-end-times', steps: [tenantEndTimes] },
 ];
