@@ -4,7 +4,6 @@ import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import * as checkpoints from '../../src/audit/checkpoint.store.ts';
 import { createCheckpointSigner } from '../../src/audit/checkpoint-signature.node.ts';
 import { makePart, planParts } from '../../src/audit/sealing-part.service.ts';
-import * as parts from '../../src/audit/sealing-part.store.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import type { Transaction } from '../../src/platform/database/transaction.ts';
 import { AUDIT_KEYS, createPatientDatabase, createTestDatabase } from '../setup/database.ts';
