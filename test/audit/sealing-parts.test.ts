@@ -203,7 +203,7 @@ describe('parts of a seal', () => {
 
   it('take transaction ids for numbers, whatever their length', async () => {
     const contexts = await Promise.all([1, 2].map(() => createTenantContext(test.database)));
-    const xids = [3, 3, 3, 3, 3, 3, 3, 3, 9, 10, 11, 99, 100, 101, 999, 1_000, 2_000];
+    const xids = [3, 3, 3, 3, 3, 3, 3, 3, 9, 10, 11, 12, 99, 100, 101, 102, 103];
     for (const [index, xid] of xids.entries())
       await test.database.query(
         `INSERT INTO audit_log (id, tenant_id, action, outcome, actor_kind, xid)
@@ -217,7 +217,7 @@ describe('parts of a seal', () => {
     );
     expect(rows).toEqual([
       { count: 8, last: '3' },
-      { count: 9, last: '2000' },
+      { count: 9, last: '103' },
     ]);
   });
 
