@@ -3,7 +3,7 @@
 export const tenantEndTimes = `
 -- For 30 days an end shows, and can be taken back: GRACE_DAYS of src/operations/erasure/tenant-end.ts. A row of the audit log goes only
 -- when its tenant's time is over (refuse_change), so that time must be nobody's to choose but the owner's.
-CREATE FUNCTION refuse_early_end() RETURNS trigger LANGUAGE plpgsql AS $function$
+CREATE FUNCTION refuse_early_end() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $function$
 BEGIN
   IF pg_has_role((SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'MEMBER') THEN RETURN NEW; END IF;
   IF TG_OP = 'UPDATE' THEN
