@@ -54,7 +54,7 @@ export const signResult = (signer: CheckpointSigner, given: Omit<PartResult, 'ke
   signAs(signer, RESULT, given);
 
 /** @returns undefined for a text that no present audit key has signed, or that is not for the seal after the head */
-export function readAssignment(
+export function openAssignment(
   signer: CheckpointSigner,
   signed: SignedText,
   head: Head,
@@ -73,7 +73,7 @@ export function joinParts(
   stored: readonly StoredPart[],
   head: Head,
 ): PreparedSeal | 'open' | undefined {
-  const assignments = stored.map(({ assignment }) => readAssignment(signer, assignment, head));
+  const assignments = stored.map(({ assignment }) => openAssignment(signer, assignment, head));
   const [first] = assignments;
   if (first === undefined || stored.length !== first.of) return undefined;
   const plan = planOf(first);

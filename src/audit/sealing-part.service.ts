@@ -13,8 +13,8 @@ import {
   countRows,
   hashOf,
   joinParts,
+  openAssignment,
   type PreparedSeal,
-  readAssignment,
   signAssignment,
   signResult,
 } from './sealing-part.node.ts';
@@ -67,7 +67,7 @@ export function makePart(tools: SealingPartTools): Promise<'made' | 'none' | 'un
     const taken = await partStore.takePart(unit);
     if (taken === undefined) return 'none';
     const head = await readTrustedHead(signer, unit);
-    const assignment = readAssignment(signer, taken.assignment, head);
+    const assignment = openAssignment(signer, taken.assignment, head);
     if (assignment === undefined) return 'unfit';
     const checkpoints = await makeCheckpoints(tools, unit, assignment, head.last);
     if (checkpoints === undefined) return 'unfit';

@@ -20,8 +20,8 @@ import { createStuckWorkCheck } from '../../operations/doctor/stuck-work.check.t
 import * as tenantEndStore from '../../operations/erasure/tenant-end.store.ts';
 import { createSealedSecretService } from '../../operations/master-keys/sealed-secret.service.ts';
 import { createOperatorActService } from '../../operations/operators/operator-act.service.ts';
-import { KEPT_DAYS } from '../../operations/retention/retention.ts';
 import type { Config } from '../../platform/config.ts';
+import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
 import { SILENT } from '../../platform/logging.ts';
 import { openPlatform } from '../../platform/platform.ts';
 import { createLazyConnection, createTemporalClient } from '../../platform/temporal/client.ts';

@@ -16,8 +16,9 @@ import {
   type Purge,
   type RetentionNeeds,
 } from '../../operations/retention/retention.service.ts';
-import { ACCOUNT_DAYS, KEPT_DAYS } from '../../operations/retention/retention.ts';
+import { ACCOUNT_DAYS } from '../../operations/retention/retention.ts';
 import { createTenantRetention } from '../../operations/retention/tenant-retention.service.ts';
+import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
 import { purge as purgeIdempotencyKeys } from '../../platform/http/idempotency.store.ts';
 import { purge as purgeRateLimits } from '../../platform/http/limit-counts.store.ts';
 import type { Platform } from '../../platform/platform.ts';

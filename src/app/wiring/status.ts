@@ -2,9 +2,9 @@
 import { measureSealer } from '../../audit/wire.ts';
 import * as objectiveStore from '../../operations/objectives/objective.store.ts';
 import * as actStore from '../../operations/operators/operator-act.store.ts';
-import { KEPT_DAYS } from '../../operations/retention/retention.ts';
 import { createStatusService } from '../../operations/status/status.service.ts';
 import type { Config } from '../../platform/config.ts';
+import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
 import { SILENT } from '../../platform/logging.ts';
 import { createReadings } from '../../platform/metrics/reading.ts';
 import { openPlatform } from '../../platform/platform.ts';

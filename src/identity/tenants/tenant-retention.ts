@@ -1,7 +1,6 @@
 // For how many days the rows of a tenant are kept: its own settings, within the operator's bounds. Pure.
 import { invalidField } from '../../platform/errors/service-error.ts';
 import type { Given } from '../../platform/given.ts';
-import { FEED_KEPT_MS } from '../../webhooks/intake/feed-cursor.ts';
 
 /** `most` is what holds for a tenant without a setting of its own; null: for ever. */
 export type Bound<Most = number | null> = { readonly least: number; readonly most: Most };
@@ -19,9 +18,6 @@ export type RetentionSettings = { readonly [Field in (typeof RETENTION_FIELDS)[n
 
 /** The days that hold; null: for ever. */
 export type RetentionDays = { readonly [Field in keyof RetentionBounds]: RetentionBounds[Field]['most'] };
-
-/** Days for which the partitions of deliveries, attempts and events stay. */
-export const MOST_DAYS = FEED_KEPT_MS / 86_400_000;
 
 /**
  * Whole days beside the present one: guards read the feed back for the longest life of a token, a day, and the hours of

@@ -1,6 +1,7 @@
 // Checks the schema, the namespace, the schedules and the polling workers. All other checks depend on them.
 import type { Client, Connection } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
+import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
 import { pendingMigrations } from '../../platform/database/migrate.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { TASK_QUEUES } from '../../platform/temporal/names.ts';
@@ -8,7 +9,6 @@ import { ensureNamespace, readNamespace } from '../../platform/temporal/namespac
 import { ensureSchedules, findSchedule } from '../../platform/temporal/schedules.ts';
 import { readCurrentBuild } from '../../platform/temporal/worker-version.ts';
 import type { WorkflowInspector } from '../../platform/temporal/workflow-inspection.client.ts';
-import { KEPT_DAYS } from '../retention/retention.ts';
 import type { Check, Reporter } from './finding.ts';
 
 /** The tasks that workers must ask for. */

@@ -4,12 +4,13 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../platform/database/database.ts';
+import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
 import { dropPartition, ensurePartitions, listOldPartitions } from '../../platform/database/partitions.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { AccountService } from '../../webhooks/accounts/account.service.ts';
 import type { DeliveryExpiryService } from '../../webhooks/deliveries/delivery-expiry.service.ts';
-import { KEPT_DAYS, type StepResult } from './retention.ts';
+import type { StepResult } from './retention.ts';
 import type { Pieces } from './tenant-retention.service.ts';
 
 /** Deletes at most `limit` overdue rows. @returns how many */

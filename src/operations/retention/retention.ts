@@ -1,8 +1,5 @@
 // How long each kind of data is kept, and the report of a retention run.
 
-/** Days for which events, deliveries and attempts are kept, ended or not. Source: Specification, "Delivery". */
-export const KEPT_DAYS = 30;
-
 /** Days for which the daily accounts of deliveries are kept: a year and a month. */
 export const ACCOUNT_DAYS = 400;
 

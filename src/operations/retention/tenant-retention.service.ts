@@ -3,8 +3,9 @@
 import { NIL } from 'uuid';
 import type * as addressStore from '../../audit/address-removal.store.ts';
 import type * as retentionStore from '../../identity/tenants/tenant-retention.store.ts';
-import { daysOf, MOST_DAYS, type RetentionBounds } from '../../identity/tenants/tenant-retention.ts';
+import { daysOf, type RetentionBounds } from '../../identity/tenants/tenant-retention.ts';
 import type { Database } from '../../platform/database/database.ts';
+import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
 import type * as accountStore from '../../webhooks/accounts/account.store.ts';
 import type { purgeAttempts } from '../../webhooks/deliveries/delivery-expiry.store.ts';
 import type * as eventStore from '../../webhooks/intake/event-removal.store.ts';
@@ -131,10 +132,10 @@ async function shorter(
   field: 'deliveriesDays' | 'eventsDays',
   begin: string | undefined,
 ): Promise<{ tenantId: string; days: number }[]> {
-  const found = await listAfter(begin, tenants.list(database, field, bounds[field].most < MOST_DAYS));
+  const found = await listAfter(begin, tenants.list(database, field, bounds[field].most < KEPT_DAYS));
   return found
     .map((tenant) => ({ tenantId: tenant.id, days: daysOf(tenant, bounds)[field] }))
-    .filter(({ days }) => days < MOST_DAYS);
+    .filter(({ days }) => days < KEPT_DAYS);
 }
 
 /** @param place id of a tenant @param tenants in the order of their ids */

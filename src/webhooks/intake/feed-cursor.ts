@@ -1,5 +1,6 @@
 // Positions in the feed, and their bytes, which cursors hide (feed-cursor.node.ts). Pure.
 import { MAX, NIL, parse, stringify } from 'uuid';
+import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
 import {
   createPositions,
   isOpen,
@@ -16,7 +17,7 @@ export type FeedPosition = SnapshotPosition & { readonly at: number };
 /** Longer than any transaction, and than any difference between two clocks. */
 export const FEED_SLACK_MS = 3_600_000;
 
-export const FEED_KEPT_MS = 30 * 86_400_000;
+export const FEED_KEPT_MS = KEPT_DAYS * 86_400_000;
 
 /** The most characters of a cursor, a multiple of 64. That of a thousand unfinished transactions has fewer. */
 export const MAX_CURSOR_LENGTH = 4_032;
