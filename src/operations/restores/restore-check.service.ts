@@ -46,6 +46,15 @@ export function createRestoreCheckService({
     return restoredTo;
   }
 
+  /** A database that nobody has restored would lose the sessions and refresh tokens of all tenants. */
+  async function refuseWhileServed(): Promise<void> {
+    const connected = await store.listConnected(database);
+    if (connected.length > 0)
+      throw new ServiceError('conflict', {
+        detail: `Connected: ${connected.join(', ')}. Before they start after a restore, this ends what all tenants have begun; a database that was not restored does not need it.`,
+      });
+  }
+
   async function raiseIds(
     asked: { lostSeconds: number; restoredTo: Date; usedUntil: number | undefined },
     onConsumed: (done: number, of: number) => void,
@@ -69,7 +78,8 @@ export function createRestoreCheckService({
      * Raises the transaction ids above those of the lost time, and ends what could be used twice. An operator act
      * records it. A repetition does nothing; without `since` only until Postgres is started anew.
      * @param onConsumed receives how many ids are consumed so far, of how many
-     * @throws ServiceError `invalid_request` naming the option that is wrong or needed; `conflict` before `migrate`
+     * @throws ServiceError `invalid_request` naming the option that is wrong or needed; `conflict` before `migrate`, and
+     * while an api or a worker is connected
      */
     prepare: async (
       intent: OperatorIntent,
@@ -85,6 +95,7 @@ export function createRestoreCheckService({
       const earlier = await store.findEarlier(database, name, since);
       if (earlier !== undefined)
         return { restoredTo: earlier.restoredTo, doneAt: earlier.at, ids: 0, tenants: 0, codes: 0 };
+      await refuseWhileServed();
       const restoredTo = await readRestoredTo(since, now);
       const lostSeconds = (now.getTime() - restoredTo.getTime()) / 1_000;
       const ids = await raiseIds({ lostSeconds, restoredTo, usedUntil }, onConsumed);
@@ -107,7 +118,7 @@ export function createRestoreCheckService({
     },
 
     /** Returns whether a worker is connected, without which workflows cannot be mended. */
-    hasWorker: (): Promise<boolean> => store.hasWorker(database),
+    hasWorker: async (): Promise<boolean> => (await store.listConnected(database)).includes('worker'),
   };
 }
 

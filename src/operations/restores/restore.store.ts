@@ -43,8 +43,9 @@ export const IDS_AT_ONCE = 50_000;
 const CONSUME = `
 DO $$ BEGIN FOR i IN 1..${IDS_AT_ONCE} LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$`;
 
-const HAS_WORKER = `
-SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'countersign worker' LIMIT 1`;
+const CONNECTED = `
+SELECT DISTINCT substr(application_name, 13) AS role FROM pg_stat_activity
+WHERE datname = current_database() AND application_name IN ('countersign api', 'countersign worker') ORDER BY role`;
 
 /** @returns the time of the newest commit that is there; null for a database without events and audit log */
 export async function readRestoredTo(queryable: Queryable): Promise<Date | null> {
@@ -84,7 +85,7 @@ export async function consumeIds(queryable: Queryable): Promise<void> {
   await queryable.query(CONSUME);
 }
 
-/** Returns whether a worker is connected; Temporal lists one for a minute after its end. */
-export async function hasWorker(queryable: Queryable): Promise<boolean> {
-  return (await queryable.query(HAS_WORKER)).rowCount > 0;
+/** @returns `api` and `worker`, where one is connected; Temporal lists a worker for a minute after its end */
+export async function listConnected(queryable: Queryable): Promise<string[]> {
+  return (await queryable.query<{ role: string }>(CONNECTED)).rows.map(({ role }) => role);
 }

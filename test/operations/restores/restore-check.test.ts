@@ -130,6 +130,18 @@ it('consumes the ids by which a dump is ahead, until nothing is', async () => {
   await database.close();
 });
 
+it('does nothing while an api or a worker is connected, as to a database that nobody has restored', async () => {
+  const { restores, database, tenants } = await open();
+  const before = (await tenants.list()).map(({ resumedAt }) => resumedAt);
+  const api = createPatientDatabase({ url: serviceUrl, pool: 1, applicationName: 'countersign api' });
+  await api.query('SELECT 1');
+  const since = minutesAgo(2);
+  await expect(restores.prepare(intent, { since })).rejects.toThrow(/^Connected: api\./);
+  expect(await restores.hasWorker()).toBe(false);
+  expect((await tenants.list()).map(({ resumedAt }) => resumedAt)).toEqual(before);
+  await Promise.all([api.close(), database.close()]);
+});
+
 it('refuses a time to come, and ids that would take hours', async () => {
   const { restores, database, nextId } = await open();
   await expect(restores.prepare(intent, { since: minutesAgo(-5) })).rejects.toThrow(/--since/);
