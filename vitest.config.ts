@@ -38,9 +38,8 @@ const smoke = [
 
 const { pure, database, temporal, processes } = sortByNeed(join(import.meta.dirname, 'test'));
 const cores = availableParallelism();
-// Tests wait more than they compute, for timers and servers: two cores would otherwise have one file at a time, and
-// with four lanes they were idle for a tenth to two fifths of the time.
-const lanes = Math.max(5, cores);
+// Tests wait more than they compute, for timers and servers: two cores would otherwise have one file at a time.
+const lanes = Math.max(4, cores);
 const postgres = ['test/setup/postgres.ts'];
 const servers = [...postgres, 'test/setup/temporal.ts'];
 const all = [...servers, 'test/setup/build.mjs'];

@@ -3,20 +3,20 @@
 // requests wait in this process. Changes of one row run one after the other.
 import { setTimeout } from 'node:timers/promises';
 import type { RequestContext } from '../context.ts';
-import { createTurns, type OutsideTurn, type Pace } from '../database/turns.ts';
+import { createTurns, type OutsideTurn } from '../database/turns.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { runSteps } from '../steps.ts';
 import { isPublicDocument } from './cors.ts';
 import type { Perform } from './handler.ts';
+import { createLoopPace, type LoopPace } from './loop-pace.ts';
 import type { Context, Middleware } from './request-state.ts';
 import { createRoundStarts } from './round-starts.ts';
 import type { Route } from './route.ts';
-import { createTimeShares, type TimeShares } from './time-shares.ts';
 
 /** Waiting requests, and milliseconds to wait. A request waits for a row as long as a statement would for its lock. */
 const ROW = { queue: 100, patience: 2_000 };
 const DATABASE = { queue: 1_000, patience: 10_000 };
-const PROCESS = { patience: 30_000 };
+const PROCESS = { patience: 30_000, isPaced: true };
 
 /**
  * The most requests of one tenant that are worked on: many share their statements, few let requests of another tenant
@@ -25,15 +25,12 @@ const PROCESS = { patience: 30_000 };
 const AT_WORK = { alone: 256, beside: 8 };
 const PRESENCE = 1_000;
 
-/** A tenant with so many requests under way waits for no share of the time. */
-const FEW = 2;
-
 /** Longer bodies (characters) hold up the event loop when they are parsed. */
 const LONG_BODY = 16_384;
 
 type RequestTurnsNeeds = {
   connections: number;
-  shares?: TimeShares | undefined;
+  pace?: LoopPace | undefined;
   now?: (() => number) | undefined;
   pause?: ((milliseconds: number) => Promise<void>) | undefined;
 };
@@ -42,20 +39,19 @@ type RequestTurnsNeeds = {
  * @param options.connections of the pool; the requests of one tenant that change or list things may use half of them
  * @param options.now a monotonic clock in milliseconds
  * @param options.pause waits
- * @param options.shares says when a tenant has used its share of the time
+ * @param options.pace says how slow the event loop is, and so by what the number at work is divided
  */
 export function createRequestTurns({
   connections,
   now = () => performance.now(),
   pause = (milliseconds) => setTimeout(milliseconds),
-  shares = createTimeShares(),
+  pace = createLoopPace(),
 }: RequestTurnsNeeds) {
   const rows = createTurns({ ...ROW, share: () => 1 });
   const database = createTurns({ ...DATABASE, share: () => Math.max(1, Math.floor(connections / 2)) });
   const atWork = createTurns({
     ...PROCESS,
-    share: () => (isShared() ? AT_WORK.beside : AT_WORK.alone),
-    pace: paceBeside(shares, () => isShared()),
+    share: () => (isShared() ? Math.max(1, Math.floor(AT_WORK.beside / pace.slowness())) : AT_WORK.alone),
   });
   const startInRound = createRoundStarts();
   let latest: string | undefined;
@@ -63,10 +59,13 @@ export function createRequestTurns({
   let changedAt = Number.NEGATIVE_INFINITY;
 
   const isShared = (): boolean => now() - changedAt < PRESENCE;
-  const parseLong = createParsing({ isShared, shares, now, pause });
+  const parseLong = createParsing({ isShared, now, pause });
 
   function note(tenantId: string): void {
-    if (latest !== undefined && latest !== tenantId) changedAt = now();
+    if (latest !== undefined && latest !== tenantId) {
+      changedAt = now();
+      pace.watch();
+    }
     latest = tenantId;
   }
 
@@ -104,9 +103,7 @@ export function createRequestTurns({
      */
     start(tenantId: string | undefined): Promise<void> | undefined {
       if (tenantId !== undefined) note(tenantId);
-      if (!isShared()) return undefined;
-      shares.mark();
-      return startInRound(tenantId ?? '');
+      return isShared() ? startInRound(tenantId ?? '') : undefined;
     },
 
     inTurn,
@@ -137,53 +134,35 @@ export function createRequestTurns({
 
 export type RequestTurns = ReturnType<typeof createRequestTurns>;
 
-/** Requests of a tenant that is alone wait for nothing. An answer is written before the next tick. */
-function paceBeside(shares: TimeShares, isShared: () => boolean): Pace {
-  const nothing = () => undefined;
-  return {
-    few: FEW,
-    delay: (tenantId) => (isShared() ? shares.delay(tenantId) : 0),
-    begin: (tenantId) => {
-      if (!isShared()) return nothing;
-      const end = shares.begin(tenantId);
-      return () => process.nextTick(end);
-    },
-  };
-}
-
 /**
  * Parses long bodies in steps. Beside other tenants, those of one tenant are parsed one after the other, with a pause
- * after each step as long as the step took, and until the tenant has time.
+ * after each step as long as the step took.
  */
 function createParsing({
   isShared,
-  shares,
   now,
   pause,
 }: {
   isShared: () => boolean;
-  shares: TimeShares;
   now: () => number;
   pause: (milliseconds: number) => Promise<void>;
 }) {
   const parsing = createTurns({ ...PROCESS, share: () => (isShared() ? 1 : AT_WORK.alone) });
 
-  async function paced<T>(tenantId: string, work: () => T): Promise<T> {
-    if (!isShared()) return work();
-    shares.mark();
+  /** Takes as long again as the work has taken, also when it fails. */
+  async function paced<T>(work: () => T): Promise<T> {
     const begun = now();
     try {
       return work();
     } finally {
-      shares.mark(tenantId);
-      await pause(Math.max(now() - begun, shares.delay(tenantId)));
+      if (isShared()) await pause(now() - begun);
     }
   }
 
   return <T>(tenantId: string, steps: Generator<void, T, void>): Promise<T> =>
     parsing.run(tenantId, async () => {
       for (;;) {
-        const { done, value } = await paced(tenantId, () => steps.next());
+        const { done, value } = await paced(() => steps.next());
         if (done) return value;
       }
     });

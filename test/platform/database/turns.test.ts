@@ -93,8 +93,7 @@ describe('turns', () => {
   });
 
   it('given late are not refused any more, and are given back', async () => {
-    const pace = { few: 0, delay: () => 0, begin: () => () => undefined };
-    const turns = createTurns({ share: () => 1, patience: 20, pace });
+    const turns = createTurns({ share: () => 1, patience: 20, isPaced: true });
     const { work, endOne } = createWork();
     const first = turns.run('a', work('a1'));
     const second = turns.run('a', async () => 'served');
@@ -106,34 +105,5 @@ describe('turns', () => {
     await Promise.all([ended, first]);
     expect(await second).toBe('served');
     expect(await turns.run('a', async () => 'next')).toBe('next');
-  });
-
-  it('wait for the pace of their owner, behind each other, and hold up no other owner', async () => {
-    const freeAt: Record<string, number> = { a: Number.POSITIVE_INFINITY };
-    const ended: string[] = [];
-    const pace = {
-      few: 0,
-      delay: (owner: string) => freeAt[owner] ?? 0,
-      begin: (owner: string) => {
-        freeAt[owner] = 1;
-        return () => ended.push(owner);
-      },
-    };
-    const turns = createTurns({ patience: 60_000, pace });
-    const { begun, work, endOne } = createWork();
-    const all = ['a1', 'a2', 'b1'].map((name) => turns.run(name.charAt(0), work(name)));
-    expect([begun, turns.waiting()]).toEqual([['b1'], 2]);
-    all.push(turns.run('a', work('a3')));
-    expect(turns.waiting()).toBe(3);
-    for (let n = 0; n < 3; n += 1) {
-      freeAt.a = 0;
-      await endOne();
-      await new Promise((resolve) => setImmediate(resolve));
-      expect([begun.length, turns.waiting()]).toEqual([2 + n, 2 - n]);
-    }
-    expect(begun).toEqual(['b1', 'a1', 'a2', 'a3']);
-    await endOne();
-    await Promise.all(all);
-    expect(ended).toEqual(['b', 'a', 'a', 'a']);
   });
 });

@@ -10,8 +10,7 @@ const LONG = ' '.repeat(20_000);
 
 function open() {
   const state = { now: 0 };
-  const debt: Record<string, number> = {};
-  const marks: (string | undefined)[] = [];
+  const pace = { slowness: 1 };
   const pauses: number[] = [];
   const turns = createRequestTurns({
     connections: CONNECTIONS,
@@ -20,12 +19,7 @@ function open() {
       pauses.push(milliseconds);
       await new Promise(setImmediate);
     },
-    shares: {
-      delay: (tenantId) => debt[tenantId] ?? 0,
-      mark: (tenantId) => marks.push(tenantId),
-      begin: () => () => undefined,
-      size: () => 0,
-    },
+    pace: { slowness: () => pace.slowness, watch: () => undefined },
   });
   const begun: string[] = [];
   const ends: (() => void)[] = [];
@@ -73,7 +67,7 @@ function open() {
   onTestFinished(async () => {
     while (unanswered > 0) await endOne();
   });
-  return { turns, state, debt, marks, pauses, send, count, endOne };
+  return { turns, state, pace, pauses, send, count, endOne };
 }
 
 it('a tenant that is alone has many at work, beside another one few', async () => {
@@ -91,8 +85,7 @@ it('a tenant that is alone has many at work, beside another one few', async () =
   expect(count('demo')).toBe(51);
   state.now = 1_001;
   send('acme', 'GET', '/open');
-  await endOne();
-  expect(count('acme')).toBe(22);
+  expect(count('acme')).toBe(9);
 });
 
 it('beside another tenant, one request of a tenant begins in each round of the event loop', async () => {
@@ -184,28 +177,20 @@ it('beside another tenant, long bodies of one are parsed one after the other, wi
   expect(parsed).toEqual(['acme h', 'acme h.', 'acme i', 'acme i.']);
 });
 
-it('beside another tenant, a tenant that has used its share of the time waits, but for a few requests', async () => {
-  const { state, send, count, endOne, debt } = open();
-  for (const slug of ['demo', 'acme']) debt[tenantNamed(slug).id] = Number.POSITIVE_INFINITY;
-  for (let n = 0; n < 3; n += 1) send('demo', 'GET', '/open');
-  expect(count('demo')).toBe(3);
-  for (let n = 0; n < 4; n += 1) send('acme', 'GET', '/open');
-  for (let n = 0; n < 2; n += 1) send('demo', 'GET', '/open');
-  expect([count('demo'), count('acme')]).toEqual([3, 2]);
-  for (let n = 0; n < 4; n += 1) await endOne();
-  // Of acme two are left, and of demo too.
-  expect([count('demo'), count('acme')]).toEqual([5, 2]);
-  await endOne();
-  expect(count('acme')).toBe(4);
+it('beside another tenant, a tenant has the fewer at work the slower the event loop is', async () => {
+  const { send, count, endOne, pace } = open();
+  send('acme', 'GET', '/open');
+  pace.slowness = 8;
+  for (let n = 0; n < 20; n += 1) send('demo', 'GET', '/open');
+  expect(count('demo')).toBe(1);
+  pace.slowness = 3;
+  for (let n = 0; n < 2; n += 1) await endOne();
   send('demo', 'GET', '/open');
-  state.now = 1_001;
-  await endOne();
-  expect(count('demo')).toBe(6);
+  expect(count('demo')).toBe(3);
 });
 
 it('what a parser throws is the answer after a pause too, and the next body is parsed', async () => {
-  const { turns, state, send, debt, marks, pauses } = open();
-  debt.demo = 7;
+  const { turns, state, send, pauses } = open();
   send('acme', 'GET', '/open');
   // biome-ignore lint/correctness/useYield: it fails in its first step
   function* refuse(): Generator<void, void, void> {
@@ -217,7 +202,7 @@ it('what a parser throws is the answer after a pause too, and the next body is p
     return 'parsed';
   }
   await expect(turns.parse('demo', LONG, refuse())).rejects.toThrow('no JSON');
-  expect([pauses, marks]).toEqual([[7], [undefined, 'demo']]);
+  expect(pauses).toEqual([5]);
   await expect(turns.parse('demo', LONG, accept())).resolves.toBe('parsed');
-  expect(pauses).toEqual([7, 7, 7]);
+  expect(pauses).toEqual([5, 0, 0]);
 });
