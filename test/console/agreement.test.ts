@@ -160,7 +160,8 @@ describe.skipIf(PROGRAM === undefined)('the pages of the console', () => {
         expect([endpoint.state, endpoint.waiting, endpoint.last_error]).toEqual([
           ...[stands.state, stands.waiting, stands.lastError],
         ]);
-        expect(Date.parse(endpoint.hold_until ?? '')).toBe(Date.parse(stands.opensAt));
+        // A later answer may have asked for more, which the workflow reads when its time has come.
+        expect(Date.parse(stands.opensAt)).toBeLessThanOrEqual(Date.parse(endpoint.hold_until ?? ''));
         return [stands.state, `${stands.waiting} deliveries`, describeError(stands.lastError)];
       },
       async () => [
