@@ -78,8 +78,8 @@ export function createRestoreCheckService({
      * Raises the transaction ids above those of the lost time, and ends what could be used twice. An operator act
      * records it. A repetition does nothing; without `since` only until Postgres is started anew.
      * @param onConsumed receives how many ids are consumed so far, of how many
-     * @throws ServiceError `invalid_request` naming the option that is wrong or needed; `conflict` before `migrate`, and
-     * while an api or a worker is connected
+     * @throws ServiceError `invalid_request` naming the option that is wrong or needed; `conflict` before `migrate`,
+     * and while an api or a worker is connected
      */
     prepare: async (
       intent: OperatorIntent,
