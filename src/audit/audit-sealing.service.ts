@@ -9,18 +9,9 @@ import type { AuditRow } from './audit-row.ts';
 import { readBeginning } from './beginning.store.ts';
 import { isBefore } from './beginning.ts';
 import * as store from './checkpoint.store.ts';
-import {
-  type Checkpoint,
-  endOf,
-  type Head,
-  headStatement,
-  type Seal,
-  sealedForm,
-  sealStatement,
-} from './checkpoint.ts';
-import { addRow, continueChain, type RowShare } from './checkpoint-chain.node.ts';
-import { type AuditKey, createCheckpointSigner, hashList, hashText } from './checkpoint-signature.node.ts';
-
+import { type Checkpoint, endOf, type Head, headStatement, type Seal, sealStatement } from './checkpoint.ts';
+import { addRow, continueChains, nameInSeal, type RowShare } from './checkpoint-chain.node.ts';
+import { type AuditKey, createCheckpointSigner, hashText } from './checkpoint-signature.node.ts';
 import type { PreparedSeal } from './sealing-part.node.ts';
 import { makePart, planParts, takePrepared } from './sealing-part.service.ts';
 import { readTrustedHead } from './trusted-head.store.ts';
@@ -176,18 +167,10 @@ async function writeCheckpoints(
   shares: ReadonlyMap<string, RowShare>,
   seal: Pick<Checkpoint, 'seal' | 'sealedAt'>,
 ): Promise<Seal['checkpoints']> {
-  const before = new Map(
-    (await store.listLastCheckpoints(unit, [...shares.keys()])).map((last) => [last.tenantId, last]),
-  );
-  const checkpoints = [...shares].map(([tenantId, share]) =>
-    continueChain(signer, tenantId, share, before.get(tenantId), seal),
-  );
+  const before = await store.listLastCheckpoints(unit, [...shares.keys()]);
+  const checkpoints = continueChains(signer, shares, before, seal);
   await store.insertCheckpoints(unit, checkpoints);
-  return checkpoints.map((checkpoint) => ({
-    tenantId: checkpoint.tenantId,
-    n: checkpoint.n,
-    hash: hashText(sealedForm(checkpoint, hashList(checkpoint))),
-  }));
+  return checkpoints.map(nameInSeal);
 }
 
 /** Returns a check of the rows of the first seal: none is older than the log. */

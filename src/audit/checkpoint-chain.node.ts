@@ -8,8 +8,10 @@ import {
   isSameHash,
   NOTHING_BEFORE,
   type Position,
+  type Seal,
+  sealedForm,
 } from './checkpoint.ts';
-import { type CheckpointSigner, hashText } from './checkpoint-signature.node.ts';
+import { type CheckpointSigner, hashList, hashText } from './checkpoint-signature.node.ts';
 import { createMerkleTree, hashLeaf, joinRoots, splitHashes, type TreeState } from './merkle.node.ts';
 
 /** The rows of one tenant in one seal: ids and leaf hashes, in the order of sealing. */
@@ -34,11 +36,30 @@ export function addRow(shares: Map<string, RowShare>, row: AuditRow): void {
 }
 
 /**
- * Makes a tenant's next checkpoint.
- * @param previous the tenant's last checkpoint; undefined for a tenant's first rows
- * @throws Error when the stored peaks of `previous` are not those of the tree that was signed
+ * Makes the next checkpoint of each tenant.
+ * @param previous the last checkpoints of those tenants that have one
+ * @throws Error when the stored peaks of a checkpoint are not those of the tree that was signed
  */
-export function continueChain(
+export function continueChains(
+  signer: CheckpointSigner,
+  shares: ReadonlyMap<string, RowShare>,
+  previous: readonly LastCheckpoint[],
+  seal: Pick<Checkpoint, 'seal' | 'sealedAt'>,
+): StoredCheckpoint[] {
+  const before = new Map(previous.map((one) => [one.tenantId, one]));
+  return [...shares].map(([tenantId, share]) =>
+    continueChain(signer, tenantId, share, before.get(tenantId), seal),
+  );
+}
+
+/** Returns a checkpoint in the form that the seal contains. */
+export const nameInSeal = (checkpoint: StoredCheckpoint): Seal['checkpoints'][number] => ({
+  tenantId: checkpoint.tenantId,
+  n: checkpoint.n,
+  hash: hashText(sealedForm(checkpoint, hashList(checkpoint))),
+});
+
+function continueChain(
   signer: CheckpointSigner,
   tenantId: string,
   { rowIds, leaves, first, last }: RowShare,

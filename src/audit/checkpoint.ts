@@ -57,7 +57,9 @@ export const BEGINNING: Position = { xid: '0', id: NIL };
 /** Returns the position after all rows of a transaction. */
 export const endOf = (xid: string): Position => ({ xid, id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' });
 
-const hex = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+/** Returns bytes in lowercase hexadecimal, as the texts have them. */
+export const hex = (bytes: Uint8Array) =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 const place = ({ xid, id }: Position) => `${xid}/${id}`;
 const lines = (...parts: (string | number)[]) => parts.join('\n');
 

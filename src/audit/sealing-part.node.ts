@@ -1,7 +1,7 @@
 // Parts of a seal, which several sealers prepare at the same time: their signed texts, and when they make up a seal.
-// Whoever writes to the database but lacks the audit key can therefore not have anything sealed.
+// The audit key signs each text, so a writer of the database without that key can bring nothing into a seal.
 // docs/decisions/0049-parts-of-a-seal.md
-import type { Head, Position, Seal } from './checkpoint.ts';
+import { type Head, hex, type Position, type Seal } from './checkpoint.ts';
 import { type CheckpointSigner, hashText } from './checkpoint-signature.node.ts';
 
 /** What one part is to hold: the rows of these tenants up to `last`, behind the seal before. */
@@ -44,8 +44,7 @@ export type PreparedSeal = Pick<Seal, 'count' | 'last' | 'sealedAt' | 'checkpoin
 const ASSIGNMENT = 'SERVICE-AUDIT-PART-V1\n';
 const RESULT = 'SERVICE-AUDIT-PART-RESULT-V1\n';
 
-const toHex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
-export const hashOf = (text: string): string => toHex(hashText(text));
+export const hashOf = (text: string): string => hex(hashText(text));
 
 export const signAssignment = (signer: CheckpointSigner, given: Omit<Assignment, 'keyId'>): SignedText =>
   signAs(signer, ASSIGNMENT, given);
@@ -60,7 +59,7 @@ export function openAssignment(
   head: Head,
 ): Assignment | undefined {
   const assignment = readAs<Assignment>(signer, ASSIGNMENT, signed);
-  return assignment?.n === head.n + 1 && assignment.previous === toHex(head.hash) ? assignment : undefined;
+  return assignment?.n === head.n + 1 && assignment.previous === hex(head.hash) ? assignment : undefined;
 }
 
 /**
@@ -114,7 +113,7 @@ function signAs(signer: CheckpointSigner, title: string, given: object): SignedT
   return { text, signature: signer.sign(text) };
 }
 
-/** Reads nothing of a text before its signature is verified. The key's id only chooses among the present keys. */
+/** Reads nothing of a text before its signature is verified. */
 function readAs<Read extends { readonly keyId: string }>(
   signer: CheckpointSigner,
   title: string,

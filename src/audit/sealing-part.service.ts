@@ -5,9 +5,9 @@ import type { Database } from '../platform/database/database.ts';
 import type { Transaction } from '../platform/database/transaction.ts';
 import type { AuditRow } from './audit-row.ts';
 import * as store from './checkpoint.store.ts';
-import { type Head, type Position, sealedForm } from './checkpoint.ts';
-import { addRow, continueChain, type RowShare } from './checkpoint-chain.node.ts';
-import { type CheckpointSigner, hashList, hashText } from './checkpoint-signature.node.ts';
+import { type Head, hex, type Position } from './checkpoint.ts';
+import { addRow, continueChains, nameInSeal, type RowShare } from './checkpoint-chain.node.ts';
+import type { CheckpointSigner } from './checkpoint-signature.node.ts';
 import {
   type Assignment,
   countRows,
@@ -48,7 +48,7 @@ export async function planParts(
   if (first === undefined || shares.length < 2 || countRows({ tenants: shares.flat() }) < sealRows) return;
   const plan = {
     n: head.n + 1,
-    previous: Buffer.from(head.hash).toString('hex'),
+    previous: hex(head.hash),
     last: first.last,
     sealedAt,
     of: shares.length,
@@ -76,11 +76,7 @@ export function makePart(tools: SealingPartTools): Promise<'made' | 'none' | 'un
     const result = signResult(signer, {
       assignment: hashOf(taken.assignment.text),
       digest: hashOf(text),
-      checkpoints: checkpoints.map((checkpoint) => ({
-        tenantId: checkpoint.tenantId,
-        n: checkpoint.n,
-        hash: Buffer.from(hashText(sealedForm(checkpoint, hashList(checkpoint)))).toString('hex'),
-      })),
+      checkpoints: checkpoints.map(nameInSeal).map((one) => ({ ...one, hash: hex(one.hash) })),
     });
     await partStore.keepResult(unit, taken.part, result, text);
     return 'made';
@@ -119,12 +115,8 @@ async function makeCheckpoints(
   const shares = new Map<string, RowShare>();
   for await (const row of readRows(tools, unit, tenants, { after, last })) addRow(shares, row);
   for (const [tenantId, rows] of tenants) if (shares.get(tenantId)?.rowIds.length !== rows) return undefined;
-  const before = new Map(
-    (await store.listLastCheckpoints(unit, [...shares.keys()])).map((one) => [one.tenantId, one]),
-  );
-  return [...shares].map(([tenantId, share]) =>
-    continueChain(tools.signer, tenantId, share, before.get(tenantId), { seal: n, sealedAt }),
-  );
+  const before = await store.listLastCheckpoints(unit, [...shares.keys()]);
+  return continueChains(tools.signer, shares, before, { seal: n, sealedAt });
 }
 
 /** Reads the rows of small tenants together, those of a great one by pages. */

@@ -1,5 +1,4 @@
 // SQL of workload issuers and of used assertions. All but purge and list of operators are bound to one tenant.
-
 import type { Models } from '../../platform/database/model.ts';
 import { loadSequelize } from '../../platform/database/sequelize.ts';
 import { createTenantRows } from '../../platform/database/tenant-rows.ts';

@@ -1,5 +1,4 @@
 // SQL of agents. Each statement is bound to one tenant and finds no deleted agents.
-
 import { existenceIn } from '../../platform/database/existence.ts';
 import { asked, type Changes, type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';

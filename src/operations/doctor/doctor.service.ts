@@ -23,9 +23,10 @@ export function createDoctorService(checks: readonly Check[]) {
         },
         found: async (finding, mend) => {
           // A mend that fails may have changed something by then, which belongs on record.
-          let outcome: Outcome = fix && mend !== undefined ? 'asked' : 'left';
+          const tried = fix ? mend : undefined;
+          let outcome: Outcome = tried === undefined ? 'left' : 'asked';
           try {
-            if (outcome === 'asked' && mend !== undefined) outcome = await mend();
+            if (tried !== undefined) outcome = await tried();
           } finally {
             counts[outcome] += 1;
             observer.onFinding?.({ check: check.name, ...finding }, outcome);

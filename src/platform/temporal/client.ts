@@ -1,5 +1,5 @@
-// Connects to Temporal: lazily for commands, natively for workers, whose client starts workflows
-// eagerly on the same connection. The API accepts requests without Temporal.
+// Connects to Temporal: lazily for commands, natively for workers, whose client starts workflows eagerly on the same
+// connection. The API has no connection, and accepts requests without Temporal.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection, type ConnectionLike } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
@@ -68,7 +68,7 @@ export function createTemporalClient(
 }
 
 /**
- * Checks within a second whether Temporal answers.
+ * Checks within a second whether Temporal answers on this connection. A process without one asks by `askTemporal`.
  * @returns false when it does not answer, or does not know the namespace
  */
 export async function probeTemporal(

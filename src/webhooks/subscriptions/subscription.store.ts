@@ -1,7 +1,6 @@
 // SQL of subscriptions. Every statement of a route is bound to one tenant. Deleted subscriptions are never returned,
 // and streams, which have routes of their own, only where a function says so.
 // docs/decisions/0039-subscription-filters.md
-
 import { filterCandidates } from '../../events/filter.ts';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
