@@ -1,8 +1,8 @@
 // Where the sealers of the audit log put what they prepare of the next seal.
 
 export const auditParts = `
--- A part of the next seal: some tenants' rows. Nothing here is needed twice: what is lost, or was changed by another hand, is made anew.
--- The texts are signed with the audit key.
+-- A part of the next seal holds the rows of some tenants. The sealer makes a part that is lost or changed anew from the audit log. The
+-- audit key signs both texts.
 CREATE UNLOGGED TABLE audit_seal_parts (
   part smallint PRIMARY KEY,
   -- Whose rows, up to which position, for which seal.
