@@ -11,18 +11,25 @@ const FLOOR = fileURLToPath(new URL('./floor.mjs', import.meta.url));
 /**
  * @param url of the database in which it makes its tables
  * @param keys of the agents, all of one algorithm
+ * @param clientKey of the application; without it, it has a secret
  * @returns `child`, and the target of a load: `pid`, `port`, `inputs`
  */
-export async function startFloor(url, { algorithm, keys }) {
+export async function startFloor(url, { algorithm, keys, clientKey }) {
   const port = await findFreePort();
   const child = fork(FLOOR, [url, String(port), algorithm], {
     env: { ...process.env, NODE_ENV: 'production' },
   });
   pinToCore(child.pid);
   const named = keys.map((key, index) => ({ ...key, fingerprint: `floor-${index}` }));
-  child.send(named.map(({ fingerprint, publicKey }) => ({ fingerprint, publicKey })));
+  child.send({
+    keys: named.map(({ fingerprint, publicKey }) => ({ fingerprint, publicKey })),
+    jwk: clientKey?.jwk,
+  });
   const [{ credentials }] = await once(child, 'message');
-  return { child, pid: child.pid, port, inputs: inputsOf(credentials, algorithm, named) };
+  const { privateKey } = clientKey ?? {};
+  const clients = clientKey && [{ id: credentials[0], issuer: `http://localhost:${port}`, privateKey }];
+  const inputs = { ...inputsOf(credentials, algorithm, named), clients };
+  return { child, pid: child.pid, port, inputs };
 }
 
 /** What the load generator needs of a target: the application's credentials and the agents' keys. */

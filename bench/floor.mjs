@@ -1,7 +1,7 @@
 // The floor: the least that Koa, pg and jose can do for the same answers, with none of the rules, records and limits of
 // the service.
 import { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
-import { generateKeyPair, jwtVerify, SignJWT } from 'jose';
+import { EmbeddedJWK, generateKeyPair, importJWK, jwtVerify, SignJWT } from 'jose';
 import Koa from 'koa';
 import { newPool } from '#dist/src/platform/database/client.js';
 import { buildPayloadOfResponse, openVerifier } from './keys.mjs';
@@ -18,6 +18,7 @@ await pool.query(`
   CREATE TABLE floor_clients (id text PRIMARY KEY, hash bytea, scopes text[]);
   CREATE TABLE floor_keys (fingerprint text PRIMARY KEY, public_key text);
   CREATE TABLE floor_challenges (id uuid PRIMARY KEY, fingerprint text, body jsonb, expires_at timestamptz, consumed_at timestamptz);
+  CREATE TABLE floor_used (jti text PRIMARY KEY);
   CREATE TABLE floor_exchanges (actor text, subject text);
   CREATE TABLE floor_refresh_tokens (hash bytea PRIMARY KEY, fingerprint text, used_at timestamptz)`);
 await pool.query('INSERT INTO floor_clients VALUES ($1, $2, $3)', ['floor', hmac(secret), ['openid']]);
@@ -40,10 +41,21 @@ async function authenticateClient(ctx) {
   return timingSafeEqual(rows[0].hash, hmac(given)) ? id : ctx.throw(401);
 }
 
+/** The application's key, of its assertion and of its proof. */
+let clientKey;
+
+/** Each is good once. */
+async function proveClient(ctx, form) {
+  const { payload } = await jwtVerify(form.get('client_assertion'), clientKey, { audience: issuer });
+  const { payload: proof } = await jwtVerify(ctx.get('dpop'), EmbeddedJWK, { typ: 'dpop+jwt' });
+  await statement('used', 'INSERT INTO floor_used VALUES ($1), ($2)', [payload.jti, proof.jti]);
+  return payload.sub;
+}
+
 async function requestToken(ctx, body) {
   const form = new URLSearchParams(body);
   if (form.get('grant_type') === 'refresh_token') return refresh(ctx, form.get('refresh_token'));
-  const id = await authenticateClient(ctx);
+  const id = form.has('client_assertion') ? await proveClient(ctx, form) : await authenticateClient(ctx);
   if (form.has('actor_token')) return exchange(form);
   return { access_token: await issueToken(id), token_type: 'Bearer', expires_in: 300 };
 }
@@ -142,7 +154,8 @@ app.use(async (ctx) => {
   for await (const chunk of ctx.req) chunks.push(chunk);
   ctx.body = await routes[ctx.path](ctx, Buffer.concat(chunks).toString());
 });
-process.on('message', async (/** @type {{ fingerprint: string, publicKey: string }[]} */ keys) => {
+process.on('message', async (/** @type {any} */ { keys, jwk }) => {
+  if (jwk !== undefined) clientKey = await importJWK(jwk, 'ES256');
   for (const { fingerprint, publicKey } of keys)
     await pool.query('INSERT INTO floor_keys VALUES ($1, $2)', [fingerprint, publicKey]);
   app.listen(Number(port), '127.0.0.1', () => process.send({ credentials: ['floor', secret] }));

@@ -2,7 +2,7 @@
 // content-length.
 import { connect } from 'node:net';
 
-/** @returns `post`, which resolves to status and body, and `close` */
+/** @returns `post`, which resolves to status, body and the nonce for the next proof, and `close` */
 export function openConnection(port) {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   let waiting;
@@ -15,6 +15,7 @@ export function openConnection(port) {
     const length = Number(/\r\ncontent-length: (\d+)/i.exec(buffered.slice(0, head))?.[1] ?? 0);
     if (buffered.length < head + 4 + length) return;
     const answer = {
+      nonce: /\r\ndpop-nonce: (\S+)/i.exec(buffered.slice(0, head))?.[1],
       status: Number(buffered.slice(9, 12)),
       body: buffered.slice(head + 4, head + 4 + length),
     };

@@ -2,6 +2,7 @@
 // there.
 import { openConnection } from './http-connection.mjs';
 import { buildPayloadOfResponse, openSigner } from './keys.mjs';
+import { openTokenRequest } from './token-requests.mjs';
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
@@ -9,9 +10,19 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** Opens each scenario on one connection; a cycle resolves to whether it succeeded. */
 const SCENARIOS = {
-  tokens: ({ authorization, form }) => {
+  tokens: ({ authorization, form, clients }) => {
     const request = { path: '/oauth/token', body: form, headers: { authorization, ...FORM } };
-    return async (connection) => async () => (await connection.post(request)).status === 200;
+    const applications = (clients?.map(openTokenRequest) ?? [() => request]).map((next) => ({
+      next,
+      nonce: '',
+    }));
+    let turn = 0;
+    return async (connection) => async () => {
+      const application = applications[turn++ % applications.length];
+      const { status, nonce } = await connection.post(application.next(application.nonce));
+      application.nonce = nonce ?? application.nonce;
+      return status === 200;
+    };
   },
   introspection: ({ authorization, form }) => {
     const headers = { authorization, ...FORM };

@@ -6,7 +6,8 @@ export const ALGORITHMS = ['ed25519', 'es256', 'es256k', 'bip340'];
 export const HELP = `npm run bench -- <scenario> [options]
 
 Requests, each beside a bare server that does the same cryptography with the least statements:
-  tokens             client credentials; --subscriptions 2: with so many subscriptions to everything
+  tokens             client credentials; --subscriptions 2: with so many subscriptions to everything;
+                     --tenants 10000: of so many tenants in turn; --client key: with private_key_jwt and DPoP
   refresh            rotation of refresh tokens
   introspection      of access tokens
   exchange           of an application's token and an agent's for a delegated one
@@ -57,6 +58,8 @@ const DEFAULTS = {
   rounds: '2',
   connections: '32',
   subscriptions: '0',
+  tenants: '0',
+  client: 'secret',
   scenario: 'healthy',
   rate: '0',
   workers: '1',
@@ -91,6 +94,8 @@ export function readOptions(given) {
     rounds: bounded(text.rounds, 1, 10),
     connections: bounded(text.connections, 1, 256),
     subscriptions: bounded(text.subscriptions, 0, 10),
+    tenants: bounded(text.tenants, 0, 100_000),
+    client: oneOf(text.client, ['secret', 'key']),
     algorithm: text.algorithm === undefined ? undefined : oneOf(text.algorithm, ALGORITHMS),
     scenario: oneOf(text.scenario, DELIVERY_SCENARIOS),
     rate: bounded(text.rate, 0, 10_000),

@@ -3,8 +3,9 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { findFreePort } from '#dist/src/app/local/ports.js';
+import { createClients } from './clients.mjs';
 import { inputsOf, startFloor } from './floor-process.mjs';
-import { makeKey } from './keys.mjs';
+import { makeClientKey, makeKey } from './keys.mjs';
 import { prepareDatabase } from './prepare-database.mjs';
 import { pinToCore } from './processes.mjs';
 import { call, createTenant, end, openPostgres, ready, startRole } from './service.mjs';
@@ -14,10 +15,11 @@ const AGENTS = 64;
 const AUTHENTICATING = ['challenges', 'refresh', 'exchange'];
 
 /** @returns `postgres` (process id), `startFloor` and `startService` (pid, port and inputs of the load), `close` */
-export async function openStack({ scenario, algorithm, subscriptions, profile }) {
+export async function openStack({ scenario, algorithm, subscriptions, tenants, client, profile }) {
   const postgres = await openPostgres();
   const children = [];
   const keys = Array.from({ length: AGENTS }, () => makeKey(algorithm));
+  const clientKey = client === 'key' ? makeClientKey() : undefined;
 
   async function startService() {
     const [masterKey, auditKey] = [randomBytes(32), randomBytes(32)].map((key) => key.toString('base64'));
@@ -38,6 +40,9 @@ export async function openStack({ scenario, algorithm, subscriptions, profile })
     const created = await createTenant('bench', environment);
     const credentials = [created.client_id, created.client_secret];
     if (subscriptions > 0) await subscribe(postgres.url, created.tenant_id, subscriptions);
+    const made = { count: Math.max(1, tenants), key: clientKey };
+    const clients =
+      tenants > 0 || clientKey !== undefined ? await createClients(environment, made) : undefined;
     const child = startRole('api', environment, profile);
     children.push(child);
     pinToCore(child.pid);
@@ -46,13 +51,13 @@ export async function openStack({ scenario, algorithm, subscriptions, profile })
     const registered = AUTHENTICATING.includes(scenario)
       ? await register(origin, credentials, { algorithm, keys })
       : [];
-    return { pid: child.pid, port, inputs: inputsOf(credentials, algorithm, registered) };
+    return { pid: child.pid, port, inputs: { ...inputsOf(credentials, algorithm, registered), clients } };
   }
 
   return {
     postgres: postgres.pid,
     startFloor: async () => {
-      const { child, ...target } = await startFloor(postgres.url, { algorithm, keys });
+      const { child, ...target } = await startFloor(postgres.url, { algorithm, keys, clientKey });
       children.push(child);
       return target;
     },
