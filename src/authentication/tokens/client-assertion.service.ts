@@ -1,7 +1,8 @@
 // Verifies client assertions (RFC 7523). Each assertion is accepted once, even when several processes receive it.
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, type KeyObject, randomBytes } from 'node:crypto';
 import type { Client } from '../../identity/applications/application.service.ts';
 import type { ApplicationJwk } from '../../identity/applications/application-jwks.ts';
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
 import { generatePublicJwk } from '../../platform/crypto/generated-key.node.ts';
 import { thumbprintOf } from '../../platform/crypto/jwk.ts';
@@ -19,6 +20,9 @@ const NOBODYS_KEYS: Readonly<Record<ClientAssertion['algorithm'], ApplicationJwk
   RS256: { kty: 'RSA', n: makeModulus(), e: 'AQAB', alg: 'RS256' },
 };
 
+/** Greatest number of imported keys in the cache, by thumbprint: an import costs half as much as a verification. */
+const KEYS_KEPT = 10_000;
+
 /** Verifies signed assertions of applications. @param now milliseconds since 1970 */
 export function createClientAssertionService({
   database,
@@ -28,6 +32,8 @@ export function createClientAssertionService({
   now?: (() => number) | undefined;
 }) {
   const isGoodUse = store.openUses(database);
+  const imported = createBoundedCache<KeyObject>({ limit: KEYS_KEPT });
+  const importOnce = (jwk: ApplicationJwk) => imported.get(thumbprintOf(jwk), () => importJwk(jwk));
 
   return {
     read: (text: string, tenant: Pick<Tenant, 'securityProfile'>): ClientAssertion =>
@@ -56,7 +62,7 @@ export function createClientAssertionService({
         (key) => key.alg === algorithm && (kid === undefined || key.kid === undefined || key.kid === kid),
       );
       const isSignedWith = (jwk: ApplicationJwk) =>
-        verifyJws({ algorithm: jwk.alg, key: importJwk(jwk) }, signed, signature);
+        verifyJws({ algorithm: jwk.alg, key: importOnce(jwk) }, signed, signature);
       const key = (keys.length === 0 ? [NOBODYS_KEYS[algorithm]] : keys).find(isSignedWith);
       if (key === undefined || client === undefined || !keys.includes(key))
         throw refused(
