@@ -19,8 +19,8 @@ const SCOPES = 'agents:read agents:write events:write webhooks:write';
 /**
  * @param {{ workers: number, profile?: string }} options
  * @returns `pids` by part, addresses of Postgres and Temporal, `origin` and `port` of the API, `tenant` (the default
- *   one), `openTenant`, `startReceiver`, `subscribe`, `children` (they end with the stack), `kill` and `startRoles` (of
- *   API and workers), `close`
+ *   one), `openTenant`, `authorize` (gives a tenant a new token), `startReceiver`, `subscribe`, `children` (they end with
+ *   the stack), `close`
  */
 export async function openDeliveryStack({ workers, profile }) {
   const children = new Set();
@@ -90,6 +90,7 @@ export async function openDeliveryStack({ workers, profile }) {
     origin,
     port,
     tenant: await authorize(tenant),
+    authorize,
     openTenant: async (slug) => authorize(await makeTenant(slug)),
     startReceiver: async (kind) => {
       const child = fork(RECEIVER, [kind]);

@@ -55,6 +55,14 @@ export function noisy({ alone, beside, noisy: other }, { deliveries: count }) {
   ].join('\n');
 }
 
+export function soak({ minutes, growth }) {
+  const last = minutes.at(-1);
+  const parts = Object.entries(growth).map(
+    ([part, ratio]) => `${part} ${last.memory[part]} MiB, × ${two(ratio)}`,
+  );
+  return `soak, ${minutes.length} minutes; resident at the end, and the last third to the second: ${parts.join('; ')}`;
+}
+
 export function guard(figures) {
   return Object.entries(figures)
     .map(

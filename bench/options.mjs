@@ -18,6 +18,7 @@ Deliveries, from the publish call to the receiver:
                                 flaky    each delivery's first attempt is refused with 503 and Retry-After: 1
                                 away     the receiver answers 503 for 3 s
                                 noisy    a tenant with --deliveries 5000 for a slow endpoint, beside one with one a second
+  soak               memory of --minutes 60, with a healthy receiver, one that refuses first attempts and one that is gone
   abuse              what a quiet tenant waits while another one abuses each kind of route; takes two minutes
                 --kinds 'key set,tokens'  these kinds alone (bench/abuse-kinds.mjs)
 
@@ -46,6 +47,7 @@ export const NAMES = [
   'exchange',
   'challenges',
   'deliveries',
+  'soak',
   'abuse',
   'guard',
 ];
@@ -64,6 +66,7 @@ const DEFAULTS = {
   rate: '0',
   workers: '1',
   endpoints: '1',
+  minutes: '60',
 };
 
 /**
@@ -101,6 +104,7 @@ export function readOptions(given) {
     rate: bounded(text.rate, 0, 10_000),
     workers: bounded(text.workers, 1, 4),
     endpoints: bounded(text.endpoints, 1, 100),
+    minutes: bounded(text.minutes, 1, 1_440),
     deliveries: bounded(text.deliveries ?? '0', 0, 100_000_000),
     kinds: text.kinds?.split(','),
     profile: text.profile,

@@ -7,6 +7,7 @@ import { measureGuard } from './guard.mjs';
 import { measureNoisy } from './noisy.mjs';
 import { ALGORITHMS } from './options.mjs';
 import { measureRequests } from './requests.mjs';
+import { measureSoak } from './soak.mjs';
 import { reportGuard } from './verdict.mjs';
 
 const requests = (scenario) => ({
@@ -40,6 +41,7 @@ export const SCENARIOS = {
     describe: (figures, options) =>
       (options.scenario === 'noisy' ? describe.noisy : describe.deliveries)(figures, options),
   },
+  soak: { measure: measureSoak, describe: describe.soak },
   guard: { measure: measureGuard, describe: describe.guard, report: reportGuard },
   abuse: { measure: measureAbuse, describe: describeAbuse },
 };

@@ -10,7 +10,7 @@ describe('npm run bench', () => {
   it('names every scenario when it is asked for none', () => {
     const { stdout, status } = bench();
     expect(status).toBe(0);
-    for (const name of ['tokens', 'refresh', 'introspection', 'challenges', 'deliveries'])
+    for (const name of ['tokens', 'refresh', 'introspection', 'challenges', 'deliveries', 'soak'])
       expect(stdout).toContain(`\n  ${name} `);
     for (const name of ['abuse', 'guard', 'compare']) expect(stdout).toContain(`\n  ${name} `);
     for (const name of ['healthy', 'flaky', 'away', 'noisy']) expect(stdout).toContain(` ${name} `);
