@@ -85,6 +85,8 @@ export function followRevocations(options: RevocationsOptions) {
   let completeAt = Number.NEGATIVE_INFINITY;
   let completeUntil: string | undefined;
   let failures = 0;
+  /** Answers that refuse this application's request, since the last that did not. */
+  let refusals = 0;
   let lastError: unknown;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isClosed = false;
@@ -140,8 +142,7 @@ export function followRevocations(options: RevocationsOptions) {
       // Until then by the service's clock, and not later than now: a proxy may have kept it back.
       completeAt = Math.max(completeAt, Math.min(elapsed(), askedAt + at - first));
       completeUntil = until;
-      failures = 0;
-      book.forget(serviceTime());
+      settle();
     }
     return false;
   }
@@ -154,12 +155,17 @@ export function followRevocations(options: RevocationsOptions) {
   async function poll(): Promise<void> {
     try {
       while (!isClosed && (await readPage()));
-      failures = 0;
-      book.forget(serviceTime());
+      settle();
       resolveFirst();
     } catch (error) {
       recover(error);
     }
+  }
+
+  function settle(): void {
+    failures = 0;
+    refusals = 0;
+    book.forget(serviceTime());
   }
 
   function recover(error: unknown): void {
@@ -168,8 +174,10 @@ export function followRevocations(options: RevocationsOptions) {
     lastError = error;
     const status = error instanceof UnexpectedAnswer ? error.status : undefined;
     if (status === 401) client.forget();
-    // The issuer answers, and tells this server nothing: its tenant is suspended, or its application lacks the scope.
-    if (status === 403) completeAt = Number.NEGATIVE_INFINITY;
+    if (status === 401 || status === 400) refusals += 1;
+    // The issuer answers, and tells this server nothing: its tenant is suspended, or its application lacks the scope. Or
+    // the application has ended: then another token and another cursor are refused, too.
+    if (status === 403 || refusals > 1) completeAt = Number.NEGATIVE_INFINITY;
     // The cursor is older than the events that are kept, of another database, or sealed with a key that this process of
     // the service lacks: what it missed is read back.
     if (status === 410 || status === 400) cursor = undefined;

@@ -98,12 +98,29 @@ it('a proof that was used and forgotten is not accepted again', async () => {
   expect(await store.use('three', time / 1000 + 70)).toBe(true);
 });
 
-it('a feed that the issuer refuses is no feed that is away', async () => {
-  let status = 200;
-  const fetch: typeof globalThis.fetch = async (input, init) =>
-    String(input).includes('/api/v1/events') && status !== 200
-      ? new Response('{}', { status })
-      : issuer.fetch(input, init);
+it.each([
+  ['the feed, because its tenant is suspended', [['/api/v1/events', 403]]],
+  ['the feed, with another token as well', [['/api/v1/events', 401]]],
+  [
+    'a token, because the application was deleted',
+    [
+      ['/api/v1/events', 401],
+      ['/oauth/token', 401],
+    ],
+  ],
+  [
+    'a token, because the application has lost the grant',
+    [
+      ['/api/v1/events', 401],
+      ['/oauth/token', 400],
+    ],
+  ],
+] as const)('an issuer is not away that refuses %s', async (_title, refusals) => {
+  let refuses = false;
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const [, status] = refusals.find(([path]) => String(input).includes(path)) ?? [];
+    return refuses && status !== undefined ? new Response('{}', { status }) : issuer.fetch(input, init);
+  };
   const revocations = followRevocations({
     ...issuer.revocationsOptions,
     ...clocks,
@@ -116,10 +133,10 @@ it('a feed that the issuer refuses is no feed that is away', async () => {
   const guard = guardWith({ revocations });
   const token = await issuer.createToken();
   expect(await outcomeOf(guard, bearer(token))).toBe('accepted');
-  status = 403;
-  await vi.waitUntil(() => revocations.status().failures > 0, PATIENCE);
+  refuses = true;
+  await vi.waitUntil(() => revocations.status().failures > 2, PATIENCE);
   expect(await outcomeOf(guard, bearer(token))).toBe('503 temporarily_unavailable');
-  status = 200;
+  refuses = false;
   await vi.waitUntil(() => revocations.status().failures === 0, PATIENCE);
   expect(await outcomeOf(guard, bearer(token))).toBe('accepted');
 });
