@@ -87,6 +87,8 @@ export async function startTenants(
     { role: 'api' },
   );
   const logger = createLogger(config);
+  const management = wireManagement(config, logger);
+  // The last, because its clock times all ids of the process: that of one that asks for little is far behind.
   const platform = openPlatform(config, { logger, name: 'test', limits });
   const api = wireApi(platform);
   const health = createHealth({
@@ -105,7 +107,6 @@ export async function startTenants(
   const http = createHttpServer(app, config);
   let attempting: { stop(): Promise<void> } | undefined;
   await http.listen({ port, host: 'localhost' });
-  const management = wireManagement(config, logger);
   const join = async (slug: string) =>
     openParty(await management.provisioning.provision({ slug }), platform.database);
   const [owner, stranger] = [await join('owner-of-the-rows'), await join('stranger')];
