@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { percentile, publish, take } from './delivery-load.mjs';
 import { openDeliveryStack } from './delivery-stack.mjs';
+import { cpuSeconds } from './processes.mjs';
 import { say } from './service.mjs';
 
 /** Events a second for each receiver. */
@@ -12,8 +13,8 @@ const MINUTE = 60_000;
 /**
  * @param options `minutes` of load
  * @returns `minutes`: of each the p50 and p99 (ms) from publication to arrival at the healthy receiver, what arrived
- *   there and at the flaky one, and the resident memory of each part (MiB); `growth`: of each part the mean of the last
- *   third to that of the second
+ *   there and at the flaky one, and of each part the resident memory (MiB) and the CPU (seconds); `growth`: of each part
+ *   the mean memory of the last third to that of the second
  */
 export async function measureSoak({ minutes: count, connections }) {
   const stack = await openDeliveryStack({ workers: 1 });
@@ -43,6 +44,7 @@ async function openLoads(stack) {
 }
 
 async function measureMinute(stack, loads, connections) {
+  const before = ofParts(stack, cpuSeconds);
   await Promise.all(
     loads.map(async ({ rate, tenant }) => {
       // A token lives for an hour.
@@ -54,15 +56,19 @@ async function measureMinute(stack, loads, connections) {
   for (const { kind, receiver } of loads)
     if (kind !== 'dead') arrived[kind] = (await take(receiver)).received.map(({ latency }) => latency);
   const { healthy, flaky } = arrived;
-  const memory = Object.entries(stack.pids).map(([part, [pid]]) => [part, residentMemory(pid)]);
+  const used = Object.entries(ofParts(stack, cpuSeconds));
   return {
     p50: percentile(healthy, 0.5),
     p99: percentile(healthy, 0.99),
     healthy: healthy.length,
     flaky: flaky.length,
-    memory: Object.fromEntries(memory),
+    memory: ofParts(stack, residentMemory),
+    cpu: Object.fromEntries(used.map(([part, seconds]) => [part, seconds - before[part]])),
   };
 }
+
+const ofParts = ({ pids }, read) =>
+  Object.fromEntries(Object.entries(pids).map(([part, [pid]]) => [part, read(pid)]));
 
 /** MiB. */
 function residentMemory(pid) {
