@@ -46,14 +46,18 @@ export function createIssuerKeys({ jwksUri, fetch, elapsed }: IssuerKeysNeeds) {
 
   async function findKey(header: CompactJWSHeaderParameters) {
     const askedAt = elapsed();
-    if (failure !== undefined && askedAt - failure.at < FAILURE_MS) throw unavailable(failure.error);
+    const isOld = askedAt - loadedAt >= KEPT_MS;
+    // A stranger can invent a kid that has to be fetched; the keys that are there serve all the same.
+    const isThere = !isOld && keys.jwks()?.keys.some(({ kid }) => kid === header.kid) === true;
+    if (!isThere && failure !== undefined && askedAt - failure.at < FAILURE_MS)
+      throw unavailable(failure.error);
     try {
-      if (askedAt - loadedAt >= KEPT_MS) {
+      if (isOld) {
         await keys.reload();
         loadedAt = askedAt;
       }
       const key = await keys(header);
-      failure = undefined;
+      if (!isThere) failure = undefined;
       return key;
     } catch (error) {
       if (isUnknownKey(error)) throw new Refusal('invalid_token', NOT_VALID);

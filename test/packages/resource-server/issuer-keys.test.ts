@@ -88,6 +88,20 @@ describe('the keys', () => {
     expect(await outcomeOf(guard, bearer(token))).toBe('accepted');
   });
 
+  it('serve their time although a stranger’s kid cannot be looked up while the issuer is away', async () => {
+    const guard = createGuard(issuer.guardOptions);
+    const token = await issuer.createToken();
+    await outcomeOf(guard, bearer(token));
+    issuer.setReachable(false);
+    pass(6);
+    const invented = await issuer.createToken({}, { header: { kid: 'invented' } });
+    for (let n = 0; n < 5; n += 1) {
+      expect(await outcomeOf(guard, bearer(invented))).toBe('503 temporarily_unavailable');
+      expect(await outcomeOf(guard, bearer(token))).toBe('accepted');
+    }
+    expect(count(JWKS)).toBe(2);
+  });
+
   it('are not used any more when they are too old and cannot be fetched', async () => {
     const guard = createGuard(issuer.guardOptions);
     await outcomeOf(guard, bearer(await issuer.createToken()));
