@@ -24,12 +24,13 @@ const PAUSE = 10;
 if (process.send !== undefined && process.argv[1] === SELF) serveOrders();
 
 /**
- * @param options.kinds of abuse; without, all
+ * @param options.kinds of abuse; without, all @param options.apart the other one has a process of its own, on the same
+ *   core and database: what the operating system would divide is the floor of the ratios
  * @returns for each kind of abuse: p50 and p99 (ms) of the quiet tenant, their ratio to alone, what the other one was
  *   answered, the CPU of the process for each of these answers (ms), and its memory afterwards (MiB)
  */
-export async function measureAbuse({ seconds, connections, kinds = Object.keys(KINDS), profile }) {
-  const options = { seconds, connections, profile };
+export async function measureAbuse({ seconds, connections, kinds = Object.keys(KINDS), apart, profile }) {
+  const options = { seconds, connections, apart, profile };
   const [near, others] = [true, false].map((here) =>
     kinds.filter((kind) => !!MANNERS[kind]?.asksHere === here),
   );
@@ -41,11 +42,15 @@ export async function measureAbuse({ seconds, connections, kinds = Object.keys(K
   return { alone: measured[0].alone, rows: Object.assign({}, ...measured.map(({ rows }) => rows)) };
 }
 
-async function measureKinds({ seconds, connections, kinds, profile, nodeEnv }) {
+async function measureKinds({ seconds, connections, kinds, apart, profile, nodeEnv }) {
   const postgres = await openPostgres();
   const children = [];
   try {
-    const { port, pid, quiet, loud } = await startService(postgres.url, children, { profile, nodeEnv });
+    const { port, loudPort, pid, quiet, loud } = await startService(postgres.url, children, {
+      apart,
+      profile,
+      nodeEnv,
+    });
     const [quietLoad, loudLoad] = [fork(SELF), fork(SELF)];
     children.push(quietLoad, loudLoad);
     const order = async (child, message) => {
@@ -58,7 +63,7 @@ async function measureKinds({ seconds, connections, kinds, profile, nodeEnv }) {
       const noise =
         kind &&
         order(loudLoad, {
-          port,
+          port: loudPort,
           party: loud,
           kinds: [kind],
           connections,
@@ -121,10 +126,9 @@ function quietKinds() {
   return ['key set', 'tokens', 'challenges', 'lists of agents', 'changes of one agent'];
 }
 
-async function startService(databaseUrl, children, { profile, nodeEnv }) {
+async function startService(databaseUrl, children, { apart, profile, nodeEnv }) {
   const [masterKey, auditKey] = [randomBytes(32), randomBytes(32)].map((key) => key.toString('base64'));
   await prepareDatabase(databaseUrl, auditKey);
-  const port = await findFreePort();
   const limits = ['TENANT', 'ADDRESS', 'PUBLISH'].map((name) => [`RATE_LIMIT_${name}`, '100000000']);
   const environment = {
     PATH: process.env.PATH,
@@ -132,7 +136,6 @@ async function startService(databaseUrl, children, { profile, nodeEnv }) {
     DATABASE_URL: databaseUrl,
     MASTER_KEY: masterKey,
     AUDIT_KEY: auditKey,
-    PORT: String(port),
     FIRST_ATTEMPTS: 'worker',
     LOG_FORMAT: 'json',
     LOG_LEVEL: 'error',
@@ -141,13 +144,19 @@ async function startService(databaseUrl, children, { profile, nodeEnv }) {
   };
   const created = [];
   for (const slug of ['quiet', 'loud']) created.push(await createTenant(slug, environment));
-  const child = startRole('api', environment, profile);
-  children.push(child);
-  pinToCore(child.pid);
-  await ready(`http://127.0.0.1:${port}/healthz`, child);
+  const startApi = async () => {
+    const port = await findFreePort();
+    const child = startRole('api', { ...environment, PORT: String(port) }, profile);
+    children.push(child);
+    pinToCore(child.pid);
+    await ready(`http://127.0.0.1:${port}/healthz`, child);
+    return { port, pid: child.pid };
+  };
+  const { port, pid } = await startApi();
+  const { port: loudPort } = apart ? await startApi() : { port };
   const keysUri = nodeEnv === 'production' ? undefined : await hang();
   const [quiet, loud] = await Promise.all(created.map((one) => openParty(port, one, keysUri)));
-  return { port, pid: child.pid, quiet, loud };
+  return { port, loudPort, pid, quiet, loud };
 }
 
 /** Accepts connections and answers nothing. */

@@ -21,6 +21,7 @@ Deliveries, from the publish call to the receiver:
   soak               memory of --minutes 60, with a healthy receiver, one that refuses first attempts and one that is gone
   abuse              what a quiet tenant waits while another one abuses each kind of route; takes two minutes
                 --kinds 'key set,tokens'  these kinds alone (bench/abuse-kinds.mjs)
+                --apart  the other one has a process of its own: the floor of the ratios
 
 Of both:
   guard              fails when a token or a delivery costs a third more than it should, as a ratio to the floor
@@ -82,6 +83,7 @@ export function readWords() {
       deliveries: { type: 'string' },
       kinds: { type: 'string' },
       profile: { type: 'string' },
+      apart: { type: 'boolean' },
       json: { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
     },
@@ -107,6 +109,7 @@ export function readOptions(given) {
     minutes: bounded(text.minutes, 1, 1_440),
     deliveries: bounded(text.deliveries ?? '0', 0, 100_000_000),
     kinds: text.kinds?.split(','),
+    apart: text.apart === true,
     profile: text.profile,
   };
 }
