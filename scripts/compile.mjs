@@ -1,5 +1,5 @@
-// The build: TypeScript to `dist`, what is not TypeScript copied along, the workflows and the console as one bundle
-// each, and the packages.
+// The build: TypeScript to `dist`, what is not TypeScript copied along, the command in few files, the workflows and
+// the console as one bundle each, and the packages.
 import {
   chmodSync,
   cpSync,
@@ -15,6 +15,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { buildConsole } from './console.mjs';
 import { root, run } from './prepare.mjs';
+import { buildProgram } from './program.mjs';
 import { buildReference } from './reference.mjs';
 import { filesOf, hashReachable, hashSources, packagesOf, readOptional, STAMP } from './sources.mjs';
 
@@ -59,6 +60,7 @@ async function compile(outDir) {
   buildReference(join(outDir, 'reference'), { document, errors: publishErrors(), advice });
   // Commands of a tenant read it.
   cpSync(join(root, 'openapi.json'), join(outDir, 'openapi.json'));
+  await buildProgram(outDir);
   // npx sets it when it first links the package, and never again after a new build.
   chmodSync(join(outDir, 'src', 'main.js'), 0o755);
 }

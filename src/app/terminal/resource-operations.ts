@@ -1,6 +1,5 @@
 // Reads in openapi.json what can be done with a resource: the filters of its list, and the acts on a row.
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Resource } from './resources.ts';
 import type { Json } from './tenant-api.client.ts';
 
@@ -40,7 +39,7 @@ export type Act = {
 };
 
 /** Beside the sources, and beside those that are built. */
-const FILE = join(import.meta.dirname, '..', '..', '..', 'openapi.json');
+const FILE = new URL('../../../openapi.json', import.meta.url);
 /** What the commands themselves say. */
 const PAGING = new Set(['limit', 'cursor', 'after', 'order', 'wait']);
 const OPTIONS: Readonly<Record<string, string>> = { event_type: 'type', subscription_id: 'webhook' };

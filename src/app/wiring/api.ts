@@ -1,5 +1,6 @@
 // Wires an API process: the services that only it has, and the routes of its interface.
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { createAccessRecordService } from '../../audit/access-record.service.ts';
 import { createAuditProofService } from '../../audit/audit-proof.service.ts';
 import { createAuditReadingService } from '../../audit/audit-reading.service.ts';
@@ -41,7 +42,7 @@ import { wireCore } from './core.ts';
 import { ROUTES } from './routes.ts';
 
 /** Where the build puts the console and the API reference; they are not there where the sources run without a build. */
-const BUILT = join(import.meta.dirname, '..', '..', '..');
+const BUILT = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** The objective to which a POST counts, by its path below the tenant's address. docs/operations/objectives.md */
 const PROMISED = new Map<string, Objective>([
