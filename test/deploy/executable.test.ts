@@ -1,8 +1,11 @@
 // The command `countersign` as the build leaves it; `npm test` builds before it runs this.
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { SourceMap } from 'node:module';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
 import { findReferencePages, listGuides } from '../../src/app/pages/built-pages.ts';
+import { loadedBy, packagesOf } from '../app/terminal/loaded-modules.ts';
 
 it('can be executed by its file after every build, not only once npx has linked it', () => {
   const { bin } = JSON.parse(readFileSync('package.json', 'utf8')) as { bin: { countersign: string } };
@@ -23,4 +26,61 @@ it('comes with the guides and the API reference, for each tenant that it serves'
     );
   const { files } = JSON.parse(readFileSync('package.json', 'utf8')) as { files: string[] };
   expect(files).toContain('dist');
+});
+
+describe('its program', () => {
+  const entry = 'dist/src/main.js';
+  const chunks = readdirSync('dist/program').filter((name) => name.endsWith('.js'));
+  const files = [entry, ...chunks.map((name) => join('dist/program', name))];
+  const read = (file: string) => `\n${readFileSync(file, 'utf8')}`;
+  const fileOf = (module: string) => files.find((file) => read(file).includes(`\n// ${module}\n`)) ?? 'none';
+
+  it('has no module but the entry among those of the compiler', () => {
+    expect(loadedBy(files).filter((file) => file.startsWith('dist/') && !files.includes(file))).toEqual([]);
+  });
+
+  it('loads no more than its sources: the parser for --help, and no client of Temporal for the API', () => {
+    expect(packagesOf([entry])).toEqual(['commander']);
+    const heavy = /^(?:sequelize|pino-pretty|@temporalio\/(?!envconfig))/;
+    const api = packagesOf(['src/app/roles.js', 'src/app/api.js'].map(fileOf));
+    expect(api).toContain('koa');
+    expect(api.filter((name) => heavy.test(name))).toEqual([]);
+  });
+
+  it('finds what lies beside a module at the place of that module', () => {
+    let found = 0;
+    for (const text of files.map(read)) {
+      const places = [...text.matchAll(/new URL\("\.\.\/([^"]+)", import\.meta\.url\)\.href/g)];
+      // Any other use would say where the file of the program lies.
+      expect(text.split('import.meta')).toHaveLength(places.length + 1);
+      for (const { index, 1: place = '' } of places) {
+        expect(
+          text
+            .slice(0, index)
+            .split(/\n\/\/ (src\/.+)\n/)
+            .at(-2),
+        ).toBe(place);
+        expect(existsSync(join('dist', place)), place).toBe(true);
+      }
+      found += places.length;
+    }
+    expect(found).toBeGreaterThan(8);
+  });
+
+  it('leads from a line of the program to the line of the source', () => {
+    for (const [module, text] of [
+      ['src/app/command-line', 'async function reportFailure('],
+      ['src/platform/version', 'function versionOf('],
+      ['src/app/api', 'async function runApi('],
+    ] as const) {
+      const file = fileOf(`${module}.js`);
+      const map = new SourceMap(JSON.parse(readFileSync(`${file}.map`, 'utf8')));
+      const line = read(file)
+        .split('\n')
+        .findIndex((each) => each.startsWith(text));
+      const found = map.findEntry(line - 1, 0) as { originalSource: string; originalLine: number };
+      expect(found.originalSource).toBe(`../../${module}.ts`);
+      expect(readFileSync(`${module}.ts`, 'utf8').split('\n')[found.originalLine]).toContain(text);
+    }
+  });
 });

@@ -1,39 +1,10 @@
 // What a command loads before it can answer: read from the imports, so that no slow package joins unseen.
 import { readFileSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+import { join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { loadedBy, packagesOf } from './loaded-modules.ts';
 
-const STATIC = /^\s*(?:import|export)\s+(type\s+)?(?:([^'";]*?)\sfrom\s+)?['"]([^'"]+)['"]/gm;
 const DYNAMIC = /\bimport\(\s*['"]([^'"]+)['"]\s*\)/g;
-
-/** Everything that these files load, with all that follows: paths of this repository, and names of packages. */
-function loadedBy(files: readonly string[]): string[] {
-  const seen = new Set<string>();
-  const visit = (file: string): void => {
-    if (seen.has(file)) return;
-    seen.add(file);
-    if (!file.startsWith('src/')) return;
-    for (const [, type, names = '', target = ''] of readFileSync(file, 'utf8').matchAll(STATIC))
-      if (type === undefined && !isTypesOnly(names))
-        visit(target.startsWith('.') ? normalize(join(dirname(file), target)) : target);
-  };
-  for (const file of files) visit(file);
-  return [...seen];
-}
-
-function isTypesOnly(names: string): boolean {
-  const text = names.trim();
-  if (!text.startsWith('{')) return false;
-  const each = text
-    .slice(1, -1)
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
-  return each.length > 0 && each.every((name) => name.startsWith('type '));
-}
-
-const packagesOf = (files: readonly string[]) =>
-  loadedBy(files).filter((each) => !each.startsWith('src/') && !each.startsWith('node:'));
 
 const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   token: ['src/app/terminal/token.commands.ts'],
