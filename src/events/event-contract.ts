@@ -51,19 +51,17 @@ export function componentNameOf(type: string): string {
   return `${words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')}Event`;
 }
 
-/** A body as a component. */
+const components = new Map<EventType, JsonSchema>();
+
+/** A body as a component. Made once, since zod takes some 15 ms for those of all types, and more at their first use. */
 function componentOf(entry: EventType): JsonSchema {
+  const made = components.get(entry);
+  if (made !== undefined) return made;
   const { $schema: _dialect, ...schema } = bodySchemaOf(entry);
   Object.assign((schema.properties as { readonly type: object }).type, { type: 'string' });
-  return { ...schema, description: entry.description };
-}
-
-let ofCatalogue: readonly JsonSchema[] | undefined;
-
-/** The components of all types, in the order of the catalogue. Made once, since zod takes some 15 ms for them. */
-function componentsOfCatalogue(): readonly JsonSchema[] {
-  ofCatalogue ??= CATALOGUE.map(componentOf);
-  return ofCatalogue;
+  const component = { ...schema, description: entry.description };
+  components.set(entry, component);
+  return component;
 }
 
 /** The answers of a receiver (docs/receiving.md, "What to answer"). */
@@ -74,20 +72,25 @@ const ANSWERS = {
 } as const;
 
 /**
- * What openapi.json says of events: a webhook for each type of the catalogue (OpenAPI 3.1 §4.8.1), and its components.
+ * What openapi.json says of events: a webhook for each type of the catalogue (OpenAPI 3.1 §4.8.1), and its components;
+ * in a step for each type.
  */
-export function describeWebhooks() {
+export function* describeWebhooks() {
   const parameters = Object.entries(HEADERS).map(([name, { description, ...schema }]) => [
     name.toLowerCase(),
     { name, in: 'header', required: ALWAYS_SENT.includes(name), description, schema },
   ]);
   const webhooks = CATALOGUE.map((entry) => [entry.type, { post: describeWebhook(entry) }]);
-  const schemas = CATALOGUE.map(({ type }, index) => [componentNameOf(type), componentsOfCatalogue()[index]]);
+  const schemas: Record<string, JsonSchema> = {};
+  for (const entry of CATALOGUE) {
+    schemas[componentNameOf(entry.type)] = componentOf(entry);
+    yield;
+  }
   const responses = Object.values(ANSWERS).map(([name, description]) => [name, { description }]);
   return {
     webhooks: Object.fromEntries(webhooks) as JsonSchema,
     components: {
-      schemas: Object.fromEntries(schemas) as JsonSchema,
+      schemas,
       parameters: Object.fromEntries(parameters) as JsonSchema,
       responses: Object.fromEntries(responses) as JsonSchema,
     },
@@ -127,9 +130,9 @@ export function createAsyncApi(
   ownTypes: readonly string[],
 ): JsonSchema {
   const entries = [
-    ...CATALOGUE.map((entry, index) => ({
+    ...CATALOGUE.map((entry) => ({
       ...entry,
-      schema: componentsOfCatalogue()[index],
+      schema: componentOf(entry),
       examples: [exampleOf(entry)],
     })),
     ...ownTypes.map((type) => ({ type, description: OWN, schema: ownComponentOf(type), examples: [] })),
@@ -185,7 +188,7 @@ const OWN = 'A type of this tenant.';
 
 /** The body of a tenant's own type: nothing is known of its `data`. */
 function ownComponentOf(type: string): JsonSchema {
-  const [{ properties, ...schema } = {}] = componentsOfCatalogue();
+  const [{ properties, ...schema } = {}] = CATALOGUE.slice(0, 1).map(componentOf);
   const { data: _data, type: _type, ...envelope } = properties as JsonSchema;
   return {
     ...schema,

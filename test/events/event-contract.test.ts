@@ -7,6 +7,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CATALOGUE, exampleOf } from '../../src/events/catalogue.ts';
 import { componentNameOf, createAsyncApi, describeWebhooks } from '../../src/events/event-contract.ts';
+import { runSteps } from '../../src/platform/steps.ts';
 import { createEventContractService } from '../../src/webhooks/intake/event-contract.service.ts';
 import { signDelivery } from '../../src/webhooks/signing/delivery-signature.node.ts';
 import { createTenantContext } from '../webhooks/intake/fixture.ts';
@@ -30,7 +31,7 @@ async function parse(document: object) {
 }
 
 describe('webhooks in openapi.json', () => {
-  const { components, webhooks } = describeWebhooks();
+  const { components, webhooks } = runSteps(describeWebhooks());
 
   it('are there for every type of the catalogue, each with a name of its own', () => {
     expect(Object.keys(webhooks)).toEqual(CATALOGUE.map(({ type }) => type));

@@ -86,7 +86,7 @@ export function wireApi(platform: Platform) {
     routes,
     pages: [findConsolePages(join(BUILT, 'console')), findReferencePages(join(BUILT, 'reference'))],
     guides: listGuides(join(BUILT, 'reference')),
-    events: describeWebhooks(),
+    describeEvents: describeWebhooks,
     directAttempts,
     authorize: (route: Route) =>
       authorize(route, tokens.authenticate, authentication.dpop, authentication.accesses),
@@ -148,6 +148,6 @@ function wireAuthentication(platform: Platform, core: ReturnType<typeof wireCore
 export function composeOpenApi(env: Readonly<Record<string, string | undefined>>) {
   const config = loadConfig({ DATABASE_URL: 'postgres://localhost/unused', ...env }, { role: 'migrate' });
   const logger = createLogger({ ...config, logLevel: 'silent' });
-  const { routes, events } = wireApi(openPlatform(config, { logger, name: 'openapi' }));
-  return createOpenApi({ routes, config, events });
+  const { routes, describeEvents } = wireApi(openPlatform(config, { logger, name: 'openapi' }));
+  return createOpenApi({ routes, config, describeEvents });
 }

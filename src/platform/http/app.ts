@@ -18,7 +18,7 @@ import type { Health } from './health.ts';
 import { createHolds } from './hold.ts';
 import { keepAnswers } from './idempotency.ts';
 import { createLlmsText, type Guide } from './llms-text.ts';
-import { describeInSteps, type EventsDescription } from './openapi.ts';
+import { type DescribeEvents, describeInSteps } from './openapi.ts';
 import { answerPages, type FindPage } from './pages.ts';
 import { answerProblems } from './problem-handler.ts';
 import { createTenantLimit, limitAddress, limitRefused, type RateLimits } from './rate-limit.ts';
@@ -59,8 +59,8 @@ export type AppDependencies = {
   readonly pages?: readonly FindPage[] | undefined;
   /** The guides among these pages, for /llms.txt. */
   readonly guides?: readonly Guide[] | undefined;
-  /** What the OpenAPI document says of events. */
-  readonly events?: EventsDescription | undefined;
+  /** For the OpenAPI document, when it is asked for. */
+  readonly describeEvents?: DescribeEvents | undefined;
 };
 
 /** @returns a Koa application; createHttpServer (server.ts) serves it */
@@ -89,7 +89,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     readTarget(),
     answerProbes({ health, errorTypeBase: config.errorTypeBase }),
     answerDocuments({
-      openapi: () => runInRounds(describeInSteps({ routes, config, events: dependencies.events })),
+      openapi: () => runInRounds(describeInSteps(dependencies)),
       llmsText: createLlmsText(config, dependencies.guides),
       before: compose([limit, awaitStart(turns)]),
     }),

@@ -20,9 +20,17 @@ import type { Route } from './route.ts';
 type OpenApiConfig = Pick<Config, 'publicUrl' | 'tenantUrl' | 'defaultTenant' | 'errorTypeBase'>;
 
 /** What the document says of events: the webhooks, and the components that they refer to. */
-export type EventsDescription = {
+type EventsDescription = {
   readonly webhooks: JsonSchema;
   readonly components: Readonly<Record<'schemas' | 'parameters' | 'responses', JsonSchema>>;
+};
+
+/** Makes it in steps of a few milliseconds. */
+export type DescribeEvents = () => Generator<void, EventsDescription, void>;
+
+const NO_EVENTS: EventsDescription = {
+  webhooks: {},
+  components: { schemas: {}, parameters: {}, responses: {} },
 };
 
 const DESCRIPTION = `Agent identity, agent authentication and signed webhook events.
@@ -41,7 +49,7 @@ const DESCRIPTION = `Agent identity, agent authentication and signed webhook eve
 export type OpenApiNeeds = {
   readonly routes: readonly Route[];
   readonly config: OpenApiConfig;
-  readonly events?: EventsDescription | undefined;
+  readonly describeEvents?: DescribeEvents | undefined;
 };
 
 /** @returns the OpenAPI 3.1 document of all routes, as plain JSON values */
@@ -53,7 +61,7 @@ export function createOpenApi(needs: OpenApiNeeds): JsonSchema {
 export function* describeInSteps({
   routes,
   config,
-  events = { webhooks: {}, components: { schemas: {}, parameters: {}, responses: {} } },
+  describeEvents,
 }: OpenApiNeeds): Generator<void, JsonSchema, void> {
   const schemas = createSchemaCollector();
   const problems = createProblemCollector();
@@ -72,6 +80,7 @@ export function* describeInSteps({
     };
     yield;
   }
+  const events = describeEvents === undefined ? NO_EVENTS : yield* describeEvents();
   return {
     openapi: '3.1.1',
     jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
