@@ -13,6 +13,8 @@ COPY docs docs
 RUN npm run build && npm prune --omit=dev --omit=optional --ignore-scripts
 # The service has its own copy of the packages' code in dist; these are links into folders that stay here.
 RUN rm -rf node_modules/@countersign
+# What the compiler made is for tests and benches: the command has its own copy, in main.js and dist/program.
+RUN find dist/src -mindepth 1 -type d -prune -exec rm -r {} + && rm -r dist/activities dist/workflows dist/packages
 # Temporal's native part comes for every platform; the image runs on its own.
 RUN cd node_modules/@temporalio/core-bridge/releases && ls | grep -v "^$(uname -m)-unknown-linux-gnu$" | xargs rm -rf
 
