@@ -3,10 +3,12 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { useServices } from '../../platform/command-services.ts';
 import type { TenantRecord, TenantService } from './tenant.service.ts';
 import {
+  checkRetention,
   daysOf,
   RETENTION_FIELDS,
   type RetentionBounds,
   type RetentionSettings,
+  spell,
 } from './tenant-retention.ts';
 
 type Open = () => Promise<{
@@ -33,7 +35,7 @@ export function registerTenantRetentionCommand(
     .argument('<slug>');
   for (const field of RETENTION_FIELDS)
     command.option(
-      `--${nameOf(field, '-')} <number>`,
+      `${optionOf(field)} <number>`,
       `${LABELS[field]}; "default" follows the operator`,
       readDays,
     );
@@ -49,13 +51,17 @@ export function registerTenantRetentionCommand(
         const { operatorContext } = await import('../../audit/audit.ts');
         const { newId } = await import('../../platform/database/ids.ts');
         const context = operatorContext(found, newId());
+        const before = await tenants.get(context);
+        checkRetention(before, patch, tenants.retention, optionOf);
         const changes = Object.keys(patch).length > 0;
-        const record = changes ? await tenants.update(context, patch) : await tenants.get(context);
+        const record = changes ? await tenants.update(context, patch) : before;
         if (json) return print(JSON.stringify(present(record, tenants.retention)));
         for (const line of describeDays(record, tenants.retention)) print(line);
       });
     });
 }
+
+const optionOf = (field: keyof RetentionSettings) => `--${spell(field, '-')}`;
 
 /** @throws InvalidArgumentError, which commander shows with the option */
 function readDays(text: string): number | 'default' {
@@ -79,13 +85,7 @@ const present = (record: TenantRecord, bounds: RetentionBounds) => {
   return {
     tenant_id: record.id,
     slug: record.slug,
-    retention: Object.fromEntries(RETENTION_FIELDS.map((field) => [nameOf(field, '_'), days[field]])),
-    retention_bounds: Object.fromEntries(
-      RETENTION_FIELDS.map((field) => [nameOf(field, '_'), bounds[field]]),
-    ),
+    retention: Object.fromEntries(RETENTION_FIELDS.map((field) => [spell(field, '_'), days[field]])),
+    retention_bounds: Object.fromEntries(RETENTION_FIELDS.map((field) => [spell(field, '_'), bounds[field]])),
   };
 };
-
-/** The name of a field on the wire or of its option. */
-const nameOf = (field: string, separator: '-' | '_') =>
-  field.replace(/[A-Z]/g, (letter) => `${separator}${letter.toLowerCase()}`);

@@ -48,37 +48,40 @@ export function daysOf(settings: RetentionSettings, bounds: RetentionBounds): Re
 /**
  * Returns the settings to store of those that a tenant sent. The operator's value is stored as null, so that it follows
  * the operator: a client may send back what an answer showed.
+ * @param nameOf how an error names a field; by default as a body has it
  * @throws ServiceError `invalid_request` that names a field outside its bounds, or events that go before deliveries
  */
 export function checkRetention<Patch extends Given<RetentionSettings>>(
   before: RetentionSettings,
   patch: Patch,
   bounds: RetentionBounds,
+  nameOf = (field: keyof RetentionSettings): string => `body.retention.${spell(field, '_')}`,
 ): Patch {
   const stored: Partial<Record<keyof RetentionSettings, number | null>> = {};
-  for (const [field, name] of Object.entries(NAMES) as [keyof RetentionSettings, string][]) {
+  for (const field of RETENTION_FIELDS) {
     const days = patch[field];
     if (days === undefined) continue;
     const { least, most } = bounds[field];
     if (days !== null && (days < least || days > (most ?? days)))
-      throw invalidField(name, most === null ? `must be at least ${least}` : `must be ${least} to ${most}`);
+      throw invalidField(
+        nameOf(field),
+        most === null ? `must be at least ${least}` : `must be ${least} to ${most}`,
+      );
     stored[field] = days === most ? null : days;
   }
   if (Object.keys(stored).length === 0) return patch;
   const { deliveriesDays, eventsDays } = daysOf({ ...before, ...stored }, bounds);
   if (eventsDays < deliveriesDays)
     throw invalidField(
-      NAMES.eventsDays,
-      `must be at least deliveries_days, which is ${deliveriesDays}: a delivery needs its event`,
+      nameOf('eventsDays'),
+      `must be at least the days of deliveries, ${deliveriesDays}: a delivery needs its event`,
     );
   return { ...patch, ...stored };
 }
 
-const NAMES = {
-  deliveriesDays: 'body.retention.deliveries_days',
-  eventsDays: 'body.retention.events_days',
-  auditAddressesDays: 'body.retention.audit_addresses_days',
-} as const;
+/** The name of a field on the wire, or of its option. */
+export const spell = (field: keyof RetentionSettings, separator: '-' | '_'): string =>
+  field.replace(/[A-Z]/g, (letter) => `${separator}${letter.toLowerCase()}`);
 
 function leastOf(one: number | null, other: number | null): number | null {
   return one === null || other === null ? (one ?? other) : Math.min(one, other);

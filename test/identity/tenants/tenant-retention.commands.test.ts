@@ -32,7 +32,8 @@ it('shows the days of a tenant, sets them within the bounds, and takes them back
   );
   expect(rows).toHaveLength(1);
 
-  await expect(retention('--deliveries-days', '1')).rejects.toThrow(/must be 2 to 30/);
+  await expect(retention('--deliveries-days', '1')).rejects.toThrow('--deliveries-days: must be 2 to 30');
+  await expect(retention('--events-days', '5')).rejects.toThrow(/^--events-days: must be at least .* 7:/);
   await expect(retention('--events-days', 'x')).rejects.toThrow(/number of days/);
   expect(await retention('--deliveries-days', 'default', '--audit-addresses-days', 'default')).toEqual(unset);
 });

@@ -43,11 +43,11 @@ describe('a change', () => {
     [{ deliveriesDays: 1 }, 'body.retention.deliveries_days', 'must be 2 to 30'],
     [{ eventsDays: 31 }, 'body.retention.events_days', 'must be 2 to 30'],
     [{ auditAddressesDays: 0 }, 'body.retention.audit_addresses_days', 'must be at least 1'],
-    [{ eventsDays: 7 }, 'body.retention.events_days', /at least deliveries_days, which is 30/],
+    [{ eventsDays: 7 }, 'body.retention.events_days', /at least the days of deliveries, 30/],
     [
       { deliveriesDays: 8, eventsDays: 7 },
       'body.retention.events_days',
-      /at least deliveries_days, which is 8/,
+      /at least the days of deliveries, 8/,
     ],
   ])('to %j is refused with the field and its bounds', (patch, path, message) => {
     const refuse = () => checkRetention(NONE, patch, bounds);
