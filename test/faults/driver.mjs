@@ -79,7 +79,8 @@ async function findPlanted() {
     say(`planted: ${name}`);
     const { seed, violations } = await withDefect(defect, async (main) => {
       for (let seed = first; ; seed += 1) {
-        const run = { main, say, seed, kinds: defect.faults, seconds: 20, pace: 60, patience: 60 };
+        const { faults: kinds, restores } = defect;
+        const run = { main, say, seed, kinds, restores, seconds: 20, pace: 60, patience: 60 };
         const { violations } = (await runSeed(run)).ledger;
         if (violations.length > 0 || seed === first + MOST_RUNS - 1) return { seed, violations };
       }

@@ -7,7 +7,10 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** `edits`: file, what is replaced, by what. `faults`: the kinds that bring the defect to light; most need none. */
+/**
+ * `edits`: file, what is replaced, by what. `faults`: the kinds that bring the defect to light, when not any will;
+ * `restores`: so often Postgres is lost and restored, instead.
+ */
 export const DEFECTS = {
   'a challenge is consumed without a look at its first use': {
     edits: [
@@ -87,6 +90,16 @@ export const DEFECTS = {
       ],
     ],
     faults: ['kill'],
+  },
+  'what is accepted is not yet on disk': {
+    edits: [
+      [
+        'src/platform/database/database.ts',
+        "enable_seqscan: 'off',",
+        "enable_seqscan: 'off', synchronous_commit: 'off',",
+      ],
+    ],
+    restores: 1,
   },
 };
 
