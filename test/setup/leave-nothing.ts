@@ -4,8 +4,10 @@ import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, afterEach, vi } from 'vitest';
 import { timeIdsBy } from '../../src/platform/database/ids.ts';
+import { limitReading } from './hanging-file.ts';
 import { beginFile } from './logged-errors.ts';
 
+limitReading();
 const errors = beginFile();
 
 // By itself fast-check makes ten steps at most, whatever a property allows.
