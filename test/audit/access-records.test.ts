@@ -1,21 +1,17 @@
 // What changes nothing is on record too: refused requests, introspections and reads of the log, each bounded.
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, expect, it, vi } from 'vitest';
 import { createAccessRecordService } from '../../src/audit/access-record.service.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import { newId } from '../../src/platform/database/ids.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { readAudit } from '../identity/agents/agent-rooms.ts';
-import { startTenants, type Tenants } from '../isolation/tenants-server.ts';
+import { startTenants } from '../isolation/tenants-server.ts';
 import { PATIENCE } from '../setup/patience.ts';
 
 const RECORDS = ['auth.access.refused', 'auth.token.introspected', 'audit.read'];
 
-let tenants: Tenants;
-
-beforeAll(async () => {
-  tenants = await startTenants();
-});
-afterAll(() => tenants?.close());
+const tenants = await startTenants();
+afterAll(() => tenants.close());
 afterEach(() => void vi.useRealTimers());
 
 /** The records of accesses of the owner's tenant, once there are as many. */

@@ -1,6 +1,6 @@
 // Addresses go from rows of the audit log, which stay as they were sealed.
 import { createHash } from 'node:crypto';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { wireRetention } from '../../src/app/wiring/retention.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import { newId } from '../../src/platform/database/ids.ts';
@@ -16,10 +16,6 @@ const NAME = 'addresses in the audit log';
 
 const test = await useTestDatabase();
 const sealing = createSealing(test.database);
-
-let retention: ReturnType<typeof wireRetention>;
-let tenant: RequestContext;
-let neighbour: RequestContext;
 
 /** Inserts rows of so many days ago for both tenants; the first is of the service. */
 async function writeOld(days: number, count: number): Promise<void> {
@@ -47,19 +43,20 @@ const addressesOf = async ({ tenant: { id } }: RequestContext) =>
 const shown = async (context: RequestContext) =>
   (await sealing.reading.list(context, { limit: 100 })).data.map(({ address }) => address).reverse();
 
-beforeAll(async () => {
-  retention = wireRetention(createTestPlatform(test.database), {
-    records: createRecordService({ notifier: { poke: () => undefined } }),
-  });
-  [tenant, neighbour] = [await createTenantContext(test.database), await createTenantContext(test.database)];
-  await test.database.query('UPDATE tenants SET audit_addresses_days = 3 WHERE id = $1', [tenant.tenant.id]);
-  // The first seal takes no rows of long ago.
-  await sealing.write(await createTenantContext(test.database));
-  await sealing.sealAll();
-  await writeOld(5, 3);
-  await writeOld(2, 2);
-  await sealing.sealAll();
+const retention = wireRetention(createTestPlatform(test.database), {
+  records: createRecordService({ notifier: { poke: () => undefined } }),
 });
+const [tenant, neighbour] = [
+  await createTenantContext(test.database),
+  await createTenantContext(test.database),
+];
+await test.database.query('UPDATE tenants SET audit_addresses_days = 3 WHERE id = $1', [tenant.tenant.id]);
+// The first seal takes no rows of long ago.
+await sealing.write(await createTenantContext(test.database));
+await sealing.sealAll();
+await writeOld(5, 3);
+await writeOld(2, 2);
+await sealing.sealAll();
 
 describe('an address', () => {
   it("goes when the tenant's days are over, and the log verifies as before", async () => {

@@ -3,31 +3,21 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { presentCheckpoints } from '../../src/audit/audit.schemas.ts';
 import { registerAuditCommands } from '../../src/operations/operators/audit.commands.ts';
 import { createAccounts, requestTo } from '../authentication/tokens/accounts.ts';
-import { createTestDatabase } from '../setup/database.ts';
-import { createSealing, type Sealing, tamper } from './sealing.ts';
+import { useTestDatabase } from '../setup/database.ts';
+import { createSealing, tamper } from './sealing.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let accounts: ReturnType<typeof createAccounts>;
-let sealing: Sealing;
-let folder: string;
+const test = await useTestDatabase();
+const folder = await mkdtemp(join(tmpdir(), 'countersign-audit-'));
+const accounts = createAccounts(test.database);
+const sealing = createSealing(test.database);
+for (const slug of ['acme', 'globex']) await accounts.tenants.create({ slug });
+await sealing.sealAll();
 
-beforeAll(async () => {
-  test = await createTestDatabase();
-  folder = await mkdtemp(join(tmpdir(), 'countersign-audit-'));
-  accounts = createAccounts(test.database);
-  sealing = createSealing(test.database);
-  for (const slug of ['acme', 'globex']) await accounts.tenants.create({ slug });
-  await sealing.sealAll();
-});
-
-afterAll(async () => {
-  await test?.drop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => rm(folder, { recursive: true, force: true }));
 
 async function run(...options: string[]) {
   const lines: string[] = [];

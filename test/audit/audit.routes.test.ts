@@ -1,67 +1,56 @@
 // The audit log over HTTP: what a tenant sees of it, and what it can check by itself.
 import { createHash, createPublicKey, verify } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { createAuditRoutes } from '../../src/audit/audit.routes.ts';
 import { createAccounts } from '../authentication/tokens/accounts.ts';
-import { startTestServer, type TestServer, tokenFor } from '../platform/http/test-server.ts';
-import { createTestDatabase } from '../setup/database.ts';
+import { startTestServer, tokenFor } from '../platform/http/test-server.ts';
+import { useTestDatabase } from '../setup/database.ts';
 import { createTenantContext } from '../webhooks/intake/fixture.ts';
-import { createSealing, type Sealing } from './sealing.ts';
+import { createSealing } from './sealing.ts';
 
 const KEY = '0192f0c0-0000-7000-8000-00000000000a';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let server: TestServer;
-let sealing: Sealing;
-let foreignId: string;
-
-beforeAll(async () => {
-  test = await createTestDatabase();
-  sealing = createSealing(test.database);
-  const { tenants } = createAccounts(test.database);
-  const { id } = await tenants.create({ slug: 'demo' });
-  server = await startTestServer(
-    createAuditRoutes({ auditLogs: sealing.reading, auditProofs: sealing.proofs }),
+const test = await useTestDatabase();
+const sealing = createSealing(test.database);
+const { tenants } = createAccounts(test.database);
+const { id } = await tenants.create({ slug: 'demo' });
+const server = await startTestServer(
+  createAuditRoutes({ auditLogs: sealing.reading, auditProofs: sealing.proofs }),
+  {
+    database: test.database,
+    tenants,
+  },
+);
+const tenant = await tenants.bySlug('demo');
+if (tenant === undefined) throw new Error(`no tenant ${id}`);
+const context = { tenant, requestId: 'request-1', address: '192.0.2.7' };
+await sealing.records.write(test.database, context, {
+  audit: [
     {
-      database: test.database,
-      tenants,
+      action: 'auth.verify',
+      outcome: 'failure',
+      reason: 'invalid_signature',
+      target: { type: 'key', id: KEY },
+      actor: { kind: 'agent', id: 'agent-1' },
+      keyId: KEY,
+      tokenId: 'token-1',
+      data: { text: 'ü' },
     },
-  );
-  const tenant = await tenants.bySlug('demo');
-  if (tenant === undefined) throw new Error(`no tenant ${id}`);
-  const context = { tenant, requestId: 'request-1', address: '192.0.2.7' };
-  await sealing.records.write(test.database, context, {
-    audit: [
-      {
-        action: 'auth.verify',
-        outcome: 'failure',
-        reason: 'invalid_signature',
-        target: { type: 'key', id: KEY },
-        actor: { kind: 'agent', id: 'agent-1' },
-        keyId: KEY,
-        tokenId: 'token-1',
-        data: { text: 'ü' },
-      },
-    ],
-  });
+  ],
+});
+await sealing.sealAll();
+for (let index = 0; index < 4; index += 1) {
+  await sealing.write({ ...context, requestId: `request-${index + 2}` });
   await sealing.sealAll();
-  for (let index = 0; index < 4; index += 1) {
-    await sealing.write({ ...context, requestId: `request-${index + 2}` });
-    await sealing.sealAll();
-  }
-  const foreign = await createTenantContext(test.database);
-  await sealing.write(foreign);
-  const { rows } = await test.database.query<{ id: string }>(
-    'SELECT id FROM audit_log WHERE tenant_id = $1',
-    [foreign.tenant.id],
-  );
-  foreignId = rows[0]?.id ?? '';
-});
+}
+const foreign = await createTenantContext(test.database);
+await sealing.write(foreign);
+const { rows } = await test.database.query<{ id: string }>('SELECT id FROM audit_log WHERE tenant_id = $1', [
+  foreign.tenant.id,
+]);
+const foreignId = rows[0]?.id ?? '';
 
-afterAll(async () => {
-  await server?.drain(0);
-  await test?.drop();
-});
+afterAll(() => server.drain(0));
 
 const send = (path = '', scopes = ['audit:read']) =>
   server.send('GET', `/api/v1/audit-logs${path}`, undefined, {

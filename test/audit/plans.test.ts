@@ -1,7 +1,7 @@
 // The plans of the audit log's statements on a log of a size that makes a wrong one show.
 
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { AuditFilters } from '../../src/audit/audit.ts';
 import { countHours, listQuery } from '../../src/audit/audit-reading.store.ts';
 import * as store from '../../src/audit/checkpoint.store.ts';
@@ -15,15 +15,12 @@ const ROWS = 120_000;
 const TENANTS = 20;
 const KEY_ID = createCheckpointSigner({ auditKeys: AUDIT_KEYS }).keyId;
 
-let tenantId: string;
-
 const test = await useTestDatabase();
-beforeAll(async () => {
-  await beginEarlier(test.database, 4);
-  const filler = new pg.Client({ connectionString: test.url });
-  await filler.connect();
-  await filler.query(
-    `INSERT INTO audit_log (id, tenant_id, occurred_at, action, outcome, actor_kind, actor_id, target_type, target_id, key_id,
+await beginEarlier(test.database, 4);
+const filler = new pg.Client({ connectionString: test.url });
+await filler.connect();
+await filler.query(
+  `INSERT INTO audit_log (id, tenant_id, occurred_at, action, outcome, actor_kind, actor_id, target_type, target_id, key_id,
          token_id, address, request_id, data, xid)
        SELECT (substr(uuid_of_time(now() - (${ROWS} - i) * interval '2 s')::text, 1, 14) || '7' || substr(gen_random_uuid()::text, 16))::uuid,
          md5((i % ${TENANTS})::text)::uuid, now() - (${ROWS} - i) * interval '2 s',
@@ -31,12 +28,11 @@ beforeAll(async () => {
          'agent', md5('a' || i % 500)::uuid::text, 'agent', md5('a' || (i + i % 7 % 2) % 500)::uuid::text, md5('k' || i % 700)::uuid, gen_random_uuid()::text,
          '192.0.2.1', gen_random_uuid()::text, '{"scope": "openid profile"}', (10 + i / 300)::text::xid8
        FROM generate_series(1, ${ROWS}) AS i`,
-  );
-  await filler.query('VACUUM ANALYZE audit_log');
-  await filler.end();
-  const { rows } = await test.database.query<{ id: string }>("SELECT md5('3')::uuid AS id");
-  tenantId = rows[0]?.id ?? '';
-});
+);
+await filler.query('VACUUM ANALYZE audit_log');
+await filler.end();
+const { rows } = await test.database.query<{ id: string }>("SELECT md5('3')::uuid AS id");
+const tenantId = rows[0]?.id ?? '';
 
 afterAll(() => test?.drop());
 

@@ -2,38 +2,28 @@
 // after its wait.
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../src/platform/context.ts';
-import type { Database } from '../../src/platform/database/database.ts';
 import { createRooms, createTestAgent, createTestTenant } from '../identity/agents/agent-rooms.ts';
 import { createEnrollee, proveFreshKey } from '../identity/enrollments/enrolling.ts';
 import { beginRotation } from '../identity/keys/rotation-case.ts';
 import { createPatientDatabase, useTestDatabase } from '../setup/database.ts';
 import { countLockWaits } from '../setup/lock-waits.ts';
 import { answer, ask } from './challenges/answer.ts';
-import {
-  createDelegationRooms,
-  type DelegationRooms,
-  findForExchange,
-} from './delegations/delegation-rooms.ts';
+import { createDelegationRooms, findForExchange } from './delegations/delegation-rooms.ts';
 import { codeOf, issueFirst, refresh } from './tokens/refresh-fixture.ts';
 
 const test = await useTestDatabase();
-let database: Database;
-let rooms: DelegationRooms;
-let holder: pg.Client;
 let context: RequestContext;
 
-beforeAll(async () => {
-  database = createPatientDatabase({ url: test.url, pool: 10, applicationName: 'late-use' });
-  rooms = createDelegationRooms(database);
-  holder = new pg.Client({ connectionString: test.url });
-  await holder.connect();
-});
+const database = createPatientDatabase({ url: test.url, pool: 10, applicationName: 'late-use' });
+const rooms = createDelegationRooms(database);
+const holder = new pg.Client({ connectionString: test.url });
+await holder.connect();
 afterAll(async () => {
-  await holder?.end();
-  await rooms?.verifier.close();
-  await database?.close();
+  await holder.end();
+  await rooms.verifier.close();
+  await database.close();
 });
 beforeEach(async () => {
   context = await createTestTenant(rooms);

@@ -1,6 +1,6 @@
 // Holds the dashboard, the alerts and their pages against the metrics that the processes tell. Nothing is started.
 import { existsSync, readFileSync } from 'node:fs';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { ENDPOINT_STATES } from '../../src/webhooks/backlog/backlog.store.ts';
 import { readQuery } from '../platform/metrics/prometheus-text.ts';
@@ -58,13 +58,9 @@ const FOREIGN = new Map<string, Metric>(
   ].map((name) => [name, { type: 'gauge', labels: [] }]),
 );
 
-let known: Map<string, Metric>;
-
-beforeAll(async () => {
-  const { api, worker, sdk } = await listMetrics();
-  known = new Map([...api, ...worker, ...sdk, ...FOREIGN]);
-  for (const { record } of rules) if (record !== undefined) known.set(record, { type: 'gauge', labels: [] });
-});
+const { api, worker, sdk } = await listMetrics();
+const known = new Map([...api, ...worker, ...sdk, ...FOREIGN]);
+for (const { record } of rules) if (record !== undefined) known.set(record, { type: 'gauge', labels: [] });
 
 /** What is wrong with a query: names that nobody tells, and labels that the name does not have. */
 function faultsOf(expression: string): string[] {

@@ -1,7 +1,7 @@
 // The catalogue: complete, and every example as its schema says, by a JSON Schema validator that knows nothing of the
 // source.
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { CATALOGUE, CATEGORIES } from '../../src/events/catalogue.ts';
 import { createEventTypeRoutes } from '../../src/webhooks/intake/event-type.routes.ts';
 import { startTestServer, tokenFor } from '../platform/http/test-server.ts';
@@ -17,16 +17,12 @@ type Shown = {
   example: { type: string; data: Record<string, unknown> };
 };
 
-let server: Awaited<ReturnType<typeof startTestServer>>;
+const server = await startTestServer(
+  createEventTypeRoutes({ contract: { describe: () => Promise.reject(new Error('not asked for')) } }),
+);
+afterAll(() => server.drain(0));
 const get = (path: string) =>
   server.send('GET', path, undefined, { authorization: `Bearer ${tokenFor('app', 'webhooks:read')}` });
-
-beforeAll(async () => {
-  server = await startTestServer(
-    createEventTypeRoutes({ contract: { describe: () => Promise.reject(new Error('not asked for')) } }),
-  );
-  return () => server.drain(0);
-});
 
 const ajv = new Ajv2020({ strict: true, allErrors: true, formats: FORMATS, allowUnionTypes: true });
 

@@ -1,7 +1,7 @@
 // All connections to the database are lost after every statement of every use case: each request is answered, and the
 // process goes on.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { buildPayloadOfResponse } from '../../packages/agent/src/payloads.ts';
 import { newId } from '../../src/platform/database/ids.ts';
 import type { Route } from '../../src/platform/http/route.ts';
@@ -16,19 +16,16 @@ const MOST_STATEMENTS = 60;
 const ROUTES = (await loadAllRoutes()).filter(({ scope }) => scope !== null);
 
 let proxy: Awaited<ReturnType<typeof createCuttingProxy>>;
-let tenants: Tenants;
 const uncaught: unknown[] = [];
 const note = (error: unknown) => void uncaught.push(error);
 
-beforeAll(async () => {
-  const place = async (url: string) => {
-    proxy = await createCuttingProxy(url);
-    return proxy.url;
-  };
-  // On a slow machine the file takes longer than a token lives.
-  tenants = await startTenants(undefined, place, { ACCESS_TOKEN_LIFETIME: '3600' });
-  process.on('uncaughtException', note);
-});
+const place = async (url: string) => {
+  proxy = await createCuttingProxy(url);
+  return proxy.url;
+};
+// On a slow machine the file takes longer than a token lives.
+const tenants = await startTenants(undefined, place, { ACCESS_TOKEN_LIFETIME: '3600' });
+process.on('uncaughtException', note);
 afterEach(() => expect(uncaught.splice(0)).toEqual([]));
 afterAll(async () => {
   process.off('uncaughtException', note);

@@ -1,7 +1,7 @@
 // Concurrent units, whose statements a seed orders: whatever the order, and whatever connection is lost, the rows
 // agree. INTERLEAVING_SEEDS is how many seeds each scenario gets, INTERLEAVING_SEED one seed to replay.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openTheatre, SCENARIOS, type Theatre } from './scenarios.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { openTheatre, SCENARIOS } from './scenarios.ts';
 import { isSame, type Result, runSeed } from './stage.ts';
 
 const ONE = process.env.INTERLEAVING_SEED;
@@ -13,11 +13,8 @@ const AGAIN = Number(process.env.INTERLEAVING_AGAIN ?? 6);
 /** The most failures that are shown. */
 const SHOWN = 3;
 
-let theatre: Theatre;
-beforeAll(async () => {
-  theatre = await openTheatre();
-});
-afterAll(() => theatre?.close());
+const theatre = await openTheatre();
+afterAll(() => theatre.close());
 
 const show = ({ seed, violations, trace }: Result) => `seed ${seed}\n${violations.join('\n')}\n${trace}`;
 

@@ -1,18 +1,15 @@
 // No row of one tenant is reachable with another's token: every route of the real table is tried with a stranger's
 // token, whatever it is called.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { loadAllRoutes } from '../platform/http/route-table.ts';
-import { startTenants, type Tenants } from './tenants-server.ts';
+import { startTenants } from './tenants-server.ts';
 import { tryRoute } from './walker.ts';
 
 const TABLE = (await loadAllRoutes()).map(
   (route) => [`${route.method} ${route.path}`, route.operationId] as const,
 );
 
-let tenants: Tenants;
-beforeAll(async () => {
-  tenants = await startTenants();
-});
+const tenants = await startTenants();
 afterAll(() => tenants.close());
 
 describe('a stranger with every scope of his own tenant', () => {

@@ -1,22 +1,18 @@
 // Requests of one tenant that wait for one locked row take nothing from another tenant, and little from their own.
 import pg from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { countLockWaits } from '../setup/lock-waits.ts';
-import { type Answer, type Party, startTenants, type Tenants } from './tenants-server.ts';
+import { type Answer, type Party, startTenants } from './tenants-server.ts';
 
 /** More requests than a process has connections. */
 const WAITING = 60;
 
-let tenants: Tenants;
-let holder: pg.Client;
-beforeAll(async () => {
-  tenants = await startTenants();
-  holder = new pg.Client({ connectionString: tenants.url });
-  await holder.connect();
-});
+const tenants = await startTenants();
+const holder = new pg.Client({ connectionString: tenants.url });
+await holder.connect();
 afterAll(async () => {
-  await holder?.end();
-  await tenants?.close();
+  await holder.end();
+  await tenants.close();
 });
 
 const createAgent = async (party: Party): Promise<string> => {

@@ -1,26 +1,22 @@
 // Strangers who use up their share of a tenant's limit lock out none of its own: docs/limits.md.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { buildPayloadOfResponse, type ChallengeResponse } from '../../packages/agent/src/payloads.ts';
 import { newKeyPair } from './rows.ts';
-import { type Answer, startTenants, type Tenants } from './tenants-server.ts';
+import { type Answer, startTenants } from './tenants-server.ts';
 
 /** A minute of the tenant; strangers without a credential have half of it, refused requests a tenth. */
 const LIMIT = 40;
 const HOME = '203.0.113.1';
 const NEW = '203.0.113.2';
 
-let tenants: Tenants;
-let agent: ReturnType<typeof newKeyPair>;
-beforeAll(async () => {
-  tenants = await startTenants(() => [], undefined, {
-    RATE_LIMIT_TENANT: String(LIMIT),
-    TRUSTED_PROXIES: '127.0.0.1/32,::1/128',
-  });
-  agent = newKeyPair();
-  const { body } = await tenants.owner.send('POST', '/api/v1/agents', { name: 'Robot', scopes: ['openid'] });
-  await tenants.owner.send('POST', `/api/v1/agents/${body.id}/keys`, agent.body);
+const tenants = await startTenants(() => [], undefined, {
+  RATE_LIMIT_TENANT: String(LIMIT),
+  TRUSTED_PROXIES: '127.0.0.1/32,::1/128',
 });
-afterAll(() => tenants?.close());
+const agent = newKeyPair();
+const { body } = await tenants.owner.send('POST', '/api/v1/agents', { name: 'Robot', scopes: ['openid'] });
+await tenants.owner.send('POST', `/api/v1/agents/${body.id}/keys`, agent.body);
+afterAll(() => tenants.close());
 
 const send = (path: string, body: object, address: string): Promise<Answer> =>
   tenants.owner.send('POST', path, body, null, { 'x-forwarded-for': address });

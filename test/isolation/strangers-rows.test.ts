@@ -1,21 +1,18 @@
 // Which tables somebody without any credential can fill, and by how much: docs/limits.md has the bounds.
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTenants, type Tenants } from './tenants-server.ts';
+import { afterAll, expect, it } from 'vitest';
+import { startTenants } from './tenants-server.ts';
 
 const TIMES = 25;
 
-let tenants: Tenants;
-beforeAll(async () => {
-  tenants = await startTenants(() => [], undefined, {
-    RATE_LIMIT_TENANT: '60000',
-    RATE_LIMIT_ADDRESS: '1200',
-    RATE_LIMIT_FINGERPRINT_FAILURES: '10',
-    RATE_LIMIT_CLIENT_FAILURES: '10',
-    RATE_LIMIT_PUBLISH: '60000',
-  });
+const tenants = await startTenants(() => [], undefined, {
+  RATE_LIMIT_TENANT: '60000',
+  RATE_LIMIT_ADDRESS: '1200',
+  RATE_LIMIT_FINGERPRINT_FAILURES: '10',
+  RATE_LIMIT_CLIENT_FAILURES: '10',
+  RATE_LIMIT_PUBLISH: '60000',
 });
-afterAll(() => tenants?.close());
+afterAll(() => tenants.close());
 
 /** Rows of every table that a request could write; partitions count with their table. */
 async function countRows(): Promise<Record<string, number>> {

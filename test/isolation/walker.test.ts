@@ -1,9 +1,9 @@
 // The walker itself: routes that mix tenants up in each way that it looks for, and routes that it does not know.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Database } from '../../src/platform/database/database.ts';
 import { defineRoute, type Method, type Route } from '../../src/platform/http/route.ts';
-import { startTenants, type Tenants } from './tenants-server.ts';
+import { startTenants } from './tenants-server.ts';
 import { tryRoute } from './walker.ts';
 
 const anything = z.looseObject({});
@@ -62,16 +62,13 @@ const broken = (database: Database): Record<string, Route> => ({
   }),
 });
 
-let tenants: Tenants;
 let routes: Record<string, Route>;
-beforeAll(async () => {
-  tenants = await startTenants((database) => {
-    routes = broken(database);
-    // Tried under the name of a real route, so that its body is known, and served under another.
-    return Object.values(routes).map((one) =>
-      one === routes.body ? { ...one, operationId: 'brokenBodyIds' } : one,
-    );
-  });
+const tenants = await startTenants((database) => {
+  routes = broken(database);
+  // Tried under the name of a real route, so that its body is known, and served under another.
+  return Object.values(routes).map((one) =>
+    one === routes.body ? { ...one, operationId: 'brokenBodyIds' } : one,
+  );
 });
 afterAll(() => tenants.close());
 

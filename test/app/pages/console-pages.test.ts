@@ -2,32 +2,28 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { CONTENT_SECURITY_POLICY, findConsolePages } from '../../../src/app/pages/built-pages.ts';
-import { startTestServer, type TestServer, tenantNamed } from '../../platform/http/test-server.ts';
+import { startTestServer, tenantNamed } from '../../platform/http/test-server.ts';
 
-let folder: string;
-let server: TestServer;
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'console-'));
-  const { buildConsole } = await import(/* @vite-ignore */ resolve('scripts/console.mjs'));
-  await buildConsole(resolve('src/console'), folder);
-  writeFileSync(join(folder, 'assets', 'note.txt'), 'not an asset');
-  server = await startTestServer([], {
-    pages: [findConsolePages(folder)],
-    tenants: {
-      bySlug: async (slug) =>
-        slug === 'demo' || slug === 'acme'
-          ? {
-              ...tenantNamed(slug),
-              baseUrl: slug === 'demo' ? 'https://id.example' : 'https://id.example/t/acme',
-            }
-          : undefined,
-    },
-  });
+const folder = mkdtempSync(join(tmpdir(), 'console-'));
+const { buildConsole } = await import(/* @vite-ignore */ resolve('scripts/console.mjs'));
+await buildConsole(resolve('src/console'), folder);
+writeFileSync(join(folder, 'assets', 'note.txt'), 'not an asset');
+const server = await startTestServer([], {
+  pages: [findConsolePages(folder)],
+  tenants: {
+    bySlug: async (slug) =>
+      slug === 'demo' || slug === 'acme'
+        ? {
+            ...tenantNamed(slug),
+            baseUrl: slug === 'demo' ? 'https://id.example' : 'https://id.example/t/acme',
+          }
+        : undefined,
+  },
 });
 afterAll(async () => {
-  await server?.drain(0);
+  await server.drain(0);
   rmSync(folder, { recursive: true, force: true });
 });
 

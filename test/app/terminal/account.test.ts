@@ -2,11 +2,8 @@
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { findAccount } from '../../../src/app/terminal/account.ts';
-
-let folder: string;
-let env: Record<string, string>;
 
 const VARIABLES = {
   COUNTERSIGN_URL: 'https://id.example/t/acme/',
@@ -19,26 +16,23 @@ const profile = (clientId: string) => ({
   client_secret: 's',
 });
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'countersign-account-'));
-  env = { DATA_DIR: join(folder, 'data'), XDG_CONFIG_HOME: folder };
-  await mkdir(join(folder, 'countersign'));
-  await mkdir(join(folder, 'data'));
-  await writeFile(
-    join(folder, 'data', 'demo-tenant.json'),
-    JSON.stringify({
-      slug: 'demo',
-      base_url: 'http://localhost:1',
-      client_id: 'of-the-stack',
-      client_secret: 's',
-    }),
-  );
-  await writeProfiles({ default: profile('of-the-default'), acme: profile('of-acme'), half: { url: 'x' } });
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
-
+const folder = await mkdtemp(join(tmpdir(), 'countersign-account-'));
+const env = { DATA_DIR: join(folder, 'data'), XDG_CONFIG_HOME: folder };
 const file = () => join(folder, 'countersign', 'profiles.json');
 const writeProfiles = (profiles: object) => writeFile(file(), JSON.stringify(profiles), { mode: 0o600 });
+await mkdir(join(folder, 'countersign'));
+await mkdir(join(folder, 'data'));
+await writeFile(
+  join(folder, 'data', 'demo-tenant.json'),
+  JSON.stringify({
+    slug: 'demo',
+    base_url: 'http://localhost:1',
+    client_id: 'of-the-stack',
+    client_secret: 's',
+  }),
+);
+await writeProfiles({ default: profile('of-the-default'), acme: profile('of-acme'), half: { url: 'x' } });
+afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('the account of a command', () => {
   it.each([

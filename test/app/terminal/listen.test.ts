@@ -2,17 +2,13 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { verifyDelivery } from '../../../packages/receiver/src/index.ts';
 import { PATIENCE } from '../../setup/patience.ts';
-import { type Service, startService } from './service.ts';
+import { startService } from './service.ts';
 
-let service: Service;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service?.close());
+const service = await startService();
+afterAll(() => service.close());
 
 const subscriptions = async () => (await service.owner.send('GET', '/api/v1/webhooks')).body.data;
 

@@ -1,31 +1,25 @@
 // The operator's commands over the database of a whole interface: one delivery of any tenant, the list of tenants.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Service, startService } from './service.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { startService } from './service.ts';
 
-let service: Service;
-let env: Record<string, string>;
-let delivery: { id: string };
-
-beforeAll(async () => {
-  service = await startService();
-  env = {
-    DATABASE_URL: service.url,
-    PUBLIC_URL: new URL(service.env.COUNTERSIGN_URL).origin,
-    MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
-    NODE_ENV: 'test',
-  };
-  const post = (path: string, body: unknown) => service.owner.send('POST', path, body);
-  await post('/api/v1/webhooks', {
-    url: 'http://127.0.0.1:9099/',
-    event_types: ['shop.sold'],
-    active: false,
-  });
-  await post('/api/v1/events', { type: 'shop.sold', data: { n: 1 } });
-  ({
-    data: [delivery],
-  } = (await service.owner.send('GET', '/api/v1/deliveries')).body);
+const service = await startService();
+const env = {
+  DATABASE_URL: service.url,
+  PUBLIC_URL: new URL(service.env.COUNTERSIGN_URL).origin,
+  MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
+  NODE_ENV: 'test',
+};
+const post = (path: string, body: unknown) => service.owner.send('POST', path, body);
+await post('/api/v1/webhooks', {
+  url: 'http://127.0.0.1:9099/',
+  event_types: ['shop.sold'],
+  active: false,
 });
-afterAll(() => service?.close());
+await post('/api/v1/events', { type: 'shop.sold', data: { n: 1 } });
+const {
+  data: [delivery],
+} = (await service.owner.send('GET', '/api/v1/deliveries')).body;
+afterAll(() => service.close());
 
 const run = (...args: string[]) => service.run(args, { env });
 const WHY = ['--reason', 'the receiver asked for it', '--as', 'jo@ops'];

@@ -2,31 +2,23 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { listRows } from '../../../src/app/terminal/resource-rows.client.ts';
 import { eventually } from '../../workflows/eventually.ts';
-import { type Service, startService } from './service.ts';
-
-let service: Service;
-let agent: { id: string };
-let webhook: { id: string };
-let delivery: { id: string };
-let event: { event_id: string };
+import { startService } from './service.ts';
 
 const URL = 'http://127.0.0.1:9099/hooks';
 
-beforeAll(async () => {
-  service = await startService();
-  const post = async (path: string, body: unknown) => (await service.owner.send('POST', path, body)).body;
-  agent = await post('/api/v1/agents', { name: 'invoice robot', scopes: ['openid'] });
-  await post('/api/v1/agents', { name: 'other robot', scopes: ['openid'] });
-  webhook = await post('/api/v1/webhooks', { url: URL, event_types: ['shop.sold'], active: false });
-  event = await post('/api/v1/events', { type: 'shop.sold', data: { n: 1 } });
-  ({
-    data: [delivery],
-  } = (await service.owner.send('GET', '/api/v1/deliveries')).body);
-});
-afterAll(() => service?.close());
+const service = await startService();
+const post = async (path: string, body: unknown) => (await service.owner.send('POST', path, body)).body;
+const agent = await post('/api/v1/agents', { name: 'invoice robot', scopes: ['openid'] });
+await post('/api/v1/agents', { name: 'other robot', scopes: ['openid'] });
+const webhook = await post('/api/v1/webhooks', { url: URL, event_types: ['shop.sold'], active: false });
+const event = await post('/api/v1/events', { type: 'shop.sold', data: { n: 1 } });
+const {
+  data: [delivery],
+} = (await service.owner.send('GET', '/api/v1/deliveries')).body;
+afterAll(() => service.close());
 
 const json = async (...args: string[]) => {
   const { lines, code, told } = await service.run([...args, '--json']);

@@ -1,32 +1,25 @@
 // The sweep of overdue challenges over a real database: what it marks, what it counts, and that nothing waits for it.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import * as challengeStore from '../../../src/authentication/challenges/challenge.store.ts';
 import { createExpiryService } from '../../../src/authentication/challenges/challenge-expiry.service.ts';
 import * as store from '../../../src/authentication/challenges/challenge-expiry.store.ts';
 import * as challengeExpiryStore from '../../../src/authentication/challenges/challenge-expiry.store.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
-import type { Database } from '../../../src/platform/database/database.ts';
 import {
   createRooms,
   createTestAgent,
   createTestTenant,
-  type Rooms,
   readAudit,
 } from '../../identity/agents/agent-rooms.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { answer, ask } from './answer.ts';
 import { codeOf, insertEnded } from './ended-challenges.ts';
 
-let database: Database;
-let rooms: Rooms;
 let context: RequestContext;
-let drop: () => Promise<void>;
 
-beforeAll(async () => {
-  ({ database, drop } = await createTestDatabase());
-  rooms = createRooms(database);
-});
+const { database } = await useTestDatabase();
+const rooms = createRooms(database);
 beforeEach(async () => {
   await database.query('DELETE FROM challenges');
   await database.query('DELETE FROM challenge_expiry_counts');
@@ -35,10 +28,7 @@ beforeEach(async () => {
   );
   context = await createTestTenant(rooms);
 });
-afterAll(async () => {
-  await rooms.verifier.close();
-  await drop();
-});
+afterAll(() => rooms.verifier.close());
 
 const pulse = { heartbeat: () => undefined, signal: new AbortController().signal };
 const service = (

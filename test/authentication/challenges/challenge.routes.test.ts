@@ -1,29 +1,19 @@
 // The whole main job over HTTP: agent, key, challenge, verify, as a client sees them: statuses, headers, exact fields.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { buildPayloadOfResponse, type ChallengeResponse } from '../../../packages/agent/src/payloads.ts';
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
 import { fingerprint, toJwk } from '../../../src/platform/crypto/public-key.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { createRooms, type Rooms } from '../../identity/agents/agent-rooms.ts';
+import { createRooms } from '../../identity/agents/agent-rooms.ts';
 import { derivePublicKey, generatePrivateKey, signPayload } from '../../platform/crypto/sign.ts';
-import { startTestServer, type TestServer, tokenFor } from '../../platform/http/test-server.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { startTestServer, tokenFor } from '../../platform/http/test-server.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 
-let rooms: Rooms;
-let server: TestServer;
-let drop: () => Promise<void>;
-
-beforeAll(async () => {
-  const opened = await createTestDatabase();
-  rooms = createRooms(opened.database, { failuresAllowed: 5 });
-  await rooms.tenants.create({ slug: 'demo' });
-  server = await startTestServer(rooms.routes, { database: opened.database, tenants: rooms.tenants });
-  drop = async () => {
-    await server.drain(0);
-    await opened.drop();
-  };
-});
-afterAll(() => drop());
+const opened = await useTestDatabase();
+const rooms = createRooms(opened.database, { failuresAllowed: 5 });
+await rooms.tenants.create({ slug: 'demo' });
+const server = await startTestServer(rooms.routes, { database: opened.database, tenants: rooms.tenants });
+afterAll(() => server.drain(0));
 
 const admin = {
   authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:capabilities', 'agents:impersonate')}`,

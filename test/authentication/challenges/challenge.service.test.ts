@@ -2,7 +2,7 @@
 // round trips.
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { KEY_ALGORITHMS } from '../../../src/platform/crypto/algorithm.ts';
 import { fingerprintAliases } from '../../../src/platform/crypto/public-key.ts';
@@ -10,30 +10,21 @@ import {
   createRooms,
   createTestAgent,
   createTestTenant,
-  type Rooms,
   readAudit,
   readEvents,
 } from '../../identity/agents/agent-rooms.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 import { answer, ask, forge } from './answer.ts';
 
-let rooms: Rooms;
 let context: RequestContext;
-let drop: () => Promise<void>;
 
-beforeAll(async () => {
-  const opened = await createTestDatabase();
-  drop = opened.drop;
-  rooms = createRooms(opened.database);
-});
+const opened = await useTestDatabase();
+const rooms = createRooms(opened.database);
 beforeEach(async () => {
   context = await createTestTenant(rooms);
 });
-afterAll(async () => {
-  await rooms.verifier.close();
-  await drop();
-});
+afterAll(() => rooms.verifier.close());
 
 describe.each(KEY_ALGORITHMS)('an agent with a key of %s', (algorithm) => {
   it('gets a challenge, signs it and gets tokens that the published keys verify', async () => {

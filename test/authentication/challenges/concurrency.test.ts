@@ -1,39 +1,23 @@
 // Races: one success for one challenge, whatever the number of processes; and what a revocation or suspension meets
 // halfway.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
-import type { Database } from '../../../src/platform/database/database.ts';
-import {
-  createRooms,
-  createTestAgent,
-  createTestTenant,
-  type Rooms,
-} from '../../identity/agents/agent-rooms.ts';
-import { createPatientDatabase, createTestDatabase } from '../../setup/database.ts';
+import { createRooms, createTestAgent, createTestTenant } from '../../identity/agents/agent-rooms.ts';
+import { createPatientDatabase, useTestDatabase } from '../../setup/database.ts';
 import { countLockWaits } from '../../setup/lock-waits.ts';
 import { answer, ask } from './answer.ts';
 
-let rooms: Rooms;
-let elsewhere: Rooms;
-let second: Database;
 let context: RequestContext;
-let drop: () => Promise<void>;
 
-beforeAll(async () => {
-  const opened = await createTestDatabase();
-  second = createPatientDatabase({ url: opened.url, pool: 10, applicationName: 'test-second' });
-  drop = async () => {
-    await second.close();
-    await opened.drop();
-  };
-  rooms = createRooms(opened.database);
-  // The same issuer keys; everything else, above all the connections, is another process's.
-  elsewhere = createRooms(second, { accounts: { ...rooms, database: second } });
-});
+const opened = await useTestDatabase();
+const second = createPatientDatabase({ url: opened.url, pool: 10, applicationName: 'test-second' });
+const rooms = createRooms(opened.database);
+// The same issuer keys; everything else, above all the connections, is another process's.
+const elsewhere = createRooms(second, { accounts: { ...rooms, database: second } });
 beforeEach(async () => {
   context = await createTestTenant(rooms);
 });
-afterAll(() => drop());
+afterAll(() => second.close());
 
 const tokensOf = async (agentId: string) => {
   const { rows } = await rooms.database.query<{ live: number; all: number }>(

@@ -1,12 +1,11 @@
 // Verifications that share a statement: a fault of one, a row that somebody holds, and a commit whose answer is lost.
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import {
   createRooms,
   createTestAgent,
   createTestTenant,
-  type Rooms,
   readAudit,
   readEvents,
 } from '../../identity/agents/agent-rooms.ts';
@@ -15,26 +14,23 @@ import { answer, ask } from './answer.ts';
 
 const CONSUMING = 'UPDATE challenges SET consumed_at';
 
-let rooms: Rooms;
 let context: RequestContext;
 /** Called before and after each statement that consumes challenges. */
 let before: () => void;
 let after: () => void;
 
 const { database } = await useTestDatabase();
-beforeAll(async () => {
-  const watched: Database = {
-    ...database,
-    query: async <Row extends object>(text: string, values?: readonly unknown[]) => {
-      const isConsuming = text.includes(CONSUMING);
-      if (isConsuming) before();
-      const result = await database.query<Row>(text, values);
-      if (isConsuming) after();
-      return result;
-    },
-  };
-  rooms = createRooms(watched);
-});
+const watched: Database = {
+  ...database,
+  query: async <Row extends object>(text: string, values?: readonly unknown[]) => {
+    const isConsuming = text.includes(CONSUMING);
+    if (isConsuming) before();
+    const result = await database.query<Row>(text, values);
+    if (isConsuming) after();
+    return result;
+  },
+};
+const rooms = createRooms(watched);
 beforeEach(async () => {
   context = await createTestTenant(rooms);
   before = () => undefined;

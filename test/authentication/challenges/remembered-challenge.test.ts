@@ -1,10 +1,9 @@
 // A challenge that this process has issued: its verification needs no load, and any change since still holds.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import {
   createTestAgent,
   createTestTenant,
-  type Rooms,
   readAudit,
   readEvents,
 } from '../../identity/agents/agent-rooms.ts';
@@ -12,13 +11,9 @@ import { insertSubscription } from '../../webhooks/intake/fixture.ts';
 import { createTwoProcesses } from '../tokens/refresh-fixture.ts';
 import { answer, ask, forge } from './answer.ts';
 
-let processes: Awaited<ReturnType<typeof createTwoProcesses>>;
-let rooms: Rooms;
-beforeAll(async () => {
-  processes = await createTwoProcesses();
-  rooms = processes.one;
-});
-afterAll(() => processes?.drop());
+const processes = await createTwoProcesses();
+const rooms = processes.one;
+afterAll(() => processes.drop());
 
 const run = (sql: string, id: string) => processes.database.query(sql, [id]);
 

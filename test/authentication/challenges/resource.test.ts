@@ -1,8 +1,8 @@
 // The `resource` parameter (RFC 8707): an agent says for which of its audiences it authenticates, and gets a token for
 // no other one.
 import pg from 'pg';
-import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { createTestAgent, type Rooms } from '../../identity/agents/agent-rooms.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { createTestAgent } from '../../identity/agents/agent-rooms.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 import { useAccountsServer } from '../tokens/accounts-server.ts';
 import { claimsOf, codeOf, createHolder, refresh } from '../tokens/refresh-fixture.ts';
@@ -13,10 +13,7 @@ const { test, server } = await useAccountsServer();
 const ONE = 'https://one.example/api';
 const TWO = 'https://two.example/api';
 
-let rooms: Rooms;
-beforeAll(async () => {
-  ({ rooms } = server);
-});
+const { rooms } = server;
 
 /** An agent with two further audiences, and how it asks for a challenge. */
 async function prepare() {

@@ -1,34 +1,18 @@
 // The answer to a wrong signature names the mistake that the agent's author has made.
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { buildPayloadOfResponse } from '../../../packages/agent/src/payloads.ts';
 import { presentChallenge } from '../../../src/authentication/challenges/challenge.schemas.ts';
-import type { RequestContext } from '../../../src/platform/context.ts';
 import { KEY_ALGORITHMS } from '../../../src/platform/crypto/algorithm.ts';
-import {
-  createRooms,
-  createTestAgent,
-  createTestTenant,
-  type Rooms,
-} from '../../identity/agents/agent-rooms.ts';
+import { createRooms, createTestAgent, createTestTenant } from '../../identity/agents/agent-rooms.ts';
 import { signPayload } from '../../platform/crypto/sign.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { answer, ask, forge } from './answer.ts';
 
-let rooms: Rooms;
-let context: RequestContext;
-let drop: () => Promise<void>;
-
-beforeAll(async () => {
-  const opened = await createTestDatabase();
-  drop = opened.drop;
-  rooms = createRooms(opened.database);
-  context = await createTestTenant(rooms);
-});
-afterAll(async () => {
-  await rooms.verifier.close();
-  await drop();
-});
+const opened = await useTestDatabase();
+const rooms = createRooms(opened.database);
+const context = await createTestTenant(rooms);
+afterAll(() => rooms.verifier.close());
 
 const text = (payload: Uint8Array) => Buffer.from(payload).toString();
 const hashOf = (payload: Uint8Array) => createHash('sha256').update(payload).digest();

@@ -1,14 +1,14 @@
 // Verification by a signature of the request (RFC 9421) over HTTP; another implementation signs.
 import { createHash, createPrivateKey } from 'node:crypto';
 import { createSigner, httpbis } from 'http-message-signatures';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { buildPayloadOfResponse } from '../../../packages/agent/src/payloads.ts';
 import type { KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
 import { encodeBase64Url } from '../../../src/platform/crypto/base64.ts';
 import { jwkThumbprint, toJwk } from '../../../src/platform/crypto/public-key.ts';
 import { createRooms, createTestAgent, readAudit } from '../../identity/agents/agent-rooms.ts';
 import { signPayload } from '../../platform/crypto/sign.ts';
-import { startTestServer, type TestServer } from '../../platform/http/test-server.ts';
+import { startTestServer } from '../../platform/http/test-server.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { requestTo } from '../tokens/accounts.ts';
 
@@ -17,16 +17,10 @@ const VERIFY = '/auth/agent/verify';
 const COVERED = ['@method', '@target-uri', 'content-digest'];
 
 const test = await useTestDatabase();
-let rooms: ReturnType<typeof createRooms>;
-let server: TestServer;
-beforeAll(async () => {
-  rooms = createRooms(test.database);
-  await rooms.tenants.create({ slug: 'demo' });
-  server = await startTestServer(rooms.routes, { database: test.database, tenants: rooms.tenants });
-});
-afterAll(async () => {
-  await server?.drain(0);
-});
+const rooms = createRooms(test.database);
+await rooms.tenants.create({ slug: 'demo' });
+const server = await startTestServer(rooms.routes, { database: test.database, tenants: rooms.tenants });
+afterAll(() => server.drain(0));
 
 async function contextOfDemo() {
   const tenant = await rooms.tenants.bySlug('demo');

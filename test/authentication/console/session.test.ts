@@ -1,6 +1,6 @@
 // Sessions of the console over HTTP: what signs in, what a session gets, and what whoever has stolen a part of one
 // gets.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { operatorContext } from '../../../src/audit/audit.ts';
 import {
   type ConsoleLink,
@@ -10,17 +10,12 @@ import { createApplicationService } from '../../../src/identity/applications/app
 import { hashSecret } from '../../../src/platform/crypto/opaque-secret.node.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { wireRecords } from '../../../src/webhooks/intake/wire.ts';
-import { type Party, startTenants, type Tenants } from '../../isolation/tenants-server.ts';
+import { type Party, startTenants } from '../../isolation/tenants-server.ts';
 import { createTestPlatform } from '../../setup/platform.ts';
 
-let tenants: Tenants;
-let owner: Party;
-let stranger: Party;
-beforeAll(async () => {
-  tenants = await startTenants();
-  ({ owner, stranger } = tenants);
-});
-afterAll(() => tenants?.close());
+const tenants = await startTenants();
+const { owner, stranger } = tenants;
+afterAll(() => tenants.close());
 
 type Headers = Record<string, string>;
 const send = (method: string, path: string, headers: Headers = {}, body?: unknown, party = owner) =>

@@ -1,32 +1,22 @@
 // The management routes of delegations over HTTP: what the shell and this room make of a request together.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { startTestServer, type TestServer, tokenFor } from '../../platform/http/test-server.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { startTestServer, tokenFor } from '../../platform/http/test-server.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { createDelegationRooms } from './delegation-rooms.ts';
-
-let server: TestServer;
-let agentId: string;
-let drop: () => Promise<void>;
 
 const admin = {
   authorization: `Bearer ${tokenFor('admin', 'agents:write', 'agents:capabilities', 'agents:impersonate', 'delegations:read', 'delegations:write')}`,
 };
 const reader = { authorization: `Bearer ${tokenFor('reader', 'delegations:read')}` };
 
-beforeAll(async () => {
-  const opened = await createTestDatabase();
-  const rooms = createDelegationRooms(opened.database);
-  await rooms.tenants.create({ slug: 'demo' });
-  await rooms.tenants.create({ slug: 'acme' });
-  server = await startTestServer(rooms.routes, { database: opened.database, tenants: rooms.tenants });
-  drop = async () => {
-    await server.drain(0);
-    await opened.drop();
-  };
-  agentId = (await server.send('POST', '/api/v1/agents', { name: 'Robot' }, admin)).body.id;
-});
-afterAll(() => drop());
+const opened = await useTestDatabase();
+const rooms = createDelegationRooms(opened.database);
+await rooms.tenants.create({ slug: 'demo' });
+await rooms.tenants.create({ slug: 'acme' });
+const server = await startTestServer(rooms.routes, { database: opened.database, tenants: rooms.tenants });
+const agentId = (await server.send('POST', '/api/v1/agents', { name: 'Robot' }, admin)).body.id;
+afterAll(() => server.drain(0));
 
 const send = (method: string, path: string, body?: unknown, headers: Record<string, string> = admin) =>
   server.send(method, `/api/v1/delegations${path}`, body, headers);

@@ -1,5 +1,5 @@
 // Delegations over a real database: creation, revocation, and what an exchange finds, also while both happen at once.
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type {
   DelegationRequest,
   NewDelegation,
@@ -15,16 +15,11 @@ import { useTestDatabase } from '../../setup/database.ts';
 import { countLockWaits } from '../../setup/lock-waits.ts';
 import { createDelegationRooms, findForExchange } from './delegation-rooms.ts';
 
-let agentId: string;
-
 const { database } = await useTestDatabase();
 const rooms = createDelegationRooms(database);
 const context = await createTestTenant(rooms);
-beforeAll(async () => {
-  ({ id: agentId } = (
-    await createTestAgent(rooms, context, { scopes: ['openid', 'email', 'vault:read'] })
-  ).agent);
-});
+const { id: agentId } = (await createTestAgent(rooms, context, { scopes: ['openid', 'email', 'vault:read'] }))
+  .agent;
 
 const HOUR = 3_600_000;
 const inFuture = (milliseconds = HOUR) => new Date(Date.now() + milliseconds);

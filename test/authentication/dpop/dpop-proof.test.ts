@@ -1,5 +1,5 @@
 // Each check of a proof by itself: what it refuses, with which words, and what it lets through.
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createProofVerifier } from '../../../src/authentication/dpop/dpop-proof.service.ts';
 import {
   checkProof,
@@ -14,10 +14,7 @@ const request = { method: 'POST', url: `${BASE_URL}/oauth/token`, now: NOW };
 const refusal = (detail: RegExp) =>
   expect.objectContaining({ code: 'invalid_dpop_proof', detail: expect.stringMatching(detail) });
 
-let prover: Awaited<ReturnType<typeof createProver>>;
-beforeAll(async () => {
-  prover = await createProver();
-});
+const prover = await createProver();
 
 function failure(work: () => unknown): unknown {
   try {

@@ -1,11 +1,11 @@
 // Proofs against a real database: one use for each, in whichever process, for as long as a proof could be accepted.
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { createDpopService } from '../../../src/authentication/dpop/dpop.service.ts';
 import { purge } from '../../../src/authentication/dpop/dpop.store.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
-import { createPatientDatabase, createTestDatabase } from '../../setup/database.ts';
+import { createPatientDatabase, useTestDatabase } from '../../setup/database.ts';
 import { BASE_URL, createProver, type Parts } from './proofs.ts';
 
 // The database has a clock of its own, and so the processes stand near the real time, half past a second.
@@ -25,9 +25,6 @@ const context = {
   },
 } as const;
 
-let database: Database;
-let second: Database;
-let drop: () => Promise<void>;
 let clock = NOW;
 let prover: Awaited<ReturnType<typeof createProver>>;
 
@@ -40,16 +37,10 @@ const createProcess = (own: Pick<Database, 'query'>) =>
 let here: ReturnType<typeof createProcess>;
 let elsewhere: ReturnType<typeof createProcess>;
 
-beforeAll(async () => {
-  const opened = await createTestDatabase();
-  database = opened.database;
-  second = createPatientDatabase({ url: opened.url, pool: 10, applicationName: 'test-second' });
-  drop = async () => {
-    await second.close();
-    await opened.drop();
-  };
-});
-afterAll(() => drop());
+const opened = await useTestDatabase();
+const database = opened.database;
+const second = createPatientDatabase({ url: opened.url, pool: 10, applicationName: 'test-second' });
+afterAll(() => second.close());
 beforeEach(async () => {
   clock = NOW;
   prover = await createProver('ES256', SECONDS);

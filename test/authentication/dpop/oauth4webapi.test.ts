@@ -1,7 +1,7 @@
 // The proofs of a client library of others, with its own handling of nonces, against the verification of proofs.
 import { randomBytes } from 'node:crypto';
 import * as oauth from 'oauth4webapi';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createDpopService } from '../../../src/authentication/dpop/dpop.service.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import { useTestDatabase } from '../../setup/database.ts';
@@ -19,14 +19,10 @@ const TENANT = {
   issuerUrl: BASE_URL,
 } as const;
 
-let dpop: ReturnType<typeof createDpopService>;
-
 const test = await useTestDatabase();
-beforeAll(async () => {
-  dpop = createDpopService({
-    database: test.database,
-    masterKeys: [{ key: randomBytes(32) }],
-  });
+const dpop = createDpopService({
+  database: test.database,
+  masterKeys: [{ key: randomBytes(32) }],
 });
 
 /** The edge of the network: answers as a token endpoint, or as a resource when the request has an access token. */

@@ -3,14 +3,14 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { createLocalJWKSet, jwtVerify } from 'jose';
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createDeliveryKeyService } from '../../../src/authentication/issuer/delivery-key.service.ts';
 import type { IssuerJwk } from '../../../src/authentication/issuer/issuer-key.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { signedHeaders } from '../../../src/webhooks/signing/signed-headers.node.ts';
 import { useTestDatabase } from '../../setup/database.ts';
-import { type Accounts, createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';
+import { createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';
 import { codeOf } from '../tokens/refresh-fixture.ts';
 import { BEGINNING, installFrozenClock, setClock } from './frozen-clock.ts';
 
@@ -19,17 +19,13 @@ const BODY = Buffer.from('{"event_id":"evt_1"}');
 const ORIGIN = 'https://hooks.example.com';
 
 const test = await useTestDatabase();
-let accounts: Accounts;
-let deliveryKeys: ReturnType<typeof createDeliveryKeyService>;
 let clock = BEGINNING;
 let context: RequestContext;
 
-beforeAll(async () => {
-  await installFrozenClock(test.url);
-  const masterKeys = [{ id: 'test', key: randomBytes(32) }];
-  accounts = createAccounts(test.database, { masterKeys, now: () => clock, monotonic: () => clock });
-  deliveryKeys = createDeliveryKeyService(accounts);
-});
+await installFrozenClock(test.url);
+const masterKeys = [{ id: 'test', key: randomBytes(32) }];
+const accounts = createAccounts(test.database, { masterKeys, now: () => clock, monotonic: () => clock });
+const deliveryKeys = createDeliveryKeyService(accounts);
 beforeEach(async () => {
   const { tenant } = await provisionTenant(accounts, `t-${newId()}`);
   context = requestTo(tenant);

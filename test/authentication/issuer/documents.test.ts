@@ -1,14 +1,12 @@
 // The issuer's public documents over HTTP.
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { provisionTenant } from '../tokens/accounts.ts';
 import { useAccountsServer } from '../tokens/accounts-server.ts';
 
 const { server } = await useAccountsServer();
 
-beforeAll(async () => {
-  await provisionTenant(server.accounts, 'demo');
-  await provisionTenant(server.accounts, 'acme');
-});
+await provisionTenant(server.accounts, 'demo');
+await provisionTenant(server.accounts, 'acme');
 
 describe('the JWK set', () => {
   it('may be cached for less time than a new key is published before it signs', async () => {

@@ -2,27 +2,24 @@
 // those.
 import { randomBytes } from 'node:crypto';
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { stateOf } from '../../../src/authentication/issuer/key-schedule.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { useTestDatabase } from '../../setup/database.ts';
-import { type Accounts, createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';
+import { createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';
 import { codeOf } from '../tokens/refresh-fixture.ts';
 import { BEGINNING, installFrozenClock, setClock } from './frozen-clock.ts';
 
 const LIFETIME = 90 * 86_400;
 
 const test = await useTestDatabase();
-let accounts: Accounts;
 let clock = BEGINNING;
 let context: RequestContext;
 
-beforeAll(async () => {
-  await installFrozenClock(test.url);
-  const masterKeys = [{ id: 'test', key: randomBytes(32) }];
-  accounts = createAccounts(test.database, { masterKeys, now: () => clock, monotonic: () => clock });
-});
+await installFrozenClock(test.url);
+const masterKeys = [{ id: 'test', key: randomBytes(32) }];
+const accounts = createAccounts(test.database, { masterKeys, now: () => clock, monotonic: () => clock });
 beforeEach(async () => {
   const { tenant } = await provisionTenant(accounts, `t-${newId()}`);
   context = requestTo(tenant);

@@ -1,16 +1,13 @@
 // The routes of issuer keys as a tenant meets them.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTenants, type Tenants } from '../../isolation/tenants-server.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { startTenants } from '../../isolation/tenants-server.ts';
 
 const ROOT = '/api/v1/tenant/issuer-keys';
 
 type Key = { kid: string; state: string; published_at: string; activate_at: string };
 
-let tenants: Tenants;
-beforeAll(async () => {
-  tenants = await startTenants();
-});
-afterAll(() => tenants?.close());
+const tenants = await startTenants();
+afterAll(() => tenants.close());
 
 const keysOf = async (): Promise<Key[]> => (await tenants.owner.send('GET', ROOT)).body.data;
 

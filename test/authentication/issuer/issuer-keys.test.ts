@@ -1,9 +1,8 @@
 // Rotations and revocations of issuer keys against a real database whose clock stands still, and their races.
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Schedule, stateOf } from '../../../src/authentication/issuer/key-schedule.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
-import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
 import { createPatientDatabase, useTestDatabase } from '../../setup/database.ts';
@@ -15,22 +14,15 @@ import { BEGINNING, installFrozenClock, setClock } from './frozen-clock.ts';
 const LIFETIME = 90 * 86_400;
 
 const test = await useTestDatabase();
-let other: Database;
-let one: Accounts;
-let two: Accounts;
 let clock = BEGINNING;
 let context: RequestContext;
 
-beforeAll(async () => {
-  await installFrozenClock(test.url);
-  other = createPatientDatabase({ url: test.url, pool: 10, applicationName: 'other' });
-  const masterKeys = [{ id: 'test', key: randomBytes(32) }];
-  const options = { masterKeys, now: () => clock, monotonic: () => clock };
-  [one, two] = [createAccounts(test.database, options), createAccounts(other, options)];
-});
-afterAll(async () => {
-  await other?.close();
-});
+await installFrozenClock(test.url);
+const other = createPatientDatabase({ url: test.url, pool: 10, applicationName: 'other' });
+const masterKeys = [{ id: 'test', key: randomBytes(32) }];
+const options = { masterKeys, now: () => clock, monotonic: () => clock };
+const [one, two] = [createAccounts(test.database, options), createAccounts(other, options)];
+afterAll(() => other.close());
 beforeEach(async () => {
   const { tenant } = await provisionTenant(one, `t-${newId()}`);
   context = requestTo(tenant);

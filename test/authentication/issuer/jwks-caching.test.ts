@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import type { JSONWebKeySet } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
@@ -18,29 +18,22 @@ const LIVES = [300, 86_400] as const;
 const SKEWS = [-60_000, 0, 60_000];
 
 const test = await useTestDatabase();
-let other: Database;
+const other = createPatientDatabase({ url: test.url, pool: 5, applicationName: 'other' });
+afterAll(() => other.close());
 let clock = BEGINNING;
+await installFrozenClock(test.url);
+const masterKeys = [{ id: 'test', key: randomBytes(32) }];
+const start = (database: Database, accessTokenLifetime: number) =>
+  createAccounts(database, {
+    masterKeys,
+    now: () => clock,
+    monotonic: () => clock,
+    issuerKeyLifetime: LIFETIME,
+    accessTokenLifetime,
+  });
+const pair = (life: number) => [start(test.database, life), start(other, life)] as const;
 /** Two processes for each life of tokens. */
-let processes: Record<(typeof LIVES)[number], readonly [Accounts, Accounts]>;
-
-beforeAll(async () => {
-  await installFrozenClock(test.url);
-  other = createPatientDatabase({ url: test.url, pool: 5, applicationName: 'other' });
-  const masterKeys = [{ id: 'test', key: randomBytes(32) }];
-  const start = (database: Database, accessTokenLifetime: number) =>
-    createAccounts(database, {
-      masterKeys,
-      now: () => clock,
-      monotonic: () => clock,
-      issuerKeyLifetime: LIFETIME,
-      accessTokenLifetime,
-    });
-  const pair = (life: number) => [start(test.database, life), start(other, life)] as const;
-  processes = { 300: pair(300), 86400: pair(86_400) };
-});
-afterAll(async () => {
-  await other?.close();
-});
+const processes = { 300: pair(300), 86400: pair(86_400) };
 
 async function moveTo(at: number): Promise<void> {
   clock = at;

@@ -1,23 +1,16 @@
 // Exchanges of many requests in one transaction: each has its own outcome, and none waits for a change that another one
 // meets.
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { readAudit } from '../../identity/agents/agent-rooms.ts';
 import { countLockWaits } from '../../setup/lock-waits.ts';
 import { useAccountsServer } from '../tokens/accounts-server.ts';
-import { createWorld, type Provider, startProvider, type World } from './exchange-fixture.ts';
+import { createWorld, startProvider } from './exchange-fixture.ts';
 
 const { test, server } = await useAccountsServer();
 
-let provider: Provider;
-let world: World;
-
-beforeAll(async () => {
-  provider = await startProvider();
-  world = await createWorld(server, provider);
-});
-afterAll(async () => {
-  await provider?.close();
-});
+const provider = await startProvider();
+const world = await createWorld(server, provider);
+afterAll(() => provider.close());
 
 /** A user, and an agent to which the user has delegated. */
 async function newPair(input: { scopes?: readonly string[] } = {}) {

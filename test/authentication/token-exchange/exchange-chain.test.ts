@@ -1,5 +1,5 @@
 // Chains of delegation over HTTP: how they grow, and that the end of any link ends what came of it, in every process.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { createPatientDatabase } from '../../setup/database.ts';
 import { letClockMove } from '../../setup/patience.ts';
 import { type Accounts, createAccounts } from '../tokens/accounts.ts';
@@ -8,17 +8,12 @@ import { asAccessToken, createWorld, useExchange, type World } from './exchange-
 
 const { test, server, provider, world } = await useExchange();
 
-let secondDatabase: ReturnType<typeof createPatientDatabase>;
-let secondProcess: Accounts;
-
-beforeAll(async () => {
-  secondDatabase = createPatientDatabase({ url: test.url, pool: 4, applicationName: 'second' });
-  secondProcess = createAccounts(secondDatabase, { masterKeys: server.accounts.masterKeys });
-  secondProcess.revocations.start();
-});
+const secondDatabase = createPatientDatabase({ url: test.url, pool: 4, applicationName: 'second' });
+const secondProcess = createAccounts(secondDatabase, { masterKeys: server.accounts.masterKeys });
+secondProcess.revocations.start();
 afterAll(async () => {
-  await secondProcess?.revocations.close();
-  await secondDatabase?.close();
+  await secondProcess.revocations.close();
+  await secondDatabase.close();
 });
 
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));

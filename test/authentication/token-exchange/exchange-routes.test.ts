@@ -1,7 +1,7 @@
 // Delegated tokens in use, by a client library of others: got with and without a key, told of, and kept out of
 // management.
 import * as oauth from 'oauth4webapi';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   ISSUED_TOKEN_TYPE,
   TOKEN_TYPES,
@@ -15,16 +15,12 @@ import { useExchange } from './exchange-fixture.ts';
 
 const { test, server, world } = await useExchange();
 
-let issuer: oauth.AuthorizationServer;
-let client: oauth.Client;
 const insecure = { [oauth.allowInsecureRequests]: true };
 
-beforeAll(async () => {
-  const url = new URL(world.tenant.issuerUrl);
-  const discovered = await oauth.discoveryRequest(url, { algorithm: 'oauth2', ...insecure });
-  issuer = await oauth.processDiscoveryResponse(url, discovered);
-  client = { client_id: world.client.application.id };
-});
+const url = new URL(world.tenant.issuerUrl);
+const discovered = await oauth.discoveryRequest(url, { algorithm: 'oauth2', ...insecure });
+const issuer = await oauth.processDiscoveryResponse(url, discovered);
+const client: oauth.Client = { client_id: world.client.application.id };
 
 /** A user who has delegated to a new actor. @param jkt the key that the actor's token is bound to */
 async function newParties(jkt?: string) {

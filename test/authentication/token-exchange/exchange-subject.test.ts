@@ -1,5 +1,5 @@
 // The user's token in an exchange over HTTP: of issuers that are trusted, with keys from a real server, and of others.
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readJwkSet } from '../../../src/authentication/trusted-issuers/jwk-set.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import {
@@ -13,13 +13,10 @@ import { asAccessToken, createWorld, useExchange } from './exchange-fixture.ts';
 
 const { server, provider, world, actor } = await useExchange();
 
-let user: { issuer: string; sub: string };
 const now = () => Math.floor(Date.now() / 1000);
 
-beforeAll(async () => {
-  user = await world.newUser();
-  await world.delegate(user, actor.agent.id);
-});
+const user = await world.newUser();
+await world.delegate(user, actor.agent.id);
 
 const sign = (claims: Record<string, unknown> = {}) => provider.sign({ sub: user.sub, ...claims });
 

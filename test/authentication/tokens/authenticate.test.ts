@@ -2,22 +2,18 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
 import fc from 'fast-check';
 import { createLocalJWKSet, type JWTHeaderParameters, jwtVerify, SignJWT } from 'jose';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Tenant } from '../../../src/platform/context.ts';
 import { parseCompactJws } from '../../../src/platform/crypto/jws.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { createAccounts, provisionTenant } from './accounts.ts';
 
-let tenant: Tenant;
-let other: Tenant;
 let clock = Date.now();
 
 const test = await useTestDatabase();
 const accounts = createAccounts(test.database, { now: () => clock });
-beforeAll(async () => {
-  ({ tenant } = await provisionTenant(accounts, 'demo'));
-  ({ tenant: other } = await provisionTenant(accounts, 'other'));
-});
+const { tenant } = await provisionTenant(accounts, 'demo');
+const { tenant: other } = await provisionTenant(accounts, 'other');
 
 const CLIENT = '0192f0c0-0000-7000-8000-000000000001';
 const grant = () => ({

@@ -1,9 +1,9 @@
 // Bearer tokens on management routes (RFC 6750).
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineRoute } from '../../../src/platform/http/route.ts';
-import { badToken, startTestServer, type TestServer, tokenFor } from '../../platform/http/test-server.ts';
+import { badToken, startTestServer, tokenFor } from '../../platform/http/test-server.ts';
 
 const route = defineRoute({
   method: 'POST',
@@ -45,10 +45,7 @@ const PATH = '/api/v1/agents/0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b';
 const METADATA = 'https://demo.example/.well-known/oauth-protected-resource';
 const REALM = `Bearer realm="https://demo.example", resource_metadata="${METADATA}"`;
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer([route, clientRoute, agentRoute]);
-});
+const server = await startTestServer([route, clientRoute, agentRoute]);
 afterAll(() => server.drain(0));
 
 const post = (authorization: string | undefined, path = PATH, body: unknown = { name: 'x' }) =>

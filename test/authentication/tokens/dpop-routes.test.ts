@@ -2,9 +2,9 @@
 // refreshed, revoked.
 import { exportJWK, SignJWT } from 'jose';
 import * as oauth from 'oauth4webapi';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { type Rooms, readAudit } from '../../identity/agents/agent-rooms.ts';
+import { readAudit } from '../../identity/agents/agent-rooms.ts';
 import { answer, ask } from '../challenges/answer.ts';
 import { requestTo } from './accounts.ts';
 import { useAccountsServer } from './accounts-server.ts';
@@ -12,12 +12,9 @@ import { claimsOf, createHolder, issueFirst, refresh } from './refresh-fixture.t
 
 const { server } = await useAccountsServer();
 
-let rooms: Rooms;
 const insecure = { [oauth.allowInsecureRequests]: true };
 
-beforeAll(async () => {
-  ({ rooms } = server);
-});
+const { rooms } = server;
 
 /** A tenant with an agent and an application, and the issuer as the library discovers it. */
 async function prepare() {

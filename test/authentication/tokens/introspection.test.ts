@@ -1,18 +1,14 @@
 // Introspection and revocation over HTTP: what they tell, and that they tell nothing to or about others.
-import { beforeAll, describe, expect, it } from 'vitest';
-import { createTestAgent, type Rooms, readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
+import { describe, expect, it } from 'vitest';
+import { createTestAgent, readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
 import { basic, provisionTenant, requestTo } from './accounts.ts';
 import { useAccountsServer } from './accounts-server.ts';
 import { claimsOf, createHolder, issueFirst, refresh } from './refresh-fixture.ts';
 
 const { test, server } = await useAccountsServer();
 
-let rooms: Rooms;
-
-beforeAll(async () => {
-  ({ rooms } = server);
-  await provisionTenant(server.accounts, 'stranger');
-});
+const { rooms } = server;
+await provisionTenant(server.accounts, 'stranger');
 
 /** An agent with its tokens, and an application of its tenant with other scopes. */
 async function prepare() {

@@ -6,7 +6,7 @@ import {
   ClientCredentialsProvider,
   PrivateKeyJwtProvider,
 } from '@modelcontextprotocol/sdk/client/auth-extensions.js';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { readApplicationJwks } from '../../../src/identity/applications/application-jwks.ts';
 import { provisionTenant, requestTo } from './accounts.ts';
 import { useAccountsServer } from './accounts-server.ts';
@@ -14,26 +14,18 @@ import { claimsOf } from './refresh-fixture.ts';
 
 const { server } = await useAccountsServer();
 
-let issuer: string;
-let resource: string;
-let tenant: Awaited<ReturnType<typeof provisionTenant>>['tenant'];
-
 /** An MCP server as far as its metadata go (RFC 9728). */
 const mcp = createServer((_request, response) => {
   response.setHeader('content-type', 'application/json');
   response.end(JSON.stringify({ resource, authorization_servers: [issuer] }));
 });
 
-beforeAll(async () => {
-  ({ tenant } = await provisionTenant(server.accounts, 'acme'));
-  issuer = tenant.issuerUrl;
-  await new Promise<void>((resolve) => mcp.listen(0, '127.0.0.1', resolve));
-  const address = mcp.address();
-  resource = `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}/mcp`;
-});
-afterAll(async () => {
-  await new Promise((resolve) => mcp.close(resolve));
-});
+const { tenant } = await provisionTenant(server.accounts, 'acme');
+const issuer = tenant.issuerUrl;
+await new Promise<void>((resolve) => mcp.listen(0, '127.0.0.1', resolve));
+const address = mcp.address();
+const resource = `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}/mcp`;
+afterAll(() => new Promise((resolve) => mcp.close(resolve)));
 
 it('ClientCredentialsProvider gets a token', async () => {
   const { application, clientSecret } = await server.accounts.applications.create(requestTo(tenant), {

@@ -1,23 +1,19 @@
 // What every answer of the routes that clients authenticate at has, whatever it says: no cache may keep it, and a
 // client can read it.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { useTestDatabase } from '../../setup/database.ts';
 import { provisionTenant } from './accounts.ts';
-import { type AccountsServer, startAccountsServer } from './accounts-server.ts';
+import { startAccountsServer } from './accounts-server.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 
 const test = await useTestDatabase();
-let server: AccountsServer;
-let authorization: string;
 
-beforeAll(async () => {
-  server = await startAccountsServer(test.database);
-  ({ authorization } = await provisionTenant(server.accounts, 'demo'));
-});
+const server = await startAccountsServer(test.database);
+const { authorization } = await provisionTenant(server.accounts, 'demo');
 afterAll(async () => {
-  await server?.close();
-  await server?.accounts.clientRecords.close();
+  await server.close();
+  await server.accounts.clientRecords.close();
 });
 
 type Request = { method?: string; query?: string; type?: string; body?: string; anonymous?: true };

@@ -1,7 +1,7 @@
 // Client authentication by signed assertions (RFC 7523): every rule, and one use each.
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { calculateJwkThumbprint, type JWK, SignJWT } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { readApplicationJwks } from '../../../src/identity/applications/application-jwks.ts';
 import type { Tenant } from '../../../src/platform/context.ts';
 import { useTestDatabase } from '../../setup/database.ts';
@@ -11,40 +11,31 @@ import { codeOf } from './refresh-fixture.ts';
 const TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
 const test = await useTestDatabase();
-let accounts: Accounts;
-let second: Accounts;
-let tenant: Tenant;
-let clientId: string;
-let clientSecret: string;
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const ed = generateKeyPairSync('ed25519');
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const legacy = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
-beforeAll(async () => {
-  accounts = createAccounts(test.database);
-  second = createAccounts(test.database, { masterKeys: accounts.masterKeys });
-  ({ tenant } = await provisionTenant(accounts, 'demo'));
-  const jwks = readApplicationJwks({
-    keys: [
-      { ...ec.publicKey.export({ format: 'jwk' }), kid: 'first', use: 'sig' },
-      { ...ed.publicKey.export({ format: 'jwk' }) },
-      { ...rsa.publicKey.export({ format: 'jwk' }), kid: 'rsa', alg: 'PS256' },
-      { ...legacy.publicKey.export({ format: 'jwk' }), alg: 'RS256' },
-    ],
-  });
-  const made = await accounts.applications.create(requestTo(tenant), {
-    name: 'Client',
-    scopes: ['openid'],
-    jwks,
-  });
-  clientId = made.application.id;
-  clientSecret = made.clientSecret;
+const accounts = createAccounts(test.database);
+const second = createAccounts(test.database, { masterKeys: accounts.masterKeys });
+const { tenant } = await provisionTenant(accounts, 'demo');
+const jwks = readApplicationJwks({
+  keys: [
+    { ...ec.publicKey.export({ format: 'jwk' }), kid: 'first', use: 'sig' },
+    { ...ed.publicKey.export({ format: 'jwk' }) },
+    { ...rsa.publicKey.export({ format: 'jwk' }), kid: 'rsa', alg: 'PS256' },
+    { ...legacy.publicKey.export({ format: 'jwk' }), alg: 'RS256' },
+  ],
 });
-afterAll(async () => {
-  await accounts?.clientRecords.close();
+const made = await accounts.applications.create(requestTo(tenant), {
+  name: 'Client',
+  scopes: ['openid'],
+  jwks,
 });
+const clientId = made.application.id;
+const clientSecret = made.clientSecret;
+afterAll(() => accounts.clientRecords.close());
 
 type Given = {
   claims?: Record<string, unknown>;

@@ -1,23 +1,17 @@
 // What a token request leaves behind: audit rows, events, counted failures; and what it costs.
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Database } from '../../../src/platform/database/database.ts';
 import * as eventStore from '../../../src/webhooks/intake/event.store.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { type Accounts, basic, createAccounts, provisionTenant, requestTo } from './accounts.ts';
 
 const test = await useTestDatabase();
-let accounts: Accounts;
-let demo: Awaited<ReturnType<typeof provisionTenant>>;
 
-beforeAll(async () => {
-  accounts = createAccounts(test.database, { clientFailures: 3 });
-  demo = await provisionTenant(accounts, 'demo');
-  await subscribe(demo.tenant.id);
-});
+const accounts = createAccounts(test.database, { clientFailures: 3 });
+const demo = await provisionTenant(accounts, 'demo');
+await subscribe(demo.tenant.id);
 
-afterAll(async () => {
-  await accounts?.clientRecords.close();
-});
+afterAll(() => accounts.clientRecords.close());
 
 /** Makes the tenant's events be kept. */
 async function subscribe(tenantId: string): Promise<void> {

@@ -1,18 +1,14 @@
 // What a refused refresh leaves behind: who tried it, with which key, from where, and why.
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { createRooms, type Rooms, readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
+import { createRooms, readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { createAccounts } from './accounts.ts';
 import { codeOf, createHolder, refresh } from './refresh-fixture.ts';
 
-let rooms: Rooms;
-
 const test = await useTestDatabase();
-beforeAll(async () => {
-  const accounts = createAccounts(test.database, { refreshFailures: 3 });
-  rooms = createRooms(test.database, { accounts });
-});
+const accounts = createAccounts(test.database, { refreshFailures: 3 });
+const rooms = createRooms(test.database, { accounts });
 
 const failuresOf = async (tenantId: string) => ({
   audit: (await readAudit(test.database, tenantId)).filter(({ action }) => action === 'auth.login.failure'),

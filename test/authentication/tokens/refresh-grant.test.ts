@@ -1,10 +1,10 @@
 // The refresh grant: rotation, the retry of a lost answer, reuse, and everything that ends a token.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { createSuccessorDeriver } from '../../../src/authentication/tokens/refresh-successor.node.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { hashSecret } from '../../../src/platform/crypto/opaque-secret.node.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { createTestTenant, type Rooms, readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
+import { createTestTenant, readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
 import {
   claimsOf,
   codeOf,
@@ -14,14 +14,9 @@ import {
   refresh,
 } from './refresh-fixture.ts';
 
-let processes: Awaited<ReturnType<typeof createTwoProcesses>>;
-let rooms: Rooms;
-
-beforeAll(async () => {
-  processes = await createTwoProcesses();
-  rooms = processes.one;
-});
-afterAll(() => processes?.drop());
+const processes = await createTwoProcesses();
+const rooms = processes.one;
+afterAll(() => processes.drop());
 
 const setBack = (column: string, token: string, seconds: number) =>
   processes.database.query(

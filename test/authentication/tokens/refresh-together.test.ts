@@ -1,18 +1,13 @@
 // Refresh tokens of tenants without a subscription: concurrent uses share one statement, and none harms another.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { MOST_REPEATS } from '../../../src/authentication/tokens/refresh-token.ts';
-import { type Rooms, readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
+import { readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
 import { insertSubscription } from '../../webhooks/intake/fixture.ts';
 import { claimsOf, codeOf, createHolder, createTwoProcesses, refresh } from './refresh-fixture.ts';
 
-let processes: Awaited<ReturnType<typeof createTwoProcesses>>;
-let rooms: Rooms;
-
-beforeAll(async () => {
-  processes = await createTwoProcesses();
-  rooms = processes.one;
-});
-afterAll(() => processes?.drop());
+const processes = await createTwoProcesses();
+const rooms = processes.one;
+afterAll(() => processes.drop());
 
 /** A holder whose tenant has no subscription. */
 async function createUnheard() {

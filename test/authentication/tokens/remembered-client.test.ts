@@ -1,34 +1,29 @@
 // A client that a process remembers: any change of it, made by another process, holds for the very next token.
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { useTestDatabase } from '../../setup/database.ts';
-import { type Accounts, basic, createAccounts, insertAgent, provisionTenant, requestTo } from './accounts.ts';
+import { basic, createAccounts, insertAgent, provisionTenant, requestTo } from './accounts.ts';
 
 const test = await useTestDatabase();
-let asking: Accounts;
-let changing: Accounts;
-let demo: Awaited<ReturnType<typeof provisionTenant>>;
 const statements: string[] = [];
 /** The answer to the next commit of audit entries is lost. */
 let loses = false;
 
-beforeAll(async () => {
-  const query = async <Row extends object>(text: string, values?: readonly unknown[]) => {
-    statements.push(text);
-    const result = await test.database.query<Row>(text, values);
-    if (!loses || !text.includes('INSERT INTO audit_log')) return result;
-    loses = false;
-    throw new Error('Connection terminated unexpectedly');
-  };
-  const masterKeys = [{ id: 'test', key: randomBytes(32) }];
-  asking = createAccounts({ ...test.database, query }, { masterKeys, clientFailures: 100 });
-  changing = createAccounts(test.database, { masterKeys });
-  demo = await provisionTenant(changing, 'demo');
-});
+const query = async <Row extends object>(text: string, values?: readonly unknown[]) => {
+  statements.push(text);
+  const result = await test.database.query<Row>(text, values);
+  if (!loses || !text.includes('INSERT INTO audit_log')) return result;
+  loses = false;
+  throw new Error('Connection terminated unexpectedly');
+};
+const masterKeys = [{ id: 'test', key: randomBytes(32) }];
+const asking = createAccounts({ ...test.database, query }, { masterKeys, clientFailures: 100 });
+const changing = createAccounts(test.database, { masterKeys });
+const demo = await provisionTenant(changing, 'demo');
 
 afterAll(async () => {
-  await asking?.clientRecords.close();
-  await changing?.clientRecords.close();
+  await asking.clientRecords.close();
+  await changing.clientRecords.close();
 });
 
 const contextOf = () => requestTo(demo.tenant);

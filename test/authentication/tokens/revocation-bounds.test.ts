@@ -1,5 +1,5 @@
 // How many rows of revocations there are, and for how long: as long as a token can live, and of one client not many.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import * as store from '../../../src/authentication/tokens/revocation.store.ts';
 import {
   createRevocationBook,
@@ -10,19 +10,12 @@ import {
 import { AGENT_CLIENT_ID } from '../../../src/identity/agents/agent.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
-import type { Rooms } from '../../identity/agents/agent-rooms.ts';
 import { letClockMove } from '../../setup/patience.ts';
 import { claimsOf, codeOf, createHolder, createTwoProcesses, issueFirst } from './refresh-fixture.ts';
 
-let processes: Awaited<ReturnType<typeof createTwoProcesses>>;
-let one: Rooms;
-let two: Rooms;
-
-beforeAll(async () => {
-  processes = await createTwoProcesses();
-  ({ one, two } = processes);
-});
-afterAll(() => processes?.drop());
+const processes = await createTwoProcesses();
+const { one, two } = processes;
+afterAll(() => processes.drop());
 
 type Holder = Awaited<ReturnType<typeof createHolder>>;
 

@@ -1,6 +1,6 @@
 // Revocation in every process within a second: by polling alone, and what holds while polling fails.
 
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { createRevocationService } from '../../../src/authentication/tokens/revocation.service.ts';
 import * as store from '../../../src/authentication/tokens/revocation.store.ts';
 import { createRevocationBook } from '../../../src/authentication/tokens/revocation.ts';
@@ -20,19 +20,14 @@ import {
   lastAccepted,
 } from './refresh-fixture.ts';
 
-let processes: Awaited<ReturnType<typeof createTwoProcesses>>;
-let one: Rooms;
-let two: Rooms;
 const closing: (() => Promise<unknown>)[] = [];
 
-beforeAll(async () => {
-  processes = await createTwoProcesses();
-  ({ one, two } = processes);
-});
+const processes = await createTwoProcesses();
+const { one, two } = processes;
 afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
-afterAll(() => processes?.drop());
+afterAll(() => processes.drop());
 
 const check = (rooms: Rooms, { tenant }: Parameters<Rooms['agents']['get']>[0], token: string) =>
   codeOf(rooms.tokens.verifyAccessToken(tenant, token));

@@ -1,10 +1,10 @@
 // Who must prove the possession of a key: applications and agents by their metadata, everybody under the profile fapi2.
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { type JWTHeaderParameters, SignJWT } from 'jose';
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { readApplicationJwks } from '../../../src/identity/applications/application-jwks.ts';
 import type { Tenant } from '../../../src/platform/context.ts';
-import { createTestAgent, type Rooms } from '../../identity/agents/agent-rooms.ts';
+import { createTestAgent } from '../../identity/agents/agent-rooms.ts';
 import { answer, ask } from '../challenges/answer.ts';
 import { basic, provisionTenant, requestTo } from './accounts.ts';
 import { useAccountsServer } from './accounts-server.ts';
@@ -14,7 +14,6 @@ const { test, server } = await useAccountsServer();
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
-let rooms: Rooms;
 let tenant: Tenant;
 let tenants = 0;
 const newSlug = () => {
@@ -25,9 +24,7 @@ const client = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const proof = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const jwks = readApplicationJwks({ keys: [{ ...client.publicKey.export({ format: 'jwk' }) }] });
 
-beforeAll(async () => {
-  ({ rooms } = server);
-});
+const { rooms } = server;
 
 beforeEach(async () => {
   ({ tenant } = await provisionTenant(server.accounts, newSlug()));

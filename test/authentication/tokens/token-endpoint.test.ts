@@ -1,26 +1,21 @@
 // The token endpoint over HTTP: what it answers, and every refusal.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { useTestDatabase } from '../../setup/database.ts';
 import { basic, insertAgent, provisionTenant } from './accounts.ts';
-import { type AccountsServer, startAccountsServer } from './accounts-server.ts';
+import { startAccountsServer } from './accounts-server.ts';
 
 const GRANT = 'grant_type=client_credentials';
 const UNKNOWN = '00000000-0000-4000-8000-000000000000';
 
 const test = await useTestDatabase();
-let server: AccountsServer;
-let demo: Awaited<ReturnType<typeof provisionTenant>>;
-let acme: Awaited<ReturnType<typeof provisionTenant>>;
 
-beforeAll(async () => {
-  server = await startAccountsServer(test.database);
-  demo = await provisionTenant(server.accounts, 'demo');
-  acme = await provisionTenant(server.accounts, 'acme');
-});
+const server = await startAccountsServer(test.database);
+const demo = await provisionTenant(server.accounts, 'demo');
+const acme = await provisionTenant(server.accounts, 'acme');
 
 afterAll(async () => {
-  await server?.close();
-  await server?.accounts.clientRecords.close();
+  await server.close();
+  await server.accounts.clientRecords.close();
 });
 
 const ask = async (form: string, authorization: string | undefined = demo.authorization, tenant = demo) => {

@@ -1,27 +1,15 @@
 // Users' tokens of trusted issuers: signed for real, keys fetched over a socket, the issuer read from a real database.
 import { createHmac, generateKeyPairSync } from 'node:crypto';
 import { exportSPKI, importJWK, SignJWT, UnsecuredJWT } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { readJwkSet } from '../../../src/authentication/trusted-issuers/jwk-set.ts';
 import { wireTrustedIssuers } from '../../../src/authentication/trusted-issuers/wire.ts';
-import type { RequestContext } from '../../../src/platform/context.ts';
 import { createTestTenant } from '../../identity/agents/agent-rooms.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { PATIENCE } from '../../setup/patience.ts';
-import { createDelegationRooms, type DelegationRooms } from '../delegations/delegation-rooms.ts';
-import {
-  AUDIENCE,
-  answerKeys,
-  ISSUER,
-  newKey,
-  type ProviderKey,
-  startJwksServer,
-} from './identity-provider.ts';
+import { createDelegationRooms } from '../delegations/delegation-rooms.ts';
+import { AUDIENCE, answerKeys, ISSUER, newKey, startJwksServer } from './identity-provider.ts';
 
-let rooms: DelegationRooms;
-let context: RequestContext;
-let provider: ProviderKey;
-let server: Awaited<ReturnType<typeof startJwksServer>>;
 let service: ReturnType<typeof newService>;
 const endings: (() => Promise<unknown>)[] = [];
 
@@ -42,21 +30,18 @@ const refusal = (token: string, tenant = context.tenant): Promise<[string, strin
   );
 const now = () => Math.floor(Date.now() / 1000);
 
-beforeAll(async () => {
-  const opened = await createTestDatabase();
-  endings.push(() => opened.drop());
-  rooms = createDelegationRooms(opened.database);
-  context = await createTestTenant(rooms);
-  provider = await newKey();
-  server = await startJwksServer(answerKeys([provider.jwk]));
-  endings.push(() => server.close());
-  await rooms.trustedIssuers.create(context, {
-    issuer: ISSUER,
-    jwksUri: server.uri,
-    audiences: [AUDIENCE, 'https://second.example'],
-  });
-  service = newService();
+const { database } = await useTestDatabase();
+const rooms = createDelegationRooms(database);
+const context = await createTestTenant(rooms);
+const provider = await newKey();
+const server = await startJwksServer(answerKeys([provider.jwk]));
+endings.push(() => server.close());
+await rooms.trustedIssuers.create(context, {
+  issuer: ISSUER,
+  jwksUri: server.uri,
+  audiences: [AUDIENCE, 'https://second.example'],
 });
+service = newService();
 afterAll(async () => {
   for (const end of endings.reverse()) await end();
 });

@@ -1,30 +1,18 @@
 // The management routes of trusted issuers over HTTP: what the shell and this room make of a request together.
 import { generateKeyPairSync } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/platform/database/database.ts';
+import { afterAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { startTestServer, type TestServer, tokenFor } from '../../platform/http/test-server.ts';
-import { createTestDatabase } from '../../setup/database.ts';
-import { createDelegationRooms, type DelegationRooms } from '../delegations/delegation-rooms.ts';
+import { startTestServer, tokenFor } from '../../platform/http/test-server.ts';
+import { useTestDatabase } from '../../setup/database.ts';
+import { createDelegationRooms } from '../delegations/delegation-rooms.ts';
 
-let server: TestServer;
-let database: Database;
-let rooms: DelegationRooms;
-let drop: () => Promise<void>;
-
-beforeAll(async () => {
-  const opened = await createTestDatabase();
-  database = opened.database;
-  rooms = createDelegationRooms(database, { allowedNetworks: [] });
-  await rooms.tenants.create({ slug: 'demo' });
-  await rooms.tenants.create({ slug: 'acme' });
-  server = await startTestServer(rooms.routes, { database, tenants: rooms.tenants });
-  drop = async () => {
-    await server.drain(0);
-    await opened.drop();
-  };
-});
-afterAll(() => drop());
+const opened = await useTestDatabase();
+const database = opened.database;
+const rooms = createDelegationRooms(database, { allowedNetworks: [] });
+await rooms.tenants.create({ slug: 'demo' });
+await rooms.tenants.create({ slug: 'acme' });
+const server = await startTestServer(rooms.routes, { database, tenants: rooms.tenants });
+afterAll(() => server.drain(0));
 
 const admin = { authorization: `Bearer ${tokenFor('admin', 'delegations:read', 'delegations:write')}` };
 const reader = { authorization: `Bearer ${tokenFor('reader', 'delegations:read')}` };

@@ -1,14 +1,13 @@
 // Users over a real database: one row for a name, a key for each, and what is left when a user is forgotten while
 // others work in the user's name.
 import { randomBytes } from 'node:crypto';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openRecords } from '../../../src/audit/named-users.service.ts';
 import { createDelegationAdoption } from '../../../src/authentication/delegations/delegation-adoption.service.ts';
 import { createUserService } from '../../../src/authentication/users/user.service.ts';
 import { createUserForgettingService } from '../../../src/authentication/users/user-forgetting.service.ts';
 import { createUserSealing, SEALED_USERS } from '../../../src/authentication/users/user-sealing.service.ts';
 import { createSealedSecretService } from '../../../src/operations/master-keys/sealed-secret.service.ts';
-import type { RequestContext } from '../../../src/platform/context.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import {
   createTestAgent,
@@ -25,13 +24,9 @@ const rooms = createDelegationRooms(database);
 const forgetting = createUserForgettingService({ ...rooms, tokens: rooms.revocations });
 const { users, delegations } = rooms;
 
-let context: RequestContext;
-let agentId: string;
-beforeAll(async () => {
-  context = await createTestTenant(rooms);
-  const { agent } = await createTestAgent(rooms, context, { scopes: ['openid', 'email'] });
-  agentId = agent.id;
-});
+const context = await createTestTenant(rooms);
+const { agent } = await createTestAgent(rooms, context, { scopes: ['openid', 'email'] });
+const agentId = agent.id;
 
 const newSubject = () => ({ issuer: 'https://idp.example', sub: newId() });
 const keep = (subject: ReturnType<typeof newSubject>, service = users) =>

@@ -1,36 +1,25 @@
 // The keys of a workload issuer that are fetched: when, what the tenant can read of it, and what an unknown one means.
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { createFetchNote } from '../../../src/authentication/trusted-issuers/fetch-note.service.ts';
 import type { Tenant } from '../../../src/platform/context.ts';
 import { createTestAgent, createTestTenant } from '../../identity/agents/agent-rooms.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { requestTo } from '../tokens/accounts.ts';
-import {
-  answerKeys,
-  newKey,
-  type ProviderKey,
-  startJwksServer,
-} from '../trusted-issuers/identity-provider.ts';
-import { createWorkloadRooms, type WorkloadRooms } from './workload-rooms.ts';
+import { answerKeys, newKey, startJwksServer } from '../trusted-issuers/identity-provider.ts';
+import { createWorkloadRooms } from './workload-rooms.ts';
 
 const ISSUER = 'https://kubernetes.example';
 const AUDIENCE = 'https://id.example';
 const SUBJECT = 'system:serviceaccount:shop:buyer';
 
 const test = await useTestDatabase();
-let rooms: WorkloadRooms;
-let provider: ProviderKey;
 let tenant: Tenant;
 let agentId: string;
 
-beforeAll(async () => {
-  rooms = createWorkloadRooms(test.database);
-  provider = await newKey('RS256');
-});
-afterAll(async () => {
-  await rooms?.closeWorkloads();
-});
+const rooms = createWorkloadRooms(test.database);
+const provider = await newKey('RS256');
+afterAll(() => rooms.closeWorkloads());
 beforeEach(async () => {
   const context = await createTestTenant(rooms);
   ({ tenant } = context);

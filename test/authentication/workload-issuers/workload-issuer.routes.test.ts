@@ -1,37 +1,31 @@
 // Workload issuers over HTTP: what is stored and shown, and what is refused with which field.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { operatorContext } from '../../../src/audit/audit.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { createTestAgent } from '../../identity/agents/agent-rooms.ts';
-import { startTestServer, type TestServer, tokenFor } from '../../platform/http/test-server.ts';
+import { startTestServer, tokenFor } from '../../platform/http/test-server.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { newKey } from '../trusted-issuers/identity-provider.ts';
-import { createWorkloadRooms, type WorkloadRooms } from './workload-rooms.ts';
+import { createWorkloadRooms } from './workload-rooms.ts';
 
 const ROOT = '/api/v1/workload-issuers';
 
 const test = await useTestDatabase();
-let rooms: WorkloadRooms;
-let server: TestServer;
-let agentId: string;
-let jwk: object;
 const headers = {
   authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:capabilities', 'openid')}`,
 };
 
-beforeAll(async () => {
-  rooms = createWorkloadRooms(test.database);
-  await rooms.tenants.create({ slug: 'demo' });
-  const tenant = await rooms.tenants.bySlug('demo');
-  if (tenant === undefined) throw new Error('the tenant was not made');
-  const { agent } = await createTestAgent(rooms, operatorContext(tenant, newId()), { scopes: ['openid'] });
-  agentId = agent.id;
-  ({ jwk } = await newKey());
-  server = await startTestServer(rooms.routes, { database: test.database, tenants: rooms.tenants });
-});
+const rooms = createWorkloadRooms(test.database);
+await rooms.tenants.create({ slug: 'demo' });
+const tenant = await rooms.tenants.bySlug('demo');
+if (tenant === undefined) throw new Error('the tenant was not made');
+const { agent } = await createTestAgent(rooms, operatorContext(tenant, newId()), { scopes: ['openid'] });
+const agentId = agent.id;
+const { jwk } = await newKey();
+const server = await startTestServer(rooms.routes, { database: test.database, tenants: rooms.tenants });
 afterAll(async () => {
-  await server?.drain(0);
-  await rooms?.closeWorkloads();
+  await server.drain(0);
+  await rooms.closeWorkloads();
 });
 
 let names = 0;

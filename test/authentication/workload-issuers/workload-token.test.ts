@@ -1,7 +1,7 @@
 // The jwt-bearer grant: a workload gets a token for its agent without a stored secret, and each refusal of an
 // assertion.
 import { createHmac, randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { WorkloadIssuer } from '../../../src/authentication/workload-issuers/workload-issuer.ts';
 import type { Tenant } from '../../../src/platform/context.ts';
 import { createTestAgent, createTestTenant } from '../../identity/agents/agent-rooms.ts';
@@ -17,21 +17,14 @@ const AUDIENCE = 'https://id.example';
 const SUBJECT = 'repo:acme/shop:ref:refs/heads/main';
 
 const test = await useTestDatabase();
-let rooms: WorkloadRooms;
-let provider: ProviderKey;
-let stranger: ProviderKey;
 let tenant: Tenant;
 let agentId: string;
 let issuer: WorkloadIssuer;
 
-beforeAll(async () => {
-  rooms = createWorkloadRooms(test.database);
-  provider = await newKey('RS256');
-  stranger = await newKey('RS256');
-});
-afterAll(async () => {
-  await rooms?.closeWorkloads();
-});
+const rooms = createWorkloadRooms(test.database);
+const provider = await newKey('RS256');
+const stranger = await newKey('RS256');
+afterAll(() => rooms.closeWorkloads());
 beforeEach(async () => {
   const context = await createTestTenant(rooms);
   ({ tenant } = context);

@@ -1,26 +1,17 @@
 // The management routes of agents and keys over HTTP: what the shell and these rooms make of a request together.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { toJwk } from '../../../src/platform/crypto/public-key.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { derivePublicKey, generatePrivateKey } from '../../platform/crypto/sign.ts';
-import { startTestServer, type TestServer, tokenFor } from '../../platform/http/test-server.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { startTestServer, tokenFor } from '../../platform/http/test-server.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { createRooms } from './agent-rooms.ts';
 
-let server: TestServer;
-let drop: () => Promise<void>;
-
-beforeAll(async () => {
-  const opened = await createTestDatabase();
-  const rooms = createRooms(opened.database);
-  await rooms.tenants.create({ slug: 'demo' });
-  server = await startTestServer(rooms.routes, { database: opened.database, tenants: rooms.tenants });
-  drop = async () => {
-    await server.drain(0);
-    await opened.drop();
-  };
-});
-afterAll(() => drop());
+const opened = await useTestDatabase();
+const rooms = createRooms(opened.database);
+await rooms.tenants.create({ slug: 'demo' });
+const server = await startTestServer(rooms.routes, { database: opened.database, tenants: rooms.tenants });
+afterAll(() => server.drain(0));
 
 const admin = {
   authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:capabilities', 'agents:impersonate')}`,

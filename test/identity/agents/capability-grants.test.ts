@@ -1,11 +1,10 @@
 // Nobody gives an agent a capability, or gets a credential of an agent that has or has had one, without the scope
 // `agents:capabilities`.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import {
   agents,
   allBut,
   expectRefusal,
-  type GrantServer,
   HARMLESS,
   HELD,
   OF_AGENTS,
@@ -14,11 +13,7 @@ import {
   startGrantServer,
 } from './grant-requests.ts';
 
-let server: GrantServer;
-
-beforeAll(async () => {
-  server = await startGrantServer();
-});
+const server = await startGrantServer();
 afterAll(() => server.close());
 
 /** Replaces the capabilities of the agent. */

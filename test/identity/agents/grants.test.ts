@@ -1,6 +1,6 @@
 // Nobody grants more than they hold: every route that writes agents or applications, tried with tokens of all
 // strengths.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { AGENT_SCOPES, APPLICATION_SCOPES, MANAGEMENT_SCOPES } from '../../../src/platform/scopes.ts';
 import {
   agents,
@@ -8,7 +8,6 @@ import {
   applications,
   ENDING,
   expectRefusal,
-  type GrantServer,
   HARMLESS,
   HELD,
   newKey,
@@ -19,11 +18,7 @@ import {
   startGrantServer,
 } from './grant-requests.ts';
 
-let server: GrantServer;
-
-beforeAll(async () => {
-  server = await startGrantServer();
-});
+const server = await startGrantServer();
 afterAll(() => server.close());
 
 const ask = async (request: (given: Prepared) => Request, scopes: readonly string[]) =>

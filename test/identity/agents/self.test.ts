@@ -1,19 +1,16 @@
 // What an agent is told of itself, over HTTP: with its own tokens of every kind, and to nobody else.
 import * as oauth from 'oauth4webapi';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { answer, ask } from '../../authentication/challenges/answer.ts';
 import { useAccountsServer } from '../../authentication/tokens/accounts-server.ts';
 import { createHolder, issueFirst, refresh } from '../../authentication/tokens/refresh-fixture.ts';
-import { createTestTenant, type Rooms } from './agent-rooms.ts';
+import { createTestTenant } from './agent-rooms.ts';
 
 const { server } = await useAccountsServer();
 
 const insecure = { [oauth.allowInsecureRequests]: true };
 
-let rooms: Rooms;
-beforeAll(async () => {
-  ({ rooms } = server);
-});
+const { rooms } = server;
 
 /** An agent with tokens of a real authentication. */
 async function prepare() {

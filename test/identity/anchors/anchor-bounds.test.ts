@@ -1,20 +1,11 @@
 // How many anchors there may be, however many ask at once.
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Database } from '../../../src/platform/database/database.ts';
-import { createTestDatabase } from '../../setup/database.ts';
-import { createRooms, createTestTenant, type Rooms } from '../agents/agent-rooms.ts';
+import { afterAll, expect, it } from 'vitest';
+import { useTestDatabase } from '../../setup/database.ts';
+import { createRooms, createTestTenant } from '../agents/agent-rooms.ts';
 
-let database: Database;
-let drop: () => Promise<void>;
-let rooms: Rooms;
-beforeAll(async () => {
-  ({ database, drop } = await createTestDatabase());
-  rooms = createRooms(database);
-});
-afterAll(async () => {
-  await rooms?.verifier.close();
-  await drop?.();
-});
+const { database } = await useTestDatabase();
+const rooms = createRooms(database);
+afterAll(() => rooms.verifier.close());
 
 /**
  * @returns how many were made, and the codes of those that were refused; one that found the database busy asks again

@@ -1,29 +1,16 @@
 // What looks write down, with the real database: each is decided anew under the lock, whatever happened while it was
 // under way.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { AnchorCheckService } from '../../../src/identity/anchors/anchor-check.service.ts';
-import type { RequestContext } from '../../../src/platform/context.ts';
-import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { createTestTenant, readAudit, readEvents } from '../agents/agent-rooms.ts';
 import { createAnchorRooms } from './anchor-rooms.ts';
 
-type AnchorRooms = Awaited<ReturnType<typeof createAnchorRooms>>;
-
-let database: Database;
-let drop: () => Promise<void>;
-let rooms: AnchorRooms;
-let context: RequestContext;
-beforeAll(async () => {
-  ({ database, drop } = await createTestDatabase());
-  rooms = await createAnchorRooms(database);
-  context = await createTestTenant(rooms);
-});
-afterAll(async () => {
-  await rooms?.places.close();
-  await drop?.();
-});
+const { database } = await useTestDatabase();
+const rooms = await createAnchorRooms(database);
+const context = await createTestTenant(rooms);
+afterAll(() => rooms.places.close());
 
 let number = 0;
 

@@ -1,26 +1,17 @@
 // When looks are put off, with the real database: while an operator holds a host or suspends a tenant, and for a
 // domain's pace.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { AnchorType } from '../../../src/identity/anchors/anchor.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
-import type { Database } from '../../../src/platform/database/database.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { createTestTenant, readAudit } from '../agents/agent-rooms.ts';
 import { createAnchorRooms } from './anchor-rooms.ts';
 
 const HOUR = 3_600_000;
 
-let database: Database;
-let drop: () => Promise<void>;
-let rooms: Awaited<ReturnType<typeof createAnchorRooms>>;
-beforeAll(async () => {
-  ({ database, drop } = await createTestDatabase());
-  rooms = await createAnchorRooms(database);
-});
-afterAll(async () => {
-  await rooms?.places.close();
-  await drop?.();
-});
+const { database } = await useTestDatabase();
+const rooms = await createAnchorRooms(database);
+afterAll(() => rooms.places.close());
 
 let number = 0;
 const newDomain = () => `t${++number}.anchors.test`;

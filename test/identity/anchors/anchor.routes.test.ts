@@ -1,36 +1,23 @@
 // Anchors over HTTP, with the real database: their life, what the audit log says of it, and what they mean for an
 // agent's registration.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/platform/database/database.ts';
+import { afterAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { startTestServer, type TestServer, tokenFor } from '../../platform/http/test-server.ts';
-import { createTestDatabase } from '../../setup/database.ts';
-import { createRooms, type Rooms, readAudit } from '../agents/agent-rooms.ts';
-
-let server: TestServer;
-let rooms: Rooms;
-let database: Database;
-let tenantId: string;
-let drop: () => Promise<void>;
+import { startTestServer, tokenFor } from '../../platform/http/test-server.ts';
+import { useTestDatabase } from '../../setup/database.ts';
+import { createRooms, readAudit } from '../agents/agent-rooms.ts';
 
 const admin = {
   authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:capabilities', 'agents:impersonate')}`,
 };
 const reader = { authorization: `Bearer ${tokenFor('reader', 'agents:read')}` };
 
-beforeAll(async () => {
-  const opened = await createTestDatabase();
-  database = opened.database;
-  rooms = createRooms(database);
-  ({ tenant_id: tenantId } = await rooms.provisioning.provision({ slug: 'demo' }));
-  await rooms.tenants.create({ slug: 'acme' });
-  server = await startTestServer(rooms.routes, { database, tenants: rooms.tenants });
-  drop = async () => {
-    await server.drain(0);
-    await opened.drop();
-  };
-});
-afterAll(() => drop());
+const opened = await useTestDatabase();
+const database = opened.database;
+const rooms = createRooms(database);
+const { tenant_id: tenantId } = await rooms.provisioning.provision({ slug: 'demo' });
+await rooms.tenants.create({ slug: 'acme' });
+const server = await startTestServer(rooms.routes, { database, tenants: rooms.tenants });
+afterAll(() => server.drain(0));
 
 const send = (method: string, path: string, body?: unknown, headers: Record<string, string> = admin) =>
   server.send(method, `/api/v1/agents${path}`, body, headers);

@@ -9,14 +9,9 @@ const { test, server } = await useAccountsServer();
 
 const GRANT = 'grant_type=client_credentials';
 
-let demo: Awaited<ReturnType<typeof provisionTenant>>;
-let token: string;
-
-beforeAll(async () => {
-  demo = await provisionTenant(server.accounts, 'demo');
-  const headers = { authorization: demo.authorization };
-  token = (await (await server.requestToken(server.origin, GRANT, headers)).json()).access_token;
-});
+const demo = await provisionTenant(server.accounts, 'demo');
+const headers = { authorization: demo.authorization };
+const token = (await (await server.requestToken(server.origin, GRANT, headers)).json()).access_token;
 
 const send = (method: string, path = '', body?: unknown, bearer = token) =>
   server.send(method, `${server.origin}/api/v1/applications${path}`, bearer, body);

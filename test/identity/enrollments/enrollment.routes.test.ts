@@ -1,27 +1,17 @@
 // Enrollment over HTTP: what management and the agent see, who is let in, and what no answer repeats.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { startTestServer, type TestServer, tokenFor } from '../../platform/http/test-server.ts';
-import { createTestDatabase } from '../../setup/database.ts';
-import { createRooms, type Rooms } from '../agents/agent-rooms.ts';
+import { startTestServer, tokenFor } from '../../platform/http/test-server.ts';
+import { useTestDatabase } from '../../setup/database.ts';
+import { createRooms } from '../agents/agent-rooms.ts';
 import { proveFreshKey } from './enrolling.ts';
 
-let rooms: Rooms;
-let server: TestServer;
-let drop: () => Promise<void>;
-
-beforeAll(async () => {
-  const opened = await createTestDatabase();
-  rooms = createRooms(opened.database);
-  for (const slug of ['demo', 'acme']) await rooms.tenants.create({ slug });
-  server = await startTestServer(rooms.routes, { database: opened.database, tenants: rooms.tenants });
-  drop = async () => {
-    await server.drain(0);
-    await opened.drop();
-  };
-});
-afterAll(() => drop());
+const opened = await useTestDatabase();
+const rooms = createRooms(opened.database);
+for (const slug of ['demo', 'acme']) await rooms.tenants.create({ slug });
+const server = await startTestServer(rooms.routes, { database: opened.database, tenants: rooms.tenants });
+afterAll(() => server.drain(0));
 
 const admin = {
   authorization: `Bearer ${tokenFor('admin', 'agents:read', 'agents:write', 'agents:capabilities', 'agents:impersonate')}`,

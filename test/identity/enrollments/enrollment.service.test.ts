@@ -1,39 +1,28 @@
 // Enrollment against a real database: what a token does, what ends it, what is recorded, and races.
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { KEY_ALGORITHMS } from '../../../src/platform/crypto/algorithm.ts';
-import type { Database } from '../../../src/platform/database/database.ts';
 import { answer, ask } from '../../authentication/challenges/answer.ts';
 import { codeOf } from '../../authentication/tokens/refresh-fixture.ts';
-import { createPatientDatabase, createTestDatabase } from '../../setup/database.ts';
+import { createPatientDatabase, useTestDatabase } from '../../setup/database.ts';
 import { createRooms, createTestTenant, type Rooms, readAudit, readEvents } from '../agents/agent-rooms.ts';
 import { createEnrollee, proveFreshKey, proveKey } from './enrolling.ts';
 
-let rooms: Rooms;
-let elsewhere: Rooms;
-let second: Database;
 let admin: RequestContext;
 /** A request without a token, as agents send it. */
 let context: RequestContext;
-let drop: () => Promise<void>;
 
-beforeAll(async () => {
-  const opened = await createTestDatabase();
-  second = createPatientDatabase({ url: opened.url, pool: 10, applicationName: 'test-second' });
-  drop = async () => {
-    await second.close();
-    await opened.drop();
-  };
-  rooms = createRooms(opened.database);
-  elsewhere = createRooms(second, { accounts: { ...rooms, database: second } });
-});
+const opened = await useTestDatabase();
+const second = createPatientDatabase({ url: opened.url, pool: 10, applicationName: 'test-second' });
+const rooms = createRooms(opened.database);
+const elsewhere = createRooms(second, { accounts: { ...rooms, database: second } });
 beforeEach(async () => {
   admin = await createTestTenant(rooms);
   context = { ...admin, principal: undefined };
 });
 afterAll(async () => {
   await Promise.all([rooms, elsewhere].map(({ verifier }) => verifier.close()));
-  await drop();
+  await second.close();
 });
 
 const audited = async () =>

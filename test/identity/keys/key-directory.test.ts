@@ -1,6 +1,6 @@
 // The directory of keys for Web Bot Auth: the npm package web-bot-auth signs and verifies.
 import { type JsonWebKey, randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { directoryResponseHeaders, signatureHeaders, verify } from 'web-bot-auth';
 import { signerFromJWK, verifierFromJWK } from 'web-bot-auth/crypto';
 import { encodeBase64Url } from '../../../src/platform/crypto/base64.ts';
@@ -10,7 +10,7 @@ import { createSignatureVerifier } from '../../../src/platform/crypto/verify-sig
 import { createRateLimits } from '../../../src/platform/http/rate-limit.ts';
 import { requestTo } from '../../authentication/tokens/accounts.ts';
 import { countAlone } from '../../platform/http/counts.ts';
-import { startTestServer, type TestServer, tokenFor } from '../../platform/http/test-server.ts';
+import { startTestServer, tokenFor } from '../../platform/http/test-server.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { createRooms, createTestAgent, readAudit } from '../agents/agent-rooms.ts';
 
@@ -21,13 +21,10 @@ const admin = {
 
 const { database } = await useTestDatabase();
 const rooms = createRooms(database);
-let server: TestServer;
-beforeAll(async () => {
-  await rooms.tenants.create({ slug: 'demo' });
-  const rateLimits = createRateLimits({ tenant: 1_000, address: 0 }, countAlone());
-  server = await startTestServer(rooms.routes, { database, tenants: rooms.tenants, rateLimits });
-});
-afterAll(() => server?.drain(0));
+await rooms.tenants.create({ slug: 'demo' });
+const rateLimits = createRateLimits({ tenant: 1_000, address: 0 }, countAlone());
+const server = await startTestServer(rooms.routes, { database, tenants: rooms.tenants, rateLimits });
+afterAll(() => server.drain(0));
 
 async function contextOfDemo() {
   const tenant = await rooms.tenants.bySlug('demo');

@@ -1,20 +1,16 @@
 // Rotations over HTTP: the tenant's routes, and the agent's own with its token and two proofs.
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { buildRotationProofPayload } from '../../../packages/agent/src/payloads.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { answer, ask, type Signer } from '../../authentication/challenges/answer.ts';
 import { useAccountsServer } from '../../authentication/tokens/accounts-server.ts';
 import { signPayload } from '../../platform/crypto/sign.ts';
-import type { Rooms } from '../agents/agent-rooms.ts';
 import { createTestAgent, createTestTenant, readAudit } from '../agents/agent-rooms.ts';
 import { newKeyPair, until } from './rotation-case.ts';
 
 const { server } = await useAccountsServer();
 
-let rooms: Rooms;
-beforeAll(async () => {
-  ({ rooms } = server);
-});
+const { rooms } = server;
 
 /** A tenant's administrator, and an agent with a key. */
 async function prepare() {

@@ -1,21 +1,12 @@
 // Tenants against a real database, and their own routes over HTTP.
-import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import {
-  type Accounts,
-  createAccounts,
-  provisionTenant,
-  requestTo,
-} from '../../authentication/tokens/accounts.ts';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createAccounts, provisionTenant, requestTo } from '../../authentication/tokens/accounts.ts';
 import { useAccountsServer } from '../../authentication/tokens/accounts-server.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 
 const { test, server } = await useAccountsServer();
 
-let accounts: Accounts;
-
-beforeAll(async () => {
-  ({ accounts } = server);
-});
+const { accounts } = server;
 
 const count = async (table: string) => {
   const { rows } = await test.database.query<{ count: number }>(`SELECT count(*) FROM ${table}`);

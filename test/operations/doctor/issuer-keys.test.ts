@@ -1,5 +1,5 @@
 // The keys of issuers that tenants trust: the doctor names whose cannot be had, and asks for them only when it is told.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { wireIssuerInspection } from '../../../src/authentication/trusted-issuers/wire.ts';
 import { createDoctorService } from '../../../src/operations/doctor/doctor.service.ts';
 import type { Finding } from '../../../src/operations/doctor/finding.ts';
@@ -12,32 +12,27 @@ import {
   newKey,
   startJwksServer,
 } from '../../authentication/trusted-issuers/identity-provider.ts';
-import { startTenants, type Tenants } from '../../isolation/tenants-server.ts';
+import { startTenants } from '../../isolation/tenants-server.ts';
 import { manage } from '../../packages/resource-server/live-service.ts';
 import { PATIENT } from '../../setup/database.ts';
 
 const NETWORKS = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128' };
 
-let tenants: Tenants;
-let platform: ReturnType<typeof openPlatform>;
-let inspection: ReturnType<typeof wireIssuerInspection>;
 const servers: Awaited<ReturnType<typeof startJwksServer>>[] = [];
 
-beforeAll(async () => {
-  tenants = await startTenants(undefined, undefined, NETWORKS);
-  const settings = { DATABASE_URL: tenants.url, MASTER_KEY: Buffer.alloc(32, 1).toString('base64') };
-  const config = loadConfig(
-    { ...settings, ...NETWORKS, PUBLIC_URL: 'http://localhost', NODE_ENV: 'test', LOG_LEVEL: 'silent' },
-    { role: 'api' },
-  );
-  platform = openPlatform(config, { logger: createLogger(config), name: 'doctor', limits: PATIENT });
-  inspection = wireIssuerInspection(platform);
-});
+const tenants = await startTenants(undefined, undefined, NETWORKS);
+const settings = { DATABASE_URL: tenants.url, MASTER_KEY: Buffer.alloc(32, 1).toString('base64') };
+const config = loadConfig(
+  { ...settings, ...NETWORKS, PUBLIC_URL: 'http://localhost', NODE_ENV: 'test', LOG_LEVEL: 'silent' },
+  { role: 'api' },
+);
+const platform = openPlatform(config, { logger: createLogger(config), name: 'doctor', limits: PATIENT });
+const inspection = wireIssuerInspection(platform);
 afterAll(async () => {
   for (const { close } of servers) await close();
-  await inspection?.close();
-  await platform?.close();
-  await tenants?.close();
+  await inspection.close();
+  await platform.close();
+  await tenants.close();
 });
 
 async function examine(options: { issuers?: boolean }) {

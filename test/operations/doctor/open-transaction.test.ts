@@ -1,17 +1,14 @@
 // What keeps the sealer back is named: the oldest transaction that is open in the cluster, whoever has it.
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { findOldestOpen } from '../../../src/audit/open-transaction.store.ts';
 import { createOpenTransactionCheck } from '../../../src/operations/doctor/rows.check.ts';
 import type { Queryable } from '../../../src/platform/database/transaction.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 import { openForeignTransaction } from '../../webhooks/intake/foreign-transaction.ts';
-import { createWebhookRooms, type WebhookRooms } from '../../webhooks/webhook-rooms.ts';
+import { createWebhookRooms } from '../../webhooks/webhook-rooms.ts';
 
-let rooms: WebhookRooms;
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-});
-afterAll(() => rooms?.close());
+const rooms = await createWebhookRooms();
+afterAll(() => rooms.close());
 
 /** Other files share the cluster, and may have an older one for a moment. */
 const findForeign = (queryable: Queryable) =>

@@ -1,20 +1,17 @@
 // A dump in a new cluster: its rows are of transactions that this one has not begun. The doctor finds it, and
 // `restore-check` consumes the ids.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { createTransactionIdsCheck } from '../../../src/operations/doctor/rows.check.ts';
 import { consumeIds, IDS_AT_ONCE } from '../../../src/operations/restores/restore.store.ts';
-import { createWebhookRooms, type WebhookRooms } from '../../webhooks/webhook-rooms.ts';
+import { createWebhookRooms } from '../../webhooks/webhook-rooms.ts';
 
 /** More than other test files use of the cluster while this one runs. */
 const GAP = 20_000;
 
-let rooms: WebhookRooms;
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-  const webhook = await rooms.subscribe({});
-  await rooms.publish(webhook, 3);
-});
-afterAll(() => rooms?.close());
+const rooms = await createWebhookRooms();
+const webhook = await rooms.subscribe({});
+await rooms.publish(webhook, 3);
+afterAll(() => rooms.close());
 
 async function examine() {
   const findings: string[] = [];

@@ -4,23 +4,17 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { listExported } from '../../../src/operations/erasure/erasure-rules.ts';
 import { listLeft } from '../../../src/operations/erasure/tenant-end.store.ts';
 import { createTenantErasureService } from '../../../src/operations/erasure/tenant-erasure.service.ts';
 import type { Tenant } from '../../../src/platform/context.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { createSealing, tamper } from '../../audit/sealing.ts';
-import { createPatientDatabase, createTestDatabase } from '../../setup/database.ts';
+import { createPatientDatabase, useTestDatabase } from '../../setup/database.ts';
 import { insertSubscription } from '../../webhooks/intake/fixture.ts';
-import { createOperatorRooms, type OperatorRooms } from '../operators/operator-rooms.ts';
+import { createOperatorRooms } from '../operators/operator-rooms.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let service: ReturnType<typeof createPatientDatabase>;
-let rooms: OperatorRooms;
-let sealing: ReturnType<typeof createSealing>;
-let erasure: ReturnType<typeof createTenantErasureService>;
-let folder: string;
 let number = 0;
 let slug: string;
 let tenant: Tenant;
@@ -29,23 +23,20 @@ const WHY = ['--reason', 'the contract has ended', '--as', 'jo@ops'];
 const pulse = { heartbeat: () => undefined, signal: new AbortController().signal };
 const removed: string[] = [];
 
-beforeAll(async () => {
-  test = await createTestDatabase();
-  service = createPatientDatabase({ url: test.serviceUrl, pool: 4, applicationName: 'erasure' });
-  rooms = createOperatorRooms(test.database);
-  sealing = createSealing(test.database);
-  erasure = createTenantErasureService({
-    database: service,
-    tenants: rooms.tenants,
-    certificates: rooms.certificates,
-    histories: { remove: async (id) => removed.push(id) },
-    chunk: 3,
-  });
-  folder = await mkdtemp(join(tmpdir(), 'countersign-erasure-'));
+const test = await useTestDatabase();
+const service = createPatientDatabase({ url: test.serviceUrl, pool: 4, applicationName: 'erasure' });
+const rooms = createOperatorRooms(test.database);
+const sealing = createSealing(test.database);
+const erasure = createTenantErasureService({
+  database: service,
+  tenants: rooms.tenants,
+  certificates: rooms.certificates,
+  histories: { remove: async (id) => removed.push(id) },
+  chunk: 3,
 });
+const folder = await mkdtemp(join(tmpdir(), 'countersign-erasure-'));
 afterAll(async () => {
-  await service?.close();
-  await test?.drop();
+  await service.close();
   await rm(folder, { recursive: true, force: true });
 });
 beforeEach(async () => {

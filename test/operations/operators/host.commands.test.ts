@@ -1,5 +1,5 @@
 // `countersign operator host …`: which words are taken, what is printed, and what stands in whose audit log.
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parseNetworks } from '../../../src/platform/egress/address-rules.ts';
 import { readHost } from '../../../src/webhooks/endpoints/host-hold.ts';
 import { readReceiverUrl } from '../../../src/webhooks/subscriptions/subscription.ts';
@@ -11,14 +11,12 @@ const test = await useTestDatabase();
 const rooms = createOperatorRooms(test.database);
 const acme = await createTenantContext(test.database);
 const globex = await createTenantContext(test.database);
-beforeAll(async () => {
-  await createTenantContext(test.database);
-  // All at example.com: two of acme, one of globex, and one that is deleted.
-  await insertSubscription(test.database, acme, { filters: ['*'] });
-  await insertSubscription(test.database, acme, { filters: ['*'], active: false });
-  await insertSubscription(test.database, globex, { filters: ['*'] });
-  await insertSubscription(test.database, globex, { filters: ['*'], deleted: true });
-});
+await createTenantContext(test.database);
+// All at example.com: two of acme, one of globex, and one that is deleted.
+await insertSubscription(test.database, acme, { filters: ['*'] });
+await insertSubscription(test.database, acme, { filters: ['*'], active: false });
+await insertSubscription(test.database, globex, { filters: ['*'] });
+await insertSubscription(test.database, globex, { filters: ['*'], deleted: true });
 
 const WHY = ['--reason', 'it asked us to stop', '--as', 'jo'];
 const host = (...args: string[]) => rooms.run('operator', 'host', ...args);

@@ -1,21 +1,16 @@
 // `countersign operator …` from its words to its lines, to the record of acts, and to the audit logs of the tenants
 // concerned.
 import { userInfo } from 'node:os';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { createTestDatabase } from '../../setup/database.ts';
-import { createOperatorRooms, type OperatorRooms } from './operator-rooms.ts';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { createTestDatabase, useTestDatabase } from '../../setup/database.ts';
+import { createOperatorRooms } from './operator-rooms.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let rooms: OperatorRooms;
 let number = 0;
 let slug: string;
 let tenantId: string;
 
-beforeAll(async () => {
-  test = await createTestDatabase();
-  rooms = createOperatorRooms(test.database);
-});
-afterAll(() => test?.drop());
+const test = await useTestDatabase();
+const rooms = createOperatorRooms(test.database);
 beforeEach(async () => {
   number += 1;
   slug = `acme-${number}`;

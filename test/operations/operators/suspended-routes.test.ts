@@ -1,10 +1,10 @@
 // What a suspended tenant is still served: every route of the service is asked, with the real table and a token that
 // would be good.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import type { Route } from '../../../src/platform/http/route.ts';
 import { MANAGEMENT_SCOPES } from '../../../src/platform/scopes.ts';
 import { loadAllRoutes } from '../../platform/http/route-table.ts';
-import { startTestServer, type TestServer, tenantNamed, tokenFor } from '../../platform/http/test-server.ts';
+import { startTestServer, tenantNamed, tokenFor } from '../../platform/http/test-server.ts';
 
 /** What others need to know which tokens and keys to refuse. */
 const SERVED = [
@@ -21,20 +21,16 @@ const SERVED = [
   'revokeToken',
 ];
 
-let routes: Route[];
-let server: TestServer;
-beforeAll(async () => {
-  routes = await loadAllRoutes();
-  server = await startTestServer(routes, {
-    tenants: {
-      bySlug: async (slug) => ({
-        ...tenantNamed(slug),
-        ...(slug === 'demo' ? { suspended: true as const } : {}),
-      }),
-    },
-  });
+const routes = await loadAllRoutes();
+const server = await startTestServer(routes, {
+  tenants: {
+    bySlug: async (slug) => ({
+      ...tenantNamed(slug),
+      ...(slug === 'demo' ? { suspended: true as const } : {}),
+    }),
+  },
 });
-afterAll(() => server?.drain(0));
+afterAll(() => server.drain(0));
 
 const authorization = `Bearer ${tokenFor('agent', 'openid', ...MANAGEMENT_SCOPES)}`;
 const ask = ({ method, path }: Route, prefix = '') =>

@@ -1,6 +1,6 @@
 // What retention removes and what it leaves, by rows that were written in the past.
 
-import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { wireRetention } from '../../../src/app/wiring/retention.ts';
 import { createRetentionService } from '../../../src/operations/retention/retention.service.ts';
 import { describeReport } from '../../../src/operations/retention/retention.ts';
@@ -14,15 +14,12 @@ import { createTenantContext, insertSubscription } from '../../webhooks/intake/f
 import { OLD_ROWS } from './old-rows.ts';
 
 let context: RequestContext;
-let retention: ReturnType<typeof wireRetention>;
 const poke = vi.fn();
 
 const test = await useTestDatabase();
-beforeAll(async () => {
-  const platform = createTestPlatform(test.database, { notifier: { poke } });
-  retention = wireRetention(platform, {
-    records: createRecordService({ notifier: { poke: () => undefined } }),
-  });
+const platform = createTestPlatform(test.database, { notifier: { poke } });
+const retention = wireRetention(platform, {
+  records: createRecordService({ notifier: { poke: () => undefined } }),
 });
 beforeEach(async () => {
   context = await createTenantContext(test.database);

@@ -1,6 +1,6 @@
 // What a shorter setting of one tenant costs beside a neighbour with many rows, and what no setting costs.
 import pg from 'pg';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import * as tenants from '../../../src/identity/tenants/tenant-retention.store.ts';
 import { LEAST_DAYS } from '../../../src/identity/tenants/tenant-retention.ts';
 import { purgeAttempts } from '../../../src/webhooks/deliveries/delivery-expiry.store.ts';
@@ -16,36 +16,32 @@ const NIL = '00000000-0000-0000-0000-000000000000';
 
 const test = await useTestDatabase();
 
-beforeAll(async () => {
-  const filler = new pg.Client({ connectionString: test.url });
-  await filler.connect();
-  for (let day = 0; day <= DAYS; day += 1)
-    for (const table of ['events', 'deliveries', 'attempts'])
-      await filler.query(
-        `SELECT ensure_day_partition('${table}', (now() AT TIME ZONE 'UTC')::date - ${day})`,
-      );
-  // One of 200 is the tenant's.
-  await filler.query(
-    `CREATE TEMPORARY TABLE filled AS
+const filler = new pg.Client({ connectionString: test.url });
+await filler.connect();
+for (let day = 0; day <= DAYS; day += 1)
+  for (const table of ['events', 'deliveries', 'attempts'])
+    await filler.query(`SELECT ensure_day_partition('${table}', (now() AT TIME ZONE 'UTC')::date - ${day})`);
+// One of 200 is the tenant's.
+await filler.query(
+  `CREATE TEMPORARY TABLE filled AS
      SELECT (left(uuid_of_time(at)::text, 14) || '7' || right(gen_random_uuid()::text, 21))::uuid AS id,
        CASE WHEN i % 200 = 0 THEN '${TENANT}'::uuid ELSE '${OTHER}'::uuid END AS tenant_id, i, at
      FROM generate_series(1, ${ROWS}) AS i, LATERAL (SELECT now() - i * interval '${DAYS * 86_000} s' / ${ROWS} AS at) AS t`,
-  );
-  await filler.query(
-    `INSERT INTO events (id, tenant_id, event_id, type, occurred_at, body, deliveries)
+);
+await filler.query(
+  `INSERT INTO events (id, tenant_id, event_id, type, occurred_at, body, deliveries)
      SELECT id, tenant_id, gen_random_uuid()::text, 'x', at, convert_to(repeat('x', 300), 'UTF8'), 1 FROM filled`,
-  );
-  await filler.query(
-    `INSERT INTO deliveries (id, tenant_id, subscription_id, event_row, event_id, event_type, status)
+);
+await filler.query(
+  `INSERT INTO deliveries (id, tenant_id, subscription_id, event_row, event_id, event_type, status)
      SELECT delivery_id_of(id, tenant_id), tenant_id, tenant_id, id, '', 'x', 'delivered' FROM filled`,
-  );
-  await filler.query(
-    `INSERT INTO attempts (delivery_id, n, tenant_id, subscription_id, generation, started_at, duration_ms, outcome)
+);
+await filler.query(
+  `INSERT INTO attempts (delivery_id, n, tenant_id, subscription_id, generation, started_at, duration_ms, outcome)
      SELECT delivery_id_of(id, tenant_id), 1, tenant_id, tenant_id, 0, at, 1, 'delivered' FROM filled`,
-  );
-  await filler.query('VACUUM ANALYZE events, deliveries, attempts');
-  await filler.end();
-});
+);
+await filler.query('VACUUM ANALYZE events, deliveries, attempts');
+await filler.end();
 
 /** A connection that adds up the 8 KiB pages that its statements read, and undoes them. */
 function measuring() {

@@ -1,6 +1,6 @@
 // What goes of a tenant that keeps its rows for a shorter time than others, and what stays.
 import { NIL } from 'uuid';
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { wireRetention } from '../../../src/app/wiring/retention.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { createAccountService } from '../../../src/webhooks/accounts/account.service.ts';
@@ -13,7 +13,6 @@ import { countRows, createTenantContext, insertSubscription } from '../../webhoo
 
 const test = await useTestDatabase();
 
-let retention: ReturnType<typeof wireRetention>;
 let tenant: RequestContext;
 let neighbour: RequestContext;
 
@@ -25,9 +24,7 @@ const wired = (config = {}, settings?: { chunk: number; budget: number }) => {
   );
 };
 
-beforeAll(() => {
-  retention = wired();
-});
+const retention = wired();
 
 beforeEach(async () => {
   [tenant, neighbour] = [await createTenantContext(test.database), await createTenantContext(test.database)];

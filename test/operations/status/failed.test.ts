@@ -1,13 +1,10 @@
 // Which deliveries failed for good, counted by endpoint and answer.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import * as store from '../../../src/operations/status/status.store.ts';
 import { placeOf } from '../../../src/operations/status/status.ts';
-import { createWebhookRooms, type WebhookRooms } from '../../webhooks/webhook-rooms.ts';
+import { createWebhookRooms } from '../../webhooks/webhook-rooms.ts';
 
-let rooms: WebhookRooms;
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-});
+const rooms = await createWebhookRooms();
 afterAll(() => rooms.close());
 
 it('counts what failed for good in 24 hours by endpoint and answer, the most first', async () => {

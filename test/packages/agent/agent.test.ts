@@ -1,20 +1,16 @@
 // The client of an agent against the whole service: each form of key, tokens that renew themselves, DPoP, rotation,
 // exchange.
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { AgentError, createAgent, generateKey, type KeyInput } from '../../../packages/agent/src/index.ts';
 import { secp256k1Signer } from '../../../packages/agent/src/secp256k1.ts';
 import { newKey } from '../../authentication/trusted-issuers/identity-provider.ts';
-import { startTenants, type Tenants } from '../../isolation/tenants-server.ts';
+import { startTenants } from '../../isolation/tenants-server.ts';
 import { AUDIENCE, claimsOf, createRecorder, enrolledAgent, newAgent, newPem } from './live-agent.ts';
 
-let service: Tenants;
-let issuer: string;
-beforeAll(async () => {
-  service = await startTenants();
-  issuer = service.owner.credentials.issuer_url;
-});
-afterAll(() => service?.close());
+const service = await startTenants();
+const issuer = service.owner.credentials.issuer_url;
+afterAll(() => service.close());
 
 /** As a key management service signs: by a callback, in DER. */
 function managedKey(): KeyInput {

@@ -2,17 +2,15 @@
 import { createPublicKey, type JsonWebKey, verify } from 'node:crypto';
 import { httpbis } from 'http-message-signatures';
 import { parseDictionary } from 'structured-headers';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAgent } from '../../../packages/agent/src/index.ts';
-import { startTenants, type Tenants } from '../../isolation/tenants-server.ts';
+import { startTenants } from '../../isolation/tenants-server.ts';
 import { createRecorder, enrolledAgent, newAgent, newEnrollment, newPem } from './live-agent.ts';
 
 const DAY_MS = 86_400_000;
 const DEPOSIT = '/auth/agent/directory-signature';
 const SITE = 'https://Shop.example:8443/cart?item=1';
 
-let service: Tenants;
-let issuer: string;
 /** What the site has got, and how many signatures the service was handed in. */
 const got: Request[] = [];
 const isSite = (url: URL) => url.hostname === 'shop.example';
@@ -26,11 +24,9 @@ const recorder = createRecorder((url, request) => {
 });
 const deposits = () => recorder.paths.filter((path) => path === DEPOSIT).length;
 
-beforeAll(async () => {
-  service = await startTenants();
-  issuer = service.owner.credentials.issuer_url;
-});
-afterAll(() => service?.close());
+const service = await startTenants();
+const issuer = service.owner.credentials.issuer_url;
+afterAll(() => service.close());
 beforeEach(() => {
   got.length = 0;
   recorder.forget();

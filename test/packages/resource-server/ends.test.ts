@@ -1,14 +1,14 @@
 // What ends at the service ends at a guard: each use case that ends access tokens is done, and then introspection says
 // that the token is not active, and a guard that has nothing but the feed refuses it. The sources are read for others.
 import { readdirSync, readFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import {
   followRevocations,
   type Revocations,
   type RevocationsOptions,
 } from '../../../packages/resource-server/src/revocations.ts';
 import { newKey } from '../../authentication/trusted-issuers/identity-provider.ts';
-import { type Party, startTenants, type Tenants } from '../../isolation/tenants-server.ts';
+import { type Party, startTenants } from '../../isolation/tenants-server.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 import { AUDIENCE, createApplication, enrollAgent, manage, startResourceServer } from './live-service.ts';
 
@@ -26,19 +26,14 @@ type Guarded = {
   readonly revocations: Revocations;
 };
 
-let tenants: Tenants;
-let owner: Party;
-let provider: Awaited<ReturnType<typeof newKey>>;
 const guarded: Guarded[] = [];
-beforeAll(async () => {
-  tenants = await startTenants();
-  ({ owner } = tenants);
-  provider = await newKey('ES256', 'key');
-  await guard(owner);
-});
+const tenants = await startTenants();
+const { owner } = tenants;
+const provider = await newKey('ES256', 'key');
+await guard(owner);
 afterAll(async () => {
   await Promise.all(guarded.flatMap(({ server, revocations }) => [server.close(), revocations.close()]));
-  await tenants?.close();
+  await tenants.close();
 });
 
 /** A resource server that has the feed of a tenant, and nothing else to ask. */

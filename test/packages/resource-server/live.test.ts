@@ -1,9 +1,9 @@
 // A resource server beside the whole service: tokens of agents are accepted, and refused soon after what ended them.
 import * as oauth from 'oauth4webapi';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { followRevocations, type Revocations } from '../../../packages/resource-server/src/revocations.ts';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import { followRevocations } from '../../../packages/resource-server/src/revocations.ts';
 import { newKey } from '../../authentication/trusted-issuers/identity-provider.ts';
-import { startTenants, type Tenants } from '../../isolation/tenants-server.ts';
+import { startTenants } from '../../isolation/tenants-server.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 import { openForeignTransaction } from '../../webhooks/intake/foreign-transaction.ts';
 import { AUDIENCE, createApplication, enrollAgent, manage, startResourceServer } from './live-service.ts';
@@ -11,36 +11,29 @@ import { AUDIENCE, createApplication, enrollAgent, manage, startResourceServer }
 const TYPE = 'urn:ietf:params:oauth:token-type';
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
-let tenants: Tenants;
-let revocations: Revocations;
-let server: Awaited<ReturnType<typeof startResourceServer>>;
-let application: { clientId: string; clientSecret: string };
-
-beforeAll(async () => {
-  tenants = await startTenants();
-  const { issuer_url: issuer, tenant_id: tenantId } = tenants.owner.credentials;
-  application = await createApplication(tenants.owner, { scopes: ['webhooks:read'] });
-  revocations = followRevocations({ issuer, credentials: application, intervalMs: 50 });
-  await revocations.ready();
-  server = await startResourceServer(
-    {
-      issuer,
-      audience: AUDIENCE,
-      tenantId,
-      revocations,
-      introspection: { ...application, cacheSeconds: 0 },
-    },
-    {
-      '/vault': { scope: 'vault:read', capability: 'orders:read' },
-      '/wallet': { scope: 'wallet:sign' },
-      '/as-user': { delegated: ({ actor, subject }) => actor !== subject },
-    },
-  );
-});
+const tenants = await startTenants();
+const { issuer_url: issuer, tenant_id: tenantId } = tenants.owner.credentials;
+const application = await createApplication(tenants.owner, { scopes: ['webhooks:read'] });
+const revocations = followRevocations({ issuer, credentials: application, intervalMs: 50 });
+await revocations.ready();
+const server = await startResourceServer(
+  {
+    issuer,
+    audience: AUDIENCE,
+    tenantId,
+    revocations,
+    introspection: { ...application, cacheSeconds: 0 },
+  },
+  {
+    '/vault': { scope: 'vault:read', capability: 'orders:read' },
+    '/wallet': { scope: 'wallet:sign' },
+    '/as-user': { delegated: ({ actor, subject }) => actor !== subject },
+  },
+);
 afterAll(async () => {
-  await revocations?.close();
-  await server?.close();
-  await tenants?.close();
+  await revocations.close();
+  await server.close();
+  await tenants.close();
 });
 
 /** Waits until the resource server refuses the token: the feed may wait for transactions of other test files. */

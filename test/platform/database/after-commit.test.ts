@@ -1,18 +1,16 @@
 // What is promised of afterCommit, of a transaction, with models and without: only after a commit that happened, in
 // order.
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { TENANT } from '../../../src/identity/tenants/tenant.model.ts';
 import type { Transaction } from '../../../src/platform/database/transaction.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 
 const test = await useTestDatabase();
-beforeAll(async () => {
-  // Deferred: the violation is found by the COMMIT itself.
-  await test.database.query(`CREATE TABLE parents (id int PRIMARY KEY)`);
-  await test.database.query(
-    `CREATE TABLE children (parent int REFERENCES parents DEFERRABLE INITIALLY DEFERRED)`,
-  );
-});
+// Deferred: the violation is found by the COMMIT itself.
+await test.database.query(`CREATE TABLE parents (id int PRIMARY KEY)`);
+await test.database.query(
+  `CREATE TABLE children (parent int REFERENCES parents DEFERRABLE INITIALLY DEFERRED)`,
+);
 
 const kinds = {
   hot: (work: (transaction: Transaction) => Promise<void>) => test.database.transaction({}, work),

@@ -3,29 +3,19 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { newClient } from '../../../src/platform/database/client.ts';
-import { createDatabase, type Database } from '../../../src/platform/database/database.ts';
+import { createDatabase } from '../../../src/platform/database/database.ts';
 import { migrate } from '../../../src/platform/database/migrate.ts';
 import * as sweepStore from '../../../src/webhooks/relay/sweep.store.ts';
 import { createCuttingProxy } from '../../setup/cutting-proxy.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 
-let url: string;
-let database: Database;
-let drop: () => Promise<void>;
-let admin: pg.Client;
-
-beforeAll(async () => {
-  ({ url, database, drop } = await createTestDatabase());
-  admin = new pg.Client({ connectionString: url });
-  await admin.connect();
-});
-afterAll(async () => {
-  await admin?.end();
-  await drop?.();
-});
+const { url, database } = await useTestDatabase();
+const admin = new pg.Client({ connectionString: url });
+await admin.connect();
+afterAll(() => admin.end());
 
 /** Ends these backends, and returns when their clients could have read it. */
 async function terminate(pids: readonly number[]): Promise<void> {

@@ -2,7 +2,7 @@
 // either side.
 import { readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { inSnakeCase } from '../../../src/platform/columns.ts';
 import { createModels } from '../../../src/platform/database/model.ts';
 import {
@@ -19,7 +19,7 @@ import {
   time,
   uuid,
 } from '../../../src/platform/database/table.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 
 type Described = { sql: string; isNullable: boolean; isGiven: boolean; isKey: boolean };
 
@@ -30,11 +30,7 @@ SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS sql, NOT a.att
 FROM pg_attribute a LEFT JOIN pg_constraint k ON k.conrelid = a.attrelid AND k.contype = 'p'
 WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped`;
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = await useTestDatabase();
 
 /** What Postgres says of a table, by column. */
 async function readTable(name: string): Promise<Record<string, Described>> {

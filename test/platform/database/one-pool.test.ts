@@ -1,24 +1,20 @@
 // One pool for everything: statements by hand, models and transactions, and the bound that keeps transactions from
 // taking all of it.
 import { readFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createDatabase, type Database } from '../../../src/platform/database/database.ts';
 import type { Models } from '../../../src/platform/database/model.ts';
 import { defineTable, integer, primaryKey } from '../../../src/platform/database/table.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 
 const POOL = 4;
 const PID = 'SELECT pg_backend_pid() AS pid';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let database: Database;
 
-beforeAll(async () => {
-  test = await createTestDatabase();
-  await test.database.query(`CREATE VIEW backend AS ${PID}`);
-});
-afterAll(() => test.drop());
+const test = await useTestDatabase();
+await test.database.query(`CREATE VIEW backend AS ${PID}`);
 
 beforeEach(() => {
   database = openPool();

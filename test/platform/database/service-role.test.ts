@@ -1,7 +1,7 @@
 // The role of api and worker: what it may not do to the database, and that a migration grants it the same again and
 // again.
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { migrate } from '../../../src/platform/database/migrate.ts';
 import { MIGRATIONS } from '../../../src/platform/database/migrations.ts';
@@ -15,12 +15,9 @@ import { createPatientDatabase, SERVICE_ROLE, useTestDatabase } from '../../setu
 import { createTenantContext, insertSubscription } from '../../webhooks/intake/fixture.ts';
 
 const { database: owner, url, serviceUrl } = await useTestDatabase();
-let service: Database;
-beforeAll(async () => {
-  // A database that was cloned from another has no rights of its own.
-  await grantServiceRole(url, SERVICE_ROLE);
-  service = createPatientDatabase({ url: serviceUrl, pool: 2, applicationName: 'service' });
-});
+// A database that was cloned from another has no rights of its own.
+await grantServiceRole(url, SERVICE_ROLE);
+const service = createPatientDatabase({ url: serviceUrl, pool: 2, applicationName: 'service' });
 afterAll(() => service.close());
 
 const DENIED = { code: '42501' };

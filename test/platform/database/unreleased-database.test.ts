@@ -1,18 +1,12 @@
 // A database from before the first release: it is refused, and loses nothing.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/platform/database/database.ts';
+import { afterAll, describe, expect, it } from 'vitest';
 import { migrate, pendingMigrations } from '../../../src/platform/database/migrate.ts';
 import { createEmptyDatabase } from '../../setup/database.ts';
 import { makeUnreleased } from './unreleased-database.ts';
 
-let database: Database;
-let url: string;
-let drop: () => Promise<void>;
-beforeAll(async () => {
-  ({ database, url, drop } = await createEmptyDatabase());
-  await makeUnreleased(url);
-});
-afterAll(() => drop());
+const { database, url, drop } = await createEmptyDatabase();
+await makeUnreleased(url);
+afterAll(drop);
 
 const REFUSAL = {
   name: 'ConfigError',

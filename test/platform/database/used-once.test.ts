@@ -1,18 +1,14 @@
 // Uses of proofs and assertions against a real table: many in one statement, each good once, and repeats as they are
 // allowed.
 import { randomBytes, randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import * as proofs from '../../../src/authentication/dpop/dpop.store.ts';
 import * as assertions from '../../../src/authentication/tokens/client-assertion.store.ts';
 import { MOST_REPEATS } from '../../../src/authentication/tokens/refresh-token.ts';
 import type { Queryable } from '../../../src/platform/database/transaction.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = await useTestDatabase();
 
 const expiresAt = Math.floor(Date.now() / 1000) + 60;
 const newProof = () => ({ owner: randomBytes(32), hash: randomBytes(32), expiresAt });

@@ -4,7 +4,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { Writable } from 'node:stream';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import pino from 'pino';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import { EXPOSED } from '../../../src/platform/http/cors.ts';
@@ -12,7 +12,7 @@ import { createRateLimits } from '../../../src/platform/http/rate-limit.ts';
 import { createRequestTurns } from '../../../src/platform/http/request-turns.ts';
 import { defineRoute } from '../../../src/platform/http/route.ts';
 import { countAlone } from './counts.ts';
-import { ERROR_TYPE_BASE, startTestServer, type TestServer, tenantNamed } from './test-server.ts';
+import { ERROR_TYPE_BASE, startTestServer, tenantNamed } from './test-server.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -93,10 +93,7 @@ const logger = pino(
   }),
 );
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer(routes, { logger, config: { trustedProxies: ['127.0.0.1/32'] } });
-});
+const server = await startTestServer(routes, { logger, config: { trustedProxies: ['127.0.0.1/32'] } });
 afterAll(() => server.drain(0));
 
 it.each([

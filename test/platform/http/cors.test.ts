@@ -1,50 +1,47 @@
 // Which routes pages of any origin may call: public documents, and what @countersign/agent calls.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import { isPublicDocument, isReadableAnywhere } from '../../../src/platform/http/cors.ts';
 import { defineRoute } from '../../../src/platform/http/route.ts';
 import { loadAllRoutes } from './route-table.ts';
-import { startTestServer, type TestServer } from './test-server.ts';
+import { startTestServer } from './test-server.ts';
 
-let server: TestServer;
-beforeAll(async () => {
-  const open = {
-    tag: 'Test',
-    scope: null,
-    responses: { 200: { description: 'ok', schema: z.any() } },
-  } as const;
-  server = await startTestServer([
-    defineRoute({
-      ...open,
-      method: 'GET',
-      path: '/.well-known/keys.json',
-      operationId: 'getKeys',
-      summary: 'Keys',
-      handler: () => ({ status: 200, body: {} }),
-    }),
-    defineRoute({
-      ...open,
-      method: 'POST',
-      path: '/agent',
-      operationId: 'callAgent',
-      summary: 'Call',
-      cors: true,
-      errors: ['use_dpop_nonce'],
-      handler: () => {
-        throw new ServiceError('use_dpop_nonce', { headers: { 'dpop-nonce': 'n' } });
-      },
-    }),
-    defineRoute({
-      ...open,
-      method: 'POST',
-      path: '/management',
-      operationId: 'manage',
-      summary: 'Manage',
-      handler: () => ({ status: 200, body: {} }),
-    }),
-  ]);
-});
+const open = {
+  tag: 'Test',
+  scope: null,
+  responses: { 200: { description: 'ok', schema: z.any() } },
+} as const;
+const server = await startTestServer([
+  defineRoute({
+    ...open,
+    method: 'GET',
+    path: '/.well-known/keys.json',
+    operationId: 'getKeys',
+    summary: 'Keys',
+    handler: () => ({ status: 200, body: {} }),
+  }),
+  defineRoute({
+    ...open,
+    method: 'POST',
+    path: '/agent',
+    operationId: 'callAgent',
+    summary: 'Call',
+    cors: true,
+    errors: ['use_dpop_nonce'],
+    handler: () => {
+      throw new ServiceError('use_dpop_nonce', { headers: { 'dpop-nonce': 'n' } });
+    },
+  }),
+  defineRoute({
+    ...open,
+    method: 'POST',
+    path: '/management',
+    operationId: 'manage',
+    summary: 'Manage',
+    handler: () => ({ status: 200, body: {} }),
+  }),
+]);
 afterAll(() => server.drain(0));
 
 const preflight = async (path: string) =>

@@ -1,6 +1,6 @@
 // The order of errors on every known route: 401, 403, 404, then what is wrong with the body or the idempotency key. The
 // whole table, wired for real.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { wireApi } from '../../../src/app/wiring/api.ts';
 import type { Agent } from '../../../src/identity/agents/agent.service.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
@@ -8,7 +8,7 @@ import { newId } from '../../../src/platform/database/ids.ts';
 import type { Route } from '../../../src/platform/http/route.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 import { openPlatform } from '../../../src/platform/platform.ts';
-import { createTestDatabase, PATIENT } from '../../setup/database.ts';
+import { PATIENT, useTestDatabase } from '../../setup/database.ts';
 import { createTenantContext } from '../../webhooks/intake/fixture.ts';
 import { loadAllRoutes } from './route-table.ts';
 import { ERROR_TYPE_BASE, startTestServer, type TestServer, tokenFor } from './test-server.ts';
@@ -17,33 +17,25 @@ const hasTarget = ({ path, request, idempotent }: Route) =>
   path.includes(':') && (request?.body !== undefined || idempotent === true);
 const TABLE = (await loadAllRoutes()).filter(hasTarget);
 
-let server: TestServer;
-let close: () => Promise<void>;
-let tenantId: string;
-
-beforeAll(async () => {
-  const { database, url, drop } = await createTestDatabase();
-  const config = loadConfig({ DATABASE_URL: url, LOG_LEVEL: 'silent' }, { role: 'migrate' });
-  const logger = createLogger(config);
-  const platform = openPlatform(config, { logger, name: 'test', limits: PATIENT });
-  const { routes, close: closeRooms } = wireApi(platform);
-  const { tenant } = await createTenantContext(database);
-  tenantId = tenant.id;
-  // An idempotency key that the caller has used on every one of these routes.
-  await database.query(
-    `INSERT INTO idempotency_keys (tenant_id, principal, route, key, request_digest, status, headers)
+const { database, url } = await useTestDatabase();
+const config = loadConfig({ DATABASE_URL: url, LOG_LEVEL: 'silent' }, { role: 'migrate' });
+const logger = createLogger(config);
+const platform = openPlatform(config, { logger, name: 'test', limits: PATIENT });
+const { routes, close: closeRooms } = wireApi(platform);
+const { tenant } = await createTenantContext(database);
+const tenantId = tenant.id;
+// An idempotency key that the caller has used on every one of these routes.
+await database.query(
+  `INSERT INTO idempotency_keys (tenant_id, principal, route, key, request_digest, status, headers)
      SELECT $1, $2, route, 'used', '\\x00', 201, '{}' FROM unnest($3::text[]) AS route`,
-    [tenantId, `application:${tenant.slug}-app`, TABLE.map(({ operationId }) => operationId)],
-  );
-  server = await startTestServer(routes, { database, tenants: { bySlug: async () => tenant } });
-  close = async () => {
-    await server.drain(0);
-    await closeRooms();
-    await platform.close();
-    await drop();
-  };
+  [tenantId, `application:${tenant.slug}-app`, TABLE.map(({ operationId }) => operationId)],
+);
+const server = await startTestServer(routes, { database, tenants: { bySlug: async () => tenant } });
+afterAll(async () => {
+  await server.drain(0);
+  await closeRooms();
+  await platform.close();
 });
-afterAll(() => close());
 
 const token = (route: Route) => ({ authorization: `Bearer ${tokenFor('app', route.scope ?? '')}` });
 /** The route with an id that is well formed and unknown in each place, or with the given one in the first. */

@@ -1,14 +1,10 @@
 // Shapes that several rooms share, tried on every route that uses them.
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type ZodObject, z } from 'zod';
 import { audience, displayName } from '../../../src/platform/http/field-schemas.ts';
-import type { Route } from '../../../src/platform/http/route.ts';
 import { loadAllRoutes } from './route-table.ts';
 
-let routes: Route[];
-beforeAll(async () => {
-  routes = await loadAllRoutes();
-});
+const routes = await loadAllRoutes();
 
 const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>
   schema.safeParse(value).success;

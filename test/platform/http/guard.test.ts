@@ -1,11 +1,11 @@
 // What the guard lets through to a handler, and how it words what it refuses.
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { type FieldErrors, invalidFields, parseFields } from '../../../src/platform/http/field-errors.ts';
 import { createRequestTurns } from '../../../src/platform/http/request-turns.ts';
 import { defineRoute } from '../../../src/platform/http/route.ts';
-import { badToken, startTestServer, type TestServer, tokenFor } from './test-server.ts';
+import { badToken, startTestServer, tokenFor } from './test-server.ts';
 
 const echo = z.object({ body: z.any().optional(), query: z.any().optional(), params: z.any().optional() });
 const base = {
@@ -84,10 +84,7 @@ const KNOWN = `/known/${ID}`;
 const LARGE = `/large/${ID}`;
 const TOKEN = { authorization: `Bearer ${tokenFor('app', 'agents:write')}` };
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer(routes);
-});
+const server = await startTestServer(routes);
 afterAll(() => server.drain(0));
 
 const paths = (body: { errors?: { path: string; message: string }[] }) =>

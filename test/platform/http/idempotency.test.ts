@@ -1,16 +1,14 @@
 // Idempotency keys, with real transactions in Postgres.
 
 import { EventEmitter, once } from 'node:events';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import * as idempotencyStore from '../../../src/platform/http/idempotency.store.ts';
 import { defineRoute } from '../../../src/platform/http/route.ts';
-import { createPatientDatabase, createTestDatabase } from '../../setup/database.ts';
-import { startTestServer, type TestServer, tenantNamed, tokenFor } from './test-server.ts';
+import { createPatientDatabase, useTestDatabase } from '../../setup/database.ts';
+import { startTestServer, tenantNamed, tokenFor } from './test-server.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let server: TestServer;
 let pause = 0;
 
 /** Inserts a row through the request's transaction, as services do. */
@@ -54,15 +52,10 @@ const routes = () => [
   }),
 ];
 
-beforeAll(async () => {
-  test = await createTestDatabase();
-  await test.database.query('CREATE TABLE things (id integer GENERATED ALWAYS AS IDENTITY, name text)');
-  server = await startTestServer(routes(), { database: test.database });
-});
-afterAll(async () => {
-  await server.drain(0);
-  await test.drop();
-});
+const test = await useTestDatabase();
+await test.database.query('CREATE TABLE things (id integer GENERATED ALWAYS AS IDENTITY, name text)');
+const server = await startTestServer(routes(), { database: test.database });
+afterAll(() => server.drain(0));
 beforeEach(async () => {
   pause = 0;
   await test.database.query('TRUNCATE things, idempotency_keys');

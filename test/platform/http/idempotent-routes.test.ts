@@ -1,19 +1,16 @@
 // Idempotency keys on every route that takes them, with the work that it really does: once for a key, whatever is sent
 // again.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { collectionsOf, fillBody, fillPath } from '../../isolation/rows.ts';
-import { startTenants, type Tenants } from '../../isolation/tenants-server.ts';
+import { startTenants } from '../../isolation/tenants-server.ts';
 import { loadAllRoutes } from './route-table.ts';
 
 const TABLE = (await loadAllRoutes())
   .filter(({ idempotent, scope }) => idempotent === true && scope !== null)
   .map((route) => [`${route.method} ${route.path}`, route] as const);
 
-let tenants: Tenants;
-beforeAll(async () => {
-  tenants = await startTenants();
-});
+const tenants = await startTenants();
 afterAll(() => tenants.close());
 
 describe.each(TABLE)('%s with an idempotency key', (_, route) => {

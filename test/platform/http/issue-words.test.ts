@@ -1,9 +1,9 @@
 // What an answer says of a wrong field: what it must be, and which name was probably meant.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { findNearest } from '../../../src/platform/http/issue-words.ts';
 import { defineRoute } from '../../../src/platform/http/route.ts';
-import { startTestServer, type TestServer } from './test-server.ts';
+import { startTestServer } from './test-server.ts';
 
 const routes = [
   defineRoute({
@@ -43,10 +43,7 @@ const routes = [
 ];
 const PATH = '/api/v1/things/1';
 const ALL = 'name, event_types, status, owner, count, max_age';
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer(routes);
-});
+const server = await startTestServer(routes);
 afterAll(() => {
   server.server.close();
 });

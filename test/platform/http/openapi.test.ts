@@ -1,5 +1,5 @@
 // The route table and the description that is made from it.
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ERRORS, type PublishedError } from '../../../src/platform/errors/catalogue.ts';
 import { errorsOf } from '../../../src/platform/http/contract.ts';
@@ -76,12 +76,8 @@ function readDocument(table: readonly Route[]) {
   return openApiDocument.parse(JSON.parse(resolved));
 }
 
-let routes: Route[];
-let document: z.infer<typeof openApiDocument>;
-beforeAll(async () => {
-  routes = await loadAllRoutes();
-  document = readDocument(routes);
-});
+const routes = await loadAllRoutes();
+const document = readDocument(routes);
 
 const operations = () =>
   Object.entries(document.paths).flatMap(([path, { get, post, put, patch, delete: remove }]) =>

@@ -2,11 +2,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineRoute, type Route } from '../../../src/platform/http/route.ts';
 import { createHttpServer } from '../../../src/platform/http/server.ts';
-import { ERROR_TYPE_BASE, startTestServer, type TestServer } from './test-server.ts';
+import { ERROR_TYPE_BASE, startTestServer } from './test-server.ts';
 
 const route = (path: string, method: 'GET' | 'POST', handler: () => Promise<void>): Route =>
   defineRoute({
@@ -59,11 +59,8 @@ async function exchange(
   return { head, body, text };
 }
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer(plain, {
-    limits: { headers: 300, request: 600, checkEvery: 50, headerBytes: 4_096 },
-  });
+const server = await startTestServer(plain, {
+  limits: { headers: 300, request: 600, checkEvery: 50, headerBytes: 4_096 },
 });
 afterAll(() => server.drain(0));
 

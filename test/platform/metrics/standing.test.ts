@@ -2,38 +2,29 @@
 
 import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import * as checkpointStore from '../../../src/audit/checkpoint.store.ts';
 import * as schedule from '../../../src/authentication/issuer/key-schedule.store.ts';
 import * as anchors from '../../../src/identity/anchors/anchor-check.store.ts';
 import * as rotations from '../../../src/identity/keys/rotation.store.ts';
-import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import * as store from '../../../src/platform/temporal/workflow-command.store.ts';
 import { registerBacklogMetrics } from '../../../src/webhooks/backlog/backlog.metrics.ts';
 import * as backlog from '../../../src/webhooks/backlog/backlog.store.ts';
 import * as secrets from '../../../src/webhooks/subscriptions/signing-secret.store.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { createTenantContext } from '../../webhooks/intake/fixture.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let database: Database;
-let tenantId: string;
-
-beforeAll(async () => {
-  test = await createTestDatabase();
-  database = test.database;
-  tenantId = (await createTenantContext(database)).tenant.id;
-});
+const test = await useTestDatabase();
+const database = test.database;
+const tenantId = (await createTenantContext(database)).tenant.id;
 beforeEach(async () => {
   await database.query('DELETE FROM outbox');
   await database.query('DELETE FROM endpoints');
   await database.query('DELETE FROM deliveries');
   await database.query('DELETE FROM subscriptions');
 });
-afterAll(async () => {
-  await test.drop();
-});
+afterAll(async () => {});
 
 /** A subscription and its endpoint. @param set SQL that changes the endpoint */
 async function createEndpoint(set = 'active = true', secrets = ''): Promise<string> {

@@ -1,21 +1,18 @@
 // GET /api/v1/delivery-accounts: whose accounts, of which days.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import * as store from '../../../src/webhooks/accounts/account.store.ts';
-import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { createWebhookRooms } from '../webhook-rooms.ts';
 
-let rooms: WebhookRooms;
 const numbers = { accepted: 9, delivered: 1, waiting: 1, held: 1, failed: 2, canceled: 1, stranded: 2 };
 
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
+const rooms = await createWebhookRooms();
 
-  for (const [n, day] of ['2026-03-01', '2026-03-02', '2026-03-03'].entries())
-    await store.save(rooms.database, { day, tookMs: 1 }, [
-      { tenantId: rooms.demo.tenant.id, ...numbers, accepted: numbers.accepted + n },
-      { tenantId: rooms.acme.tenant.id, ...numbers, accepted: 1_000 },
-    ]);
-});
+for (const [n, day] of ['2026-03-01', '2026-03-02', '2026-03-03'].entries())
+  await store.save(rooms.database, { day, tookMs: 1 }, [
+    { tenantId: rooms.demo.tenant.id, ...numbers, accepted: numbers.accepted + n },
+    { tenantId: rooms.acme.tenant.id, ...numbers, accepted: 1_000 },
+  ]);
 afterAll(() => rooms.close());
 
 const list = async (query = '') => rooms.send('GET', `/api/v1/delivery-accounts${query}`);

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { prepareEvent } from '../../../src/events/event.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
@@ -12,21 +12,17 @@ import * as store from '../../../src/webhooks/accounts/account.store.ts';
 import type { WrongAccount } from '../../../src/webhooks/accounts/account.ts';
 import { createAccountReadingService } from '../../../src/webhooks/accounts/account-reading.service.ts';
 import * as eventStore from '../../../src/webhooks/intake/event.store.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { createTestDatabase, useTestDatabase } from '../../setup/database.ts';
 import { createTenantContext, insertSubscription } from '../intake/fixture.ts';
 import { accept, dayOf, moveToDay, pulse } from './fixture.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let context: RequestContext;
 
 const told: WrongAccount[] = [];
 /** Tenants of the tests before. */
 const left = new Set<string>();
 
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = await useTestDatabase();
 beforeEach(async () => {
   for (const { tenantId } of told) left.add(tenantId);
   context = await createTenantContext(test.database);

@@ -1,21 +1,18 @@
 // The hours of a tenant's deliveries: that each minute one process counts them, and what the tenant sees.
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { purge, putOff } from '../../../src/webhooks/accounts/hour.store.ts';
 import { countHours } from '../../../src/webhooks/accounts/hour-count.service.ts';
 import { insertSubscription } from '../intake/fixture.ts';
-import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { createWebhookRooms } from '../webhook-rooms.ts';
 import { accept } from './fixture.ts';
 
 const { signal } = new AbortController();
-let rooms: WebhookRooms;
 let context: RequestContext;
 let subscription: string;
 
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-});
+const rooms = await createWebhookRooms();
 afterAll(() => rooms.close());
 beforeEach(async () => {
   context = rooms.demo;

@@ -1,6 +1,6 @@
 // What the relay's lag costs, and whether it sees what it is to see, behind many endpoints that are closed.
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { readLag } from '../../../src/webhooks/backlog/backlog.store.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 
@@ -8,35 +8,33 @@ const CLOSED = 6_000;
 const IDLE = 2_000;
 
 const test = await useTestDatabase();
-beforeAll(async () => {
-  const filler = new pg.Client({ connectionString: test.url });
-  await filler.connect();
-  // Without subscriptions and deliveries: nothing here asks for them.
-  await filler.query('SET session_replication_role = replica');
-  const endpoints = (from: number, to: number, active: boolean) =>
-    filler.query(
-      `INSERT INTO endpoints (subscription_id, tenant_id, active)
+const filler = new pg.Client({ connectionString: test.url });
+await filler.connect();
+// Without subscriptions and deliveries: nothing here asks for them.
+await filler.query('SET session_replication_role = replica');
+const endpoints = (from: number, to: number, active: boolean) =>
+  filler.query(
+    `INSERT INTO endpoints (subscription_id, tenant_id, active)
        SELECT lpad(to_hex(i), 32, '0')::uuid, lpad(to_hex(i % 7), 32, '0')::uuid, $3 FROM generate_series($1::int, $2::int) AS i`,
-      [from, to, active],
-    );
-  const rows = (each: number, seconds: number, which: string) =>
-    filler.query(
-      `INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, kind, created_at)
+    [from, to, active],
+  );
+const rows = (each: number, seconds: number, which: string) =>
+  filler.query(
+    `INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, kind, created_at)
        SELECT gen_random_uuid(), tenant_id, subscription_id, gen_random_uuid(), 'first', now() - make_interval(secs => $2)
        FROM endpoints, generate_series(1, $1::int) WHERE ${which}`,
-      [each, seconds],
-    );
-  await endpoints(1, CLOSED, false);
-  await rows(15, 7_200, 'NOT active');
-  await endpoints(CLOSED + 1, CLOSED + IDLE, true);
-  // The last one in every order, and long.
-  await filler.query(
-    "INSERT INTO endpoints (subscription_id, tenant_id) VALUES (repeat('f', 32)::uuid, repeat('f', 32)::uuid)",
+    [each, seconds],
   );
-  await rows(10_000, 3_600, "subscription_id = repeat('f', 32)::uuid");
-  await filler.query('VACUUM ANALYZE endpoints, outbox');
-  await filler.end();
-});
+await endpoints(1, CLOSED, false);
+await rows(15, 7_200, 'NOT active');
+await endpoints(CLOSED + 1, CLOSED + IDLE, true);
+// The last one in every order, and long.
+await filler.query(
+  "INSERT INTO endpoints (subscription_id, tenant_id) VALUES (repeat('f', 32)::uuid, repeat('f', 32)::uuid)",
+);
+await rows(10_000, 3_600, "subscription_id = repeat('f', 32)::uuid");
+await filler.query('VACUUM ANALYZE endpoints, outbox');
+await filler.end();
 
 afterAll(() => test?.drop());
 

@@ -1,25 +1,17 @@
 // Sends to ordinary receivers on loopback and holds what goes over the wire and what comes back.
 import { SpanKind } from '@opentelemetry/api';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { tracerWithSpans } from '../../platform/tracing/spans.ts';
-import {
-  type LocalReceiver,
-  type ReceivedRequest,
-  readRequest,
-  startReceiver,
-} from '../receiver/local-receiver.ts';
+import { type ReceivedRequest, readRequest, startReceiver } from '../receiver/local-receiver.ts';
 import { attemptTo, BODY, expectBounded, startLocalSender } from './attempt.ts';
 
 const local = startLocalSender();
 const received: ReceivedRequest[] = [];
-let receiver: LocalReceiver;
 let answer: { status: number; headers?: Record<string, string | string[]>; body?: string | Buffer };
 
-beforeAll(async () => {
-  receiver = await startReceiver(async (request, response) => {
-    received.push(await readRequest(request));
-    response.writeHead(answer.status, answer.headers ?? {}).end(answer.body ?? '');
-  });
+const receiver = await startReceiver(async (request, response) => {
+  received.push(await readRequest(request));
+  response.writeHead(answer.status, answer.headers ?? {}).end(answer.body ?? '');
 });
 
 afterAll(async () => {

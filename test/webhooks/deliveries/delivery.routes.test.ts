@@ -1,12 +1,8 @@
 // Deliveries over HTTP: what is shown, and what a retry or a cancellation leaves for the relay.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { createWebhookRooms } from '../webhook-rooms.ts';
 
-let rooms: WebhookRooms;
-
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-});
+const rooms = await createWebhookRooms();
 afterAll(() => rooms.close());
 
 const ALL = '/api/v1/deliveries';

@@ -1,12 +1,9 @@
 // When the next attempt of a delivery may begin, as far as anybody can say.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { createWebhookRooms } from '../webhook-rooms.ts';
 
-let rooms: WebhookRooms;
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-});
-afterAll(() => rooms?.close());
+const rooms = await createWebhookRooms();
+afterAll(() => rooms.close());
 
 const ALL = '/api/v1/deliveries';
 const TRIED = "status = 'retrying', attempt_count = 2, failed_attempts = 2, started_generation = 0";

@@ -1,10 +1,10 @@
 // Failures and a Retry-After close an endpoint in its real row; endpoint-judgement.test.ts has the whole table.
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { createEndpointHealthStore } from '../../../src/webhooks/endpoints/endpoint-health.store.ts';
 import { RECOVERY_SETTINGS } from '../../../src/webhooks/endpoints/recovery-settings.ts';
 import * as relayStore from '../../../src/webhooks/relay/relay.store.ts';
-import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { createWebhookRooms } from '../webhook-rooms.ts';
 
 /**
  * The time in which every attempt must fail is sixty times as long here, and so is the age of each failure: a slow
@@ -15,11 +15,8 @@ const health = createEndpointHealthStore({
   ...RECOVERY_SETTINGS,
   failingMs: RECOVERY_SETTINGS.failingMs * LONGER,
 });
-let rooms: WebhookRooms;
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-});
-afterAll(() => rooms?.close());
+const rooms = await createWebhookRooms();
+afterAll(() => rooms.close());
 
 /** Notes failures that began so many seconds ago, each of another delivery. */
 async function fail(

@@ -1,11 +1,8 @@
 // A probe that a tenant asks for: what it opens, what it makes due, and what it refuses in words.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { createWebhookRooms } from '../webhook-rooms.ts';
 
-let rooms: WebhookRooms;
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-});
+const rooms = await createWebhookRooms();
 afterAll(() => rooms.close());
 
 const HOUR = `now() + interval '1 hour'`;

@@ -1,12 +1,9 @@
 // The word for the state of an endpoint: the interface and its workflow say the same of the same row, and why.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { createEndpointRecoveryService } from '../../../src/webhooks/endpoints/endpoint-recovery.service.ts';
-import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { createWebhookRooms } from '../webhook-rooms.ts';
 
-let rooms: WebhookRooms;
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-});
+const rooms = await createWebhookRooms();
 afterAll(() => rooms.close());
 
 const FAILS = `failing_since = now() - interval '5 min', failures_in_a_row = 4, last_error = 'http:503'`;

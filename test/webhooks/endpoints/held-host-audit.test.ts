@@ -1,17 +1,13 @@
 // A tenant whose subscription comes to a host that is held already: its audit log says so, like those of the tenants
 // that were there.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
-import { createOperatorRooms, type OperatorRooms } from '../../operations/operators/operator-rooms.ts';
-import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { createOperatorRooms } from '../../operations/operators/operator-rooms.ts';
+import { createWebhookRooms } from '../webhook-rooms.ts';
 
-let rooms: WebhookRooms;
-let operators: OperatorRooms;
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-  operators = createOperatorRooms(rooms.database);
-});
-afterAll(() => rooms?.close());
+const rooms = await createWebhookRooms();
+const operators = createOperatorRooms(rooms.database);
+afterAll(() => rooms.close());
 
 const INTENT = { operator: 'jo', reason: 'its owner asked us to stop' };
 const HOST = 'held.example';

@@ -1,16 +1,13 @@
 // A subscription that leaves a host in the moment of an operator's act on it: whichever commits first, its endpoint
 // keeps to the host that it points to, and to no other.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { Transaction } from '../../../src/platform/database/transaction.ts';
 import { createHostHoldService } from '../../../src/webhooks/endpoints/host-hold.service.ts';
-import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { createWebhookRooms } from '../webhook-rooms.ts';
 
-let rooms: WebhookRooms;
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-});
-afterAll(() => rooms?.close());
+const rooms = await createWebhookRooms();
+afterAll(() => rooms.close());
 
 const hosts = createHostHoldService({});
 const INTENT = { length: 'released', reason: 'test', operator: 'jo' } as const;

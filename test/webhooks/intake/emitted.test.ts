@@ -2,11 +2,11 @@
 // its type says.
 import { readdirSync, readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { buildPayloadOfResponse } from '../../../packages/agent/src/payloads.ts';
 import { CATALOGUE } from '../../../src/events/catalogue.ts';
 import { makeAgent, newKeyPair } from '../../isolation/rows.ts';
-import { startTenants, type Tenants } from '../../isolation/tenants-server.ts';
+import { startTenants } from '../../isolation/tenants-server.ts';
 import { FORMATS } from './fixture.ts';
 
 type Shown = { type: string; data: Record<string, unknown> };
@@ -22,21 +22,19 @@ admin.issuer.key.published admin.issuer.key.revoked auth.login.success auth.logi
 webhook.endpoint.created webhook.endpoint.updated webhook.endpoint.deactivated webhook.endpoint.activated webhook.endpoint.deleted
 webhook.endpoint.secret_rotation_started`.split(/\s+/);
 
-let tenants: Tenants;
 const seen: Shown[] = [];
+const missing = () => DRIVEN.filter((type) => !seen.some((event) => event.type === type));
 
-beforeAll(async () => {
-  tenants = await startTenants();
-  await call('POST', '/api/v1/webhooks', { url: 'https://audit.example/', event_types: ['*'] });
-  await changeSubscription();
-  const agentId = await changeAgent();
-  await changeKeys(agentId);
-  await changeIssuerKeys();
-  await authenticate();
-  await delegate();
-  await useClient();
-  await readFeed();
-});
+const tenants = await startTenants();
+await call('POST', '/api/v1/webhooks', { url: 'https://audit.example/', event_types: ['*'] });
+await changeSubscription();
+const agentId = await changeAgent();
+await changeKeys(agentId);
+await changeIssuerKeys();
+await authenticate();
+await delegate();
+await useClient();
+await readFeed();
 afterAll(() => tenants.close());
 
 async function call(method: string, path: string, body?: unknown, status?: number) {
@@ -145,8 +143,6 @@ async function readFeed() {
     if (!page.has_more) await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
-
-const missing = () => DRIVEN.filter((type) => !seen.some((event) => event.type === type));
 
 describe('every type that the service reserves', () => {
   it('is emitted by what it does', () => {

@@ -1,13 +1,9 @@
 // Publishing over HTTP.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { tokenFor } from '../../platform/http/test-server.ts';
-import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { createWebhookRooms } from '../webhook-rooms.ts';
 
-let rooms: WebhookRooms;
-
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-});
+const rooms = await createWebhookRooms();
 afterAll(() => rooms.close());
 
 const PATH = '/api/v1/events';

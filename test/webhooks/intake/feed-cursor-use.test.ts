@@ -1,15 +1,12 @@
 // What a cursor of the feed is good for: how long, of which database, and what it shows.
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, expect, it, vi } from 'vitest';
 import { FEED_CURSOR, FEED_KEPT_MS, positionAfterAll } from '../../../src/webhooks/intake/feed-cursor.ts';
 import { PATIENCE } from '../../setup/patience.ts';
-import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { createWebhookRooms } from '../webhook-rooms.ts';
 import { CURSORS } from './fixture.ts';
 import { createFeed, placeOf, plainCursor } from './tenant-feed.ts';
 
-let rooms: WebhookRooms;
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-});
+const rooms = await createWebhookRooms();
 afterAll(() => rooms.close());
 
 it('answers 410 once events after the cursor may be gone, not to whoever keeps asking a quiet feed', async () => {

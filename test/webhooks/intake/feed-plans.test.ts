@@ -1,6 +1,6 @@
 // What a read of the feed costs on a hundred thousand events of five days, whichever share of them is asked for.
 import pg from 'pg';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { RowPlace } from '../../../src/platform/database/snapshot-position.ts';
 import * as store from '../../../src/webhooks/intake/feed.store.ts';
 import { FEED_START, NEWEST, positionAfterRow } from '../../../src/webhooks/intake/feed-cursor.ts';
@@ -12,23 +12,21 @@ const TENANT = '0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b';
 
 const test = await useTestDatabase();
 
-beforeAll(async () => {
-  const filler = new pg.Client({ connectionString: test.url });
-  await filler.connect();
-  for (let day = 0; day < DAYS; day += 1)
-    await filler.query(`SELECT ensure_day_partition('events', current_date - ${day})`);
-  // Every second event is another tenant's. One of a thousand is rare.seen, one of ten some.seen.
-  await filler.query(
-    `INSERT INTO events (id, tenant_id, event_id, type, occurred_at, created_at, body, xid)
+const filler = new pg.Client({ connectionString: test.url });
+await filler.connect();
+for (let day = 0; day < DAYS; day += 1)
+  await filler.query(`SELECT ensure_day_partition('events', current_date - ${day})`);
+// Every second event is another tenant's. One of a thousand is rare.seen, one of ten some.seen.
+await filler.query(
+  `INSERT INTO events (id, tenant_id, event_id, type, occurred_at, created_at, body, xid)
      SELECT (substr(uuid_of_time(at)::text, 1, 14) || '7' || substr(gen_random_uuid()::text, 16))::uuid,
        CASE WHEN i % 2 = 0 THEN '${TENANT}' ELSE gen_random_uuid() END, i::text,
        CASE WHEN i % 1000 = 8 THEN 'rare.seen' WHEN i % 10 = 2 THEN 'some.seen' ELSE 'common.seen' END,
        at, at, convert_to(repeat('x', 500), 'UTF8'), (10 + i / 300)::text::xid8
      FROM (SELECT i, now() - (${EVENTS} - i) * interval '${DAYS * 80_000} s' / ${EVENTS} AS at FROM generate_series(1, ${EVENTS}) AS i) AS each`,
-  );
-  await filler.query('VACUUM ANALYZE events');
-  await filler.end();
-});
+);
+await filler.query('VACUUM ANALYZE events');
+await filler.end();
 
 const positionAt = (row: { xid: bigint; id: string }) =>
   positionAfterRow(FEED_START, row, { unfinished: [] });

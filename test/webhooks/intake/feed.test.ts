@@ -1,9 +1,9 @@
 // The feed: nothing is missed and nothing comes twice, whoever commits when.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { createFeedService, type FeedPage } from '../../../src/webhooks/intake/feed.service.ts';
 import { positionAfterAll } from '../../../src/webhooks/intake/feed-cursor.ts';
-import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { createWebhookRooms } from '../webhook-rooms.ts';
 import { CURSORS } from './fixture.ts';
 import { openForeignTransaction } from './foreign-transaction.ts';
 import { createFeed, placeOf, plainCursor, publication } from './tenant-feed.ts';
@@ -11,10 +11,7 @@ import { createFeed, placeOf, plainCursor, publication } from './tenant-feed.ts'
 type Shown = { event_id: string; type: string; data: { n?: number } };
 type Page = { data: Shown[]; next_cursor: string; has_more: boolean };
 
-let rooms: WebhookRooms;
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-});
+const rooms = await createWebhookRooms();
 afterAll(() => rooms.close());
 
 const FEED = '/api/v1/events';

@@ -1,6 +1,6 @@
 // The feed for readers that wait, over HTTP: pages that come with the next event, and Server-Sent Events.
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { loadConfig } from '../../../src/platform/config.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
@@ -14,7 +14,7 @@ import { createHeldFeedService } from '../../../src/webhooks/intake/held-feed.se
 import { createPublishingService } from '../../../src/webhooks/intake/publishing.service.ts';
 import { wireEventNews } from '../../../src/webhooks/intake/wire.ts';
 import { startTestServer, tokenFor, tokensAfter } from '../../platform/http/test-server.ts';
-import { createTestDatabase, PATIENT } from '../../setup/database.ts';
+import { PATIENT, useTestDatabase } from '../../setup/database.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 import { CURSORS, createTenantContext } from './fixture.ts';
 
@@ -24,14 +24,10 @@ type Sent = { event: string; id: string; data: { event_id?: string; complete_unt
 const FEED = '/api/v1/events';
 const TOKEN = tokenFor('app', 'events:read', 'events:write');
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
 const closings: (() => Promise<unknown>)[] = [];
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
+const test = await useTestDatabase();
 afterAll(async () => {
   for (const close of closings.reverse()) await close();
-  await test.drop();
 });
 
 /**

@@ -1,14 +1,11 @@
 // One event with an idempotency key: published by one statement together with its answer, and once for its key.
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { KeyScope } from '../../../src/platform/answer-key.ts';
 import { lock } from '../../../src/platform/http/idempotency.store.ts';
-import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { createWebhookRooms } from '../webhook-rooms.ts';
 
-let rooms: WebhookRooms;
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-  await rooms.subscribe();
-});
+const rooms = await createWebhookRooms();
+await rooms.subscribe();
 afterAll(() => rooms.close());
 
 const PATH = '/api/v1/events';

@@ -1,12 +1,9 @@
 // The newest events first: pages for people, whose cursor leads to older ones.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { createWebhookRooms } from '../webhook-rooms.ts';
 import { createFeed } from './tenant-feed.ts';
 
-let rooms: WebhookRooms;
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-});
+const rooms = await createWebhookRooms();
 afterAll(() => rooms.close());
 
 const FEED = '/api/v1/events';

@@ -1,21 +1,17 @@
 // The statements that write audit entries and events name every column of those tables.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import * as auditStore from '../../../src/audit/audit.store.ts';
 import * as redemptionStore from '../../../src/authentication/challenges/redemption.store.ts';
 import * as credentialsStore from '../../../src/authentication/tokens/client-credentials.store.ts';
 import * as refreshStore from '../../../src/authentication/tokens/refresh-rotation.store.ts';
 import type { Queryable } from '../../../src/platform/database/transaction.ts';
 import * as eventStore from '../../../src/webhooks/intake/event.store.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 
 /** The columns that the database fills. */
 const FILLED = { audit_log: ['occurred_at', 'xid'], events: ['created_at', 'xid'] } as const;
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = await useTestDatabase();
 
 /** The text that a store sends for a call. */
 async function textOf(send: (queryable: Queryable) => Promise<unknown>): Promise<string> {

@@ -1,31 +1,25 @@
 // The notifier beside a network that stalls: it keeps one connection, whatever became of the earlier ones.
 import pg from 'pg';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, expect, it, vi } from 'vitest';
 import { createOutboxNotifier } from '../../../src/platform/database/notifier.client.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
 
 const CHANNEL = 'countersign_stalled';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let proxy: Awaited<ReturnType<typeof createStallingProxy>>;
-let listener: pg.Client;
 /** The backends that notified. */
 const notifiers = new Set<number>();
 
-beforeAll(async () => {
-  test = await createTestDatabase();
-  proxy = await createStallingProxy(test.url);
-  listener = new pg.Client({ connectionString: test.url });
-  await listener.connect();
-  await listener.query(`LISTEN ${CHANNEL}`);
-  listener.on('notification', ({ processId }) => notifiers.add(processId));
-});
+const test = await useTestDatabase();
+const proxy = await createStallingProxy(test.url);
+const listener = new pg.Client({ connectionString: test.url });
+await listener.connect();
+await listener.query(`LISTEN ${CHANNEL}`);
+listener.on('notification', ({ processId }) => notifiers.add(processId));
 afterAll(async () => {
-  await listener?.end();
-  await proxy?.close();
-  await test?.drop();
+  await listener.end();
+  await proxy.close();
 });
 
 const connections = async () => {

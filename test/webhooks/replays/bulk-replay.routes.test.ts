@@ -1,15 +1,12 @@
 // Bulk replays over HTTP and step by step against a real database: which deliveries begin anew, each of them once, and
 // how it ends.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import * as store from '../../../src/webhooks/replays/bulk-replay.store.ts';
 import { createBulkReplayStepService } from '../../../src/webhooks/replays/bulk-replay-steps.service.ts';
-import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { createWebhookRooms } from '../webhook-rooms.ts';
 
-let rooms: WebhookRooms;
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-});
+const rooms = await createWebhookRooms();
 afterAll(() => rooms.close());
 
 const EVER = '2020-01-01T00:00:00Z';

@@ -1,28 +1,21 @@
 // What follows from a change of a stream in the rows of others: the audit log, and the deliveries that it held.
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { RequestContext } from '../../../src/platform/context.ts';
-import { createStreamService, type StreamService } from '../../../src/webhooks/streams/stream.service.ts';
-import { createOperatorRooms, type OperatorRooms } from '../../operations/operators/operator-rooms.ts';
-import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { afterAll, expect, it } from 'vitest';
+import { createStreamService } from '../../../src/webhooks/streams/stream.service.ts';
+import { createOperatorRooms } from '../../operations/operators/operator-rooms.ts';
+import { createWebhookRooms } from '../webhook-rooms.ts';
 import { PUSH } from './stream-rooms.ts';
 
-let rooms: WebhookRooms;
-let operators: OperatorRooms;
-let streams: StreamService;
-let context: RequestContext;
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-  operators = createOperatorRooms(rooms.database);
-  context = rooms.demo;
-  streams = createStreamService({
-    ...rooms,
-    tenants: { isSuspended: async () => false },
-    agents: { exists: async () => false },
-    eventKeys: { ensureKey: async () => undefined },
-    admittedNetworks: [],
-  });
+const rooms = await createWebhookRooms();
+const operators = createOperatorRooms(rooms.database);
+const context = rooms.demo;
+const streams = createStreamService({
+  ...rooms,
+  tenants: { isSuspended: async () => false },
+  agents: { exists: async () => false },
+  eventKeys: { ensureKey: async () => undefined },
+  admittedNetworks: [],
 });
-afterAll(() => rooms?.close());
+afterAll(() => rooms.close());
 
 const HOST = 'held.example';
 const pushTo = (endpoint_url: string) => ({ delivery: { method: PUSH, endpoint_url } as const });

@@ -1,24 +1,18 @@
 // What a client that manages webhooks reaches of a stream that is another client's: it may read its deliveries, and
 // change nothing, so the receiver gets its tokens.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type StreamRooms, startStreamRooms } from './stream-rooms.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { startStreamRooms } from './stream-rooms.ts';
 
-let rooms: StreamRooms;
-let token: string;
-let stream: string;
-let delivery: string;
-beforeAll(async () => {
-  rooms = await startStreamRooms();
-  token = await rooms.receiverToken('webhooks:read', 'webhooks:write');
-  stream = (await rooms.create()).body.stream_id;
-  await rooms.suspend(await rooms.makeAgent());
-  const { body } = await send('GET', `/api/v1/deliveries?subscription_id=${stream}`);
-  delivery = body.data[0].id;
-});
-afterAll(() => rooms?.close());
-
+const rooms = await startStreamRooms();
+const token = await rooms.receiverToken('webhooks:read', 'webhooks:write');
 const send = (method: string, path: string, body?: object, by: string = token) =>
   rooms.owner.send(method, path, body, by);
+const stream = (await rooms.create()).body.stream_id;
+await rooms.suspend(await rooms.makeAgent());
+const { body } = await send('GET', `/api/v1/deliveries?subscription_id=${stream}`);
+const delivery = body.data[0].id;
+afterAll(() => rooms.close());
+
 const range = { since: '2020-01-01T00:00:00Z', status: 'canceled' };
 
 describe('a stream of another client', () => {

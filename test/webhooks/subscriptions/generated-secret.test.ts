@@ -1,12 +1,9 @@
 // A secret that was made here is read by any library of Standard Webhooks: `whsec_`, then 32 bytes in standard base64,
 // padded.
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { afterAll, expect, it } from 'vitest';
+import { createWebhookRooms } from '../webhook-rooms.ts';
 
-let rooms: WebhookRooms;
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-});
+const rooms = await createWebhookRooms();
 afterAll(() => rooms.close());
 
 const PREFIX = 'whsec_';

@@ -1,13 +1,10 @@
 // Rotation of signing secrets over HTTP, against a real database: what each rotation makes of the two secrets of a row.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { decideSecretStep } from '../../../src/webhooks/subscriptions/signing-secret.ts';
-import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { createWebhookRooms } from '../webhook-rooms.ts';
 
-let rooms: WebhookRooms;
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-});
+const rooms = await createWebhookRooms();
 afterAll(() => rooms.close());
 
 const OWN = 'my own secret with enough entropy in it';

@@ -1,12 +1,8 @@
 // Subscriptions over HTTP, against a real database.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { createWebhookRooms } from '../webhook-rooms.ts';
 
-let rooms: WebhookRooms;
-
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-});
+const rooms = await createWebhookRooms();
 afterAll(() => rooms.close());
 
 const PATH = '/api/v1/webhooks';
