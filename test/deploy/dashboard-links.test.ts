@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Client, Connection } from '@temporalio/client';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, expect, inject, it } from 'vitest';
 import { ensureNamespace } from '../../src/platform/temporal/namespace.ts';
 
 const text = readFileSync('deploy/grafana/countersign.json', 'utf8');
@@ -19,12 +19,9 @@ const filledIn = (query: string) =>
     .replaceAll(/\$\{__to:date:iso\}/g, '2026-11-23T07:00:00.000Z')
     .replaceAll(/\$\{__field\.labels\.\w+\}/g, 'retention');
 
-let connection: Connection;
 const namespace = `dashboard-${randomUUID()}`;
-beforeAll(async () => {
-  connection = await Connection.connect({ address: inject('temporalAddress') });
-  await ensureNamespace(connection, { namespace });
-});
+const connection = await Connection.connect({ address: inject('temporalAddress') });
+await ensureNamespace(connection, { namespace });
 afterAll(() => connection.close());
 
 it('a link of the dashboard asks what the server understands', async () => {

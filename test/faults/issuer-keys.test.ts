@@ -1,7 +1,7 @@
 // Issuer keys in two API processes: what one rotates or revokes, the other signs and accepts by.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { type Answer, type Api, accessToken, race, startApis, tally } from './two-apis.ts';
 
 /** Milliseconds within which every process knows of a revocation, or refuses. */
@@ -10,15 +10,9 @@ const ROOT = '/api/v1/tenant/issuer-keys';
 
 type Key = { kid: string; state: string; activate_at: string };
 
-let stack: Awaited<ReturnType<typeof startApis>>;
-let apis: readonly [Api, Api];
-
-beforeAll(async () => {
-  stack = await startApis((url) => [url, url]);
-  const [one, two] = stack.apis as [Api, Api];
-  apis = [one, two];
-});
-afterAll(() => stack?.close());
+const stack = await startApis((url) => [url, url]);
+const apis = stack.apis as [Api, Api];
+afterAll(() => stack.close());
 
 const token = (api: Api) => accessToken(api, stack.authorization);
 const kidOf = (text: string): string =>

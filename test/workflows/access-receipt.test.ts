@@ -1,14 +1,11 @@
 // Receipts followed by their workflow: what it shows, its end, and a month in which a receiver is away.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { readEvents } from '../identity/agents/agent-rooms.ts';
-import { createReceiptEngine, type ReceiptEngine } from './receipt-engine.ts';
+import { createReceiptEngine } from './receipt-engine.ts';
 import { advanceClock } from './virtual-clock.ts';
 
-let engine: ReceiptEngine;
-beforeAll(async () => {
-  engine = await createReceiptEngine({ virtual: true });
-});
-afterAll(() => engine?.close());
+const engine = await createReceiptEngine({ virtual: true });
+afterAll(() => engine.close());
 
 const detailsOf = async (id: string): Promise<string> => {
   const description = await engine.workflow(id).describe();

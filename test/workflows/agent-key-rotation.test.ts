@@ -3,13 +3,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestAgent, readAudit, readEvents } from '../identity/agents/agent-rooms.ts';
 import { eventually } from './delivery-engine.ts';
-import { createKeyRotationEngine, type KeyRotationEngine } from './key-rotation-engine.ts';
+import { createKeyRotationEngine } from './key-rotation-engine.ts';
 
-let engine: KeyRotationEngine;
-beforeAll(async () => {
-  engine = await createKeyRotationEngine();
-});
-afterAll(() => engine?.close());
+const engine = await createKeyRotationEngine();
+afterAll(() => engine.close());
 
 describe('with everything there', () => {
   const stops: (() => Promise<void>)[] = [];

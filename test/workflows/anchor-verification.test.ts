@@ -2,17 +2,14 @@
 // anchor.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readAudit, readEvents } from '../identity/agents/agent-rooms.ts';
-import { type AnchorEngine, createAnchorEngine } from './anchor-engine.ts';
+import { createAnchorEngine } from './anchor-engine.ts';
 import { eventually } from './delivery-engine.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-let engine: AnchorEngine;
-beforeAll(async () => {
-  engine = await createAnchorEngine();
-});
-afterAll(() => engine?.close());
+const engine = await createAnchorEngine();
+afterAll(() => engine.close());
 
 const auditOf = async (id: string) =>
   (await readAudit(engine.database, engine.context.tenant.id)).filter(({ target_id }) => target_id === id);

@@ -1,13 +1,10 @@
 // The wait until nothing is under way: it sees what a relay and a workflow are about to do.
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+import { afterAll, expect, it } from 'vitest';
+import { createEngine, eventually } from './delivery-engine.ts';
 
-let engine: DeliveryEngine;
-beforeAll(async () => {
-  engine = await createEngine();
-  await engine.startProcess();
-});
-afterAll(() => engine?.close());
+const engine = await createEngine();
+await engine.startProcess();
+afterAll(() => engine.close());
 
 it('lasts until what a relay takes, and a workflow tries again, has ended', async () => {
   const { id, path } = await engine.subscribe({ delaysMs: [1] });

@@ -1,14 +1,11 @@
 // delegationExpiry with everything real: how a delegation ends on time, by revocation, with its agent and by an
 // operator.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createDelegationEngine, type DelegationEngine } from './delegation-engine.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { createDelegationEngine } from './delegation-engine.ts';
 import { eventually } from './delivery-engine.ts';
 
-let engine: DelegationEngine;
-beforeAll(async () => {
-  engine = await createDelegationEngine();
-});
-afterAll(() => engine?.close());
+const engine = await createDelegationEngine();
+afterAll(() => engine.close());
 
 const HOUR = 3_600;
 const statusOf = async (id: string) => (await engine.rooms.delegations.get(engine.context, id)).status;

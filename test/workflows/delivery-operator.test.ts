@@ -1,16 +1,13 @@
 // What an operator does with a delivery's workflow: decided in Postgres, audited in the operator's name, refused with a
 // reason.
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { createEngine, eventually } from './delivery-engine.ts';
 
 const HOUR = 3_600_000;
-let engine: DeliveryEngine;
-beforeAll(async () => {
-  engine = await createEngine();
-  await engine.startProcess();
-});
-afterAll(() => engine?.close());
+const engine = await createEngine();
+await engine.startProcess();
+afterAll(() => engine.close());
 
 /** A delivery that failed once, and whose workflow waits for an hour. */
 async function waiting(answer: () => { status: number } = () => ({ status: 500 })) {

@@ -1,15 +1,12 @@
 // A retry that is due when its workflow begins is made by the first task of that workflow, and not only parked there.
 // docs/decisions/0010-endpoint-recovery.md
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createFirstAttemptService } from '../../src/webhooks/relay/first-attempt.service.ts';
 import type { Work } from '../../src/webhooks/relay/relay.store.ts';
-import { createEngine, type DeliveryEngine } from './delivery-engine.ts';
+import { createEngine } from './delivery-engine.ts';
 
-let engine: DeliveryEngine;
-beforeAll(async () => {
-  engine = await createEngine();
-});
-afterAll(() => engine?.close());
+const engine = await createEngine();
+afterAll(() => engine.close());
 
 /** A delivery whose first attempt has failed in a process that is gone: no workflow has begun. */
 async function tried(delaysMs: number[], answer: Parameters<typeof engine.receiver.answer>[1]) {

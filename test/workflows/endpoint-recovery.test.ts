@@ -1,20 +1,16 @@
 // endpointRecovery against a real Temporal and a real Postgres: what it shows, what an operator can do with it, and who
 // is told of what.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { eventually } from './delivery-engine.ts';
-import { createEndpointEngine, type EndpointEngine } from './endpoint-engine.ts';
+import { createEndpointEngine } from './endpoint-engine.ts';
 
 const RECOVERY = { failures: 4, deliveries: 3, failingMs: 0, probeDelaysMs: [600_000] } as const;
 
-let engine: EndpointEngine;
-let observer: string;
-beforeAll(async () => {
-  engine = await createEndpointEngine({ recovery: RECOVERY });
-  await engine.startProcess();
-  engine.startRunner();
-  ({ id: observer } = await engine.subscribe({ eventTypes: ['webhook.*'] }));
-});
-afterAll(() => engine?.close());
+const engine = await createEndpointEngine({ recovery: RECOVERY });
+await engine.startProcess();
+engine.startRunner();
+const { id: observer } = await engine.subscribe({ eventTypes: ['webhook.*'] });
+afterAll(() => engine.close());
 
 /** An endpoint that is down, with as many deliveries as were published. */
 async function bringDown(count = 6) {

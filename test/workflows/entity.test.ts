@@ -2,7 +2,7 @@
 // test needs it.
 import { readdirSync, readFileSync } from 'node:fs';
 import { temporal } from '@temporalio/proto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { ENTITY_CHANGED, ENTITY_WORKFLOW_TYPES, WORKFLOW_TYPES } from '../../src/platform/temporal/names.ts';
 import { parseHistory } from '../replay/history-file.ts';
 import { type Answer, type RecordedWorkflows, startRecordedWorkflows } from '../replay/recorded-workflows.ts';
@@ -14,14 +14,11 @@ type Run = Awaited<ReturnType<RecordedWorkflows['start']>>['run'];
 const FOLDER = new URL('../replay/histories/', import.meta.url);
 const { EventType } = temporal.api.enums.v1;
 
-let workflows: RecordedWorkflows;
 let answer: Answer;
-beforeAll(async () => {
-  const files = readdirSync(FOLDER).filter((file) => file.endsWith('.json'));
-  const histories = files.map((file) => parseHistory(readFileSync(new URL(file, FOLDER), 'utf8')));
-  workflows = await startRecordedWorkflows(histories, (...args) => answer(...args));
-});
-afterAll(() => workflows?.close());
+const files = readdirSync(FOLDER).filter((file) => file.endsWith('.json'));
+const histories = files.map((file) => parseHistory(readFileSync(new URL(file, FOLDER), 'utf8')));
+const workflows = await startRecordedWorkflows(histories, (...args) => answer(...args));
+afterAll(() => workflows.close());
 
 const isStanding = (value: unknown): value is Standing =>
   typeof value === 'object' && value !== null && 'step' in value;

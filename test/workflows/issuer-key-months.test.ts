@@ -1,24 +1,19 @@
 // Issuer keys over a year of virtual time: each wait is jumped over, so that the real workflow, its activities and the
 // database live through every day of it.
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { RequestContext } from '../../src/platform/context.ts';
+import { afterAll, expect, it } from 'vitest';
 import { readAudit } from '../identity/agents/agent-rooms.ts';
 import { eventually } from './delivery-engine.ts';
-import { createIssuerKeyEngine, type IssuerKeyEngine } from './issuer-key-engine.ts';
+import { createIssuerKeyEngine } from './issuer-key-engine.ts';
 import { readClock } from './virtual-clock.ts';
 
 const DAY = 86_400_000;
 const LIFETIME_DAYS = 30;
 const DAYS = 365;
 
-let engine: IssuerKeyEngine;
-let context: RequestContext;
-beforeAll(async () => {
-  engine = await createIssuerKeyEngine({ virtual: true, lifetime: LIFETIME_DAYS * 86_400 });
-  context = await engine.newTenant();
-});
-afterAll(() => engine?.close());
+const engine = await createIssuerKeyEngine({ virtual: true, lifetime: LIFETIME_DAYS * 86_400 });
+const context = await engine.newTenant();
+afterAll(() => engine.close());
 
 it('rotate every thirty days for a year, with always one that signs, and are two or three', async () => {
   const { tenant } = context;

@@ -4,15 +4,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../src/platform/context.ts';
 import { readAudit } from '../identity/agents/agent-rooms.ts';
 import { eventually } from './delivery-engine.ts';
-import { createIssuerKeyEngine, type IssuerKeyEngine } from './issuer-key-engine.ts';
+import { createIssuerKeyEngine } from './issuer-key-engine.ts';
 
 const LIFETIME = 90 * 86_400;
 
-let engine: IssuerKeyEngine;
-beforeAll(async () => {
-  engine = await createIssuerKeyEngine({ lifetime: LIFETIME });
-});
-afterAll(() => engine?.close());
+const engine = await createIssuerKeyEngine({ lifetime: LIFETIME });
+afterAll(() => engine.close());
 
 const prepared = ({ tenant }: RequestContext) =>
   engine.stands(tenant.id, ({ next }) => next !== null, 'the next key');

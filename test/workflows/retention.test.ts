@@ -1,17 +1,14 @@
 // Retention with everything real: its schedule, a run of it, and the end of a workflow whose delivery became too old.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { RETENTION_SCHEDULE } from '../../src/platform/temporal/names.ts';
 import { ensureSchedules } from '../../src/platform/temporal/schedules.ts';
 import { createDeliveryExpiryService } from '../../src/webhooks/deliveries/delivery-expiry.service.ts';
 import type { RetentionState } from '../../workflows/retention.ts';
 import { OLD_ROWS } from '../operations/retention/old-rows.ts';
-import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+import { createEngine, eventually } from './delivery-engine.ts';
 import { startRetentionWorker } from './retention-engine.ts';
 
-let engine: DeliveryEngine;
-beforeAll(async () => {
-  engine = await createEngine();
-});
+const engine = await createEngine();
 afterAll(() => engine.close());
 
 describe('the schedule', () => {

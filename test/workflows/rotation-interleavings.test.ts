@@ -2,19 +2,16 @@
 // agrees with itself, and the workflow ends once nothing is left to wait for.
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { ServiceError } from '../../src/platform/errors/service-error.ts';
 import { newKeyPair } from '../identity/keys/rotation-case.ts';
 import { eventually } from './delivery-engine.ts';
-import { createKeyRotationEngine, type KeyRotationEngine } from './key-rotation-engine.ts';
+import { createKeyRotationEngine } from './key-rotation-engine.ts';
 
-let engine: KeyRotationEngine;
-beforeAll(async () => {
-  engine = await createKeyRotationEngine();
-  engine.startRunner();
-  await engine.startWorker();
-});
-afterAll(() => engine?.close());
+const engine = await createKeyRotationEngine();
+engine.startRunner();
+await engine.startWorker();
+afterAll(() => engine.close());
 
 const STEPS = [
   'useOld',

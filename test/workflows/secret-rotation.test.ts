@@ -1,19 +1,16 @@
 // webhookSecretRotation with everything real: what a receiver sees of an overlap, and how the workflow ends.
 import { createHmac } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { SecretRotationState } from '../../workflows/webhook-secret-rotation.ts';
-import { createEngine, type DeliveryEngine, eventually, type ScriptedReceiver } from './delivery-engine.ts';
+import { createEngine, eventually, type ScriptedReceiver } from './delivery-engine.ts';
 
 const OLD = 'the old secret, which has enough entropy';
 const NEW = 'another one, 0123456789, that comes after';
 
-let engine: DeliveryEngine;
-beforeAll(async () => {
-  engine = await createEngine();
-  await engine.startProcess();
-  engine.startRunner();
-});
-afterAll(() => engine?.close());
+const engine = await createEngine();
+await engine.startProcess();
+engine.startRunner();
+afterAll(() => engine.close());
 
 async function subscribe() {
   const one = await engine.subscribe();

@@ -1,15 +1,12 @@
 // What operators read of a delivery in the Temporal UI: the cause and the time of its wait, its attempts, what they can
 // do.
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+import { afterAll, expect, it } from 'vitest';
+import { createEngine, eventually } from './delivery-engine.ts';
 
 const HOUR = 3_600_000;
-let engine: DeliveryEngine;
-beforeAll(async () => {
-  engine = await createEngine();
-  await engine.startProcess();
-});
-afterAll(() => engine?.close());
+const engine = await createEngine();
+await engine.startProcess();
+afterAll(() => engine.close());
 
 async function detailsOf(delivery: string): Promise<string> {
   const handle = engine.workflow(delivery);

@@ -1,13 +1,10 @@
 // tenantErasure with everything real: a tenant that ends waits, comes back, or is erased with its workflows.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { eventually } from './delivery-engine.ts';
-import { createErasureEngine, type ErasureEngine } from './erasure-engine.ts';
+import { createErasureEngine } from './erasure-engine.ts';
 
-let engine: ErasureEngine;
-beforeAll(async () => {
-  engine = await createErasureEngine();
-});
-afterAll(() => engine?.close());
+const engine = await createErasureEngine();
+afterAll(() => engine.close());
 
 const listed = async (tenantId: string): Promise<string[]> => {
   const ids: string[] = [];

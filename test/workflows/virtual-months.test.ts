@@ -1,25 +1,22 @@
 // Rotations that take months, in virtual time: what is warned of, moved and canceled meanwhile, and the histories that
 // this makes.
 import { Worker } from '@temporalio/worker';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { answer, ask } from '../authentication/challenges/answer.ts';
 import { createTestAgent, readAudit, readEvents } from '../identity/agents/agent-rooms.ts';
 import { newKeyPair } from '../identity/keys/rotation-case.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
 import { eventually } from './delivery-engine.ts';
-import { createMonthsEngine, DAY, type MonthsEngine } from './virtual-months.ts';
+import { createMonthsEngine, DAY } from './virtual-months.ts';
 
 const SECONDS = DAY / 1_000;
 /** Events that one run may have. */
 const LONGEST = 1_000;
 
-let engine: MonthsEngine;
-beforeAll(async () => {
-  engine = await createMonthsEngine();
-  engine.startRunner();
-  await engine.startWorker();
-});
-afterAll(() => engine?.close());
+const engine = await createMonthsEngine();
+engine.startRunner();
+await engine.startWorker();
+afterAll(() => engine.close());
 
 const eventsOf = async (agentId: string) =>
   (await readEvents(engine.database, engine.context.tenant.id))

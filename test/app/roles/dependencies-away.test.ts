@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { Connection } from '@temporalio/client';
-import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { afterAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { ensureNamespace } from '../../../src/platform/temporal/namespace.ts';
 import { createCuttingProxy, ENDS } from '../../setup/cutting-proxy.ts';
 import { PATIENCE } from '../../setup/patience.ts';
@@ -13,17 +13,9 @@ import { takePort } from '../../setup/ports.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
 import { OTHER_KEY, prepareRuns } from './role-runs.ts';
 
-let runs: Awaited<ReturnType<typeof prepareRuns>>;
-let main: string;
-let base: typeof runs.base;
-let test: typeof runs.test;
-let run: typeof runs.run;
-
-beforeAll(async () => {
-  runs = await prepareRuns();
-  ({ main, base, test, run } = runs);
-});
-afterAll(() => runs?.close());
+const runs = await prepareRuns();
+const { main, base, test, run } = runs;
+afterAll(() => runs.close());
 
 describe('a worker that starts before what it needs', () => {
   const startWorker = (variables: Record<string, string>) => {

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { afterAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { makeUnreleased } from '../../platform/database/unreleased-database.ts';
 import { createEmptyDatabase, createTestDatabase } from '../../setup/database.ts';
 import { PATIENCE } from '../../setup/patience.ts';
@@ -14,15 +14,9 @@ import { createStallingProxy } from '../../setup/stalling-proxy.ts';
 import { temporaryFolder } from '../local/temporary-folder.ts';
 import { OTHER_KEY, prepareRuns } from './role-runs.ts';
 
-let runs: Awaited<ReturnType<typeof prepareRuns>>;
-let test: typeof runs.test;
-let run: typeof runs.run;
-
-beforeAll(async () => {
-  runs = await prepareRuns();
-  ({ test, run } = runs);
-});
-afterAll(() => runs?.close());
+const runs = await prepareRuns();
+const { test, run } = runs;
+afterAll(() => runs.close());
 
 /** Starts an api on a free port. */
 async function startApi(variables: Record<string, string> = {}, args: readonly string[] = []) {

@@ -1,7 +1,7 @@
 // Processes with wrapped keys: they ask the key service at their start and never again, and their environment and data
 // folder have no plain key.
 import { readdirSync, readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { wrapKey } from '../../../src/app/keys.ts';
 import { startKeyServices } from '../../platform/kms/fake-key-services.ts';
 import { AUDIT_KEY } from '../../setup/database.ts';
@@ -9,12 +9,8 @@ import { PATIENCE } from '../../setup/patience.ts';
 import { takePort } from '../../setup/ports.ts';
 import { prepareRuns } from './role-runs.ts';
 
-let runs: Awaited<ReturnType<typeof prepareRuns>>;
-
-beforeAll(async () => {
-  runs = await prepareRuns();
-});
-afterAll(() => runs?.close());
+const runs = await prepareRuns();
+afterAll(() => runs.close());
 
 const bytesOf = (key: string | undefined) => Buffer.from(key ?? '', 'base64');
 

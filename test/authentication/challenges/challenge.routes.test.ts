@@ -9,10 +9,10 @@ import { derivePublicKey, generatePrivateKey, signPayload } from '../../platform
 import { startTestServer, tokenFor } from '../../platform/http/test-server.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 
-const opened = await useTestDatabase();
-const rooms = createRooms(opened.database, { failuresAllowed: 5 });
+const { database } = await useTestDatabase();
+const rooms = createRooms(database, { failuresAllowed: 5 });
 await rooms.tenants.create({ slug: 'demo' });
-const server = await startTestServer(rooms.routes, { database: opened.database, tenants: rooms.tenants });
+const server = await startTestServer(rooms.routes, { database, tenants: rooms.tenants });
 afterAll(() => server.drain(0));
 
 const admin = {

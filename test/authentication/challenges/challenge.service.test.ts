@@ -19,8 +19,8 @@ import { answer, ask, forge } from './answer.ts';
 
 let context: RequestContext;
 
-const opened = await useTestDatabase();
-const rooms = createRooms(opened.database);
+const { database } = await useTestDatabase();
+const rooms = createRooms(database);
 beforeEach(async () => {
   context = await createTestTenant(rooms);
 });

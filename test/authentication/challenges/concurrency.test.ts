@@ -9,9 +9,9 @@ import { answer, ask } from './answer.ts';
 
 let context: RequestContext;
 
-const opened = await useTestDatabase();
-const second = createPatientDatabase({ url: opened.url, pool: 10, applicationName: 'test-second' });
-const rooms = createRooms(opened.database);
+const { database, url } = await useTestDatabase();
+const second = createPatientDatabase({ url, pool: 10, applicationName: 'test-second' });
+const rooms = createRooms(database);
 // The same issuer keys; everything else, above all the connections, is another process's.
 const elsewhere = createRooms(second, { accounts: { ...rooms, database: second } });
 beforeEach(async () => {

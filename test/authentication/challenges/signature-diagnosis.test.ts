@@ -9,8 +9,8 @@ import { signPayload } from '../../platform/crypto/sign.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { answer, ask, forge } from './answer.ts';
 
-const opened = await useTestDatabase();
-const rooms = createRooms(opened.database);
+const { database } = await useTestDatabase();
+const rooms = createRooms(database);
 const context = await createTestTenant(rooms);
 afterAll(() => rooms.verifier.close());
 

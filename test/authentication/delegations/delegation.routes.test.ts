@@ -10,11 +10,11 @@ const admin = {
 };
 const reader = { authorization: `Bearer ${tokenFor('reader', 'delegations:read')}` };
 
-const opened = await useTestDatabase();
-const rooms = createDelegationRooms(opened.database);
+const { database } = await useTestDatabase();
+const rooms = createDelegationRooms(database);
 await rooms.tenants.create({ slug: 'demo' });
 await rooms.tenants.create({ slug: 'acme' });
-const server = await startTestServer(rooms.routes, { database: opened.database, tenants: rooms.tenants });
+const server = await startTestServer(rooms.routes, { database, tenants: rooms.tenants });
 const agentId = (await server.send('POST', '/api/v1/agents', { name: 'Robot' }, admin)).body.id;
 afterAll(() => server.drain(0));
 

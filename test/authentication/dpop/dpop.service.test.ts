@@ -37,9 +37,8 @@ const createProcess = (own: Pick<Database, 'query'>) =>
 let here: ReturnType<typeof createProcess>;
 let elsewhere: ReturnType<typeof createProcess>;
 
-const opened = await useTestDatabase();
-const database = opened.database;
-const second = createPatientDatabase({ url: opened.url, pool: 10, applicationName: 'test-second' });
+const { database, url } = await useTestDatabase();
+const second = createPatientDatabase({ url, pool: 10, applicationName: 'test-second' });
 afterAll(() => second.close());
 beforeEach(async () => {
   clock = NOW;

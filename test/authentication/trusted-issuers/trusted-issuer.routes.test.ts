@@ -6,8 +6,7 @@ import { startTestServer, tokenFor } from '../../platform/http/test-server.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { createDelegationRooms } from '../delegations/delegation-rooms.ts';
 
-const opened = await useTestDatabase();
-const database = opened.database;
+const { database } = await useTestDatabase();
 const rooms = createDelegationRooms(database, { allowedNetworks: [] });
 await rooms.tenants.create({ slug: 'demo' });
 await rooms.tenants.create({ slug: 'acme' });

@@ -7,10 +7,10 @@ import { startTestServer, tokenFor } from '../../platform/http/test-server.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { createRooms } from './agent-rooms.ts';
 
-const opened = await useTestDatabase();
-const rooms = createRooms(opened.database);
+const { database } = await useTestDatabase();
+const rooms = createRooms(database);
 await rooms.tenants.create({ slug: 'demo' });
-const server = await startTestServer(rooms.routes, { database: opened.database, tenants: rooms.tenants });
+const server = await startTestServer(rooms.routes, { database, tenants: rooms.tenants });
 afterAll(() => server.drain(0));
 
 const admin = {

@@ -11,8 +11,7 @@ const admin = {
 };
 const reader = { authorization: `Bearer ${tokenFor('reader', 'agents:read')}` };
 
-const opened = await useTestDatabase();
-const database = opened.database;
+const { database } = await useTestDatabase();
 const rooms = createRooms(database);
 const { tenant_id: tenantId } = await rooms.provisioning.provision({ slug: 'demo' });
 await rooms.tenants.create({ slug: 'acme' });

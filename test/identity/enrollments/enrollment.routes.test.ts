@@ -7,10 +7,10 @@ import { useTestDatabase } from '../../setup/database.ts';
 import { createRooms } from '../agents/agent-rooms.ts';
 import { proveFreshKey } from './enrolling.ts';
 
-const opened = await useTestDatabase();
-const rooms = createRooms(opened.database);
+const { database } = await useTestDatabase();
+const rooms = createRooms(database);
 for (const slug of ['demo', 'acme']) await rooms.tenants.create({ slug });
-const server = await startTestServer(rooms.routes, { database: opened.database, tenants: rooms.tenants });
+const server = await startTestServer(rooms.routes, { database, tenants: rooms.tenants });
 afterAll(() => server.drain(0));
 
 const admin = {

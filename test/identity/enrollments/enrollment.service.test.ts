@@ -12,9 +12,9 @@ let admin: RequestContext;
 /** A request without a token, as agents send it. */
 let context: RequestContext;
 
-const opened = await useTestDatabase();
-const second = createPatientDatabase({ url: opened.url, pool: 10, applicationName: 'test-second' });
-const rooms = createRooms(opened.database);
+const { database, url } = await useTestDatabase();
+const second = createPatientDatabase({ url, pool: 10, applicationName: 'test-second' });
+const rooms = createRooms(database);
 const elsewhere = createRooms(second, { accounts: { ...rooms, database: second } });
 beforeEach(async () => {
   admin = await createTestTenant(rooms);

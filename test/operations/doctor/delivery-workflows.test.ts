@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { Connection } from '@temporalio/client';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, describe, expect, inject, it } from 'vitest';
 import { createDeliveryWorkflowCheck } from '../../../src/operations/doctor/delivery-workflows.check.ts';
 import { createDoctorService } from '../../../src/operations/doctor/doctor.service.ts';
 import type { Finding, Outcome } from '../../../src/operations/doctor/finding.ts';
@@ -16,21 +16,18 @@ import {
 import { ensureNamespace } from '../../../src/platform/temporal/namespace.ts';
 import { createWorkflowInspector } from '../../../src/platform/temporal/workflow-inspection.client.ts';
 import * as deliveryInspectionStore from '../../../src/webhooks/relay/delivery-inspection.store.ts';
-import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
+import { createEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 const HOUR = 3_600_000;
-let engine: DeliveryEngine;
 
-beforeAll(async () => {
-  // A namespace of its own: an examination looks at all workflows there.
-  const address = inject('temporalAddress');
-  const namespace = `doctor-${randomUUID()}`;
-  const connection = await Connection.connect({ address });
-  await ensureNamespace(connection, { namespace });
-  await connection.close();
-  engine = await createEngine({ temporal: { address, namespace } });
-  await engine.startProcess();
-});
+// A namespace of its own: an examination looks at all workflows there.
+const address = inject('temporalAddress');
+const namespace = `doctor-${randomUUID()}`;
+const connection = await Connection.connect({ address });
+await ensureNamespace(connection, { namespace });
+await connection.close();
+const engine = await createEngine({ temporal: { address, namespace } });
+await engine.startProcess();
 afterAll(() => engine.close());
 
 function createDoctor() {

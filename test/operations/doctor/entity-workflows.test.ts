@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { Connection } from '@temporalio/client';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, describe, expect, inject, it } from 'vitest';
 import { createDoctorService } from '../../../src/operations/doctor/doctor.service.ts';
 import { createEntityWorkflowCheck } from '../../../src/operations/doctor/entity-workflows.check.ts';
 import type { Finding, Outcome } from '../../../src/operations/doctor/finding.ts';
@@ -12,25 +12,22 @@ import { createWorkflowCommandService } from '../../../src/platform/temporal/wor
 import { createWorkflowInspector } from '../../../src/platform/temporal/workflow-inspection.client.ts';
 import * as signingSecretStore from '../../../src/webhooks/subscriptions/signing-secret.store.ts';
 import type { SecretRotationState } from '../../../workflows/webhook-secret-rotation.ts';
-import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
+import { createEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 const WORKFLOW = 'webhookSecretRotation';
 const commands = createWorkflowCommandService();
-let engine: DeliveryEngine;
 let stopRunner: () => Promise<void>;
 
-beforeAll(async () => {
-  // A namespace of its own: an examination looks at all workflows there.
-  const address = inject('temporalAddress');
-  const namespace = `doctor-${randomUUID()}`;
-  const connection = await Connection.connect({ address });
-  await ensureNamespace(connection, { namespace });
-  await connection.close();
-  engine = await createEngine({ temporal: { address, namespace } });
-  await engine.startProcess();
-  stopRunner = engine.startRunner();
-});
-afterAll(() => engine?.close());
+// A namespace of its own: an examination looks at all workflows there.
+const address = inject('temporalAddress');
+const namespace = `doctor-${randomUUID()}`;
+const connection = await Connection.connect({ address });
+await ensureNamespace(connection, { namespace });
+await connection.close();
+const engine = await createEngine({ temporal: { address, namespace } });
+await engine.startProcess();
+stopRunner = engine.startRunner();
+afterAll(() => engine.close());
 
 async function examine(fix: boolean, seen = 20_000) {
   const findings: (Finding & { outcome: Outcome })[] = [];

@@ -1,7 +1,7 @@
 // Work in Postgres that nobody takes, on a real database without any worker.
 
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { createDoctorService } from '../../../src/operations/doctor/doctor.service.ts';
 import type { Finding, Outcome } from '../../../src/operations/doctor/finding.ts';
 import {
@@ -11,13 +11,10 @@ import {
 import { createStuckWorkCheck } from '../../../src/operations/doctor/stuck-work.check.ts';
 import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
 import * as deliveryInspectionStore from '../../../src/webhooks/relay/delivery-inspection.store.ts';
-import { createEngine, type DeliveryEngine } from '../../workflows/delivery-engine.ts';
+import { createEngine } from '../../workflows/delivery-engine.ts';
 
-let engine: DeliveryEngine;
-beforeAll(async () => {
-  engine = await createEngine();
-});
-afterAll(() => engine?.close());
+const engine = await createEngine();
+afterAll(() => engine.close());
 
 async function examine(fix = false) {
   const findings: (Finding & { outcome: Outcome })[] = [];

@@ -1,22 +1,17 @@
 // Which workflows an erasure finds in Temporal, also those that were started while it had no search attributes.
 import { randomUUID } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, expect, inject, it } from 'vitest';
 import { createTenantHistories } from '../../../src/operations/erasure/tenant-history.client.ts';
 import { SEARCH_ATTRIBUTES } from '../../../src/platform/temporal/names.ts';
 import { makeNamespace } from '../../setup/namespace.ts';
 import { eventually, installRuntimeOnce } from '../../workflows/delivery-engine.ts';
 
-let connection: Connection;
-let client: Client;
-
-beforeAll(async () => {
-  installRuntimeOnce();
-  const namespace = await makeNamespace('histories');
-  connection = await Connection.connect({ address: inject('temporalAddress') });
-  client = new Client({ connection, namespace });
-});
-afterAll(() => connection?.close());
+installRuntimeOnce();
+const namespace = await makeNamespace('histories');
+const connection = await Connection.connect({ address: inject('temporalAddress') });
+const client = new Client({ connection, namespace });
+afterAll(() => connection.close());
 
 async function listAll(): Promise<string[]> {
   const ids: string[] = [];

@@ -15,8 +15,7 @@ import * as secrets from '../../../src/webhooks/subscriptions/signing-secret.sto
 import { useTestDatabase } from '../../setup/database.ts';
 import { createTenantContext } from '../../webhooks/intake/fixture.ts';
 
-const test = await useTestDatabase();
-const database = test.database;
+const { database } = await useTestDatabase();
 const tenantId = (await createTenantContext(database)).tenant.id;
 beforeEach(async () => {
   await database.query('DELETE FROM outbox');

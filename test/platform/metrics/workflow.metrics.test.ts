@@ -3,10 +3,9 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { Registry } from 'prom-client';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, describe, expect, inject, it } from 'vitest';
 import { bundleWorkflows } from '../../../src/platform/temporal/bundle.ts';
 import { createTemporalClient } from '../../../src/platform/temporal/client.ts';
 import { WORKFLOW_TYPES } from '../../../src/platform/temporal/names.ts';
@@ -17,32 +16,24 @@ import { parseExposition } from './prometheus-text.ts';
 
 const registry = new Registry();
 const taskQueue = `test-${randomUUID()}`;
-let connection: NativeConnection;
-let client: Client;
-let stop: () => Promise<void>;
 
-beforeAll(async () => {
-  installTestRuntime();
-  connection = await NativeConnection.connect({ address: inject('temporalAddress') });
-  const namespace = inject('temporalNamespace');
-  client = createTemporalClient(connection, { namespace });
-  const worker = await createDeliveryWorker({
-    connection,
-    namespace,
-    taskQueues: { main: taskQueue, attempts: `${taskQueue}-a`, slow: `${taskQueue}-s` },
-    activities: { listPurges: async () => [] },
-    workflows: await bundleWorkflows(fileURLToPath(new URL('./sample-workflows.ts', import.meta.url))),
-    sinks: createWorkflowMetrics({ registry }),
-  });
-  const running = worker.run();
-  stop = async () => {
-    worker.shutdown();
-    await running;
-  };
+installTestRuntime();
+const connection = await NativeConnection.connect({ address: inject('temporalAddress') });
+const namespace = inject('temporalNamespace');
+const client = createTemporalClient(connection, { namespace });
+const worker = await createDeliveryWorker({
+  connection,
+  namespace,
+  taskQueues: { main: taskQueue, attempts: `${taskQueue}-a`, slow: `${taskQueue}-s` },
+  activities: { listPurges: async () => [] },
+  workflows: await bundleWorkflows(fileURLToPath(new URL('./sample-workflows.ts', import.meta.url))),
+  sinks: createWorkflowMetrics({ registry }),
 });
+const running = worker.run();
 afterAll(async () => {
-  await stop?.();
-  await connection?.close();
+  worker.shutdown();
+  await running;
+  await connection.close();
 });
 
 const start = (type: string, args: unknown[] = []) =>

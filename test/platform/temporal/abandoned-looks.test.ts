@@ -1,6 +1,6 @@
 // What a worker keeps in Temporal, while that does not answer: nobody who stops waits for it.
 import { NativeConnection } from '@temporalio/worker';
-import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
+import { afterAll, expect, inject, it, vi } from 'vitest';
 import { createExpiryKeeper } from '../../../src/authentication/challenges/challenge-expiry.client.ts';
 import { createTemporalClient } from '../../../src/platform/temporal/client.ts';
 import { keepSchedules } from '../../../src/platform/temporal/schedules.ts';
@@ -10,17 +10,13 @@ import { installRuntimeOnce } from '../../workflows/delivery-engine.ts';
 
 type Looker = Pick<ReturnType<typeof createTemporalClient>, 'workflow' | 'schedule' | 'withDeadline'>;
 
-let proxy: Awaited<ReturnType<typeof createStallingProxy>>;
-let connection: NativeConnection;
-beforeAll(async () => {
-  installRuntimeOnce();
-  proxy = await createStallingProxy(`http://${inject('temporalAddress')}`);
-  connection = await NativeConnection.connect({ address: new URL(proxy.url).host });
-  proxy.stall();
-});
+installRuntimeOnce();
+const proxy = await createStallingProxy(`http://${inject('temporalAddress')}`);
+const connection = await NativeConnection.connect({ address: new URL(proxy.url).host });
+proxy.stall();
 afterAll(async () => {
-  await proxy?.close();
-  await connection?.close();
+  await proxy.close();
+  await connection.close();
 });
 
 const failures: unknown[] = [];

@@ -1,22 +1,19 @@
 // Ten thousand deliveries that wait for one endpoint: they cost nothing until it takes them, and then go out slowly at
 // first, the oldest first.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../workflows/delivery-engine.ts';
-import { createEndpointEngine, type EndpointEngine } from '../../workflows/endpoint-engine.ts';
+import { createEndpointEngine } from '../../workflows/endpoint-engine.ts';
 
 const WAITING = 10_000;
 /** How many are waited for: the others are only more of the same. */
 const ENOUGH = 1_500;
 const WATCHED_MS = 4_000;
 
-let engine: EndpointEngine;
-beforeAll(async () => {
-  engine = await createEndpointEngine();
-  await engine.startProcess();
-  engine.startRunner();
-});
-afterAll(() => engine?.close());
+const engine = await createEndpointEngine();
+await engine.startProcess();
+engine.startRunner();
+afterAll(() => engine.close());
 
 const change = (id: string, text: string) =>
   engine.database.query(`UPDATE endpoints SET ${text} WHERE subscription_id = $1`, [id]);

@@ -1,14 +1,11 @@
 // Receipts over HTTP: what ends access answers with a link, and the receipt shows each receiver with its time.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { newKeyPair } from '../../isolation/rows.ts';
 import { eventually } from '../../workflows/delivery-engine.ts';
-import { type StreamRooms, startStreamRooms } from '../streams/stream-rooms.ts';
+import { startStreamRooms } from '../streams/stream-rooms.ts';
 
-let rooms: StreamRooms;
-beforeAll(async () => {
-  rooms = await startStreamRooms();
-});
-afterAll(() => rooms?.close());
+const rooms = await startStreamRooms();
+afterAll(() => rooms.close());
 
 /** The path in the header `Link` of an answer. */
 function receiptOf(headers: Headers): string {

@@ -1,11 +1,11 @@
 // Thousands of closed endpoints with work in them: they cost looks, and never time in which nothing happens.
 
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, expect, it, vi } from 'vitest';
 import { createAttemptMonitor } from '../../../src/webhooks/deliveries/attempt-monitor.service.ts';
 import { createRelayService, RELAY_SETTINGS } from '../../../src/webhooks/relay/relay.service.ts';
 import * as store from '../../../src/webhooks/relay/relay.store.ts';
 import { eventually } from '../../workflows/delivery-engine.ts';
-import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+import { createWebhookRooms } from '../webhook-rooms.ts';
 
 const CLOSED = 5_000;
 const PAGES = CLOSED / RELAY_SETTINGS.endpoints + 1;
@@ -25,12 +25,9 @@ WITH s AS (
 INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind)
 SELECT gen_random_uuid(), tenant_id, subscription_id, gen_random_uuid(), 0, 'first' FROM l`;
 
-let rooms: WebhookRooms;
-beforeAll(async () => {
-  rooms = await createWebhookRooms();
-  await rooms.database.query(CLOSED_ENDPOINTS, [rooms.demo.tenant.id, CLOSED]);
-});
-afterAll(() => rooms?.close());
+const rooms = await createWebhookRooms();
+await rooms.database.query(CLOSED_ENDPOINTS, [rooms.demo.tenant.id, CLOSED]);
+afterAll(() => rooms.close());
 
 let stop: (() => Promise<void>) | undefined;
 afterEach(() => stop?.());

@@ -1,12 +1,9 @@
 // What a relay does with a claim that the database remembers and the relay does not.
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
+import { afterAll, expect, it } from 'vitest';
+import { createEngine, eventually } from '../../workflows/delivery-engine.ts';
 
-let engine: DeliveryEngine;
-beforeAll(async () => {
-  engine = await createEngine();
-});
-afterAll(() => engine?.close());
+const engine = await createEngine();
+afterAll(() => engine.close());
 
 it('gives back a claim of its own that it has no work for', async () => {
   const { id, path } = await engine.subscribe();

@@ -1,13 +1,10 @@
 // Streams that their receiver polls: what it gets until it acknowledges or refuses it (RFC 8936).
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../workflows/delivery-engine.ts';
-import { POLL, type StreamRooms, startStreamRooms } from './stream-rooms.ts';
+import { POLL, startStreamRooms } from './stream-rooms.ts';
 
-let rooms: StreamRooms;
-beforeAll(async () => {
-  rooms = await startStreamRooms();
-});
-afterAll(() => rooms?.close());
+const rooms = await startStreamRooms();
+afterAll(() => rooms.close());
 
 describe('a polled stream', () => {
   const poll = async (id: string, body: Record<string, unknown> = {}) => {

@@ -1,7 +1,7 @@
 // Streams of security events over HTTP, pushed to a receiver and polled; the tokens are read by jose with the published
 // JWK Set.
 import { decodeProtectedHeader } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../workflows/delivery-engine.ts';
 import {
   type Claims,
@@ -10,16 +10,12 @@ import {
   PUSH,
   SESSION_REVOKED,
   STREAM_UPDATED,
-  type StreamRooms,
   startStreamRooms,
   VERIFICATION,
 } from './stream-rooms.ts';
 
-let rooms: StreamRooms;
-beforeAll(async () => {
-  rooms = await startStreamRooms();
-});
-afterAll(() => rooms?.close());
+const rooms = await startStreamRooms();
+afterAll(() => rooms.close());
 
 const read = (token: string) => rooms.read(token);
 

@@ -1,19 +1,16 @@
 // A stream that is paused for ten days, on a clock of its own: it gets everything afterwards, and nothing twice.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { eventually } from '../../workflows/delivery-engine.ts';
 import { advanceClock, installVirtualClock } from '../../workflows/virtual-clock.ts';
-import { POLL, type StreamRooms, startStreamRooms } from './stream-rooms.ts';
+import { POLL, startStreamRooms } from './stream-rooms.ts';
 
 const DAY = 86_400_000;
 
-let rooms: StreamRooms;
-beforeAll(async () => {
-  rooms = await startStreamRooms(async (_url, ownerUrl) => {
-    await installVirtualClock(ownerUrl);
-    return ownerUrl;
-  });
+const rooms = await startStreamRooms(async (_url, ownerUrl) => {
+  await installVirtualClock(ownerUrl);
+  return ownerUrl;
 });
-afterAll(() => rooms?.close());
+afterAll(() => rooms.close());
 
 it('a stream that is paused for ten days loses nothing, pushed or polled', async () => {
   const { receiver, create, pushTo, makeAgent, setStatus, poll, read, database } = rooms;
