@@ -1,15 +1,9 @@
 // Verifies users' tokens from the issuers that a tenant trusts.
-import type { KeyObject } from 'node:crypto';
 import { jwtVerify } from 'jose';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
 import type { Models } from '../../platform/database/model.ts';
 import { isIssuer } from '../users/subject.ts';
-import {
-  type IssuerKeyFinder,
-  type KeyWanted,
-  peekClaims,
-  refuseToken,
-} from './issuer-key-finder.service.ts';
+import { type IssuerKeyFinder, peekClaims, refuseToken } from './issuer-key-finder.service.ts';
 import { SUBJECT_TOKEN_ALGORITHMS } from './jwk-set.ts';
 import {
   CLOCK_AHEAD,
@@ -45,14 +39,6 @@ export function createSubjectTokenService({
   }
 
   return {
-    /**
-     * Returns the key that verifies a token of a trusted issuer.
-     * @throws ServiceError `invalid_request` when the issuer is not trusted or has no such key;
-     * `temporarily_unavailable` when its keys cannot be fetched
-     */
-    keyFor: async (tenant: Pick<Tenant, 'id'>, issuer: string, wanted: KeyWanted): Promise<KeyObject> =>
-      trustedKeys.find(await findIssuer(tenant, issuer), wanted, invalidSubjectToken),
-
     /**
      * Verifies a user's token. It must have an asymmetric signature by a key of a trusted issuer and an audience that
      * the tenant configured for that issuer. It must not be expired or bound to a key.

@@ -178,7 +178,6 @@ describe('the keys of an issuer', () => {
       audiences: [AUDIENCE],
     });
     expect((await verify(await key.sign(), tenant.tenant)).sub).toBe('ada');
-    expect((await service.keyFor(tenant.tenant, ISSUER, { kid: key.jwk.kid, alg })).type).toBe('public');
     expect((await refusal(await provider.sign(), tenant.tenant))[0]).toBe('invalid_request');
   });
 
