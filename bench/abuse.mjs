@@ -24,8 +24,8 @@ const PAUSE = 10;
 if (process.send !== undefined && process.argv[1] === SELF) serveOrders();
 
 /**
- * @param options.kinds of abuse; without, all @param options.apart the other one has a process of its own, on the same
- *   core and database: what the operating system would divide is the floor of the ratios
+ * @param options `kinds` of abuse; without, all. `apart`: the other one has a separate process on the same core and
+ *   database; what the operating system divides is the floor of the ratios
  * @returns for each kind of abuse: p50 and p99 (ms) of the quiet tenant, their ratio to alone, what the other one was
  *   answered, the CPU of the process for each of these answers (ms), and its memory afterwards (MiB)
  */

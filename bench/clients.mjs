@@ -7,7 +7,7 @@ const TOGETHER = 32;
 
 /**
  * @param env of the service
- * @param options.count tenants @param options.key of their applications, for `private_key_jwt`; otherwise a secret
+ * @param options `count` of tenants; `key` of their applications, for `private_key_jwt`, otherwise a secret
  * @returns for each its application: `id`, `secret`, `issuer`, `privateKey`
  */
 export async function createClients(env, { count, key }) {

@@ -11,10 +11,10 @@ const FLOOR = fileURLToPath(new URL('./floor.mjs', import.meta.url));
 /**
  * @param url of the database in which it makes its tables
  * @param keys of the agents, all of one algorithm
- * @param clientKey of the application; without it, it has a secret
+ * @param clientKey of the application, which otherwise has a secret
  * @returns `child`, and the target of a load: `pid`, `port`, `inputs`
  */
-export async function startFloor(url, { algorithm, keys, clientKey }) {
+export async function startFloor(url, { algorithm, keys, clientKey = undefined }) {
   const port = await findFreePort();
   const child = fork(FLOOR, [url, String(port), algorithm], {
     env: { ...process.env, NODE_ENV: 'production' },
