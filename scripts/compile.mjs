@@ -15,7 +15,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { buildConsole } from './console.mjs';
 import { root, run } from './prepare.mjs';
-import { buildProgram } from './program.mjs';
+import { buildProgram, keepLastProgram } from './program.mjs';
 import { buildReference } from './reference.mjs';
 import { filesOf, hashReachable, hashSources, packagesOf, readOptional, STAMP } from './sources.mjs';
 
@@ -30,6 +30,7 @@ export async function build() {
   const next = join(root, `.dist-${process.pid}`);
   try {
     await compile(next);
+    keepLastProgram(dist, next);
     replace(next);
   } finally {
     rmSync(next, { recursive: true, force: true });

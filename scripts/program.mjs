@@ -1,6 +1,6 @@
 // Joins what the command `countersign` is made of into few files: finding, reading and compiling one module for each
 // source took a third of a start. What a command loads only when it needs it stays a file that is loaded then.
-import { readFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { build } from 'esbuild';
 
@@ -35,6 +35,25 @@ export async function buildProgram(dist) {
   });
   for (const file of Object.keys(metafile.outputs))
     if (file.split('/').length !== 2) throw new Error(`${file} does not lie in a folder of the build.`);
+}
+
+/** Milliseconds within which the files of one build are written. */
+const ONE_BUILD = 60_000;
+
+/**
+ * Copies the files of the last build's program into a new build: a process that runs goes on loading them. Those of
+ * builds before the last are left behind.
+ * @param {string} last folder of the last build @param {string} next folder of the new one
+ */
+export function keepLastProgram(last, next) {
+  const [from, to] = [last, next].map((dist) => join(dist, 'program'));
+  if (!existsSync(from)) return;
+  const madeAt = statSync(join(last, `${ENTRY}.js`)).mtimeMs;
+  for (const file of readdirSync(from)) {
+    const isOfLast = Math.abs(statSync(join(from, file)).mtimeMs - madeAt) < ONE_BUILD;
+    if (isOfLast && !existsSync(join(to, file)))
+      cpSync(join(from, file), join(to, file), { preserveTimestamps: true });
+  }
 }
 
 /** A module of the program goes on saying the place where the compiler has put it. */

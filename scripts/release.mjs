@@ -28,6 +28,8 @@ const out = resolve(values.out);
 const commit = output('git', 'rev-parse', 'HEAD');
 await prepare({ build: false });
 const { build } = await import('./compile.mjs');
+// With no file of the build before.
+rmSync(join(root, 'dist'), { recursive: true, force: true });
 await build();
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });

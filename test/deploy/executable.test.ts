@@ -1,9 +1,19 @@
 // The command `countersign` as the build leaves it; `npm test` builds before it runs this.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { SourceMap } from 'node:module';
-import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { findReferencePages, listGuides } from '../../src/app/pages/built-pages.ts';
 import { loadedBy, packagesOf } from '../app/terminal/loaded-modules.ts';
 
@@ -28,11 +38,20 @@ it('comes with the guides and the API reference, for each tenant that it serves'
   expect(files).toContain('dist');
 });
 
+/** A file of the program, and those that it loads, now or later. */
+function reachedFrom(file: string, seen = new Set<string>()): string[] {
+  if (seen.has(file) || !existsSync(file)) return [...seen];
+  seen.add(file);
+  for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(/"\.{1,2}\/(?:program\/)?([^"/]+\.js)"/g))
+    reachedFrom(join('dist/program', name), seen);
+  return [...seen];
+}
+
 describe('its program', () => {
   const entry = 'dist/src/main.js';
-  const chunks = readdirSync('dist/program').filter((name) => name.endsWith('.js'));
-  const files = [entry, ...chunks.map((name) => join('dist/program', name))];
   const read = (file: string) => `\n${readFileSync(file, 'utf8')}`;
+  // Files of the build before lie beside them.
+  const files = reachedFrom(entry);
   const fileOf = (module: string) => files.find((file) => read(file).includes(`\n// ${module}\n`)) ?? 'none';
 
   it('has no module but the entry among those of the compiler', () => {
@@ -45,6 +64,26 @@ describe('its program', () => {
     const api = packagesOf(['src/app/roles.js', 'src/app/api.js'].map(fileOf));
     expect(api).toContain('koa');
     expect(api.filter((name) => heavy.test(name))).toEqual([]);
+  });
+
+  it('keeps the files of the last build, which a process that runs goes on loading, and of no other', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'countersign-program-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const write = (path: string, hoursAgo: number) => {
+      const file = join(folder, path);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, path);
+      utimesSync(file, new Date(), new Date(Date.now() - hoursAgo * 3_600_000));
+    };
+    for (const path of ['last/src/main.js', 'last/program/a-1.js', 'last/program/b-1.js']) write(path, 1);
+    write('last/program/a-0.js', 2);
+    for (const path of ['next/src/main.js', 'next/program/a-2.js', 'next/program/b-1.js']) write(path, 0);
+    const { keepLastProgram } = (await import(join(process.cwd(), 'scripts/program.mjs'))) as {
+      keepLastProgram: (last: string, next: string) => void;
+    };
+    keepLastProgram(join(folder, 'last'), join(folder, 'next'));
+    expect(readdirSync(join(folder, 'next/program')).sort()).toEqual(['a-1.js', 'a-2.js', 'b-1.js']);
+    expect(readFileSync(join(folder, 'next/program/b-1.js'), 'utf8')).toBe('next/program/b-1.js');
   });
 
   it('finds what lies beside a module at the place of that module', () => {
