@@ -175,8 +175,8 @@ export function followRevocations(options: RevocationsOptions) {
     const status = error instanceof UnexpectedAnswer ? error.status : undefined;
     if (status === 401) client.forget();
     if (status === 401 || status === 400) refusals += 1;
-    // The issuer answers, and tells this server nothing: its tenant is suspended, or its application lacks the scope. Or
-    // the application has ended: then another token and another cursor are refused, too.
+    // The issuer answers, and tells this server nothing: its tenant is suspended, or its application lacks the scope.
+    // Or the application has ended: then another token and another cursor are refused, too.
     if (status === 403 || refusals > 1) completeAt = Number.NEGATIVE_INFINITY;
     // The cursor is older than the events that are kept, of another database, or sealed with a key that this process of
     // the service lacks: what it missed is read back.
