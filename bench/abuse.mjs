@@ -136,6 +136,7 @@ async function startService(databaseUrl, children, { apart, profile, nodeEnv }) 
     DATABASE_URL: databaseUrl,
     MASTER_KEY: masterKey,
     AUDIT_KEY: auditKey,
+    PUBLIC_URL: 'http://localhost',
     FIRST_ATTEMPTS: 'worker',
     LOG_FORMAT: 'json',
     LOG_LEVEL: 'error',
