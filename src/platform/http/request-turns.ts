@@ -48,7 +48,10 @@ export function createRequestTurns({
   pace = createLoopPace(),
 }: RequestTurnsNeeds) {
   const rows = createTurns({ ...ROW, share: () => 1 });
-  const database = createTurns({ ...DATABASE, share: () => Math.max(1, Math.floor(connections / 2)) });
+  const half = Math.max(1, Math.floor(connections / 2));
+  const database = createTurns({ ...DATABASE, share: () => half });
+  // Pages of events are the longest answers: several that come together from the database hold up the event loop.
+  const pages = createTurns({ ...DATABASE, share: () => (isShared() ? 1 : half) });
   const atWork = createTurns({
     ...PROCESS,
     share: () => (isShared() ? Math.max(1, Math.floor(AT_WORK.beside / pace.slowness())) : AT_WORK.alone),
@@ -90,7 +93,7 @@ export function createRequestTurns({
       });
     if (route.scope === null || route.scope === 'openid' || route.sharesStatements) return atTurn();
     const row = rowOf(route, ctx);
-    const inDatabase = () => database.run(id, atTurn);
+    const inDatabase = () => (route.holds ? pages : database).run(id, atTurn);
     return row === undefined ? inDatabase() : rows.run(`${id}:${row}`, inDatabase);
   }
 

@@ -153,6 +153,50 @@ it('changes of one resource run one after the other, and no tenant has more than
   expect(count('demo')).toBe(CONNECTIONS / 2 + 2);
 });
 
+it('beside another tenant, pages of held requests are read one after the other', async () => {
+  const { turns, send, state } = open();
+  const route = defineRoute({
+    method: 'GET',
+    path: '/events',
+    operationId: 'x',
+    summary: 'x',
+    tag: 'x',
+    scope: 'events:read',
+    holds: true,
+    responses: {},
+    handler: () => ({ status: 200 }),
+  });
+  const ctx = { state: { path: '/events' }, req: { socket: { destroyed: false } } } as Parameters<Perform>[0];
+  const reading: (() => void)[] = [];
+  let begun = 0;
+  const read = () => {
+    const context = { tenant: tenantNamed('demo') } as Parameters<Perform>[1];
+    void turns.inTurn(route, ctx, context, () => {
+      begun += 1;
+      return new Promise<void>((resolve) => reading.push(resolve));
+    });
+  };
+  const round = () => new Promise((resolve) => setImmediate(resolve));
+  const endAll = async () => {
+    for (; reading.length > 0; await round()) reading.shift()?.();
+  };
+  for (let n = 0; n < 3; n += 1) read();
+  expect(begun).toBe(3);
+  await endAll();
+  send('acme', 'GET', '/open');
+  for (let n = 0; n < 3; n += 1) read();
+  expect(begun).toBe(4);
+  reading.shift()?.();
+  await round();
+  await round();
+  expect(begun).toBe(5);
+  await endAll();
+  await round();
+  await endAll();
+  expect(begun).toBe(6);
+  state.now += 2_000;
+});
+
 it('beside another tenant, long bodies of one are parsed one after the other, with a pause', async () => {
   const { turns, state } = open();
   const parsed: string[] = [];
