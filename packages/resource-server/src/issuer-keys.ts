@@ -44,21 +44,21 @@ export function createIssuerKeys({ jwksUri, fetch, elapsed }: IssuerKeysNeeds) {
   let loadedAt = Number.NEGATIVE_INFINITY;
   let failure: { at: number; error: unknown } | undefined;
 
+  const isThere = ({ kid, alg }: CompactJWSHeaderParameters) =>
+    keys.jwks()?.keys.some((key) => key.kid === kid && key.alg === alg) === true;
+
   async function findKey(header: CompactJWSHeaderParameters) {
     const askedAt = elapsed();
     const isOld = askedAt - loadedAt >= KEPT_MS;
+    const hasFailed = failure !== undefined && askedAt - failure.at < FAILURE_MS;
     // A stranger can invent a kid that has to be fetched; the keys that are there serve all the same.
-    const isThere = !isOld && keys.jwks()?.keys.some(({ kid }) => kid === header.kid) === true;
-    if (!isThere && failure !== undefined && askedAt - failure.at < FAILURE_MS)
-      throw unavailable(failure.error);
+    if (hasFailed && (isOld || !isThere(header))) throw unavailable(failure?.error);
     try {
       if (isOld) {
         await keys.reload();
         loadedAt = askedAt;
       }
-      const key = await keys(header);
-      if (!isThere) failure = undefined;
-      return key;
+      return await keys(header);
     } catch (error) {
       if (isUnknownKey(error)) throw new Refusal('invalid_token', NOT_VALID);
       failure = { at: elapsed(), error };
