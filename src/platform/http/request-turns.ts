@@ -48,10 +48,9 @@ export function createRequestTurns({
   pace = createLoopPace(),
 }: RequestTurnsNeeds) {
   const rows = createTurns({ ...ROW, share: () => 1 });
-  const half = Math.max(1, Math.floor(connections / 2));
-  const database = createTurns({ ...DATABASE, share: () => half });
+  const database = createTurns({ ...DATABASE, share: () => Math.max(1, Math.floor(connections / 2)) });
   // Pages of events are the longest answers: several that come together from the database hold up the event loop.
-  const pages = createTurns({ ...DATABASE, share: () => (isShared() ? 1 : half) });
+  const pages = createTurns({ ...DATABASE, share: () => (isShared() ? 1 : connections) });
   const atWork = createTurns({
     ...PROCESS,
     share: () => (isShared() ? Math.max(1, Math.floor(AT_WORK.beside / pace.slowness())) : AT_WORK.alone),
@@ -93,8 +92,9 @@ export function createRequestTurns({
       });
     if (route.scope === null || route.scope === 'openid' || route.sharesStatements) return atTurn();
     const row = rowOf(route, ctx);
-    const inDatabase = () => (route.holds ? pages : database).run(id, atTurn);
-    return row === undefined ? inDatabase() : rows.run(`${id}:${row}`, inDatabase);
+    const inDatabase = () => database.run(id, atTurn);
+    const inTurns = () => (route.holds ? pages.run(id, inDatabase) : inDatabase());
+    return row === undefined ? inTurns() : rows.run(`${id}:${row}`, inTurns);
   }
 
   return {

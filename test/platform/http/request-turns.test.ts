@@ -153,8 +153,8 @@ it('changes of one resource run one after the other, and no tenant has more than
   expect(count('demo')).toBe(CONNECTIONS / 2 + 2);
 });
 
-it('beside another tenant, pages of held requests are read one after the other', async () => {
-  const { turns, send, state } = open();
+it('beside another tenant, pages of held requests are read one after the other, and alone by half of the connections', async () => {
+  const { turns, send, count, state } = open();
   const route = defineRoute({
     method: 'GET',
     path: '/events',
@@ -180,20 +180,24 @@ it('beside another tenant, pages of held requests are read one after the other',
   const endAll = async () => {
     for (; reading.length > 0; await round()) reading.shift()?.();
   };
-  for (let n = 0; n < 3; n += 1) read();
-  expect(begun).toBe(3);
+  for (let n = 0; n < CONNECTIONS; n += 1) read();
+  expect(begun).toBe(CONNECTIONS / 2);
+  send('demo', 'PATCH', '/agents/:id', '/agents/1');
+  expect(count('demo')).toBe(0);
   await endAll();
+  expect(begun).toBe(CONNECTIONS);
+  expect(count('demo')).toBe(1);
   send('acme', 'GET', '/open');
   for (let n = 0; n < 3; n += 1) read();
-  expect(begun).toBe(4);
+  expect(begun).toBe(CONNECTIONS + 1);
   reading.shift()?.();
   await round();
   await round();
-  expect(begun).toBe(5);
+  expect(begun).toBe(CONNECTIONS + 2);
   await endAll();
   await round();
   await endAll();
-  expect(begun).toBe(6);
+  expect(begun).toBe(CONNECTIONS + 3);
   state.now += 2_000;
 });
 
