@@ -4,7 +4,6 @@
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,7 +12,7 @@ import { findFreePort } from '#dist/src/app/local/ports.js';
 import { KINDS, MANNERS, openParty } from './abuse-kinds.mjs';
 import { percentile } from './delivery-load.mjs';
 import { prepareDatabase } from './prepare-database.mjs';
-import { cpuSeconds, pinToCore } from './processes.mjs';
+import { cpuSeconds, pinToCore, residentMemory } from './processes.mjs';
 import { createTenant, end, openPostgres, ready, startRole } from './service.mjs';
 
 const SELF = fileURLToPath(import.meta.url);
@@ -81,7 +80,7 @@ async function measureKinds({ seconds, connections, kinds, apart, profile, nodeE
         p99: percentile(latencies, 0.99),
         quiet: statuses,
         loud: (await noise)?.statuses,
-        memory: await memoryOf(pid),
+        memory: residentMemory(pid),
       };
     };
     await measure(undefined);
@@ -166,11 +165,6 @@ async function hang() {
   await once(server.unref().listen(0, '127.0.0.1'), 'listening');
   const address = server.address();
   return `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/keys`;
-}
-
-async function memoryOf(pid) {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024);
 }
 
 /** In a process of its own: sends what it is told to, and tells how long the answers took. */

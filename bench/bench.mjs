@@ -42,7 +42,9 @@ async function compareClones(folders, words) {
   const { compare } = await import('./compare.mjs');
   const { comparison } = await import('./describe.mjs');
   const { rounds = '2', json, ...passed } = given;
-  const options = Object.entries(passed).flatMap(([option, value]) => [`--${option}`, value]);
+  const options = Object.entries(passed).flatMap(([option, value]) =>
+    value === true ? [`--${option}`] : [`--${option}`, value],
+  );
   const rows = await compare(
     folders,
     [...words, '--rounds', '1', ...options],

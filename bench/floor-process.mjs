@@ -23,7 +23,7 @@ export async function startFloor(url, { algorithm, keys, clientKey = undefined }
   const named = keys.map((key, index) => ({ ...key, fingerprint: `floor-${index}` }));
   child.send({
     keys: named.map(({ fingerprint, publicKey }) => ({ fingerprint, publicKey })),
-    jwk: clientKey?.jwk,
+    clientKey: clientKey?.publicKey,
   });
   const [{ credentials }] = await once(child, 'message');
   const { privateKey } = clientKey ?? {};

@@ -1,7 +1,7 @@
 // The floor: the least that Koa, pg and jose can do for the same answers, with none of the rules, records and limits of
 // the service.
 import { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
-import { EmbeddedJWK, generateKeyPair, importJWK, jwtVerify, SignJWT } from 'jose';
+import { EmbeddedJWK, generateKeyPair, importSPKI, jwtVerify, SignJWT } from 'jose';
 import Koa from 'koa';
 import { newPool } from '#dist/src/platform/database/client.js';
 import { buildPayloadOfResponse, openVerifier } from './keys.mjs';
@@ -42,11 +42,11 @@ async function authenticateClient(ctx) {
 }
 
 /** The application's key, of its assertion and of its proof. */
-let clientKey;
+let applicationKey;
 
 /** Each is good once. */
 async function proveClient(ctx, form) {
-  const { payload } = await jwtVerify(form.get('client_assertion'), clientKey, { audience: issuer });
+  const { payload } = await jwtVerify(form.get('client_assertion'), applicationKey, { audience: issuer });
   const { payload: proof } = await jwtVerify(ctx.get('dpop'), EmbeddedJWK, { typ: 'dpop+jwt' });
   await statement('used', 'INSERT INTO floor_used VALUES ($1), ($2)', [payload.jti, proof.jti]);
   return payload.sub;
@@ -154,8 +154,8 @@ app.use(async (ctx) => {
   for await (const chunk of ctx.req) chunks.push(chunk);
   ctx.body = await routes[ctx.path](ctx, Buffer.concat(chunks).toString());
 });
-process.on('message', async (/** @type {any} */ { keys, jwk }) => {
-  if (jwk !== undefined) clientKey = await importJWK(jwk, 'ES256');
+process.on('message', async (/** @type {any} */ { keys, clientKey }) => {
+  if (clientKey !== undefined) applicationKey = await importSPKI(clientKey, 'ES256');
   for (const { fingerprint, publicKey } of keys)
     await pool.query('INSERT INTO floor_keys VALUES ($1, $2)', [fingerprint, publicKey]);
   app.listen(Number(port), '127.0.0.1', () => process.send({ credentials: ['floor', secret] }));

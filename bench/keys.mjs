@@ -27,12 +27,8 @@ export function makeKey(algorithm) {
   };
 }
 
-/** @returns a key of an application: `privateKey` as PEM, `jwk` its public half */
-export function makeClientKey() {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' });
-  return { privateKey: pem, jwk: publicKey.export({ format: 'jwk' }) };
-}
+/** @param pem either half @returns the public half as JWK */
+export const publicJwkOf = (pem) => createPublicKey(pem).export({ format: 'jwk' });
 
 /** @returns a function from a payload to its signature in base64 */
 export function openSigner(algorithm, privateKey) {

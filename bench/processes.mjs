@@ -1,4 +1,4 @@
-// CPU time of processes, from the operating system (Linux), and the core of a server.
+// CPU time and memory of processes, from the operating system (Linux), and the core of a server.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -36,6 +36,12 @@ function read(pid) {
     .map(Number);
   const [, parent] = fields;
   return { parent, own: fields[11] + fields[12], ended: fields[13] + fields[14] };
+}
+
+/** Memory of a process that is in use, in MiB. */
+export function residentMemory(pid) {
+  const [, kibibytes] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  return Math.round(Number(kibibytes) / 1_024);
 }
 
 /** One process on one core, as the figures say; without taskset(1) the operating system decides. */

@@ -1,9 +1,8 @@
 // Memory over an hour: a tenant whose receiver takes all, one whose receiver refuses each first attempt, and one whose
 // receiver is gone.
-import { readFileSync } from 'node:fs';
 import { percentile, publish, take } from './delivery-load.mjs';
 import { openDeliveryStack } from './delivery-stack.mjs';
-import { cpuSeconds } from './processes.mjs';
+import { cpuSeconds, residentMemory } from './processes.mjs';
 import { say } from './service.mjs';
 
 /** Events a second for each receiver. */
@@ -69,12 +68,6 @@ async function measureMinute(stack, loads, connections) {
 
 const ofParts = ({ pids }, read) =>
   Object.fromEntries(Object.entries(pids).map(([part, [pid]]) => [part, read(pid)]));
-
-/** MiB. */
-function residentMemory(pid) {
-  const [, kibibytes] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  return Math.round(Number(kibibytes) / 1024);
-}
 
 /** The first third warms up: code is compiled, and pools fill. */
 function compareThirds(minutes) {

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { findFreePort } from '#dist/src/app/local/ports.js';
 import { createClients } from './clients.mjs';
 import { inputsOf, startFloor } from './floor-process.mjs';
-import { makeClientKey, makeKey } from './keys.mjs';
+import { makeKey } from './keys.mjs';
 import { prepareDatabase } from './prepare-database.mjs';
 import { pinToCore } from './processes.mjs';
 import { call, createTenant, end, openPostgres, ready, startRole } from './service.mjs';
@@ -19,7 +19,7 @@ export async function openStack({ scenario, algorithm, subscriptions, tenants, c
   const postgres = await openPostgres();
   const children = [];
   const keys = Array.from({ length: AGENTS }, () => makeKey(algorithm));
-  const clientKey = client === 'key' ? makeClientKey() : undefined;
+  const clientKey = client === 'key' ? makeKey('es256') : undefined;
 
   async function startService() {
     const [masterKey, auditKey] = [randomBytes(32), randomBytes(32)].map((key) => key.toString('base64'));
@@ -40,9 +40,8 @@ export async function openStack({ scenario, algorithm, subscriptions, tenants, c
     const created = await createTenant('bench', environment);
     const credentials = [created.client_id, created.client_secret];
     if (subscriptions > 0) await subscribe(postgres.url, created.tenant_id, subscriptions);
-    const made = { count: Math.max(1, tenants), key: clientKey };
-    const clients =
-      tenants > 0 || clientKey !== undefined ? await createClients(environment, made) : undefined;
+    const count = clientKey === undefined ? tenants : Math.max(1, tenants);
+    const clients = count > 0 ? await createClients(environment, { count, key: clientKey }) : undefined;
     const child = startRole('api', environment, profile);
     children.push(child);
     pinToCore(child.pid);

@@ -20,7 +20,7 @@ const NOBODYS_KEYS: Readonly<Record<ClientAssertion['algorithm'], ApplicationJwk
   RS256: { kty: 'RSA', n: makeModulus(), e: 'AQAB', alg: 'RS256' },
 };
 
-/** Greatest number of imported keys in the cache, by thumbprint: an import costs half as much as a verification. */
+/** Greatest number of imported keys in the cache, by thumbprint: an import costs three quarters of a verification. */
 const KEYS_KEPT = 10_000;
 
 /** Verifies signed assertions of applications. @param now milliseconds since 1970 */

@@ -2,7 +2,6 @@
 // what has no row ends.
 
 import { randomUUID } from 'node:crypto';
-import { Connection } from '@temporalio/client';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { createDeliveryWorkflowCheck } from '../../../src/operations/doctor/delivery-workflows.check.ts';
 import { createDoctorService } from '../../../src/operations/doctor/doctor.service.ts';
@@ -13,20 +12,16 @@ import {
   deliveryWorkflowId,
   parseDeliveryWorkflowId,
 } from '../../../src/platform/temporal/names.ts';
-import { ensureNamespace } from '../../../src/platform/temporal/namespace.ts';
 import { createWorkflowInspector } from '../../../src/platform/temporal/workflow-inspection.client.ts';
 import * as deliveryInspectionStore from '../../../src/webhooks/relay/delivery-inspection.store.ts';
+import { makeNamespace } from '../../setup/namespace.ts';
 import { createEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 const HOUR = 3_600_000;
 
-// A namespace of its own: an examination looks at all workflows there.
-const address = inject('temporalAddress');
-const namespace = `doctor-${randomUUID()}`;
-const connection = await Connection.connect({ address });
-await ensureNamespace(connection, { namespace });
-await connection.close();
-const engine = await createEngine({ temporal: { address, namespace } });
+// An examination looks at all workflows of a namespace.
+const namespace = await makeNamespace('doctor');
+const engine = await createEngine({ temporal: { address: inject('temporalAddress'), namespace } });
 await engine.startProcess();
 afterAll(() => engine.close());
 

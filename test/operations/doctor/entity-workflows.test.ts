@@ -1,30 +1,24 @@
 // Entities and their workflows held against each other, on a real Temporal.
 
-import { randomUUID } from 'node:crypto';
-import { Connection } from '@temporalio/client';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { createDoctorService } from '../../../src/operations/doctor/doctor.service.ts';
 import { createEntityWorkflowCheck } from '../../../src/operations/doctor/entity-workflows.check.ts';
 import type { Finding, Outcome } from '../../../src/operations/doctor/finding.ts';
 import { entityWorkflowId } from '../../../src/platform/temporal/names.ts';
-import { ensureNamespace } from '../../../src/platform/temporal/namespace.ts';
 import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
 import { createWorkflowInspector } from '../../../src/platform/temporal/workflow-inspection.client.ts';
 import * as signingSecretStore from '../../../src/webhooks/subscriptions/signing-secret.store.ts';
 import type { SecretRotationState } from '../../../workflows/webhook-secret-rotation.ts';
+import { makeNamespace } from '../../setup/namespace.ts';
 import { createEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 const WORKFLOW = 'webhookSecretRotation';
 const commands = createWorkflowCommandService();
 let stopRunner: () => Promise<void>;
 
-// A namespace of its own: an examination looks at all workflows there.
-const address = inject('temporalAddress');
-const namespace = `doctor-${randomUUID()}`;
-const connection = await Connection.connect({ address });
-await ensureNamespace(connection, { namespace });
-await connection.close();
-const engine = await createEngine({ temporal: { address, namespace } });
+// An examination looks at all workflows of a namespace.
+const namespace = await makeNamespace('doctor');
+const engine = await createEngine({ temporal: { address: inject('temporalAddress'), namespace } });
 await engine.startProcess();
 stopRunner = engine.startRunner();
 afterAll(() => engine.close());
