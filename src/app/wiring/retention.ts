@@ -43,7 +43,6 @@ const PURGES: Readonly<Record<string, Purge>> = {
   'work of old deliveries': (database, limit) => purgeWork(database, KEPT_DAYS, limit),
   'rows without a partition': (database, limit) => deliveryStore.purgeSpare(database, KEPT_DAYS, limit),
   'bulk replays': purgeReplays,
-  receipts: (database, limit) => receiptStore.purge(database, limit, KEPT_DAYS + 2),
   'hours of deliveries': purgeHours,
   accounts: (database, limit) => accountStore.purge(database, ACCOUNT_DAYS, limit),
   'objective counts': purgeObjectives,
@@ -74,7 +73,13 @@ export function wireRetention(
         log.error({ event: 'accounts.difference', ...account }, 'deliveries are not accounted for'),
     }),
     expiry: createDeliveryExpiryService({ database, records, onWork: notifier.poke }),
-    purges: PURGES,
+    purges: {
+      ...PURGES,
+      receipts: (queryable, limit) => receiptStore.purge(queryable, limit, config.retentionDays),
+    },
+    days: config.retentionDays,
+    keepsDay: deliveries.keepsDay,
+    noteEventsGone: tenants.noteEventsGone,
     ofTenants: createTenantRetention({
       ...{ database, tenants, deliveries, events, addresses, accounts: accountStore },
       bounds: boundsOf(config),

@@ -16,7 +16,7 @@ FROM tenants WHERE $1 OR ${COLUMNS[field]} IS NOT NULL ORDER BY id`;
 const NOTE_EVENTS = `
 UPDATE tenants SET events_gone_before = at
 FROM (SELECT ((now() AT TIME ZONE 'UTC')::date - $2::int)::timestamp AT TIME ZONE 'UTC' AS at) AS kept
-WHERE id = $1 AND (events_gone_before IS NULL OR events_gone_before < at)`;
+WHERE id = coalesce($1, id) AND (events_gone_before IS NULL OR events_gone_before < at)`;
 
 export type TenantRetention = RetentionSettings & {
   readonly id: string;
@@ -32,10 +32,10 @@ export async function list(
   return (await queryable.query<TenantRetention>(listBy(field), [all])).rows;
 }
 
-/** Notes that events older than so many whole UTC days are removed. */
+/** Notes that events older than so many whole UTC days are removed. @param options.tenantId null: of all tenants */
 export async function noteEventsGone(
   unit: Queryable,
-  { tenantId, days }: { tenantId: string; days: number },
+  { tenantId, days }: { tenantId: string | null; days: number },
 ): Promise<void> {
   await unit.query(NOTE_EVENTS, [tenantId, days]);
 }

@@ -3,6 +3,7 @@
 // docs/decisions/0014-retention.md
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { noteEventsGone } from '../../identity/tenants/tenant-retention.store.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
 import { dropPartition, ensurePartitions, listOldPartitions } from '../../platform/database/partitions.ts';
@@ -10,6 +11,7 @@ import type { Queryable } from '../../platform/database/transaction.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { AccountService } from '../../webhooks/accounts/account.service.ts';
 import type { DeliveryExpiryService } from '../../webhooks/deliveries/delivery-expiry.service.ts';
+import type { keepsDay } from '../../webhooks/rows/removal.store.ts';
 import type { StepResult } from './retention.ts';
 import type { Pieces } from './tenant-retention.service.ts';
 
@@ -25,7 +27,11 @@ const SETTINGS = { chunk: 1_000, budget: 60_000 } as const;
 export type RetentionNeeds = {
   database: Pick<Database, 'query'>;
   expiry: Pick<DeliveryExpiryService, 'expire'>;
-  accounts: Pick<AccountService, 'countDue' | 'countDay'>;
+  accounts: Pick<AccountService, 'countDue' | 'countDay' | 'closeDay'>;
+  /** Of ended deliveries and of events, RETENTION_DAYS: no tenant keeps them for longer. */
+  days: number;
+  keepsDay: typeof keepsDay;
+  noteEventsGone: typeof noteEventsGone;
   purges: Readonly<Record<string, Purge>>;
   ofTenants?: Readonly<Record<string, Pieces>> | undefined;
   settings?: { readonly chunk: number; readonly budget: number } | undefined;
@@ -58,18 +64,28 @@ async function countAccounts({ accounts }: RetentionNeeds, pulse: Pulse): Promis
 }
 
 /**
- * Drops the partitions of overdue days, after a last count of the deliveries of the day. A partition with an
- * unfinished delivery, or one that cannot be locked, stays for the next run.
+ * Drops the partitions of overdue days, after a last count of the deliveries of the day. A day with an unfinished
+ * delivery, or one that cannot be locked, stays for the next run.
  */
-async function dropPartitions({ database, accounts }: RetentionNeeds, pulse: Pulse): Promise<StepResult> {
+async function dropPartitions({ database, ...needs }: RetentionNeeds, pulse: Pulse): Promise<StepResult> {
   const kept = new Set<string>();
   let count = 0;
-  for (const { parent, day, attached } of await listOldPartitions(database, KEPT_DAYS)) {
+  const { accounts, days } = needs;
+  const old = await listOldPartitions(database, days);
+  // The feed refuses cursors from before the events that are left, also when RETENTION_DAYS is raised later.
+  if (old.length > 0) await needs.noteEventsGone(database, { tenantId: null, days });
+  for (const { parent, day, attached } of old) {
     pulse.signal.throwIfAborted();
     pulse.heartbeat();
     if (kept.has(day)) continue;
-    if (parent === 'deliveries' && attached) await accounts.countDay(day, pulse);
-    const outcome = await dropPartition(database, { parent, day });
+    if (parent === 'deliveries' && attached) {
+      if (await needs.keepsDay(database, day)) {
+        kept.add(day);
+        continue;
+      }
+      await accounts.countDay(day, pulse);
+    }
+    const outcome = await dropPartition(database, { parent, day }, () => accounts.closeDay(day));
     if (outcome === 'dropped') count += 1;
     else if (outcome !== 'gone') kept.add(day);
   }

@@ -68,11 +68,13 @@ export async function listOldPartitions(database: Queryable, days: number): Prom
 
 /**
  * Detaches a partition from its table and drops it.
+ * @param onDetached is called before the drop, also of a partition that an ended process has detached
  * @returns `unfinished` when it has unfinished deliveries, so that it stays; `busy` when it did not get its lock
  */
 export async function dropPartition(
   database: Queryable,
   { parent, day }: Partition,
+  onDetached?: () => Promise<void>,
 ): Promise<'dropped' | 'unfinished' | 'busy' | 'gone'> {
   try {
     const { rows } = await repeatWhileLocked(
@@ -85,6 +87,7 @@ export async function dropPartition(
     );
     const state = rows[0]?.state ?? 'gone';
     if (state !== 'detached') return state;
+    await onDetached?.();
     await repeatWhileLocked(
       () => database.query(`SELECT keep_day_partition('drop', $1, $2::date)`, [parent, day]),
       PATIENCE,

@@ -32,6 +32,9 @@ export function createAccountService({
   return {
     countDay,
 
+    /** Leaves the accounts of a day as they are from now on, because its rows go. */
+    closeDay: (day: string): Promise<void> => store.close(database, day),
+
     /** Counts today and each of the last `days` that is due. @returns the number of counted days */
     countDue: async (days: number, pulse: Pulse): Promise<number> => {
       const due = await store.due(database, days);

@@ -118,7 +118,7 @@ export type AccountSums = {
 const SUM = `
 SELECT coalesce(sum(abs(difference - stranded)), 0)::float8 AS lost, coalesce(sum(stranded), 0)::float8 AS stranded,
   count(DISTINCT tenant_id)::int AS tenants,
-  (SELECT extract(epoch FROM now() - max(counted_at))::float8 FROM delivery_account_days) AS "ageSeconds"
+  (SELECT extract(epoch FROM now() - max(counted_at))::float8 FROM delivery_account_days WHERE counted_at < 'infinity') AS "ageSeconds"
 FROM delivery_accounts WHERE difference <> 0 AND day >= (now() AT TIME ZONE 'UTC')::date - $1::int`;
 
 /** Counts the deliveries of all tenants that were accepted in a span, by state. @param span times in ISO 8601 */
@@ -153,6 +153,15 @@ export async function noteGone(
 ): Promise<void> {
   const none = { accepted: 0, delivered: 0, failed: 0, canceled: 0 };
   await unit.query(NOTE_GONE, [tenantId, ...GONE.of(numbers.map((one) => ({ ...none, ...one })))]);
+}
+
+/** Notes that the rows of a day go, so that the day is not counted again. */
+export async function close(queryable: Queryable, day: string): Promise<void> {
+  await queryable.query(
+    `INSERT INTO delivery_account_days (day, counted_at, took_ms) VALUES ($1::date, 'infinity', 0)
+     ON CONFLICT (day) DO UPDATE SET counted_at = excluded.counted_at`,
+    [day],
+  );
 }
 
 /** Lists the days that are due for a count, the newest first: among today and the last `days`. */

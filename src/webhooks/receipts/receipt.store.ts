@@ -104,10 +104,10 @@ export const listExpectedWorkflows = listBy(
   `SELECT tenant_id AS "tenantId", id AS "entityId" FROM receipts WHERE completed_at IS NULL AND id > $1 ORDER BY id LIMIT $2`,
 );
 
-/** Deletes complete receipts that are older than so many days. @returns how many, at most `limit` */
+/** Deletes complete receipts from before the last so many whole UTC days. @returns how many, at most `limit` */
 export const purge = deleteOldest<[days: number]>('receipts', {
   key: ['id'],
-  old: `created_at < now() - $2::int * interval '1 day' AND completed_at IS NOT NULL`,
+  old: `created_at < ((now() AT TIME ZONE 'UTC')::date - $2::int)::timestamp AT TIME ZONE 'UTC' AND completed_at IS NOT NULL`,
   by: 'created_at',
 });
 

@@ -1,4 +1,5 @@
 // SQL that removes ended deliveries of one tenant before their partition goes.
+import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
 import { boundsOf } from '../../platform/database/partitions.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 
@@ -24,6 +25,21 @@ DELETE FROM deliveries WHERE id BETWEEN $2 AND $3 AND id IN (
   SELECT id FROM deliveries WHERE id = ANY ($1::uuid[]) AND id BETWEEN $2 AND $3 AND status NOT IN ('pending', 'retrying')
   ORDER BY id FOR UPDATE SKIP LOCKED
 ) RETURNING id, event_row AS "eventRow", status`;
+
+// A receipt that is older than any delivery keeps nothing. An account is not counted while rows of its day go.
+const KEEPS_DAY = `
+WITH ids AS (
+  SELECT uuid_of_time($1::date::timestamp AT TIME ZONE 'UTC') AS low, uuid_of_time(($1::date + 1)::timestamp AT TIME ZONE 'UTC') AS high
+)
+SELECT EXISTS (SELECT FROM deliveries, ids WHERE status IN ('pending', 'retrying') AND id >= low AND id < high)
+  OR EXISTS (SELECT FROM receipts, ids WHERE completed_at IS NULL AND id >= low AND id < high)
+    AND $1::date >= (now() AT TIME ZONE 'UTC')::date - ${KEPT_DAYS}
+  OR EXISTS (SELECT FROM delivery_accounts WHERE day = $1::date AND gone_at > now() - interval '5 minutes') AS kept`;
+
+/** Returns whether a day's rows stay: a delivery is under way, a receipt is open, or some went minutes ago. */
+export async function keepsDay(queryable: Queryable, day: string): Promise<boolean> {
+  return (await queryable.query<{ kept: boolean }>(KEEPS_DAY, [day])).rows[0]?.kept ?? false;
+}
 
 /** Reads old deliveries in the order of their ids; `due`: ended, and no receipt waits for them. */
 export async function pageOfOld(

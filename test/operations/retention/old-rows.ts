@@ -105,7 +105,7 @@ export const OLD_ROWS: Readonly<
   },
   receipts: {
     table: 'receipts',
-    hours: [32 * 24 - 2, 32 * 24 + 2],
+    hours: [30 * 24 - 2, 31 * 24 + 2],
     insert: (hours, { database, context }) =>
       database.query(
         `INSERT INTO receipts (id, tenant_id, agent_id, cause, receivers, created_at, completed_at)

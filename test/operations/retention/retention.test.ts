@@ -58,7 +58,10 @@ describe('a purge', () => {
       createRetentionService({
         database: test.database,
         expiry: { expire: async () => 0 },
-        accounts: { countDue: async () => 0, countDay: async () => [] },
+        accounts: { countDue: async () => 0, countDay: async () => [], closeDay: async () => undefined },
+        days: 30,
+        keepsDay: async () => false,
+        noteEventsGone: async () => undefined,
         purges: { things: remove },
         settings: { chunk: 10, budget },
       });
