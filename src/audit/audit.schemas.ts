@@ -35,7 +35,8 @@ export const auditLogListQuery = z.object({
     .overwrite((text) => canonicalAddress(text) ?? text)
     .optional()
     .meta({
-      description: 'The address that the request came from. Entries about a user are not found by it.',
+      description:
+        'The address that the request came from. A page may have fewer entries than `limit`, or none, and a `next_cursor`: addresses in entries about users are compared when they are opened, 500 a request.',
     }),
   since: moment.optional().meta({ description: 'Occurred at this time or later.' }),
   until: moment.optional().meta({ description: 'Occurred before this time.' }),

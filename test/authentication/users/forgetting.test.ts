@@ -69,6 +69,12 @@ async function readLog({ manage }: OpenTenant) {
   };
   return { lines: data.filter((line) => line.user !== null), inclusion, checkpoints };
 }
+/** The ids of the lines that the filter by address finds. */
+async function idsFrom({ manage }: OpenTenant, address: string): Promise<string[]> {
+  const path = `/audit-logs?limit=200&address=${encodeURIComponent(address)}`;
+  return ((await manage('GET', path)) as unknown as { data: Line[] }).data.map(({ id }) => id);
+}
+
 type Log = Awaited<ReturnType<typeof readLog>>;
 
 /** @param from tree size of a checkpoint that was kept */
@@ -111,6 +117,7 @@ it('a forgotten user is found nowhere any more, and the auditor says yes to the 
     new Set(['delegation.created', 'delegation.revoked', 'auth.token.issued', 'auth.token.revoked']),
   );
   expect(new Set(ofUser.map(({ address }) => address))).toEqual(new Set([user.address]));
+  expect(await idsFrom(tenant, user.address)).toEqual(expect.arrayContaining(ofUser.map(({ id }) => id)));
   expect(ofUser.map(({ data }) => data.reason)).toContain(`${user.sub} asked for it`);
   const size = before.checkpoints.data[0]?.tree_size ?? 0;
   expect(await judge(tenant, program, before, size)).toMatchObject({ status: 0, stderr: '' });
@@ -132,6 +139,8 @@ it('a forgotten user is found nowhere any more, and the auditor says yes to the 
   expect(await tablesWith(user)).toEqual([]);
   expect((await readTemporal(client)).flatMap((one) => user.findIn(one))).toEqual([]);
   const after = await readLog(tenant);
+  const stillFound = new Set(await idsFrom(tenant, user.address));
+  expect(ofUser.filter((line) => stillFound.has(line.id))).toEqual([]);
   for (const line of ofUser)
     expect(after.lines.find((one) => one.id === line.id)).toEqual({
       ...line,
