@@ -1,4 +1,5 @@
 // SQL of how long the rows of tenants are kept, and how far their removal has come.
+import { keptFrom } from '../../platform/database/kept-days.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { RetentionSettings } from './tenant-retention.ts';
 
@@ -15,7 +16,7 @@ FROM tenants WHERE $1 OR ${COLUMNS[field]} IS NOT NULL ORDER BY id`;
 
 const NOTE_EVENTS = `
 UPDATE tenants SET events_gone_before = at
-FROM (SELECT ((now() AT TIME ZONE 'UTC')::date - $2::int)::timestamp AT TIME ZONE 'UTC' AS at) AS kept
+FROM (SELECT ${keptFrom('$2')} AS at) AS kept
 WHERE id = coalesce($1, id) AND (events_gone_before IS NULL OR events_gone_before < at)`;
 
 export type TenantRetention = RetentionSettings & {

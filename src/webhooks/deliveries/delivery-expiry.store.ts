@@ -1,4 +1,5 @@
 // SQL that cancels old deliveries, and deletes their rows that are in no daily partition.
+import { keptFrom } from '../../platform/database/kept-days.ts';
 import { boundsOf } from '../../platform/database/partitions.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { endingStatement } from '../rows/delivery-row.ts';
@@ -14,8 +15,6 @@ const EXPIRE = endingStatement({
   more: `, last_error = '${EXPIRED}'`,
   answer: 'SELECT tenant_id AS "tenantId", count(*)::int AS count FROM changed GROUP BY tenant_id',
 });
-
-const BEFORE = `uuid_of_time(((now() AT TIME ZONE 'UTC')::date - $1::int)::timestamp AT TIME ZONE 'UTC')`;
 
 /** Tables whose default partition may have rows, each with the id column whose time decides their age. */
 const SPARE = { deliveries: 'id', attempts: 'delivery_id', events: 'id' } as const;
@@ -39,7 +38,7 @@ export async function purgeSpare(queryable: Queryable, days: number, limit: numb
     const ended = table === 'deliveries' ? `AND status NOT IN ('pending', 'retrying')` : '';
     const { rowCount } = await queryable.query(
       `DELETE FROM ${table}_default WHERE ctid IN (
-             SELECT ctid FROM ${table}_default WHERE ${column} < ${BEFORE} ${ended} LIMIT $2)`,
+             SELECT ctid FROM ${table}_default WHERE ${column} < uuid_of_time(${keptFrom('$1')}) ${ended} LIMIT $2)`,
       [days, limit],
     );
     removed += rowCount;

@@ -1,6 +1,7 @@
 // SQL of receipts. The state of a receiver is that of its delivery's row, so no attempt writes anything for a receipt.
 import { columnsOf } from '../../platform/columns.ts';
 import { deleteOldest } from '../../platform/database/deletion.ts';
+import { keptFrom } from '../../platform/database/kept-days.ts';
 import { type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { listBy } from '../../platform/temporal/expected-workflows.ts';
@@ -107,7 +108,7 @@ export const listExpectedWorkflows = listBy(
 /** Deletes complete receipts from before the last so many whole UTC days. @returns how many, at most `limit` */
 export const purge = deleteOldest<[days: number]>('receipts', {
   key: ['id'],
-  old: `created_at < ((now() AT TIME ZONE 'UTC')::date - $2::int)::timestamp AT TIME ZONE 'UTC' AND completed_at IS NOT NULL`,
+  old: `created_at < ${keptFrom('$2')} AND completed_at IS NOT NULL`,
   by: 'created_at',
 });
 

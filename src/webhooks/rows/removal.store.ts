@@ -1,5 +1,5 @@
 // SQL that removes ended deliveries of one tenant before their partition goes.
-import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
+import { KEPT_DAYS, keptFrom } from '../../platform/database/kept-days.ts';
 import { boundsOf } from '../../platform/database/partitions.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 
@@ -12,7 +12,7 @@ export type OldRows = {
 };
 
 /** The first id of the days that are kept. `$2`: days. */
-export const KEPT_FROM = `uuid_of_time(((now() AT TIME ZONE 'UTC')::date - $2::int)::timestamp AT TIME ZONE 'UTC')`;
+export const KEPT_FROM = `uuid_of_time(${keptFrom('$2')})`;
 
 // A receipt that is open counts all deliveries of its event.
 const PAGE = `
