@@ -9,7 +9,12 @@ import type { Command } from 'commander';
 import type { ErasureCertificateService } from '../../audit/erasure.service.ts';
 import { useServices } from '../../platform/command-services.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { type IntentOptions, readIntent, withIntent } from '../operators/operator.commands.ts';
+import {
+  describeChange,
+  type IntentOptions,
+  readIntent,
+  withIntent,
+} from '../operators/operator.commands.ts';
 import type { EndResult, TenantEndService } from './tenant-end.service.ts';
 import type { TakeLines, TenantExportService } from './tenant-export.service.ts';
 
@@ -123,10 +128,7 @@ async function writeArchive<Result>(
   }
 }
 
-const describe = ({ tenant, eraseAt, changed }: EndResult) => ({
-  tenant_id: tenant.id,
-  slug: tenant.slug,
-  suspended_at: tenant.suspendedAt?.toISOString() ?? null,
-  erase_at: eraseAt?.toISOString() ?? null,
-  changed,
+const describe = (result: EndResult) => ({
+  ...describeChange(result),
+  erase_at: result.eraseAt?.toISOString() ?? null,
 });

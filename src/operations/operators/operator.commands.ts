@@ -56,7 +56,7 @@ export function registerOperatorCommands(operator: Command, runtime: OperatorRun
       async (slug: string, options: IntentOptions) => {
         const intent = readIntent(options);
         const result = await useServices(runtime.open, ({ suspensions }) => suspensions[verb](intent, slug));
-        if (options.json) print(JSON.stringify(describe(result)));
+        if (options.json) print(JSON.stringify(describeChange(result)));
         else print(SENTENCES[verb](result.tenant, result.changed));
       },
     );
@@ -93,7 +93,8 @@ const SENTENCES = {
       : `Tenant ${slug} was not suspended; nothing changed.`,
 };
 
-const describe = ({ tenant, changed }: { tenant: TenantRecord; changed: boolean }) => ({
+/** The object that a command prints which has changed a tenant. */
+export const describeChange = ({ tenant, changed }: { tenant: TenantRecord; changed: boolean }) => ({
   tenant_id: tenant.id,
   slug: tenant.slug,
   suspended_at: tenant.suspendedAt?.toISOString() ?? null,
