@@ -17,7 +17,7 @@ sleep() {
     .every((one) => one.status === "delivered" || one.workflow_url !== null) ? 0 : 1)'
   do command sleep 0.1; done
 }
-kill() { RECEIVER=; command kill "$@"; }
+kill() { RECEIVER=; command kill "$@"; wait "$@" || true; }
 trap 'command kill $(jobs -p) 2> /dev/null || true' EXIT
 `;
 
