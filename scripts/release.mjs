@@ -1,13 +1,15 @@
-// `npm run release -- --key <file> [--builder <uri>] [--out <folder>]`: builds the committed sources, packs them, and
-// writes an SBOM and a signed statement of what was built of what. The same commit gives the same bytes, in any folder.
+// `npm run release -- --key <file> [--builder <uri>] [--out <folder>] [--image <tag>]`: builds the committed sources,
+// packs them, and writes an SBOM and a signed statement of what was built of what, with the image where one is asked
+// for. The same commit gives the same bytes, in any folder, but for the image.
 import './require-node.mjs';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createPrivateKey } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { signRelease } from './sign-release.mjs';
-import { sha256 } from './verify-release.mjs';
+import { readImage, sha256 } from './verify-release.mjs';
 
 const { prepare, root } = await import('./prepare.mjs');
 const { values } = parseArgs({
@@ -15,6 +17,7 @@ const { values } = parseArgs({
     key: { type: 'string' },
     builder: { type: 'string', default: 'urn:countersign:builder:by-hand' },
     out: { type: 'string', default: 'release' },
+    image: { type: 'string' },
   },
 });
 if (values.key === undefined)
@@ -40,6 +43,7 @@ signRelease(out, key, {
   lockfile: readFileSync(join(root, 'package-lock.json')),
   builder: values.builder,
   tools: { node: process.version, npm: output('npm', '--version'), arch: process.arch },
+  image: values.image === undefined ? undefined : await makeImage(values.image),
 });
 process.stdout.write(`${readdirSync(out).length} files in ${out}, of ${commit}.\n`);
 
@@ -54,6 +58,21 @@ function makeSbom() {
   const parts = [bits.slice(0, 8), bits.slice(8, 12), `8${bits.slice(13, 16)}`, `a${bits.slice(17, 20)}`];
   sbom.serialNumber = `urn:uuid:${[...parts, bits.slice(20, 32)].join('-')}`;
   return `${JSON.stringify(sbom, null, 2)}\n`;
+}
+
+/** Builds the image of a clone, in which nothing is that the commit has not. */
+async function makeImage(name) {
+  const clone = mkdtempSync(join(tmpdir(), 'countersign-image-'));
+  try {
+    output('git', 'clone', '--quiet', '--shared', root, clone);
+    const version = /:([^:/]+)$/.exec(name)?.[1] ?? 'latest';
+    const args = [`VERSION=${version}`, `REVISION=${commit}`].flatMap((one) => ['--build-arg', one]);
+    output('docker', 'build', '--quiet', ...args, '--tag', name, clone);
+  } finally {
+    rmSync(clone, { recursive: true, force: true });
+  }
+  const saved = spawn('docker', ['image', 'save', name], { stdio: ['ignore', 'pipe', 'inherit'] });
+  return { name, digest: await readImage(saved.stdout) };
 }
 
 function output(command, ...args) {

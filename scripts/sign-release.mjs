@@ -2,21 +2,27 @@
 import { createPublicKey, sign } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PAYLOAD_TYPE, STATEMENT, sha256, toSigned } from './verify-release.mjs';
+import { IMAGE, PAYLOAD_TYPE, STATEMENT, sha256, toSigned } from './verify-release.mjs';
 
 /**
  * Signs all files of a folder. No time is in it, so the same files give the same bytes.
  * @param {string} folder of the release, without a statement
  * @param {import('node:crypto').KeyObject} key private, Ed25519
- * @param {{ commit: string, lockfile: Buffer, builder: string, tools: Record<string, string> }} origin
+ * @param {{ commit: string, lockfile: Buffer, builder: string, tools: Record<string, string>,
+ *   image?: { name: string, digest: string } }} origin
  */
-export function signRelease(folder, key, { commit, lockfile, builder, tools }) {
+export function signRelease(folder, key, { commit, lockfile, builder, tools, image }) {
   const digestOf = (bytes) => ({ sha256: sha256(bytes) });
   const statement = {
     _type: 'https://in-toto.io/Statement/v1',
-    subject: readdirSync(folder)
-      .sort()
-      .map((name) => ({ name, digest: digestOf(readFileSync(join(folder, name))) })),
+    subject: [
+      ...readdirSync(folder)
+        .sort()
+        .map((name) => ({ name, digest: digestOf(readFileSync(join(folder, name))) })),
+      ...(image === undefined
+        ? []
+        : [{ name: image.name, digest: { sha256: image.digest }, mediaType: IMAGE }]),
+    ],
     predicateType: 'https://slsa.dev/provenance/v1',
     predicate: {
       buildDefinition: {
