@@ -63,14 +63,12 @@ function makeSbom() {
 /** Builds the image of a clone, in which nothing is that the commit has not. */
 async function makeImage(name) {
   const clone = mkdtempSync(join(tmpdir(), 'countersign-image-'));
-  try {
-    output('git', 'clone', '--quiet', '--shared', root, clone);
-    const version = /:([^:/]+)$/.exec(name)?.[1] ?? 'latest';
-    const args = [`VERSION=${version}`, `REVISION=${commit}`].flatMap((one) => ['--build-arg', one]);
-    output('docker', 'build', '--quiet', ...args, '--tag', name, clone);
-  } finally {
-    rmSync(clone, { recursive: true, force: true });
-  }
+  // A command that fails ends this process.
+  process.once('exit', () => rmSync(clone, { recursive: true, force: true }));
+  output('git', 'clone', '--quiet', '--shared', root, clone);
+  const version = /:([^:/]+)$/.exec(name)?.[1] ?? 'latest';
+  const args = [`VERSION=${version}`, `REVISION=${commit}`].flatMap((one) => ['--build-arg', one]);
+  output('docker', 'build', '--quiet', ...args, '--tag', name, clone);
   const saved = spawn('docker', ['image', 'save', name], { stdio: ['ignore', 'pipe', 'inherit'] });
   return { name, digest: await readImage(saved.stdout) };
 }
