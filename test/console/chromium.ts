@@ -55,7 +55,10 @@ export async function findSideways(page: Page): Promise<string[]> {
 /** @returns what axe finds in both themes, which differ by their colours alone */
 export async function judgeThemes(page: Page): Promise<string[]> {
   const found: string[] = [];
-  for (const [colorScheme, rules] of [['dark', ['color-contrast', 'link-in-text-block']], ['light']] as const) {
+  for (const [colorScheme, rules] of [
+    ['dark', ['color-contrast', 'link-in-text-block']],
+    ['light'],
+  ] as const) {
     await page.emulateMedia({ colorScheme });
     found.push(...(await judge(page, rules)).map((violation) => `${colorScheme} ${page.url()} ${violation}`));
   }

@@ -26,8 +26,8 @@ const ONE_SHARD = [
 ] as const;
 
 /**
- * By default the server keeps 128,000 workflows in memory, also those that have ended, at 2 KiB each, and 8 MiB of events
- * for other clusters: it grew for days. A workflow beyond these is read from the file.
+ * By default the server keeps 128,000 workflows in memory, ended ones too, at 2 KiB each, and 8 MiB of events for other
+ * clusters: it grew for hours. A workflow beyond these is read from the file.
  */
 const SMALL_CACHES = ['history.hostLevelCacheMaxSize=2000', 'history.xdcCacheMaxSizeBytes=4096'] as const;
 
