@@ -22,8 +22,8 @@ export type CheckpointPage = Page<NotedCheckpoint> & {
   readonly noteKeys: readonly string[];
 };
 
-/** The sealed addresses that one request opens at most: 10 to 30 ms of CPU. */
-const MOST_OPENED = 500;
+/** The sealed addresses that one request opens at most: as many as the largest page without a filter. */
+const MOST_OPENED = 200;
 
 /**
  * Reading of the audit log. Reads are on record too, at most once a minute for each principal and operation. Source:

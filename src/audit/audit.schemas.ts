@@ -36,7 +36,7 @@ export const auditLogListQuery = z.object({
     .optional()
     .meta({
       description:
-        'The address that the request came from. A page may have fewer entries than `limit`, or none, and a `next_cursor`: addresses in entries about users are compared when they are opened, 500 a request.',
+        'The address that the request came from. A page may have fewer entries than `limit`, or none, and a `next_cursor`: addresses in entries about users are compared when they are opened, 200 a request.',
     }),
   since: moment.optional().meta({ description: 'Occurred at this time or later.' }),
   until: moment.optional().meta({ description: 'Occurred before this time.' }),

@@ -27,13 +27,19 @@ export function noteFaults(
   });
 }
 
-/** @param rules of axe; all when absent. @returns the violations that axe finds in the page as it is */
-export async function judge(page: Page, rules?: readonly string[]): Promise<string[]> {
+type Theme = 'light' | 'dark';
+
+/** The rules of axe on which the themes differ: their colours. */
+const RULES_OF_COLOURS = ['color-contrast', 'link-in-text-block'];
+
+/** @param theme of the page; the dark one is judged by its colours alone. @returns what axe finds in the page as it is */
+export async function judge(page: Page, theme: Theme = 'light'): Promise<string[]> {
   // By the debugger: the page's policy refuses inline scripts, as it should.
   const debuggerOfPage = await page.context().newCDPSession(page);
   await debuggerOfPage.send('Runtime.evaluate', { expression: AXE });
   // Describing the nodes that pass costs more than finding those that do not.
-  const options = JSON.stringify({ resultTypes: ['violations'], ...(rules && { runOnly: rules }) });
+  const rules = theme === 'light' ? {} : { runOnly: RULES_OF_COLOURS };
+  const options = JSON.stringify({ resultTypes: ['violations'], ...rules });
   const { result } = await debuggerOfPage.send('Runtime.evaluate', {
     expression: `axe.run(${options}).then(({ violations }) => JSON.stringify(
         violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' '))))`,
@@ -52,15 +58,12 @@ export async function findSideways(page: Page): Promise<string[]> {
   return width > 400 ? [`${width} pixels wide on a screen of 400`] : [];
 }
 
-/** @returns what axe finds in both themes, which differ by their colours alone */
+/** @returns what axe finds in both themes */
 export async function judgeThemes(page: Page): Promise<string[]> {
   const found: string[] = [];
-  for (const [colorScheme, rules] of [
-    ['dark', ['color-contrast', 'link-in-text-block']],
-    ['light'],
-  ] as const) {
-    await page.emulateMedia({ colorScheme });
-    found.push(...(await judge(page, rules)).map((violation) => `${colorScheme} ${page.url()} ${violation}`));
+  for (const theme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme: theme });
+    found.push(...(await judge(page, theme)).map((violation) => `${theme} ${page.url()} ${violation}`));
   }
   return found;
 }

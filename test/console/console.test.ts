@@ -65,7 +65,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
   it.each(['light', 'dark'] as const)('has no fault on any page in the %s theme', async (theme) => {
     await begin(theme, '');
     await page.getByLabel('Client id').waitFor();
-    const found = { 'sign-in': await judge(page) } as Record<string, string[]>;
+    const found = { 'sign-in': await judge(page, theme) } as Record<string, string[]>;
     await page.goto(`${served.url}#code=good`);
     await page.reload();
     await page.getByRole('navigation').waitFor();
@@ -73,7 +73,7 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
       await page.goto(`${served.url}${path}`);
       await page.locator('main h1').waitFor();
       await page.getByLabel('Loading').first().waitFor({ state: 'detached' });
-      found[path] = [...(await judge(page)), ...(await findSideways(page))];
+      found[path] = [...(await judge(page, theme)), ...(await findSideways(page))];
     }
     expect(Object.entries(found).filter(([, violations]) => violations.length > 0)).toEqual([]);
     expect(faults).toEqual([]);
