@@ -32,7 +32,7 @@ type Theme = 'light' | 'dark';
 /** The rules of axe on which the themes differ: their colours. */
 const RULES_OF_COLOURS = ['color-contrast', 'link-in-text-block'];
 
-/** @param theme of the page; the dark one is judged by its colours alone. @returns what axe finds in the page as it is */
+/** @param theme of the page; the dark one is judged by its colours alone. @returns the violations that axe finds */
 export async function judge(page: Page, theme: Theme = 'light'): Promise<string[]> {
   // By the debugger: the page's policy refuses inline scripts, as it should.
   const debuggerOfPage = await page.context().newCDPSession(page);
