@@ -11,12 +11,17 @@ const PLACES = 6;
 
 /** @returns lines with the name of each failed case and the first lines of each of its errors, then the numbers */
 export function conclude(passed, failed) {
+  const list = failed.length > 0 ? ['Failed:', ...listCases(failed)] : [];
+  return `${[...list, `${passed} passed, ${failed.length} failed`].join('\n')}\n`;
+}
+
+/** @returns the lines of failed cases, without the numbers */
+export function listCases(failed) {
   const cases = failed
     .slice(0, LISTED)
     .flatMap(({ name, errors }) => [`  ${name}`, ...errors.flatMap(firstLines)]);
   const more = failed.length > LISTED ? [`  and ${failed.length - LISTED} more`] : [];
-  const list = failed.length > 0 ? ['Failed:', ...cases, ...more] : [];
-  return `${[...list, `${passed} passed, ${failed.length} failed`].join('\n')}\n`;
+  return [...cases, ...more];
 }
 
 /** `file > title > title`, the file as seen from the clone. */

@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { listCases } from './failed-cases.mjs';
 import { root, run, runQuietly } from './prepare.mjs';
 
 /** More files than this do not fail by the load of the machine. */
@@ -34,12 +35,12 @@ export async function check() {
     : { passed: 0, failed: [{ name: 'npm run check', errors: [`ended with exit code ${code}; see above`] }] };
 }
 
-/** @param {string[]} args of Vitest @returns {Promise<Cases>} */
-export async function look(args) {
+/** @param {string[]} args of Vitest @param {NodeJS.ProcessEnv} [more] @returns {Promise<Cases>} */
+export async function look(args, more = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'countersign-cases-'));
   const file = join(folder, 'cases.json');
   const vitest = ['node_modules/vitest/vitest.mjs', 'run', ...args];
-  const code = await run(process.execPath, vitest, { ...process.env, CASES_FILE: file });
+  const code = await run(process.execPath, vitest, { ...process.env, ...more, CASES_FILE: file });
   const cases = readCases(file, `vitest ${args.join(' ')}`, code);
   rmSync(folder, { recursive: true, force: true });
   return cases;
@@ -52,8 +53,11 @@ export async function lookTwice(args) {
   if (files.length === 0) return first;
   const load = loadavg()[0]?.toFixed(1);
   process.stdout.write(`\nA second look, one file at a time: ${files.join(', ')}\n`);
-  const { cases, unsteady } = compareLooks(first, await look([...args, ...files, '--maxWorkers=1']), files);
-  for (const { name } of unsteady) process.stdout.write(`Unsteady, at a load of ${load}: ${name}\n`);
+  // The projects of the configuration have lanes of their own, which no argument of Vitest's reaches.
+  const second = await look([...args, ...files], { VITEST_MAX_WORKERS: '1' });
+  const { cases, unsteady } = compareLooks(first, second, files);
+  if (unsteady.length > 0)
+    process.stdout.write(`\nUnsteady, at a load of ${load}:\n${listCases(unsteady).join('\n')}\n`);
   if (unsteady.length > 0 && !process.env.CI) writeDown(unsteady, load);
   return cases;
 }

@@ -1,6 +1,6 @@
 // How long a test waits for what has to come: longer than a busy machine needs, shorter than a case may take.
 // `expect.poll` and `eventually` have the same by themselves.
-export const PATIENCE = { timeout: 60_000, interval: 20 } as const;
+export const PATIENCE = { timeout: 180_000, interval: 20 } as const;
 
 /** Milliseconds after which a program that a test runs hangs. A case hangs after twice as long (vitest.config.ts). */
 export const HANG = 300_000;

@@ -34,12 +34,14 @@ export async function makeCurrent(
     say: () => undefined,
   });
   const words = wordsOf(namespace, deploymentName, buildId);
-  await eventually(
-    () =>
-      run(temporal, words).then(
-        () => true,
-        () => false,
-      ),
-    `workers of the build ${buildId}`,
-  );
+  let refusal = '';
+  const isTaken = () =>
+    run(temporal, words).then(
+      () => true,
+      (error: { stderr?: string }) => {
+        refusal = error.stderr ?? String(error);
+        return false;
+      },
+    );
+  await eventually(isTaken, () => `workers of the build ${buildId}: ${refusal}`);
 }

@@ -6,7 +6,7 @@ import { PATIENCE } from '../setup/patience.ts';
 /** Waits until `probe` gives something other than undefined or false. */
 export async function eventually<T>(
   probe: () => Promise<T | undefined | false> | T | undefined | false,
-  what: string,
+  what: string | (() => string),
   limit: number = PATIENCE.timeout,
 ): Promise<T> {
   const begun = Date.now();
@@ -16,5 +16,5 @@ export async function eventually<T>(
     // A probe costs a statement: what takes long is asked for less often.
     await sleep(Math.min(60, Math.max(10, waited / 10)));
   }
-  throw new Error(`waited in vain for: ${what}`);
+  throw new Error(`waited in vain for: ${typeof what === 'string' ? what : what()}`);
 }

@@ -1,6 +1,6 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -8,8 +8,8 @@ import { temporaryFolder } from './temporary-folder.ts';
 
 const SCRIPTS = resolve('scripts');
 
-function node(code: string, cwd = resolve('.')) {
-  return spawnSync(process.execPath, ['--input-type=module', '-e', code], { cwd, encoding: 'utf8' });
+function node(code: string, cwd = resolve('.'), env = process.env) {
+  return spawnSync(process.execPath, ['--input-type=module', '-e', code], { cwd, env, encoding: 'utf8' });
 }
 
 const evaluate = (call: string): unknown =>
@@ -151,6 +151,44 @@ describe('the second look', () => {
       cases: { passed: 5, failed: [nothing] },
       unsteady: [],
     });
+  });
+});
+
+describe('the second look at files with lanes', () => {
+  it('has one at a time, and says why each failed before', () => {
+    const clone = temporaryFolder();
+    const write = (name: string, text: string) => writeFileSync(join(clone, name), text);
+    cpSync(SCRIPTS, join(clone, 'scripts'), { recursive: true });
+    symlinkSync(resolve('node_modules'), join(clone, 'node_modules'));
+    write(
+      'vitest.config.mjs',
+      `const test = { name: 'lanes', globals: true, include: ['*.test.mjs'], pool: 'forks', isolate: false, maxWorkers: 2 };
+       export default { test: { reporters: ['./scripts/failed-cases.mjs'], projects: [{ test }] } };`,
+    );
+    for (const name of ['one', 'two'])
+      write(
+        `${name}.test.mjs`,
+        `import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
+         test('holds', async () => {
+           if (!existsSync('${name}')) {
+             writeFileSync('${name}', '');
+             throw new Error('${name} was crowded');
+           }
+           appendFileSync('looks', '${name} begins\\n');
+           await new Promise((resolve) => setTimeout(resolve, 300));
+           appendFileSync('looks', '${name} ends\\n');
+         });`,
+      );
+    const { stdout } = node(
+      `import { lookTwice } from './scripts/look.mjs'; console.log(JSON.stringify(await lookTwice(['--project=lanes'])));`,
+      clone,
+      { ...process.env, CI: '1' },
+    );
+    expect(stdout).toMatch(/"passed":2,"failed":\[\]/);
+    expect(stdout).toMatch(
+      /\nUnsteady, at a load of [\d.]+:\n {2}(\w+)\.test\.mjs > holds\n {6}Error: \1 was crowded\n/,
+    );
+    expect(readFileSync(join(clone, 'looks'), 'utf8')).toMatch(/^(?:(\w+) begins\n\1 ends\n){2}$/);
   });
 });
 

@@ -20,13 +20,16 @@ const STANDING = [
 const TYPES = ['load.a.one', 'load.a.two', 'load.a.three', 'load.b.one', 'load.b.two', 'load.c.one'];
 const DELAYS = [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5];
 
+/** The pause between two publications when the planned seconds are over, as a multiple. */
+const AFTER_PLAN = 10;
+
 export const matches = (patterns, type) =>
   patterns.some((pattern) =>
     pattern.endsWith('.*') ? type.startsWith(pattern.slice(0, -1)) : pattern === type,
   );
 
 /** @param part names this load's receivers and markers apart from another's in the same run */
-export function createDeliveryLoad({ client, ledger, receivers, seed, pace, part = '' }) {
+export function createDeliveryLoad({ client, ledger, receivers, seed, seconds, pace, part = '' }) {
   const dice = createRandom(seed, `load${part}`);
   let [stopped, markers, hosts] = [false, 0, 0];
   const goesOn = () => !stopped;
@@ -139,9 +142,12 @@ export function createDeliveryLoad({ client, ledger, receivers, seed, pace, part
   };
 
   const publishOn = async (random) => {
+    const planned = now() + seconds * 1_000;
     while (goesOn()) {
       await publish[random.pick(['plain', 'id', 'id', 'batch', 'key', 'key'])]();
-      await sleep(random.between(0.5, 1.5) * pace);
+      // Faults that a slow machine draws out find a trickle: what piles up would draw them out further.
+      const slower = now() > planned ? AFTER_PLAN : 1;
+      await sleep(random.between(0.5, 1.5) * pace * slower);
     }
   };
 
@@ -189,11 +195,13 @@ export function createDeliveryLoad({ client, ledger, receivers, seed, pace, part
       // A retry of one that has ended would be a replay.
       const mayRetry = name === `stubborn${part}` && !asked.has(delivery);
       const what = mayRetry && random.chance(0.3) ? 'retry' : 'cancel';
+      const isFirst = !asked.has(delivery);
       if (what === 'cancel') asked.add(delivery);
       const answer = await client.ask('POST', `/api/v1/deliveries/${delivery}/${what}`, { json: {} });
       if (what === 'cancel' && answer.status === 202 && answer.body.status === 'canceled') {
         ledger.noteEnd(delivery, 'canceled', answer.answered);
-        client.noteChange('delivery canceled', answer);
+        // One that an unanswered request has canceled already is not recorded again.
+        if (isFirst) client.noteChange('delivery canceled', answer);
       }
     }
   };

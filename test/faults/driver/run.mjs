@@ -64,7 +64,7 @@ export async function runSeed({
     const client = createClient({ stack, ledger, random: createRandom(seed, 'apis') });
     const run = { ...options, ledger, stack, receivers, client, faults, patience };
     await client.open();
-    let load = await beginLoad(run);
+    let load = await beginLoad({ ...run, seconds: restore ? 2 * seconds : seconds });
     const plan = (part) => planFaults({ seed: `${seed}${part}`, seconds, kinds });
     const restored = [];
     if (restores > 0) load = await restoreOften(run, { load, restores, plan: kinds && plan, restored });
