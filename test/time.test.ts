@@ -50,6 +50,7 @@ describe('the tests', () => {
       'await vi.waitUntil(isReady, 25_000);',
       'await expect.poll(readiness, { timeout: 5_000 }).toBe(200);',
       "await eventually(() => isReady(), 'a process', 20_000);",
+      'for (const deadline = Date.now() + 30_000; !isReady(); await sleep(10)) if (Date.now() > deadline) throw late;',
     ])
       expect(findImpatience(wait), wait).toHaveLength(1);
     for (const wait of [

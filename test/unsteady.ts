@@ -15,6 +15,8 @@ const BET = /Promise\.race\(\[[^;]*?setTimeout\(/g;
 /** What waits until something has come, with how long. */
 const WAITS = /\b(vi\s*\.wait(?:For|Until)|expect\s*\.poll|eventually)\(/g;
 const OWN_LIMIT = /\btimeout: ([\d_]+)|, ?([\d_]+),?\s*$/;
+/** How long a loop waits, as a name that says so. */
+const OWN_END = /\b(?:deadline|until) = (?:Date|performance)\.now\(\) \+ ([\d_]+);/g;
 const LEAST_PATIENCE = 60_000;
 
 /** @returns what is expected to take less than some time */
@@ -37,13 +39,16 @@ export const findNaps = (text: string): string[] =>
 
 /** @returns waits that end sooner than a busy machine may need: `vi.waitFor` gives up after a second by itself */
 export function findImpatience(text: string): string[] {
-  return [...text.matchAll(WAITS)].flatMap(({ 0: call, 1: name = '', index }) => {
+  const isShort = (milliseconds: string) => Number(milliseconds.replaceAll('_', '')) < LEAST_PATIENCE;
+  const waits = [...text.matchAll(WAITS)].flatMap(({ 0: call, 1: name = '', index }) => {
     const given = readArguments(text, index + call.length);
     const [, option, last] = OWN_LIMIT.exec(given) ?? [];
     const own = option ?? last;
     if (own === undefined) return name.startsWith('vi') && !given.includes('PATIENCE') ? [call + given] : [];
-    return Number(own.replaceAll('_', '')) < LEAST_PATIENCE ? [call + given] : [];
+    return isShort(own) ? [call + given] : [];
   });
+  const ends = [...text.matchAll(OWN_END)].flatMap(([end, own = '']) => (isShort(own) ? [end] : []));
+  return [...waits, ...ends];
 }
 
 /** @returns limits that a case, its hooks or a program have beside the one that no busy machine reaches */

@@ -11,6 +11,8 @@ export type Undisturbed = { readonly way: Way; readonly steps: readonly string[]
 
 /** Milliseconds without any news after which what has not stopped yet is left for the next kill. */
 const QUIET = 8_000;
+/** Kills in a row that meet none: one of them can fall into a stop of a loaded machine. */
+const MOST_IDLE = 2;
 /** Departures of each way that nobody disturbs: what not all of them take comes by chance. */
 const OBSERVED = 4;
 
@@ -81,8 +83,8 @@ export async function crashAtEverySteps(
     await sleep(100);
     for (const target of group) await begin(target);
     let left = group;
-    for (let isIdle = false; left.length > 0; ) {
-      if (isIdle) {
+    for (let idle = 0; left.length > 0; ) {
+      if (idle === MOST_IDLE) {
         const unmet = left.map(({ step }) => step).join('; ');
         if (left.length > targets.length * MOST_UNMET) throw new Error(`never stopped at: ${unmet}`);
         // These steps come by chance only, and the departure ended without them each time.
@@ -95,7 +97,7 @@ export async function crashAtEverySteps(
       const { steps } = worker;
       const before = left.length;
       left = left.filter(({ one, step }) => !hasStopped(steps, one, step));
-      isIdle = left.length === before;
+      idle = left.length === before ? idle + 1 : 0;
       // On a loaded machine one can take other steps, and end without this one.
       const missed = left.filter(({ end }) => end !== undefined);
       for (const target of missed) {

@@ -13,6 +13,7 @@ import {
   readAudit,
 } from '../../identity/agents/agent-rooms.ts';
 import { useTestDatabase } from '../../setup/database.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { answer, ask } from './answer.ts';
 import { codeOf, insertEnded } from './ended-challenges.ts';
 
@@ -280,7 +281,7 @@ describe('an agent', () => {
     await database.query(`UPDATE challenges SET expires_at = now() + interval '50 milliseconds'`);
     const outcomes = Promise.all(answers.map((input) => codeOf(rooms.challenges.verify(context, input))));
 
-    const until = Date.now() + 20_000;
+    const until = Date.now() + PATIENCE.timeout;
     while ((await standing())?.open !== 0 && Date.now() < until) await service().sweep(pulse);
     const served = (await outcomes).filter((code) => code === 'accepted').length;
     expect(await store.findOldestUnswept(database, 0)).toBeNull();

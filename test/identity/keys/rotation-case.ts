@@ -1,5 +1,4 @@
 // A rotation under way, for tests: an agent, its old key, the new one, and what signs for each.
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';
 import { fingerprint } from '../../../src/platform/crypto/public-key.ts';
@@ -48,11 +47,4 @@ export async function readCommands({ database }: Rooms, tenantId: string): Promi
     [tenantId],
   );
   return rows.map(({ entity_id }) => entity_id);
-}
-
-/** Waits for what nobody waits for. */
-export async function until(probe: () => Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 30_000; Date.now() < deadline; await sleep(10))
-    if (await probe()) return;
-  throw new Error('waited in vain');
 }

@@ -1,12 +1,13 @@
 // Rotations over HTTP: the tenant's routes, and the agent's own with its token and two proofs.
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { buildRotationProofPayload } from '../../../packages/agent/src/payloads.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { answer, ask, type Signer } from '../../authentication/challenges/answer.ts';
 import { useAccountsServer } from '../../authentication/tokens/accounts-server.ts';
 import { signPayload } from '../../platform/crypto/sign.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { createTestAgent, createTestTenant, readAudit } from '../agents/agent-rooms.ts';
-import { newKeyPair, until } from './rotation-case.ts';
+import { newKeyPair } from './rotation-case.ts';
 
 const { server } = await useAccountsServer();
 
@@ -80,7 +81,7 @@ describe('a rotation by the tenant', () => {
     const { body } = await send('POST', '', request);
     await rooms.challenges.verify(context, answer(await ask(rooms, context, next.fingerprint), next));
     const read = async () => (await send('GET', `/${body.rotation_id}`)).body;
-    await until(async () => (await read()).state === 'overlapping');
+    await vi.waitUntil(async () => (await read()).state === 'overlapping', PATIENCE);
     expect(await read()).toMatchObject({
       switched_at: expect.any(String),
       sunset_at: expect.any(String),
@@ -155,7 +156,7 @@ describe('a rotation by the agent itself', () => {
     });
     await rooms.challenges.verify(context, answer(await ask(rooms, context, next.fingerprint), next));
     const read = () => rooms.rotations.get(context, agent.id, accepted.body.rotation_id);
-    await until(async () => (await read()).state === 'overlapping');
+    await vi.waitUntil(async () => (await read()).state === 'overlapping', PATIENCE);
     const log = await readAudit(rooms.database, context.tenant.id);
     expect(log.filter(({ action }) => action === 'agent.key.verified')).toHaveLength(1);
   });

@@ -1,8 +1,9 @@
 // Rotations against a real database: begun, switched by an authentication, ended by each happening; no workflow takes
 // part.
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { useTestDatabase } from '../../setup/database.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { createTestLog } from '../../setup/platform.ts';
 import {
   createRooms,
@@ -12,7 +13,7 @@ import {
   readAudit,
   readEvents,
 } from '../agents/agent-rooms.ts';
-import { beginRotation, newKeyPair, type RotationCase, readCommands, until } from './rotation-case.ts';
+import { beginRotation, newKeyPair, type RotationCase, readCommands } from './rotation-case.ts';
 
 let context: RequestContext;
 const errors: unknown[] = [];
@@ -121,7 +122,7 @@ describe('the switch', () => {
     await one.useOld();
     expect((await one.read()).state).toBe('waiting_for_switch');
     await one.useNew();
-    await until(async () => (await one.read()).state === 'overlapping');
+    await vi.waitUntil(async () => (await one.read()).state === 'overlapping', PATIENCE);
     const { switchedAt, sunsetAt } = await one.read();
     expect(sunsetAt?.getTime()).toBe((switchedAt?.getTime() ?? 0) + 3_600_000);
     expect(await one.readKey(one.oldKey.id)).toMatchObject({ state: 'deprecated', sunsetAt });
@@ -165,7 +166,7 @@ describe('the switch', () => {
   it('is told once, however often the agent authenticates', async () => {
     const one = await begin();
     await one.useNew();
-    await until(async () => (await one.read()).state === 'overlapping');
+    await vi.waitUntil(async () => (await one.read()).state === 'overlapping', PATIENCE);
     const told = await readCommands(rooms, context.tenant.id);
     await Promise.all([one.useNew(), one.useNew(), one.useOld()]);
     expect(await readCommands(rooms, context.tenant.id)).toEqual(told);
@@ -177,7 +178,7 @@ describe('the switch', () => {
       sunsetAfterSeconds: 900,
     });
     await one.useNew();
-    await until(async () => (await one.read()).switchedAt !== null);
+    await vi.waitUntil(async () => (await one.read()).switchedAt !== null, PATIENCE);
     expect(await one.read()).toMatchObject({ state: 'overlapping', sunsetAt });
   });
 });
@@ -202,13 +203,13 @@ describe('time', () => {
       expect.objectContaining({ rotation_id: one.rotation.id, agent_id: one.agent.id }),
     ]);
     await one.useNew();
-    await until(async () => (await one.read()).state === 'overlapping');
+    await vi.waitUntil(async () => (await one.read()).state === 'overlapping', PATIENCE);
   });
 
   it('revokes the old key at its sunset, with its tokens, and completes the rotation', async () => {
     const one = await begin({ overlapSeconds: 60 });
     await one.useNew();
-    await until(async () => (await one.read()).state === 'overlapping');
+    await vi.waitUntil(async () => (await one.read()).state === 'overlapping', PATIENCE);
     const reasonOf = await insertRefreshToken(rooms, context, {
       agentId: one.agent.id,
       keyId: one.oldKey.id,
@@ -269,7 +270,7 @@ describe('by hand meanwhile', () => {
     const one = await begin();
     if (before === 'overlapping') {
       await one.useNew();
-      await until(async () => (await one.read()).state === before);
+      await vi.waitUntil(async () => (await one.read()).state === before, PATIENCE);
     }
     const told = await readCommands(rooms, context.tenant.id);
     await act(one, what);

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PATIENCE } from '../../setup/patience.ts';
 import { takePort } from '../../setup/ports.ts';
 import { installPackage } from '../packed-package.ts';
 import { SECRET } from './delivery-request.ts';
@@ -37,7 +38,7 @@ export async function startProgram(
     });
   }
   const url = `http://127.0.0.1:${env.PORT}/hooks`;
-  for (const deadline = Date.now() + 30_000; ; await sleep(50)) {
+  for (const deadline = Date.now() + PATIENCE.timeout; ; await sleep(50)) {
     const answer = await fetch(url).catch(() => undefined);
     if (answer !== undefined && isUp(answer.status)) break;
     if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${file} does not answer: ${said}`);

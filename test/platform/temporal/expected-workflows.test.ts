@@ -1,7 +1,7 @@
 // Which entities each room says should have a workflow now, page by page.
 
 import { randomUUID } from 'node:crypto';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import * as delegationExpiryStore from '../../../src/authentication/delegations/delegation-expiry.store.ts';
 import * as keyScheduleStore from '../../../src/authentication/issuer/key-schedule.store.ts';
 import * as anchorCheckStore from '../../../src/identity/anchors/anchor-check.store.ts';
@@ -13,8 +13,9 @@ import * as bulkReplayStore from '../../../src/webhooks/replays/bulk-replay.stor
 import * as signingSecretStore from '../../../src/webhooks/subscriptions/signing-secret.store.ts';
 import { createDelegationRooms } from '../../authentication/delegations/delegation-rooms.ts';
 import { createRooms, createTestAgent, createTestTenant } from '../../identity/agents/agent-rooms.ts';
-import { beginRotation, until } from '../../identity/keys/rotation-case.ts';
+import { beginRotation } from '../../identity/keys/rotation-case.ts';
 import { useTestDatabase } from '../../setup/database.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { insertSubscription } from '../../webhooks/intake/fixture.ts';
 
 const { database } = await useTestDatabase();
@@ -41,7 +42,7 @@ it('agentKeyRotation: keys that are deprecated or that an open rotation is about
     Array.from({ length: 4 }, () => beginRotation(rooms, context)),
   );
   await switched?.useNew();
-  await until(async () => (await switched?.read())?.state === 'overlapping');
+  await vi.waitUntil(async () => (await switched?.read())?.state === 'overlapping', PATIENCE);
   await rotations.cancel(context, canceled?.agent.id ?? '', canceled?.rotation.id ?? '');
   await agents.remove(context, deleted?.agent.id ?? '');
   const [deprecated, revoked, ended] = await Promise.all(
