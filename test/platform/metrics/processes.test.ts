@@ -133,6 +133,13 @@ it('an api and a worker answer on ports of their own', async () => {
   expect((await fetch(`${base()}/metrics`)).status).toBe(404);
 });
 
+it('an idle api and worker wake 20 times a second to look at their event loops, not 100 times', async () => {
+  for (const port of [ports.apiMetrics, ports.workerMetrics])
+    await expect
+      .poll(() => read(port, 'nodejs_eventloop_lag_min_seconds'), SELDOM)
+      .toSatisfy((seconds: number | undefined) => seconds !== undefined && seconds > 0.04 && seconds < 0.5);
+});
+
 describe('an api', () => {
   it('counts tokens, guesses and requests by route', async () => {
     expect((await askToken(credentials.client_secret)).status).toBe(200);
