@@ -7,6 +7,7 @@ import { firstUse } from '../../identity/keys/first-use.ts';
 import type { SwitchedKey } from '../../identity/keys/rotation.service.ts';
 import { isAmong } from '../../platform/columns.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { usedInTime } from '../../platform/database/used-in-time.ts';
 import { enqueueCommands } from '../../platform/temporal/enqueued-commands.ts';
 import { EMIT_INPUT, isHeard } from '../../webhooks/intake/fan-out.ts';
 import type { PreparedRecords } from '../../webhooks/intake/record.service.ts';
@@ -59,8 +60,7 @@ WITH asked AS (
     AND (asked.version IS NULL OR (${HOLDER_VERSION} = asked.version AND NOT ${isHeard('c.tenant_id', '$1')}))
   ORDER BY c.id
   FOR KEY SHARE OF a, k ${locking} FOR NO KEY UPDATE OF c ${locking}
-), decided AS MATERIALIZED (
-  SELECT id, key_id, at FROM (SELECT id, key_id, ends_at, clock_timestamp() AS at FROM usable OFFSET 0) AS locked WHERE at < ends_at
+), decided AS MATERIALIZED (${usedInTime('usable')}
 ), consumed AS (
   UPDATE challenges SET consumed_at = decided.at FROM decided
   WHERE challenges.id = decided.id AND consumed_at IS NULL AND expired_at IS NULL

@@ -6,6 +6,7 @@ import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
 import { columnsOf } from '../../platform/columns.ts';
 import { nestRow } from '../../platform/database/nested-row.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { usedInTime } from '../../platform/database/used-in-time.ts';
 import { isHeard } from '../../webhooks/intake/fan-out.ts';
 import type { EndedRefreshToken } from './refresh-token.store.ts';
 import { MOST_REPEATS, type StoredRefreshToken } from './refresh-token.ts';
@@ -56,8 +57,7 @@ FROM unnest($1::uuid[], $2::bytea[]) WITH ORDINALITY AS asked (tenant_id, hash, 
 
 // The use of a refresh token locks its agent, its key and the first token of its family. A later transaction that ends
 // one of them waits for the use, and then also ends the tokens of this use. When the other transaction is first, the
-// use waits and reads its result. The end of a family locks the first token FOR UPDATE. `ends_at` is compared with the
-// time after the wait.
+// use waits and reads its result. The end of a family locks the first token FOR UPDATE.
 const heldOf = (token: string) => `
   SELECT t.id, least(t.family_expires_at, CASE WHEN k.state = 'deprecated' THEN k.sunset_at END) AS ends_at FROM ${token}
     JOIN agents a ON a.id = t.agent_id AND a.tenant_id = t.tenant_id JOIN agent_keys k ON k.id = t.key_id
@@ -68,13 +68,14 @@ const heldOf = (token: string) => `
 const HOLDER = `
 holder AS MATERIALIZED (${heldOf('refresh_tokens t')} AND t.id = $1
   FOR KEY SHARE OF a, k, root
+), used AS MATERIALIZED (${usedInTime('holder')}
 )`;
 
 const ROTATE = `
 WITH ${HOLDER}, spent AS (
-  UPDATE refresh_tokens t SET used_at = clock_timestamp(), successor_id = $2, used_request = $3
-  FROM holder
-  WHERE t.id = holder.id AND t.used_at IS NULL AND t.revoked_at IS NULL AND holder.ends_at > clock_timestamp()
+  UPDATE refresh_tokens t SET used_at = used.at, successor_id = $2, used_request = $3
+  FROM used
+  WHERE t.id = used.id AND t.used_at IS NULL AND t.revoked_at IS NULL
   RETURNING t.*
 )
 INSERT INTO refresh_tokens (id, tenant_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_expires_at,
@@ -100,10 +101,11 @@ WITH asked AS (
 ), holder AS MATERIALIZED (${heldOf('asked JOIN refresh_tokens t ON t.id = asked.token_id')}
     AND t.used_at IS NULL AND t.revoked_at IS NULL AND t.family_expires_at > now() AND NOT ${isHeard('t.tenant_id', '$8')}
   FOR KEY SHARE OF a, k, root SKIP LOCKED FOR NO KEY UPDATE OF t SKIP LOCKED
+), used AS MATERIALIZED (${usedInTime('holder')}
 ), spent AS (
-  UPDATE refresh_tokens t SET used_at = clock_timestamp(), successor_id = asked.id, used_request = asked.request
-  FROM asked JOIN holder ON holder.id = asked.token_id
-  WHERE t.id = holder.id AND t.used_at IS NULL AND t.revoked_at IS NULL
+  UPDATE refresh_tokens t SET used_at = used.at, successor_id = asked.id, used_request = asked.request
+  FROM asked JOIN used ON used.id = asked.token_id
+  WHERE t.id = used.id AND t.used_at IS NULL AND t.revoked_at IS NULL
   RETURNING t.*
 ), new_refresh_tokens AS (
   INSERT INTO refresh_tokens (id, tenant_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_expires_at,
@@ -123,8 +125,8 @@ SELECT successor_id AS id FROM spent`;
 const REPEAT = `
 WITH ${HOLDER}
 UPDATE refresh_tokens s SET access_token_ids = s.access_token_ids || $3::uuid
-FROM holder
-WHERE s.id = $2 AND s.used_at IS NULL AND s.revoked_at IS NULL AND holder.ends_at > clock_timestamp()
+FROM used
+WHERE s.id = $2 AND s.used_at IS NULL AND s.revoked_at IS NULL
   AND cardinality(s.access_token_ids) <= ${MOST_REPEATS}`;
 
 /**

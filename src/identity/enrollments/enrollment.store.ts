@@ -6,6 +6,7 @@ import { NOW } from '../../platform/database/model.ts';
 import { type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import { usedInTime } from '../../platform/database/used-in-time.ts';
 import type { AgentPart } from '../agents/agent.ts';
 import { ENROLLMENT_TOKEN } from './enrollment.model.ts';
 import { ENROLLMENT_LIFETIME, type EnrollmentToken, type PresentedToken } from './enrollment.ts';
@@ -101,11 +102,10 @@ export async function findPresented(
 export async function consume(unit: Transaction, id: string): Promise<boolean> {
   const { rows } = await unit.query(
     `WITH locked AS MATERIALIZED (
-           SELECT id, expires_at FROM enrollment_tokens WHERE id = $1 FOR NO KEY UPDATE
-         )
-         UPDATE enrollment_tokens token SET used_at = now() FROM locked
-         WHERE token.id = locked.id AND used_at IS NULL AND ${REVOKED_AT} IS NULL
-           AND locked.expires_at > clock_timestamp() RETURNING token.id`,
+           SELECT id, expires_at AS ends_at FROM enrollment_tokens WHERE id = $1 FOR NO KEY UPDATE
+         ), used AS MATERIALIZED (${usedInTime('locked')})
+         UPDATE enrollment_tokens token SET used_at = used.at FROM used
+         WHERE token.id = used.id AND used_at IS NULL AND ${REVOKED_AT} IS NULL RETURNING token.id`,
     [id],
   );
   return rows.length > 0;

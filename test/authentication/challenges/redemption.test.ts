@@ -9,6 +9,7 @@ import {
   readAudit,
   readEvents,
 } from '../../identity/agents/agent-rooms.ts';
+import { refuseLaterUses } from '../../platform/database/times-of-uses.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { answer, ask } from './answer.ts';
 
@@ -70,6 +71,12 @@ describe('verifications at the same time', () => {
     expect(verified.map(({ data }) => data.agent_id).sort()).toEqual(
       prepared.map(({ agent }) => agent.agent.id).sort(),
     );
+  });
+
+  it('are noted at a time that has passed, and so before the sunset of the key', async () => {
+    await refuseLaterUses(database, 'challenges', 'consumed_at');
+    for (const { input } of await prepare(60)) await rooms.challenges.verify(context, input);
+    expect(await countLogins()).toBe(60);
   });
 
   it('do not pay for one whose record the database refuses; its challenge stays unused', async () => {

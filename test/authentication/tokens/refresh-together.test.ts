@@ -1,7 +1,11 @@
 // Refresh tokens of tenants without a subscription: concurrent uses share one statement, and none harms another.
+import { randomBytes } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
+import { rotateTogether } from '../../../src/authentication/tokens/refresh-rotation.store.ts';
 import { MOST_REPEATS } from '../../../src/authentication/tokens/refresh-token.ts';
+import { newId } from '../../../src/platform/database/ids.ts';
 import { readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
+import { refuseLaterUses } from '../../platform/database/times-of-uses.ts';
 import { insertSubscription } from '../../webhooks/intake/fixture.ts';
 import { claimsOf, codeOf, createHolder, createTwoProcesses, refresh } from './refresh-fixture.ts';
 
@@ -94,6 +98,35 @@ describe('a refresh token whose events no subscription gets', () => {
     });
     expect(await refused).toBe('invalid_grant');
     expect(await issuedOf(waiting.context.tenant.id)).toHaveLength(0);
+  });
+
+  it('is not used after the sunset of its key, however late the statement comes to it', async () => {
+    const { context, key } = await createUnheard();
+    const { rows } = await processes.database.query<{ id: string }>(
+      'SELECT id FROM refresh_tokens WHERE tenant_id = $1',
+      [context.tenant.id],
+    );
+    const successor = { id: newId(), hash: randomBytes(32), audience: 'https://a.example', jkt: undefined };
+    const rotation = { tokenId: rows[0]?.id ?? '', request: randomBytes(32), audit: [] };
+    const made = await processes.database.transaction({}, async (unit) => {
+      // now() stays the beginning of this transaction.
+      await unit.query('SELECT now()');
+      await processes.database.query(
+        "UPDATE agent_keys SET state = 'deprecated', deprecated_at = now(), sunset_at = clock_timestamp() + interval '20 ms' WHERE id = $1",
+        [key.id],
+      );
+      await unit.query('SELECT pg_sleep(0.05)');
+      return rotateTogether(unit, [{ ...rotation, successor: { ...successor, accessTokenId: newId() } }]);
+    });
+    expect(made).toEqual([false]);
+  });
+
+  it('is noted as used at a time that has passed, alone and with others', async () => {
+    await refuseLaterUses(processes.database, 'refresh_tokens', 'used_at');
+    for (const { context, refreshToken } of [await createUnheard(), await createHolder(rooms)]) {
+      let next = refreshToken;
+      for (let use = 0; use < 60; use += 1) next = (await refresh(rooms, context, next)).refresh_token ?? '';
+    }
   });
 
   it('leaves nothing alive when a theft and a rotation meet', async () => {
