@@ -6,7 +6,7 @@ import { createGauges } from './gauges.ts';
 
 type ProcessNeeds = { registry: Registry; role: string; version: string };
 
-/** Milliseconds between two looks at the event loop. With the default of 10 an idle process wakes 100 times a second. */
+/** Milliseconds between two looks at the event loop. By the default of 10 an idle process wakes 100 times a second. */
 const EVENT_LOOP_PRECISION = 50;
 
 /**

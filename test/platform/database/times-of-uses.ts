@@ -2,8 +2,8 @@
 import type { Queryable } from '../../../src/platform/database/transaction.ts';
 
 /**
- * From now on a row of the table whose `column` lies ahead of the clock fails its statement. Half a millisecond is seldom
- * seen once, and hardly missed by a hundred uses.
+ * From now on a row of the table whose `column` lies ahead of the clock fails its statement. One use may not show
+ * half a millisecond; sixty do.
  */
 export async function refuseLaterUses(database: Queryable, table: string, column: string): Promise<void> {
   await database.query(`CREATE FUNCTION refuse_later_${table}() RETURNS trigger LANGUAGE plpgsql AS $$
