@@ -57,7 +57,8 @@ FROM unnest($1::uuid[], $2::bytea[]) WITH ORDINALITY AS asked (tenant_id, hash, 
 
 // The use of a refresh token locks its agent, its key and the first token of its family. A later transaction that ends
 // one of them waits for the use, and then also ends the tokens of this use. When the other transaction is first, the
-// use waits and reads its result. The end of a family locks the first token FOR UPDATE.
+// use waits and reads its result. The end of a family locks the first token FOR UPDATE. `ends_at` is compared with the
+// time after the wait.
 const heldOf = (token: string) => `
   SELECT t.id, least(t.family_expires_at, CASE WHEN k.state = 'deprecated' THEN k.sunset_at END) AS ends_at FROM ${token}
     JOIN agents a ON a.id = t.agent_id AND a.tenant_id = t.tenant_id JOIN agent_keys k ON k.id = t.key_id
@@ -68,14 +69,13 @@ const heldOf = (token: string) => `
 const HOLDER = `
 holder AS MATERIALIZED (${heldOf('refresh_tokens t')} AND t.id = $1
   FOR KEY SHARE OF a, k, root
-), used AS MATERIALIZED (${usedInTime('holder')}
 )`;
 
 const ROTATE = `
 WITH ${HOLDER}, spent AS (
-  UPDATE refresh_tokens t SET used_at = used.at, successor_id = $2, used_request = $3
-  FROM used
-  WHERE t.id = used.id AND t.used_at IS NULL AND t.revoked_at IS NULL
+  UPDATE refresh_tokens t SET used_at = date_trunc('milliseconds', clock_timestamp()), successor_id = $2, used_request = $3
+  FROM holder
+  WHERE t.id = holder.id AND t.used_at IS NULL AND t.revoked_at IS NULL AND holder.ends_at > clock_timestamp()
   RETURNING t.*
 )
 INSERT INTO refresh_tokens (id, tenant_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_expires_at,
@@ -125,8 +125,8 @@ SELECT successor_id AS id FROM spent`;
 const REPEAT = `
 WITH ${HOLDER}
 UPDATE refresh_tokens s SET access_token_ids = s.access_token_ids || $3::uuid
-FROM used
-WHERE s.id = $2 AND s.used_at IS NULL AND s.revoked_at IS NULL
+FROM holder
+WHERE s.id = $2 AND s.used_at IS NULL AND s.revoked_at IS NULL AND holder.ends_at > clock_timestamp()
   AND cardinality(s.access_token_ids) <= ${MOST_REPEATS}`;
 
 /**
