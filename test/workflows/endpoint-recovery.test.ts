@@ -90,6 +90,8 @@ describe('an endpoint in trouble has an actor that', () => {
 
   it('lets one attempt through for an operator, and waits again when that fails', async () => {
     const { id, path } = await bringDown();
+    // Attempts from before it was down have ended.
+    await engine.quiet();
     const before = engine.receiver.of(path).length;
     const { probe_at: probeAt } = await engine.endpoint(id);
     await engine.actor(id).executeUpdate('probeNow');
