@@ -56,9 +56,9 @@ export async function lookTwice(args) {
   // The projects of the configuration have lanes of their own, which no argument of Vitest's reaches.
   const second = await look([...args, ...files], { VITEST_MAX_WORKERS: '1' });
   const { cases, unsteady } = compareLooks(first, second, files);
-  if (unsteady.length > 0)
-    process.stdout.write(`\nUnsteady, at a load of ${load}:\n${listCases(unsteady).join('\n')}\n`);
-  if (unsteady.length > 0 && !process.env.CI) writeDown(unsteady, load);
+  if (unsteady.length === 0) return cases;
+  process.stdout.write(`\nUnsteady, at a load of ${load}:\n${listCases(unsteady).join('\n')}\n`);
+  if (!process.env.CI) writeDown(unsteady, load);
   return cases;
 }
 

@@ -28,8 +28,11 @@ export const matches = (patterns, type) =>
     pattern.endsWith('.*') ? type.startsWith(pattern.slice(0, -1)) : pattern === type,
   );
 
-/** @param part names this load's receivers and markers apart from another's in the same run */
-export function createDeliveryLoad({ client, ledger, receivers, seed, seconds, pace, part = '' }) {
+/**
+ * @param planned seconds at the given pace: what comes later is a trickle
+ * @param part names this load's receivers and markers apart from another's in the same run
+ */
+export function createDeliveryLoad({ client, ledger, receivers, seed, planned, pace, part = '' }) {
   const dice = createRandom(seed, `load${part}`);
   let [stopped, markers, hosts] = [false, 0, 0];
   const goesOn = () => !stopped;
@@ -142,11 +145,11 @@ export function createDeliveryLoad({ client, ledger, receivers, seed, seconds, p
   };
 
   const publishOn = async (random) => {
-    const planned = now() + seconds * 1_000;
+    const end = now() + planned * 1_000;
     while (goesOn()) {
       await publish[random.pick(['plain', 'id', 'id', 'batch', 'key', 'key'])]();
       // Faults that a slow machine draws out find a trickle: what piles up would draw them out further.
-      const slower = now() > planned ? AFTER_PLAN : 1;
+      const slower = now() > end ? AFTER_PLAN : 1;
       await sleep(random.between(0.5, 1.5) * pace * slower);
     }
   };
@@ -183,6 +186,7 @@ export function createDeliveryLoad({ client, ledger, receivers, seed, seconds, p
   /** Deliveries that fail are canceled, or tried again by hand. */
   const cancelOn = async (random) => {
     const asked = new Set();
+    const unanswered = new Set();
     for (; goesOn(); await sleep(random.between(300, 1_200))) {
       // Of failing receivers, or under way.
       const waiting = ledger.posts.filter(
@@ -195,14 +199,14 @@ export function createDeliveryLoad({ client, ledger, receivers, seed, seconds, p
       // A retry of one that has ended would be a replay.
       const mayRetry = name === `stubborn${part}` && !asked.has(delivery);
       const what = mayRetry && random.chance(0.3) ? 'retry' : 'cancel';
-      const isFirst = !asked.has(delivery);
       if (what === 'cancel') asked.add(delivery);
       const answer = await client.ask('POST', `/api/v1/deliveries/${delivery}/${what}`, { json: {} });
       if (what === 'cancel' && answer.status === 202 && answer.body.status === 'canceled') {
         ledger.noteEnd(delivery, 'canceled', answer.answered);
         // One that an unanswered request has canceled already is not recorded again.
-        if (isFirst) client.noteChange('delivery canceled', answer);
+        if (!unanswered.has(delivery)) client.noteChange('delivery canceled', answer);
       }
+      if (what === 'cancel' && !answer.isKnown) unanswered.add(delivery);
     }
   };
 

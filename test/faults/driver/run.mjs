@@ -62,9 +62,11 @@ export async function runSeed({
   try {
     await stack.start();
     const client = createClient({ stack, ledger, random: createRandom(seed, 'apis') });
-    const run = { ...options, ledger, stack, receivers, client, faults, patience };
+    // A server that is lost and restored was loaded until then.
+    const planned = restore || restores > 0 ? Number.POSITIVE_INFINITY : seconds;
+    const run = { ...options, planned, ledger, stack, receivers, client, faults, patience };
     await client.open();
-    let load = await beginLoad({ ...run, seconds: restore ? 2 * seconds : seconds });
+    let load = await beginLoad(run);
     const plan = (part) => planFaults({ seed: `${seed}${part}`, seconds, kinds });
     const restored = [];
     if (restores > 0) load = await restoreOften(run, { load, restores, plan: kinds && plan, restored });

@@ -134,6 +134,7 @@ it('an api and a worker answer on ports of their own', async () => {
 });
 
 it('an idle api and worker wake 20 times a second to look at their event loops, not 100 times', async () => {
+  // What was not measured yet is said to be centuries.
   for (const port of [ports.apiMetrics, ports.workerMetrics])
     await expect
       .poll(() => read(port, 'nodejs_eventloop_lag_min_seconds'), SELDOM)
