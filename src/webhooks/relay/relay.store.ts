@@ -86,7 +86,8 @@ const LEAVE = free('SELECT id FROM outbox WHERE claimed_by = $1 FOR UPDATE');
 const GIVE_BACK = free(`
   SELECT id FROM outbox WHERE id = ANY($3::uuid[]) AND claimed_by = $1 AND claim_epoch = $2 FOR UPDATE`);
 
-// A skip scan: one index probe for each endpoint, independent of the number of its rows.
+// A skip scan: one index probe for each endpoint, independent of the number of its rows. An endpoint that opened because
+// only first attempts were refused is as fast as its answers: a batch of eight would cost more than the attempts.
 const READY_ENDPOINTS = `
 WITH RECURSIVE ready AS (
   (SELECT o.tenant_id, o.endpoint FROM outbox o
@@ -98,7 +99,8 @@ WITH RECURSIVE ready AS (
     WHERE o.claimed_by IS NULL AND o.kind <> 'command' AND (o.tenant_id, o.endpoint) > (r.tenant_id, r.endpoint)
     ORDER BY o.tenant_id, o.endpoint LIMIT 1) AS following
 )
-SELECT r.tenant_id AS "tenantId", r.endpoint, endpoint_is_open(p) AS open, p.p90_ms AS "p90Ms", p.failures_in_a_row > 0 AS failing, p.in_flight_cap AS cap,
+SELECT r.tenant_id AS "tenantId", r.endpoint, endpoint_is_open(p) AS open, p.p90_ms AS "p90Ms",
+  p.failures_in_a_row > 0 AND NOT (p.state = 'open' AND p.probe_step > 0) AS failing, p.in_flight_cap AS cap,
   endpoint_permits(p) AS permits, endpoint_tokens(p) AS tokens, p.rate
 FROM (SELECT * FROM ready LIMIT $3) r JOIN endpoints p ON p.subscription_id = r.endpoint
 ORDER BY r.tenant_id, r.endpoint`;

@@ -111,6 +111,31 @@ describe('the relay', () => {
     expect(await claim(next, id, 5)).toHaveLength(2);
   });
 
+  it.each([
+    { endpoint: 'has failed', failures: 3, probeStep: 0, state: 'open', failing: true },
+    {
+      endpoint: 'opened because only first attempts were refused',
+      failures: 3,
+      probeStep: 1,
+      state: 'open',
+      failing: false,
+    },
+    { endpoint: 'is probed', failures: 3, probeStep: 1, state: 'down', failing: true },
+    { endpoint: 'works', failures: 0, probeStep: 0, state: 'open', failing: false },
+  ])(
+    'counts an endpoint that $endpoint as failing: $failing',
+    async ({ failures, probeStep, state, failing }) => {
+      const { id } = await engine.subscribe();
+      await engine.publish(id, 1);
+      await engine.database.query(
+        'UPDATE endpoints SET failures_in_a_row = $2, probe_step = $3, state = $4 WHERE subscription_id = $1',
+        [id, failures, probeStep, state],
+      );
+      const ready = await engine.relayStore.readyEndpoints(engine.database, FROM_START);
+      expect(ready.find(({ endpoint }) => endpoint === id)).toMatchObject({ failing });
+    },
+  );
+
   it('pages through endpoints by their order', async () => {
     const endpoints = await Promise.all(Array.from({ length: 5 }, () => engine.subscribe({ active: false })));
     for (const { id } of endpoints) await engine.publish(id, 3);
