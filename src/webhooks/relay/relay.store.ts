@@ -125,11 +125,15 @@ LEFT JOIN LATERAL (
   SELECT CASE WHEN octet_length(body) <= ${MOST_BODY_BYTES} THEN body END AS body, octet_length(body) > ${MOST_BODY_BYTES} AS large
   FROM events WHERE events.id = d.event_row AND c.kind = 'first' AND NOT ${OWN_WORKFLOW} OFFSET 0) AS e ON true`;
 
+// The unclaimed rows of an endpoint for this claim, by the order of the index.
+const OWN = `tenant_id = w.tenant_id AND endpoint = w.endpoint AND claimed_by IS NULL AND kind <> 'command' AND ($6 OR kind = 'first')`;
+const IN_ORDER = 'ORDER BY tenant_id, endpoint, rank, id';
+
 // Only one relay at a time locks an endpoint that is paced or has a rate. The claim takes at most as many rows as the
-// endpoint has permits and tokens. Other endpoints are not locked. After an odd number of failures in a row a paced
-// endpoint gives its tried deliveries first (`least`), as a range of the index; so does one that opened because only
-// first attempts were refused: a retry shows whether it takes any. The commit does not wait for the disk, because a
-// claim that is lost in a crash of the database is made again.
+// endpoint has permits and tokens. Other endpoints are not locked. Half of the rows are retries, while some are due:
+// they would wait for ever behind new deliveries that come faster than the receiver takes them. A paced endpoint that
+// fails gives its retries first after an odd number of failures in a row, and last after an even one. The commit does
+// not wait for the disk, because a claim that is lost in a crash of the database is made again.
 const CLAIM = `
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)
@@ -142,17 +146,16 @@ WITH unflushed AS (
   JOIN endpoints p ON p.subscription_id = w.endpoint AND endpoint_is_open(p)
   LEFT JOIN gate g ON g.subscription_id = w.endpoint
   CROSS JOIN LATERAL (
-    SELECT CASE WHEN $6 AND CASE WHEN p.permits IS NULL THEN p.probe_step > 0 ELSE p.failures_in_a_row % 2 = 1 END AND EXISTS (
-      SELECT 1 FROM outbox WHERE tenant_id = w.tenant_id AND endpoint = w.endpoint AND claimed_by IS NULL AND kind <> 'command' AND rank > 0
-    ) THEN 1 ELSE 0 END AS rank OFFSET 0) AS least
+    SELECT CASE WHEN p.permits IS NULL AND p.rate IS NULL THEN w.quota
+      ELSE greatest(0, least(w.quota, coalesce(least(g.permits, floor(g.tokens)::int), 0))) END AS places OFFSET 0) AS room
   CROSS JOIN LATERAL (
-    SELECT id FROM outbox
-    WHERE tenant_id = w.tenant_id AND endpoint = w.endpoint AND claimed_by IS NULL AND kind <> 'command' AND ($6 OR kind = 'first')
-      AND outbox.rank >= least.rank
-    ORDER BY tenant_id, endpoint, rank, id
-    LIMIT CASE WHEN p.permits IS NULL AND p.rate IS NULL THEN w.quota
-      ELSE greatest(0, least(w.quota, coalesce(least(g.permits, floor(g.tokens)::int), 0))) END
-    FOR UPDATE SKIP LOCKED) AS o
+    SELECT CASE WHEN p.permits IS NOT NULL AND p.failures_in_a_row > 0 THEN room.places * (p.failures_in_a_row % 2)
+      ELSE floor(room.places / 2.0 + random())::int END AS places OFFSET 0) AS share
+  CROSS JOIN LATERAL (
+    SELECT ARRAY(SELECT id FROM outbox WHERE ${OWN} AND rank = 1 ${IN_ORDER} LIMIT share.places FOR UPDATE SKIP LOCKED) AS ids OFFSET 0) AS retries
+  CROSS JOIN LATERAL unnest(retries.ids || ARRAY(
+    SELECT id FROM outbox WHERE ${OWN} AND id <> ALL (retries.ids) ${IN_ORDER} LIMIT room.places - cardinality(retries.ids)
+    FOR UPDATE SKIP LOCKED)) AS o (id)
 ), claimed AS (
   ${claimRows('picked', ALIVE)}
 ), spent AS (

@@ -136,6 +136,35 @@ describe('the relay', () => {
     },
   );
 
+  it('gives due retries half of the places, however many new deliveries there are, and replays what is left', async () => {
+    const relay = await register();
+    const { id } = await engine.subscribe();
+    const ids = (await engine.publish(id, 24)).sort();
+    const [retries, replays, fresh] = [ids.slice(20, 23), ids.slice(23), ids.slice(0, 20)];
+    const rank = (deliveries: string[], to: number) =>
+      engine.database.query('UPDATE outbox SET rank = $2 WHERE delivery_id = ANY($1)', [deliveries, to]);
+    await rank(retries, 1);
+    await rank(replays, 2);
+    const claimed = async (quota: number) =>
+      (await claim(relay, id, quota)).map(({ deliveryId }) => deliveryId).sort();
+    expect(await claimed(4)).toEqual([...fresh.slice(0, 2), ...retries.slice(0, 2)].sort());
+    expect(await claimed(4)).toEqual([...fresh.slice(2, 5), ...retries.slice(2)].sort());
+    expect(await claimed(12)).toEqual(fresh.slice(5, 17));
+    expect(await claimed(12)).toEqual([...fresh.slice(17), ...replays].sort());
+  });
+
+  it('gives a due retry its turn where one place is free at a time', async () => {
+    const relay = await register();
+    const { id } = await engine.subscribe();
+    const ids = (await engine.publish(id, 60)).sort();
+    const retry = ids.at(-1);
+    await engine.database.query('UPDATE outbox SET rank = 1 WHERE delivery_id = $1', [retry]);
+    const claimed: (string | undefined)[] = [];
+    while (claimed.length < 59 && !claimed.includes(retry))
+      claimed.push((await claim(relay, id, 1))[0]?.deliveryId);
+    expect(claimed).toContain(retry);
+  });
+
   it('pages through endpoints by their order', async () => {
     const endpoints = await Promise.all(Array.from({ length: 5 }, () => engine.subscribe({ active: false })));
     for (const { id } of endpoints) await engine.publish(id, 3);
