@@ -129,11 +129,16 @@ LEFT JOIN LATERAL (
 const OWN = `tenant_id = w.tenant_id AND endpoint = w.endpoint AND claimed_by IS NULL AND kind <> 'command' AND ($6 OR kind = 'first')`;
 const IN_ORDER = 'ORDER BY tenant_id, endpoint, rank, id';
 
+/** A retry that has waited for longer than this no longer waits for all first attempts. Its row names its delivery's time. */
+const LATE_RETRY = "uuid_of_time(now() - interval '10 seconds')";
+
 // Only one relay at a time locks an endpoint that is paced or has a rate. The claim takes at most as many rows as the
-// endpoint has permits and tokens. Other endpoints are not locked. Half of the rows are retries, while some are due:
-// they would wait for ever behind new deliveries that come faster than the receiver takes them. A paced endpoint that
-// fails gives its retries first after an odd number of failures in a row, and last after an even one. The commit does
-// not wait for the disk, because a claim that is lost in a crash of the database is made again.
+// endpoint has permits and tokens. Other endpoints are not locked. First attempts go before retries, but half of the
+// rows are late retries, while there are any: they would wait for ever behind new deliveries that come faster than the
+// receiver takes them. A paced endpoint that fails gives its retries first after an odd number of failures in a row,
+// and last after an even one. One that opened because only first attempts were refused gives its retries first: they
+// show whether it takes any. The commit does not wait for the disk, because a claim that is lost in a crash of the
+// database is made again.
 const CLAIM = `
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)
@@ -150,9 +155,10 @@ WITH unflushed AS (
       ELSE greatest(0, least(w.quota, coalesce(least(g.permits, floor(g.tokens)::int), 0))) END AS places OFFSET 0) AS room
   CROSS JOIN LATERAL (
     SELECT CASE WHEN p.permits IS NOT NULL AND p.failures_in_a_row > 0 THEN room.places * (p.failures_in_a_row % 2)
-      ELSE floor(room.places / 2.0 + random())::int END AS places OFFSET 0) AS share
+      WHEN p.permits IS NULL AND p.probe_step > 0 THEN room.places END AS places OFFSET 0) AS tried
   CROSS JOIN LATERAL (
-    SELECT ARRAY(SELECT id FROM outbox WHERE ${OWN} AND rank = 1 ${IN_ORDER} LIMIT share.places FOR UPDATE SKIP LOCKED) AS ids OFFSET 0) AS retries
+    SELECT ARRAY(SELECT id FROM outbox WHERE ${OWN} AND rank = 1 AND (tried.places IS NOT NULL OR id < ${LATE_RETRY})
+      ${IN_ORDER} LIMIT coalesce(tried.places, floor(room.places / 2.0 + random())::int) FOR UPDATE SKIP LOCKED) AS ids OFFSET 0) AS retries
   CROSS JOIN LATERAL unnest(retries.ids || ARRAY(
     SELECT id FROM outbox WHERE ${OWN} AND id <> ALL (retries.ids) ${IN_ORDER} LIMIT room.places - cardinality(retries.ids)
     FOR UPDATE SKIP LOCKED)) AS o (id)

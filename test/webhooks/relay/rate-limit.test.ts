@@ -111,7 +111,7 @@ describe('an endpoint with a rate or places', () => {
     expect((await engine.attempts(ids[0] ?? '')).map(({ n }) => n)).toEqual([1, 2]);
   });
 
-  it('takes first attempts and retries before replays', async () => {
+  it('takes first attempts before retries, and retries before replays', async () => {
     const { id, path } = await engine.subscribe({ delaysMs: [1, 600_000] });
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 400 : count === 2 ? 500 : 204 }));
     // The worker stays: one that is new would have to wait for tasks that were meant for the old one.
@@ -134,7 +134,6 @@ describe('an endpoint with a rate or places', () => {
     await engine.startProcess({ worker: false });
     for (const delivery of [first, retried, replayed]) await engine.ended(delivery);
     const order = engine.receiver.of(path).map(({ deliveryId }) => deliveryId);
-    expect(order.slice(-3, -1).sort()).toEqual([first, retried].sort());
-    expect(order.at(-1)).toBe(replayed);
+    expect(order.slice(-3)).toEqual([first, retried, replayed]);
   });
 });

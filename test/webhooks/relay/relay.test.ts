@@ -136,33 +136,48 @@ describe('the relay', () => {
     },
   );
 
-  it('gives due retries half of the places, however many new deliveries there are, and replays what is left', async () => {
+  /** Gives deliveries of an endpoint the rank of a retry; rows of the outbox have the time of their ids. */
+  const retryOf = (deliveries: readonly string[], seconds: number, rank = 1) =>
+    engine.database.query(
+      `UPDATE outbox SET rank = $3, id = uuid_of_time(now() - ($2 + n * 0.001) * interval '1 second')
+       FROM unnest($1::uuid[]) WITH ORDINALITY AS d (delivery_id, n) WHERE outbox.delivery_id = d.delivery_id`,
+      [deliveries, seconds, rank],
+    );
+
+  it('gives late retries half of the places, however many new deliveries there are, and replays what is left', async () => {
     const relay = await register();
     const { id } = await engine.subscribe();
-    const ids = (await engine.publish(id, 24)).sort();
-    const [retries, replays, fresh] = [ids.slice(20, 23), ids.slice(23), ids.slice(0, 20)];
-    const rank = (deliveries: string[], to: number) =>
-      engine.database.query('UPDATE outbox SET rank = $2 WHERE delivery_id = ANY($1)', [deliveries, to]);
-    await rank(retries, 1);
-    await rank(replays, 2);
-    const claimed = async (quota: number) =>
-      (await claim(relay, id, quota)).map(({ deliveryId }) => deliveryId).sort();
-    expect(await claimed(4)).toEqual([...fresh.slice(0, 2), ...retries.slice(0, 2)].sort());
-    expect(await claimed(4)).toEqual([...fresh.slice(2, 5), ...retries.slice(2)].sort());
-    expect(await claimed(12)).toEqual(fresh.slice(5, 17));
-    expect(await claimed(12)).toEqual([...fresh.slice(17), ...replays].sort());
+    const ids = (await engine.publish(id, 26)).sort();
+    const [fresh, late, early, replays] = [
+      [0, 20],
+      [20, 23],
+      [23, 25],
+      [25, 26],
+    ].map((ends) => ids.slice(...ends));
+    await retryOf(late ?? [], 11);
+    await retryOf(early ?? [], 6);
+    await retryOf(replays ?? [], 60, 2);
+    const counts = async (quota: number) => {
+      const claimed = (await claim(relay, id, quota)).map(({ deliveryId }) => deliveryId);
+      return [fresh, late, early, replays].map((some) => claimed.filter((one) => some?.includes(one)).length);
+    };
+    expect(await counts(4)).toEqual([2, 2, 0, 0]);
+    expect(await counts(4)).toEqual([3, 1, 0, 0]);
+    expect(await counts(12)).toEqual([12, 0, 0, 0]);
+    expect(await counts(5)).toEqual([3, 0, 2, 0]);
+    expect(await counts(5)).toEqual([0, 0, 0, 1]);
   });
 
-  it('gives a due retry its turn where one place is free at a time', async () => {
+  it('gives a late retry its turn where one place is free at a time', async () => {
     const relay = await register();
     const { id } = await engine.subscribe();
     const ids = (await engine.publish(id, 60)).sort();
-    const retry = ids.at(-1);
-    await engine.database.query('UPDATE outbox SET rank = 1 WHERE delivery_id = $1', [retry]);
+    const retry = ids.slice(-1);
+    await retryOf(retry, 11);
     const claimed: (string | undefined)[] = [];
-    while (claimed.length < 59 && !claimed.includes(retry))
+    while (claimed.length < 59 && !claimed.includes(retry[0]))
       claimed.push((await claim(relay, id, 1))[0]?.deliveryId);
-    expect(claimed).toContain(retry);
+    expect(claimed).toContain(retry[0]);
   });
 
   it('pages through endpoints by their order', async () => {
