@@ -125,9 +125,11 @@ LEFT JOIN LATERAL (
   SELECT CASE WHEN octet_length(body) <= ${MOST_BODY_BYTES} THEN body END AS body, octet_length(body) > ${MOST_BODY_BYTES} AS large
   FROM events WHERE events.id = d.event_row AND c.kind = 'first' AND NOT ${OWN_WORKFLOW} OFFSET 0) AS e ON true`;
 
-// The unclaimed rows of an endpoint for this claim, by the order of the index.
-const OWN = `tenant_id = w.tenant_id AND endpoint = w.endpoint AND claimed_by IS NULL AND kind <> 'command' AND ($6 OR kind = 'first')`;
-const IN_ORDER = 'ORDER BY tenant_id, endpoint, rank, id';
+/** Locks unclaimed rows of an endpoint, in the order of the index. */
+const pick = (which: string, limit: string) => `ARRAY(
+      SELECT id FROM outbox
+      WHERE tenant_id = w.tenant_id AND endpoint = w.endpoint AND claimed_by IS NULL AND kind <> 'command' AND ($6 OR kind = 'first') AND ${which}
+      ORDER BY tenant_id, endpoint, rank, id LIMIT ${limit} FOR UPDATE SKIP LOCKED)`;
 
 /** A retry that has waited for longer than this no longer waits for all first attempts. Its row names its delivery's time. */
 const LATE_RETRY = "uuid_of_time(now() - interval '10 seconds')";
@@ -154,14 +156,20 @@ WITH unflushed AS (
     SELECT CASE WHEN p.permits IS NULL AND p.rate IS NULL THEN w.quota
       ELSE greatest(0, least(w.quota, coalesce(least(g.permits, floor(g.tokens)::int), 0))) END AS places OFFSET 0) AS room
   CROSS JOIN LATERAL (
-    SELECT CASE WHEN p.permits IS NOT NULL AND p.failures_in_a_row > 0 THEN room.places * (p.failures_in_a_row % 2)
-      WHEN p.permits IS NULL AND p.probe_step > 0 THEN room.places END AS places OFFSET 0) AS tried
+    SELECT ${pick(
+      'rank = 1',
+      `CASE WHEN p.permits IS NULL THEN CASE WHEN p.probe_step > 0 THEN room.places ELSE 0 END
+      ELSE room.places * (p.failures_in_a_row % 2) END`,
+    )} AS ids OFFSET 0) AS tried
   CROSS JOIN LATERAL (
-    SELECT ARRAY(SELECT id FROM outbox WHERE ${OWN} AND rank = 1 AND (tried.places IS NOT NULL OR id < ${LATE_RETRY})
-      ${IN_ORDER} LIMIT coalesce(tried.places, floor(room.places / 2.0 + random())::int) FOR UPDATE SKIP LOCKED) AS ids OFFSET 0) AS retries
-  CROSS JOIN LATERAL unnest(retries.ids || ARRAY(
-    SELECT id FROM outbox WHERE ${OWN} AND id <> ALL (retries.ids) ${IN_ORDER} LIMIT room.places - cardinality(retries.ids)
-    FOR UPDATE SKIP LOCKED)) AS o (id)
+    SELECT tried.ids || ${pick('id <> ALL (tried.ids)', 'room.places - cardinality(tried.ids)')} AS ids OFFSET 0) AS usual
+  CROSS JOIN LATERAL (
+    SELECT ${pick(
+      `rank = 1 AND id < ${LATE_RETRY} AND id <> ALL (usual.ids)`,
+      `CASE
+      WHEN cardinality(usual.ids) = room.places AND (p.permits IS NULL OR p.failures_in_a_row = 0) THEN floor(room.places / 2.0 + random())::int ELSE 0 END`,
+    )} AS ids OFFSET 0) AS late
+  CROSS JOIN LATERAL unnest(late.ids || usual.ids[:room.places - cardinality(late.ids)]) AS o (id)
 ), claimed AS (
   ${claimRows('picked', ALIVE)}
 ), spent AS (
