@@ -34,5 +34,5 @@ RUN printf '%s' "$REVISION" > dist/revision
 # The number of the user node: a cluster that refuses root knows no names.
 USER 1000
 EXPOSE 8080 9464
-ENTRYPOINT ["node", "--enable-source-maps", "--v8-pool-size=1", "--max-semi-space-size=16", "/app/dist/src/main.js"]
+ENTRYPOINT ["node", "--enable-source-maps", "--v8-pool-size=1", "--max-semi-space-size=16", "--initial-old-space-size=64", "/app/dist/src/main.js"]
 CMD ["api"]

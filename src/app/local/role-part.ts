@@ -20,9 +20,14 @@ export const ROLE_ENDS: Readonly<Record<RoleName, PartEnd>> = {
 /**
  * Arguments of Node.js. One thread helps V8 to collect and to compile: three more cost both roles together 13 to 22 MB
  * of resident memory, and made nothing faster (docs/performance.md). Short-lived objects have the 16 MB of a machine
- * without bounds: within the 512 MiB of a container V8 gives them less, and a token cost half as much again.
+ * without bounds: within the 512 MiB of a container V8 gives them less, and a token cost half as much again. Long-lived
+ * ones are collected for the first time at 64 MB: a worker that met a crowd had 130 MB of garbage before.
  */
-export const NODE_FLAGS = ['--v8-pool-size=1', '--max-semi-space-size=16'] as const;
+export const NODE_FLAGS = [
+  '--v8-pool-size=1',
+  '--max-semi-space-size=16',
+  '--initial-old-space-size=64',
+] as const;
 
 /**
  * Variables of glibc's malloc. With a fixed threshold, large blocks stay outside the heap and are given back: by

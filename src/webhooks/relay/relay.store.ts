@@ -131,7 +131,7 @@ const pick = (which: string, limit: string) => `ARRAY(
       WHERE tenant_id = w.tenant_id AND endpoint = w.endpoint AND claimed_by IS NULL AND kind <> 'command' AND ($6 OR kind = 'first') AND ${which}
       ORDER BY tenant_id, endpoint, rank, id LIMIT ${limit} FOR UPDATE SKIP LOCKED)`;
 
-/** A retry that has waited for longer than this no longer waits for all first attempts. Its row names its delivery's time. */
+/** Retries below it are late: the id of a row has the time of its delivery, or that at which the retry began to wait. */
 const LATE_RETRY = "uuid_of_time(now() - interval '10 seconds')";
 
 // Only one relay at a time locks an endpoint that is paced or has a rate. The claim takes at most as many rows as the

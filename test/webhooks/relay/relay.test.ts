@@ -144,29 +144,41 @@ describe('the relay', () => {
       [deliveries, seconds, rank],
     );
 
-  it('gives late retries half of the places, however many new deliveries there are, and replays what is left', async () => {
-    const relay = await register();
-    const { id } = await engine.subscribe();
-    const ids = (await engine.publish(id, 26)).sort();
-    const [fresh, late, early, replays] = [
-      [0, 20],
-      [20, 23],
-      [23, 25],
-      [25, 26],
-    ].map((ends) => ids.slice(...ends));
-    await retryOf(late ?? [], 11);
-    await retryOf(early ?? [], 6);
-    await retryOf(replays ?? [], 60, 2);
-    const counts = async (quota: number) => {
-      const claimed = (await claim(relay, id, quota)).map(({ deliveryId }) => deliveryId);
-      return [fresh, late, early, replays].map((some) => claimed.filter((one) => some?.includes(one)).length);
-    };
-    expect(await counts(4)).toEqual([2, 2, 0, 0]);
-    expect(await counts(4)).toEqual([3, 1, 0, 0]);
-    expect(await counts(12)).toEqual([12, 0, 0, 0]);
-    expect(await counts(5)).toEqual([3, 0, 2, 0]);
-    expect(await counts(5)).toEqual([0, 0, 0, 1]);
-  });
+  it.each([
+    { deliveries: 'succeed', failures: 0 },
+    { deliveries: 'fail since retries wait', failures: 3 },
+  ])(
+    'gives late retries half of the places while new deliveries $deliveries, and replays what is left',
+    async ({ failures }) => {
+      const relay = await register();
+      const { id } = await engine.subscribe();
+      await engine.database.query('UPDATE endpoints SET failures_in_a_row = $2 WHERE subscription_id = $1', [
+        id,
+        failures,
+      ]);
+      const ids = (await engine.publish(id, 26)).sort();
+      const [fresh, late, early, replays] = [
+        [0, 20],
+        [20, 23],
+        [23, 25],
+        [25, 26],
+      ].map((ends) => ids.slice(...ends));
+      await retryOf(late ?? [], 11);
+      await retryOf(early ?? [], 6);
+      await retryOf(replays ?? [], 60, 2);
+      const counts = async (quota: number) => {
+        const claimed = (await claim(relay, id, quota)).map(({ deliveryId }) => deliveryId);
+        return [fresh, late, early, replays].map(
+          (some) => claimed.filter((one) => some?.includes(one)).length,
+        );
+      };
+      expect(await counts(4)).toEqual([2, 2, 0, 0]);
+      expect(await counts(4)).toEqual([3, 1, 0, 0]);
+      expect(await counts(12)).toEqual([12, 0, 0, 0]);
+      expect(await counts(5)).toEqual([3, 0, 2, 0]);
+      expect(await counts(5)).toEqual([0, 0, 0, 1]);
+    },
+  );
 
   it('gives a late retry its turn where one place is free at a time', async () => {
     const relay = await register();
