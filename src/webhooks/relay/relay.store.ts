@@ -86,8 +86,8 @@ const LEAVE = free('SELECT id FROM outbox WHERE claimed_by = $1 FOR UPDATE');
 const GIVE_BACK = free(`
   SELECT id FROM outbox WHERE id = ANY($3::uuid[]) AND claimed_by = $1 AND claim_epoch = $2 FOR UPDATE`);
 
-// A skip scan: one index probe for each endpoint, independent of the number of its rows. An endpoint that opened because
-// only first attempts were refused is as fast as its answers: a batch of eight would cost more than the attempts.
+// A skip scan: one index probe for each endpoint, independent of the number of its rows. An endpoint that has opened
+// since only first attempts were refused is as fast as its answers: a batch of eight would cost more than its attempts.
 const READY_ENDPOINTS = `
 WITH RECURSIVE ready AS (
   (SELECT o.tenant_id, o.endpoint FROM outbox o
@@ -131,7 +131,7 @@ const pick = (which: string, limit: string) => `ARRAY(
       WHERE tenant_id = w.tenant_id AND endpoint = w.endpoint AND claimed_by IS NULL AND kind <> 'command' AND ($6 OR kind = 'first') AND ${which}
       ORDER BY tenant_id, endpoint, rank, id LIMIT ${limit} FOR UPDATE SKIP LOCKED)`;
 
-/** Retries below it are late: the id of a row has the time of its delivery, or that at which the retry began to wait. */
+/** Retries below it are late: the id of a row has the time of its delivery, or that at which the retry parked. */
 const LATE_RETRY = "uuid_of_time(now() - interval '10 seconds')";
 
 // Only one relay at a time locks an endpoint that is paced or has a rate. The claim takes at most as many rows as the
