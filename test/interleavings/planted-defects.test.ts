@@ -11,10 +11,16 @@ describe('a planted defect is found', () => {
   it.each(DEFECTS)(
     '$name',
     async ({ scenario, alter, shows, name, seed: known }) => {
-      const theatre = await openTheatre(alter);
+      let isPlanted = false;
+      const theatre = await openTheatre((text) => {
+        const altered = alter(text);
+        isPlanted ||= altered !== text;
+        return altered;
+      });
       onTestFinished(theatre.close);
       for (const seed of [known, ...Array.from({ length: SEEDS }, (_, next) => next)]) {
         const first = await runSeed(theatre.stage, theatre.scenarios[scenario], seed);
+        expect(isPlanted, 'a statement has the text that it alters').toBe(true);
         if (!first.violations.some((violation) => shows.test(violation))) continue;
         const again = await runSeed(theatre.stage, theatre.scenarios[scenario], seed);
         expect(isSame(first, again)).toBe(true);
