@@ -98,7 +98,9 @@ async function check(
       ? []
       : [`${consumed} consumed, ${answers.length} answered`]),
   ];
-  const isReactivated = succeeded(schedule, 'suspend and reactivate');
+  const reactivation = 'suspend and reactivate';
+  // One that loses its connection by the last COMMIT fails, and the agent is active all the same.
+  const isReactivated = succeeded(schedule, reactivation) || schedule.faulted === reactivation;
   const isEnded =
     ENDINGS.some((name) => succeeded(schedule, name)) || (succeeded(schedule, 'suspend') && !isReactivated);
   if (isEnded && !isReactivated)
