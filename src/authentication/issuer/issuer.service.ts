@@ -1,4 +1,5 @@
 // Publishes a tenant's issuer keys, and signs and verifies with them. Only the signer receives an unsealed private key.
+// docs/decisions/0051-short-lived-caches.md
 
 import type { KeyObject } from 'node:crypto';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';

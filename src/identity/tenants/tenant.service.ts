@@ -1,4 +1,5 @@
 // Creates, reads and changes tenants, and moves them to another address. A used slug is never used for another tenant.
+// docs/decisions/0051-short-lived-caches.md
 
 import { operatorContext, succeeded } from '../../audit/audit.ts';
 import { describeChanges, findChanges } from '../../audit/changes.ts';
