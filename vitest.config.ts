@@ -30,7 +30,6 @@ const crowded = [
 /** The processes that `npm test` starts, too. */
 const smoke = [
   'test/app/local/scripts.test.ts',
-  'test/app/roles/roles.test.ts',
   'test/deploy/executable.test.ts',
   'test/documentation/walks.test.ts',
   'test/packages/receiver/package.test.ts',
@@ -38,8 +37,8 @@ const smoke = [
 
 const { pure, database, temporal, processes } = sortByNeed(join(import.meta.dirname, 'test'));
 const cores = availableParallelism();
-// Tests wait more than they compute, for timers and servers: two cores would otherwise have one file at a time.
-const lanes = Math.max(4, cores);
+// Tests wait more than they compute, for timers and servers: four files at a time left a sixth of two cores idle.
+const lanes = Math.max(6, cores);
 const postgres = ['test/setup/postgres.ts'];
 const servers = [...postgres, 'test/setup/temporal.ts'];
 const all = [...servers, 'test/setup/build.mjs'];
