@@ -85,8 +85,9 @@ async function check(
   schedule: Schedule,
   { context, agentId, isHeard }: { context: Parameters<typeof ask>[1]; agentId: string; isHeard: boolean },
 ): Promise<string[]> {
-  const { rows } = await stage.read.query<{ challenges: number; consumed: number }>(
-    'SELECT count(*)::int AS challenges, count(consumed_at)::int AS consumed FROM challenges WHERE agent_id = $1',
+  const { rows } = await stage.read.query<{ consumed: number; status: string }>(
+    `SELECT (SELECT count(consumed_at)::int FROM challenges WHERE agent_id = $1) AS consumed,
+       (SELECT status FROM agents WHERE id = $1) AS status`,
     [agentId],
   );
   const consumed = rows[0]?.consumed ?? 0;
@@ -100,7 +101,8 @@ async function check(
   ];
   const reactivation = 'suspend and reactivate';
   // One that loses its connection by the last COMMIT fails, and the agent is active all the same.
-  const isReactivated = succeeded(schedule, reactivation) || schedule.faulted === reactivation;
+  const isReactivated =
+    succeeded(schedule, reactivation) || (schedule.faulted === reactivation && rows[0]?.status === 'active');
   const isEnded =
     ENDINGS.some((name) => succeeded(schedule, name)) || (succeeded(schedule, 'suspend') && !isReactivated);
   if (isEnded && !isReactivated)
