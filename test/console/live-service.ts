@@ -1,5 +1,6 @@
 // The service as real processes of api and worker, on a port that its tenant's addresses name; a browser, a receiver,
 // and a tenant's own program beside it.
+import { randomUUID } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
@@ -88,10 +89,19 @@ export async function openInterface({ base_url, client_id, client_secret }: Live
   const { access_token: token } = (await answer.json()) as { access_token: string };
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   return {
+    /** Repeats the request, by its idempotency key, while a busy service answers 503. */
     post: async <T>(path: string, body: object): Promise<T> => {
-      const made = await fetch(base_url + path, { method: 'POST', headers, body: JSON.stringify(body) });
-      expect(made.ok).toBe(true);
-      return made.json() as Promise<T>;
+      const keyed = { ...headers, 'idempotency-key': randomUUID() };
+      const request = { method: 'POST', headers: keyed, body: JSON.stringify(body) };
+      let made = { status: 503, text: '' };
+      const send = async () => {
+        const answer = await fetch(base_url + path, request);
+        made = { status: answer.status, text: await answer.text() };
+        return made.status;
+      };
+      await expect.poll(send, PATIENCE).not.toBe(503);
+      expect(made.status, made.text).toBeLessThan(300);
+      return JSON.parse(made.text) as T;
     },
     get: async <T>(path: string): Promise<T> =>
       (await fetch(base_url + path, { headers })).json() as Promise<T>,
