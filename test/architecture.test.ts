@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { listPages } from './documentation/pages.ts';
 
 type Import = { from: string; to: string; typeOnly: boolean };
 
@@ -335,6 +336,12 @@ describe('the house', () => {
     // A migration that was run somewhere keeps its digest.
     const edited = [...files, ...listFiles('test')].filter((file) => !file.includes('/migrations/'));
     expect(edited.filter((file) => readFileSync(file, 'utf8').split('\n').some(isLong))).toEqual([]);
+  });
+
+  it('has none of the words that leave open who or when', () => {
+    const vague = /\b(whoe[v]er|told o[f]|at onc[e]|looks fo[r])\b/i;
+    const written = [...files, ...listFiles('test'), ...programs(), ...listPages()];
+    expect(written.filter((file) => vague.test(readFileSync(file, 'utf8')))).toEqual([]);
   });
 
   it('names files and folders that exist where tests are sorted', () => {

@@ -12,7 +12,7 @@ const CEILING = /expect\(((?:(?!expect\()[^;])*?)\)\s*\.(?:toBeLessThan|not\s*\.
 const NAP =
   /await (?:(?:sleep|pause|delay)\([^;\n]*\)|new Promise\(\(\w+\) => setTimeout\(\w+, [^)]*\)\));\s*(?:\/\/[^\n]*\s*)*(?:const [^;]+;\s*){0,2}expect\(/g;
 const BET = /Promise\.race\(\[[^;]*?setTimeout\(/g;
-/** What waits until something has come, with how long. */
+/** The calls that wait until something has come, with how long. */
 const WAITS = /\b(vi\s*\.wait(?:For|Until)|expect\s*\.poll|eventually)\(/g;
 const OWN_LIMIT = /\btimeout: ([\d_]+)|, ?([\d_]+),?\s*$/;
 /** How long a loop waits, as a name that says so. */
@@ -33,7 +33,7 @@ export function findCeilings(text: string): string[] {
   return [...text.matchAll(CEILING)].map(([, expected = '']) => expected).filter(isPassed);
 }
 
-/** @returns sleeps after which something is expected at once: that nothing has come, or that something has */
+/** @returns sleeps after which something is expected immediately: that nothing has come, or that something has */
 export const findNaps = (text: string): string[] =>
   [...text.matchAll(NAP), ...text.matchAll(BET)].map(([nap]) => nap);
 

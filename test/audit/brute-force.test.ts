@@ -1,4 +1,4 @@
-// Episodes of brute force: begun once, whoever counts, and ended when failures have stopped.
+// Episodes of brute force: begun once by however many processes count, and ended when failures have stopped.
 
 import { describe, expect, it, vi } from 'vitest';
 import { createBruteForceService } from '../../src/audit/brute-force.service.ts';

@@ -1,4 +1,4 @@
-// How often failures are told of, on a clock of its own.
+// How often failures are reported, on a clock of the test's own.
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createFailureReporter } from '../../src/audit/failure-report.service.ts';
 
@@ -17,7 +17,7 @@ const create = (tell = async (failure: string, count: number) => void told.push(
   createFailureReporter<string>({ tell, onError: (error) => errors.push(error) });
 
 describe('failures', () => {
-  it('are told of at once, then once a minute with their number, and no more when they stop', async () => {
+  it('are reported immediately, then once a minute with their number, and no more when they stop', async () => {
     const reporter = create();
     reporter.report('a', 'first');
     expect(told).toEqual([['first', 1]]);
@@ -60,7 +60,7 @@ describe('failures', () => {
     ]);
   });
 
-  it('that could not be told of are counted into the next telling', async () => {
+  it('that could not be reported are counted into the next report', async () => {
     let isBroken = true;
     const reporter = create(async (failure, count) => {
       if (isBroken) throw new Error('down');
@@ -75,7 +75,7 @@ describe('failures', () => {
     expect(told).toEqual([['second', 2]]);
   });
 
-  it('that were counted are told of when the process ends', async () => {
+  it('that were counted are reported when the process ends', async () => {
     const reporter = create();
     reporter.report('a', 'first');
     reporter.report('a', 'second');

@@ -1,5 +1,5 @@
-// The sealer against a real database: every row once, whatever commits when, whoever seals, whatever ends in the
-// middle.
+// The sealer against a real database: every row once, in any order of commits, by any process that seals, also
+// when one ends in the middle.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createAuditSealer } from '../../src/audit/audit-sealing.service.ts';

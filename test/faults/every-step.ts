@@ -1,5 +1,5 @@
-// Disturbs the departure of keys at every step that a worker takes for one. Which steps there are is told by departures
-// that nobody disturbs; as many as there are steps go on at once, each stops at its own, and one kill meets them all.
+// Disturbs the departure of keys at every step that a worker takes for one. Departures that nobody disturbs say which
+// steps there are; as many departures as steps run side by side, each stops at its own, and one kill meets them all.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KillableStack, KillableWorker } from './killable-stack.ts';
 import { createCase, type DepartingCase, WAYS, type Way } from './killed-rotations.ts';

@@ -1,4 +1,4 @@
-// Guesses and floods through two real API processes: limits are those of all together, guessing is told of once, and
+// Guesses and floods through two real API processes: limits are those of all together, guessing is reported once, and
 // nobody is refused for a stranger.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { generatePrivateKey } from '../platform/crypto/sign.ts';
@@ -50,7 +50,7 @@ async function sendInTurn(count: number, send: (api: Api) => Promise<Answer>): P
 
 const from = (address: string) => ({ 'x-forwarded-for': address });
 
-/** How often a subject's guessing was told of: in the audit log, and as an event. */
+/** How often a subject's guessing was reported: in the audit log, and as an event. */
 async function told(subject: string) {
   const { rows } = await stack.database.query<{ audited: number; emitted: number }>(
     `SELECT (SELECT count(*)::int FROM audit_log WHERE action = $1 AND target_id = $2) AS audited,
@@ -82,7 +82,7 @@ describe('wrong signatures of one key', () => {
     expect(await told(agent.id)).toEqual({ audited: 1, emitted: 1 });
   });
 
-  it('from many addresses are one attack, which is told of once', async () => {
+  it('from many addresses are one attack, which is reported once', async () => {
     const agent = await registerAgent(one, token);
     const forged = agent.sign(await agent.challenge(), generatePrivateKey('ed25519'));
     let last = 20;

@@ -50,7 +50,7 @@ const age = (seconds: number) =>
   );
 
 describe('a rotation', () => {
-  it('that a hundred ask for at once in two processes is one, and nothing that was signed is refused', async () => {
+  it('that a hundred ask for together in two processes is one, and nothing that was signed is refused', async () => {
     const [one, two] = apis;
     const before = await token(one);
     // The first publishes the next key, which the second lets sign: it has been published long enough then.
@@ -116,7 +116,7 @@ describe('a revocation', () => {
     }
   });
 
-  it('in one process and a rotation in the other, at once, leave one key that signs everywhere', async () => {
+  it('in one process and a rotation in the other, together, leave one key that signs everywhere', async () => {
     const [one, two] = apis;
     const asked = await token(two);
     const doomed = kidOf(await token(one));

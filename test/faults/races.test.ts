@@ -1,4 +1,4 @@
-// One hundred requests at once through two real API processes: what is worth one success gets exactly one.
+// One hundred simultaneous requests through two real API processes: what is worth one success gets exactly one.
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -81,7 +81,7 @@ describe.each(['that listens', 'that is deaf'] as const)('in a process %s', (kin
     expect((await introspect(refresh_token)).body.active).toBe(true);
     const withheld = deafProxy.withheld();
     expect((await end(holder)).status).toBeLessThan(300);
-    // Refresh tokens are read where they are stored: these are refused at once.
+    // Refresh tokens are read where they are stored: these are refused immediately.
     expect(tally([await refresh(refresh_token)])).toEqual({ '400 invalid_grant': 1 });
     expect((await introspect(refresh_token)).body).toEqual({ active: false });
     // What is asked this long after the decision was answered is refused, however slow the machine is.

@@ -49,7 +49,7 @@ it('ends as undisturbed wherever Temporal was killed, while the worker takes the
       worker.resume();
       await sleep(1_000);
       await stack.restartTemporal();
-      // One that gave up meanwhile is started again by whoever supervises it.
+      // A supervisor starts a worker again that gave up meanwhile.
       return worker.isAlive() ? worker : stack.startWorker(left);
     }),
   );

@@ -35,7 +35,7 @@ function reach(workflowId, name) {
     stops.set(workflowId, deferred());
   }
   process.send?.({ workflowId, step, stopped: isPlanned });
-  // Whoever hands commands over does so for all workflows: he only waits where he is told to.
+  // The runner hands over the commands of all workflows: it stops only where the plan says so.
   return isPlanned || !name.startsWith('command') ? stops.get(workflowId)?.promise : undefined;
 }
 

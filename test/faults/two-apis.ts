@@ -163,7 +163,7 @@ export async function registerAgent(api: Api, token: string) {
 }
 
 /**
- * Sends a request a hundred times at once, in turn to each process. What is refused because the database is too busy
+ * Sends a hundred simultaneous requests, in turn to each process. What is refused because the database is too busy
  * just now is sent again, as its `Retry-After` asks.
  */
 export function race(apis: readonly Api[], request: (api: Api) => Promise<Answer>): Promise<Answer[]> {

@@ -299,7 +299,7 @@ export const ISSUER_CHECKS: Readonly<Record<string, IssuerCheck>> = {
     for (const token of [tokens.access, tokens.refresh, owner.token]) {
       const elsewhere = await stranger.post('/oauth/introspect', { token });
       if (elsewhere.status !== 200 || elsewhere.text !== '{"active":false}')
-        found.push(`told of the owner's token: ${elsewhere.text}`);
+        found.push(`knows the owner's token: ${elsewhere.text}`);
       const atHome = await owner.post('/oauth/introspect', { token });
       if (atHome.body.active !== true) found.push(`says nothing at home: ${atHome.text}`);
     }

@@ -1,4 +1,4 @@
-// The walker itself: routes that mix tenants up in each way that it looks for, and routes that it does not know.
+// The walker itself: routes that mix tenants up in each way that it finds, and routes that it does not know.
 import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Database } from '../../src/platform/database/database.ts';

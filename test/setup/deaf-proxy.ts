@@ -1,5 +1,5 @@
-// A TCP proxy for Postgres that passes everything on but notifications: whoever listens through it hears nothing, and
-// is told of no fault.
+// A TCP proxy for Postgres that passes everything on but notifications: a listener behind it hears nothing, and
+// sees no fault.
 import { createTcpProxy } from './tcp-proxy.ts';
 
 /** The type of a NotificationResponse (PostgreSQL, "Message Formats"). */

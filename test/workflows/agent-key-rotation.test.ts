@@ -209,7 +209,7 @@ describe('with a part away', () => {
     await stopRunner();
   });
 
-  it('hands a command over again that a dead worker had taken, and several for one workflow at once', async () => {
+  it('hands a command over again that a dead worker had taken, and several for one workflow together', async () => {
     await engine.toldAll();
     const one = await engine.begin();
     for (let n = 0; n < 5; n++)

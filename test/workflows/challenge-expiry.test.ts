@@ -105,7 +105,7 @@ describe('the workflow of a bucket', () => {
     expect(JSON.stringify(typedSearchAttributes)).toMatch(/EntityState.*auditing/);
   });
 
-  it('sweeps at once when an operator asks, in whose name it is audited, and refuses what makes no sense', async () => {
+  it('sweeps immediately when an operator asks, in whose name it is audited, and refuses what makes no sense', async () => {
     await engine.startWorker();
     await engine.ended(2, 40);
     const handle = await engine.begin(600_000);

@@ -119,7 +119,7 @@ describe('the retry of a workflow at an endpoint that is paced or has a rate', (
     expect(engine.receiver.of(one.path)).toHaveLength(1);
   });
 
-  it('is parked behind what waits, and takes no permit', async () => {
+  it('is parked behind those that wait, and takes no permit', async () => {
     await change(one.id, 'permits = 1');
     await engine.publish(one.id);
     expect(await send(one.delivery)).toMatchObject({ step: { kind: 'held' } });

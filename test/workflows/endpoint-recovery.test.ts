@@ -1,5 +1,5 @@
 // endpointRecovery against a real Temporal and a real Postgres: what it shows, what an operator can do with it, and who
-// is told of what.
+// hears of it.
 import { afterAll, describe, expect, it } from 'vitest';
 import { eventually } from './delivery-engine.ts';
 import { createEndpointEngine } from './endpoint-engine.ts';
@@ -106,7 +106,7 @@ describe('an endpoint in trouble has an actor that', () => {
     }, 'the next wait');
   });
 
-  it('releases everything at once for an operator, paced', async () => {
+  it('releases everything immediately for an operator, paced', async () => {
     const { id, ids, answers } = await bringDown();
     answers.status = 204;
     expect(await engine.actor(id).executeUpdate('release')).toMatchObject({ host: engine.receiver.host });
@@ -157,7 +157,7 @@ describe('an endpoint in trouble has an actor that', () => {
     await engine.endOf(id);
     const since = (await engine.endpoint(id)).failing_since;
     await engine.subscriptions.update(engine.context, id, { active: true });
-    // Its probe is due at once, and fails.
+    // Its probe is due immediately, and fails.
     const state = await engine.waitsFor(id, 'probe');
     expect(state?.state).toBe('down');
     expect((await engine.endpoint(id)).failing_since?.getTime()).toBeGreaterThan(since?.getTime() ?? 0);
@@ -316,7 +316,7 @@ describe('with parts away', () => {
       await eventually(async () => (await lonely.endpoint(id)).state === 'down', 'the outage');
       status = 204;
       for (const delivery of ids) expect(await lonely.ended(delivery)).toMatchObject({ status: 'delivered' });
-      // Whoever starts later finds nothing to do, and ends.
+      // A workflow that starts later finds nothing to do, and ends.
       lonely.startRunner();
       expect(
         await eventually(

@@ -88,7 +88,7 @@ describe('with everything there', () => {
       data: { reason: 'drill' },
     });
     await engine.stands(context.tenant.id, (now) => now.next !== null && now.next.kid !== next?.kid);
-    // Of several at once, and with the tenant's own beside them, one counts.
+    // Of several together, and with the tenant's own beside them, one counts.
     const before = (await keysOf(context)).length;
     await Promise.all([
       handleOf(context).executeUpdate('rotate'),

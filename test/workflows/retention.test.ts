@@ -12,7 +12,7 @@ const engine = await createEngine();
 afterAll(() => engine.close());
 
 describe('the schedule', () => {
-  it('is made once, begins at once, says what it removed, and comes back after it was deleted', async () => {
+  it('is made once, begins immediately, says what it removed, and comes back after it was deleted', async () => {
     const { database, context } = engine;
     await OLD_ROWS.challenges?.insert(26, { database, context });
     const { client, queue: taskQueue, run, stop } = await startRetentionWorker(engine);

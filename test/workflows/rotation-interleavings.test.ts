@@ -113,7 +113,7 @@ async function run(groups: readonly (readonly Step[])[]): Promise<void> {
 }
 
 it.each<[string, Step[][]]>([
-  ['a switch, a cancel and a revocation at once', [['useNew', 'cancel', 'revokeOld', 'noticeSwitch']]],
+  ['a switch, a cancel and a revocation together', [['useNew', 'cancel', 'revokeOld', 'noticeSwitch']]],
   ['a switch when the deadline passes', [['pause'], ['pause', 'useNew', 'warn', 'noticeSwitch']]],
   ['a deprecation by hand at the switch', [['useNew', 'deprecateOld', 'cancelByOperator']]],
   ['the new key revoked at the switch', [['useNew', 'revokeNew', 'deprecateOld']]],

@@ -93,7 +93,7 @@ describe('webhookSecretRotation', () => {
     expect(rows.map(({ data }) => data.reason)).toEqual(['replaced_at_once', 'overlap_ended']);
   });
 
-  it('ends when its secrets are replaced at once, and when the subscription is deleted', async () => {
+  it('ends when its secrets are replaced immediately, and when the subscription is deleted', async () => {
     const [one, two] = [await subscribe(), await subscribe()];
     for (const { id } of [one, two]) {
       await engine.signingSecrets.rotate(engine.context, id, { overlapSeconds: 600 });

@@ -1,4 +1,4 @@
-// Endpoints' actors that look at an attempt's record again at once. The row decides what is due, so that a look too
+// Endpoints' actors that look at an attempt's record again immediately. The row decides what is due, so that a look too
 // many does no harm.
 import type { EngineActivities } from './delivery-engine.ts';
 

@@ -1,5 +1,6 @@
 // Ten days in a minute: the engine on a clock of its own. A wait of days is cut to nothing, and the database's clock,
-// which decides everything, jumps by as much. Only what waits alone is cut, so that nobody else's time runs away.
+// which decides everything, jumps by as much. Only a wait without neighbours is cut, so that no
+// other's time runs away.
 import type { Database } from '../../src/platform/database/database.ts';
 import type { EngineActivities } from './delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from './endpoint-engine.ts';

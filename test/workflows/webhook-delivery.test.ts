@@ -13,7 +13,7 @@ describe('a delivery', () => {
   });
   afterAll(() => engine.close());
 
-  it('is delivered at once, without a workflow', async () => {
+  it('is delivered immediately, without a workflow', async () => {
     const { id, path } = await engine.subscribe();
     const [delivery = ''] = await engine.publish(id);
     expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 1 });
@@ -151,7 +151,7 @@ describe('a delivery', () => {
     expect(Number(only?.started_at) - Number(failed?.started_at)).toBeGreaterThanOrEqual(2000);
   });
 
-  it('is retried at once when a person asks, and counts on from there', async () => {
+  it('is retried immediately when a person asks, and counts on from there', async () => {
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000, 3_600_000] });
     engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);

@@ -83,7 +83,7 @@ describe('two builds of the workers', () => {
 
     const deliveries: string[] = [];
     let publishing = true;
-    // No more than a slow machine sends: what waits would keep its pollers from a new build.
+    // No more than a slow machine sends: a queue would keep its pollers from a new build.
     const isAhead = () => deliveries.length > made.length + MOST_AHEAD;
     const publisher = (async () => {
       for (; publishing; await sleep(50))

@@ -9,7 +9,7 @@ const MOST_SERVERS = 100;
 /** Milliseconds by which a clock may differ unnoticed: a `Date` header has whole seconds, and an answer takes time. */
 const UNNOTICED = 5_000;
 
-/** What an answer has told of its server. `ahead`: milliseconds by which its clock is ahead of the local one. */
+/** What an answer has said about its server. `ahead`: milliseconds by which its clock is ahead of the local one. */
 type Server = { readonly nonce: string | undefined; readonly ahead: number };
 
 /** Whether an answer has told what can make the next proof a good one. */

@@ -54,7 +54,7 @@ export function createIssuerKeyRoutes({
       operationId: 'rotateIssuerKeys',
       summary: 'Let the next issuer key sign as soon as every verifier can know it',
       description:
-        'At once when the next key has been published for ten minutes, else when it will have been. What the present key has signed goes on verifying. Rotations asked for within ten minutes of one another are one rotation.',
+        'Immediate when the next key has been published for ten minutes, else when it will have been. What the present key has signed goes on verifying. Rotations asked for within ten minutes of one another are one rotation.',
       idempotent: true,
       request: { body: rotateIssuerKeysBody },
       responses: { 202: { description: 'The schedule', schema: issuerKeyScheduleSchema } },

@@ -62,7 +62,7 @@ describe('a local stack', () => {
     expect(readdirSync(stack.dataDir).filter((name) => /lock|parts|run/.test(name))).toEqual([]);
   });
 
-  it('ends at once at a second signal', async () => {
+  it('ends immediately at a second signal', async () => {
     const stack = await createStack();
     const { child, exited } = await stack.startReady();
     writeFileSync(join(stack.dataDir, 'journal.hold'), '');

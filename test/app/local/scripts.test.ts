@@ -244,7 +244,7 @@ describe('the cases of a run', () => {
 });
 
 describe('a step that takes long', () => {
-  it('is told of again and again until it ends', () => {
+  it('is printed again and again until it ends', () => {
     const { stdout } = node(
       `import { withProgress } from '${SCRIPTS}/prepare.mjs'; const write = process.stdout.write.bind(process.stdout); let lines = 0;
        const work = new Promise((resolve) => { process.stdout.write = (line) => { lines += 1; if (lines === 2) resolve(7); return write(line); }; });

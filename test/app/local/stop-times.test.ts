@@ -15,7 +15,7 @@ const periodOf = (service: string) =>
 /** Milliseconds that closing connections takes at most, after everything else has ended. */
 const CLOSING = 5_000;
 
-it('a worker that stops lets every send end, and whoever stops it waits for that', () => {
+it('a worker that stops lets every send end, and its supervisor waits for that', () => {
   const { shutdownGraceTime, shutdownForceTime } = WORKER_SHUTDOWN;
   const times = [DEFAULT_TIMEOUT_MS, shutdownGraceTime, shutdownForceTime + CLOSING];
   const waits = [...times, ROLE_ENDS.worker.grace, periodOf('worker')];

@@ -1,4 +1,4 @@
-// The example of an authentication in openapi.json is one: whoever tries their signing code on it gets this signature.
+// The example of an authentication in openapi.json is one: a person's signing code makes this signature of it.
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { hexToBytes } from '@noble/hashes/utils.js';
 import { expect, it } from 'vitest';

@@ -149,7 +149,7 @@ describe('the audit log', () => {
     expect(await service().settle(bucket(17))).toEqual({ tenants: 0, challenges: 0 });
   });
 
-  it('is told of many tenants in several transactions, and of each once, wherever a crash comes between', async () => {
+  it('is recorded for many tenants in several transactions, and for each once, wherever a crash comes between', async () => {
     const tenants = await Promise.all(Array.from({ length: 7 }, () => createTestTenant(rooms)));
     for (const [n, tenant] of tenants.entries()) await ended(n + 1, 30, tenant);
     await service().sweep(pulse);
@@ -310,7 +310,7 @@ describe('the hot path', () => {
 });
 
 describe('the sweep', () => {
-  it('looks for its next place once a chunk', async () => {
+  it('finds its next place once a chunk', async () => {
     await ended(20, 30);
     let text = '';
     const query = async (asked: string) => {

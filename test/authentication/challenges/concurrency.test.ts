@@ -28,7 +28,7 @@ const tokensOf = async (agentId: string) => {
   return rows[0];
 };
 
-describe('one hundred correct verifications of one challenge at once, through two processes', () => {
+describe('one hundred simultaneous correct verifications of one challenge, through two processes', () => {
   it('make exactly one success; the others get challenge_used', async () => {
     const agent = await createTestAgent(rooms, context);
     const input = answer(await ask(rooms, context, agent.fingerprint), agent);

@@ -1,4 +1,4 @@
-// Sessions of the console over HTTP: what signs in, what a session gets, and what whoever has stolen a part of one
+// Sessions of the console over HTTP: what signs in, what a session gets, and what a thief of a part of one
 // gets.
 import { afterAll, describe, expect, it } from 'vitest';
 import { operatorContext } from '../../../src/audit/audit.ts';

@@ -104,7 +104,7 @@ describe('its end', () => {
     expect(await lines(name.id)).toEqual(['delegation.created', 'delegation.expired']);
   });
 
-  it('is either a revocation or an expiry when both come at once', async () => {
+  it('is either a revocation or an expiry when both come together', async () => {
     for (let n = 0; n < 5; n += 1) {
       const { name } = await create();
       await endNow(name.id);

@@ -1,4 +1,4 @@
-// Delegations over a real database: creation, revocation, and what an exchange finds, also while both happen at once.
+// Delegations over a real database: creation, revocation, and what an exchange finds, also while both happen together.
 import { describe, expect, it } from 'vitest';
 import type {
   DelegationRequest,

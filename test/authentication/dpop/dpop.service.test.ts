@@ -114,7 +114,7 @@ describe('a proof', () => {
       'SELECT extract(epoch FROM expires_at)::float8 AS end FROM dpop_proofs WHERE jkt = $1',
       [Buffer.from(prover.jkt, 'base64url')],
     );
-    // Its last moment is 70 s after its first; whoever judges it then may have a clock that is 10 s behind.
+    // Its last moment is 70 s after its first; the process that judges it then may have a clock 10 s behind.
     expect(kept.rows[0]?.end).toBe(SECONDS + 80);
     for (const later of [1, 59, 61, 69]) {
       clock = NOW + later * 1000;

@@ -108,7 +108,7 @@ describe('oauth4webapi', () => {
     },
   );
 
-  it('is told of a nonce at the token endpoint, and needs one round more', async () => {
+  it('gets a nonce from the token endpoint, and needs one round more', async () => {
     const handle = oauth.DPoP(CLIENT, await oauth.generateKeyPair('ES256'));
     const edge = createEdge();
     const refused = await grant(handle, edge).catch((error: unknown) => error);
@@ -118,11 +118,11 @@ describe('oauth4webapi', () => {
     expect(edge.requests).toHaveLength(3);
   });
 
-  it('is told of a nonce at a resource too', async () => {
+  it('gets a nonce from a resource too', async () => {
     const keys = await oauth.generateKeyPair('ES256');
     const edge = createEdge();
     const { access_token: token } = await grantKnowing(oauth.DPoP(CLIENT, keys), edge);
-    // A new handle of the same key has not been told of any nonce.
+    // A new handle of the same key has got no nonce yet.
     const options = { DPoP: oauth.DPoP(CLIENT, keys), [oauth.customFetch]: edge.answer };
     const read = () =>
       oauth.protectedResourceRequest(token, 'GET', new URL(`${BASE_URL}/x`), undefined, null, options);

@@ -17,7 +17,7 @@ describe('the JWK set', () => {
     expect((await response.json()).keys).toHaveLength(1);
   });
 
-  it('is not sent again to whoever has it', async () => {
+  it('is not sent again to a client that has it', async () => {
     const url = `${server.origin}/.well-known/jwks.json`;
     const etag = (await fetch(url)).headers.get('etag') ?? '';
     expect(etag).toMatch(/^"[\w-]{43}"$/);

@@ -131,7 +131,7 @@ describe('the life of a key', () => {
 });
 
 describe('a rotation now', () => {
-  it('lets the next key sign at once when it has been published for ten minutes', async () => {
+  it('lets the next key sign immediately when it has been published for ten minutes', async () => {
     await work();
     const before = await token();
     await pass(600);
@@ -144,7 +144,7 @@ describe('a rotation now', () => {
     expect(rotated).toMatchObject({ action: 'issuer.key.rotated', data: { reason: 'drill' } });
   });
 
-  it('of two at once, in two processes, is one; so is it beside the automatic step', async () => {
+  it('of two together, in two processes, is one; so is it beside the automatic step', async () => {
     await work();
     await pass(600);
     const rotate = (accounts: Accounts) => accounts.issuerKeys.rotate(context);
@@ -212,7 +212,7 @@ describe('a revocation', () => {
     expect((await actions()).filter((action) => action === 'issuer.key.revoked')).toHaveLength(1);
   });
 
-  it('without a next key makes one that signs at once', async () => {
+  it('without a next key makes one that signs immediately', async () => {
     const [first] = (await read()).keys;
     await one.issuerKeys.revoke(context, first?.kid ?? '', { reason: 'stolen' });
     const fresh = await token();
@@ -220,7 +220,7 @@ describe('a revocation', () => {
     expect(await verify(fresh.accessToken)).toBe('accepted');
   });
 
-  it('of every key at once, in two processes, leaves one that signs', async () => {
+  it('of every key together, in two processes, leaves one that signs', async () => {
     await work();
     const kids = (await read()).keys.map(({ kid }) => kid);
     await Promise.all([

@@ -27,7 +27,7 @@ const another = (masterKeys: readonly MasterKey[] = [{ id: 'other', key: randomB
   });
 
 describe('issuer keys', () => {
-  it('are made with the tenant, sign at once, and are named by their RFC 7638 thumbprint', async () => {
+  it('are made with the tenant, sign immediately, and are named by their RFC 7638 thumbprint', async () => {
     const { tenant } = await provisionTenant(accounts, 'first');
     const { keys } = await accounts.issuer.jwks(tenant);
     expect(keys).toHaveLength(1);

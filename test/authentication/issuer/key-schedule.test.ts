@@ -119,7 +119,7 @@ describe('without anybody who publishes', () => {
 describe('a rotation that is asked for', () => {
   it.each<[string, Schedule, ReturnType<typeof planRotation>]>([
     [
-      'lets a key sign at once that was published for ten minutes',
+      'lets a key sign immediately that was published for ten minutes',
       schedule(605, FIRST, NEXT),
       { kind: 'promote', kid: 'two', activateAt: at(605) },
     ],
@@ -145,7 +145,7 @@ describe('a rotation that is asked for', () => {
 });
 
 describe('a revocation', () => {
-  it('of the key that signs lets the next one sign at once, however short it was published', () => {
+  it('of the key that signs lets the next one sign immediately, however short it was published', () => {
     expect(planRevocation(schedule(6, FIRST, NEXT), 'one')).toEqual({
       kind: 'promote',
       kid: 'two',

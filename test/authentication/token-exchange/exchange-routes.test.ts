@@ -1,4 +1,4 @@
-// Delegated tokens in use, by a client library of others: got with and without a key, told of, and kept out of
+// Delegated tokens in use, by a client library of others: got with and without a key, introspected, and kept out of
 // management.
 import * as oauth from 'oauth4webapi';
 import { describe, expect, it } from 'vitest';

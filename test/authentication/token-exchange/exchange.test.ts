@@ -75,7 +75,7 @@ describe('the chain of actors', () => {
     });
   });
 
-  it('counts an agent of this issuer as one, whoever names it, and refuses a name that is no agent’s', () => {
+  it('counts an agent of this issuer as one, in whichever token it is named, and refuses a name that is no agent’s', () => {
     const foreign = { issuer: 'https://idp.example', own: 'https://id.example' };
     const id = '0192f0c1-2345-7000-8000-00000000000a';
     const named = (sub: string) => readAct({ sub: 'x', act: { sub, iss: foreign.own } }, foreign);

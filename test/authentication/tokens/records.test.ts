@@ -195,7 +195,7 @@ describe('the record of a token request', () => {
 });
 
 describe('failures of a client', () => {
-  it('are in the log each, and told of at once, then by number, without the secret that was tried', async () => {
+  it('are in the log each, and reported immediately, then by number, without the secret that was tried', async () => {
     await fail('192.0.2.20');
     await accounts.clientRecords.settled();
     const event = {
@@ -264,7 +264,7 @@ describe('failures of a client', () => {
     expect(await ask(demo.authorization, '192.0.2.30')).toMatchObject({ answer: { token_type: 'Bearer' } });
   });
 
-  it('that go on are told of as a brute force attack, once', async () => {
+  it('that go on are reported as a brute force attack, once', async () => {
     const lenient = createAccounts(test.database, { clientFailures: 50 });
     const { tenant, credentials } = await provisionTenant(lenient, 'guessed');
     const request = { authorization: basic(credentials.client_id, 'wrong'), parameters };

@@ -165,7 +165,7 @@ describe('a second use of a refresh token', () => {
   >([
     ['after 10 s', ({ refreshToken }) => setBack('used_at', refreshToken, 10.5)],
     ['after its successor was used', ({ context, next }) => refresh(rooms, context, next)],
-  ])('%s ends the family, which is told of once', async (_name, before) => {
+  ])('%s ends the family, which is reported once', async (_name, before) => {
     const { context, refreshToken, accessToken } = await createHolder(rooms);
     const { refresh_token: next, access_token } = await refresh(rooms, context, refreshToken);
     await before({ context, refreshToken, next });

@@ -109,7 +109,7 @@ describe('a feed', () => {
     expect(await codeOf(feed.check(claims))).toBe('temporarily_unavailable');
   });
 
-  it('listens only to be sooner: a notice makes it read at once', async () => {
+  it('listens only to be sooner: a notice makes it read immediately', async () => {
     const holder = await createHolder(one);
     const claims = claimsOf(holder.accessToken) as never;
     let notice: () => void = () => undefined;

@@ -181,7 +181,7 @@ describe('the keys of an issuer', () => {
     expect((await refusal(await provider.sign(), tenant.tenant))[0]).toBe('invalid_request');
   });
 
-  it('are fetched once for many tokens at once, and again for a new key after a pause', async () => {
+  it('are fetched once for many simultaneous tokens, and again for a new key after a pause', async () => {
     let time = 0;
     service = newService({ ...rooms.platform.clock, monotonic: () => time });
     const before = server.requests;

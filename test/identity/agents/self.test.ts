@@ -1,4 +1,4 @@
-// What an agent is told of itself, over HTTP: with its own tokens of every kind, and to nobody else.
+// What an agent reads about itself, over HTTP: with its own tokens of every kind, and to nobody else.
 import * as oauth from 'oauth4webapi';
 import { describe, expect, it } from 'vitest';
 import { answer, ask } from '../../authentication/challenges/answer.ts';

@@ -1,4 +1,4 @@
-// How many anchors there may be, however many ask at once.
+// How many anchors there may be, however many requests come together.
 import { afterAll, expect, it } from 'vitest';
 import { useTestDatabase } from '../../setup/database.ts';
 import { createRooms, createTestTenant } from '../agents/agent-rooms.ts';
@@ -21,7 +21,7 @@ async function settle(asks: readonly (() => Promise<unknown>)[]) {
   return { made: results.length - refused.length, refused: [...new Set(refused)] };
 }
 
-it('an agent has 50, of sixty that are asked for at once', async () => {
+it('an agent has 50, of sixty that are asked for together', async () => {
   const context = await createTestTenant(rooms);
   const { id } = await rooms.agents.create(context, { name: 'Robot' });
   const asks = Array.from(

@@ -46,7 +46,7 @@ describe('what is due', () => {
   });
 });
 
-describe('looks for a pending proof', () => {
+describe('fetches a pending proof', () => {
   it.each([
     [2 * SECOND, 5 * SECOND],
     [MINUTE, 15 * SECOND],
@@ -79,7 +79,7 @@ describe('looks for a pending proof', () => {
     expect(judgeLook(facts(7 * DAY), true, 0.5)).toBeNull();
   });
 
-  it('are followed by another at once when somebody asked for it meanwhile', () => {
+  it('are followed immediately by another when somebody asked for it meanwhile', () => {
     const asked = facts(DAY, { beganAt: at(DAY - 100), requestedAt: at(DAY - 50) });
     expect(judgeLook(asked, false, 0)?.delayMs).toBe(5 * SECOND);
     const before = facts(DAY, { beganAt: at(DAY - 100), requestedAt: at(DAY - 150) });
@@ -87,7 +87,7 @@ describe('looks for a pending proof', () => {
   });
 });
 
-describe('looks for a proof that was found', () => {
+describe('fetches a proof that was found', () => {
   const verified = (age: number, rest: Partial<LookFacts> = {}) =>
     facts(age, { status: 'verified', ...rest });
 

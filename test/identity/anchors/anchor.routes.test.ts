@@ -105,7 +105,7 @@ describe('an anchor over HTTP', () => {
     expect([other.status, other.body.error]).toEqual([422, 'idempotency_key_reused']);
   });
 
-  it('lives once for an agent, a type and a value, also when many ask at once', async () => {
+  it('lives once for an agent, a type and a value, also when many ask together', async () => {
     const agentId = await newAgent();
     const answers = await Promise.all(
       ['example.com', 'EXAMPLE.com', 'example.com.', 'example.com'].map((value) =>
@@ -301,7 +301,7 @@ describe('an agent with an anchor', () => {
     ]);
   });
 
-  it('is one of at most 50 that an agent has at once; one that ended makes room', async () => {
+  it('is one of at most 50 that an agent has; one that ended makes room', async () => {
     const agentId = await newAgent();
     await database.query(
       `INSERT INTO anchors (id, tenant_id, agent_id, type, value, proof, expires_at, next_check_at)

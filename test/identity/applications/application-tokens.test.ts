@@ -75,7 +75,7 @@ describe('the tokens of an application', () => {
     expect(await errorOf(await given.getToken())).toBe(undefined);
   });
 
-  it('are told of client keys by their thumbprints', async () => {
+  it('belong to keys that the log names by their thumbprints', async () => {
     const { client_id, path, keys } = await prepare();
     const added = newJwk();
     const [kept, removed] = keys;

@@ -253,7 +253,7 @@ describe('an application', () => {
   });
 });
 
-describe('whoever lacks a scope', () => {
+describe('an application that lacks a scope', () => {
   const DENIED = [403, 'insufficient_scope'];
   let lesser: string;
   const as = async (method: string, path: string, body?: unknown) => {
@@ -325,7 +325,7 @@ describe('rotating a secret', () => {
     expect(await works(client_id, third.clientSecret)).toBe(true);
   });
 
-  it('without an overlap ends the one before at once', async () => {
+  it('without an overlap ends the one before immediately', async () => {
     const { client_id, client_secret } = await create();
     const { clientSecret } = await rotate(client_id, 0);
     expect(await works(client_id, client_secret)).toBe(false);

@@ -153,7 +153,7 @@ describe('a token', () => {
   });
 });
 
-describe('one hundred enrollments with one token at once, through two processes', () => {
+describe('one hundred simultaneous enrollments with one token, through two processes', () => {
   it.each([
     ['of different keys', () => undefined],
     ['of one key', proveFreshKey],
@@ -238,7 +238,7 @@ describe('the records', () => {
 });
 
 describe('guessing', () => {
-  it('is stopped per token and address and told of once; whoever has the right key still gets in', async () => {
+  it('is stopped per token and address and reported once; an agent with the right key still gets in', async () => {
     const limited = createRooms(rooms.database, { accounts: rooms, failuresAllowed: 12 });
     const { agent, enrollment, token, owner } = await createEnrollee(limited, admin);
     const guess = () =>

@@ -52,7 +52,7 @@ describe('registering a key', () => {
         });
     });
 
-    it('verifies at once a proof by that key, and refuses any other', async () => {
+    it('verifies immediately a proof by that key, and refuses any other', async () => {
       const agentId = await newAgent();
       const privateKey = generatePrivateKey(algorithm);
       const key = derivePublicKey(algorithm, privateKey);

@@ -143,7 +143,7 @@ describe('a rotation by the agent itself', () => {
     return { ...one, token, sign, body: { ...request, proof }, proof, rotate };
   }
 
-  it('takes proofs by both keys, verifies the new one at once, and waits for its use all the same', async () => {
+  it('takes proofs by both keys, verifies the new one immediately, and waits for its use all the same', async () => {
     const { context, agent, body, rotate, next } = await prepareOwn();
     const accepted = await rotate(body);
     expect([accepted.status, accepted.body.state]).toEqual([202, 'waiting_for_switch']);

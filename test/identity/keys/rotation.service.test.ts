@@ -138,7 +138,7 @@ describe('the switch', () => {
     expect(errors).toEqual([]);
   });
 
-  it('is committed with the authentication: nothing is lost when nobody follows it at once', async () => {
+  it('is committed with the authentication: nothing is lost when nobody follows it immediately', async () => {
     const deaf = createRooms(database, { accounts: rooms });
     const one = await beginRotation(
       {

@@ -59,7 +59,7 @@ it('a tenant is not moved to an address that another still has', async () => {
   await expect(at(9090).tenants.move('nobody')).rejects.toMatchObject({ code: 'not_found' });
 });
 
-it('all tenants move at once, also when one needs the address that another leaves', async () => {
+it('all tenants move together, also when one needs the address that another leaves', async () => {
   const moved = await at(9091, 'acme').tenants.moveAll();
   expect(moved.map(({ slug, configuredUrl }) => [slug, configuredUrl])).toEqual([
     ['demo', 'http://localhost:9091/t/demo'],

@@ -68,7 +68,7 @@ describe('a new tenant', () => {
     }
   });
 
-  it('is there for every process at once, although a moment ago it was not', async () => {
+  it('is there for every process immediately, although a moment ago it was not', async () => {
     const other = createAccounts(test.database);
     expect(await other.tenants.bySlug('later')).toBeUndefined();
     expect(await other.tenants.byId('0192f0c0-0000-7000-8000-000000000001')).toBeUndefined();

@@ -1,4 +1,4 @@
-// What keeps the sealer back is named: the oldest transaction that is open in the cluster, whoever has it.
+// What keeps the sealer back is named: the oldest transaction that is open in the cluster, of any role.
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { findOldestOpen } from '../../../src/audit/open-transaction.store.ts';
 import { createOpenTransactionCheck } from '../../../src/operations/doctor/rows.check.ts';

@@ -37,7 +37,7 @@ const query = (text: string, values: unknown[] = []) => engine.database.query(te
 const tenant = () => engine.context.tenant.id;
 
 describe('the examination of waiting work', () => {
-  it('finds nothing in what waits for a moment only', async () => {
+  it('finds nothing in work that waits for a moment only', async () => {
     const { id } = await engine.subscribe();
     await engine.publish(id, 3);
     await query(
@@ -47,7 +47,7 @@ describe('the examination of waiting work', () => {
     expect(await examine()).toEqual([]);
   });
 
-  it('finds changes that no workflow was told of, and leaves them to a worker', async () => {
+  it('finds changes that reached no workflow, and leaves them to a worker', async () => {
     await query(
       `INSERT INTO workflow_commands (tenant_id, workflow, entity_id, created_at)
        VALUES ($1, 'webhookSecretRotation', $2, now() - interval '1 hour')`,

@@ -164,7 +164,7 @@ describe('deliveries fail TLS against one host', () => {
     await run(heading, 'workflow list --query \'WorkflowType="endpointRecovery"');
   });
 
-  it('when the receiver is mended, one command sends what waits', async () => {
+  it('when the receiver is mended, one command sends all waiting deliveries', async () => {
     const ids = await fail(2);
     receiver.use('receiver.pem');
     expect(await run(heading, 'operator host retry')).toContain('1 endpoint of 1 tenant');

@@ -139,7 +139,7 @@ describe('an act', () => {
     ]);
   });
 
-  it('gets a number of its own, however many act at once', async () => {
+  it('gets a number of its own, however many act together', async () => {
     const slugs = Array.from({ length: 6 }, (_, index) => `crowd-${number}-${index}`);
     for (const name of slugs) await rooms.tenants.create({ slug: name });
     const before = (await rooms.acts.list(1)).acts[0]?.n ?? 0;

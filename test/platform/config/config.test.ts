@@ -1,4 +1,4 @@
-// What an operator is told of each wrong setting: one line that begins with its name.
+// What an operator reads about each wrong setting: one line that begins with its name.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';

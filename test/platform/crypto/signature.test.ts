@@ -31,7 +31,7 @@ describe('the base64 of a signature', () => {
     ['white space alone', ' \n'],
     ['white space that is not ASCII', `\u00a0${RS.toString('base64')}`],
     ['more white space than anybody needs', `${RS.toString('base64')}${' '.repeat(200)}`],
-    ['both alphabets at once', `+-${RS.toString('base64').slice(2)}`],
+    ['both alphabets together', `+-${RS.toString('base64').slice(2)}`],
     ['hex', RS.toString('hex')],
     ['one padding character of two', RS.toString('base64').slice(0, -1)],
     ['padding in the middle', `${RS.toString('base64').slice(0, 40)}==${RS.toString('base64').slice(42)}`],

@@ -26,7 +26,7 @@ const outcome = (promise: Promise<unknown>) =>
   );
 
 describe('a batch', () => {
-  it('takes what arrived in one turn, at once when nothing is under way, and what came meanwhile afterwards', async () => {
+  it('takes calls that arrived in one turn, immediately when nothing is under way, and later calls afterwards', async () => {
     const { batches, run, release } = gate();
     const coalescer = createCoalescer({ run });
     const first = [1, 2].map(coalescer.add);
@@ -81,7 +81,7 @@ describe('a batch', () => {
     );
   });
 
-  it('is one of two at most, and what waits is bounded: beyond it 503', async () => {
+  it('is one of two at most, and the queue is bounded: beyond it 503', async () => {
     const { batches, run, release } = gate();
     const coalescer = createCoalescer({ run, limits: { rows: 1, queue: 3 } });
     const taken = [1, 2].map(coalescer.add);
@@ -194,7 +194,7 @@ describe('a batch that fails as a whole', () => {
     ['a statement that took too long', sqlError('57014')],
     ['a database that nobody can reach', sqlError('ECONNREFUSED')],
     ['a mistake in the program', new TypeError('oops')],
-  ])('by %s is told to all of it at once, and the next batch is not harmed', async (_, error) => {
+  ])('by %s is told to all of it immediately, and the next batch is not harmed', async (_, error) => {
     const { run, calls } = failing([error]);
     const coalescer = createCoalescer({ run });
     const results = await Promise.allSettled([1, 2].map(coalescer.add));

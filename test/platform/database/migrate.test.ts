@@ -43,7 +43,7 @@ const readIndex = async () => {
 const AFTERWARDS = [{ valid: true, on: expect.stringMatching(/\(created_at\)$/) }];
 
 describe('a migration', () => {
-  it('keeps nobody from challenges while it builds an index, and several at once come to an end', async () => {
+  it('keeps nobody from challenges while it builds an index, and several together come to an end', async () => {
     const busy = await connect();
     await busy.query('BEGIN');
     // The index waits for an open transaction that has changed the table.

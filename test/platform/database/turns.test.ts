@@ -1,4 +1,4 @@
-// Turns: how many pieces of work run at once, in all and for one owner, and who is next.
+// Turns: how many pieces of work run side by side, in all and for one owner, and who is next.
 import { describe, expect, it } from 'vitest';
 import { createTurns } from '../../../src/platform/database/turns.ts';
 

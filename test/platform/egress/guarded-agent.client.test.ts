@@ -95,7 +95,7 @@ describe('over TLS', () => {
 });
 
 describe('an attempt that is over while its connection is being opened', () => {
-  it('closes the socket at once, and tries no other address', async () => {
+  it('closes the socket immediately, and tries no other address', async () => {
     const deadlines = holdDeadlines();
     onTestFinished(deadlines.release);
     let ended: Promise<void> | undefined;

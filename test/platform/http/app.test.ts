@@ -229,7 +229,7 @@ describe('routing', () => {
     '/t/demo/thing',
     '/t/acme/healthz',
     '/auth/check-sso',
-  ])('%s is 404 for whoever asks', async (path) => {
+  ])('%s is 404 for every client', async (path) => {
     const { status, body } = await server.send('GET', path);
     expect(status).toBe(404);
     expect(body.error).toBe('not_found');

@@ -96,7 +96,7 @@ describe('JSON bodies', () => {
     expect(body).toEqual({ body: { name: 'ä😀' }, query: { limit: 7 }, params: { id: ID } });
   });
 
-  it('with many mistakes are told of the first hundred, and how many there are', async () => {
+  it('with many mistakes get the first hundred, and how many there are', async () => {
     const names = Array.from({ length: 9_000 }, (_, index) => [`k${index}`, 1]);
     const { status, body } = await server.send('POST', LARGE, Object.fromEntries(names), TOKEN);
     expect(status).toBe(400);
@@ -104,7 +104,7 @@ describe('JSON bodies', () => {
     expect(body.detail).toContain('(and 8999 more)');
   });
 
-  it('with a list of wrong elements are told of the first hundred, and no more are worded', () => {
+  it('with a list of wrong elements get the first hundred, and no more are worded', () => {
     let worded = 0;
     const error = () => {
       worded += 1;

@@ -146,7 +146,7 @@ describe('an idempotency key', () => {
     );
   });
 
-  it('sent 20 times at once does the work once', async () => {
+  it('sent 20 times together does the work once', async () => {
     pause = 0.2;
     const answers = await Promise.all(Array.from({ length: 20 }, () => post('k1', { name: 'x' })));
     expect(await count('things')).toBe(1);

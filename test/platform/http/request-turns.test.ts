@@ -110,7 +110,7 @@ it('beside another tenant, one request of a tenant begins in each round of the e
   expect(begun).toEqual(['demo', 'demo', 'demo']);
 });
 
-it('what waits for a turn is not worked on when its client has gone', async () => {
+it('a request in the queue is not worked on when its client has gone', async () => {
   const { send, count, endOne } = open();
   send('acme', 'GET', '/open');
   for (let n = 0; n < 8; n += 1) send('demo', 'GET', '/open');

@@ -70,7 +70,7 @@ describe("what Node's parser refuses", () => {
     ['TLS', '\x16\x03\x01\x02\x00\x01\x00', 400, 'invalid_request'],
     ['a header without a colon', 'GET / HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n', 400, 'invalid_request'],
     [
-      'length and chunks at once',
+      'length and chunks together',
       'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
       400,
       'invalid_request',

@@ -62,7 +62,7 @@ describe('a reading', () => {
     expect(await read('count')).toBe(3);
   });
 
-  it('knows nothing of what failed, asks it again at once, and keeps the rest', async () => {
+  it('knows nothing of what failed, asks it again immediately, and keeps the rest', async () => {
     const clock = createClock();
     let away = true;
     const read = createReading(
@@ -130,7 +130,7 @@ describe('a reading', () => {
     expect(await ask(1)).toBe(3);
   });
 
-  it('asks again at once what failed because the database is away: that has cost it nothing', async () => {
+  it('asks again immediately what failed because the database is away: that has cost it nothing', async () => {
     const clock = createClock();
     const away = translateDatabaseError(new Error('Query read timeout'));
     const slow = translateDatabaseError(Object.assign(new Error('statement timeout'), { code: '57014' }));

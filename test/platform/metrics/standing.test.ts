@@ -64,7 +64,7 @@ describe('the backlog', () => {
     expect(await backlog.countRelays(database)).toBe(0);
   });
 
-  it('counts rows by kind, whoever holds them, and endpoints by state', async () => {
+  it('counts rows by kind, of all holders, and endpoints by state', async () => {
     const open = await createEndpoint();
     await createEndpoint("state = 'down', probe_at = now() + interval '1 hour'");
     await createEndpoint("state = 'held', hold_until = now() + interval '1 hour'");

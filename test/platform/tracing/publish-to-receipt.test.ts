@@ -98,7 +98,7 @@ async function deliver(tracing: Record<string, string>) {
     async () => (await rows()).find(({ status }) => status === 'delivered'),
     'the delivery',
   );
-  // Whoever stops sends what is left.
+  // A process that stops sends what is left.
   await stopWorker();
   const stored = (await rows()).map(({ trace }) => trace);
   await close();

@@ -18,7 +18,7 @@ export async function dayOf(database: Database, daysAgo: number): Promise<string
   return rows[0]?.day ?? '';
 }
 
-/** Publishes events to whoever subscribes to them. @returns the ids of all deliveries */
+/** Publishes events to all that subscribe to them. @returns the ids of all deliveries */
 export async function accept(database: Database, context: RequestContext, count: number): Promise<string[]> {
   const before = await listIds(database, context);
   await database.transaction({}, (unit) =>

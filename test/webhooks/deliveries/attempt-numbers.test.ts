@@ -1,4 +1,4 @@
-// Each POST is an attempt with its own number, also when two of them are under way at once; and each is recorded once.
+// Each POST is an attempt with its own number, also when two of them are under way together; and each is recorded once.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AttemptReport } from '../../../src/webhooks/deliveries/attempt.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';

@@ -117,7 +117,7 @@ describe('an attempt', () => {
   });
 
   it.each<[string, (socket: Socket) => void]>([
-    ['at once', (socket) => socket.write(`${no}${yes}`)],
+    ['together', (socket) => socket.write(`${no}${yes}`)],
     ['a moment later', (socket) => void socket.write(no, () => setTimeout(() => socket.write(yes), 30))],
     [
       'after a body that was longer than it said',

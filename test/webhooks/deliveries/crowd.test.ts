@@ -1,5 +1,5 @@
-// The crowd of an endpoint: many early retries that its one workflow keeps. No delivery is lost to it, whoever changes
-// the delivery or its endpoint meanwhile.
+// The crowd of an endpoint: many early retries that its one workflow keeps. No delivery is lost to it, also when the
+// delivery or its endpoint changes meanwhile.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { load } from '../../../src/webhooks/deliveries/attempt.store.ts';
 import type { AttemptReport } from '../../../src/webhooks/deliveries/attempt.ts';

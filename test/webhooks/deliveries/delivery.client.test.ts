@@ -146,7 +146,7 @@ describe('a delivery', () => {
     expect(result.outcome.kind).toBe('delivered');
   });
 
-  it('may be sent many times at once', async () => {
+  it('may be sent many times side by side', async () => {
     answer = { status: 200 };
     received.length = 0;
     const ids = Array.from({ length: 100 }, (_, index) => `delivery-${index}`);

@@ -353,7 +353,7 @@ describe('cancel', () => {
   });
 });
 
-describe('many at once on one row', () => {
+describe('many acts together on one row', () => {
   it('replay an ended delivery once', async () => {
     const { delivery } = await given(DONE);
     await rooms.database.query('DELETE FROM outbox WHERE delivery_id = $1', [delivery]);

@@ -143,7 +143,7 @@ describe('the endpoint of a subscription', () => {
   });
 
   it.each([
-    ['at once', (on: DeliveryEngine, id: string) => on.subscriptions.remove(on.context, id)],
+    ['immediately', (on: DeliveryEngine, id: string) => on.subscriptions.remove(on.context, id)],
     [
       'by the sweep, when it was too much for one request',
       async (on: DeliveryEngine, id: string) => {

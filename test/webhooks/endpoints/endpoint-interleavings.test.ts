@@ -170,14 +170,14 @@ describe('changes of an endpoint under load', () => {
       ['publishMany', 'holdHost', 'deactivate', 'releaseHost', 'activate', 'holdHost', 'publish', 'cancel'],
     ],
     [
-      'a retry by hand of what waits',
+      'a retry by hand of all that wait',
       ['deactivate', 'publishMany', 'retryNow', 'activate', 'holdByOperator', 'retryNow'],
     ],
   ])('%s leaves nothing behind', (_, steps) => run(steps), 200_000);
 
   it('nothing is left behind after any of them in any order', async () => {
     const steps = fc.array(fc.constantFrom(...STEPS), { minLength: 4, maxLength: 14 });
-    // Several at once: each endpoint has neighbours in the same state.
+    // Several side by side: each endpoint has neighbours in the same state.
     const several = fc.array(steps, { minLength: 6, maxLength: 6 });
     await fc.assert(
       fc.asyncProperty(several, async (runs) => {

@@ -57,7 +57,7 @@ describe('POST /api/v1/webhooks/{id}/probe', () => {
     },
   );
 
-  it('makes what waits for its next attempt due, of a crowd too, so that there is one to send', async () => {
+  it('makes deliveries that wait for an attempt due, of a crowd too, so that there is one to send', async () => {
     const { id, deliveries } = await given(DOWN, 2);
     const [own = '', crowded = ''] = deliveries;
     await rooms.database.query('DELETE FROM outbox WHERE endpoint = $1', [id]);

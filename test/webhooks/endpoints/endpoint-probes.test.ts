@@ -41,7 +41,7 @@ describe('an endpoint that is down', () => {
   const becomes = (id: string, state: string) =>
     eventually(async () => (await endpoint(id)).state === state, `the endpoint to be ${state}`);
 
-  /** Answers that count how many are under way at once. */
+  /** Answers that count how many are under way together. */
   const watch = (path: string, answer: (delivery: string) => { status: number; delayMs?: number }) => {
     const seen = { now: 0, most: 0, probes: 0 };
     engine.receiver.answer(path, async (request) => {
@@ -125,7 +125,7 @@ describe('an endpoint that is down', () => {
     expect(await endpoint(id)).toMatchObject({ state: 'open', failures_in_a_row: 0, failing_since: null });
   });
 
-  it('lets what waits out slowly at first, and faster with each success', async () => {
+  it('lets waiting deliveries out slowly at first, and faster with each success', async () => {
     const { id, path } = await engine.subscribe({ active: false });
     const starts: number[] = [];
     const seen = watch(path, () => {
@@ -203,7 +203,7 @@ describe('an endpoint that is down', () => {
     expect((await engine.delivery(ids[0] ?? '')).attempt_count).toBe(1);
   });
 
-  it('is tried at once when somebody wants a retry', async () => {
+  it('is tried immediately when somebody wants a retry', async () => {
     const { id, path } = await engine.subscribe({ delaysMs: [500, 500, 500] });
     let status = 500;
     watch(path, () => ({ status }));

@@ -110,7 +110,7 @@ describe.each([
   });
 });
 
-it('many come, go and are held at once, and none of them stands in the way of another', async () => {
+it('many come, go and are held together, and none of them stands in the way of another', async () => {
   const places = await Promise.all(Array.from({ length: 6 }, enter));
   const [one, other] = ['one.example', 'other.example'];
   const visit = async ({ id }: Place) => {

@@ -239,7 +239,7 @@ describe('a held host', () => {
     await engine.subscriptions.remove(engine.context, id);
   });
 
-  it('that fails and is mended gets what waits for a time or for a probe at once, when an operator says so', async () => {
+  it('that fails and is mended gets deliveries that wait for a time or for a probe immediately, when an operator says so', async () => {
     const down = await engine.subscribe({ delaysMs: [3_600_000] });
     const waiting = await engine.subscribe({ delaysMs: [3_600_000] });
     for (const { path } of [down, waiting]) engine.receiver.answer(path, () => ({ status: 500 }));

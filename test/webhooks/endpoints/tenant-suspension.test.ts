@@ -45,7 +45,7 @@ describe('deliveries of a suspended tenant', () => {
     expect(order[0]).toBe(ids[0]);
   });
 
-  it('a tried delivery waits with its workflow, whoever asks for a retry, an opening or another URL', async () => {
+  it('a tried delivery waits with its workflow, also when a retry, an opening or another URL is asked for', async () => {
     const { id, path } = await engine.subscribe({ delaysMs: [1, 1, 1] });
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
     const letRetry = engine.holdRetries();

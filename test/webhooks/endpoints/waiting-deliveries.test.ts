@@ -53,7 +53,7 @@ describe.each(CLOSED)('ten thousand deliveries of an endpoint that is $how', ({ 
       await sleep(WATCHED_MS);
       const seen = difference(await load(), before);
       return seen.rows < WAITING / 2 && seen;
-    }, 'a time in which nobody looks at what waits');
+    }, 'a time in which nobody looks at waiting deliveries');
     expect(engine.receiver.of(path)).toHaveLength(0);
     expect((await engine.client.workflow.count(`SubscriptionId="${id}"`)).count).toBe(0);
     // Looks of the relay, the runner and the statistics themselves, whatever waits.
@@ -87,7 +87,7 @@ describe.each(CLOSED)('ten thousand deliveries of an endpoint that is $how', ({ 
     const received = engine.receiver.of(path);
     expect(received.length).toBeGreaterThanOrEqual(ENOUGH);
     const late = received.map(({ deliveryId }, n) => Math.abs((places.get(deliveryId) ?? 0) - n));
-    // Neighbours overtake each other, as many as are under way at once.
+    // Neighbours overtake each other, as many as are under way together.
     expect(Math.max(...late)).toBeLessThan(200);
     expect(await engine.endpoint(id)).toMatchObject({ state: 'open', permits: null });
     await engine.subscriptions.remove(engine.context, id);

@@ -9,7 +9,7 @@ import { createFeed, placeOf, plainCursor } from './tenant-feed.ts';
 const rooms = await createWebhookRooms();
 afterAll(() => rooms.close());
 
-it('answers 410 once events after the cursor may be gone, not to whoever keeps asking a quiet feed', async () => {
+it('answers 410 once events after the cursor may be gone, not to a reader that keeps asking a quiet feed', async () => {
   let now = Date.now();
   const { feed, context, publish, follow } = await createFeed(rooms, () => now);
   await publish(['a']);

@@ -1,4 +1,4 @@
-// The feed: nothing is missed and nothing comes twice, whoever commits when.
+// The feed: nothing is missed and nothing comes twice, in any order of commits.
 import { afterAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { createFeedService, type FeedPage } from '../../../src/webhooks/intake/feed.service.ts';
@@ -76,7 +76,7 @@ describe('the feed', () => {
     expect((await follow()).ids).toEqual(['stays']);
   });
 
-  it('gives each event of many slow and fast publishers once to whoever polls beside them', async () => {
+  it('gives each event of many slow and fast publishers once to a reader that polls beside them', async () => {
     const { publish, feed, context, idsOf } = await createFeed(rooms);
     const publishers = Array.from({ length: 6 }, async (_, publisher) => {
       for (let n = 0; n < 12; n += 1) {
@@ -103,7 +103,7 @@ describe('the feed', () => {
     expect(seen).toHaveLength(72);
   });
 
-  it('takes types, patterns and a time, and looks at so many events at once', async () => {
+  it('takes types, patterns and a time, and looks at so many events in one read', async () => {
     const { publish, feed, context, idsOf } = await createFeed(rooms);
     await publish(['m1', 'm2'], 'org.member.added');
     await publish(['v1'], 'vault.grant.revoked');

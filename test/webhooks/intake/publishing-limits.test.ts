@@ -182,7 +182,7 @@ describe('two processes', () => {
     expect(codes).toEqual([202, ...Array.from({ length: 9 }, () => 409)]);
   });
 
-  it('see a full backlog whoever filled it: 429 with Retry-After, and room again once deliveries have ended', async () => {
+  it('see a full backlog of any publisher: 429 with Retry-After, and room again once deliveries have ended', async () => {
     await insertSubscription(test.database, context, { filters: ['*'] });
     const first = await startProcess({ backlogLimit: 5 });
     const second = await startProcess({ backlogLimit: 5 });

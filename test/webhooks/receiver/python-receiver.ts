@@ -17,7 +17,7 @@ export type PythonRecord = {
   event_id: string;
 };
 
-/** What the receiver told of a refused request. */
+/** What the receiver says about a refused request. */
 export type PythonRefusal = {
   reason: string;
   status: number;

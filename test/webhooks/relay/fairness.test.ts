@@ -1,4 +1,4 @@
-// Many subscriptions of one tenant and of several: whoever answers at once is not kept waiting by those that do not.
+// Many subscriptions of one tenant and of several: one that answers quickly is not kept waiting by the others.
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-// How much one endpoint gets at once: its rate over all relays, retries and replays included, and its places. Load only
+// How much one endpoint gets: its rate over all relays, retries and replays included, and its places. Load only
 // makes it slower, so what is compared are least times and most counts.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

@@ -242,7 +242,7 @@ describe('a quiet subscription', () => {
       const [delivery = ''] = await engine.publish(quiet.id, 1, tenant);
       await engine.ended(delivery);
     }
-    // No more of the slow ones at once than their endpoint may have.
+    // No more of the slow ones under way than their endpoint may have.
     expect(most).toBeLessThanOrEqual(32);
     // All of the quiet one's arrived while most of the noisy one's queue still waits.
     expect(engine.receiver.of(noisy.path).length).toBeLessThan(200);

@@ -156,7 +156,7 @@ describe('POST /api/v1/webhooks/{id}/replay', () => {
 });
 
 describe('what is replayed', () => {
-  it('is what had ended when it began: each once, whoever moves it on at the same moment', async () => {
+  it('is what had ended when it began: each once, also when two move it on at the same moment', async () => {
     const { id, deliveries } = await given(6);
     const [byHand = '', later = ''] = deliveries;
     await rooms.database.query(

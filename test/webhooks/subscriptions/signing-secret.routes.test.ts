@@ -85,7 +85,7 @@ describe('POST /api/v1/webhooks/{id}/secret/rotate', () => {
     expect(await secretsOf(id)).toMatchObject({ now: OWN, next: NEXT });
   });
 
-  it('replaces at once without an overlap, and both secrets of one that is under way', async () => {
+  it('replaces immediately without an overlap, and both secrets of one that is under way', async () => {
     const id = await rooms.subscribe({ secret: OWN });
     await rotate(id, { overlap_seconds: 600 });
     const { status, body } = await rotate(id, { overlap_seconds: 0, secret: NEXT });

@@ -249,7 +249,7 @@ describe('PUT /api/v1/webhooks/{id}', () => {
     expect(newest.status).toBe('pending');
   });
 
-  it('discards only what waits because it was inactive, and says in the audit log how many', async () => {
+  it('discards only deliveries that wait because it was inactive, and says in the audit log how many', async () => {
     const id = await rooms.subscribe({ event_types: ['vault.key.created'] });
     const statuses = async () =>
       (await rooms.send('GET', `${PATH}/${id}/deliveries`)).body.data.map(
@@ -294,7 +294,7 @@ describe('PUT /api/v1/webhooks/{id}', () => {
 });
 
 describe('DELETE /api/v1/webhooks/{id}', () => {
-  it('removes it from sight and cancels what waits at once', async () => {
+  it('removes it from sight and cancels its waiting deliveries immediately', async () => {
     const id = await rooms.subscribe({ event_types: ['vault.grant.revoked'] });
     const [delivery] = await rooms.publish(id, 1, 'vault.grant.revoked');
     expect((await rooms.send('DELETE', `${PATH}/${id}`)).status).toBe(204);
