@@ -22,10 +22,16 @@ const sources = [
   'test/platform/metrics/documentation.test.ts',
   'test/platform/log-events.test.ts',
 ];
-/** These start no processes, but need as much of the machine. */
-const crowded = [
+/** These start no processes, but need as much of the machine: lost connections, crowds, and months of virtual time. */
+const costly = [
+  'test/faults/lost-connections.test.ts',
   'test/webhooks/deliveries/faults.test.ts',
   'test/webhooks/endpoints/waiting-deliveries.test.ts',
+  'test/workflows/anchor-days.test.ts',
+  'test/workflows/delegation-year.test.ts',
+  'test/workflows/issuer-key-months.test.ts',
+  'test/workflows/virtual-days.test.ts',
+  'test/workflows/virtual-months.test.ts',
 ];
 /** The processes that `npm test` starts, too. */
 const smoke = [
@@ -82,11 +88,11 @@ export default defineConfig({
       // Threads begin sooner than processes, and take no flags of V8.
       project('pure', 0, cores, { include: pure, exclude: sources, pool: 'threads', execArgv: [] }),
       // One queue, so that no project waits for the slowest file of another.
-      project('database', 1, lanes, { include: database, exclude: crowded, globalSetup: postgres }),
-      project('temporal', 1, lanes, { include: temporal, exclude: crowded, globalSetup: servers }),
+      project('database', 1, lanes, { include: database, exclude: costly, globalSetup: postgres }),
+      project('temporal', 1, lanes, { include: temporal, exclude: costly, globalSetup: servers }),
       project('smoke', 1, lanes, { include: smoke, globalSetup: all }),
       project('processes', 1, lanes, {
-        include: [...processes, ...crowded],
+        include: [...processes, ...costly],
         exclude: smoke,
         globalSetup: all,
       }),
