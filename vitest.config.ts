@@ -22,7 +22,7 @@ const sources = [
   'test/platform/metrics/documentation.test.ts',
   'test/platform/log-events.test.ts',
 ];
-/** These start no processes, but need as much of the machine: lost connections, crowds, and months of virtual time. */
+/** These need as much of the machine as processes: lost connections, crowds, and months of virtual time. */
 const costly = [
   'test/faults/lost-connections.test.ts',
   'test/webhooks/deliveries/faults.test.ts',
@@ -91,11 +91,8 @@ export default defineConfig({
       project('database', 1, lanes, { include: database, exclude: costly, globalSetup: postgres }),
       project('temporal', 1, lanes, { include: temporal, exclude: costly, globalSetup: servers }),
       project('smoke', 1, lanes, { include: smoke, globalSetup: all }),
-      project('processes', 1, lanes, {
-        include: [...processes, ...costly],
-        exclude: smoke,
-        globalSetup: all,
-      }),
+      project('processes', 1, lanes, { include: processes, exclude: smoke, globalSetup: all }),
+      project('costly', 1, lanes, { include: costly, globalSetup: servers }),
       // `npm run test:fuzz` names the seconds; no other run has it.
       ...(process.env.FUZZ_SECONDS === undefined ? [] : [fuzz()]),
     ],

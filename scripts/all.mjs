@@ -19,7 +19,7 @@ counts.push(...(await Promise.all([check(), look(['--project=pure'])])));
 endIfRed();
 // Where it failed, so does what needs it, and says why.
 await ready;
-const others = ['database', 'temporal', 'smoke', 'processes'];
+const others = ['database', 'temporal', 'smoke', 'processes', 'costly'];
 counts.push(await lookTwice(others.map((name) => `--project=${name}`)));
 counts.push(await guard());
 end();

@@ -1,5 +1,5 @@
-// `npm test`: makes the clone ready and runs Vitest, with all arguments passed on. Without files it leaves most of the
-// processes out, and looks twice at what failed.
+// `npm test`: makes the clone ready and runs Vitest, with all arguments passed on. Without files it leaves out most of the
+// processes and what is costly, and looks twice at what failed.
 import './require-node.mjs';
 
 /** Vitest runs every project that one of these lets through, so two that leave one out each would leave none out. */

@@ -52,7 +52,7 @@ export function anchorVerification(input: EntityInput): Promise<AnchorVerificati
         missingSince: null,
         expiresAt: null,
       },
-      help: wordHelp({ lookNow: 'fetches the proof now' }, 'anchor-verification'),
+      help: wordHelp({ lookNow: 'checks the proof now' }, 'anchor-verification'),
       details: detailsOf,
       attributes: ({ status, missingSince, lastOutcome }) => ({
         entityState: status === 'verified' && missingSince !== null ? 'missing' : status,

@@ -2,7 +2,7 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** A process of the runner serves the files of one project: in between it would load all modules anew. */
-const PROJECTS = ['smoke', 'processes', 'temporal', 'database'];
+const PROJECTS = ['smoke', 'processes', 'costly', 'temporal', 'database'];
 /** Files and folders that take longest, in this order; measured, and no more than a hint. */
 const LONG = [
   'test/faults/rotation-kills.test.ts',

@@ -143,7 +143,7 @@ describe('with everything there', () => {
     await engine.workflow(back.id).result();
   });
 
-  it('lets an operator have it fetched immediately, who is told and audited', async () => {
+  it('lets an operator have it checked immediately, who is told and audited', async () => {
     const one = await engine.begin('domain_dns');
     await engine.shows(one.id, { lastOutcome: 'dns:ENOTFOUND' });
     await one.age(DAY);

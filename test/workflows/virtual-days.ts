@@ -1,6 +1,5 @@
 // Ten days in a minute: the engine on a clock of its own. A wait of days is cut to nothing, and the database's clock,
-// which decides everything, jumps by as much. Only a wait without neighbours is cut, so that no
-// other's time runs away.
+// which decides everything, jumps by as much. Only a wait without neighbours is cut: no other's time runs.
 import type { Database } from '../../src/platform/database/database.ts';
 import type { EngineActivities } from './delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from './endpoint-engine.ts';

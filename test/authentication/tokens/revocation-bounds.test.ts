@@ -122,7 +122,7 @@ describe('a client that ends its own tokens again and again', () => {
     for (const { accessToken } of [other, later]) expect(await check(holder, accessToken)).toBe('accepted');
   });
 
-  it('which ends more together than one may have, has rows of the youngest', async () => {
+  it('which ends more in one act than one may have, has rows of the youngest', async () => {
     const { context, agent } = await createHolder(one);
     const tenantId = context.tenant.id;
     const holder = holderOf({ client_id: AGENT_CLIENT_ID, sub: agent.id });

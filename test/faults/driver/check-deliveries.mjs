@@ -112,7 +112,7 @@ function checkStates(ledger, { delivery, rows, posts }) {
     ledger.violate('failed too early', `${id}: ${rows.length} attempts`);
 }
 
-/** No attempt begins after the success or the cancellation that a client was answered. */
+/** No attempt begins after the success or the cancellation that a client knows of. */
 function checkAfterEnd(ledger, { delivery, rows, posts }) {
   const told = ledger.ends.get(delivery.id);
   const success = rows.find(({ outcome }) => outcome === 'delivered');

@@ -46,7 +46,7 @@ describe('what is due', () => {
   });
 });
 
-describe('fetches a pending proof', () => {
+describe('checks a pending proof', () => {
   it.each([
     [2 * SECOND, 5 * SECOND],
     [MINUTE, 15 * SECOND],
@@ -87,7 +87,7 @@ describe('fetches a pending proof', () => {
   });
 });
 
-describe('fetches a proof that was found', () => {
+describe('checks a proof that was found', () => {
   const verified = (age: number, rest: Partial<LookFacts> = {}) =>
     facts(age, { status: 'verified', ...rest });
 

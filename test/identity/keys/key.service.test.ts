@@ -52,7 +52,7 @@ describe('registering a key', () => {
         });
     });
 
-    it('verifies immediately a proof by that key, and refuses any other', async () => {
+    it('verifies a proof by that key immediately, and refuses any other', async () => {
       const agentId = await newAgent();
       const privateKey = generatePrivateKey(algorithm);
       const key = derivePublicKey(algorithm, privateKey);
