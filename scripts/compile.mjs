@@ -42,9 +42,6 @@ export async function build() {
 
 async function compile(outDir) {
   await runCompiler('tsconfig.build.json', outDir);
-  const tsc = join('node_modules', 'typescript', 'bin', 'tsc');
-  const code = await run(process.execPath, [tsc, '-p', relative(root, consoleSource)]);
-  if (code !== 0) process.exit(code);
   await buildConsole(consoleSource, join(outDir, 'console'));
   const rest = filesOf(join(root, 'src')).filter(
     (path) => !path.endsWith('.ts') && !path.startsWith(`${consoleSource}${sep}`),
