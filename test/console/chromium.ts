@@ -12,8 +12,25 @@ export const PROGRAM = ['chromium', 'chromium-browser', 'google-chrome', 'google
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
+/**
+ * The suggestions of the address bar are two pages more for each window, which cost a second of processor time. The
+ * last list of features counts, so this one names again those of Playwright that ask somebody outside.
+ */
+const DISABLED = [
+  'WebUIOmniboxPopup',
+  'WebUIOmniboxAimPopup',
+  'AimEnabled',
+  'NetworkTimeServiceQuerying',
+  'OptimizationHints',
+  'PreconnectToSearch',
+];
+
 export const launch = () =>
-  chromium.launch({ executablePath: PROGRAM ?? '', args: ['--no-sandbox'], timeout: HANG });
+  chromium.launch({
+    executablePath: PROGRAM ?? '',
+    args: ['--no-sandbox', `--disable-features=${DISABLED.join(',')}`],
+    timeout: HANG,
+  });
 
 /** Notes exceptions and errors of the browser's console. @param isExpected leaves a text out */
 export function noteFaults(
