@@ -35,12 +35,15 @@ export async function observe(stack: KillableStack): Promise<Undisturbed[]> {
   });
 }
 
-/** @returns the steps of each way from where it leaves the ways before it: the same steps are disturbed once */
+/** @returns the steps of each way from where it leaves the ways before it: the same in any order are disturbed once */
 export function listSteps(undisturbed: readonly Undisturbed[]): { way: Way; step: string }[] {
   return undisturbed.flatMap(({ way, steps }, index) => {
     const before = undisturbed.slice(0, index);
     const isNew = (at: number) =>
-      before.every((other) => steps.slice(0, at + 1).some((step, n) => other.steps[n] !== step));
+      before.every((other) => {
+        const taken = new Set(other.steps.slice(0, at + 1));
+        return steps.slice(0, at + 1).some((step) => !taken.has(step));
+      });
     return steps.filter((_, at) => isNew(at)).map((step) => ({ way, step }));
   });
 }
