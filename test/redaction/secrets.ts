@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 
 export type Secrets = ReturnType<typeof createSecrets>;
 
-/** A shorter one is found by chance, or is a word of the language. */
+/** A shorter one is found by chance, or is a word of the language. No form of a secret has fewer characters. */
 const SHORTEST = 12;
 
 export function createSecrets() {
@@ -25,11 +25,18 @@ export function createSecrets() {
      */
     findIn(text: string, without: readonly string[] = []): string[] {
       const found = new Set<string>();
+      const starts = new Map<string, [name: string, written: string][]>();
       const wanted = [...kinds].filter(([kind]) => !without.includes(kind));
       for (const [kind, values] of wanted)
         for (const value of values)
-          for (const [form, written] of formsOf(value))
-            if (text.includes(written)) found.add(`${kind} in ${form}`);
+          for (const [form, written] of formsOf(value)) {
+            const start = written.slice(0, SHORTEST);
+            starts.set(start, [...(starts.get(start) ?? []), [`${kind} in ${form}`, written]]);
+          }
+      // One reading for all: a search for each form of thousands of secrets takes 13 seconds.
+      for (let at = 0; at + SHORTEST <= text.length; at++)
+        for (const [name, written] of starts.get(text.slice(at, at + SHORTEST)) ?? [])
+          if (text.startsWith(written, at)) found.add(name);
       return [...found].sort();
     },
   };
