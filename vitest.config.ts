@@ -85,8 +85,8 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     projects: [
       project('sources', 0, cores, { include: sources }),
-      // Threads begin sooner than processes, and take no flags of V8.
-      project('pure', 0, cores, { include: pure, exclude: sources, pool: 'threads', execArgv: [] }),
+      // Threads begin sooner than processes, and take no flags of V8. One more than cores, while another waits for a timer.
+      project('pure', 0, cores + 1, { include: pure, exclude: sources, pool: 'threads', execArgv: [] }),
       // One queue, so that no project waits for the slowest file of another.
       project('database', 1, lanes, { include: database, exclude: costly, globalSetup: postgres }),
       project('temporal', 1, lanes, { include: temporal, exclude: costly, globalSetup: servers }),
