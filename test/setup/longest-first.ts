@@ -3,14 +3,16 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** A process of the runner serves the files of one project: in between it would load all modules anew. */
 const PROJECTS = ['smoke', 'processes', 'costly', 'temporal', 'database'];
-/** Files and folders that take longest, in this order; measured, and no more than a hint. */
+/**
+ * Files and folders that take longest, in this order; measured, and no more than a hint. Not the workflows: they wait
+ * more than they compute, and run beside the next project's files.
+ */
 const LONG = [
   'test/faults/rotation-kills.test.ts',
   'test/app/roles/roles.test.ts',
   'test/faults/driver.test.ts',
   'test/faults/lost-connections.test.ts',
   'test/console/',
-  'test/workflows/',
   'test/operations/',
   'test/webhooks/endpoints/',
   'test/app/',
