@@ -11,6 +11,7 @@ import type { SignatureVerifier } from '../../platform/crypto/verify-signature.n
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
+import { untilUnchanged } from '../../platform/database/until-unchanged.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { TokenService } from '../tokens/token.service.ts';
@@ -64,14 +65,11 @@ export type AgentTokens = {
 /** Greatest number of issued challenges that a process remembers. */
 const REMEMBERED = 5_000;
 
-/** How often a redemption is tried again whose key or agent changes at the same moment. */
-const MOST_TRIES = 3;
-
 type Found = Pick<Attempt, 'challenge' | 'holder' | 'now'>;
 
+/** `version`: of key and agent as they were read. */
 type Judged = {
-  /** The version of a remembered key and agent. */
-  readonly version?: string | undefined;
+  readonly version: string;
   readonly isHeard: boolean;
   readonly challenge: Challenge;
   readonly holder: Holder;
@@ -189,19 +187,17 @@ async function verify(
 ): Promise<AgentTokens> {
   const recalled = recall(needs, context, input);
   const isRight = recalled === undefined ? undefined : await isSigned(needs, recalled, input);
-  const got = recalled !== undefined && isRight ? await redeem(needs, context, input, recalled) : undefined;
+  const got =
+    recalled !== undefined && isRight ? await redeem(needs, context, input, recalled, false) : undefined;
   if (got !== undefined) return got;
-  let judged = await judge(needs, context, input);
-  // Challenge and key never change, so a signature is verified once.
-  if (!(isRight ?? (await isSigned(needs, judged, input))))
-    throw await refuseSignature(needs, context, judged, input);
-  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
-    const tokens = await redeem(needs, context, input, judged);
-    if (tokens !== undefined) return tokens;
-    // Without a reason to refuse, what prevented the redemption has ended since, for example a suspension.
-    judged = await judge(needs, context, input);
-  }
-  throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
+  let isProven = isRight;
+  return untilUnchanged(async () => {
+    const judged = await judge(needs, context, input);
+    // Challenge and key never change, so a signature is verified once.
+    isProven ??= await isSigned(needs, judged, input);
+    if (!isProven) throw await refuseSignature(needs, context, judged, input);
+    return redeem(needs, context, input, judged, true);
+  });
 }
 
 /** Makes all checks of a verification except that of the signature. */
@@ -258,7 +254,7 @@ async function judge(needs: ChallengeTools, context: RequestContext, input: Veri
   const found = await load(needs, context, input.challengeId);
   const judgement = judgeInput(needs, found, input, context);
   if ('refusal' in judgement) throw await refuse(needs, context, found.holder, judgement.refusal);
-  return { challenge: found.challenge, isHeard: found.isHeard, ...judgement };
+  return { challenge: found.challenge, version: found.version, isHeard: found.isHeard, ...judgement };
 }
 
 /** Returns the error for a failed verification. Records the failure when the key is known. */
@@ -313,19 +309,24 @@ async function sign(
   return { access, refresh };
 }
 
-/** Signs the tokens and consumes the challenge. @returns undefined when nothing was consumed */
+/**
+ * Signs the tokens and consumes the challenge.
+ * @param waits whether to wait for a change of the key or agent that is under way
+ * @returns undefined when nothing was consumed
+ */
 async function redeem(
   needs: ChallengeTools,
   context: RequestContext,
   { jkt, consumeProof }: VerifyInput,
   judged: Judged,
+  waits: boolean,
 ): Promise<AgentTokens | undefined> {
   // A proof for an invented challenge, or beside a wrong signature, leaves no row.
   await consumeProof?.();
   const { challenge, holder, isHeard, version } = judged;
   const { access, refresh } = await sign(needs, context, judged, jkt);
   const success = { ...judged, token: access, address: context.address, jkt };
-  const options = { refreshToken: refresh.record, isHeard, version };
+  const options = { refreshToken: refresh.record, isHeard, version, waits };
   if (!(await needs.redemptions.redeem(context, success, options))) return undefined;
   // Written in the background. If the write is lost, `last_used_at` is only a minute older.
   if (!holder.key.isUseNoted) needs.keys.recordUse(holder.key.id).catch(() => undefined);

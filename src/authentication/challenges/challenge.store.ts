@@ -22,6 +22,7 @@ export type FoundHolder = Found<{
 
 /** `key.id` is null when the key is deleted. */
 type LoadedRow = Found<{
+  readonly version: string;
   readonly tenantId: string;
   readonly challenge: Challenge;
   readonly key: Holder['key'] | { readonly id: null };
@@ -84,7 +85,7 @@ SELECT c.tenant_id AS "tenantId", c.id AS "challenge.id", c.key_fingerprint AS "
   c.algorithm AS "challenge.algorithm", encode(c.nonce, 'hex') AS "challenge.nonce", c.audience AS "challenge.audience",
   c.scopes AS "challenge.scopes", c.token_audience AS "challenge.resource", c.created_at AS "challenge.createdAt",
   c.expires_at AS "challenge.expiresAt", c.consumed_at AS "challenge.consumedAt",
-  c.expired_at IS NOT NULL AS "challenge.isExpired", ${HOLDER},
+  c.expired_at IS NOT NULL AS "challenge.isExpired", ${HOLDER}, ${HOLDER_VERSION} AS version,
   ${isHeard('c.tenant_id', '$3')} AS "isHeard"
 FROM unnest($1::uuid[], $2::uuid[]) AS asked (tenant_id, id)
 JOIN challenges c ON c.tenant_id = asked.tenant_id AND c.id = asked.id
@@ -163,7 +164,9 @@ export async function insert(
 export async function load(
   queryable: Queryable,
   names: readonly ChallengeName[],
-): Promise<(Found<{ challenge: Challenge; holder: Holder | null; isHeard: boolean }> | null)[]> {
+): Promise<
+  (Found<{ challenge: Challenge; holder: Holder | null; version: string; isHeard: boolean }> | null)[]
+> {
   const { rows } = await queryable.query(LOAD, [
     names.map(({ tenantId }) => tenantId),
     names.map(({ id }) => id),
@@ -171,9 +174,9 @@ export async function load(
   ]);
   const found = new Map(
     rows.map((row) => {
-      const { tenantId, challenge, key, agent, isHeard, now } = nestRow<LoadedRow>(row);
+      const { tenantId, challenge, key, agent, version, isHeard, now } = nestRow<LoadedRow>(row);
       const holder = key.id === null ? null : { key, agent };
-      return [`${tenantId}:${challenge.id}`, { challenge, holder, isHeard, now }];
+      return [`${tenantId}:${challenge.id}`, { challenge, holder, version, isHeard, now }];
     }),
   );
   return names.map(({ tenantId, id }) => found.get(`${tenantId}:${id.toLowerCase()}`) ?? null);

@@ -50,18 +50,20 @@ export function createRedemptionService({ database, records, rotations }: Redemp
    * A redemption by memory does not wait for locked rows, because the caller reads them then. The last check is for a
    * commit whose answer was lost: the redemption has used the challenge itself.
    */
-  const attempt = async (redemption: Redemption): Promise<boolean> =>
+  const attempt = async (redemption: Redemption, waits: boolean): Promise<boolean> =>
     (await together.add(redemption)) ||
-    (redemption.version === undefined && (await alone.add(redemption))) ||
+    (waits && (await alone.add(redemption))) ||
     store.isRedeemed(database, redemption);
 
   return {
     /**
      * Consumes the challenge, and writes the refresh token and the records of the success, all or nothing. One round
      * trip, shared by concurrent redemptions.
-     * @param options.version of the remembered key and agent; nothing is consumed when they have changed, or when a
-     * subscription gets the events
-     * @param options.isHeard false when no subscription gets the events of the success; then none are made
+     * @param options.version of the key and agent by which the tokens were decided; nothing is consumed when they have
+     * changed
+     * @param options.isHeard false when no subscription gets the events of the success; then none are made, and nothing
+     * is consumed when one gets them now
+     * @param options.waits whether to wait for a change of the key or agent that is under way
      * @returns false when nothing was consumed: another redemption has used the challenge or is using it in this
      * process, or the key or agent has changed
      */
@@ -72,21 +74,24 @@ export function createRedemptionService({ database, records, rotations }: Redemp
         refreshToken,
         isHeard,
         version,
-      }: { refreshToken: RefreshTokenRecord; isHeard: boolean; version?: string | undefined },
+        waits,
+      }: { refreshToken: RefreshTokenRecord; isHeard: boolean; version: string; waits: boolean },
     ): Promise<boolean> => {
       const challengeId = success.challenge.id;
       const rival = underWay.get(challengeId);
       if (rival !== undefined) return rival.then(() => false);
-      const attempted = attempt({
+      const redemption = {
         ...records.prepare(context, described(success, isHeard)),
         tenantId: context.tenant.id,
         challengeId,
         refreshToken,
         version,
+        isTold: isHeard,
         firstUse: success.holder.key.isVerified
           ? NOTHING
           : records.prepare(context, describeFirstUse(success)),
-      });
+      };
+      const attempted = attempt(redemption, waits);
       const settled = attempted.catch(() => false).finally(() => underWay.delete(challengeId));
       underWay.set(challengeId, settled);
       return attempted;

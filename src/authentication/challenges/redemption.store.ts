@@ -20,8 +20,10 @@ export type Redemption = PreparedRecords & {
   readonly tenantId: string;
   readonly challengeId: string;
   readonly refreshToken: RefreshTokenRecord;
-  /** The version of key and agent as this process remembers them. Without it, both were just read. */
-  readonly version?: string | undefined;
+  /** The version of key and agent by which the tokens were decided. */
+  readonly version: string;
+  /** The records have the events; without them no subscription may get them. */
+  readonly isTold: boolean;
   readonly firstUse: PreparedRecords;
 };
 
@@ -34,30 +36,26 @@ export type Redeemed = {
 
 // The first parameter of each batch; $1 are the filters.
 const ASKED = 2;
-const AUDIT = ASKED + NEW_TOKEN_COLUMNS.count + 2;
+const AUDIT = ASKED + NEW_TOKEN_COLUMNS.count + 3;
 const EVENTS = AUDIT + ENTRY_COLUMNS.count + 1;
 
-// `usable` locks the agent before the key, in the order of ids. A concurrent suspension or revocation therefore waits
-// until this statement has ended, and then also ends the refresh token of this statement. After a committed suspension
-// no row is usable. A challenge that the audit log counts as expired stays unused, even when a standby with a slow
-// clock has become the primary. What a process remembers of key and agent must still be so, and must need no event. The
-// end of a challenge is compared by a difference: by its index the planner would begin with all open challenges.
+// `usable` locks the agent before the key, in the order of ids. A concurrent change of one of them therefore waits until
+// this statement has ended, and then also ends the tokens of this statement; a change that was first gives the rows
+// another version, and nothing is consumed. A challenge that the audit log counts as expired stays unused, even when a
+// standby with a slow clock has become the primary. The end of a challenge is compared by a difference: by its index
+// the planner would begin with all open challenges.
 // `decided` compares the time after the wait for the locks, because a challenge or a key may have ended meanwhile; a
 // sunset is set under a lock that excludes these. The `condition` of a row is the id of a challenge that must be
 // consumed, or `first:` and the id of the challenge that verified its key.
 const redeemStatement = (locking: '' | 'SKIP LOCKED') => `
 WITH asked AS (
-  SELECT * FROM ${NEW_TOKEN_COLUMNS.from('row', ASKED, { challenge_id: 'uuid', version: 'text' })}
+  SELECT * FROM ${NEW_TOKEN_COLUMNS.from('row', ASKED, { challenge_id: 'uuid', version: 'text', is_told: 'boolean' })}
 ), usable AS MATERIALIZED (
   SELECT c.id, c.key_id, least(c.expires_at, CASE WHEN k.state = 'deprecated' THEN k.sunset_at END) AS ends_at
   FROM asked JOIN challenges c ON c.id = asked.challenge_id AND c.tenant_id = asked.tenant_id
     JOIN agents a ON a.id = c.agent_id AND a.tenant_id = c.tenant_id JOIN agent_keys k ON k.id = c.key_id
   WHERE c.consumed_at IS NULL AND c.expired_at IS NULL AND c.expires_at - now() > interval '0'
-    AND a.deleted_at IS NULL AND a.status = 'active' AND c.scopes <@ a.scopes
-    AND (c.token_audience IS NULL OR c.token_audience = ANY (a.audiences) OR c.token_audience =
-      coalesce(a.audience, (SELECT coalesce(audience, base_url) FROM tenants WHERE tenants.id = c.tenant_id)))
-    AND (k.state = 'active' OR (k.state = 'deprecated' AND k.sunset_at > now()))
-    AND (asked.version IS NULL OR (${HOLDER_VERSION} = asked.version AND NOT ${isHeard('c.tenant_id', '$1')}))
+    AND ${HOLDER_VERSION} = asked.version AND (asked.is_told OR NOT ${isHeard('c.tenant_id', '$1')})
   ORDER BY c.id
   FOR KEY SHARE OF a, k ${locking} FOR NO KEY UPDATE OF c ${locking}
 ), decided AS MATERIALIZED (${usedInTime('usable')}
@@ -93,9 +91,8 @@ const WAITING = redeemStatement('');
 
 /**
  * Consumes each challenge that passes all conditions, and writes its rows. The challenge must be unused and not
- * expired. Its key and agent must be allowed to authenticate, and the agent must still have the scopes and the
- * resource. The first use of a key also verifies the key and enqueues a signal to a rotation workflow that waits for
- * it.
+ * expired, its key and agent as they were read. The first use of a key also verifies the key and enqueues a signal to a
+ * rotation workflow that waits for it.
  * @param options.waits whether to wait for locked rows; otherwise challenges with locked rows are skipped
  */
 export async function redeem(
@@ -129,7 +126,8 @@ function valuesOf(redemptions: readonly Redemption[]): unknown[] {
     AUTHENTICATION_FILTERS,
     ...NEW_TOKEN_COLUMNS.of(redemptions.map(({ refreshToken }) => refreshToken)),
     redemptions.map(({ challengeId }) => challengeId),
-    redemptions.map(({ version }) => version ?? null),
+    redemptions.map(({ version }) => version),
+    redemptions.map(({ isTold }) => isTold),
     ...ENTRY_COLUMNS.of(audit.rows),
     audit.conditions,
     ...EVENT_COLUMNS.of(events.rows),

@@ -8,6 +8,7 @@ import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
+import { untilUnchanged } from '../../platform/database/until-unchanged.ts';
 import { type FailureCounter, ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
@@ -93,11 +94,20 @@ async function redeem(needs: ConsoleSessionNeeds, context: RequestContext, code:
  * @param secret that of the cookie
  * @throws ServiceError `invalid_token` without a live session; `policy_denied`, `unauthorized_client`
  */
-async function issueToken(
-  { database, applications, revocations, tokens, clientRecords }: ConsoleSessionNeeds,
+function issueToken(
+  needs: ConsoleSessionNeeds,
   context: RequestContext,
   secret: string | undefined,
 ): Promise<ConsoleToken> {
+  return untilUnchanged(() => tryToken(needs, context, secret));
+}
+
+/** @returns undefined when the application or its agent has changed meanwhile */
+async function tryToken(
+  { database, applications, revocations, tokens, clientRecords }: ConsoleSessionNeeds,
+  context: RequestContext,
+  secret: string | undefined,
+): Promise<ConsoleToken | undefined> {
   const { tenant } = context;
   const place = { tenantId: tenant.id, hash: hashSecret(secret ?? '') };
   const session = secret === undefined ? undefined : await store.find(database, place);
@@ -108,9 +118,14 @@ async function issueToken(
   if (await revocations.isRevoked(asToken(tenant, session, grant))) throw noSession();
   const issued = await tokens.issueAccessToken(tenant, grant);
   if (!(await store.use(database, place, issued.tokenId))) throw noSession();
-  const proof = { method: 'console_session', credential: session.id } as const;
-  await clientRecords.success(context, { grant, issued }, { isHeard: client.isHeard, proof });
-  return { ...issued, grant, client };
+  const proof = { method: 'console_session', credential: session.id, secretId: session.secretId } as const;
+  const isWritten = await clientRecords.success(
+    context,
+    { grant, issued },
+    { ...client, proof },
+    { waits: true },
+  );
+  return isWritten ? { ...issued, grant, client } : undefined;
 }
 
 /** Ends a session and its tokens, each with `auth.token.revoked`. Without one it does nothing. */

@@ -32,7 +32,7 @@ export type ExchangeRequest = Omit<DelegationRequest, 'subject'> & {
 };
 
 type CandidateRow = DelegationCandidate['delegation'] &
-  Pick<DelegationCandidate, 'agentStatus' | 'linksActive'> & {
+  Pick<DelegationCandidate, 'agentStatus' | 'linksActive' | 'isOfClient'> & {
     n: number;
     agentId: string;
     tenantId: string;
@@ -82,12 +82,14 @@ const REQUESTS = columnsOf<{ request: ExchangeRequest; n: number }>(
     scopes: ['text', ({ request }) => inWords(request.scopes)],
     audience: ['text', ({ request }) => request.audience ?? null],
     links: ['text', ({ request }) => inWords(request.links)],
+    client_id: ['uuid', ({ request }) => request.client.id],
+    client_version: ['text', ({ request }) => request.client.version],
   },
 );
 
 // Usable delegations are preferred, then those with all requested scopes and the audience, then the newest. The lock
 // makes a revocation or suspension wait for a running exchange. An exchange that waits for them reads the changed row
-// then. The status is that after the wait. IS NOT DISTINCT FROM keeps the planner from the index of agents, of whom one
+// then. So does a change of the client; its linked agent is that of the delegation. The status is that after the wait. IS NOT DISTINCT FROM keeps the planner from the index of agents, of whom one
 // may have a delegation of each user.
 const findForExchangesBy = (locked: '' | ' SKIP LOCKED') => `
 SELECT locked.*, request.n, request.agent_id AS "agentId",
@@ -98,12 +100,14 @@ SELECT delegation.id, delegation.tenant_id AS "tenantId", delegation.scopes, del
        person.id AS "userId", person.name AS "nameSealed", person.key_sealed AS "keySealed", agent.name AS "agentName", agent.capabilities AS "agentCapabilities", agent.scopes AS "agentScopes",
        agent.audience AS "agentAudience", agent.audiences AS "agentAudiences", agent.dpop_bound_access_tokens AS "agentIsBound",
        CASE WHEN agent.deleted_at IS NULL THEN agent.status ELSE 'deleted' END AS "agentStatus",
+       concat_ws('.', client.xmin, CASE WHEN client.agent_id = agent.id THEN agent.xmin END) = request.client_version AS "isOfClient",
        NOT EXISTS (SELECT 1 FROM unnest(string_to_array(request.links, ' ')::uuid[]) AS link (id) WHERE NOT EXISTS (
          SELECT 1 FROM agents WHERE agents.id = link.id AND agents.tenant_id = request.tenant_id
            AND agents.status = 'active' AND agents.deleted_at IS NULL)) AS "linksActive"
 FROM delegations delegation
 JOIN agents agent ON agent.id = delegation.agent_id
 JOIN users person ON person.id = delegation.user_id
+JOIN applications client ON client.id = request.client_id AND client.tenant_id = request.tenant_id
 WHERE delegation.id = (
   SELECT delegations.id FROM users JOIN delegations ON delegations.user_id = users.id
   WHERE users.tenant_id = request.tenant_id AND users.digest = ANY (string_to_array(request.digests, ' '))
@@ -112,7 +116,7 @@ WHERE delegation.id = (
            scopes @> string_to_array(request.scopes, ' ') AND (request.audience IS NULL OR audience IS NULL OR audience = request.audience) DESC,
            delegations.id DESC
   LIMIT 1)
-FOR KEY SHARE OF delegation, agent${locked}
+FOR KEY SHARE OF delegation, agent, client${locked}
 ) AS locked`;
 
 const FIND_FOR_EXCHANGES = {
@@ -239,7 +243,7 @@ export async function findForExchanges(
 }
 
 function toCandidate(row: CandidateRow): DelegationCandidate {
-  const { id, scopes, audience, status, expiresAt, agentStatus, linksActive } = row;
+  const { id, scopes, audience, status, expiresAt, agentStatus, linksActive, isOfClient } = row;
   const { userId, tenantId, nameSealed, keySealed } = row;
   return {
     delegation: { id, scopes, audience, status, expiresAt },
@@ -255,5 +259,6 @@ function toCandidate(row: CandidateRow): DelegationCandidate {
     },
     agentStatus,
     linksActive,
+    isOfClient,
   };
 }

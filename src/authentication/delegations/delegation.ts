@@ -35,6 +35,8 @@ export type DelegationRequest = {
   readonly audience?: string | undefined;
   /** Ids of the agents that acted for the user earlier in the chain. */
   readonly links?: readonly string[] | undefined;
+  /** The client that asks, as it was read. */
+  readonly client: { readonly id: string; readonly version: string };
 };
 
 export type DelegationCandidate = {
@@ -44,6 +46,8 @@ export type DelegationCandidate = {
   readonly agentStatus: 'active' | 'suspended' | 'deleted';
   /** Whether each agent in `links` exists and is active. */
   readonly linksActive: boolean;
+  /** Whether the client is as it was read. */
+  readonly isOfClient: boolean;
 };
 
 export type UsableDelegation = Pick<DelegationCandidate, 'delegation' | 'agent' | 'user'>;

@@ -69,8 +69,11 @@ type Made = Exchanged & { readonly claims: Sources[number]; readonly prepared: P
  */
 type Pending = VerifiedExchange & { readonly sought: ReturnType<typeof seekDelegation>; made?: Made };
 
-/** What a batch made of an exchange; undefined when it found no delegation that it could lock immediately. */
-type Outcome = Made | ServiceError | undefined;
+/**
+ * What a batch made of an exchange; `changed`: the client is another than was read; undefined when it found no
+ * delegation that it could lock immediately.
+ */
+type Outcome = Made | ServiceError | 'changed' | undefined;
 
 /** @param accessTokenLifetime seconds @param now milliseconds since 1970 */
 export function createExchangeBatches(needs: ExchangeBatchNeeds) {
@@ -82,20 +85,21 @@ export function createExchangeBatches(needs: ExchangeBatchNeeds) {
   return {
     /**
      * Issues the token of an exchange and records it, unless one of its sources has ended. One that meets a change of
-     * its delegation or its agent waits for the change, without the others.
+     * its delegation, its agent or its client waits for the change, without the others.
+     * @returns undefined when the client has changed since it was read
      * @throws ServiceError as `judgeDelegation`, `checkProofGiven` and the limits of a token; `invalid_request` when a
      * source was revoked; `temporarily_unavailable`
      */
-    exchange: async (asked: VerifiedExchange): Promise<Exchanged> => {
+    exchange: async (asked: VerifiedExchange): Promise<Exchanged | undefined> => {
       const pending = { ...asked, sought: seekDelegation(asked) };
       const outcome = (await together.add(pending)) ?? (await recordAlone(needs, pending));
       if (outcome instanceof ServiceError) throw outcome;
-      return outcome;
+      return outcome === 'changed' ? undefined : outcome;
     },
   };
 }
 
-async function recordAlone(needs: ExchangeBatchNeeds, pending: Pending): Promise<Made | ServiceError> {
+async function recordAlone(needs: ExchangeBatchNeeds, pending: Pending): Promise<NonNullable<Outcome>> {
   const [outcome] = await needs.database.transaction({ tenant: pending.context.tenant }, (unit) =>
     recordBatch(needs, unit, [pending], 'waiting'),
   );
@@ -112,24 +116,27 @@ async function recordBatch(
 ): Promise<Outcome[]> {
   const sought = batch.map((one) => one.sought);
   const found = await needs.delegations.findForExchanges(unit, sought, mode);
-  const made = batch.map((asked, n) =>
-    found[n] === undefined && mode === 'skipping' ? undefined : attempt(() => make(needs, asked, found[n])),
-  );
+  const made = batch.map((asked, n): Outcome => {
+    if (found[n] === undefined && mode === 'skipping') return undefined;
+    return found[n]?.isOfClient === false ? 'changed' : attempt(() => make(needs, asked, found[n]));
+  });
   const sources = batch.map(({ actor, subject }, n): Sources => {
     const one = made[n];
-    if (one === undefined || one instanceof ServiceError) return [];
+    if (!isMade(one)) return [];
     return subject.own === undefined ? [actor, one.claims] : [actor, subject.own, one.claims];
   });
   const revoked = await needs.revocations.findRevoked(unit, sources);
   const outcomes = made.map((one, n) => (revoked[n] ? revokedSource() : one));
   await needs.records.writeBatch(
     unit,
-    outcomes.flatMap((one) => (one === undefined || one instanceof ServiceError ? [] : [one.prepared])),
+    outcomes.filter(isMade).map(({ prepared }) => prepared),
   );
   return outcomes;
 }
 
-function seekDelegation({ context, request, actor, subject }: VerifiedExchange) {
+const isMade = (one: Outcome): one is Made => typeof one === 'object' && !(one instanceof ServiceError);
+
+function seekDelegation({ context, client, request, actor, subject }: VerifiedExchange) {
   return {
     tenantId: context.tenant.id,
     subject: { issuer: subject.issuer, sub: subject.sub },
@@ -137,6 +144,7 @@ function seekDelegation({ context, request, actor, subject }: VerifiedExchange) 
     scopes: request.scope === undefined ? undefined : (parseScope(request.scope) ?? undefined),
     audience: request.target,
     links: ownLinks(subject.act),
+    client,
   };
 }
 

@@ -4,6 +4,7 @@
 
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import type { RequestContext } from '../../platform/context.ts';
+import { untilUnchanged } from '../../platform/database/until-unchanged.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
@@ -25,7 +26,7 @@ const UNRECORDED: readonly ErrorCode[] = ['use_dpop_nonce', 'temporarily_unavail
 
 export type TokenExchangeNeeds = ExchangePartiesNeeds &
   Omit<ExchangeBatchNeeds, 'now'> & {
-    clients: Pick<ClientAuthenticationService, 'authenticate'>;
+    clients: Pick<ClientAuthenticationService, 'authenticate' | 'confirm'>;
     tokens: Pick<TokenService, 'prepareAccessTokens'>;
     clientRecords: Pick<ClientRecordService, 'failure'>;
     now?: (() => number) | undefined;
@@ -84,8 +85,27 @@ async function answer(
   checkPossession(actor, key);
   // Prepared before the transaction begins, because a transaction that waits for a second connection could block.
   const issue = await needs.tokens.prepareAccessTokens(context.tenant);
-  const asked = { context, client, request, actor, subject, key, issue };
-  return { ...answerOf(await needs.batches.exchange(asked)), issued_token_type: ISSUED_TOKEN_TYPE };
+  const asked = { context, request, actor, subject, key, issue };
+  const exchanged = await untilUnchanged(async (isRepeated) =>
+    needs.batches.exchange({
+      ...asked,
+      client: isRepeated ? await readAgain(needs, context, client, actor) : client,
+    }),
+  );
+  return { ...answerOf(exchanged), issued_token_type: ISSUED_TOKEN_TYPE };
+}
+
+/** Reads a client that has changed meanwhile, and makes its checks again. */
+async function readAgain(
+  needs: TokenExchangeTools,
+  context: RequestContext,
+  before: AuthenticatedClient,
+  actor: Parameters<typeof checkLinkedAgent>[1],
+): Promise<AuthenticatedClient> {
+  const client = await needs.clients.confirm(context, before);
+  checkGrantAllowed(client, TOKEN_EXCHANGE_GRANT);
+  checkLinkedAgent(client.agent, actor);
+  return client;
 }
 
 /** Runs a step. When it fails by the client's fault, the failure is recorded in the background. */

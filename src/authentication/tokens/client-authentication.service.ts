@@ -2,6 +2,7 @@
 
 import type { BruteForceService } from '../../audit/brute-force.service.ts';
 import type { ApplicationService, Client } from '../../identity/applications/application.service.ts';
+import { thumbprintsOf } from '../../identity/applications/application-jwks.ts';
 import { addressGroup } from '../../platform/address-group.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { hashesEqual, hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
@@ -40,7 +41,7 @@ export type ClientAuthenticationNeeds = {
  * @param bruteForce counts wrong credentials by client, so that those from many addresses are one attack
  */
 export function createClientAuthenticationService(needs: ClientAuthenticationNeeds) {
-  return bindUseCases(needs, { recall, authenticate });
+  return bindUseCases(needs, { recall, authenticate, confirm });
 }
 
 export type ClientAuthenticationService = ReturnType<typeof createClientAuthenticationService>;
@@ -78,6 +79,21 @@ async function authenticate(
   const client = await authenticateByAssertion(needs, context, chosen.assertion, request);
   checkClientId(request.parameters.client_id, client.id);
   return client;
+}
+
+/**
+ * Reads a client again that has authenticated, because it has changed meanwhile.
+ * @throws ServiceError `invalid_client` when the client or its credential has ended
+ */
+async function confirm(
+  { applications }: ClientAuthenticationNeeds,
+  context: RequestContext,
+  { id, proof }: AuthenticatedClient,
+): Promise<AuthenticatedClient> {
+  const client = await applications.findClient(context.tenant.id, id);
+  const live = [...(client?.secrets ?? []).map((secret) => secret.id), ...thumbprintsOf(client)];
+  if (client === undefined || !live.includes(proof.credential ?? '')) throw clientRefused();
+  return { ...client, proof };
 }
 
 async function authenticateBySecret(
@@ -162,7 +178,7 @@ function proveSecret(
   const stored = client?.secrets.length ? client.secrets : [NO_SECRET];
   const [right] = stored.filter((candidate) => hashesEqual(candidate.hash, hash));
   if (client === undefined || right === undefined || right === NO_SECRET) return undefined;
-  return { ...client, proof: { method, credential: right.id } };
+  return { ...client, proof: { method, credential: right.id, secretId: right.id } };
 }
 
 /** Checks that a `client_id` in the form equals the client id of the credentials. */

@@ -1,6 +1,7 @@
 // The client credentials grant of the token endpoint. client-authentication.service.ts authenticates the client.
 
 import type { RequestContext } from '../../platform/context.ts';
+import { untilUnchanged } from '../../platform/database/until-unchanged.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
@@ -25,9 +26,9 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
 type Issue = { readonly grant: AccessTokenGrant; readonly issued: IssuedAccessToken };
 
 export type ClientCredentialsNeeds = {
-  clients: Pick<ClientAuthenticationService, 'authenticate' | 'recall'>;
+  clients: Pick<ClientAuthenticationService, 'authenticate' | 'recall' | 'confirm'>;
   tokens: Pick<TokenService, 'issueAccessToken'>;
-  clientRecords: Pick<ClientRecordService, 'success' | 'successOfRemembered' | 'failure'>;
+  clientRecords: Pick<ClientRecordService, 'success' | 'failure'>;
 };
 
 /** The client credentials grant (RFC 6749 §4.4). Source: Specification, "Client credentials rules". */
@@ -37,8 +38,7 @@ export function createClientCredentialsService(needs: ClientCredentialsNeeds) {
 
 /**
  * Answers a token request. A client that this process remembers takes one round trip, which proves the memory and
- * writes the audit entries. Otherwise there are two: 1 reads the client, 1 writes audit entries and events. All are
- * shared by concurrent requests. A failure costs the read and the counter; its record is written in the background.
+ * writes audit entries and events. Otherwise one more reads the client. All are shared by concurrent requests. A failure costs the read and the counter; its record is written in the background.
  * @throws ServiceError `invalid_request`, `invalid_client`, `unauthorized_client`, `policy_denied`,
  * `invalid_scope`, `invalid_target`, `rate_limited` instead of `invalid_client` after too many failures,
  * `invalid_dpop_proof`, `use_dpop_nonce`
@@ -52,10 +52,13 @@ async function grant(
   const request = { ...sent, proveKey: once(sent.proveKey) };
   const remembered = await issueToRemembered(needs, context, request);
   if (remembered !== undefined) return answerOf(remembered);
-  const client = await needs.clients.authenticate(context, request);
-  const token = await recorded(needs, context, client, () => issue(needs, context, client, request));
-  await needs.clientRecords.success(context, token, client);
-  return answerOf(token);
+  let client = await needs.clients.authenticate(context, request);
+  return untilUnchanged(async (isRepeated) => {
+    if (isRepeated) client = await needs.clients.confirm(context, client);
+    const token = await recorded(needs, context, client, () => issue(needs, context, client, request));
+    const isWritten = await needs.clientRecords.success(context, token, client, { waits: true });
+    return isWritten ? answerOf(token) : undefined;
+  });
 }
 
 /** Records a refusal to an authenticated client. A request for a nonce is not a failure. */
@@ -96,10 +99,10 @@ async function issueToRemembered(
   request: GrantRequest,
 ): Promise<Issue | undefined> {
   const client = needs.clients.recall(context, request);
-  if (client === undefined || client.isHeard) return undefined;
+  if (client === undefined) return undefined;
   const token = await issue(needs, context, client, request).catch(ignoreRefusal);
   if (token === undefined) return undefined;
-  return (await needs.clientRecords.successOfRemembered(context, token, client)) ? token : undefined;
+  return (await needs.clientRecords.success(context, token, client, { waits: false })) ? token : undefined;
 }
 
 /** A refusal by an outdated memory is no refusal. */

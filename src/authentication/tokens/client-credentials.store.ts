@@ -1,74 +1,115 @@
-// SQL that records the tokens of remembered clients. The statement itself proves that a client is still as remembered.
+// SQL that records the tokens of clients. The statement itself proves that a client is still as it was read.
 // docs/decisions/0021-proved-memory.md
-import { type AuditRecord, ENTRY_COLUMNS, insertEntries } from '../../audit/audit.ts';
+import { ENTRY_COLUMNS, insertEntries } from '../../audit/audit.ts';
 import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
+import { EVENT_COLUMNS, readEvents } from '../../events/event.ts';
 import { CLIENT_VERSION } from '../../identity/applications/application.ts';
-import { columnsOf } from '../../platform/columns.ts';
+import { columnsOf, isAmong } from '../../platform/columns.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import { isHeard } from '../../webhooks/intake/fan-out.ts';
+import { EMIT_INPUT, isHeard } from '../../webhooks/intake/fan-out.ts';
+import type { PreparedRecords } from '../../webhooks/intake/record.service.ts';
 
-/** What a process remembers of a client, and the secret by which the client has authenticated. */
-export type RememberedClient = {
+/** A client as it was read, and the secret that it has used, which must still be live. */
+export type DecidedClient = {
   readonly tenantId: string;
   readonly id: string;
-  readonly secretId: string;
+  readonly secretId: string | null;
   readonly version: string;
+  /** The records of its token have the events; without them no subscription may get them. */
+  readonly isTold: boolean;
 };
 
-/** The audit entries of a token, and the client that got it. */
-export type RememberedToken = {
-  readonly client: RememberedClient;
-  readonly audit: readonly AuditRecord[];
-};
+/** The records of a token, and the client that got it. */
+export type ClientToken = PreparedRecords & { readonly client: DecidedClient };
 
-type Asked = RememberedClient & { readonly n: number };
+type Asked = DecidedClient & { readonly n: number };
 
-const ASKED = columnsOf<Asked>({ uuid: ['tenantId', 'id', 'secretId'], text: ['version'], int: ['n'] });
+const ASKED = columnsOf<Asked>({
+  uuid: ['tenantId', 'id', 'secretId'],
+  text: ['version'],
+  boolean: ['isTold'],
+  int: ['n'],
+});
+const FILTERS = `$${ASKED.count + 1}`;
+const AUDIT = ASKED.count + 2;
+const EVENTS = AUDIT + ENTRY_COLUMNS.count + 1;
 
-// A client with a subscriber is not proven, because its token also needs events.
-const recordStatement = (repeated: boolean) => `
-WITH proven AS MATERIALIZED (
-  SELECT remembered.n
-  FROM ${ASKED.from('remembered')}
-    JOIN applications application ON application.id = remembered.id AND application.tenant_id = remembered.tenant_id
-    JOIN application_secrets secret ON secret.id = remembered.secret_id AND secret.application_id = application.id
-    LEFT JOIN agents agent ON agent.id = application.agent_id
-  WHERE application.deleted_at IS NULL AND ${CLIENT_VERSION} = remembered.version
-    AND (secret.expires_at IS NULL OR secret.expires_at > now())
-    AND NOT ${isHeard('remembered.tenant_id', '$6')}
+// `held` locks the application, `agent` its linked agent. A concurrent change of one of them therefore waits until this
+// statement has ended, and then also ends the token of this statement; a change that was first gives the rows another
+// version, and nothing is written. A change of secrets changes the application.
+const recordStatement = ({ waits, isRepeated, isTold }: Options & { readonly isTold: boolean }) => `
+WITH held AS MATERIALIZED (
+  SELECT asked.n, asked.secret_id, asked.version, application.id, application.agent_id, application.xmin
+  FROM ${ASKED.from('asked')}
+    JOIN applications application ON application.id = asked.id AND application.tenant_id = asked.tenant_id
+  WHERE asked.is_told OR NOT ${isHeard('asked.tenant_id', FILTERS)}
+  ORDER BY application.id FOR KEY SHARE OF application ${waits ? '' : 'SKIP LOCKED'}
+), agent AS MATERIALIZED (
+  SELECT id, xmin FROM agents WHERE id IN (SELECT agent_id FROM held)
+  ORDER BY id FOR KEY SHARE ${waits ? '' : 'SKIP LOCKED'}
+), proven AS MATERIALIZED (
+  SELECT application.n FROM held application LEFT JOIN agent ON agent.id = application.agent_id
+  WHERE ${CLIENT_VERSION} = application.version AND (application.secret_id IS NULL OR EXISTS (
+    SELECT FROM application_secrets secret WHERE secret.id = application.secret_id
+      AND secret.application_id = application.id AND coalesce(secret.expires_at > now(), true)))
 ), new_audit_entries AS (
-  ${insertEntries({ first: ASKED.count + 2, only: { name: 'n', type: 'int', of: 'proven' }, repeated })}
-)
-SELECT n FROM proven`;
+  ${insertEntries({ first: AUDIT, only: { name: 'n', type: 'int', of: 'proven' }, repeated: isRepeated })}
+)${
+  isTold
+    ? `, input AS (
+  ${readEvents(EVENTS, { n: 'int' })} WHERE ${isAmong('n', 'proven')}
+), ${EMIT_INPUT}`
+    : ''
+}
+SELECT n, ${isTold ? '(SELECT coalesce(sum(deliveries), 0)::int FROM accepted)' : '0'} AS deliveries FROM proven`;
 
-const RECORD = recordStatement(false);
-const REPEAT = recordStatement(true);
+/** `isRepeated`: the records may be stored already. */
+type Options = { readonly waits: boolean; readonly isRepeated: boolean };
+
+const BOTH = [false, true] as const;
+const nameOf = ({ waits, isRepeated, isTold }: Options & { readonly isTold: boolean }) =>
+  [waits, isRepeated, isTold].join();
+const STATEMENTS = new Map(
+  BOTH.flatMap((waits) =>
+    BOTH.flatMap((isRepeated) => BOTH.map((isTold) => ({ waits, isRepeated, isTold }))),
+  ).map((options) => [nameOf(options), recordStatement(options)]),
+);
 
 /**
- * Writes the audit entries of tokens whose clients are unchanged, whose secrets are live, and whose events no
- * subscription gets. One round trip, one transaction.
- * @param options.isRepeated whether the entries may be stored already
- * @returns for each token, in order, whether its entries were written
+ * Writes the records of tokens whose clients are as they were read. One round trip, one transaction.
+ * @param options.waits whether to wait for locked rows; otherwise clients with locked rows are left out
+ * @param options.isRepeated whether the records may be stored already
+ * @returns for each token, in order, whether its records were written; and the number of deliveries
  */
 export async function record(
   queryable: Queryable,
-  tokens: readonly RememberedToken[],
-  { isRepeated }: { isRepeated: boolean },
-): Promise<boolean[]> {
+  tokens: readonly ClientToken[],
+  options: Options,
+): Promise<{ written: boolean[]; deliveries: number }> {
   const clients = new Map<string, Asked>();
   const places = tokens.map(({ client }) => {
-    const name = `${client.secretId}:${client.version}`;
+    const name = [client.id, client.secretId, client.version, client.isTold].join();
     const known = clients.get(name)?.n;
     if (known !== undefined) return known;
     clients.set(name, { ...client, n: clients.size });
     return clients.size - 1;
   });
-  const { rows } = await queryable.query<{ n: number }>(isRepeated ? REPEAT : RECORD, [
-    ...ASKED.of([...clients.values()]),
-    AUTHENTICATION_FILTERS,
-    ...ENTRY_COLUMNS.of(tokens.flatMap(({ audit }) => audit)),
-    tokens.flatMap(({ audit }, index) => audit.map(() => places[index])),
-  ]);
+  const placesOf = (records: (token: ClientToken) => readonly unknown[]) =>
+    tokens.flatMap((token, index) => records(token).map(() => places[index]));
+  const isTold = tokens.some(({ events }) => events.length > 0);
+  const events = isTold
+    ? [...EVENT_COLUMNS.of(tokens.flatMap((token) => token.events)), placesOf((token) => token.events)]
+    : [];
+  const { rows } = await queryable.query<{ n: number; deliveries: number }>(
+    STATEMENTS.get(nameOf({ ...options, isTold })) ?? '',
+    [
+      ...ASKED.of([...clients.values()]),
+      AUTHENTICATION_FILTERS,
+      ...ENTRY_COLUMNS.of(tokens.flatMap(({ audit }) => audit)),
+      placesOf(({ audit }) => audit),
+      ...events,
+    ],
+  );
   const proven = new Set(rows.map(({ n }) => n));
-  return places.map((place) => proven.has(place));
+  return { written: places.map((place) => proven.has(place)), deliveries: rows[0]?.deliveries ?? 0 };
 }

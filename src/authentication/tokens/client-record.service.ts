@@ -12,7 +12,7 @@ import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import type { Log } from '../../platform/logging.ts';
 import type { Happening, PreparedRecords, RecordService } from '../../webhooks/intake/record.service.ts';
 import type { AccessTokenGrant } from './access-token.ts';
-import type { RememberedToken } from './client-credentials.store.ts';
+import type { ClientToken } from './client-credentials.store.ts';
 import * as store from './client-credentials.store.ts';
 import { CLIENT_CREDENTIALS } from './client-credentials.ts';
 import type { ClientMethod } from './client-method.ts';
@@ -23,11 +23,13 @@ import type { IssuedAccessToken } from './token.service.ts';
 export type ClientProof = {
   readonly method: ClientMethod | 'console_session';
   readonly credential?: string | undefined;
+  /** The secret that must be live: that of the request, or that by which the console's session began. */
+  readonly secretId?: string | null | undefined;
 };
 
 type Issued = { readonly grant: AccessTokenGrant; readonly issued: IssuedAccessToken };
 
-type IssuedTo = Pick<Client, 'isHeard'> & { readonly proof?: ClientProof | undefined };
+type IssuedTo = Pick<Client, 'id' | 'version' | 'isHeard'> & { readonly proof: ClientProof };
 
 /** `isAuthenticated`: the credentials were right, and the request was refused for another reason. */
 type Failure = {
@@ -41,9 +43,12 @@ type Failure = {
   readonly episode?: Episode;
 };
 
+/** Greatest number of tokens that wait concurrently for a locked row. Each of them uses its own connection. */
+const WAITING = 2;
+
 export type ClientRecordNeeds = {
   database: Pick<Database, 'query'>;
-  records: Pick<RecordService, 'prepare' | 'writeBatch'>;
+  records: Pick<RecordService, 'prepare' | 'writeBatch' | 'announce'>;
   log: Log<'error'>;
 };
 
@@ -61,11 +66,20 @@ export function createClientRecordService({ database, records, log }: ClientReco
       return batch.map(() => undefined);
     },
   });
-  const remembered = createCoalescer<RememberedToken, boolean>({
-    sizeOf: ({ audit }) => ({ rows: audit.length, bytes: 0 }),
-    run: (batch, attempt) => store.record(database, batch, attempt),
+  const settle = async (batch: readonly ClientToken[], options: { waits: boolean; isRepeated: boolean }) => {
+    const { written, deliveries } = await store.record(database, batch, options);
+    records.announce(deliveries > 0 ? batch.flatMap(({ events }) => events) : [], deliveries);
+    return written;
+  };
+  const together = createCoalescer<ClientToken, boolean>({
+    sizeOf,
+    run: (batch, { isRepeated }) => settle(batch, { waits: false, isRepeated }),
     // A second batch under way would only make both smaller: Postgres took a third more for a token.
     limits: { batches: 1 },
+  });
+  const alone = createCoalescer<ClientToken, boolean>({
+    run: (batch, { isRepeated }) => settle(batch, { waits: true, isRepeated }),
+    limits: { rows: 1, batches: WAITING },
   });
   const write = (context: RequestContext, happening: Happening): Promise<void> =>
     batches.add(records.prepare(context, happening));
@@ -76,31 +90,29 @@ export function createClientRecordService({ database, records, log }: ClientReco
 
   return {
     /**
-     * Records an issued token; the promise resolves after the commit. Concurrent requests share one statement.
-     * @param client.isHeard false when no subscription gets the events; then none are made
-     */
-    success: (context: RequestContext, token: Issued, client: IssuedTo): Promise<void> =>
-      write(context, {
-        audit: entriesOf(token, client),
-        events: client.isHeard ? eventsOf(context, token) : [],
-      }),
-
-    /**
-     * Records a token that was issued to a remembered client, in the statement that proves that the client is still as
-     * remembered and has no subscriber. Concurrent requests share it.
+     * Records a token, in the statement that proves that the client is still as it was read. Concurrent requests share
+     * it. The promise resolves after the commit.
+     * @param client.isHeard false when no subscription gets the events; then none are made, and nothing is written when
+     * one gets them now
+     * @param waits whether to wait for a change of the application or its agent that is under way
      * @returns false when nothing was written, and the client has to be read again
      */
-    successOfRemembered: (
+    success: async (
       context: RequestContext,
       token: Issued,
-      client: IssuedTo & Pick<Client, 'id' | 'version'>,
+      client: IssuedTo,
+      { waits }: { waits: boolean },
     ): Promise<boolean> => {
-      const { id, version, proof } = client;
-      if (client.isHeard || proof?.credential === undefined) return Promise.resolve(false);
-      return remembered.add({
-        client: { tenantId: context.tenant.id, id, secretId: proof.credential, version },
-        audit: records.prepare(context, { audit: entriesOf(token, client) }).audit,
-      });
+      const { id, version, proof, isHeard } = client;
+      const { id: tenantId } = context.tenant;
+      const item = {
+        client: { tenantId, id, version, secretId: proof.secretId ?? null, isTold: isHeard },
+        ...records.prepare(context, {
+          audit: entriesOf(token, client),
+          events: isHeard ? eventsOf(context, token) : [],
+        }),
+      };
+      return (await together.add(item)) || (waits && alone.add(item));
     },
 
     /**
@@ -137,13 +149,13 @@ export function createClientRecordService({ database, records, log }: ClientReco
     /** Waits for the writes that are in progress. */
     settled: async (): Promise<void> => {
       await reporter.settled();
-      await Promise.all([batches.drain(), remembered.drain()]);
+      await Promise.all([batches.drain(), together.drain(), alone.drain()]);
     },
 
     /** Writes all queued and counted records. Called once, when the process stops. */
     close: async (): Promise<void> => {
       await reporter.close();
-      await Promise.all([batches.drain(), remembered.drain()]);
+      await Promise.all([batches.drain(), together.drain(), alone.drain()]);
     },
   };
 }
@@ -181,7 +193,7 @@ function describeFailure(failure: Failure): AuditEntry {
 }
 
 /** The audit entries of an issued token. */
-function entriesOf({ grant, issued }: Issued, { proof }: IssuedTo): AuditEntry[] {
+function entriesOf({ grant, issued }: Issued, { proof }: Pick<IssuedTo, 'proof'>): AuditEntry[] {
   const { sub, clientId, agent, jkt } = grant;
   const common = {
     outcome: 'success',

@@ -8,6 +8,7 @@ import { nestRow } from '../../platform/database/nested-row.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { usedInTime } from '../../platform/database/used-in-time.ts';
 import { isHeard } from '../../webhooks/intake/fan-out.ts';
+import { HOLDER_VERSION } from '../challenges/challenge.ts';
 import type { EndedRefreshToken } from './refresh-token.store.ts';
 import { MOST_REPEATS, type StoredRefreshToken } from './refresh-token.ts';
 
@@ -23,6 +24,8 @@ export type RefreshTokenName = { readonly tenantId: string; readonly hash: Uint8
 /** The successor of a token, and the request that spends the token. */
 export type Rotation = {
   readonly tokenId: string;
+  /** The version of key and agent by which the tokens were decided. */
+  readonly version: string;
   /** SHA-256 of the request. */
   readonly request: Uint8Array;
   readonly successor: {
@@ -47,7 +50,7 @@ SELECT asked.n::int AS n, t.id, t.tenant_id AS "tenantId", t.family_id AS "famil
   a.dpop_bound_access_tokens AS "agent.dpopBoundAccessTokens",
   coalesce(a.audience, tenant.audience, tenant.base_url) || a.audiences AS "agent.audiences",
   k.fingerprint AS "key.fingerprint", coalesce(k.state, 'revoked') AS "key.state", k.sunset_at AS "key.sunsetAt",
-  ${isHeard('t.tenant_id', '$3')} AS "isHeard"
+  ${HOLDER_VERSION} AS version, ${isHeard('t.tenant_id', '$3')} AS "isHeard"
 FROM unnest($1::uuid[], $2::bytea[]) WITH ORDINALITY AS asked (tenant_id, hash, n)
   JOIN refresh_tokens t ON t.hash = asked.hash AND t.tenant_id = asked.tenant_id
   JOIN tenants tenant ON tenant.id = t.tenant_id
@@ -55,24 +58,23 @@ FROM unnest($1::uuid[], $2::bytea[]) WITH ORDINALITY AS asked (tenant_id, hash, 
   LEFT JOIN agent_keys k ON k.id = t.key_id
   LEFT JOIN refresh_tokens s ON s.id = t.successor_id`;
 
-// The use of a refresh token locks its agent, its key and the first token of its family. A later transaction that ends
+// The use of a refresh token locks its agent, its key and the first token of its family. A later transaction that changes
 // one of them waits for the use, and then also ends the tokens of this use. When the other transaction is first, the
-// use waits and reads its result. The end of a family locks the first token FOR UPDATE. `ends_at` is compared with the
-// time after the wait.
-const heldOf = (token: string) => `
+// use waits, and meets another version. The end of a family locks the first token FOR UPDATE. `ends_at` is compared
+// with the time after the wait.
+const heldOf = (token: string, version: string) => `
   SELECT t.id, least(t.family_expires_at, CASE WHEN k.state = 'deprecated' THEN k.sunset_at END) AS ends_at FROM ${token}
     JOIN agents a ON a.id = t.agent_id AND a.tenant_id = t.tenant_id JOIN agent_keys k ON k.id = t.key_id
     JOIN refresh_tokens root ON root.id = t.family_id
-  WHERE a.deleted_at IS NULL AND a.status = 'active' AND root.revoked_at IS NULL
-    AND (k.state = 'active' OR (k.state = 'deprecated' AND k.sunset_at > now()))`;
+  WHERE root.revoked_at IS NULL AND ${HOLDER_VERSION} = ${version}`;
 
-const HOLDER = `
-holder AS MATERIALIZED (${heldOf('refresh_tokens t')} AND t.id = $1
+const holderOf = (version: string) => `
+holder AS MATERIALIZED (${heldOf('refresh_tokens t', version)} AND t.id = $1
   FOR KEY SHARE OF a, k, root
 )`;
 
 const ROTATE = `
-WITH ${HOLDER}, spent AS (
+WITH ${holderOf('$8')}, spent AS (
   UPDATE refresh_tokens t SET used_at = date_trunc('milliseconds', clock_timestamp()), successor_id = $2, used_request = $3
   FROM holder
   WHERE t.id = holder.id AND t.used_at IS NULL AND t.revoked_at IS NULL AND holder.ends_at > clock_timestamp()
@@ -83,7 +85,7 @@ INSERT INTO refresh_tokens (id, tenant_id, family_id, agent_id, key_id, hash, cl
 SELECT $2, tenant_id, family_id, agent_id, key_id, $4, client_id, scopes, $5, $6, family_expires_at, ARRAY[$7::uuid] FROM spent`;
 
 const ASKED = columnsOf<Rotation>(
-  { uuid: ['tokenId'], bytea: ['request'] },
+  { uuid: ['tokenId'], bytea: ['request'], text: ['version'] },
   {
     id: ['uuid', ({ successor }) => successor.id],
     hash: ['bytea', ({ successor }) => successor.hash],
@@ -93,13 +95,16 @@ const ASKED = columnsOf<Rotation>(
   },
 );
 
+// The parameter of the filters.
+const HEARD = `$${ASKED.count + 1}`;
+
 // Rotates the tokens whose events no subscription gets. Rows that are locked are skipped, so that no request waits for
 // locks that concern another one.
 const ROTATE_TOGETHER = `
 WITH asked AS (
   SELECT * FROM ${ASKED.from('row')}
-), holder AS MATERIALIZED (${heldOf('asked JOIN refresh_tokens t ON t.id = asked.token_id')}
-    AND t.used_at IS NULL AND t.revoked_at IS NULL AND t.family_expires_at > now() AND NOT ${isHeard('t.tenant_id', '$8')}
+), holder AS MATERIALIZED (${heldOf('asked JOIN refresh_tokens t ON t.id = asked.token_id', 'asked.version')}
+    AND t.used_at IS NULL AND t.revoked_at IS NULL AND t.family_expires_at > now() AND NOT ${isHeard('t.tenant_id', HEARD)}
   FOR KEY SHARE OF a, k, root SKIP LOCKED FOR NO KEY UPDATE OF t SKIP LOCKED
 ), used AS MATERIALIZED (${usedInTime('holder')}
 ), spent AS (
@@ -123,7 +128,7 @@ WITH asked AS (
 SELECT successor_id AS id FROM spent`;
 
 const REPEAT = `
-WITH ${HOLDER}
+WITH ${holderOf('$4')}
 UPDATE refresh_tokens s SET access_token_ids = s.access_token_ids || $3::uuid
 FROM holder
 WHERE s.id = $2 AND s.used_at IS NULL AND s.revoked_at IS NULL AND holder.ends_at > clock_timestamp()
@@ -151,8 +156,14 @@ export async function find(
   return names.map((_, index) => found.get(index + 1));
 }
 
-/** Spends a token and inserts its successor, both or none. @returns true for exactly one of several concurrent calls */
-export async function rotate(unit: Queryable, { tokenId, request, successor }: Rotation): Promise<boolean> {
+/**
+ * Spends a token and inserts its successor, both or none.
+ * @returns true for exactly one of several concurrent calls; false also when key or agent has changed
+ */
+export async function rotate(
+  unit: Queryable,
+  { tokenId, version, request, successor }: Rotation,
+): Promise<boolean> {
   const { rowCount } = await unit.query(ROTATE, [
     tokenId,
     successor.id,
@@ -161,14 +172,15 @@ export async function rotate(unit: Queryable, { tokenId, request, successor }: R
     successor.audience,
     successor.jkt ?? null,
     successor.accessTokenId,
+    version,
   ]);
   return rowCount === 1;
 }
 
 /**
  * Spends tokens, inserts their successors and audit entries, for each token all or nothing. One round trip, one
- * transaction. A token is left as it is when its rows are locked, when it may not be used, or when a subscription gets
- * its events.
+ * transaction. A token is left as it is when its rows are locked or have changed, when it may not be used, or when a
+ * subscription gets its events.
  * @returns for each rotation, in order, whether it was made
  */
 export async function rotateTogether(
@@ -188,11 +200,11 @@ export async function rotateTogether(
 /** Records the new access token of a successor that is issued again. @returns false when it no longer can be */
 export async function repeat(
   unit: Queryable,
-  id: string,
+  { id, version }: Pick<StoredRefreshToken, 'id' | 'version'>,
   successorId: string,
   accessTokenId: string,
 ): Promise<boolean> {
-  const { rowCount } = await unit.query(REPEAT, [id, successorId, accessTokenId]);
+  const { rowCount } = await unit.query(REPEAT, [id, successorId, accessTokenId, version]);
   return rowCount === 1;
 }
 

@@ -30,6 +30,8 @@ export type StoredRefreshToken = {
   readonly createdAt: Date;
   readonly familyExpiresAt: Date;
   readonly isRevoked: boolean;
+  /** Another text after each change of its key or agent. */
+  readonly version: string;
   /** A subscription gets the events of its use. */
   readonly isHeard: boolean;
   readonly now: Date;

@@ -11,6 +11,7 @@ import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { createTurns } from '../../platform/database/turns.ts';
+import { untilUnchanged } from '../../platform/database/until-unchanged.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { Happening, PreparedRecords, RecordService } from '../../webhooks/intake/record.service.ts';
@@ -30,9 +31,6 @@ import {
 } from './refresh-token.ts';
 import type { IssuedAccessToken, TokenService } from './token.service.ts';
 import { answerOf, type GrantRequest, type TokenAnswer } from './token-answer.ts';
-
-/** Greatest number of decisions on one request. A decision is repeated when a concurrent request has used the token. */
-const TRIES = 3;
 
 /**
  * Uses of one refresh token run one after the other. The waiting uses, and milliseconds to wait: less than the grace.
@@ -102,13 +100,9 @@ async function grant(
     .update(describeRequest(asked, addressGroup(context.address)))
     .digest();
   const name = hashSecret(text).toString('base64');
-  return needs.uses.run(`${context.tenant.id}:${name}`, async () => {
-    for (let tries = 0; tries < TRIES; tries += 1) {
-      const answer = await use(needs, context, text, { ...asked, clientId, digest });
-      if (answer !== undefined) return answer;
-    }
-    throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
-  });
+  return needs.uses.run(`${context.tenant.id}:${name}`, () =>
+    untilUnchanged(() => use(needs, context, text, { ...asked, clientId, digest })),
+  );
 }
 
 async function find(
@@ -190,7 +184,7 @@ function describe(
 /**
  * Spends the token in a statement that concurrent requests share, or in a separate transaction when the token has a
  * subscriber or its rows are locked.
- * @returns the text of its successor; undefined when a concurrent request was first
+ * @returns the text of its successor; undefined when a concurrent request or a change was first
  */
 async function rotate(
   { successors, records, rotations, database }: RefreshTools,
@@ -202,6 +196,7 @@ async function rotate(
   const text = successors.make(given.text, id);
   const rotation: Rotation = {
     tokenId: token.id,
+    version: token.version,
     request: given.digest,
     successor: {
       id,
@@ -223,7 +218,7 @@ async function rotate(
   });
 }
 
-/** Issues the successor again. @returns its text; undefined when the successor was used or has ended */
+/** Issues the successor again. @returns its text; undefined when it was used or has ended, or agent or key has changed */
 async function repeat(
   { successors, database, records }: RefreshTools,
   context: RequestContext,
@@ -235,7 +230,7 @@ async function repeat(
   if (text === undefined) throw refreshRefused();
   return database.transaction({ tenant: context.tenant }, async (unit) => {
     const { tokenId } = given.prepared.issued;
-    if (!(await store.repeat(unit, token.id, successor.id, tokenId))) return undefined;
+    if (!(await store.repeat(unit, token, successor.id, tokenId))) return undefined;
     await records.write(unit, context, describe(token, given.prepared, { repeated: true }));
     return text;
   });
@@ -270,7 +265,7 @@ async function endFamily(
 
 /**
  * Decides whether the stored token is rotated, repeated or refused, and carries that out.
- * @returns undefined when a concurrent request changed the token
+ * @returns undefined when a concurrent request changed the token, its agent or its key
  * @throws ServiceError `invalid_grant` after a reuse; the end of the family is committed
  */
 async function use(

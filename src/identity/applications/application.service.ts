@@ -354,6 +354,7 @@ async function liveOf(queryable: Queryable, { id, tenantId }: Application): Prom
   return (await secrets.listLive(queryable, tenantId, [id])).get(id) ?? [];
 }
 
+/** Changes the secrets of an application, and with it the application, so that no token is issued by those of before. */
 async function changeSecrets<T>(
   { database }: ApplicationTools,
   context: RequestContext,
@@ -362,6 +363,7 @@ async function changeSecrets<T>(
 ): Promise<T> {
   return database.transaction(context, async (transaction) => {
     const application = await lock(transaction, context, id);
+    await store.update(transaction, context.tenant.id, id, {});
     return work(
       transaction,
       application,

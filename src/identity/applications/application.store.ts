@@ -79,13 +79,13 @@ export function find(models: Models, tenantId: string, id: string): Promise<Appl
   return models.model(APPLICATION).find({ id, tenantId, deletedAt: null });
 }
 
-/** Reads an application and locks it until the transaction ends. */
+/** Reads an application, and locks it against all other locks until the transaction ends: also those of its tokens. */
 export function lock(
   transaction: Transaction,
   tenantId: string,
   id: string,
 ): Promise<Application | undefined> {
-  return transaction.model(APPLICATION).lock({ id, tenantId, deletedAt: null }, 'NO KEY UPDATE');
+  return transaction.model(APPLICATION).lock({ id, tenantId, deletedAt: null }, 'UPDATE');
 }
 
 /** Lists a page of applications, newest first. */

@@ -55,7 +55,7 @@ export type Client = Pick<
   readonly keys: readonly ApplicationJwk[];
   /** A subscription gets the events of its authentication. */
   readonly isHeard: boolean;
-  /** Another text after each change of the application or its agent, but not after a change of its secrets. */
+  /** Another text after each change of the application, its secrets or its agent. */
   readonly version: string;
   readonly agent?: LinkedAgent | undefined;
 };

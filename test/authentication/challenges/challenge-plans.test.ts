@@ -36,7 +36,7 @@ const CALLS: [string, (queryable: Queryable) => Promise<unknown>][] = [
   ['the search for keys', (q) => challenges.findHolders(q, [])],
   ['the redemption', (q) => redemption.redeem(q, [], { waits: false })],
   ['the read of clients', (q) => applications.findClients(q, [])],
-  ['the record of tokens', (q) => credentials.record(q, [], { isRepeated: false })],
+  ['the record of tokens', (q) => credentials.record(q, [], { waits: false, isRepeated: false })],
   ['the read of refresh tokens', (q) => rotation.find(q, [])],
   ['the rotation of refresh tokens', (q) => rotation.rotateTogether(q, [])],
   ['the search for delegations', (q) => delegations.findForExchanges(q, [], 'skipping')],

@@ -10,20 +10,29 @@ import { createDelegationExpiryService } from '../../../src/authentication/deleg
 import { createTrustedIssuerRoutes } from '../../../src/authentication/trusted-issuers/trusted-issuer.routes.ts';
 import { wireTrustedIssuers } from '../../../src/authentication/trusted-issuers/wire.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
+import { newId } from '../../../src/platform/database/ids.ts';
 import type { Transaction } from '../../../src/platform/database/transaction.ts';
 import { createRooms } from '../../identity/agents/agent-rooms.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 import { createTestPlatform } from '../../setup/platform.ts';
 import type { createAccounts } from '../tokens/accounts.ts';
 
+/** What an exchange asks for; its client is made. */
+export type Sought = Omit<DelegationRequest, 'client'>;
+
 /** Finds a delegation as an exchange does that waits for a change of it. @throws ServiceError as `judgeDelegation` */
 export async function findForExchange(
   { delegations }: Pick<DelegationRooms, 'delegations'>,
   unit: Transaction,
   tenant: { readonly id: string },
-  request: DelegationRequest,
+  request: Sought,
 ) {
-  const asked = { ...request, tenantId: tenant.id };
+  const client = { id: newId(), version: '' };
+  await unit.query(
+    "INSERT INTO applications (id, tenant_id, name, scopes, grant_types) VALUES ($1, $2, 'exchanger', '{openid}', '{}')",
+    [client.id, tenant.id],
+  );
+  const asked = { ...request, client, tenantId: tenant.id };
   const [candidate] = await delegations.findForExchanges(unit, [asked], 'waiting');
   return judgeDelegation(candidate, request);
 }

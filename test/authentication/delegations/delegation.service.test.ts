@@ -1,9 +1,6 @@
 // Delegations over a real database: creation, revocation, and what an exchange finds, also while both happen together.
 import { describe, expect, it } from 'vitest';
-import type {
-  DelegationRequest,
-  NewDelegation,
-} from '../../../src/authentication/delegations/delegation.service.ts';
+import type { NewDelegation } from '../../../src/authentication/delegations/delegation.service.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import {
   createTestAgent,
@@ -13,7 +10,7 @@ import {
 } from '../../identity/agents/agent-rooms.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { countLockWaits } from '../../setup/lock-waits.ts';
-import { createDelegationRooms, findForExchange } from './delegation-rooms.ts';
+import { createDelegationRooms, findForExchange, type Sought } from './delegation-rooms.ts';
 
 const { database } = await useTestDatabase();
 const rooms = createDelegationRooms(database);
@@ -33,7 +30,7 @@ const create = (input: Partial<NewDelegation> = {}) =>
     expiresAt: inFuture(),
     ...input,
   });
-const find = (request: DelegationRequest, tenant = context.tenant) =>
+const find = (request: Sought, tenant = context.tenant) =>
   database.transaction({}, (unit) => findForExchange(rooms, unit, tenant, request));
 const makeExpired = (id: string) =>
   database.query("UPDATE delegations SET expires_at = now() - interval '1 second' WHERE id = $1", [id]);
@@ -195,7 +192,7 @@ describe('an exchange', () => {
     const narrow = await create({ subject, scopes: ['openid'], audience: 'narrow' });
     const revoked = await create({ subject, scopes: ['openid', 'vault:read'] });
     await rooms.delegations.revoke(context, revoked.id);
-    const idFor = async (asked: Pick<DelegationRequest, 'scopes' | 'audience'>) =>
+    const idFor = async (asked: Pick<Sought, 'scopes' | 'audience'>) =>
       (await find({ subject, agentId, ...asked })).delegation.id;
     expect(await idFor({ scopes: ['vault:read'] })).toBe(wide.id);
     expect(await idFor({ audience: 'narrow' })).toBe(narrow.id);

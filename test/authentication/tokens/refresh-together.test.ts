@@ -1,6 +1,8 @@
 // Refresh tokens of tenants without a subscription: concurrent uses share one statement, and none harms another.
+
 import { randomBytes } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
+import { HOLDER_VERSION } from '../../../src/authentication/challenges/challenge.ts';
 import { rotateTogether } from '../../../src/authentication/tokens/refresh-rotation.store.ts';
 import { MOST_REPEATS } from '../../../src/authentication/tokens/refresh-token.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
@@ -116,7 +118,14 @@ describe('a refresh token whose events no subscription gets', () => {
         [key.id],
       );
       await unit.query('SELECT pg_sleep(0.05)');
-      return rotateTogether(unit, [{ ...rotation, successor: { ...successor, accessTokenId: newId() } }]);
+      const read = await unit.query<{ version: string }>(
+        `SELECT ${HOLDER_VERSION} AS version FROM agent_keys k JOIN agents a ON a.id = k.agent_id WHERE k.id = $1`,
+        [key.id],
+      );
+      const version = read.rows[0]?.version ?? '';
+      return rotateTogether(unit, [
+        { ...rotation, version, successor: { ...successor, accessTokenId: newId() } },
+      ]);
     });
     expect(made).toEqual([false]);
   });

@@ -30,7 +30,7 @@ const append = () => textOf((queryable) => auditStore.insert(queryable, []));
 const emit = () => textOf((queryable) => eventStore.emit(queryable, []));
 const publish = () => textOf((queryable) => eventStore.publish(queryable, []));
 const recordTokens = () =>
-  textOf((queryable) => credentialsStore.record(queryable, [], { isRepeated: false }));
+  textOf((queryable) => credentialsStore.record(queryable, [], { waits: false, isRepeated: false }));
 const rotateTogether = () => textOf((queryable) => refreshStore.rotateTogether(queryable, []));
 const redeem = (waits: boolean) => () =>
   textOf((queryable) => redemptionStore.redeem(queryable, [], { waits }));
