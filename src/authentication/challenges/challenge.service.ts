@@ -320,6 +320,7 @@ async function redeem(
   { jkt, consumeProof }: VerifyInput,
   judged: Judged,
 ): Promise<AgentTokens | undefined> {
+  context.countClient?.(judged.holder.agent.id);
   // A proof for an invented challenge, or beside a wrong signature, leaves no row.
   await consumeProof?.();
   const { challenge, holder, isHeard, version } = judged;
