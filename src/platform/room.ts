@@ -1,5 +1,5 @@
-// Shares what a process has of something, such as memory, among tenants and their clients, and keeps some of it free for
-// those that come later.
+// Shares what a process has of something, such as memory, among tenants and their clients, and keeps some of it free
+// for those that come later.
 
 import { addressGroup } from './address-group.ts';
 import { clientNameOf, type RequestContext } from './context.ts';

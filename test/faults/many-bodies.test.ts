@@ -1,4 +1,5 @@
-// No set of bodies ends a process that has the heap of a container with 512 MiB, and other tenants are answered meanwhile.
+// No set of bodies ends a process that has the heap of a container with 512 MiB, and other tenants are answered
+// meanwhile.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';

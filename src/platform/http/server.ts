@@ -114,7 +114,13 @@ export function createHttpServer(
   server.maxHeadersCount = 0;
   // An unknown `Expect` is ignored (RFC 9110 §10.1.1). Node's own answer would have no request id.
   server.on('checkExpectation', onRequest);
-  server.on('connection', (socket) => socket.on('close', () => onClosed()));
+  server.on('connection', (socket: IncomingMessage['socket']) => {
+    socket.on('close', () => onClosed());
+    // Node resumes a connection after each answer.
+    socket.on('resume', () => {
+      if ((open.get(socket)?.behind.length ?? 0) > 0) socket.pause();
+    });
+  });
   const current = (socket: Duplex) => open.get(socket as IncomingMessage['socket'])?.response;
   server.on('clientError', answerParserErrors(errorTypeBase, current));
   server.on('connect', refuseTunnels(errorTypeBase, current));

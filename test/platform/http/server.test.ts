@@ -83,11 +83,21 @@ describe('requests of one connection', () => {
     const { text } = await exchange(
       slow.port,
       `${Array.from({ length: 40 }, (_, n) => `${get(n)}\r\n`).join('')}${post}Content-Length: 2\r\n\r\n`,
-      `{}${get(40)}Connection: close\r\n\r\n${get(41)}\r\n`,
+      `{}${get(40)}Connection: close\r\n\r\n`,
     );
     const ids = [...text.matchAll(/x-request-id: (\S+)/g)].map(([, id]) => id);
     expect(ids).toEqual([...Array.from({ length: 40 }, (_, n) => `n${n}`), 'body', 'n40']);
     expect(most).toBe(1);
+    await slow.drain(0);
+  });
+
+  it('are read when those before them are answered, however many come', async () => {
+    const slow = await startTestServer([route('/work', 'GET', () => delay(1))]);
+    const last = 'GET /work HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+    const padding = `X: ${'x'.repeat(2_000)}\r\n`;
+    const many = `GET /work HTTP/1.1\r\nHost: x\r\n${padding}\r\n`.repeat(700);
+    const { text } = await exchange(slow.port, many + last);
+    expect(text.match(/HTTP\/1\.1 200 /g)).toHaveLength(701);
     await slow.drain(0);
   });
 
