@@ -53,6 +53,27 @@ export const KINDS = {
     path: '/api/v1/events?type=nothing.comes&wait=2',
     headers: bearer,
   }),
+  'bodies of a MB with an emoji': ({ bearer }) => ({
+    path: '/api/v1/events',
+    headers: { ...bearer, ...JSON_TYPE },
+    body: WIDE,
+  }),
+  'bodies that stall': ({ bearer }) => ({
+    path: '/api/v1/events',
+    headers: { ...bearer, ...JSON_TYPE },
+    body: WIDE,
+  }),
+  'pipelined bursts': ({ bearer }) => ({ method: 'GET', path: '/api/v1/agents?limit=1', headers: bearer }),
+  'introspection by one client': ({ authorization, bearer }) => ({
+    path: '/oauth/introspect',
+    headers: { authorization, ...FORM_TYPE },
+    body: `token=${bearer.authorization.slice('Bearer '.length)}`,
+  }),
+  'valid tokens behind one address': ({ bearer }) => ({
+    method: 'GET',
+    path: '/api/v1/agents?limit=1',
+    headers: bearer,
+  }),
   'polls of a stream': ({ bearer, streamId }) => ({
     path: `/api/v1/ssf/streams/${streamId}/poll`,
     headers: { ...bearer, ...JSON_TYPE },
@@ -118,13 +139,19 @@ const members = (count, size = 1) =>
 const LONG = members(9_000);
 const MANY = members(9_900, 90);
 const LARGE = members(60_000);
+/** Its text takes two bytes a character of the heap. */
+const WIDE = JSON.stringify({ type: 'load.tried', data: { text: `😀${'x'.repeat(1_000_000)}` } });
 
 /**
- * What a kind needs beyond its requests: more connections, that its answers are left untaken, that the quiet load is of
- * the same tenant, or a service that asks for key sets on this machine.
+ * What a kind needs beyond its requests: more connections, another way of sending them (abuse.mjs), that the quiet load
+ * is of the same tenant, or a service that asks for key sets on this machine.
  */
 export const MANNERS = {
-  'answers that nobody takes': { isUntaken: true },
+  'answers that nobody takes': { way: 'untaken' },
+  'bodies of a MB with an emoji': { connections: 150 },
+  'bodies that stall': { way: 'stalled', connections: 150 },
+  'pipelined bursts': { way: 'pipelined', connections: 20 },
+  'valid tokens behind one address': { connections: 256 },
   'keys of an issuer that hangs': { connections: 24, asksHere: true },
   'keys that hang in the own tenant': { connections: 24, asksHere: true, isWithin: true },
   'readers that wait': { connections: 300 },

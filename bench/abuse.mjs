@@ -20,6 +20,9 @@ const SELF = fileURLToPath(import.meta.url);
 /** Milliseconds between two requests of a connection of the quiet tenant, which has two of them. */
 const PAUSE = 10;
 
+/** Requests that are sent together on one connection. */
+const BURST = 200;
+
 if (process.send !== undefined && process.argv[1] === SELF) serveOrders();
 
 /**
@@ -174,7 +177,7 @@ function serveOrders() {
   );
 }
 
-async function load({ port, party, kinds, connections, pause = 0, isUntaken = false, seconds }) {
+async function load({ port, party, kinds, connections, pause = 0, way = 'plain', seconds }) {
   const latencies = [];
   const statuses = {};
   const until = performance.now() + seconds * 1_000;
@@ -183,7 +186,7 @@ async function load({ port, party, kinds, connections, pause = 0, isUntaken = fa
     for (let n = index; performance.now() < until; n += 1) {
       const begun = performance.now();
       const wanted = KINDS[kinds[n % kinds.length]](party, n);
-      const status = await (isUntaken ? ignore(port, party, wanted) : send(port, agent, party, wanted));
+      const status = await (WAYS[way] ?? send)(port, agent, party, wanted);
       if (pause > 0) latencies.push(performance.now() - begun);
       statuses[status] = (statuses[status] ?? 0) + 1;
       // A refused client obeys no `Retry-After` here, but it does not turn into a loop of errors either.
@@ -217,14 +220,48 @@ function send(port, agent, { prefix }, { method = 'POST', path, headers = {}, bo
   });
 }
 
-/** Asks many times on one connection, and takes nothing of the answers until the connection is ended. */
-async function ignore(port, { prefix }, { method, path, headers }) {
+/** A connection and the text of a request's head. */
+function open(port, { prefix }, { method = 'POST', path, headers = {}, body }) {
+  const fields = {
+    host: 'localhost',
+    ...headers,
+    ...(body && { 'content-length': Buffer.byteLength(body) }),
+  };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
   const socket = connect({ port, host: '127.0.0.1' }).on('error', () => undefined);
-  const fields = Object.entries({ host: 'localhost', ...headers }).map(
-    ([name, value]) => `${name}: ${value}\r\n`,
-  );
-  socket.pause().write(`${method} ${prefix}${path} HTTP/1.1\r\n${fields.join('')}\r\n`.repeat(50));
+  return { socket, head: `${method} ${prefix}${path} HTTP/1.1\r\n${lines.join('')}\r\n` };
+}
+
+/** Asks many times on one connection, and takes nothing of the answers until the connection is ended. */
+async function ignore(port, _agent, party, wanted) {
+  const { socket, head } = open(port, party, wanted);
+  socket.pause().write(head.repeat(50));
   await Promise.race([once(socket, 'close'), sleep(2_000)]);
   socket.destroy();
   return 'untaken';
 }
+
+/** Sends a part of the body, and ends the connection when nothing else comes of it. */
+async function stall(port, _agent, party, wanted) {
+  const { socket, head } = open(port, party, wanted);
+  socket.write(head + wanted.body.slice(0, 60_000));
+  const data = once(socket, 'data').then(([text]) => String(text).slice(9, 12));
+  const status = await Promise.race([data, once(socket, 'close').then(() => 'ended'), sleep(2_000)]);
+  socket.destroy();
+  return status ?? 'stalled';
+}
+
+/** Sends many requests together on one connection, and takes all answers. */
+async function burst(port, _agent, party, wanted) {
+  const { socket, head } = open(port, party, wanted);
+  const last = head.replace('host:', 'connection: close\r\nhost:');
+  socket.setEncoding('latin1').write(head.repeat(BURST - 1) + last);
+  let count = 0;
+  socket.on('data', (text) => {
+    count += String(text).split('HTTP/1.1 ').length - 1;
+  });
+  await once(socket, 'close');
+  return count === BURST ? `burst of ${BURST}` : 'burst cut short';
+}
+
+const WAYS = { untaken: ignore, stalled: stall, pipelined: burst };

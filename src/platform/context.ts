@@ -1,4 +1,4 @@
-// The data of a request that services receive. Types only, without HTTP objects.
+// The data of a request that services receive, without HTTP objects.
 
 import type { Act } from './act.ts';
 import type { Transaction } from './database/transaction.ts';
@@ -50,6 +50,11 @@ export type Principal = {
     | undefined;
 };
 
+/** Names the client of a token for limits: an application, a workload's agent, or an agent with keys. */
+export function clientNameOf({ delegated, subject, agentId, clientId }: Principal): string {
+  return delegated === undefined ? subject : (agentId ?? clientId);
+}
+
 export type RequestContext = {
   readonly requestId: string;
   readonly tenant: Tenant;
@@ -57,6 +62,11 @@ export type RequestContext = {
   readonly address: string;
   readonly userAgent?: string | undefined;
   readonly principal?: Principal | undefined;
+  /**
+   * Of a request without a token: called with the client whose secret, token or signature is right, before the work.
+   * @throws ServiceError `rate_limited` when the client has used up its share of the tenant's limit
+   */
+  readonly countClient?: ((client: string) => void) | undefined;
   /** The transaction of an idempotent request; `database.transaction` joins it. */
   readonly transaction?: Transaction | undefined;
   /** Of a request that may wait for another server: waits without the turn of its tenant. */

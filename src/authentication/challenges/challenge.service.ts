@@ -321,6 +321,7 @@ async function redeem(
   judged: Judged,
   waits: boolean,
 ): Promise<AgentTokens | undefined> {
+  context.countClient?.(judged.holder.agent.id);
   // A proof for an invented challenge, or beside a wrong signature, leaves no row.
   await consumeProof?.();
   const { challenge, holder, isHeard, version } = judged;

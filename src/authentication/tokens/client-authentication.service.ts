@@ -59,7 +59,10 @@ function recall(
 ): AuthenticatedClient | undefined {
   const chosen = readMethod(context, request);
   if (chosen.method === 'private_key_jwt') return undefined;
-  return proveSecret(applications.recallClient(context.tenant.id, chosen.credentials.clientId), chosen);
+  return counted(
+    context,
+    proveSecret(applications.recallClient(context.tenant.id, chosen.credentials.clientId), chosen),
+  );
 }
 
 /**
@@ -104,7 +107,7 @@ async function authenticateBySecret(
   const { clientId } = chosen.credentials;
   const client = await needs.applications.findClient(context.tenant.id, clientId);
   const proven = proveSecret(client, chosen);
-  if (proven !== undefined) return proven;
+  if (proven !== undefined) return counted(context, proven);
   throw await refuse(needs, context, { clientId, client, method: chosen.method });
 }
 
@@ -123,7 +126,7 @@ async function authenticateByAssertion(
     const digest = mayRepeat ? digestOfRequest(context, parameters, proofKey()) : undefined;
     const credential = await needs.assertions.verify(context, client, assertion, digest);
     if (client === undefined) throw clientRefused();
-    return { ...client, proof: { method, credential } };
+    return counted(context, { ...client, proof: { method, credential } });
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== 'invalid_client') throw error;
     throw await refuse(needs, context, { clientId, client, method }, error);
@@ -167,6 +170,15 @@ function readMethod({ tenant }: RequestContext, { authorization, parameters }: C
   const chosen = chooseMethod(parameters, credentials, tenant);
   if (chosen.method !== 'private_key_jwt') checkClientId(parameters.client_id, chosen.credentials.clientId);
   return chosen;
+}
+
+/** Counts a request for its client. @throws ServiceError `rate_limited` */
+function counted<Proven extends AuthenticatedClient | undefined>(
+  context: RequestContext,
+  client: Proven,
+): Proven {
+  if (client !== undefined) context.countClient?.(client.id);
+  return client;
 }
 
 /** Compares the secret with each live secret of the client. For an unknown client it does the same work. */

@@ -142,6 +142,7 @@ async function prepare(
   jkt: string | undefined,
 ): Promise<Prepared> {
   const { id: sub, name, capabilities } = token.agent;
+  context.countClient?.(sub);
   const grant = {
     sub,
     audience,

@@ -158,6 +158,7 @@ async function decide(
   const rule = findRule(issuer.rules, assertion.claims);
   if (rule === undefined) throw refused(`with the sub ${assertion.sub} fits no rule of its issuer`);
   const agent = await holdAgent(needs, unit, context, rule.agentId);
+  context.countClient?.(agent.id);
   checkProofGiven(key, tenant, agent);
   const scopes = grantScopes(parameters.scope, agent.scopes);
   const audience = chooseAudience(agent, tenant, parameters.resource);

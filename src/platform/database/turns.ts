@@ -9,7 +9,7 @@ export type OutsideTurn = <T>(wait: () => Promise<T>) => Promise<T>;
 
 /**
  * @param options.limit of concurrent work
- * @param options.share limit of concurrent work of one owner, now; work without an owner has no share
+ * @param options.share limit of concurrent work of one owner, now, of which some runs; work without an owner has none
  * @param options.queue the most waiting work of one owner; more is refused
  * @param options.patience milliseconds to wait for a turn
  * @param options.isPaced lets waiting work begin in a later turn of the event loop, so that other events come first
@@ -22,7 +22,7 @@ export function createTurns({
   isPaced = false,
 }: {
   limit?: number;
-  share?: (() => number) | undefined;
+  share?: ((owner: string, running: number) => number) | undefined;
   queue?: number;
   patience: number;
   isPaced?: boolean;
@@ -31,8 +31,11 @@ export function createTurns({
   const running = new Map<string | undefined, number>();
   let total = 0;
 
-  const mayBegin = (owner: string | undefined): boolean =>
-    total < limit && (owner === undefined || (running.get(owner) ?? 0) < share());
+  const mayBegin = (owner: string | undefined): boolean => {
+    if (total >= limit || owner === undefined) return total < limit;
+    const some = running.get(owner) ?? 0;
+    return some < share(owner, some);
+  };
 
   const count = (owner: string | undefined, change: 1 | -1): void => {
     const now = (running.get(owner) ?? 0) + change;
@@ -84,14 +87,18 @@ export function createTurns({
     waiting: () => [...queues.values()].reduce((sum, { size }) => sum + size, 0),
     /**
      * Runs work when its owner has a turn. The work gets a function that gives the turn back for a wait, and takes one
-     * again afterwards.
+     * again afterwards; and a function that gives it back for good.
      * @throws ServiceError `temporarily_unavailable` when no turn came in time, or too much work of the owner waits
      */
-    async run<T>(owner: string | undefined, work: (outsideTurn: OutsideTurn) => Promise<T>): Promise<T> {
+    async run<T>(
+      owner: string | undefined,
+      work: (outsideTurn: OutsideTurn, leave: () => void) => Promise<T>,
+    ): Promise<T> {
       if (mayBegin(owner)) count(owner, 1);
       else await join(owner);
       let hasTurn = true;
       const leave = (): void => {
+        if (!hasTurn) return;
         hasTurn = false;
         count(owner, -1);
         next();
@@ -106,9 +113,9 @@ export function createTurns({
             else await join(owner);
             hasTurn = true;
           }
-        });
+        }, leave);
       } finally {
-        if (hasTurn) leave();
+        leave();
       }
     },
   };

@@ -5,10 +5,11 @@ import compose from 'koa-compose';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
+import { createRoom, type Room } from '../room.ts';
 import { runInRounds } from '../steps.ts';
 import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
 import { logRequests } from './access-log.ts';
-import { type AnswerRoom, createAnswerRoom } from './answer-room.ts';
+import { type BodyRoom, createBodyRoom } from './body-room.ts';
 import { createAddressReader } from './client-address.ts';
 import { createContract } from './contract.ts';
 import { allowAnyOrigin } from './cors.ts';
@@ -53,7 +54,8 @@ export type AppDependencies = {
   /** Without it, a tenant's concurrent requests are not bounded. */
   readonly turns?: RequestTurns | undefined;
   /** Replaced in tests. */
-  readonly answerRoom?: AnswerRoom | undefined;
+  readonly answerRoom?: Room | undefined;
+  readonly bodyRoom?: BodyRoom | undefined;
   readonly tracing?: Tracing | undefined;
   /** Pages for browsers, by tenant. */
   readonly pages?: readonly FindPage[] | undefined;
@@ -62,6 +64,11 @@ export type AppDependencies = {
   /** For the OpenAPI document, when it is asked for. */
   readonly describeEvents?: DescribeEvents | undefined;
 };
+
+const MIB = 1024 * 1024;
+
+/** Bytes of answers that clients have not taken yet: a process keeps each of them in memory until then. */
+const ANSWERS = { client: 8 * MIB, tenant: 16 * MIB, process: 64 * MIB };
 
 /** @returns a Koa application; createHttpServer (server.ts) serves it */
 export function createApp(dependencies: AppDependencies): Koa<RequestState> {
@@ -75,7 +82,8 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     logger,
     turns,
     tracing = NO_TRACING,
-    answerRoom = createAnswerRoom(),
+    answerRoom = createRoom(ANSWERS),
+    bodyRoom = createBodyRoom(),
   } = dependencies;
   const perform = createPerform(dependencies);
   const limitTenant = createTenantLimit(rateLimits);
@@ -104,7 +112,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
       authorize(route), // 401, 403
       limitTenant(route), // 429
       findTarget(route), // 404
-      guardRequest(route, turns), // 415, 413, 400
+      guardRequest(route, turns, bodyRoom), // 415, 413; no room: 503; 400
       respond(route, perform(route), answerRoom), // idempotency: 422, 409; the handler; no room: 503
     ]),
   ];

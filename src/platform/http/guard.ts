@@ -2,10 +2,12 @@
 import { ZodObject, type ZodType } from 'zod';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
 import { without } from '../json-values.ts';
+import { roomOwnerOf } from '../room.ts';
 import { runSteps } from '../steps.ts';
+import { type BodyRoom, FREE_BODY } from './body-room.ts';
 import { type FieldErrors, invalidFields, parseFields } from './field-errors.ts';
 import { FormError, type FormOptions, parseForm } from './form.ts';
-import { hasBody, readText } from './request-body.ts';
+import { announcedBytes, hasBody, NOTHING, readBytes, textOf } from './request-body.ts';
 import { type Context, contextOf, countHeader, type Middleware } from './request-state.ts';
 import type { RequestTurns } from './request-turns.ts';
 import { type Route, takesToken } from './route.ts';
@@ -24,8 +26,13 @@ type Part = FieldErrors & { readonly value: unknown };
 /**
  * Validates query and body, and stores them with the parameters of the path in `ctx.state.input`.
  * @param turns without it, long bodies are parsed like others
+ * @param room without it, the bytes of bodies are not bounded
  */
-export function guardRequest(route: Route, turns?: Pick<RequestTurns, 'parse'>): Middleware {
+export function guardRequest(
+  route: Route,
+  turns?: Pick<RequestTurns, 'parse'>,
+  room?: Pick<BodyRoom, 'take'>,
+): Middleware {
   const { query, body, bodyType = 'json' } = route.request ?? {};
   const longest = route.request?.longest ?? LONGEST[takesToken(route) ? 'known' : bodyType];
   // An unknown query parameter is refused, because its caller would otherwise not notice the mistake.
@@ -34,9 +41,11 @@ export function guardRequest(route: Route, turns?: Pick<RequestTurns, 'parse'>):
   return async (ctx, next) => {
     const queryText = ctx.querystring;
     refuseTokenInQuery(queryText);
-    const text = body === undefined ? '' : await readBody(ctx, bodyType, longest);
+    if (body !== undefined) checkMediaType(ctx, bodyType);
+    const { bytes, giveBack } =
+      body === undefined ? { bytes: NOTHING } : await readInRoom(ctx, longest, room);
     function* validate(): Generator<void, void, void> {
-      const sent = body === undefined ? undefined : yield* parseBody(text, bodyType);
+      const sent = body === undefined ? undefined : yield* parseBody(textOf(bytes), bodyType);
       if (bodyType === 'form' && queryText !== '')
         throw invalidField('query', 'parameters belong in the body');
       const queryPart =
@@ -52,16 +61,51 @@ export function guardRequest(route: Route, turns?: Pick<RequestTurns, 'parse'>):
         query: queryPart?.value ?? {},
         body: bodyPart?.value,
         sent,
-        text,
+        bytes,
       };
     }
-    if (turns === undefined) runSteps(validate());
-    else await turns.parse(contextOf(ctx).tenant.id, text, validate());
-    return next();
+    const parse = async () => {
+      if (turns === undefined) runSteps(validate());
+      else await turns.parse(contextOf(ctx).tenant.id, bytes.length, validate());
+    };
+    if (giveBack === undefined) {
+      await parse();
+      return next();
+    }
+    try {
+      await parse();
+      await next();
+    } finally {
+      delete ctx.state.input;
+      giveBack();
+    }
   };
 }
 
-async function readBody(ctx: Context, type: keyof typeof MEDIA_TYPES, longest: number): Promise<string> {
+type Body = { readonly bytes: Buffer; readonly giveBack?: (() => void) | undefined };
+
+/** Reads a body when there is room for the bytes that it announces, or for the most that may come. */
+async function readInRoom(
+  ctx: Context,
+  longest: number,
+  room: Pick<BodyRoom, 'take'> | undefined,
+): Promise<Body> {
+  const announced = announcedBytes(ctx.req) ?? longest;
+  if (room === undefined || announced <= FREE_BODY || announced > longest)
+    return { bytes: await readBytes(ctx.req, longest) };
+  const giveBack = await room.take(roomOwnerOf(contextOf(ctx)), announced);
+  try {
+    const bytes = await readBytes(ctx.req, longest);
+    if (bytes.length > FREE_BODY) return { bytes, giveBack };
+    giveBack();
+    return { bytes };
+  } catch (error) {
+    giveBack();
+    throw error;
+  }
+}
+
+function checkMediaType(ctx: Context, type: keyof typeof MEDIA_TYPES): void {
   const { headers } = ctx.req;
   const sentType = headers['content-type'];
   const expected = MEDIA_TYPES[type];
@@ -72,7 +116,6 @@ async function readBody(ctx: Context, type: keyof typeof MEDIA_TYPES, longest: n
     throw new ServiceError('unsupported_media_type', { detail: 'There is more than one content-type.' });
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
     throw new ServiceError('unsupported_media_type', { detail: 'The body must not be compressed.' });
-  return readText(ctx.req, longest);
 }
 
 function* parseBody(text: string, type: keyof typeof MEDIA_TYPES): Generator<void, unknown, void> {

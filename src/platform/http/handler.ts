@@ -4,11 +4,12 @@ import type { AnswerKey } from '../answer-key.ts';
 import type { RequestContext } from '../context.ts';
 import { createCursors } from '../database/page.ts';
 import { ServiceError, tryAgain } from '../errors/service-error.ts';
-import type { AnswerOwner, AnswerRoom } from './answer-room.ts';
+import { type Room, roomOwnerOf } from '../room.ts';
 import { matchesEtag, tagOf } from './etag.ts';
 import { sendEventStream } from './event-stream.ts';
 import { callAtEnd, type MakeHold } from './hold.ts';
 import { setHeaders } from './rate-limit-headers.ts';
+import { NOTHING, textOf } from './request-body.ts';
 import { type Context, contextOf, headerValues, type Middleware } from './request-state.ts';
 import type { HandlerResult, Route } from './route.ts';
 
@@ -50,7 +51,7 @@ function runChecked<None extends undefined>(
 ) {
   const turning = turnPages(route);
   return async (ctx: Context, context: RequestContext, answer?: AnswerKey): Promise<HandlerResult | None> => {
-    const { params, query, body, text = '' } = ctx.state.input ?? {};
+    const { params, query, body, bytes = NOTHING } = ctx.state.input ?? {};
     const header = (name: string) => joined(ctx.req.headers[name]);
     try {
       // The types are safe: the guard has validated these values with the schemas from which the handler's type is
@@ -62,7 +63,9 @@ function runChecked<None extends undefined>(
           params,
           query: turning.query(query),
           body,
-          bodyText: text,
+          get bodyText() {
+            return textOf(bytes);
+          },
           header,
           headerValues: (name: string) => headerValues(ctx, name),
           hold: makeHold?.(ctx, context),
@@ -100,12 +103,12 @@ function unanswered(): never {
 }
 
 /** Sends the result of `perform`, where there is room for it. @throws ServiceError `temporarily_unavailable` */
-export function respond(route: Route, perform: Perform, room: AnswerRoom): Middleware {
+export function respond(route: Route, perform: Perform, room: Room): Middleware {
   return async (ctx) => {
-    if (room.isFull(clientOf(ctx, route))) throw noRoom();
+    if (!isOfWork(route) && room.fullFor(roomOwnerOf(contextOf(ctx)))) throw noRoom();
     const { body, stream, ...result } = await perform(ctx, contextOf(ctx));
     if (stream !== undefined) {
-      await sendEventStream(ctx, stream, (bytes) => room.take(clientOf(ctx, route), bytes));
+      await sendEventStream(ctx, stream, (bytes) => takeFor(ctx, route, bytes, room));
       return;
     }
     const content = body === undefined ? undefined : contentOf(body);
@@ -114,20 +117,18 @@ export function respond(route: Route, perform: Perform, room: AnswerRoom): Middl
   };
 }
 
-function clientOf(ctx: Context, { method }: Route): AnswerOwner {
-  const { tenant, principal, address } = contextOf(ctx);
-  return { tenant: tenant.id, client: principal?.subject ?? address, isWork: method !== 'GET' };
+/** The answer is of work that was done, and is given in any case. */
+const isOfWork = ({ method }: Route): boolean => method !== 'GET';
+
+function takeFor(ctx: Context, route: Route, bytes: number, room: Room): (() => void) | undefined {
+  const owner = roomOwnerOf(contextOf(ctx));
+  return isOfWork(route) ? room.hold(owner, bytes) : room.take(owner, bytes);
 }
 
-function takeRoom(ctx: Context, route: Route, content: string | Buffer, room: AnswerRoom): void {
-  const giveBack = room.take(clientOf(ctx, route), Buffer.byteLength(content));
+function takeRoom(ctx: Context, route: Route, content: string | Buffer, room: Room): void {
+  const giveBack = takeFor(ctx, route, Buffer.byteLength(content), room);
   if (giveBack === undefined) throw noRoom();
-  let isHeld = true;
-  // Node 24 ends an answer within the end of its connection, and calls a listener that was taken off meanwhile.
-  callAtEnd(ctx, () => {
-    if (isHeld) giveBack();
-    isHeld = false;
-  });
+  callAtEnd(ctx, giveBack);
 }
 
 const noRoom = () => tryAgain('Too many bytes of earlier answers have not been taken yet.');

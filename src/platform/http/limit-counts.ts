@@ -117,6 +117,13 @@ export function createLimitCounts({
           return { isAdmitted: true, used: used + cost, milliseconds };
         },
 
+        /** Whether a point of the key is left. */
+        hasLeft(key: string): boolean {
+          const entry = entries.get(key);
+          if (entry === undefined || entry.endsAt <= now()) return true;
+          return entry.shared + entry.sent + entry.own < points;
+        },
+
         /** Takes an admitted request of this cost out of the count again, if its window has not ended. */
         giveBack(key: string, cost: number): void {
           const entry = entries.get(key);

@@ -2,6 +2,8 @@
 // credentials.
 import { addressGroup } from '../address-group.ts';
 import { createBoundedCache } from '../bounded-cache.ts';
+import { clientNameOf } from '../context.ts';
+import { createTurns } from '../database/turns.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { isPublicDocument, setAnyOrigin } from './cors.ts';
 import type { LimitCounts } from './limit-counts.ts';
@@ -53,6 +55,8 @@ export function createRateLimiter({ name, points, counts, onRefused }: RateLimit
       });
     },
 
+    hasLeft: counter.hasLeft,
+
     /** Gives back one point of `key` that `take` took in the same window. */
     giveBack: (key: string): void => counter.giveBack(key, 1),
   };
@@ -93,20 +97,36 @@ export function createRateLimits(
   };
 }
 
-/** Limits the unproven requests of one client address. Source: draft-ietf-httpapi-ratelimit-headers-10. */
+/** Requests of one address that may have proved nothing yet, and milliseconds that further ones wait. */
+const UNPROVEN = { share: 256, patience: 30_000 } as const;
+
+/**
+ * Limits the unproven requests of one client address. Source: draft-ietf-httpapi-ratelimit-headers-10. Those in hand
+ * count, too. When they use up what is left, the next one waits for them: they may prove right.
+ */
 export function limitAddress({ address: limiter }: RateLimits): Middleware {
-  if (limiter === undefined) return (_ctx, next) => next();
+  const inHand = createTurns({
+    patience: UNPROVEN.patience,
+    share: (key, running) => (running === 0 || (limiter?.hasLeft(key) ?? true) ? UNPROVEN.share : running),
+  });
   return (ctx, next) => {
     const key = addressGroup(ctx.state.address);
-    try {
-      setHeaders(ctx.res, limiter.take(key));
-    } catch (error) {
-      // The route is not known yet. Pages of any origin may read this refusal, so that agents in them know the wait.
-      setAnyOrigin(ctx.res);
-      throw error;
-    }
-    ctx.state.onProven = () => limiter.giveBack(key);
-    return next();
+    return inHand.run(key, (_, leave) => {
+      try {
+        if (limiter !== undefined) setHeaders(ctx.res, limiter.take(key));
+      } catch (error) {
+        // The route is not known yet. Pages of any origin may read this refusal, so that agents in them know the wait.
+        setAnyOrigin(ctx.res);
+        throw error;
+      }
+      let isProven = false;
+      ctx.state.onProven = () => {
+        if (!isProven) limiter?.giveBack(key);
+        isProven = true;
+        leave();
+      };
+      return next();
+    });
   };
 }
 
@@ -129,6 +149,7 @@ export function createTenantLimit(
     return async (ctx, next) => {
       const place = placeOf(ctx);
       const limiter = route.proves || isProvenPlace(place) ? limits.tenant : limits.anonymous;
+      if (route.proves) countClients(limits, ctx);
       await limitUnlessRefused(limiter, ctx, next);
       if (!route.proves) return;
       ctx.state.onProven?.();
@@ -151,10 +172,30 @@ function limitToken({ tenant, client }: RateLimits): Middleware {
       principal,
       tenant: { id },
     } = contextOf(ctx);
-    if (principal !== undefined) setHeaders(ctx.res, client.take(`${id} ${principal.clientId}`));
+    if (principal !== undefined) setHeaders(ctx.res, client.take(`${id} ${clientNameOf(principal)}`));
     setHeaders(ctx.res, tenant.take(id));
     return next();
   };
+}
+
+/** Lets the service that finds out the client of a request count it for the client's share of the tenant's limit. */
+function countClients({ client: limiter }: RateLimits, ctx: Context): void {
+  if (limiter === undefined) return;
+  const context = contextOf(ctx);
+  let isCounted = false;
+  const countClient = (client: string): void => {
+    // A service may find it out twice: by its memory, and by the database.
+    if (isCounted) return;
+    isCounted = true;
+    try {
+      setHeaders(ctx.res, limiter.take(`${context.tenant.id} ${client}`));
+    } catch (error) {
+      ctx.state.onProven?.();
+      ctx.state.isOverShare = true;
+      throw error;
+    }
+  };
+  ctx.state.context = { ...context, countClient };
 }
 
 /**
@@ -174,7 +215,7 @@ async function limitUnlessRefused(
   } catch (error) {
     if (isFaultOfCaller(error)) {
       limiter?.giveBack(id);
-      ctx.state.isAdmitted = error.code === 'use_dpop_nonce';
+      ctx.state.isAdmitted = error.code === 'use_dpop_nonce' || ctx.state.isOverShare === true;
     }
     throw error;
   }

@@ -6,14 +6,14 @@ import { invalidField, ServiceError } from '../errors/service-error.ts';
 /** Milliseconds between two pieces (64 KiB at most) of a body that is discarded. */
 const PAUSE = 20;
 
+/** No body. */
+export const NOTHING: Buffer = Buffer.alloc(0);
+
 /**
- * @param longest bytes
- * @returns the body's text; empty without a body
- * @throws ServiceError `payload_too_large`, or `invalid_request` when the body ends early or is not UTF-8
+ * Makes the text of a body. Bytes are kept outside of the heap, where a text would take up to two bytes a character.
+ * @throws ServiceError `invalid_request` when the body is not UTF-8
  */
-export async function readText(request: IncomingMessage, longest: number): Promise<string> {
-  if (!hasBody(request)) return '';
-  const bytes = await readBytes(request, longest);
+export function textOf(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw invalidField('body', 'is not UTF-8');
   const text = bytes.toString('utf8');
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
@@ -25,11 +25,24 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
 }
 
-function readBytes(request: IncomingMessage, longest: number): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > longest) {
+/** The bytes of the body that the request announces; undefined where it does not say how many come. */
+export function announcedBytes({ headers }: IncomingMessage): number | undefined {
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : undefined;
+}
+
+/**
+ * @param longest bytes
+ * @returns the body; nothing without one
+ * @throws ServiceError `payload_too_large`, or `invalid_request` when the body ends early
+ */
+export async function readBytes(request: IncomingMessage, longest: number): Promise<Buffer> {
+  if (!hasBody(request)) return NOTHING;
+  if ((announcedBytes(request) ?? 0) > longest) {
     discard(request);
-    return Promise.reject(tooLarge(longest));
+    throw tooLarge(longest);
   }
+  // After the end of a connection nothing more would be told.
+  if (request.destroyed) throw endedEarly();
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;
@@ -42,8 +55,7 @@ function readBytes(request: IncomingMessage, longest: number): Promise<Buffer> {
       const [first] = chunks;
       end(() => resolve(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, length)));
     };
-    const onBroken = () =>
-      end(() => reject(new ServiceError('invalid_request', { detail: 'The body ended early.' })));
+    const onBroken = () => end(() => reject(endedEarly()));
     const end = (settle: () => void) => {
       request.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken);
       discard(request);
@@ -67,6 +79,8 @@ export function discard(request: IncomingMessage): void {
   // A closing socket may still emit an error.
   request.on('error', () => undefined).resume();
 }
+
+const endedEarly = () => new ServiceError('invalid_request', { detail: 'The body ended early.' });
 
 function tooLarge(longest: number): ServiceError {
   return new ServiceError('payload_too_large', { detail: `The body is larger than ${longest} bytes.` });

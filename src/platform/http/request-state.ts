@@ -14,6 +14,8 @@ export type RequestState = {
   operation?: string;
   /** The request has passed the checks of token and scope, and its tenant's limit counts it. */
   isAdmitted?: boolean;
+  /** The request proved right, and is refused because its client has used up its share of the tenant's limit. */
+  isOverShare?: boolean;
   /** Called when the access token is valid, or what was sent proved right: then it does not count for its address. */
   onProven?: () => void;
   /** Of a held request: checks its access token again, which may have ended. */
@@ -24,8 +26,8 @@ export type RequestState = {
   input?: RequestInput;
 };
 
-/** The validated parts. `sent` is the parsed body before the schema changes it, `text` the body as it was sent. */
-type RequestInput = { params: unknown; query: unknown; body: unknown; sent: unknown; text: string };
+/** The validated parts. `sent` is the parsed body before the schema changes it, `bytes` the body as it was sent. */
+type RequestInput = { params: unknown; query: unknown; body: unknown; sent: unknown; bytes: Buffer };
 
 export type Context = ParameterizedContext<RequestState>;
 export type Middleware = KoaMiddleware<RequestState>;

@@ -25,7 +25,7 @@ const PROCESS = { patience: 30_000, isPaced: true };
 const AT_WORK = { alone: 256, beside: 8 };
 const PRESENCE = 1_000;
 
-/** Longer bodies (characters) hold up the event loop when they are parsed. */
+/** Longer bodies (bytes) hold up the event loop when they are parsed. */
 const LONG_BODY = 16_384;
 
 type RequestTurnsNeeds = {
@@ -115,8 +115,8 @@ export function createRequestTurns({
     isShared,
 
     /** Parses a body; a long one in steps (`createParsing`). */
-    parse: async <T>(tenantId: string, body: string, steps: Generator<void, T, void>): Promise<T> => {
-      if (body.length <= LONG_BODY) return runSteps(steps);
+    parse: async <T>(tenantId: string, bytes: number, steps: Generator<void, T, void>): Promise<T> => {
+      if (bytes <= LONG_BODY) return runSteps(steps);
       note(tenantId);
       return await parseLong(tenantId, steps);
     },

@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type Koa from 'koa';
+import { createRoom } from '../room.ts';
 import { answerParserErrors, refuseTunnels } from './parser-errors.ts';
 import type { RequestState } from './request-state.ts';
 
@@ -26,6 +27,14 @@ const LIMITS: ServerLimits = {
 };
 
 /**
+ * Requests that came behind another one of their connection: of a connection, of an address, and of the process. They
+ * have come in one piece; nothing more is read from their connection.
+ */
+const BEHIND = { client: 512, tenant: 4_096, process: 8_192 };
+
+type Connection = { response: ServerResponse; readonly behind: (() => void)[] };
+
+/**
  * @param options.errorTypeBase base address of error type URIs, for requests that Node's parser refuses
  * @param options.limits replace the defaults
  * @returns `server`; `listen`, which resolves to the port, and rejects with the system's error; `drain`
@@ -36,15 +45,46 @@ export function createHttpServer(
 ) {
   const { headers, request, answer, keepAlive, checkEvery, headerBytes } = { ...LIMITS, ...limits };
   const handle = app.callback();
-  const open = new Map<IncomingMessage['socket'], ServerResponse>();
+  const open = new Map<IncomingMessage['socket'], Connection>();
+  const room = createRoom(BEHIND);
   let draining = false;
   let onClosed = (): void => undefined;
 
+  /** Requests of one connection are worked on one after the other (RFC 9112 §9.3.2). */
   const onRequest = (incoming: IncomingMessage, response: ServerResponse): void => {
     const { socket } = incoming;
-    open.set(socket, response);
+    const connection = open.get(socket);
+    if (connection === undefined) {
+      const first = { response, behind: [] };
+      open.set(socket, first);
+      begin(first, incoming, response);
+      return;
+    }
+    const { remoteAddress = '', remotePort } = socket;
+    const giveBack = room.take({ tenant: remoteAddress, client: String(remotePort) }, 1);
+    if (giveBack === undefined) {
+      socket.destroy();
+      return;
+    }
+    socket.pause();
+    socket.once('close', giveBack).setMaxListeners(0);
+    connection.behind.push(() => {
+      socket.off('close', giveBack);
+      giveBack();
+      begin(connection, incoming, response);
+    });
+  };
+
+  function begin(connection: Connection, incoming: IncomingMessage, response: ServerResponse): void {
+    const { socket } = incoming;
+    connection.response = response;
     response.on('close', () => {
-      if (open.get(socket) === response) open.delete(socket);
+      const next = socket.writable ? connection.behind.shift() : undefined;
+      if (next === undefined) open.delete(socket);
+      else {
+        if (connection.behind.length === 0) socket.resume();
+        setImmediate(next);
+      }
       // An answer whose headers were sent before the end leaves its connection open, so it is closed here.
       if (!server.listening) setImmediate(() => server.closeIdleConnections());
     });
@@ -55,7 +95,8 @@ export function createHttpServer(
     if (draining) response.setHeader('connection', 'close');
     // Koa answers every failure, so this promise never rejects.
     void handle(incoming, response);
-  };
+  }
+
   const server = createServer(
     {
       maxHeaderSize: headerBytes,
@@ -73,8 +114,14 @@ export function createHttpServer(
   server.maxHeadersCount = 0;
   // An unknown `Expect` is ignored (RFC 9110 §10.1.1). Node's own answer would have no request id.
   server.on('checkExpectation', onRequest);
-  server.on('connection', (socket) => socket.on('close', () => onClosed()));
-  const current = (socket: Duplex) => open.get(socket as IncomingMessage['socket']);
+  server.on('connection', (socket: IncomingMessage['socket']) => {
+    socket.on('close', () => onClosed());
+    // Node resumes a connection after each answer.
+    socket.on('resume', () => {
+      if ((open.get(socket)?.behind.length ?? 0) > 0) socket.pause();
+    });
+  });
+  const current = (socket: Duplex) => open.get(socket as IncomingMessage['socket'])?.response;
   server.on('clientError', answerParserErrors(errorTypeBase, current));
   server.on('connect', refuseTunnels(errorTypeBase, current));
 
@@ -101,7 +148,7 @@ export function createHttpServer(
      */
     async drain(deadline = 10_000, linger = 0): Promise<void> {
       draining = true;
-      for (const response of open.values())
+      for (const { response } of open.values())
         if (!response.headersSent) response.setHeader('connection', 'close');
       const cut = setTimeout(() => server.closeAllConnections(), deadline);
       if (linger > 0) await untilUnused(linger);

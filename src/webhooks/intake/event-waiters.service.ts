@@ -7,17 +7,17 @@ import type { SnapshotPosition } from '../../platform/database/snapshot-position
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { Hold } from '../../platform/hold.ts';
 import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
+import { createRoom, type RoomBounds, type RoomOwner } from '../../platform/room.ts';
 import * as lookStore from './event-look.store.ts';
 import { readNews, type TenantNews } from './event-news.ts';
 
 /** Readers that may wait; `lookEvery` in milliseconds. */
-export type WaiterSettings = {
-  readonly ofTenant: number;
-  readonly ofProcess: number;
-  readonly lookEvery: number;
-};
+export type WaiterSettings = { readonly most: RoomBounds; readonly lookEvery: number };
 
-export const WAITER_SETTINGS: WaiterSettings = { ofTenant: 10_000, ofProcess: 20_000, lookEvery: 500 };
+export const WAITER_SETTINGS: WaiterSettings = {
+  most: { client: 8_000, tenant: 10_000, process: 20_000 },
+  lookEvery: 500,
+};
 
 /** Why a wait ended. `closing`: the process ends, or the reader has gone. */
 export type Woken = 'news' | 'time' | 'closing';
@@ -61,9 +61,9 @@ export function createEventWaiters({
   look = lookStore.look,
   settings = {},
 }: EventWaitersNeeds) {
-  const { ofTenant, ofProcess, lookEvery } = { ...WAITER_SETTINGS, ...settings };
+  const { most, lookEvery } = { ...WAITER_SETTINGS, ...settings };
+  const room = createRoom(most);
   const tenants = new Map<string, Tenant>();
-  let total = 0;
   let position: SnapshotPosition | undefined;
   let isEnding = false;
   let listener: { close(): Promise<void> } | undefined;
@@ -101,16 +101,17 @@ export function createEventWaiters({
 
   /**
    * Takes a place. @param filters normalised types and patterns @param onEnd is given what gives the place back
-   * @throws ServiceError `rate_limited` or `temporarily_unavailable` when the tenant or the process has no place left
+   * @throws ServiceError `rate_limited` or `temporarily_unavailable` when client or tenant, or the process, has no
+   *   place left
    */
-  function join(tenantId: string, filters: readonly string[], onEnd: Hold['onEnd']): Waiter {
+  function join(of: RoomOwner, filters: readonly string[], onEnd: Hold['onEnd']): Waiter {
+    const giveBack = room.take(of, 1);
+    if (giveBack === undefined) throw tooMany(room.fullFor(of) ?? 'process');
+    const { tenant: tenantId } = of;
     const tenant = tenants.get(tenantId) ?? newTenant();
-    if (tenant.count >= ofTenant) throw tooMany('rate_limited', `${ofTenant} readers of this tenant`);
-    if (total >= ofProcess) throw tooMany('temporarily_unavailable', `${ofProcess} readers`);
     tenants.set(tenantId, tenant);
     const place: Place = { hasNews: false, wake: undefined };
     tenant.count += 1;
-    total += 1;
     for (const filter of filters) addTo(tenant.places, filter, place);
     if (!isEnding) {
       listener ??= listen?.(hear);
@@ -120,7 +121,7 @@ export function createEventWaiters({
     const leave = (): void => {
       if (hasLeft) return;
       hasLeft = true;
-      total -= 1;
+      giveBack();
       tenant.count -= 1;
       for (const filter of filters) removeFrom(tenant.places, filter, place);
       if (tenant.count === 0) tenants.delete(tenantId);
@@ -138,7 +139,7 @@ export function createEventWaiters({
   return {
     join,
     /** Readers that have a place. */
-    size: (): number => total,
+    size: room.held,
     /** Ends all waits, and each later one as it begins. */
     end: (): void => {
       isEnding = true;
@@ -199,6 +200,9 @@ function removeFrom(places: Map<string, Set<Place>>, filter: string, place: Plac
   if (some?.size === 0) places.delete(filter);
 }
 
-function tooMany(code: 'rate_limited' | 'temporarily_unavailable', whose: string): ServiceError {
-  return new ServiceError(code, { detail: `${whose} wait for events here already.`, retryAfterSeconds: 5 });
+function tooMany(whose: keyof RoomBounds): ServiceError {
+  return new ServiceError(whose === 'process' ? 'temporarily_unavailable' : 'rate_limited', {
+    detail: `Too many readers of this ${whose} wait for events here already.`,
+    retryAfterSeconds: 5,
+  });
 }

@@ -3,6 +3,7 @@
 import { normalizeFilter } from '../../events/filter.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Hold } from '../../platform/hold.ts';
+import { roomOwnerOf } from '../../platform/room.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { EventWaiters, Waiter } from './event-waiters.service.ts';
 import type { FeedPage, FeedQuery, FeedService } from './feed.service.ts';
@@ -43,7 +44,7 @@ async function readHeld(
 ): Promise<FeedPage> {
   const read = readInTurn(feed, context, query, hold);
   if (wait === 0) return read(query.after);
-  const place = waiters.join(context.tenant.id, filtersOf(query), hold.onEnd);
+  const place = waiters.join(roomOwnerOf(context), filtersOf(query), hold.onEnd);
   try {
     const end = performance.now() + wait;
     for (let { after } = query; ; ) {
@@ -68,7 +69,7 @@ async function follow(
   query: FeedQuery,
   hold: Hold,
 ): Promise<AsyncIterable<Heard>> {
-  const place = waiters.join(context.tenant.id, filtersOf(query), hold.onEnd);
+  const place = waiters.join(roomOwnerOf(context), filtersOf(query), hold.onEnd);
   try {
     const read = readInTurn(feed, context, query, hold);
     return hear(await read(query.after), { read, place, hold });

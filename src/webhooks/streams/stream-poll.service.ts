@@ -4,6 +4,7 @@ import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { Hold } from '../../platform/hold.ts';
+import { roomOwnerOf } from '../../platform/room.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { EventWaiters } from '../intake/event-waiters.service.ts';
 import type { RecordService } from '../intake/record.service.ts';
@@ -138,7 +139,7 @@ async function readOrWait(
   { read, hold, context }: Reading,
 ): Promise<WaitingDelivery[]> {
   const types = typesOf(eventsDelivered(eventsRequested));
-  const place = waiters.join(context.tenant.id, [...types, OF_STREAMS], hold.onEnd);
+  const place = waiters.join(roomOwnerOf(context), [...types, OF_STREAMS], hold.onEnd);
   try {
     for (const end = performance.now() + WAIT; ; ) {
       const found = await read();

@@ -31,8 +31,10 @@ const routes = [
     path: '/proof',
     operationId: 'proveThing',
     proves: true,
-    errors: ['invalid_client', 'use_dpop_nonce'],
-    handler: ({ header }) => {
+    errors: ['invalid_client', 'use_dpop_nonce', 'rate_limited'],
+    handler: ({ context, header }) => {
+      const client = header('x-client');
+      if (client !== undefined) context.countClient?.(client);
       const code = header('x-wrong') as 'invalid_client' | 'use_dpop_nonce' | undefined;
       if (code !== undefined) throw new ServiceError(code);
       return { status: 200, body: {} };
@@ -151,6 +153,27 @@ describe('request limits', () => {
       ).length;
     expect(await answered(AUTHORIZATION)).toBe(8);
     expect(await answered(other)).toBe(2);
+  });
+
+  it('of a client count its secrets that prove right too, and leave a fifth to the other clients', async () => {
+    await start({ tenant: 10, address: 4 });
+    const prove = (client: string) => get('/proof', '203.0.113.1', { 'x-client': client });
+    const statuses = [];
+    for (let n = 0; n < 12; n += 1) statuses.push((await prove('application')).status);
+    expect(statuses).toEqual([...Array(8).fill(200), ...Array(4).fill(429)]);
+    const { headers } = await prove('application');
+    expect(headers.get('ratelimit-policy')).toContain('"tenant-client";q=8;w=60');
+    for (let n = 0; n < 2; n += 1) expect((await prove('other')).status).toBe(200);
+  });
+
+  it('of an address let any number of valid tokens come together, and no more strangers than before', async () => {
+    await start({ tenant: 0, address: 5 });
+    const together = (headers: Record<string, string>) =>
+      Promise.all(Array.from({ length: 60 }, () => get('/thing', '203.0.113.1', headers)));
+    expect(new Set((await together(AUTHORIZATION)).map(({ status }) => status))).toEqual(new Set([200]));
+    const strangers = (await together({})).map(({ status }) => status);
+    expect(strangers.filter((status) => status === 401)).toHaveLength(5);
+    expect(strangers.filter((status) => status === 429)).toHaveLength(55);
   });
 
   it('of an address count what proved right for nobody but its tenant', async () => {

@@ -211,7 +211,7 @@ it('beside another tenant, long bodies of one are parsed one after the other, wi
     parsed.push(`${name}.`);
   }
   const parse = (slug: string, name: string, body = LONG) =>
-    turns.parse(slug, body, steps(`${slug} ${name}`));
+    turns.parse(slug, body.length, steps(`${slug} ${name}`));
   await Promise.all([parse('demo', 'a long'), parse('demo', 'b long')]);
   expect(parsed.splice(0)).toEqual(['demo a long', 'demo b long', 'demo a long.', 'demo b long.']);
   const all = [parse('demo', 'c long'), parse('acme', 'd'), parse('demo', 'e'), parse('acme', 'f')];
@@ -249,8 +249,8 @@ it('what a parser throws is the answer after a pause too, and the next body is p
     yield;
     return 'parsed';
   }
-  await expect(turns.parse('demo', LONG, refuse())).rejects.toThrow('no JSON');
+  await expect(turns.parse('demo', LONG.length, refuse())).rejects.toThrow('no JSON');
   expect(pauses).toEqual([5]);
-  await expect(turns.parse('demo', LONG, accept())).resolves.toBe('parsed');
+  await expect(turns.parse('demo', LONG.length, accept())).resolves.toBe('parsed');
   expect(pauses).toEqual([5, 0, 0]);
 });

@@ -64,6 +64,56 @@ const server = await startTestServer(plain, {
 });
 afterAll(() => server.drain(0));
 
+describe('requests of one connection', () => {
+  it('are worked on one after the other, and answered in order', async () => {
+    let atWork = 0;
+    let most = 0;
+    const work = async () => {
+      atWork += 1;
+      most = Math.max(most, atWork);
+      await delay(1);
+      atWork -= 1;
+    };
+    const slow = await startTestServer([
+      route('/work', 'GET', work),
+      route('/', 'POST', async () => undefined),
+    ]);
+    const get = (n: number) => `GET /work HTTP/1.1\r\nHost: x\r\nX-Request-Id: n${n}\r\n`;
+    const post = 'POST / HTTP/1.1\r\nHost: x\r\nX-Request-Id: body\r\nContent-Type: application/json\r\n';
+    const { text } = await exchange(
+      slow.port,
+      `${Array.from({ length: 40 }, (_, n) => `${get(n)}\r\n`).join('')}${post}Content-Length: 2\r\n\r\n`,
+      `{}${get(40)}Connection: close\r\n\r\n`,
+    );
+    const ids = [...text.matchAll(/x-request-id: (\S+)/g)].map(([, id]) => id);
+    expect(ids).toEqual([...Array.from({ length: 40 }, (_, n) => `n${n}`), 'body', 'n40']);
+    expect(most).toBe(1);
+    await slow.drain(0);
+  });
+
+  it('are read when those before them are answered, however many come', async () => {
+    const slow = await startTestServer([route('/work', 'GET', () => delay(1))]);
+    const last = 'GET /work HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+    const padding = `X: ${'x'.repeat(2_000)}\r\n`;
+    const many = `GET /work HTTP/1.1\r\nHost: x\r\n${padding}\r\n`.repeat(700);
+    const { text } = await exchange(slow.port, many + last);
+    expect(text.match(/HTTP\/1\.1 200 /g)).toHaveLength(701);
+    await slow.drain(0);
+  });
+
+  it('that are more than anybody needs end it, and nothing of them stays', async () => {
+    const gate = createGate();
+    const slow = await startTestServer([route('/work', 'GET', gate.pass)]);
+    const socket = connect(slow.port, '127.0.0.1').on('error', () => undefined);
+    socket.write('GET /work HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1_500));
+    await once(socket.resume(), 'close');
+    gate.open();
+    const { text } = await exchange(slow.port, 'GET /work HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    expect(text).toMatch(/^HTTP\/1\.1 200 /);
+    await slow.drain(0);
+  });
+});
+
 describe("what Node's parser refuses", () => {
   it.each([
     ['nonsense', 'hello\r\n\r\n', 400, 'invalid_request'],

@@ -77,7 +77,15 @@ export async function startTestServer(
   } & Partial<
     Pick<
       AppDependencies,
-      'authorize' | 'database' | 'health' | 'tenants' | 'rateLimits' | 'pages' | 'answerRoom' | 'turns'
+      | 'authorize'
+      | 'database'
+      | 'health'
+      | 'tenants'
+      | 'rateLimits'
+      | 'pages'
+      | 'answerRoom'
+      | 'bodyRoom'
+      | 'turns'
     >
   > = {},
 ) {

@@ -63,9 +63,11 @@ afterEach(async () => {
 });
 
 /** Reads like a reader of the feed: the reasons for which its waits ended, one after the other. */
+const owner = (tenant: string, client = 'app') => ({ tenant, client });
+
 function follow(tenant: string, ...filters: string[]) {
   let go: () => void = () => undefined;
-  const place = waiters.join(tenant, filters, (listener) => {
+  const place = waiters.join(owner(tenant), filters, (listener) => {
     go = listener;
   });
   const woken: string[] = [];
@@ -119,7 +121,7 @@ describe('readers that wait', () => {
 
   it('keep news that come while a reader reads', async () => {
     const { notify } = start();
-    const place = waiters.join('one', ['*'], STAYS);
+    const place = waiters.join(owner('one'), ['*'], STAYS);
     notify(['one', 'orders.placed']);
     expect(place.completeUntil()).toBeUndefined();
     expect(await place.next(LONG)).toBe('news');
@@ -148,7 +150,7 @@ describe('readers that wait', () => {
   it('end with their time, with their client, and with the process', async () => {
     start();
     const [patient, leaving] = [follow('one', '*'), follow('one', '*')];
-    const place = waiters.join('one', ['*'], STAYS);
+    const place = waiters.join(owner('one'), ['*'], STAYS);
     const brief = place.next(20);
     await vi.advanceTimersByTimeAsync(20);
     expect(await brief).toBe('time');
@@ -163,17 +165,33 @@ describe('readers that wait', () => {
     expect(waiters.size()).toBe(0);
   });
 
-  it('are bounded for a tenant and for the process, and their places come back', () => {
-    start({ ofTenant: 2, ofProcess: 3 });
-    const [first] = [waiters.join('one', ['*'], STAYS), waiters.join('one', ['*'], STAYS)];
-    expect(() => waiters.join('one', ['*'], STAYS)).toThrow(
-      expect.objectContaining({ code: 'rate_limited', retryAfterSeconds: 5 }),
-    );
-    waiters.join('two', ['*'], STAYS);
-    expect(() => waiters.join('three', ['*'], STAYS)).toThrow(
-      expect.objectContaining({ code: 'temporarily_unavailable', retryAfterSeconds: 5 }),
-    );
-    first.leave();
-    expect(waiters.join('three', ['*'], STAYS)).toBeDefined();
+  it('are bounded for a client, for a tenant and for the process, and their places come back', () => {
+    start({ most: { client: 4, tenant: 4, process: 8 } });
+    const join = (tenant: string, client: string) => waiters.join(owner(tenant, client), ['*'], STAYS);
+    const refused = (code: string) => expect.objectContaining({ code, retryAfterSeconds: 5 });
+    const [first] = Array.from({ length: 4 }, () => join('one', 'a'));
+    expect(() => join('one', 'a')).toThrow(refused('rate_limited'));
+    for (let n = 0; n < 2; n += 1) join('two', 'a');
+    for (let n = 0; n < 2; n += 1) expect(() => join('two', 'a')).toThrow(refused('temporarily_unavailable'));
+    join('three', 'a');
+    first?.leave();
+    expect(join('four', 'a')).toBeDefined();
+  });
+
+  it('of one client leave places to the other clients of its tenant, and two tenants to all others', () => {
+    start();
+    const fill = (tenant: string, client: string) => {
+      for (let n = 0; ; n += 1)
+        try {
+          waiters.join(owner(tenant, client), ['*'], STAYS);
+        } catch {
+          return n;
+        }
+    };
+    expect(fill('one', 'greedy')).toBe(8_000);
+    expect(fill('one', 'other')).toBeGreaterThan(1_500);
+    fill('two', 'greedy');
+    fill('two', 'other');
+    expect(fill('three', 'quiet')).toBeGreaterThan(1_000);
   });
 });

@@ -50,7 +50,7 @@ async function startProcess({ looks = true, heard = true, ofTenant = 1_000 } = {
         if (heard) onNotice(text);
       }),
     ...(looks ? {} : { look: () => Promise.reject(new Error('no look')) }),
-    settings: { ofTenant },
+    settings: { most: { client: ofTenant, tenant: ofTenant, process: 2 * ofTenant } },
   });
   const feed = createFeedService({ ...CURSORS, database, deliveries: { listOfEvent: async () => [] } });
   const read = vi.fn(feed.read);
