@@ -39,11 +39,11 @@ const ASKED = 2;
 const AUDIT = ASKED + NEW_TOKEN_COLUMNS.count + 3;
 const EVENTS = AUDIT + ENTRY_COLUMNS.count + 1;
 
-// `usable` locks the agent before the key, in the order of ids. A concurrent change of one of them therefore waits until
-// this statement has ended, and then also ends the tokens of this statement; a change that was first gives the rows
-// another version, and nothing is consumed. A challenge that the audit log counts as expired stays unused, even when a
-// standby with a slow clock has become the primary. The end of a challenge is compared by a difference: by its index
-// the planner would begin with all open challenges.
+// `usable` locks the agent before the key, in the order of ids. A concurrent change of one of them therefore waits
+// until this statement has ended, and then also ends the tokens of this statement; a change that was first gives the
+// rows another version, and nothing is consumed. A challenge that the audit log counts as expired stays unused, even
+// when a standby with a slow clock has become the primary. The end of a challenge is compared by a difference: by its
+// index the planner would begin with all open challenges.
 // `decided` compares the time after the wait for the locks, because a challenge or a key may have ended meanwhile; a
 // sunset is set under a lock that excludes these. The `condition` of a row is the id of a challenge that must be
 // consumed, or `first:` and the id of the challenge that verified its key.

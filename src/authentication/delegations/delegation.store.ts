@@ -89,8 +89,8 @@ const REQUESTS = columnsOf<{ request: ExchangeRequest; n: number }>(
 
 // Usable delegations are preferred, then those with all requested scopes and the audience, then the newest. The lock
 // makes a revocation or suspension wait for a running exchange. An exchange that waits for them reads the changed row
-// then. So does a change of the client; its linked agent is that of the delegation. The status is that after the wait. IS NOT DISTINCT FROM keeps the planner from the index of agents, of whom one
-// may have a delegation of each user.
+// then. So does a change of the client; its linked agent is that of the delegation. The status is that after the wait.
+// IS NOT DISTINCT FROM keeps the planner from the index of agents, of whom one may have a delegation of each user.
 const findForExchangesBy = (locked: '' | ' SKIP LOCKED') => `
 SELECT locked.*, request.n, request.agent_id AS "agentId",
        CASE WHEN "revokedAt" IS NOT NULL THEN 'revoked'

@@ -38,7 +38,8 @@ export function createClientCredentialsService(needs: ClientCredentialsNeeds) {
 
 /**
  * Answers a token request. A client that this process remembers takes one round trip, which proves the memory and
- * writes audit entries and events. Otherwise one more reads the client. All are shared by concurrent requests. A failure costs the read and the counter; its record is written in the background.
+ * writes audit entries and events. Otherwise one more reads the client. All are shared by concurrent requests. A
+ * failure costs the read and the counter; its record is written in the background.
  * @throws ServiceError `invalid_request`, `invalid_client`, `unauthorized_client`, `policy_denied`,
  * `invalid_scope`, `invalid_target`, `rate_limited` instead of `invalid_client` after too many failures,
  * `invalid_dpop_proof`, `use_dpop_nonce`

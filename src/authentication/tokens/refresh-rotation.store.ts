@@ -58,10 +58,10 @@ FROM unnest($1::uuid[], $2::bytea[]) WITH ORDINALITY AS asked (tenant_id, hash, 
   LEFT JOIN agent_keys k ON k.id = t.key_id
   LEFT JOIN refresh_tokens s ON s.id = t.successor_id`;
 
-// The use of a refresh token locks its agent, its key and the first token of its family. A later transaction that changes
-// one of them waits for the use, and then also ends the tokens of this use. When the other transaction is first, the
-// use waits, and meets another version. The end of a family locks the first token FOR UPDATE. `ends_at` is compared
-// with the time after the wait.
+// The use of a refresh token locks its agent, its key and the first token of its family. A later transaction that
+// changes one of them waits for the use, and then also ends the tokens of this use. When the other transaction is
+// first, the use waits, and meets another version. The end of a family locks the first token FOR UPDATE. `ends_at` is
+// compared with the time after the wait.
 const heldOf = (token: string, version: string) => `
   SELECT t.id, least(t.family_expires_at, CASE WHEN k.state = 'deprecated' THEN k.sunset_at END) AS ends_at FROM ${token}
     JOIN agents a ON a.id = t.agent_id AND a.tenant_id = t.tenant_id JOIN agent_keys k ON k.id = t.key_id

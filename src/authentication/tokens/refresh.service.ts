@@ -219,7 +219,10 @@ async function rotate(
   });
 }
 
-/** Issues the successor again. @returns its text; undefined when it was used or has ended, or agent or key has changed */
+/**
+ * Issues the successor again.
+ * @returns its text; undefined when it was used or has ended, or agent or key has changed
+ */
 async function repeat(
   { successors, database, records }: RefreshTools,
   context: RequestContext,

@@ -354,7 +354,7 @@ async function liveOf(queryable: Queryable, { id, tenantId }: Application): Prom
   return (await secrets.listLive(queryable, tenantId, [id])).get(id) ?? [];
 }
 
-/** Changes the secrets of an application, and with it the application, so that no token is issued by those of before. */
+/** Changes the secrets of an application, and with them its version: no token is issued by those of before. */
 async function changeSecrets<T>(
   { database }: ApplicationTools,
   context: RequestContext,
