@@ -146,6 +146,44 @@ describe('the upgrade', () => {
   });
 });
 
+describe('the exchange of the master key', () => {
+  const [exchange = '', end = ''] = readBlocks('docs/operations/wrapped-keys.md').filter((text) =>
+    text.includes('exchange()'),
+  );
+
+  /** A folder with an old key; writes the value down with which each role was replaced. */
+  function prepared(replacing = '') {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, '.env'), 'PUBLIC_URL=x\nMASTER_KEY=o+/=\nAUDIT_KEY=a\n');
+    mkdirSync(join(folder, 'deploy'));
+    const note = 'echo "$1 $(grep ^MASTER_KEY .env)" >> "$CALLS"';
+    writeFileSync(join(folder, 'deploy/replace.sh'), `#!/bin/bash\n${note}\n${replacing}\n`, { mode: 0o755 });
+    const { run, calls } = standIn({
+      docker: '[[ $* == *generate* ]] && echo n+/= || echo "$*" >> "$CALLS"',
+    });
+    return { run: (text: string) => run(`cd ${folder}; ${text}`), calls };
+  }
+  const step = (keys: string) => [`api MASTER_KEY=${keys}`, `worker MASTER_KEY=${keys}`];
+
+  it('gives every process the new key before one seals with it, and leaves the old one out in the end', () => {
+    const { run, calls } = prepared();
+    expect(run(exchange)).toMatchObject({ status: 0, stderr: '' });
+    expect(run(end)).toMatchObject({ status: 0, stderr: '' });
+    expect(calls()).toEqual([
+      ...step('o+/=,n+/='),
+      ...step('n+/=,o+/='),
+      'compose run --rm --no-deps api master-key reseal',
+      ...step('n+/='),
+    ]);
+  });
+
+  it('stops where a process has not become healthy', () => {
+    const { run, calls } = prepared('[ "$1" != worker ]');
+    expect(run(exchange).status).toBe(1);
+    expect(calls()).toEqual(step('o+/=,n+/='));
+  });
+});
+
 describe('the backup', () => {
   const archive = (label: string) => {
     const folder = temporaryFolder();

@@ -27,7 +27,7 @@ function add() {
 }
 
 function scale(wanted, recreates) {
-  // Obsolete ones end first, all in the same moment; those that stay and are obsolete are made anew, also at once.
+  // Obsolete ones end first, all in the same moment; those that stay and are obsolete are made anew, together.
   const sorted = recreates
     ? [...engine.containers].sort((a, b) => Number(isObsolete(a)) - Number(isObsolete(b)))
     : engine.containers;
