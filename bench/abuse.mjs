@@ -16,6 +16,8 @@ import { cpuSeconds, pinToCore, residentMemory } from './processes.mjs';
 import { createTenant, end, openPostgres, ready, startRole } from './service.mjs';
 
 const SELF = fileURLToPath(import.meta.url);
+/** The argument of the processes that load by orders of the one that measures. */
+const ORDERS = 'by-orders';
 
 /** Milliseconds between two requests of a connection of the quiet tenant, which has two of them. */
 const PAUSE = 10;
@@ -23,7 +25,7 @@ const PAUSE = 10;
 /** Requests that are sent together on one connection. */
 const BURST = 200;
 
-if (process.send !== undefined && process.argv[1] === SELF) serveOrders();
+if (process.send !== undefined && process.argv[2] === ORDERS) serveOrders();
 
 /**
  * @param options `kinds` of abuse; without, all. `apart`: the other one has a separate process on the same core and
@@ -53,7 +55,7 @@ async function measureKinds({ seconds, connections, kinds, apart, profile, nodeE
       profile,
       nodeEnv,
     });
-    const [quietLoad, loudLoad] = [fork(SELF), fork(SELF)];
+    const [quietLoad, loudLoad] = [fork(SELF, [ORDERS]), fork(SELF, [ORDERS])];
     children.push(quietLoad, loudLoad);
     const order = async (child, message) => {
       const answered = once(child, 'message');

@@ -1,9 +1,9 @@
 // `node verify-release.mjs <folder> <public key> [--image]`: says whether a release, and an image that comes by standard
 // input, are what its builder signed. It asks no network, and needs nothing but Node.js: no clone, no dependency.
 import { createHash, createPublicKey, verify } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 
 /** The statement of a release: in-toto 1.0 with a predicate of SLSA 1.0, in an envelope of DSSE 1.0. */
 export const STATEMENT = 'provenance.dsse.json';
@@ -107,7 +107,9 @@ function parse(text) {
   }
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+/** Node.js follows links for a module's place, and not for the path that it was called with. */
+const [called = '', here] = [process.argv[1], fileURLToPath(import.meta.url)];
+if (existsSync(called) && realpathSync(called) === realpathSync(here)) {
   const [folder, keyFile, more] = process.argv.slice(2);
   if (keyFile === undefined || (more ?? '--image') !== '--image') {
     process.stderr.write(

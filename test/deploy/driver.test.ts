@@ -8,7 +8,6 @@ import { readBlocks } from '../documentation/pages.ts';
 type Run = { commands: { text: string; began: number; ended: number }[]; said: string };
 const lines: {
   readBlock(page: string, words: string, language?: string): string;
-  functionOf(block: string, name: string): string;
   persist(block: string): string;
   commandOf(line: string): string;
   runLines(text: string, place: { cwd: string; env?: NodeJS.ProcessEnv }): Promise<Run>;
@@ -39,16 +38,14 @@ describe('the lines of the pages', () => {
     [HOST, 'backup.sh', 'crontab'],
     [HOST, 'lost-', 'sh'],
     [HOST, 'recovery.signal', 'sh'],
-    [UPGRADE, 'replace()', 'sh'],
+    [UPGRADE, 'set_version()', 'sh'],
     [UPGRADE, 'AUDIT_KEY=\\(', 'sh'],
     [UPGRADE, 'cp -p .env.former .env\n', 'sh'],
   ])('are in one block: %s, %j', (page, words, language) => {
     expect(readBlocks(page, language)).toContain(lines.readBlock(page, words, language));
   });
 
-  it('have the function that both ways of an upgrade call, and what a person repeats', () => {
-    const block = lines.readBlock(UPGRADE, 'replace()');
-    expect(lines.functionOf(block, 'replace')).toMatch(/^replace\(\) \{[^}]*--wait[^}]*\}$/);
+  it('have what a person repeats, and the command of cron', () => {
     expect(lines.persist(lines.readBlock(HOST, 'lost-'))).toContain(
       'if docker compose run --rm --no-deps worker restore-check; then',
     );

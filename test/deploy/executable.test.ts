@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -23,6 +24,17 @@ it('can be executed by its file after every build, not only once npx has linked 
   expect(error).toBeUndefined();
   expect(status).toBe(0);
   expect(stdout).toContain('Usage: countersign');
+});
+
+it('answers through a link to its file, and through one to its folder', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'countersign-link-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  symlinkSync(join(process.cwd(), 'dist/src/main.js'), join(folder, 'countersign'));
+  symlinkSync(process.cwd(), join(folder, 'current'));
+  for (const way of ['countersign', 'current/dist/src/main.js'])
+    expect(spawnSync(join(folder, way), ['--help'], { encoding: 'utf8' }).stdout, way).toContain(
+      'Usage: countersign',
+    );
 });
 
 it('comes with the guides and the API reference, for each tenant that it serves', () => {

@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -41,44 +42,52 @@ function standIn(programs: Readonly<Record<string, string>>) {
 
 describe('the upgrade', () => {
   const blocks = readBlocks('docs/operations/upgrade.md');
-  const order = blocks.find((text) => text.includes('replace()')) ?? '';
+  const order = blocks.find((text) => text.includes('set_version()')) ?? '';
   const back = blocks.find((text) => text.includes('cp -p .env.former')) ?? '';
   const trusted = blocks.find((text) => text.startsWith('key=')) ?? '';
-  const [replace = ''] = /^replace\(\) \{[\s\S]*?^\}$/m.exec(order) ?? [];
-  const beside = (role: string) => `compose up -d --no-deps --no-recreate --wait --scale ${role}=4 ${role}`;
-  const replaced = (role: string) => [beside(role), `compose up -d --no-deps --scale ${role}=2 ${role}`];
+  const RAN = 'abcdef012345';
+  const replaced = ['replace api', 'replace worker'];
   const setting = 'COUNTERSIGN_VERSION=latest';
   const asked = 'compose exec -T api printenv TRUSTED_PROXIES';
   const network = 'GATEWAY_NETWORK=172.30.83.0/24\n';
   /** Compose refuses every command while a variable that the file needs is missing. */
-  const COMPOSE = "grep -q '^AUDIT_KEY=.' .env || exit 1";
+  const COMPOSE = "grep -q '^AUDIT_KEY=.' .env || printenv AUDIT_KEY > /dev/null || exit 1";
 
   /** A folder with the settings of 0.1.0, which had no AUDIT_KEY, and programs that write down how they were called. */
-  function prepared(docker = '') {
+  function prepared(docker = '', env: Record<string, string> = {}) {
     const folder = temporaryFolder();
     const example = readFileSync('.env.example', 'utf8');
     writeFileSync(join(folder, '.env'), example.replace(/^AUDIT_KEY=\n/m, ''));
+    mkdirSync(join(folder, 'deploy'));
+    writeFileSync(join(folder, 'deploy/replace.sh'), '#!/bin/bash\necho "replace $1" >> "$CALLS"\n', {
+      mode: 0o755,
+    });
     const { run, calls } = standIn({
-      docker: `${COMPOSE}; echo "$*" >> "$CALLS"; [ "$2" != exec ] || echo 172.30.83.0/24; ${docker}`,
+      docker: `${COMPOSE}; echo "$*" >> "$CALLS"; [ "$2" != exec ] || echo 172.30.83.0/24
+        [ "$2" != ps ] || echo running; [ "$1" != inspect ] || echo sha256:${RAN}6789; ${docker}`,
       curl: '',
       git: 'echo 0a1b2c3d',
     });
     return {
-      run: (text: string) => run(`cd ${folder}; ${text}`),
+      run: (text: string) => run(`cd ${folder}; ${text}`, env),
       calls,
+      folder,
       settings: () => readFileSync(join(folder, '.env'), 'utf8'),
       set: (line: string) => appendFileSync(join(folder, '.env'), line),
     };
   }
 
-  it('has twice as many of a role before the old ones end, and waits until they are healthy', () => {
+  it('migrates beside the former version, and then replaces the processes of each role', () => {
     const { run, calls } = prepared();
-    expect(run(order).status).toBe(0);
+    expect(run(order)).toMatchObject({ status: 0, stderr: '' });
     expect(calls()).toEqual([
       asked,
+      'compose ps -q api',
+      'inspect --format {{.Image}} running',
+      `tag ${RAN} countersign:${RAN}`,
       expect.stringMatching(/^compose build --build-arg REVISION=/),
       'compose run --rm --no-deps migrate',
-      ...['api', 'worker'].flatMap(replaced),
+      ...replaced,
     ]);
   });
 
@@ -93,27 +102,36 @@ describe('the upgrade', () => {
     expect(other.settings().match(/^GATEWAY_NETWORK=.*$/gm)).toEqual(['GATEWAY_NETWORK=172.16.9.0/24']);
   });
 
-  it('ends no old process when a new one does not become healthy', () => {
-    const { run, calls, set } = prepared('[ "$5" != --no-recreate ]');
-    set('AUDIT_KEY=given\n');
-    expect(run(`${replace}\nreplace api`).status).toBe(1);
-    expect(calls()).toEqual([beside('api')]);
+  it('gives each image a tag, and the way back starts the former one, also where no line named it', () => {
+    for (const line of [`# ${setting}\n`, 'COUNTERSIGN_VERSION=\n', '']) {
+      const { run, calls, settings, folder } = prepared();
+      const former = settings().replace(`# ${setting}\n`, line);
+      writeFileSync(join(folder, '.env'), former);
+      expect(run(order).status).toBe(0);
+      const versions = () => settings().match(/^.*COUNTERSIGN_VERSION=.*$/gm);
+      expect(versions()).toEqual(['COUNTERSIGN_VERSION=0a1b2c3d']);
+      const newer = settings();
+      // A build may fail, and the lines are repeated.
+      run(order);
+      expect(settings()).toBe(newer);
+      const before = calls().length;
+      expect(run(back).status).toBe(0);
+      expect(versions()).toEqual([`COUNTERSIGN_VERSION=${RAN}`]);
+      expect(calls().slice(before)).toEqual(replaced);
+      expect(calls().filter((call) => call.startsWith('tag'))).toHaveLength(1);
+    }
   });
 
-  it('gives each image a tag, and the way back starts the former one', () => {
-    const { run, calls, settings } = prepared();
-    const former = settings();
-    expect(former).toContain(`# ${setting}\n`);
-    run(order);
-    const [key = ''] = /^AUDIT_KEY=[\w+/]{43}=,\n/m.exec(settings()) ?? [];
-    const newer = former.replace(`# ${setting}`, 'COUNTERSIGN_VERSION=0a1b2c3d');
-    expect(settings()).toBe(newer + key + network);
-    // A build may fail, and the lines are repeated.
-    run(order);
-    const before = calls().length;
-    expect(run(`${replace}\n${back}`).status).toBe(0);
-    expect(settings()).toBe(former + key + network);
-    expect(calls().slice(before)).toEqual(['api', 'worker'].flatMap(replaced));
+  it('takes settings of the environment, with no file', () => {
+    const env = { AUDIT_KEY: 'given', COUNTERSIGN_VERSION: 'latest' };
+    const { run, calls, settings, folder } = prepared(
+      '[ "$2" != build ] || echo "$(printenv COUNTERSIGN_VERSION || echo from the file)" >> "$CALLS"',
+      env,
+    );
+    rmSync(join(folder, '.env'));
+    expect(run(order).status).toBe(0);
+    expect(calls()).toContain('from the file');
+    expect(settings()).toBe(`${network}COUNTERSIGN_VERSION=0a1b2c3d\n`);
   });
 
   it('has the new key of the audit log behind the master key on the way to 0.1.0, and the newer settings apart', () => {
@@ -121,10 +139,48 @@ describe('the upgrade', () => {
     run(order);
     const [, key = ''] = /^AUDIT_KEY=(.{44}),$/m.exec(settings()) ?? [];
     const newer = settings();
-    expect(run(`${replace}\n${trusted}\n${back}`).status).toBe(0);
+    expect(run(`${trusted}\n${back}`).status).toBe(0);
     expect(settings()).toContain(`\nMASTER_KEY=,${key}\n`);
     run('cp -p .env.newer .env');
     expect(settings()).toBe(newer);
+  });
+});
+
+describe('the exchange of the master key', () => {
+  const [exchange = '', end = ''] = readBlocks('docs/operations/wrapped-keys.md').filter((text) =>
+    text.includes('exchange()'),
+  );
+
+  /** A folder with an old key; writes the value down with which each role was replaced. */
+  function prepared(replacing = '') {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, '.env'), 'PUBLIC_URL=x\nMASTER_KEY=o+/=\nAUDIT_KEY=a\n');
+    mkdirSync(join(folder, 'deploy'));
+    const note = 'echo "$1 $(grep ^MASTER_KEY .env)" >> "$CALLS"';
+    writeFileSync(join(folder, 'deploy/replace.sh'), `#!/bin/bash\n${note}\n${replacing}\n`, { mode: 0o755 });
+    const { run, calls } = standIn({
+      docker: '[[ $* == *generate* ]] && echo n+/= || echo "$*" >> "$CALLS"',
+    });
+    return { run: (text: string) => run(`cd ${folder}; ${text}`), calls };
+  }
+  const step = (keys: string) => [`api MASTER_KEY=${keys}`, `worker MASTER_KEY=${keys}`];
+
+  it('gives every process the new key before one seals with it, and leaves the old one out in the end', () => {
+    const { run, calls } = prepared();
+    expect(run(exchange)).toMatchObject({ status: 0, stderr: '' });
+    expect(run(end)).toMatchObject({ status: 0, stderr: '' });
+    expect(calls()).toEqual([
+      ...step('o+/=,n+/='),
+      ...step('n+/=,o+/='),
+      'compose run --rm --no-deps api master-key reseal',
+      ...step('n+/='),
+    ]);
+  });
+
+  it('stops where a process has not become healthy', () => {
+    const { run, calls } = prepared('[ "$1" != worker ]');
+    expect(run(exchange).status).toBe(1);
+    expect(calls()).toEqual(step('o+/=,n+/='));
   });
 });
 

@@ -4,6 +4,11 @@ import type { StoredUser } from './user-sealing.service.ts';
 
 const COLUMNS = 'id, tenant_id AS "tenantId", name AS "nameSealed", key_sealed AS "keySealed"';
 
+/** In the order of their texts, so that no two transactions wait for each other. */
+const LOCK = `
+SELECT pg_advisory_xact_lock(hashtextextended('user:' || digest, 0))
+FROM unnest($1::text[]) WITH ORDINALITY AS digests (digest, place) ORDER BY place`;
+
 // The lock on the row makes a forgetting wait.
 const KEEP = `
 WITH known AS (
@@ -16,7 +21,8 @@ SELECT * FROM known`;
 
 /**
  * Returns the user with one of these digests. When there is none, the given one is stored with the first digest. A lock
- * on the digest, one more round trip, lets transactions with the same new name follow each other.
+ * on the digests, one more round trip, lets transactions with the same new name follow each other, also where their
+ * processes have master keys in another order.
  */
 export async function keep(
   unit: Transaction,
@@ -24,7 +30,7 @@ export async function keep(
   digests: readonly string[],
 ): Promise<StoredUser> {
   const { id, tenantId, nameSealed, keySealed } = user;
-  await unit.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`user:${digests[0]}`]);
+  await unit.query(LOCK, [[...digests].sort()]);
   const { rows } = await unit.query<StoredUser>(KEEP, [id, tenantId, nameSealed, keySealed, digests]);
   return rows[0] ?? user;
 }

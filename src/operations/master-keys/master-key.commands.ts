@@ -30,7 +30,9 @@ export function registerMasterKeyCommands(
 ): void {
   masterKey
     .command('generate')
-    .description('print a new key for MASTER_KEY: put it first, then run master-key reseal')
+    .description(
+      'print a new key for MASTER_KEY: put it behind the old one, then first, then run master-key reseal',
+    )
     .action(() => print(randomBytes(32).toString('base64')));
 
   masterKey

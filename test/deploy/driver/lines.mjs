@@ -17,13 +17,6 @@ export function readBlock(page, words, language = 'sh') {
   return found[0];
 }
 
-/** @returns {string} the shell function of that name in a block */
-export function functionOf(block, name) {
-  const [text] = new RegExp(`^${name}\\(\\) \\{[\\s\\S]*?^\\}$`, 'm').exec(block) ?? [];
-  if (text === undefined) throw new Error(`no shell function ${name}`);
-  return text;
-}
-
 /** What a comment asks of a person: repeats such a line, at most ten times. */
 export const persist = (block) =>
   block.replace(

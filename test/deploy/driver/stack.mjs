@@ -106,8 +106,10 @@ export async function createStack({ root, from, to, say }) {
     /** @returns {Promise<string[]>} faults where a container of either role runs another image */
     async wrongImages(wanted) {
       const ids = [...(await containers('api')), ...(await containers('worker'))];
-      const found = lines(await run('docker', 'inspect', '--format', '{{.Config.Image}}', ...ids));
-      return found.filter((image) => image !== wanted).map((image) => `${image} runs, not ${wanted}`);
+      // The way back names the former image by its digits, so names are not compared.
+      const found = lines(await run('docker', 'inspect', '--format', '{{.Image}}', ...ids));
+      const image = imageOf(wanted);
+      return found.filter((one) => one !== image).map((one) => `${one} runs, not ${wanted} (${image})`);
     },
     /** @returns {Promise<string>} MiB of memory by service, the largest container of each */
     async memory() {
@@ -152,7 +154,9 @@ export async function createStack({ root, from, to, say }) {
         folder,
         ...['down', '--volumes', '--remove-orphans'],
       );
-      for (const tag of removable) if (isImage(tag)) await run('docker', 'image', 'rm', tag);
+      // The upgrade's lines give the image that ran a tag of its digits.
+      const digits = removable.map((tag) => `countersign:${imageOf(tag).slice(7, 19)}`);
+      for (const tag of [...digits, ...removable]) if (isImage(tag)) await run('docker', 'image', 'rm', tag);
       rmSync(place, { recursive: true, force: true });
       const left = [
         ['ps', '-a'],
@@ -167,7 +171,9 @@ export async function createStack({ root, from, to, say }) {
   };
 }
 
-const isImage = (tag) => spawnSync('docker', ['image', 'inspect', tag]).status === 0;
+const imageOf = (tag) =>
+  spawnSync('docker', ['image', 'inspect', '--format', '{{.Id}}', tag], { encoding: 'utf8' }).stdout?.trim();
+const isImage = (tag) => imageOf(tag) !== '';
 
 /** The gateway at a port that is free, no UI, and the receiver with the Node.js of the image. */
 function besideOf(dockerfile, ports) {

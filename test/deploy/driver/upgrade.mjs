@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { functionOf, readBlock } from './lines.mjs';
+import { readBlock } from './lines.mjs';
 
 /** After it no delivery is later, where nothing dies. */
 export const LATEST = 5_000;
@@ -40,14 +40,14 @@ export function upgradeSteps({ stack, watch, run, page, to, say, former, newer }
   async function upgrade() {
     isAuditKeyKnown = readFileSync(join(folder, '.env'), 'utf8').includes('\nAUDIT_KEY=');
     await stack.run('git', '-C', folder, 'checkout', '--quiet', to);
-    const block = readBlock(page('operations/upgrade.md'), 'replace()');
+    const block = readBlock(page('operations/upgrade.md'), 'set_version()');
     const text = block.replace('127.0.0.1:8080', `127.0.0.1:${stack.ports.gateway}`);
     const { commands } = await run(text, { note: say });
     const promises = [
       ['docker compose build', {}],
       ['docker compose run --rm --no-deps migrate', PROMISE],
-      ['replace api', PROMISE],
-      ['replace worker', PROMISE],
+      ['deploy/replace.sh api', PROMISE],
+      ['deploy/replace.sh worker', PROMISE],
     ];
     return rowsOf(commands, promises, newer);
   }
@@ -65,12 +65,11 @@ export function upgradeSteps({ stack, watch, run, page, to, say, former, newer }
 
   async function goBack() {
     if (!isAuditKeyKnown) await run(readBlock(page('operations/upgrade.md'), 'AUDIT_KEY=\\('));
-    const replace = functionOf(readBlock(page('operations/upgrade.md'), 'replace()'), 'replace');
     const block = readBlock(page('operations/upgrade.md'), 'cp -p .env.former .env\n');
-    const { commands } = await run(`${replace}\n${block}`, { note: say });
+    const { commands } = await run(block, { note: say });
     const promises = [
-      ['replace api', PROMISE],
-      ['replace worker', PROMISE],
+      ['deploy/replace.sh api', PROMISE],
+      ['deploy/replace.sh worker', PROMISE],
     ];
     const rows = await rowsOf(commands, promises, former);
     return [...rows, { name: VERIFY, ...(await verifyAudit()) }];
