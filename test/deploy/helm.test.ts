@@ -22,7 +22,7 @@ const {
     readonly whole: { readonly worker: object; readonly networkPolicy: { readonly metricsFrom: object[] } };
   };
   MISSPELT: readonly Fault[];
-  render(helm: string, values: object): Rendered;
+  render(helm: string, values: object, chart?: string, release?: string): Rendered;
   renderMisspelt(helm: string, values: object, fault: Fault): Rendered;
   validate(validator: string, text: string): { readonly passed: number; readonly faults: string[] };
 } = await import(resolve('test/deploy/rendered-chart.mjs'));
@@ -37,6 +37,7 @@ type Container = {
   readonly env: { name: string; value: string }[];
   readonly ports?: { name: string; containerPort: number }[];
   readonly readinessProbe: { httpGet: object };
+  readonly volumeMounts: { mountPath: string }[];
   readonly securityContext: object;
   readonly lifecycle?: { preStop: { exec: { command: [string, string] } } };
 };
@@ -44,14 +45,15 @@ type Source = { secret: { name: string; items: { key: string; path: string }[] }
 type Pod = {
   readonly containers: [Container];
   readonly terminationGracePeriodSeconds?: number;
-  readonly volumes: [{ projected: { sources: Source[] } }];
+  readonly volumes: [{ name: string; projected: { sources: Source[] } }];
+  readonly topologySpreadConstraints?: { topologyKey: string }[];
 };
 type Manifest = {
   readonly kind: string;
   readonly metadata: { name: string; labels: Record<string, string>; annotations?: Record<string, string> };
   readonly spec: {
     selector?: { matchLabels?: Record<string, string> };
-    template?: { metadata: { labels: Record<string, string> }; spec: Pod };
+    template?: { metadata: { labels: Record<string, string>; annotations?: object }; spec: Pod };
     podSelector?: { matchLabels: Record<string, string> };
     scaleTargetRef?: { name: string };
     replicas?: number;
@@ -225,6 +227,57 @@ describe.skipIf(helm === '' || validator === '')('the chart, by helm and kuberne
     const long = (end: string) => build(`release-of-the-main-branch-of-2026-11-22.${end}`).name;
     expect(long('1')).not.toBe(long('2'));
     expect(environment(podOf(INSTALLATIONS.least, 'worker').container).WORKER_BUILD_ID).toBeUndefined();
+  });
+
+  it('gives pods what a cluster asks for, and api or worker another place than the others', () => {
+    const { whole } = INSTALLATIONS;
+    for (const role of ROLES) {
+      const { spec, metadata, container } = podOf(whole, role);
+      expect(metadata).toMatchObject({
+        labels: { team: 'identity', 'app.kubernetes.io/component': role },
+        annotations: { 'vault.hashicorp.com/agent-inject': 'true' },
+      });
+      expect(spec).toMatchObject({
+        priorityClassName: 'important',
+        nodeSelector: { pool: role === 'worker' ? 'workers' : 'services' },
+        tolerations: [{ key: 'pool' }],
+      });
+      expect(spec.volumes.map(({ name }) => name)).toEqual(['secrets', 'authorities']);
+      expect(container.volumeMounts.map(({ mountPath }) => mountPath)).toEqual(['/secrets', '/authorities']);
+      const spread = spec.topologySpreadConstraints?.map(({ topologyKey }) => topologyKey);
+      expect(spread).toEqual(role === 'migrate' ? undefined : ['topology.kubernetes.io/zone']);
+    }
+    const least = podOf(INSTALLATIONS.least, 'api');
+    expect(least.metadata).not.toHaveProperty('annotations');
+    expect(least.spec).not.toHaveProperty('nodeSelector');
+    expect(least.spec.topologySpreadConstraints).toHaveLength(1);
+  });
+
+  it('lets no label of an installation take the place of those that the chart selects by', () => {
+    const values = { ...INSTALLATIONS.least, podLabels: { 'app.kubernetes.io/component': 'other' } };
+    expect(podOf(values, 'api').metadata.labels['app.kubernetes.io/component']).toBe('api');
+  });
+
+  it('has no label above 63 letters, whichever names release and tag have, and builds stay apart', () => {
+    const labelsOf = (tag: string) => {
+      const values = { ...INSTALLATIONS.whole, image: { ...INSTALLATIONS.least.image, tag } };
+      const release = 'averyveryverylongreleasenameofacompany-production-eu';
+      const { text, error } = render(helm, values, undefined, release);
+      expect(error).toBe('');
+      return parseAllDocuments(text).flatMap((document) => {
+        const manifest = document.toJS() as Manifest | null;
+        if (manifest === null) return [];
+        const { metadata, spec } = manifest;
+        const labels = [metadata.labels, spec.template?.metadata.labels, spec.selector?.matchLabels];
+        return labels.flatMap((one) => Object.entries(one ?? {}));
+      });
+    };
+    const [one, other] = ['1', '2'].map((end) => labelsOf(`2026-11-29-0123456789012345678901234567-${end}`));
+    for (const [name, value] of one ?? []) expect(value.length, name).toBeLessThanOrEqual(63);
+    const builds = (labels = one) =>
+      new Set(labels?.flatMap(([name, value]) => (name === 'countersign/build' ? [value] : [])));
+    expect(builds().size).toBe(1);
+    expect(builds()).not.toEqual(builds(other));
   });
 
   it('lets only named peers reach the metrics, and the migration no receiver', () => {

@@ -21,8 +21,18 @@ export const INSTALLATIONS = {
     settings: { ...LEAST.settings, TRUSTED_PROXIES: '10.0.0.0/8', DATABASE_POOL: '20' },
     secrets: { service: { keys: ['DATABASE_URL', 'MASTER_KEY', 'TEMPORAL_API_KEY'], files: ['ca.pem'] } },
     serviceAccount: 'countersign',
+    podLabels: { team: 'identity' },
+    podAnnotations: { 'vault.hashicorp.com/agent-inject': 'true' },
+    priorityClassName: 'important',
+    nodeSelector: { pool: 'services' },
+    tolerations: [{ key: 'pool', operator: 'Equal', value: 'services', effect: 'NoSchedule' }],
+    topologySpreadConstraints: [
+      { maxSkew: 1, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'DoNotSchedule' },
+    ],
+    extraVolumes: [{ name: 'authorities', configMap: { name: 'authorities' } }],
+    extraVolumeMounts: [{ name: 'authorities', mountPath: '/authorities', readOnly: true }],
     api: { autoscaling: { enabled: true } },
-    worker: { byBuildId: true, autoscaling: { enabled: true } },
+    worker: { byBuildId: true, autoscaling: { enabled: true }, nodeSelector: { pool: 'workers' } },
     ingress: { enabled: true, className: 'nginx', tlsSecret: 'tls', annotations: { a: 'b' } },
     networkPolicy: {
       apiFrom: [namespace('ingress')],
@@ -46,10 +56,11 @@ export const MISSPELT = [
  * @param {string} helm the program
  * @param {object} values
  * @param {string} [chart] its folder
+ * @param {string} [release] its name
  * @returns {{ text: string, error: string }} the manifests, or what Helm says against the values
  */
-export function render(helm, values, chart = CHART) {
-  const { status, stdout, stderr } = spawnSync(helm, ['template', 'countersign', chart, '--values', '-'], {
+export function render(helm, values, chart = CHART, release = 'countersign') {
+  const { status, stdout, stderr } = spawnSync(helm, ['template', release, chart, '--values', '-'], {
     input: JSON.stringify(values),
     encoding: 'utf8',
   });

@@ -52,10 +52,12 @@ export function describe(figures) {
 /**
  * The faults of a step by its promise; none when it is kept.
  * @param {ReturnType<typeof figuresOf>} figures
- * @param {{ refusesUntil?: number, latest?: number, isPolite?: boolean }} promise no request that begins later is
- *   refused (none at all unless given), no delivery is later (ms), each refusal is 503 with `Retry-After`
+ * @param {{ refusesUntil?: number, latest?: number, isPolite?: boolean, isOnce?: boolean }} promise no request that begins later is
+ *   refused (none at all unless given), no delivery is later (ms), each refusal is 503 with `Retry-After`, no event
+ *   is delivered twice
  */
-export function faultsOf(figures, { refusesUntil = 0, latest = Number.POSITIVE_INFINITY, isPolite = false }) {
+export function faultsOf(figures, promise) {
+  const { refusesUntil = 0, latest = Number.POSITIVE_INFINITY, isPolite = false, isOnce = false } = promise;
   const after = figures.refused.filter(({ at }) => at > refusesUntil);
   const rude = figures.refused.filter(({ status, retryAfter }) => status !== 503 || retryAfter === undefined);
   return [
@@ -63,6 +65,7 @@ export function faultsOf(figures, { refusesUntil = 0, latest = Number.POSITIVE_I
     ...(after.length > 0 ? [`refused ${after.length} requests`] : []),
     ...(isPolite && rude.length > 0 ? [`${rude.length} refusals were no 503 with Retry-After`] : []),
     ...(figures.lost > 0 ? [`lost ${figures.lost} events`] : []),
+    ...(isOnce && figures.repeated > 0 ? [`delivered ${figures.repeated} events twice`] : []),
     ...(figures.latest > latest ? [`a delivery after ${inSeconds(figures.latest)}`] : []),
   ];
 }

@@ -20,7 +20,7 @@ export function readBlock(page, words, language = 'sh') {
 /** What a comment asks of a person: repeats such a line, at most ten times. */
 export const persist = (block) =>
   block.replace(
-    /^(docker compose .*?) +# until it (?:finds nothing|ends with 0)$/gm,
+    /^( *docker compose .*?) +# until it (?:finds nothing|ends with 0)$/gm,
     'for try in 1 2 3 4 5 6 7 8 9 last; do if $1; then break; fi; [ $try != last ]; sleep 3; done',
   );
 

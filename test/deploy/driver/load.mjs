@@ -54,8 +54,11 @@ export function createClient({ origin, host, tenant }) {
       if (answer.status === 200) bearer = answer.body.access_token;
       return answer;
     },
-    publish: (n) => ask('POST', `${below}/api/v1/events`, json({ type: TYPE, data: { n } })),
-    subscribe: (url) => ask('POST', `${below}/api/v1/webhooks`, json({ url, event_types: [TYPE] })),
+    publish: (n, type = TYPE) => ask('POST', `${below}/api/v1/events`, json({ type, data: { n } })),
+    subscribe: (url, type = TYPE) =>
+      ask('POST', `${below}/api/v1/webhooks`, json({ url, event_types: [type] })),
+    readFeed: (cursor) =>
+      ask('GET', `${below}/api/v1/events${cursor === undefined ? '' : `?after=${cursor}`}`, json(undefined)),
     readSubscription: (id) => ask('GET', `${below}/api/v1/webhooks/${id}`, json(undefined)),
     close: () => agent.destroy(),
   };

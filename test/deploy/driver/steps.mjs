@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backupSteps } from './backup.mjs';
 import { harmSteps } from './harm.mjs';
+import { keySteps } from './keys.mjs';
 import { readBlock, runLines } from './lines.mjs';
+import { scaleSteps } from './scales.mjs';
 import { LATEST, upgradeSteps } from './upgrade.mjs';
 import { createWatch } from './watch.mjs';
 
@@ -54,6 +56,8 @@ export function createSteps({ stack, from, to, say }) {
     ['delivers', deliver],
     .../** @type {any[]} */ (harmSteps(needs)),
     .../** @type {any[]} */ (upgradeSteps(needs)),
+    .../** @type {any[]} */ (scaleSteps(needs)),
+    .../** @type {any[]} */ (keySteps(needs)),
     .../** @type {any[]} */ (backupSteps(needs)),
   ];
 }

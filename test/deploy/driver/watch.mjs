@@ -51,6 +51,14 @@ export function createWatch(stack) {
       const figures = await look(window);
       return { figures: `${more}${describe(figures)}`, faults: faultsOf(figures, promise) };
     },
+    /** @returns {Promise<number[]>} when the deliveries of an event came, which has a minute for the first */
+    async arrivals(n) {
+      for (let tries = 0; tries < 60 && !arrived.some((one) => one.n === n); tries += 1) {
+        await readArrived();
+        await sleep(tries === 0 ? 0 : 1_000);
+      }
+      return arrived.flatMap((one) => (one.n === n ? [one.at] : []));
+    },
     /** Publishes an event, and waits a minute for its delivery. */
     async deliver(n) {
       const { status, at } = await client.publish(n);

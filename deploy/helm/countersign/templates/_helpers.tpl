@@ -13,6 +13,12 @@
 {{- if .Values.worker.byBuildId }}-{{ regexReplaceAll "[^a-z0-9]+" (include "countersign.buildId" . | lower) "-" | trunc -30 | trimAll "-" }}{{ end }}
 {{- end }}
 
+{{- /* A label's value has at most 63 letters: a long name ends in its digest. */}}
+{{- define "countersign.buildLabel" -}}
+{{- $name := include "countersign.workerName" . -}}
+{{- if gt (len $name) 63 }}{{ $name | trunc 52 | trimAll "-." }}-{{ sha256sum $name | trunc 10 }}{{ else }}{{ $name }}{{ end }}
+{{- end }}
+
 {{- define "countersign.selector" -}}
 app.kubernetes.io/name: countersign
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -23,6 +29,17 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ include "countersign.buildId" . | trunc 63 | trimAll "-_." | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{- /* Labels and annotations that an installation gives to the pods of a role; those of the chart win. */}}
+{{- define "countersign.podMetadata" -}}
+{{- $own := dict "app.kubernetes.io/component" .component -}}
+{{- with .build }}{{ $_ := set $own "countersign/build" . }}{{ end -}}
+{{- $labels := merge $own (include "countersign.labels" .root | fromYaml) .root.Values.podLabels -}}
+labels: {{- toYaml $labels | nindent 2 }}
+{{- with .root.Values.podAnnotations }}
+annotations: {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 
 {{- /* The pod of a role: role, container (what its container has beside), owner (whether it has the owner's secrets). */}}
@@ -51,7 +68,22 @@ securityContext:
   runAsGroup: 1000
   fsGroup: 1000
   seccompProfile: { type: RuntimeDefault }
-{{- if not .owner }}
+{{- with $values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- $placed := get $values .role | default dict -}}
+{{- with $placed.nodeSelector | default $values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $placed.tolerations | default $values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $placed.affinity | default $values.affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- if and (not .owner) $values.topologySpreadConstraints }}
+topologySpreadConstraints: {{- toYaml $values.topologySpreadConstraints | nindent 2 }}
+{{- else if not .owner }}
 topologySpreadConstraints:
   - maxSkew: 1
     topologyKey: kubernetes.io/hostname
@@ -86,6 +118,9 @@ containers:
       {{- end }}
     volumeMounts:
       - { name: secrets, mountPath: /secrets, readOnly: true }
+      {{- with $values.extraVolumeMounts }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
     {{- .container | nindent 4 }}
 volumes:
   - name: secrets
@@ -114,6 +149,9 @@ volumes:
               - { key: {{ . }}, path: {{ . }} }
               {{- end }}
         {{- end }}
+  {{- with $values.extraVolumes }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end }}
 
 {{- /* What every process must reach: names, Postgres and Temporal. */}}
