@@ -1,5 +1,5 @@
 // `npm run release -- --key <file> [--builder <uri>] [--out <folder>] [--image <tag>]`: builds the committed sources,
-// packs them, and writes an SBOM and a signed statement of what was built of what, with the image where one is asked
+// packs them and the deployment's files, and writes an SBOM and a signed statement of what was built of what, with the image where one is asked
 // for. The same commit gives the same bytes, in any folder, but for the image.
 import './require-node.mjs';
 import { spawn, spawnSync } from 'node:child_process';
@@ -8,7 +8,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { signRelease } from './sign-release.mjs';
+import { packDeployment, signRelease } from './sign-release.mjs';
 import { readImage, sha256 } from './verify-release.mjs';
 
 const { prepare, root } = await import('./prepare.mjs');
@@ -37,6 +37,7 @@ await build();
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
 for (const which of [[], ['--workspaces']]) output('npm', 'pack', '--pack-destination', out, ...which);
+packDeployment(root, out, JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version);
 writeFileSync(join(out, 'countersign.cdx.json'), makeSbom());
 signRelease(out, key, {
   commit,

