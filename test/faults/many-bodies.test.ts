@@ -1,6 +1,7 @@
 // No set of bodies ends a process that has the heap of a container with 512 MiB, and other tenants are answered
 // meanwhile.
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Api, accessToken, startApis } from './two-apis.ts';
@@ -53,6 +54,13 @@ function post(token: string) {
   };
 }
 
+/** MiB that the process had resident at most; 0 where the system does not say it. */
+function peakMemory(): number {
+  if (process.platform !== 'linux') return 0;
+  const peak = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${api.pid}/status`, 'utf8'));
+  return Number(peak?.[1]) / 1024;
+}
+
 const getToken = () =>
   api.form(
     `${quiet.path}/oauth/token`,
@@ -72,6 +80,7 @@ it('400 of a client that come together do not, and another tenant gets its token
   const lines = answers.filter((line) => line !== undefined);
   expect(lines.length).toBeGreaterThan(0);
   expect(lines.filter((line) => !/ (201|202|408|413|503) /.test(line))).toEqual([]);
+  expect(peakMemory()).toBeLessThan(512);
   // The same client goes on when its bodies have ended.
   for (const socket of sockets) socket.destroy();
   const last = post(token);
