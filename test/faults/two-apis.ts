@@ -94,6 +94,7 @@ async function startApi(main: string, environment: Record<string, string>) {
   };
   const api = {
     origin,
+    pid: child.pid,
     /** GET with an access token. */
     get: (path: string, token: string, headers: Record<string, string> = {}) =>
       send(path, { headers: { authorization: `Bearer ${token}`, ...headers } }),

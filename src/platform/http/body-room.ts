@@ -9,7 +9,7 @@ const MIB = 1024 * 1024;
 const BOUNDS: RoomBounds = { client: 4 * MIB, tenant: 8 * MIB, process: 24 * MIB };
 
 /** Requests that wait for room. The first 64 KiB of each body are in memory already. */
-const WAITING: RoomBounds = { client: 64, tenant: 128, process: 512 };
+const WAITING: RoomBounds = { client: 256, tenant: 512, process: 1_024 };
 
 /** Milliseconds to wait for room. */
 const PATIENCE = 10_000;

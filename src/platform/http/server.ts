@@ -122,7 +122,12 @@ export function createHttpServer(
     });
   });
   const current = (socket: Duplex) => open.get(socket as IncomingMessage['socket'])?.response;
-  server.on('clientError', answerParserErrors(errorTypeBase, current));
+  const answerError = answerParserErrors(errorTypeBase, current);
+  server.on('clientError', (error: Error & { code?: string }, socket) => {
+    // The rest of a request did not arrive because its connection is not read.
+    const isPaused = (open.get(socket as IncomingMessage['socket'])?.behind.length ?? 0) > 0;
+    if (!isPaused || error.code !== 'ERR_HTTP_REQUEST_TIMEOUT') answerError(error, socket);
+  });
   server.on('connect', refuseTunnels(errorTypeBase, current));
 
   /** Waits until no connection is left, for `milliseconds` at most. */
