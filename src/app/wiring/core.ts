@@ -8,6 +8,7 @@ import { wireRevocations } from '../../authentication/tokens/wire.ts';
 import { createUserService } from '../../authentication/users/user.service.ts';
 import { createAgentService } from '../../identity/agents/agent.service.ts';
 import { revokeAll as revokeAnchors } from '../../identity/anchors/anchor.store.ts';
+import { revokeOpen as endEnrollments } from '../../identity/enrollments/enrollment.store.ts';
 import { release as releaseKeys } from '../../identity/keys/key.store.ts';
 import { wireKeys } from '../../identity/keys/wire.ts';
 import { createTenantService } from '../../identity/tenants/tenant.service.ts';
@@ -55,7 +56,14 @@ export function wireCore(platform: Platform) {
     subscriptionLimit: config.subscriptionLimit,
   });
   const deliveryKeys = createDeliveryKeyService({ ...issuers, tenants, masterKeys });
-  const agents = createAgentService({ ...shared, tokens, tellDelegations, releaseKeys, revokeAnchors });
+  const agents = createAgentService({
+    ...shared,
+    tokens,
+    tellDelegations,
+    releaseKeys,
+    endEnrollments,
+    revokeAnchors,
+  });
   const keys = wireKeys(platform, { ...shared, tenants, agents, tokens });
   const users = createUserService({ database, masterKeys });
   const delegations = createDelegationService({ ...shared, users, agents, tokens: revocations });

@@ -4,6 +4,7 @@
 import { NIL } from 'uuid';
 import { SEALED_MARK, succeeded } from '../../audit/audit.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
+import { chooseAudience } from '../../identity/agents/agent.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -69,8 +70,8 @@ export type DelegationService = ReturnType<typeof createDelegationService>;
 /**
  * Stores that a user permits an agent to act for the user.
  * @throws ServiceError `invalid_request` naming the field: an issuer that is neither an https URL nor the tenant's
- * own, an agent that does not exist, a scope that the agent does not have, an end in the past or more than a year
- * away
+ * own, an agent that does not exist, a scope or an audience that the agent does not have, an end in the past or more
+ * than a year away
  */
 function create(needs: DelegationNeeds, context: RequestContext, input: NewDelegation): Promise<Delegation> {
   return needs.database.transaction(context, async (transaction) => {
@@ -188,12 +189,14 @@ async function checkAgent(
   { agents }: DelegationNeeds,
   transaction: Transaction,
   context: RequestContext,
-  { agentId, scopes }: NewDelegation,
+  { agentId, scopes, audience }: NewDelegation,
 ): Promise<void> {
   const agent = await agents.holdIfThere(transaction, context, agentId);
   if (agent === undefined) throw invalidField('body.agent_id', 'is no agent of this tenant');
   const beyond = scopes.findIndex((scope) => !agent.scopes.includes(scope));
   if (beyond !== -1) throw invalidField(`body.scopes.${beyond}`, 'is beyond the scopes of the agent');
+  if (chooseAudience(agent, context.tenant, audience) === undefined)
+    throw invalidField('body.audience', 'is none of the audiences of the agent');
 }
 
 function tellWorkflow(

@@ -140,7 +140,8 @@ export function boundExpiry({ issuedAt, lifetime, subject, actor, delegation }: 
  * Chooses the audience of a delegated token.
  * @param requested `resource` or `audience` @param delegated the delegation's audience, null for any audience
  * @param agent audiences of the agent's tokens: `usual` is the default
- * @throws ServiceError `invalid_target` when the delegation or the agent does not have the requested audience
+ * @throws ServiceError `invalid_target` when the delegation or the agent does not have the audience: the agent may have
+ * lost it since the delegation was made
  */
 export function chooseAudience(
   requested: string | undefined,
@@ -148,8 +149,7 @@ export function chooseAudience(
   agent: { readonly usual: string; readonly others: readonly string[] },
 ): string {
   const chosen = requested ?? delegated ?? agent.usual;
-  const allowed = delegated === null ? [agent.usual, ...agent.others] : [delegated];
-  if (!allowed.includes(chosen))
+  if (![agent.usual, ...agent.others].includes(chosen) || chosen !== (delegated ?? chosen))
     throw new ServiceError('invalid_target', {
       detail: 'The agent may not act for the user at this target.',
     });

@@ -33,6 +33,7 @@ export const AGENTS = {
       scopes: ['openid', 'wallet:sign'],
       metadata: { cost_center: '4711' },
       dpop_bound_access_tokens: false,
+      open_enrollment_tokens: 0,
       created_at: '2026-01-15T12:00:00.000Z',
       updated_at: '2026-01-15T12:00:00.000Z',
       registration: { complete: true, active: true, verified: true, scoped: true, audited: true },

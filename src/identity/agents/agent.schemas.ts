@@ -79,6 +79,9 @@ export const agentSchema = z
     scopes: z.array(z.string()),
     metadata: z.record(z.string(), z.unknown()),
     dpop_bound_access_tokens: z.boolean(),
+    open_enrollment_tokens: z.int().meta({
+      description: 'How many of its enrollment tokens can still register a key.',
+    }),
     created_at: timestamp,
     updated_at: timestamp,
     registration: z

@@ -26,6 +26,7 @@ import {
   isCapable,
   narrows,
   needsGrantor,
+  type RegistrationEvidence,
   rememberHeld,
 } from './agent.ts';
 
@@ -58,6 +59,7 @@ export type AgentNeeds = {
   records: Pick<RecordService, 'write'>;
   tokens: Pick<TokenService, 'revokeTokensOfAgent' | 'admitTokensOfAgent'>;
   releaseKeys: (transaction: Transaction, agentId: string) => Promise<void>;
+  endEnrollments: (transaction: Transaction, agentId: string) => Promise<number>;
   revokeAnchors: (transaction: Transaction, agentId: string) => Promise<void>;
   tellDelegations: (transaction: Transaction, agentId: string) => Promise<void>;
 };
@@ -66,6 +68,7 @@ export type AgentNeeds = {
  * Manages the agents of a tenant. Source: Specification, "Agent management", "Agent status".
  * @param tokens ends an agent's tokens, and allows new ones again
  * @param releaseKeys deletes the unrevoked keys of a deleted agent, so that their owner can register them again
+ * @param endEnrollments revokes the open enrollment tokens of a changed agent: who made one may lack what it got
  * @param revokeAnchors revokes the pending and verified anchors of a deleted agent
  * @param tellDelegations enqueues signals to the workflows of a deleted agent's delegations, so that they end
  */
@@ -140,7 +143,7 @@ function create(needs: AgentNeeds, context: RequestContext, input: NewAgent): Pr
 async function get({ database }: AgentNeeds, context: RequestContext, id: string): Promise<Agent> {
   const found = await store.find(context.transaction ?? database, context.tenant.id, id);
   if (found === undefined) throw unknownAgent();
-  return { ...found.agent, registration: assessRegistration(found.agent, found.evidence) };
+  return assessed(found.agent, found.evidence);
 }
 
 /** Returns a page of agents, newest first. */
@@ -164,7 +167,8 @@ function holdAny(
 
 /**
  * Changes the given fields, if they differ. A change that takes a scope or an audience away, or asks for proofs of
- * a key, ends the agent's access tokens; its refresh tokens get narrower ones. Emits `admin.agent.updated`, and
+ * a key, ends the agent's access tokens; its refresh tokens get narrower ones. One that needs a grantor revokes open
+ * enrollment tokens, which may be of somebody who lacks what the agent gets. Emits `admin.agent.updated`, and
  * `auth.token.revoked` when tokens end.
  * @throws ServiceError `not_found`; `insufficient_scope` when the change needs a grantor, and the principal lacks a
  *   scope that the agent has had, has or gets; when it adds a capability without `agents:capabilities`
@@ -174,7 +178,8 @@ function update(needs: AgentNeeds, context: RequestContext, id: string, patch: A
     const found = await lock(transaction, context, id, 'change');
     const changes: AgentChanges = findChanges(found, followTenant(context, found, patch));
     if (Object.keys(changes).length === 0) return assessOne(needs, { ...context, transaction }, found);
-    if (needsGrantor(found, changes))
+    const widens = needsGrantor(found, changes);
+    if (widens)
       checkGrantor(context.principal, {
         holder: 'agent',
         scopes: [...found.hadScopes, ...found.scopes, ...(changes.scopes ?? [])],
@@ -182,7 +187,11 @@ function update(needs: AgentNeeds, context: RequestContext, id: string, patch: A
       });
     checkCapabilityGrantor(context.principal, changes.capabilities ?? [], found.capabilities);
     const agent = await store.update(transaction, id, { ...changes, ...rememberHeld(found, changes) });
-    const told = describeChanges(found, changes, TOLD);
+    const invitations = widens ? await needs.endEnrollments(transaction, id) : 0;
+    const told = {
+      ...describeChanges(found, changes, TOLD),
+      ...(invitations > 0 && { revoked_enrollment_tokens: invitations }),
+    };
     // A suspended agent has no token that could go on, and must not be admitted.
     const endsTokens = narrows(found, changes) && agent.status === 'active';
     if (endsTokens) await needs.tokens.admitTokensOfAgent(transaction, agent);
@@ -219,16 +228,20 @@ async function assess(
   const ids = agents.map(({ id }) => id);
   const queryable = context.transaction ?? database;
   const evidence = await store.readEvidence(queryable, context.tenant.id, ids);
-  return agents.map((agent) => ({
-    ...agent,
-    registration: assessRegistration(agent, evidence.get(agent.id) ?? { verified: false, audited: false }),
-  }));
+  return agents.map((agent) => assessed(agent, evidence.get(agent.id)));
+}
+
+const NO_EVIDENCE = { verified: false, audited: false, openEnrollmentTokens: 0 };
+
+function assessed(agent: AgentRecord, evidence: RegistrationEvidence = NO_EVIDENCE): Agent {
+  const { openEnrollmentTokens } = evidence;
+  return { ...agent, openEnrollmentTokens, registration: assessRegistration(agent, evidence) };
 }
 
 async function assessOne(needs: AgentNeeds, context: RequestContext, agent: AgentRecord): Promise<Agent> {
-  const [assessed] = await assess(needs, context, [agent]);
-  if (assessed === undefined) throw new ServiceError('not_found');
-  return assessed;
+  const [one] = await assess(needs, context, [agent]);
+  if (one === undefined) throw new ServiceError('not_found');
+  return one;
 }
 
 async function lock(

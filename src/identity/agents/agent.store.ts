@@ -6,6 +6,7 @@ import { loadSequelize } from '../../platform/database/sequelize.ts';
 import { columnNames, selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { Given } from '../../platform/given.ts';
+import { OPEN } from '../enrollments/enrollment.ts';
 import { AGENT, type NewAgentRow } from './agent.model.ts';
 import type { AgentRecord, RegistrationEvidence } from './agent.ts';
 
@@ -25,7 +26,9 @@ coalesce(proof.verified, false) AS verified, coalesce(proof.audited, false) AND 
   SELECT 1 FROM audit_log
   WHERE target_id = a.id::text AND action = 'agent.created'
     AND id >= uuid_of_time(a.created_at - interval '10 minutes') AND id < uuid_of_time(a.created_at + interval '10 minutes')
-) AS audited
+) AS audited, (
+  SELECT count(*)::int FROM enrollment_tokens token WHERE token.agent_id = a.id AND ${OPEN}
+) AS "openEnrollmentTokens"
 FROM agents a
 LEFT JOIN LATERAL (
   SELECT true AS verified, bool_or(EXISTS (
@@ -58,8 +61,8 @@ export async function find(
 ): Promise<{ agent: AgentRecord; evidence: RegistrationEvidence } | undefined> {
   const { rows } = await queryable.query<AgentRecord & RegistrationEvidence>(FIND_ASSESSED, [tenantId, id]);
   if (rows[0] === undefined) return undefined;
-  const { verified, audited, ...agent } = rows[0];
-  return { agent, evidence: { verified, audited } };
+  const { verified, audited, openEnrollmentTokens, ...agent } = rows[0];
+  return { agent, evidence: { verified, audited, openEnrollmentTokens } };
 }
 
 export const exists = existenceIn('agents', 'deleted_at IS NULL');
@@ -136,5 +139,5 @@ export async function readEvidence(
     tenantId,
     ids,
   ]);
-  return new Map(rows.map(({ id, verified, audited }) => [id, { verified, audited }]));
+  return new Map(rows.map(({ id, ...evidence }) => [id, evidence]));
 }

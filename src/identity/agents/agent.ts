@@ -29,17 +29,25 @@ type Reach = Pick<
   'scopes' | 'audience' | 'audiences' | 'capabilities' | 'dpopBoundAccessTokens'
 >;
 
-/** `verified`: a key or anchor is verified. `audited`: the audit log contains the creation and that verification. */
-export type RegistrationEvidence = { readonly verified: boolean; readonly audited: boolean };
+/**
+ * `verified`: a key or anchor is verified. `audited`: the audit log contains the creation and that verification.
+ * `openEnrollmentTokens`: how many tokens there are with which it may register a key.
+ */
+export type RegistrationEvidence = {
+  readonly verified: boolean;
+  readonly audited: boolean;
+  readonly openEnrollmentTokens: number;
+};
 
 /** Each part of "correctly registered", and whether all parts are true. */
-export type Registration = RegistrationEvidence & {
+export type Registration = Omit<RegistrationEvidence, 'openEnrollmentTokens'> & {
   readonly complete: boolean;
   readonly active: boolean;
   readonly scoped: boolean;
 };
 
-export type Agent = AgentRecord & { readonly registration: Registration };
+export type Agent = AgentRecord &
+  Pick<RegistrationEvidence, 'openEnrollmentTokens'> & { readonly registration: Registration };
 
 /**
  * Assesses whether the agent is correctly registered: it is active, at least one anchor or key is verified, its scopes
@@ -48,7 +56,7 @@ export type Agent = AgentRecord & { readonly registration: Registration };
  */
 export function assessRegistration(
   agent: Pick<AgentRecord, 'status' | 'scopes'>,
-  evidence: RegistrationEvidence,
+  evidence: Omit<RegistrationEvidence, 'openEnrollmentTokens'>,
 ): Registration {
   const active = agent.status === 'active';
   const scoped = isWithin(agent.scopes, AGENT_SCOPES) && !isWithin(AGENT_SCOPES, agent.scopes);

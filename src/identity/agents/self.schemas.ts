@@ -13,7 +13,7 @@ import type { AgentSelf } from './self.service.ts';
  * the proofs of its keys.
  */
 export const selfSchema = agentSchema
-  .omit({ metadata: true, owner: true, purpose: true })
+  .omit({ metadata: true, owner: true, purpose: true, open_enrollment_tokens: true })
   .extend({
     tenant_id: z.uuid(),
     keys: z.array(keySchema).max(PAGE_LIMIT.most).meta({

@@ -10,7 +10,8 @@ import type { Application } from './application.ts';
  * Checks that the principal may decide what the application can do: it needs all scopes of the application, and all
  * of the linked agent, because a client of an agent has the agent's `sub`. Scopes that either has had count too,
  * because somebody may give them back, and those of a deleted agent: a secret that was added meanwhile would else stand
- * behind the agent that is linked next.
+ * behind the agent that is linked next. `agents:impersonate` stands for the agent alone: the application outlives its
+ * link.
  * @throws ServiceError `insufficient_scope`
  */
 export async function checkGranted(
@@ -18,11 +19,14 @@ export async function checkGranted(
   { tenant, principal }: RequestContext,
   { scopes, hadScopes, agentId }: Pick<Application, 'scopes' | 'hadScopes' | 'agentId'>,
 ): Promise<void> {
-  const own = [...scopes, ...hadScopes];
-  if (agentId === null) return checkGrantor(principal, { holder: 'application', scopes: own });
-  const agent = await store.lockAgent(unit, tenant.id, agentId);
-  const all = [...(agent?.scopes ?? []), ...(agent?.hadScopes ?? []), ...own];
-  checkGrantor(principal, { holder: 'agent', scopes: all, isCapable: agent?.isCapable });
+  const agent = agentId === null ? undefined : await store.lockAgent(unit, tenant.id, agentId);
+  if (agent !== undefined)
+    checkGrantor(principal, {
+      holder: 'agent',
+      scopes: [...agent.scopes, ...agent.hadScopes],
+      isCapable: agent.isCapable,
+    });
+  checkGrantor(principal, { holder: 'application', scopes: [...scopes, ...hadScopes] });
 }
 
 /**

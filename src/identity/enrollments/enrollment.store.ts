@@ -9,15 +9,16 @@ import type { Queryable, Transaction } from '../../platform/database/transaction
 import { usedInTime } from '../../platform/database/used-in-time.ts';
 import type { AgentPart } from '../agents/agent.ts';
 import { ENROLLMENT_TOKEN } from './enrollment.model.ts';
-import { ENROLLMENT_LIFETIME, type EnrollmentToken, type PresentedToken } from './enrollment.ts';
+import {
+  ENROLLMENT_LIFETIME,
+  type EnrollmentToken,
+  OPEN,
+  type PresentedToken,
+  REVOKED_AT,
+} from './enrollment.ts';
 
 /** `readAt` is the database's time of the read. */
 export type StoredEnrollmentToken = EnrollmentToken & { readonly readAt: Date };
-
-// A suspension of the tenant revokes all tokens that were created before the end of the suspension.
-const REVOKED_AT = `coalesce(token.revoked_at, (
-  SELECT greatest(tenant.suspended_at, CASE WHEN token.created_at <= tenant.resumed_at THEN tenant.resumed_at END)
-  FROM tenants tenant WHERE tenant.id = token.tenant_id))`;
 
 const READ = selectList(
   ENROLLMENT_TOKEN,
@@ -80,6 +81,17 @@ export async function lock(
 /** Revokes a token that the transaction has locked. */
 export async function revoke(transaction: Transaction, id: string): Promise<void> {
   await transaction.model(ENROLLMENT_TOKEN).change(id, { revokedAt: NOW });
+}
+
+/**
+ * Revokes what is open of an agent that the transaction has locked. @returns how many tokens that were
+ */
+export async function revokeOpen(unit: Transaction, agentId: string): Promise<number> {
+  const { rows } = await unit.query(
+    `UPDATE enrollment_tokens token SET revoked_at = now() WHERE agent_id = $1 AND ${OPEN} RETURNING id`,
+    [agentId],
+  );
+  return rows.length;
 }
 
 /** Finds the token with this hash, and its agent. */

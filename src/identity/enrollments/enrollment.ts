@@ -29,6 +29,17 @@ const ENDED: Readonly<Record<Exclude<EnrollmentStatus, 'open'>, string>> = {
   expired: 'The enrollment token has expired.',
 };
 
+/**
+ * SQL of the time at which a row `token` was revoked. A suspension of the tenant revokes all tokens that were created
+ * before the end of the suspension.
+ */
+export const REVOKED_AT = `coalesce(token.revoked_at, (
+  SELECT greatest(tenant.suspended_at, CASE WHEN token.created_at <= tenant.resumed_at THEN tenant.resumed_at END)
+  FROM tenants tenant WHERE tenant.id = token.tenant_id))`;
+
+/** SQL: an agent may register a key with the row `token`. */
+export const OPEN = `token.used_at IS NULL AND token.expires_at > now() AND ${REVOKED_AT} IS NULL`;
+
 /** Returns the status of a token. Use and revocation have precedence over expiry. */
 export function statusAt(token: EnrollmentToken, now: Date): EnrollmentStatus {
   if (token.usedAt !== null) return 'used';

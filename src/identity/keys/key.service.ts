@@ -24,7 +24,7 @@ import type { AgentService } from '../agents/agent.service.ts';
 import { type AgentPart, checkCredentialGrantor, partOf } from '../agents/agent.ts';
 import type { StoredKey } from './key.store.ts';
 import * as store from './key.store.ts';
-import { type AgentKey, type KeyState, mayDeprecate, resolveSunset, stateAt } from './key.ts';
+import { type AgentKey, type KeyState, mayDeprecate, prolongs, resolveSunset, stateAt } from './key.ts';
 import { type PublicKeyInput, readPublicKey } from './key-input.ts';
 import type { ChangedBy, RotationProgressService } from './rotation-progress.service.ts';
 
@@ -176,10 +176,11 @@ async function listUsable(
 
 /**
  * Deprecates a key: it still authenticates, with a warning, until its sunset. For a deprecated key it changes the
- * sunset. Emits `admin.agent.key.deprecated`.
+ * sunset, and a later one needs what a new key of the agent needs. Emits `admin.agent.key.deprecated`.
  * @param sunset a time, or seconds from now; 7 days from now when absent. The time may depend on that of the
  * database, which is read when the key is locked
- * @throws ServiceError `not_found`, `invalid_request`, `conflict` for a revoked key
+ * @throws ServiceError `not_found`, `invalid_request`, `conflict` for a revoked key; `insufficient_scope` for a later
+ *   sunset when the principal is not the agent and lacks one of its scopes
  */
 function deprecate(
   needs: KeyNeeds,
@@ -196,7 +197,7 @@ function deprecate(
   by: ChangedBy = 'hand',
 ): Promise<AgentKey> {
   return needs.database.transaction(context, async (transaction) => {
-    await needs.agents.hold(transaction, context, agentId);
+    const agent = await needs.agents.hold(transaction, context, agentId);
     const name = partOf(context, agentId, id);
     const key = await lock(transaction, name);
     const given = typeof sunsetAt === 'function' ? sunsetAt(key.readAt) : sunsetAt;
@@ -204,6 +205,7 @@ function deprecate(
     if ('problem' in resolved) throw invalidField(`body.${resolved.problem.field}`, resolved.problem.message);
     if (!mayDeprecate(stateAt(key, key.readAt)))
       throw new ServiceError('conflict', { detail: 'The key is revoked, which is final.' });
+    if (prolongs(key, resolved.sunsetAt)) checkCredentialGrantor(context.principal, agent);
     await store.deprecate(transaction, id, resolved.sunsetAt);
     const data = { sunset_at: resolved.sunsetAt.toISOString() };
     await record(needs, transaction, context, key, [{ verb: 'deprecated', data }]);

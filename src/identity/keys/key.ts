@@ -38,6 +38,11 @@ export function mayDeprecate(state: KeyState): boolean {
   return state !== 'revoked';
 }
 
+/** Returns whether a sunset lets the key live longer than its present one does. */
+export function prolongs({ sunsetAt: present }: Pick<KeyLife, 'sunsetAt'>, sunsetAt: Date): boolean {
+  return present !== null && sunsetAt.getTime() > present.getTime();
+}
+
 /**
  * Computes the sunset of a deprecation.
  * @param request at most one of a time and a number of seconds from `now`; 7 days without them

@@ -21,7 +21,7 @@ const delivery = z.discriminatedUnion('method', [
       }),
     authorization_header: z.string().max(2_048).optional().meta({
       description:
-        'Sent as `Authorization` with each push; shown as ***, which keeps it for the same origin.',
+        'Sent as `Authorization` with each push; shown as ***, which keeps it for the same `endpoint_url`.',
     }),
   }),
   z.strictObject({

@@ -63,7 +63,7 @@ const POLLED: StreamDelivery = { method: 'poll', url: METHOD_URIS.poll, host: 'p
 const FIELD = { url: 'body.delivery.endpoint_url', header: 'body.delivery.authorization_header' } as const;
 
 /**
- * @param before where pushes went, with the headers in the clear: a masked one keeps its value for the same origin
+ * @param before where pushes went, with the headers in the clear: a masked one keeps its value for the same URL
  * @throws ServiceError `invalid_request` for a URL or a header that deliveries may not have
  */
 export function decideDelivery(

@@ -76,7 +76,7 @@ const retryPolicy = z
   .meta({ description: 'Waits after failed attempts; one attempt more than there are waits.' });
 const headers = z.record(z.string().max(64), z.string().max(2_048)).meta({
   description:
-    'Sent with each delivery. Values that look like credentials are shown as ***, which keeps them; a `url` of another origin drops them unless they are sent again with it.',
+    'Sent with each delivery. Values are shown as ***, which keeps them, but for `accept`, `accept-charset`, `accept-language`, `cache-control`, `pragma`, `prefer` and `priority`; any other `url` drops what is so hidden, unless it is sent again with it.',
 });
 const disableAfterDays = z
   .int()

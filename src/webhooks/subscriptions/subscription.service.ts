@@ -133,7 +133,7 @@ function create(
 
 /**
  * Changes the given fields. Deactivating closes the endpoint, activating opens it, and another URL ends a hold.
- * Another origin drops the stored headers whose values answers mask, unless the change has them.
+ * Another URL drops the stored headers whose values answers mask, unless the change has them.
  * With `held: 'discard'` the deliveries without an attempt are canceled before an inactive subscription is
  * activated. All other changes are made before that, so that none of them can be refused after deliveries were
  * canceled. Emits `webhook.endpoint.activated`, `deactivated` or `updated`; nothing when no field is given.

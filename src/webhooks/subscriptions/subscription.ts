@@ -52,10 +52,19 @@ export const BOUNDS = {
   eventTypes: 100,
 } as const;
 
-/** Replaces the value of a sensitive header in answers. A request with this value keeps the stored value. */
+/** Replaces the value of a custom header in answers. A request with this value keeps the stored value. */
 export const MASK = '***';
 
-const SENSITIVE_HEADER = /auth|cookie|credential|key|password|secret|session|signature|token/;
+/** Custom headers that carry no credential. Any other name may, so its value is shown to nobody. */
+const SHOWN_HEADERS: readonly string[] = [
+  'accept',
+  'accept-charset',
+  'accept-language',
+  'cache-control',
+  'pragma',
+  'prefer',
+  'priority',
+];
 
 /**
  * @param admitted networks that the operator admits
@@ -111,16 +120,16 @@ export function checkSecret(secret: string): void {
 }
 
 /**
- * Chooses which stored headers may go to a URL. A masked value goes to no other origin than the one that it was given
- * for: who may change a URL may not read the value.
+ * Chooses which stored headers may go to a URL. A masked value goes to no other URL than the one that it was given for:
+ * who may change a URL may not read the value, and a host may serve many parties by their paths.
  * @param before the subscription's URL, and its headers in the clear
  */
 export function headersFor(
   url: string,
   before: { readonly url: string; readonly headers: Readonly<Record<string, string>> },
 ): Readonly<Record<string, string>> {
-  if (new URL(url).origin === new URL(before.url).origin) return before.headers;
-  return Object.fromEntries(Object.entries(before.headers).filter(([name]) => !isSensitive(name)));
+  if (url === before.url) return before.headers;
+  return Object.fromEntries(Object.entries(before.headers).filter(([name]) => !isMasked(name)));
 }
 
 /**
@@ -137,10 +146,10 @@ export function readHeaders(
 ): Record<string, string> {
   const merged = Object.fromEntries(
     Object.entries(headers).map(([name, value]) => {
-      if (value !== MASK || !isSensitive(name)) return [name, value];
+      if (value !== MASK || !isMasked(name)) return [name, value];
       const kept = stored[name.toLowerCase()];
       if (kept === undefined)
-        throw invalidField(pathOf(name), 'is masked, and no value is stored for its origin');
+        throw invalidField(pathOf(name), 'is masked, and no value is stored for this URL');
       return [name, kept];
     }),
   );
@@ -180,15 +189,15 @@ export function decideSignatures(
     : invalidField('body.signatures', 'cannot have jwt: headers sets Authorization');
 }
 
-/** Masks the values of headers whose names suggest a credential. */
+/** Masks the values of headers, but those of a few that carry no credential. */
 export function maskHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, isSensitive(name) ? MASK : value]),
+    Object.entries(headers).map(([name, value]) => [name, isMasked(name) ? MASK : value]),
   );
 }
 
-function isSensitive(name: string): boolean {
-  return SENSITIVE_HEADER.test(name.toLowerCase());
+function isMasked(name: string): boolean {
+  return !SHOWN_HEADERS.includes(name.toLowerCase());
 }
 
 /** Returns the names of the fields that a change gives. */

@@ -17,6 +17,8 @@ const rooms = createDelegationRooms(database);
 const context = await createTestTenant(rooms);
 const { id: agentId } = (await createTestAgent(rooms, context, { scopes: ['openid', 'email', 'vault:read'] }))
   .agent;
+const AUDIENCES = ['api', 'wide', 'narrow'];
+await rooms.agents.update(context, agentId, { audiences: AUDIENCES });
 
 const HOUR = 3_600_000;
 const inFuture = (milliseconds = HOUR) => new Date(Date.now() + milliseconds);
@@ -64,6 +66,7 @@ describe('a delegation', () => {
     ['body.expires_at', { expiresAt: inFuture(-1) }],
     ['body.expires_at', { expiresAt: inFuture(367 * 24 * HOUR) }],
     ['body.agent_id', { agentId: newId() }],
+    ['body.audience', { audience: 'https://bank.example' }],
     ['body.scopes.1', { scopes: ['openid', 'wallet:sign'] }],
     ['body.subject.issuer', { subject: { issuer: 'http://idp.example', sub: 'a' } }],
     ['body.subject.issuer', { subject: { issuer: 'idp', sub: 'a' } }],
@@ -177,7 +180,7 @@ describe('an exchange', () => {
         capabilities: ['web', 'mcp'],
         scopes: ['openid', 'email', 'vault:read'],
         audience: null,
-        audiences: [],
+        audiences: AUDIENCES,
         dpopBoundAccessTokens: false,
       },
       user: expect.anything(),

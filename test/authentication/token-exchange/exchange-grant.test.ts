@@ -5,7 +5,7 @@ import {
   TOKEN_TYPES,
 } from '../../../src/authentication/token-exchange/exchange-request.ts';
 import { readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
-import { claimsOf } from '../tokens/refresh-fixture.ts';
+import { claimsOf, issueFirst } from '../tokens/refresh-fixture.ts';
 import { ISSUER } from '../trusted-issuers/identity-provider.ts';
 import { type Actor, createWorld, useExchange, type World } from './exchange-fixture.ts';
 
@@ -120,7 +120,9 @@ describe('a delegated token', () => {
   it('may be for the delegation’s audience, else for one of the agent’s, and for no other', async () => {
     const [api, other] = ['https://api.example/v1', 'urn:other'];
     const robot = await world.newActor();
-    await world.rooms.agents.update(world.context, robot.agent.id, { audiences: [api] });
+    const reach = (audiences: string[]) =>
+      world.rooms.agents.update(world.context, robot.agent.id, { audiences });
+    await reach([api]);
     const free = await world.newUser();
     await world.delegate(free, robot.agent.id);
     expect((await world.exchange(free.token, robot)).claims.aud).toBe(world.tenant.audience);
@@ -128,9 +130,20 @@ describe('a delegated token', () => {
     expect((await world.exchange(free.token, robot, { audience: api })).claims.aud).toBe(api);
     expect(await world.outcome(free.token, robot, { audience: other })).toBe('400 invalid_target');
     const bound = await world.newUser();
+    await expect(world.delegate(bound, robot.agent.id, { audience: other })).rejects.toMatchObject({
+      errors: [{ path: 'body.audience' }],
+    });
+    await reach([api, other]);
     await world.delegate(bound, robot.agent.id, { audience: other });
     expect((await world.exchange(bound.token, robot)).claims.aud).toBe(other);
     expect(await world.outcome(bound.token, robot, { resource: api })).toBe('400 invalid_target');
+    await reach([api]);
+    const { accessToken } = await issueFirst(world.rooms, world.context, {
+      agentId: robot.agent.id,
+      keyId: robot.key.id,
+    });
+    expect(await world.outcome(bound.token, { accessToken })).toBe('400 invalid_target');
+    expect(await world.outcome(bound.token, { accessToken }, { audience: other })).toBe('400 invalid_target');
   });
 
   it('ends no later than the user’s token, the agent’s, the delegation, and any access token', async () => {

@@ -21,12 +21,16 @@ export function createExchangeRooms(
   const rooms = createDelegationRooms(database, options);
   const platform = createTestPlatform(database, rooms.platform);
   const limits = wireLimits(platform);
-  const { workloadGrant, closeWorkloads } = wireWorkloadIssuers(platform, { ...rooms, limits });
+  const { workloadIssuers, workloadGrant, closeWorkloads } = wireWorkloadIssuers(platform, {
+    ...rooms,
+    limits,
+  });
   const { accessTokenLifetime } = platform.config;
   const { grant } = createTokenExchangeService({ ...rooms, accessTokenLifetime, now: platform.clock.now });
   const grants = [[TOKEN_EXCHANGE_GRANT, grant] as const, workloadGrant];
   return {
     ...rooms,
+    workloadIssuers,
     tokenEndpoint: wireTokenEndpoint(platform, { ...rooms, grants }),
     closeExchange: async () => {
       await closeWorkloads();

@@ -77,9 +77,10 @@ it('names that would make the token larger than 8 KiB are refused, because nobod
   });
   const robot = await own.newActor();
   const capabilities = Array.from({ length: 28 }, (_, index) => `${index}-${'c'.repeat(96)}`);
-  await own.rooms.agents.update(own.context, robot.agent.id, { capabilities });
+  const audience = 'a'.repeat(500);
+  await own.rooms.agents.update(own.context, robot.agent.id, { capabilities, audiences: [audience] });
   const sub = '語'.repeat(255);
-  await own.delegate({ issuer, sub }, robot.agent.id, { audience: 'a'.repeat(500) });
+  await own.delegate({ issuer, sub }, robot.agent.id, { audience });
   const signAs = (claims: object) => provider.sign({ iss: issuer, sub, ...claims });
   const { token } = await own.exchange(await signAs({}), robot);
   expect(token.length).toBeGreaterThan(7_000);

@@ -239,14 +239,16 @@ describe('the audience', () => {
     [undefined, null, 'usual'],
     ['other', null, 'other'],
     ['usual', null, 'usual'],
-    [undefined, 'special', 'special'],
-    ['special', 'special', 'special'],
+    [undefined, 'other', 'other'],
+    ['other', 'other', 'other'],
   ])('asked for as %j, delegated as %j, is %s', (requested, delegated, expected) => {
     expect(chooseAudience(requested, delegated, agent)).toBe(expected);
   });
   it.each([
     ['strange', null],
-    ['usual', 'special'],
+    ['usual', 'other'],
+    [undefined, 'special'],
+    ['special', 'special'],
   ])('asked for as %j, delegated as %j, is refused', (requested, delegated) => {
     expect(codeOf(() => chooseAudience(requested, delegated, agent))).toBe('invalid_target');
   });

@@ -13,6 +13,7 @@ import { createAnchorService } from '../../../src/identity/anchors/anchor.servic
 import { revokeAll as revokeAnchors } from '../../../src/identity/anchors/anchor.store.ts';
 import { createAnchorProgressService } from '../../../src/identity/anchors/anchor-progress.service.ts';
 import { createEnrollmentRoutes } from '../../../src/identity/enrollments/enrollment.routes.ts';
+import { revokeOpen as endEnrollments } from '../../../src/identity/enrollments/enrollment.store.ts';
 import { wireEnrollments } from '../../../src/identity/enrollments/wire.ts';
 import { createKeyRoutes } from '../../../src/identity/keys/key.routes.ts';
 import { release as releaseKeys } from '../../../src/identity/keys/key.store.ts';
@@ -72,7 +73,13 @@ export function createRooms(
   });
   const limits = wireLimits(platform);
   const verifier = createSignatureVerifier({ schnorrThreads: 1 });
-  const agents = createAgentService({ ...accounts, tellDelegations, releaseKeys, revokeAnchors });
+  const agents = createAgentService({
+    ...accounts,
+    tellDelegations,
+    releaseKeys,
+    endEnrollments,
+    revokeAnchors,
+  });
   const keys = wireKeys(platform, { ...accounts, agents, verifier });
   const failures = wireAuthenticationFailures(platform, { ...accounts, limits });
   const needs = { ...accounts, ...keys, agents, failures, verifier };

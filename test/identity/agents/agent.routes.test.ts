@@ -38,6 +38,7 @@ describe('an agent over HTTP', () => {
       scopes: ['openid', 'profile', 'email', 'offline_access', 'wallet:sign', 'vault:read'],
       metadata: {},
       dpop_bound_access_tokens: false,
+      open_enrollment_tokens: 0,
       created_at: expect.stringMatching(/^\d{4}-.*Z$/),
       updated_at: created.body.created_at,
       registration: { complete: false, active: true, verified: false, scoped: false, audited: false },

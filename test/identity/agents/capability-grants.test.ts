@@ -45,7 +45,8 @@ describe.each(CAPABLE)('an agent that %s', (_which, prepare) => {
       const scopes = [server.scopeOf(operationId), ...HELD];
       expectRefusal(await server.send(request(await prepare()), scopes), POWERS);
       expect((await server.send(request(await prepare()), [...scopes, POWERS])).status).toBeLessThan(300);
-      const impersonating = [server.scopeOf(operationId), 'agents:impersonate'];
+      // For an application's own scopes it does not stand.
+      const impersonating = [server.scopeOf(operationId), 'agents:impersonate', ...HELD];
       expect((await server.send(request(await prepare()), impersonating)).status).toBeLessThan(300);
     },
   );

@@ -31,9 +31,13 @@ const newWorkload = (agentId: string) => ({
   audiences: ['https://id.example'],
   rules: [{ agent_id: agentId, claims: { sub: 'x' } }],
 });
+const freshKey = () => ({
+  algorithm: 'ed25519' as const,
+  publicKey: encodeBase64(derivePublicKey('ed25519', generatePrivateKey('ed25519')).raw),
+});
 export const newKey = () => {
-  const publicKey = encodeBase64(derivePublicKey('ed25519', generatePrivateKey('ed25519')).raw);
-  return { algorithm: 'ed25519', public_key: publicKey };
+  const { algorithm, publicKey } = freshKey();
+  return { algorithm, public_key: publicKey };
 };
 const newJwks = () => ({ keys: [toJwk(derivePublicKey('ed25519', generatePrivateKey('ed25519')))] });
 
@@ -45,6 +49,8 @@ async function prepare(
 ) {
   const { agent, key } = await createTestAgent(rooms, operator(), { scopes: HELD, capabilities });
   await rooms.agents.update(operator(), agent.id, { dpopBoundAccessTokens: true });
+  const ending = await rooms.keys.register(operator(), agent.id, freshKey());
+  await rooms.keys.deprecate(operator(), agent.id, ending.id, { sunsetAfterSeconds: 600 });
   const make = async (more: object): Promise<Application> =>
     (
       await rooms.applications.create(operator(), {
@@ -58,6 +64,7 @@ async function prepare(
     agent: `${agents}/${agent.id}`,
     agentId: agent.id,
     keyId: key.id,
+    endingKeyId: ending.id,
     workload: `${workloads}/${(await rooms.workloadIssuers.create(operator(), { ...newWorkload(''), audiences: ['https://id.example', 'https://old.example'], rules: [{ agentId: agent.id, claims: { sub: 'x' } }] })).id}`,
     linked: `${applications}/${(await make({ agentId: agent.id, scopes: ['openid'] })).id}`,
     own: `${applications}/${(await make({ jwks: readApplicationJwks(newJwks()) })).id}`,
@@ -90,6 +97,15 @@ export const OF_AGENTS: readonly [string, string, (given: Prepared) => Request][
     'beginKeyRotation',
     'rotates a key',
     ({ agent, keyId }) => ['POST', `${agent}/keys/rotations`, { old_key_id: keyId, ...newKey() }],
+  ],
+  [
+    'deprecateAgentKey',
+    'prolongs a key that ends',
+    ({ agent, endingKeyId }) => [
+      'POST',
+      `${agent}/keys/${endingKeyId}/deprecate`,
+      { sunset_after_seconds: 86_400 },
+    ],
   ],
   ['createEnrollmentToken', 'invites a key', ({ agent }) => ['POST', `${agent}/enrollment-tokens`]],
   [

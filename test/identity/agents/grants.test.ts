@@ -49,10 +49,19 @@ describe.each(OF_AGENTS)('%s: a caller that %s, an agent', (operationId, _what, 
     });
   });
 
-  it('or agents:impersonate', async () => {
-    expect((await ask(request, [server.scopeOf(operationId), 'agents:impersonate'])).status).toBeLessThan(
-      300,
-    );
+  it('or agents:impersonate, which never stands for the scopes of an application', async () => {
+    const scope = server.scopeOf(operationId);
+    const given = await server.prepare();
+    const asked = request(given);
+    const scopes = [scope, 'agents:impersonate'];
+    if (scope === 'applications:write') {
+      const refused = await server.send(asked, scopes);
+      expectRefusal(refused, 'openid');
+      expect(refused.body.detail).toContain('of the application');
+      const body = asked[2] as { scopes?: readonly string[] } | undefined;
+      scopes.push(...(body?.scopes ?? ['openid']));
+    }
+    expect((await server.send(asked, scopes)).status).toBeLessThan(300);
     const lonely = await ask(request, ['agents:impersonate', ...HELD]);
     expect([lonely.status, lonely.body.error]).toEqual([403, 'insufficient_scope']);
   });
@@ -115,6 +124,35 @@ describe('a client that lacks a scope that an administrator has taken away, and 
   });
 });
 
+describe('a client with agents:impersonate, of an application that was narrowed and linked', () => {
+  it('gets no secret: its management scopes may be given back', async () => {
+    const given = await server.prepare();
+    const admin = (...asked: Request) => server.send(asked, APPLICATION_SCOPES);
+    const scopes = ['openid', 'tenant:write'];
+    const made = await admin('POST', applications, { name: 'x', scopes });
+    const place = `${applications}/${made.body.id}`;
+    expect((await admin('PATCH', place, { scopes: ['openid'], agent_id: given.agentId })).status).toBe(200);
+    const thief = ['applications:write', 'agents:impersonate', 'openid'];
+    expectRefusal(await server.send(['POST', `${place}/secrets`], thief), 'tenant:write');
+    expect((await server.send(['POST', `${place}/secrets`], [...thief, 'tenant:write'])).status).toBe(201);
+  });
+});
+
+describe('a key that ends', () => {
+  it('ends sooner with agents:write alone, and is prolonged by those who could give a key', async () => {
+    const given = await server.prepare();
+    const path = `${given.agent}/keys/${given.endingKeyId}/deprecate`;
+    const to = (sunset: object): Request => ['POST', path, sunset];
+    const before = await server.send(to({ sunset_after_seconds: 500 }), ['agents:write']);
+    expect(before.status).toBe(200);
+    const same = { sunset_at: before.body.sunset_at };
+    expect((await server.send(to(same), ['agents:write'])).status).toBe(200);
+    expectRefusal(await server.send(to({}), ['agents:write']), 'openid wallet:sign');
+    expectRefusal(await server.send(to({}), allBut('wallet:sign', 'agents:impersonate')), 'wallet:sign');
+    expect((await server.send(to({}), ['agents:write', ...HELD])).status).toBe(200);
+  });
+});
+
 describe('an agent', () => {
   it('has all scopes that agents may have unless said, which its maker has to hold', async () => {
     const request = (): Request => ['POST', agents, { name: 'R' }];
@@ -139,7 +177,7 @@ describe('an agent', () => {
     expect((await send('PATCH', given.agent, { scopes: AGENT_SCOPES })).status).toBe(403);
     expect((await send('POST', `${given.agent}/keys`, newKey())).status).toBe(403);
     expect((await send('GET', given.agent)).body.scopes).toEqual(HELD);
-    expect((await send('GET', `${given.agent}/keys`)).body.data).toHaveLength(1);
+    expect((await send('GET', `${given.agent}/keys`)).body.data).toHaveLength(2);
   });
 
   it('cannot hold agents:impersonate, nor can a client of its own', async () => {

@@ -1,4 +1,4 @@
-// A masked header follows no URL to another origin: who may change a URL may not read the header.
+// A masked header follows no URL elsewhere: who may change a URL may not read the header.
 import { afterAll, expect, it } from 'vitest';
 import { createWebhookRooms } from '../webhook-rooms.ts';
 
@@ -7,8 +7,9 @@ afterAll(() => rooms.close());
 
 const PATH = '/api/v1/webhooks';
 const FROM = 'https://receiver.example/hooks';
-const SECRETS = { authorization: 'Bearer t', 'x-api-key': 'k' };
-const subscribeWithSecrets = () => rooms.subscribe({ url: FROM, headers: { ...SECRETS, 'x-team': 'blue' } });
+const SECRETS = { authorization: 'Bearer t', 'x-api-key': 'k', 'x-bearer': 'b', 'x-team': 'blue' };
+const SHOWN = { 'accept-language': 'de', prefer: 'return=minimal' };
+const subscribeWithSecrets = () => rooms.subscribe({ url: FROM, headers: { ...SECRETS, ...SHOWN } });
 const headersOf = async (id: string) => {
   const { rows } = await rooms.database.query<{ headers_sealed: Buffer }>(
     'SELECT headers_sealed FROM subscriptions WHERE id = $1',
@@ -20,12 +21,14 @@ const headersOf = async (id: string) => {
 it.each([
   ['scheme', 'http://127.0.0.1:8443/', 'https://127.0.0.1:8443/'],
   ['host', FROM, 'https://other.example/hooks'],
+  ['path', FROM, 'https://receiver.example/attacker'],
+  ['query', FROM, `${FROM}?to=attacker`],
   ['port', FROM, 'https://receiver.example:8443/hooks'],
 ])('sends no masked header to another %s, and says so', async (_part, from, url) => {
-  const id = await rooms.subscribe({ url: from, headers: { ...SECRETS, 'x-team': 'blue' } });
+  const id = await rooms.subscribe({ url: from, headers: { ...SECRETS, ...SHOWN } });
   const { status, body } = await rooms.send('PUT', `${PATH}/${id}`, { url });
-  expect([status, body.headers]).toEqual([200, { 'x-team': 'blue' }]);
-  expect(await headersOf(id)).toEqual({ 'x-team': 'blue' });
+  expect([status, body.headers]).toEqual([200, SHOWN]);
+  expect(await headersOf(id)).toEqual(SHOWN);
   const { rows } = await rooms.database.query<{ data: { fields: string[] } }>(
     "SELECT data FROM audit_log WHERE target_id = $1 AND action = 'webhook.endpoint.updated'",
     [id],
@@ -33,16 +36,25 @@ it.each([
   expect(rows[0]?.data.fields).toEqual(['url', 'headers']);
 });
 
-it('keeps masked headers for another path, and takes those sent with another origin', async () => {
+it('masks all headers but those that carry no credential, and keeps what is sent back', async () => {
   const id = await subscribeWithSecrets();
-  await rooms.send('PUT', `${PATH}/${id}`, { url: 'https://receiver.example:443/other?x=1' });
-  expect(await headersOf(id)).toEqual({ ...SECRETS, 'x-team': 'blue' });
+  const shown = (await rooms.send('GET', `${PATH}/${id}`)).body;
+  const masks = Object.fromEntries(Object.keys(SECRETS).map((name) => [name, '***']));
+  expect(shown.headers).toEqual({ ...masks, ...SHOWN });
+  expect((await rooms.send('PUT', `${PATH}/${id}`, shown)).status).toBe(200);
+  expect(await headersOf(id)).toEqual({ ...SECRETS, ...SHOWN });
+});
+
+it('keeps masked headers for another spelling of the URL, and takes those sent with another', async () => {
+  const id = await subscribeWithSecrets();
+  await rooms.send('PUT', `${PATH}/${id}`, { url: 'https://RECEIVER.example:443/hooks' });
+  expect(await headersOf(id)).toEqual({ ...SECRETS, ...SHOWN });
   const headers = { 'x-api-key': 'new' };
   await rooms.send('PUT', `${PATH}/${id}`, { url: 'https://other.example/', headers });
   expect(await headersOf(id)).toEqual(headers);
 });
 
-it('refuses a mask for another origin', async () => {
+it('refuses a mask for another URL', async () => {
   const id = await subscribeWithSecrets();
   const shown = (await rooms.send('GET', `${PATH}/${id}`)).body;
   const answer = await rooms.send('PUT', `${PATH}/${id}`, { ...shown, url: 'https://other.example/' });

@@ -90,7 +90,7 @@ describe('POST /api/v1/webhooks', () => {
     const { status, body, text } = await rooms.send('POST', PATH, { ...fields, secret: OWN_SECRET });
     expect(status).toBe(201);
     expect(text).not.toContain(OWN_SECRET);
-    expect(body).toMatchObject({ ...fields, headers: { 'x-team': 'blue', authorization: '***' } });
+    expect(body).toMatchObject({ ...fields, headers: { 'x-team': '***', authorization: '***' } });
     expect(await readSecret(body.id)).toBe(OWN_SECRET);
     const { rows } = await rooms.database.query<{ headers_sealed: Buffer; retry_policy: unknown }>(
       'SELECT headers_sealed, retry_policy FROM subscriptions WHERE id = $1',
