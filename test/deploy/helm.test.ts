@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig } from '../../src/platform/config.ts';
 import { DEFAULT_TIMEOUT_MS } from '../../src/webhooks/deliveries/delivery.client.ts';
+import { readBlocks } from '../documentation/pages.ts';
 
 type Rendered = { readonly text: string; readonly error: string };
 type Fault = readonly [file: string, right: string, wrong: string];
@@ -251,6 +252,20 @@ describe.skipIf(helm === '' || validator === '')('the chart, by helm and kuberne
     expect(least.metadata).not.toHaveProperty('annotations');
     expect(least.spec).not.toHaveProperty('nodeSelector');
     expect(least.spec.topologySpreadConstraints).toHaveLength(1);
+  });
+
+  it('is the Job of the page that examines a restored database, with what the migration has', () => {
+    const block = readBlocks('docs/kubernetes.md').find((text) => text.includes('restore-check')) ?? '';
+    const [, words = ''] = /^ *sed '(.+)' \|$/m.exec(block) ?? [];
+    const { text } = render(helm, INSTALLATIONS.least);
+    const job = text.split('---').find((one) => one.includes('kind: Job')) ?? '';
+    const made = spawnSync('sed', [words], { input: job, encoding: 'utf8' }).stdout;
+    expect(validate(validator, made).faults).toEqual([]);
+    const { metadata, spec } = parse(made) as Manifest;
+    expect(metadata.name).toBe('countersign-restore-check');
+    expect(made).not.toContain('helm.sh/hook');
+    expect(spec.template?.spec.containers[0].args).toEqual(['restore-check']);
+    expect(made).toContain('AUDIT_KEY_FILE');
   });
 
   it('lets no label of an installation take the place of those that the chart selects by', () => {

@@ -184,6 +184,32 @@ describe('the exchange of the master key', () => {
   });
 });
 
+it('passwords of the database are changed in .env and in Postgres, before what uses them starts anew', () => {
+  const [define = '', ...blocks] = readBlocks('docs/operations/database-passwords.md');
+  const folder = temporaryFolder();
+  const names = ['POSTGRES_PASSWORD', 'DATABASE_ROLE_PASSWORD', 'TEMPORAL_DATABASE_PASSWORD'];
+  writeFileSync(join(folder, '.env'), names.map((name) => `${name}=former\n`).join(''));
+  mkdirSync(join(folder, 'deploy'));
+  writeFileSync(join(folder, 'deploy/replace.sh'), '#!/bin/bash\necho "replace $1" >> "$CALLS"\n', {
+    mode: 0o755,
+  });
+  const { run, calls } = standIn({ docker: 'echo "$*" >> "$CALLS"; [ "$2" != exec ] || cat >> "$CALLS"' });
+  expect(blocks).toHaveLength(3);
+  for (const block of blocks)
+    expect(run(`cd ${folder}; ${define}${block}`)).toMatchObject({ status: 0, stderr: '' });
+  const changed = [...readFileSync(join(folder, '.env'), 'utf8').matchAll(/^\w+=([0-9a-f]{32})$/gm)];
+  expect(new Set(changed.map(([, password]) => password)).size).toBe(3);
+  expect(calls()).toEqual([
+    'compose run --rm --no-deps migrate',
+    'replace api',
+    'replace worker',
+    'compose exec -T postgres psql -U countersign -d countersign',
+    `ALTER ROLE countersign PASSWORD '${changed[0]?.[1]}'`,
+    'compose run --rm --no-deps temporal-role',
+    'compose up -d --no-deps temporal',
+  ]);
+});
+
 describe('the backup', () => {
   const archive = (label: string) => {
     const folder = temporaryFolder();
