@@ -1,13 +1,21 @@
 // All scenarios over one stage.
 import { createDeliveries } from './deliveries.ts';
 import { createDeliveryProcess, type Receiver } from './delivery-process.ts';
+import { endings } from './endings.ts';
 import { keyRotation } from './key-rotation.ts';
 import { createPublishing, startPublishers } from './publishing.ts';
 import { redemption } from './redemption.ts';
 import { refreshing } from './refresh.ts';
 import { createStage } from './stage.ts';
 
-export const SCENARIOS = ['redemption', 'refreshing', 'deliveries', 'keyRotation', 'publishing'] as const;
+export const SCENARIOS = [
+  'redemption',
+  'refreshing',
+  'endings',
+  'deliveries',
+  'keyRotation',
+  'publishing',
+] as const;
 export type ScenarioName = (typeof SCENARIOS)[number];
 
 export type Theatre = Awaited<ReturnType<typeof openTheatre>>;
@@ -23,6 +31,7 @@ export async function openTheatre(alter?: (text: string) => string) {
     scenarios: {
       redemption,
       refreshing,
+      endings,
       deliveries: createDeliveries(processes, receivers),
       keyRotation,
       publishing: createPublishing(publishers),

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import type { RequestContext } from '../../src/platform/context.ts';
 import { sqlState } from '../../src/platform/database/errors.ts';
 import { ServiceError } from '../../src/platform/errors/service-error.ts';
-import { createAccounts } from '../authentication/tokens/accounts.ts';
-import { createRooms, createTestTenant, type Rooms } from '../identity/agents/agent-rooms.ts';
+import { createEndingRooms, type EndingRooms } from '../authentication/endings.ts';
+import { createTestTenant } from '../identity/agents/agent-rooms.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { createScheduler, type End, type Schedule, type Unit } from './scheduler.ts';
 import { createRandom, type SeededRandom } from './seeded-random.ts';
@@ -13,16 +13,19 @@ import { printTrace } from './trace.ts';
 /** One schedule's units, and what must hold when they have ended. */
 export type Case = {
   readonly units: readonly Unit[];
+  /** As those of the scenario, for this case alone. */
+  readonly refusals?: readonly string[];
   /** @returns what does not hold */
   readonly check: (schedule: Schedule) => Promise<readonly string[]>;
 };
 
-/** @param prepare makes the rows of a schedule, and chooses its units */
+/** `least`: so many seeds have each of its cases. @param prepare makes the rows of a schedule, and chooses its units */
 export type Scenario = {
   readonly name: string;
   /** Codes with which a unit may be refused, because another came first. */
   readonly refusals: readonly string[];
-  readonly prepare: (stage: Stage, random: SeededRandom) => Promise<Case>;
+  readonly least?: number;
+  readonly prepare: (stage: Stage, random: SeededRandom, seed: number) => Promise<Case>;
 };
 
 export type Result = {
@@ -44,9 +47,7 @@ export async function createStage({ alter }: { alter?: (text: string) => string 
   const test = await createTestDatabase();
   const scheduler = await createScheduler({ url: test.url, processes: PROCESSES, alter });
   const masterKeys = [{ id: 'test', key: randomBytes(32) }];
-  const rooms = scheduler.databases.map((database) =>
-    createRooms(database, { accounts: createAccounts(database, { masterKeys }) }),
-  );
+  const rooms = scheduler.databases.map((database) => createEndingRooms(database, masterKeys));
   const [first] = rooms;
   if (first === undefined) throw new Error('no process');
   return {
@@ -54,11 +55,11 @@ export async function createStage({ alter }: { alter?: (text: string) => string 
     databases: scheduler.databases,
     masterKeys,
     /** The rooms of the process in which a unit runs. */
-    rooms: (process: number): Rooms => rooms[process % PROCESSES] ?? first,
+    rooms: (process: number): EndingRooms => rooms[process % PROCESSES] ?? first,
     read: test.database,
     createTenant: (): Promise<RequestContext> => createTestTenant(first),
     close: async () => {
-      await Promise.all(rooms.map((one) => Promise.all([one.verifier.close(), one.revocations.close()])));
+      await Promise.all(rooms.map((one) => one.closeRooms()));
       await scheduler.close();
       await test.drop();
     },
@@ -68,11 +69,11 @@ export async function createStage({ alter }: { alter?: (text: string) => string 
 /** Runs the schedule of a seed. The same seed is the same schedule. */
 export async function runSeed(stage: Stage, scenario: Scenario, seed: number): Promise<Result> {
   const random = createRandom(seed);
-  const { units, check } = await scenario.prepare(stage, random);
+  const { units, check, refusals = [] } = await scenario.prepare(stage, random, seed);
   const schedule = await stage.scheduler.run(units, random);
   const violations = [
     ...(schedule.stuck === undefined ? [] : [schedule.stuck]),
-    ...(schedule.stuck === undefined ? judgeEnds(schedule, scenario.refusals) : []),
+    ...(schedule.stuck === undefined ? judgeEnds(schedule, [...scenario.refusals, ...refusals]) : []),
     ...(schedule.stuck === undefined ? await check(schedule) : []),
   ];
   return { seed, violations, trace: printTrace(schedule.trace), certain: schedule.certain };

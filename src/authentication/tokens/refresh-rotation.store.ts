@@ -209,7 +209,8 @@ export async function repeat(
 }
 
 /**
- * Ends a family in two statements. The first waits for running uses, the second also ends the tokens of those uses.
+ * Ends a family. First it waits for token exchanges with the agent and for running uses; then it ends the tokens of those
+ * uses, too.
  * @returns the tokens that were not revoked before
  */
 export async function endFamily(
@@ -217,6 +218,10 @@ export async function endFamily(
   familyId: string,
   reason: string,
 ): Promise<EndedRefreshToken[]> {
+  await unit.query(
+    'SELECT 1 FROM agents WHERE id = (SELECT agent_id FROM refresh_tokens WHERE id = $1) FOR UPDATE',
+    [familyId],
+  );
   await unit.query('SELECT 1 FROM refresh_tokens WHERE id = $1 FOR UPDATE', [familyId]);
   const { rows } = await unit.query<EndedRefreshToken>(
     `WITH live AS (

@@ -85,10 +85,15 @@ export function createAgentService(needs: AgentNeeds) {
     /**
      * Locks an agent against changes until the transaction ends. Other rooms call it before they insert a row that
      * refers to the agent.
+     * @param purpose `change`: also against the issue of tokens, which waits
      * @throws ServiceError `not_found`
      */
-    hold: (transaction: Transaction, context: RequestContext, id: string): Promise<AgentRecord> =>
-      lock(transaction, context, id, 'reference'),
+    hold: (
+      transaction: Transaction,
+      context: RequestContext,
+      id: string,
+      purpose: 'change' | 'reference' = 'reference',
+    ): Promise<AgentRecord> => lock(transaction, context, id, purpose),
     /** Like `hold`. @returns undefined for an unknown or deleted agent */
     holdIfThere: (transaction: Transaction, { tenant }: RequestContext, id: string) =>
       store.lock(transaction, tenant.id, id, 'reference'),

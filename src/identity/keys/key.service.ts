@@ -229,7 +229,8 @@ function revoke(
   by: ChangedBy = 'hand',
 ): Promise<EndedKey> {
   return needs.database.transaction(context, async (transaction) => {
-    await needs.agents.hold(transaction, context, agentId);
+    // A token exchange locks the agent, and no key: it waits, and finds that the key's tokens have ended.
+    await needs.agents.hold(transaction, context, agentId, 'change');
     const name = partOf(context, agentId, id);
     const key = await lock(transaction, name);
     if (key.state === 'revoked') return present(key);

@@ -21,19 +21,16 @@ export function createExchangeRooms(
   const rooms = createDelegationRooms(database, options);
   const platform = createTestPlatform(database, rooms.platform);
   const limits = wireLimits(platform);
-  const { workloadIssuers, workloadGrant, closeWorkloads } = wireWorkloadIssuers(platform, {
-    ...rooms,
-    limits,
-  });
+  const workloads = wireWorkloadIssuers(platform, { ...rooms, limits });
   const { accessTokenLifetime } = platform.config;
   const { grant } = createTokenExchangeService({ ...rooms, accessTokenLifetime, now: platform.clock.now });
-  const grants = [[TOKEN_EXCHANGE_GRANT, grant] as const, workloadGrant];
+  const grants = [[TOKEN_EXCHANGE_GRANT, grant] as const, workloads.workloadGrant];
   return {
     ...rooms,
-    workloadIssuers,
+    ...workloads,
     tokenEndpoint: wireTokenEndpoint(platform, { ...rooms, grants }),
     closeExchange: async () => {
-      await closeWorkloads();
+      await workloads.closeWorkloads();
       await rooms.closeTrustedIssuers();
     },
   };
