@@ -41,7 +41,7 @@ export function succeeded(
 }
 
 export type AuditContext = Pick<RequestContext, 'requestId' | 'address' | 'principal'> & {
-  readonly tenant: Pick<Tenant, 'id'>;
+  readonly tenant: Pick<Tenant, 'id' | 'fansOut'>;
   /** The actor of a request without a token. */
   readonly actor?: AuditActor | undefined;
 };

@@ -190,7 +190,8 @@ export const VARIABLES = {
       shown: RATE_LIMITS.deployed.address,
     }),
     RATE_LIMIT_PUBLISH: limit.meta({
-      description: 'events that a tenant publishes a minute',
+      description:
+        'deliveries of the events that a tenant publishes a minute; an event without a delivery counts as one',
       shown: RATE_LIMITS.deployed.publish,
     }),
     RATE_LIMIT_FINGERPRINT_FAILURES: limit.meta({
@@ -205,6 +206,10 @@ export const VARIABLES = {
     BACKLOG_LIMIT: wholeNumber(1, 1_000_000_000).default(1_000_000).meta({
       description:
         'number of undelivered deliveries of a tenant from which on publishing is refused with 429',
+    }),
+    SUBSCRIPTION_LIMIT: wholeNumber(1, 1_000_000).default(1_000).meta({
+      description:
+        'the most subscriptions of a tenant, streams among them; `countersign tenant limit` gives one tenant another number',
     }),
   },
   'Logs and metrics': {

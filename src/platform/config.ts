@@ -94,6 +94,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
     metricsPort: values.METRICS_PORT,
     metricsPortGiven: read.METRICS_PORT !== undefined,
     backlogLimit: values.BACKLOG_LIMIT,
+    subscriptionLimit: values.SUBSCRIPTION_LIMIT,
     tracing: tracingOf(values),
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT ?? (process.stdout.isTTY === true ? 'pretty' : 'json'),

@@ -29,6 +29,10 @@ export type Tenant = {
   readonly eventsDays?: number;
   /** Its events before were removed by its own setting, which may be a longer one now. */
   readonly eventsGoneBefore?: Date;
+  /** The most subscriptions that it may have, by its own number. */
+  readonly subscriptionLimit?: number;
+  /** It has so many subscriptions that its events share no statement with those of other tenants. */
+  readonly fansOut?: true;
 };
 
 /**

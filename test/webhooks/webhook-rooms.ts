@@ -127,7 +127,11 @@ export function wireWebhookRooms(database: Database, allowedNetworks: string[] =
   const endpoints = wireEndpoints(platform, { commands });
   const shared = { database, notifier, records, commands, ...endpoints };
   const deliveries = createDeliveryService(shared);
-  const subscriptions = wireSubscriptions(platform, { ...shared, deliveries, tenants: { isSuspended } });
+  const subscriptions = wireSubscriptions(platform, {
+    ...shared,
+    deliveries,
+    tenants: { isSuspended, subscriptionLimit: 1_000 },
+  });
   const services = {
     ...shared,
     ...subscriptions,

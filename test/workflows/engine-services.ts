@@ -38,7 +38,7 @@ export function wireServices({
   const endpoints = wireEndpoints(platform, { commands }, recovery);
   const shared = { database, notifier, records, commands, ...endpoints };
   const deliveries = createDeliveryService(shared);
-  const tenants = { byId: async () => tenant, isSuspended };
+  const tenants = { byId: async () => tenant, isSuspended, subscriptionLimit: 1_000 };
   const subscriptions = wireSubscriptions(platform, { ...shared, deliveries, tenants });
   const pace = { chunk: 5, waiting: 10 };
   return {

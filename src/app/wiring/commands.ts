@@ -47,6 +47,7 @@ export function wireManagement(config: Config, logger: Log = SILENT) {
     issuerKeys,
     addresses: config,
     retention: boundsOf(config),
+    subscriptionLimit: config.subscriptionLimit,
   });
   const applications = createApplicationService({ ...shared, tokens: revocations });
   const { endpoints, hostHolds } = wireEndpoints(platform, shared);

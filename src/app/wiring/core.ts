@@ -52,6 +52,7 @@ export function wireCore(platform: Platform) {
     ...issuers,
     addresses: config,
     retention: boundsOf(config),
+    subscriptionLimit: config.subscriptionLimit,
   });
   const deliveryKeys = createDeliveryKeyService({ ...issuers, tenants, masterKeys });
   const agents = createAgentService({ ...shared, tokens, tellDelegations, releaseKeys, revokeAnchors });

@@ -28,6 +28,7 @@ export function createRedemptionService({ database, records, rotations }: Redemp
   const underWay = new Map<string, Promise<boolean>>();
   const together = createCoalescer<Redemption, boolean>({
     run: (batch) => settle(batch, { waits: false }),
+    laneOf: ({ lane }) => lane,
     sizeOf: (redemption) => ({
       rows: 2 + redemption.audit.length + redemption.events.length,
       bytes: redemption.events.reduce((sum, { body }) => sum + body.length, 0),
@@ -35,6 +36,7 @@ export function createRedemptionService({ database, records, rotations }: Redemp
   });
   const alone = createCoalescer<Redemption, boolean>({
     run: (batch) => settle(batch, { waits: true }),
+    laneOf: ({ lane }) => lane,
     limits: { rows: 1, batches: WAITING },
   });
 
@@ -80,16 +82,19 @@ export function createRedemptionService({ database, records, rotations }: Redemp
       const challengeId = success.challenge.id;
       const rival = underWay.get(challengeId);
       if (rival !== undefined) return rival.then(() => false);
+      const prepared = records.prepare(context, described(success, isHeard));
+      const firstUse = success.holder.key.isVerified
+        ? NOTHING
+        : records.prepare(context, describeFirstUse(success));
       const redemption = {
-        ...records.prepare(context, described(success, isHeard)),
+        ...prepared,
+        lane: prepared.lane ?? firstUse.lane,
         tenantId: context.tenant.id,
         challengeId,
         refreshToken,
         version,
         isTold: isHeard,
-        firstUse: success.holder.key.isVerified
-          ? NOTHING
-          : records.prepare(context, describeFirstUse(success)),
+        firstUse,
       };
       const attempted = attempt(redemption, waits);
       const settled = attempted.catch(() => false).finally(() => underWay.delete(challengeId));

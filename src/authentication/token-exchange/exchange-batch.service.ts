@@ -79,6 +79,7 @@ type Outcome = Made | ServiceError | 'changed' | undefined;
 export function createExchangeBatches(needs: ExchangeBatchNeeds) {
   const together = createCoalescer<Pending, Outcome>({
     limits: { rows: MOST },
+    laneOf: ({ context: { tenant } }) => (tenant.fansOut ? tenant.id : undefined),
     run: (batch) => needs.database.transaction({}, (unit) => recordBatch(needs, unit, batch, 'skipping')),
   });
 

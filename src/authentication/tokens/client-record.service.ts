@@ -61,6 +61,7 @@ export function createClientRecordService({ database, records, log }: ClientReco
     );
   const batches = createCoalescer<PreparedRecords, void>({
     sizeOf,
+    laneOf: ({ lane }) => lane,
     run: async (batch) => {
       await records.writeBatch(database, batch);
       return batch.map(() => undefined);

@@ -6,6 +6,7 @@ import { JWKS_OPTION, parseJwks } from '../applications/application-jwks.command
 import type { ProvisionService } from './provision.service.ts';
 import type { TenantRecord, TenantService } from './tenant.service.ts';
 import { SECURITY_PROFILES } from './tenant.ts';
+import { registerTenantLimitCommand } from './tenant-limit.commands.ts';
 import { registerTenantRetentionCommand } from './tenant-retention.commands.ts';
 
 /** Opens the services for one command. `close` releases them, so that the process can exit. */
@@ -32,7 +33,7 @@ const describe = ({ id, slug, name, baseUrl, issuerUrl, ...tenant }: TenantRecor
 type OpenList = () => Promise<{ tenants: Pick<TenantService, 'list'>; close: () => Promise<void> }>;
 
 /**
- * Fills in `tenant create`, `tenant list`, `tenant profile`, `tenant retention` and `tenant move`.
+ * Fills in `tenant create`, `tenant list`, `tenant profile`, `tenant retention`, `tenant limit` and `tenant move`.
  * @param print writes one line to stdout
  */
 export function registerTenantCommands(
@@ -113,6 +114,7 @@ export function registerTenantCommands(
     });
 
   registerTenantRetentionCommand(tenant, { open, print });
+  registerTenantLimitCommand(tenant, { open, print });
 
   tenant
     .command('move')

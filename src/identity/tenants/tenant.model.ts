@@ -32,6 +32,7 @@ export const TENANT = defineTable('tenants', {
   auditAddressesDays: nullable(integer()),
   eventsGoneBefore: nullable(time()),
   addressesGone: nullable(uuid()),
+  subscriptionLimit: nullable(integer()),
 });
 
 export type TenantRow = RowOf<typeof TENANT>;

@@ -20,7 +20,7 @@ export function createTenantRoutes({ tenants }: { tenants: TenantService }): Rou
       operationId: 'getTenant',
       summary: 'Read the tenant',
       responses: { 200: { description: 'The tenant', schema: tenantSchema } },
-      handler: async ({ context }) => ok(presentTenant(await tenants.get(context), tenants.retention)),
+      handler: async ({ context }) => ok(presentTenant(await tenants.get(context), tenants)),
     },
     {
       method: 'PATCH',
@@ -33,7 +33,7 @@ export function createTenantRoutes({ tenants }: { tenants: TenantService }): Rou
       responses: { 200: { description: 'The tenant, changed', schema: tenantSchema } },
       handler: async ({ context, body: { retention, ...body } }) => {
         const changed = await tenants.update(context, readFields({ ...body, ...retention }));
-        return ok(presentTenant(changed, tenants.retention));
+        return ok(presentTenant(changed, tenants));
       },
     },
   ]);

@@ -33,6 +33,7 @@ export const tenantSchema = z
       events_days: bound,
       audit_addresses_days: bound,
     }),
+    subscription_limit: z.int().describe('The most subscriptions, streams among them; set by the operator'),
     base_url: z.string(),
     issuer_url: z.string(),
     created_at: z.iso.datetime(),
@@ -63,11 +64,16 @@ export const tenantPatchSchema = z
   })
   .meta({ id: 'TenantPatch' });
 
-/** Converts a stored tenant to its JSON answer. */
-export function presentTenant(tenant: TenantRecord, retentionBounds: RetentionBounds) {
+/** Converts a stored tenant to its JSON answer. @param operator what holds where the tenant has no setting */
+export function presentTenant(
+  tenant: TenantRecord,
+  operator: { readonly retention: RetentionBounds; readonly subscriptionLimit: number },
+) {
+  const { retention: retentionBounds } = operator;
+  const subscriptionLimit = tenant.subscriptionLimit ?? operator.subscriptionLimit;
   return present(
     tenantSchema,
-    { ...tenant, retentionBounds, retention: daysOf(tenant, retentionBounds) },
+    { ...tenant, subscriptionLimit, retentionBounds, retention: daysOf(tenant, retentionBounds) },
     { audience: tenant.audience ?? tenant.baseUrl },
   );
 }

@@ -20,6 +20,7 @@ import {
   type AddressMismatch,
   type AddressRules,
   addressOf,
+  type FoundTenant,
   findMismatches,
   isSlug,
   orderMoves,
@@ -44,7 +45,14 @@ const NO_MANAGING_KEY =
   'With the profile fapi2 applications authenticate with private_key_jwt only: give a key to one with the scope tenant:write first.';
 
 /** The audit log shows the values of these fields. */
-const TOLD = ['name', 'audience', 'signingAlgorithm', 'securityProfile', ...RETENTION_FIELDS] as const;
+const TOLD = [
+  'name',
+  'audience',
+  'signingAlgorithm',
+  'securityProfile',
+  'subscriptionLimit',
+  ...RETENTION_FIELDS,
+] as const;
 
 /** Without a name, it is the slug. */
 export type NewTenant = Pick<TenantRecord, 'slug'> & TenantPatch;
@@ -58,15 +66,21 @@ export type TenantNeeds = {
   records: Pick<RecordService, 'write'>;
   addresses: AddressRules;
   retention: RetentionBounds;
+  subscriptionLimit: number;
 };
 
-/** Manages tenants and their addresses. @param addresses settings that determine the address of each tenant */
+/**
+ * Manages tenants and their addresses.
+ * @param addresses settings that determine the address of each tenant
+ * @param subscriptionLimit the most subscriptions of a tenant without a number of its own
+ */
 export function createTenantService(needs: TenantNeeds) {
   const tools = prepareTenant(needs);
   return {
     isSuspended: store.isSuspended,
     /** The operator's bounds of what a tenant sets for itself. */
     retention: tools.retention,
+    subscriptionLimit: tools.subscriptionLimit,
     ...bindUseCases(tools, {
       create,
       bySlug,
@@ -111,7 +125,7 @@ function prepareTenant(needs: TenantNeeds) {
   const settings = {
     lifetime: TENANT_LIFETIME,
     limit: KEPT,
-    keep: (tenant: TenantRecord | undefined) => tenant !== undefined,
+    keep: (tenant: FoundTenant | undefined) => tenant !== undefined,
   };
   const bySlug = createShortLivedCache({ ...settings, load: readTogether(needs, 'slug'), stale: STALE });
   const byId = createShortLivedCache({ ...settings, load: readTogether(needs, 'id') });

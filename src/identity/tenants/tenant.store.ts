@@ -4,12 +4,13 @@ import { NOW } from '../../platform/database/model.ts';
 import { columnNames, selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { fansOut } from '../../webhooks/intake/fan-out.ts';
 import { type NewTenantRow, TENANT } from './tenant.model.ts';
-import type { TenantAddress, TenantRecord } from './tenant.ts';
+import type { FoundTenant, TenantAddress, TenantRecord } from './tenant.ts';
 import type { RetentionSettings } from './tenant-retention.ts';
 
 export type TenantChange = Partial<
-  Pick<TenantRecord, 'name' | 'audience' | 'signingAlgorithm' | 'securityProfile'> &
+  Pick<TenantRecord, 'name' | 'audience' | 'signingAlgorithm' | 'securityProfile' | 'subscriptionLimit'> &
     RetentionSettings &
     TenantAddress
 >;
@@ -34,11 +35,12 @@ const END_EARLIER = 'UPDATE tenants SET resumed_at = now(), updated_at = now() R
 
 // Statements and no model, because the command that lists tenants then needs no Sequelize, and because many are read
 // together.
-const READ = `SELECT ${selectList(TENANT, columnNames(TENANT))} FROM tenants`;
-const LIST = `${READ} ORDER BY id`;
+const COLUMNS = selectList(TENANT, columnNames(TENANT));
+const LIST = `SELECT ${COLUMNS} FROM tenants ORDER BY id`;
+const FIND_BY = `SELECT ${COLUMNS}, ${fansOut('tenants.id')} AS "fansOut" FROM tenants`;
 const FIND = {
-  slug: `${READ} WHERE slug = ANY ($1::text[])`,
-  id: `${READ} WHERE id = ANY ($1::uuid[])`,
+  slug: `${FIND_BY} WHERE slug = ANY ($1::text[])`,
+  id: `${FIND_BY} WHERE id = ANY ($1::uuid[])`,
 };
 
 /** @throws ServiceError `conflict` when another tenant has the slug or the address */
@@ -111,8 +113,8 @@ export async function find(
   queryable: Queryable,
   by: 'slug' | 'id',
   names: readonly string[],
-): Promise<(TenantRecord | undefined)[]> {
-  const { rows } = await queryable.query<TenantRecord>(FIND[by], [[...new Set(names)]]);
+): Promise<(FoundTenant | undefined)[]> {
+  const { rows } = await queryable.query<FoundTenant>(FIND[by], [[...new Set(names)]]);
   const found = new Map(rows.map((tenant) => [tenant[by], tenant]));
   return names.map((name) => found.get(name));
 }

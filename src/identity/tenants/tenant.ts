@@ -4,6 +4,9 @@ import type { TenantRow } from './tenant.model.ts';
 
 export type TenantRecord = TenantRow;
 
+/** A tenant that a request needs. `fansOut` as in `Tenant`. */
+export type FoundTenant = TenantRecord & { readonly fansOut: boolean };
+
 /** The settings `PUBLIC_URL`, `DEFAULT_TENANT` and `TENANT_URL`. */
 export type AddressRules = {
   readonly publicUrl: string;
@@ -59,7 +62,7 @@ export function orderMoves(moves: readonly AddressMismatch[]): AddressMismatch[]
 }
 
 /** Converts a stored tenant to the tenant of a request, with its audience resolved. */
-export function toTenant(record: TenantRecord): Tenant {
+export function toTenant(record: TenantRecord & Partial<FoundTenant>): Tenant {
   const { id, slug, name, signingAlgorithm, baseUrl, issuerUrl } = record;
   const tenant = {
     id,
@@ -73,6 +76,8 @@ export function toTenant(record: TenantRecord): Tenant {
     ...(record.resumedAt === null ? {} : { resumedAt: record.resumedAt }),
     ...(record.eventsDays === null ? {} : { eventsDays: record.eventsDays }),
     ...(record.eventsGoneBefore === null ? {} : { eventsGoneBefore: record.eventsGoneBefore }),
+    ...(record.subscriptionLimit === null ? {} : { subscriptionLimit: record.subscriptionLimit }),
+    ...(record.fansOut === true ? { fansOut: true as const } : {}),
   };
   return record.suspendedAt === null ? tenant : { ...tenant, suspended: true };
 }

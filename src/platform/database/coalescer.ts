@@ -9,14 +9,18 @@ export type CoalescerLimits = {
   readonly rows: number;
   /** The most bytes of one batch, by `sizeOf`. */
   readonly bytes: number;
+  /** The most batches under way; as many more of all lanes together. */
   readonly batches: number;
-  /** The most waiting items; beyond them `add` is refused. */
+  /** The most waiting items of a lane; beyond them `add` is refused. */
   readonly queue: number;
 };
 
 const LIMITS: CoalescerLimits = { rows: 200, bytes: 1_048_576, batches: 2, queue: 10_000 };
 
 const OVERLOADED = 'Too many requests wait for the database. Try again.';
+
+/** The lane of all items without one. */
+const SHARED = '';
 
 /** How often a batch is sent after a deadlock or the loss of its connection. */
 const TRIES = 3;
@@ -37,41 +41,56 @@ type Waiting<Item, Result> = {
  *   after a commit whose answer was lost, then with `isRepeated`. Therefore the caller makes the ids of rows, and an
  *   existing id counts as written
  * @param sizeOf an item's rows and bytes; by default one row of no size
+ * @param laneOf a name for costly items, which share batches with items of the same lane alone, and hold up no others:
+ *   the lanes take turns, beside the batches of all other items
  */
 export function createCoalescer<Item, Result>({
   run,
   sizeOf = () => ({ rows: 1, bytes: 0 }),
+  laneOf = () => undefined,
   limits = {},
 }: {
   run: (items: readonly Item[], attempt: { readonly isRepeated: boolean }) => Promise<readonly Result[]>;
   sizeOf?: ((item: Item) => ItemSize) | undefined;
+  laneOf?: ((item: Item) => string | undefined) | undefined;
   limits?: Partial<CoalescerLimits> | undefined;
 }) {
   const { rows, bytes, batches, queue: longest } = { ...LIMITS, ...limits };
-  const queue: Waiting<Item, Result>[] = [];
-  const underWay = new Set<Promise<void>>();
+  /** What waits, by lane. */
+  const lanes = new Map<string, Waiting<Item, Result>[]>();
+  const underWay = { shared: new Set<Promise<void>>(), apart: new Set<Promise<void>>() };
   let isScheduled = false;
+
+  const placesOf = (lane: string) => (lane === SHARED ? underWay.shared : underWay.apart);
+
+  /** The lane that has waited longest, of those that may send. */
+  function findNext(): string | undefined {
+    for (const lane of lanes.keys()) if (placesOf(lane).size < batches) return lane;
+    return undefined;
+  }
 
   /** Waits for the end of the turn, so that requests which arrived together share a batch. */
   function schedule(): void {
-    if (isScheduled || queue.length === 0 || underWay.size >= batches) return;
+    if (isScheduled || findNext() === undefined) return;
     isScheduled = true;
     setImmediate(() => {
       isScheduled = false;
-      while (queue.length > 0 && underWay.size < batches) begin(takeBatch());
+      for (let lane = findNext(); lane !== undefined; lane = findNext()) begin(lane);
     });
   }
 
-  function begin(batch: readonly Waiting<Item, Result>[]): void {
-    const sending = send(batch).finally(() => {
-      underWay.delete(sending);
+  function begin(lane: string): void {
+    const places = placesOf(lane);
+    const sending = send(takeBatch(lane)).finally(() => {
+      places.delete(sending);
       schedule();
     });
-    underWay.add(sending);
+    places.add(sending);
   }
 
-  /** The oldest items that fit into one batch, at least one. */
-  function takeBatch(): Waiting<Item, Result>[] {
+  /** The oldest items of a lane that fit into one batch, at least one. */
+  function takeBatch(lane: string): Waiting<Item, Result>[] {
+    const queue = lanes.get(lane) ?? [];
     let count = 0;
     const total = { rows: 0, bytes: 0 };
     for (const { size } of queue) {
@@ -80,7 +99,10 @@ export function createCoalescer<Item, Result>({
       if (count > 0 && (total.rows > rows || total.bytes > bytes)) break;
       count += 1;
     }
-    return queue.splice(0, count);
+    const batch = queue.splice(0, count);
+    lanes.delete(lane);
+    if (queue.length > 0) lanes.set(lane, queue);
+    return batch;
   }
 
   /** Settles the promise of every item; never rejects. */
@@ -112,16 +134,19 @@ export function createCoalescer<Item, Result>({
      * @throws ServiceError `temporarily_unavailable` when too many items wait; else the error of `run` for this item
      */
     add(item: Item): Promise<Result> {
+      const lane = laneOf(item) ?? SHARED;
+      const queue = lanes.get(lane) ?? [];
       if (queue.length >= longest) return Promise.reject(tryAgain(OVERLOADED));
       return new Promise((resolve, reject) => {
         queue.push({ item, size: sizeOf(item), resolve, reject });
+        lanes.set(lane, queue);
         schedule();
       });
     },
 
     async drain(): Promise<void> {
-      while (queue.length > 0 || underWay.size > 0) {
-        await Promise.all(underWay);
+      while (lanes.size > 0 || underWay.shared.size + underWay.apart.size > 0) {
+        await Promise.all([...underWay.shared, ...underWay.apart]);
         await new Promise((resolve) => setImmediate(resolve));
       }
     },

@@ -25,6 +25,7 @@ import { tenantRetention } from './migrations/0022-tenant-retention.ts';
 import { auditParts } from './migrations/0023-audit-parts.ts';
 import { tenantEndTimes } from './migrations/0024-tenant-end-times.ts';
 import { delegationsBySubject } from './migrations/0025-delegations-by-subject.ts';
+import { subscriptionLimit } from './migrations/0028-subscription-limit.ts';
 
 /** `name` is that of the file. The database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
@@ -59,4 +60,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0023-audit-parts', steps: [auditParts] },
   { name: '0024-tenant-end-times', steps: [tenantEndTimes] },
   { name: '0025-delegations-by-subject', steps: [delegationsBySubject] },
+  { name: '0028-subscription-limit', steps: [subscriptionLimit] },
 ];

@@ -124,6 +124,13 @@ export function createLimitCounts({
           return entry.shared + entry.sent + entry.own < points;
         },
 
+        /** Counts a further cost of what was admitted, even beyond the limit. */
+        charge(key: string, cost: number): void {
+          const entry = find(key, now());
+          entry.own += cost;
+          tellWhenDue(key, entry);
+        },
+
         /** Takes an admitted request of this cost out of the count again, if its window has not ended. */
         giveBack(key: string, cost: number): void {
           const entry = entries.get(key);

@@ -59,6 +59,15 @@ export function createRateLimiter({ name, points, counts, onRefused }: RateLimit
 
     /** Gives back one point of `key` that `take` took in the same window. */
     giveBack: (key: string): void => counter.giveBack(key, 1),
+
+    /**
+     * Corrects what `take` took of `key`, when the cost is known afterwards: beyond the limit too, so that the next
+     * requests wait. @param more points; a negative number gives back
+     */
+    correct: (key: string, more: number): void =>
+      more < 0 ? counter.giveBack(key, -more) : counter.charge(key, more),
+
+    points,
   };
 }
 

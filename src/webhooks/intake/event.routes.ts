@@ -75,8 +75,8 @@ export function createEventRoutes({
         if (Array.isArray(body)) return publishMany(publishing, context, body);
         const event = readPublication(body, 'body');
         if (event instanceof ServiceError) throw event;
-        const headers = publishing.admit(context, 1);
-        const [result] = await publishing.publish(context, [event]);
+        const { headers, costs } = publishing.admit(context, [event]);
+        const [result] = await publishing.publish(context, [event], costs);
         if (result === undefined || result instanceof ServiceError) throw result;
         return { status: 202, headers, body: showPublished(result) };
       },
@@ -85,8 +85,8 @@ export function createEventRoutes({
         const event = Array.isArray(body) ? undefined : readPublication(body, 'body');
         if (event === undefined || event instanceof ServiceError || event.eventId !== undefined)
           return undefined;
-        const headers = publishing.admit(context, 1);
-        const published = await publishing.publishOnce(context, event, answer);
+        const { headers, costs } = publishing.admit(context, [event]);
+        const published = await publishing.publishOnce(context, event, answer, costs);
         return published && { status: 202, headers, body: showPublished(published) };
       },
     },
@@ -144,8 +144,8 @@ async function publishMany(
   const items = await mapInRounds(body, IN_ONE_ROUND, (item, index) =>
     readPublication(item, `body.${index}`),
   );
-  const headers = publishing.admit(context, items.length);
-  const results = await publishing.publish(context, items);
+  const { headers, costs } = publishing.admit(context, items);
+  const results = await publishing.publish(context, items, costs);
   return { status: 202, headers, body: { results: results.map(showResult) } };
 }
 

@@ -42,15 +42,15 @@ export function countPublications(
 
   return {
     ...publishing,
-    publish: (context, items) =>
+    publish: (context, items, costs) =>
       countErrors(items.length, async () => {
-        const results = await publishing.publish(context, items);
+        const results = await publishing.publish(context, items, costs);
         for (const result of results) count(result);
         return results;
       }),
-    publishOnce: (context, event, answer) =>
+    publishOnce: (context, event, answer, costs) =>
       countErrors(1, async () => {
-        const result = await publishing.publishOnce(context, event, answer);
+        const result = await publishing.publishOnce(context, event, answer, costs);
         if (result !== undefined) count(result);
         return result;
       }),

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { prepareEvent } from '../../events/event.ts';
 import { type AnswerKey, lockNameOf } from '../../platform/answer-key.ts';
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -29,7 +30,25 @@ export type DirectAttempts = {
   begin(claim: ClaimAtBirth, deliveries: readonly ClaimedDelivery[]): void;
 };
 
-type Candidate = NewPublication & { readonly path: string };
+/**
+ * `cost`: the points that its request has paid for it. `deliveries`: how many it is expected to have. `lane`: those of
+ * a tenant with many subscriptions share no statement with those of others.
+ */
+type Candidate = NewPublication & {
+  readonly path: string;
+  readonly cost: number;
+  readonly deliveries: number;
+  readonly lane: string | undefined;
+};
+
+/** What a request pays: the limit's headers, and the points for each of its events. */
+export type Admission = {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly costs: readonly number[];
+};
+
+/** Types of tenants whose number of deliveries a process remembers. */
+const MOST_TYPES = 20_000;
 
 export type PublishingNeeds = {
   database: Pick<Database, 'query'>;
@@ -38,10 +57,17 @@ export type PublishingNeeds = {
   backlog: BacklogGauge;
   /** Without it, relays of workers make all first attempts. */
   directAttempts?: DirectAttempts | undefined;
-  /** Takes one point for each event from the tenant's limit. @returns the limit's headers @throws `rate_limited` */
-  limit?: { take(tenantId: string, cost: number): Readonly<Record<string, string>> } | undefined;
+  /** A point for each delivery, at least one for each event. */
+  limit?: PublishingLimit | undefined;
   tracing?: Pick<Tracing, 'current' | 'span'> | undefined;
   now?: (() => Date) | undefined;
+};
+
+type PublishingLimit = {
+  readonly points: number;
+  /** @returns the limit's headers @throws `rate_limited` */
+  take(tenantId: string, cost: number): Readonly<Record<string, string>>;
+  correct(tenantId: string, more: number): void;
 };
 
 /** Source: Specification, "Events". */
@@ -60,34 +86,71 @@ function preparePublishing({
   ...needs
 }: PublishingNeeds) {
   const writing = { ...needs, tellEvents };
+  const laneOf = ({ lane }: Pick<Candidate, 'lane'>) => lane;
   // Events of concurrent requests share a statement and its disk flush.
   const createInserts = () =>
     createCoalescer<Candidate, FanOut | undefined>({
       run: (batch) => insertBatch(writing, batch),
-      sizeOf: ({ record }) => ({ rows: 1, bytes: record.body.length }),
+      sizeOf: ({ record, deliveries }) => ({ rows: Math.max(1, deliveries), bytes: record.body.length }),
+      laneOf,
     });
-  return { ...writing, tracing, now, singles: createInserts(), keyed: createInserts() };
+  // Arrays of a tenant with many subscriptions, each a statement.
+  const arrays = createCoalescer<readonly Candidate[], FanOut[]>({
+    run: (batch) => Promise.all(batch.map((candidates) => insert(writing, candidates))),
+    laneOf: ([first]) => first?.lane,
+    limits: { rows: 1 },
+  });
+  const deliveries = createBoundedCache<number>({ limit: MOST_TYPES });
+  return { ...writing, tracing, now, deliveries, singles: createInserts(), keyed: createInserts(), arrays };
 }
 
 type Writing = Pick<PublishingNeeds, 'database' | 'notifier' | 'directAttempts'> & { tellEvents: TellEvents };
 
 /**
- * Takes `count` points from the tenant's limit.
- * @returns the limit's headers
- * @throws ServiceError `rate_limited`
+ * Takes points from the tenant's limit: for each event as many as its type had deliveries last, and at least one. The
+ * statement says the true number, which corrects the count, so that the next request waits.
+ * @param items that `publish` gets next
+ * @throws ServiceError `rate_limited`; for one event alone only when nothing is left
  */
 function admit(
-  { limit }: PublishingTools,
+  { limit, deliveries }: PublishingTools,
   { tenant }: RequestContext,
-  count: number,
-): Record<string, string> {
-  return { ...limit?.take(tenant.id, Math.max(1, count)) };
+  items: readonly (Pick<Publication, 'type'> | ServiceError)[],
+): Admission {
+  const most = items.length === 1 ? Math.max(1, limit?.points ?? 1) : Infinity;
+  const costs = items.map((item) =>
+    item instanceof ServiceError
+      ? 1
+      : Math.min(most, Math.max(1, deliveries.peek(typeName(tenant.id, item.type)) ?? 1)),
+  );
+  const cost = costs.reduce((sum, one) => sum + one, 0);
+  return { headers: { ...limit?.take(tenant.id, Math.max(1, cost)) }, costs };
 }
+
+/** Remembers how many deliveries the events had, and corrects what they have paid. */
+function account(
+  { limit, deliveries }: PublishingTools,
+  candidates: readonly Candidate[],
+  written: readonly FanOut[],
+): void {
+  const counts = new Map(written.map((row) => [row.id, row.deliveries]));
+  let more = 0;
+  for (const { record, cost } of candidates) {
+    const count = counts.get(record.id);
+    if (count !== undefined) deliveries.set(typeName(record.tenantId, record.type), count);
+    more += Math.max(1, count ?? 1) - cost;
+  }
+  const [first] = candidates;
+  if (first !== undefined && more !== 0) limit?.correct(first.record.tenantId, more);
+}
+
+const typeName = (tenantId: string, type: string) => `${tenantId} ${type}`;
 
 /**
  * Publishes events in one statement, or two when an event id is already known. A known event id with the same
  * content gets the first answer again; with other content it gets `event_id_conflict`.
  * @param items checked events, and the errors of events that failed their checks
+ * @param costs what `admit` has taken for each; one point by default
  * @returns an answer or an error for each item, in the order of `items`
  * @throws ServiceError `rate_limited` when the tenant's backlog is full; then nothing was written
  */
@@ -95,11 +158,12 @@ function publish(
   needs: PublishingTools,
   context: RequestContext,
   items: readonly (Publication | ServiceError)[],
+  costs: readonly number[] = [],
 ): Promise<(Published | ServiceError)[]> {
   return inSpan(needs, items.length, async () => {
     needs.backlog.check(context.tenant.id);
-    const prepared = await mapInRounds(items, IN_ONE_ROUND, (item) =>
-      item instanceof ServiceError ? item : prepare(needs, context, item),
+    const prepared = await mapInRounds(items, IN_ONE_ROUND, (item, index) =>
+      item instanceof ServiceError ? item : prepare(needs, context, item, costs[index]),
     );
     const first = new Map<string, Candidate>();
     for (const item of prepared)
@@ -128,12 +192,14 @@ function publishOnce(
   context: RequestContext,
   event: Publication,
   answer: AnswerKey,
+  costs: readonly number[] = [],
 ): Promise<Published | undefined> {
   return inSpan(needs, 1, async () => {
     needs.backlog.check(context.tenant.id);
-    const candidate = prepare(needs, context, event);
+    const candidate = prepare(needs, context, event, costs[0]);
     if (candidate instanceof ServiceError) throw candidate;
     const row = await needs.keyed.add({ ...candidate, answer });
+    account(needs, [candidate], row === undefined ? [] : [row]);
     if (row === undefined) return undefined;
     if (row.deliveries > 0) needs.backlog.add(context.tenant.id, row.deliveries);
     return { eventId: candidate.record.eventId, deliveries: row.deliveries };
@@ -146,14 +212,22 @@ function inSpan<T>({ tracing }: PublishingTools, count: number, run: () => Promi
 }
 
 function prepare(
-  { tracing, now }: PublishingTools,
-  context: RequestContext,
+  { tracing, now, deliveries }: PublishingTools,
+  { tenant }: RequestContext,
   event: Publication,
+  cost = 1,
 ): Candidate | ServiceError {
-  const given = { id: newId(), tenantId: context.tenant.id, now: now(), trace: tracing.current() };
+  const given = { id: newId(), tenantId: tenant.id, now: now(), trace: tracing.current() };
   try {
     const digest = createHash('sha256').update(contentOf(event)).digest('hex');
-    return { path: event.path, record: prepareEvent(event, given), digest };
+    return {
+      path: event.path,
+      record: prepareEvent(event, given),
+      digest,
+      cost,
+      deliveries: deliveries.peek(typeName(tenant.id, event.type)) ?? 0,
+      lane: tenant.fansOut ? tenant.id : undefined,
+    };
   } catch (error) {
     if (error instanceof ServiceError) return dataTooLarge(error, event.path);
     throw error;
@@ -169,6 +243,7 @@ async function write(
   const rows = await (transaction === undefined
     ? insertApart(needs, candidates)
     : insertWithin(needs, transaction, candidates));
+  account(needs, candidates, rows);
   const accepted = new Map(rows.map(({ id, deliveries }) => [id, deliveries]));
   const outcome = new Map<string, { digest: string; deliveries: number }>();
   const known: string[] = [];
@@ -189,7 +264,9 @@ async function write(
 /** Inserts events outside of a transaction; a single one shares the statement of concurrent requests. */
 async function insertApart(needs: PublishingTools, candidates: readonly Candidate[]): Promise<FanOut[]> {
   const [only, ...others] = candidates;
-  if (only === undefined || others.length > 0) return insert(needs, candidates);
+  if (only === undefined) return [];
+  if (others.length > 0)
+    return only.lane === undefined ? insert(needs, candidates) : needs.arrays.add(candidates);
   const row = await needs.singles.add(only);
   return row === undefined ? [] : [row];
 }

@@ -19,8 +19,12 @@ export type Happening = {
   readonly events?: readonly EmittedEvent[] | undefined;
 };
 
-/** The records of a happening, ready for their insert. A repeated insert changes nothing. */
+/**
+ * The records of a happening, ready for their insert. A repeated insert changes nothing. `lane`: they share their
+ * statement with those of the same lane alone, since their events may have many deliveries.
+ */
 export type PreparedRecords = {
+  readonly lane?: string | undefined;
   readonly audit: readonly AuditRecord[];
   readonly events: readonly EventRecord[];
 };
@@ -108,6 +112,7 @@ function prepare(
   }
   const trace = tracing.current();
   return {
+    lane: events.length > 0 && context.tenant.fansOut ? context.tenant.id : undefined,
     audit: prepareEntries(context, audit),
     events: events.map((event) =>
       prepareEvent(event, { id: newId(), tenantId: context.tenant.id, now, trace }),

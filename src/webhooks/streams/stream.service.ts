@@ -90,7 +90,8 @@ function prepareStream(needs: StreamNeeds) {
 
 /**
  * Creates a stream for the calling client, whose id is its audience. Emits `webhook.endpoint.created`.
- * @throws ServiceError `invalid_request` for a URL that a receiver may not have, `conflict` for one stream too many
+ * @throws ServiceError `invalid_request` for a URL that a receiver may not have, `conflict` for one stream or
+ * subscription too many
  */
 function create(
   needs: StreamTools,
@@ -100,6 +101,7 @@ function create(
   const { headers, method, ...place } = decideDelivery(input.delivery, needs.admittedNetworks);
   const eventsRequested = input.events_requested ?? null;
   return needs.database.transaction(context, async (unit) => {
+    await needs.changes.admit(unit, context.tenant);
     const id = newId();
     const name = nameOf(context, id);
     if ((await store.list(unit, name)).length >= MOST_STREAMS)

@@ -3,7 +3,9 @@
 
 import type { AuditContext } from '../../audit/audit.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
+import type { Tenant } from '../../platform/context.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { DeliveryService } from '../deliveries/delivery.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
@@ -31,15 +33,30 @@ export type SubscriptionChangeNeeds = {
   hostHolds: Pick<HostHoldService, 'follow'>;
   deliveries: Pick<DeliveryService, 'cancelUnfinished'>;
   records: Pick<RecordService, 'write'>;
-  tenants: Pick<TenantService, 'isSuspended'>;
+  tenants: Pick<TenantService, 'isSuspended' | 'subscriptionLimit'>;
 };
 
 /** All functions run in the caller's transaction, which has locked the row of a subscription that is there already. */
 export function createSubscriptionChangeService(needs: SubscriptionChangeNeeds) {
-  return bindUseCases(needs, { create, change, remove, record, discard });
+  return bindUseCases(needs, { admit, create, change, remove, record, discard });
 }
 
-/** Inserts a subscription with its endpoint. Emits `webhook.endpoint.created`. */
+/**
+ * Admits one subscription more, before anything else is read or written. Creations of one tenant wait for each other.
+ * @throws ServiceError `conflict` when the tenant has as many as it may
+ */
+async function admit(
+  { tenants }: SubscriptionChangeNeeds,
+  unit: Transaction,
+  { id, subscriptionLimit: limit = tenants.subscriptionLimit }: Tenant,
+): Promise<void> {
+  if ((await store.countLocked(unit, id)) < limit) return;
+  throw new ServiceError('conflict', {
+    detail: `The tenant may have ${limit} subscriptions, streams among them, and has as many. Delete one, or ask the operator for a higher limit.`,
+  });
+}
+
+/** Inserts a subscription with its endpoint, after `admit`. Emits `webhook.endpoint.created`. */
 async function create(
   needs: SubscriptionChangeNeeds,
   unit: Transaction,

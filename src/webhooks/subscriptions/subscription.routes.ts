@@ -76,6 +76,7 @@ function createCollectionRoutes(subscriptions: SubscriptionService): Route[] {
       idempotent: true,
       secretFields: ['secret'],
       request: { body: createSubscriptionBody, examples: SUBSCRIPTIONS },
+      errors: ['conflict'],
       responses: {
         201: {
           description: 'The subscription. A generated secret is shown here and nowhere else.',

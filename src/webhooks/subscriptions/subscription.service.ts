@@ -92,7 +92,7 @@ function prepareSubscription(needs: SubscriptionNeeds) {
 /**
  * Creates a subscription with its endpoint. Emits `webhook.endpoint.created`.
  * @returns the subscription, and the secret if it was generated; later answers do not contain it
- * @throws ServiceError `invalid_request`
+ * @throws ServiceError `invalid_request`, `conflict` when the tenant has as many subscriptions as it may
  */
 function create(
   needs: SubscriptionTools,
@@ -106,6 +106,7 @@ function create(
   if (input.secret !== undefined) checkSecret(input.secret);
   const generated = input.secret === undefined ? newSigningSecret() : undefined;
   return needs.database.transaction(context, async (transaction) => {
+    await needs.changes.admit(transaction, context.tenant);
     const id = newId();
     const columns = {
       id,

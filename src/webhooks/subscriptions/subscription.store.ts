@@ -32,6 +32,18 @@ export function insert(transaction: Transaction, row: NewSubscriptionRow): Promi
   return transaction.model(SUBSCRIPTION).insert(row);
 }
 
+/** Counts a tenant's subscriptions, streams among them. No other transaction adds one until this one has ended. */
+export async function countLocked(unit: Queryable, tenantId: string): Promise<number> {
+  await unit.query("SELECT pg_advisory_xact_lock(hashtextextended('subscriptions of ' || $1, 0))", [
+    tenantId,
+  ]);
+  const { rows } = await unit.query<{ count: number }>(
+    'SELECT count(*)::int AS count FROM subscriptions WHERE tenant_id = $1 AND deleted_at IS NULL',
+    [tenantId],
+  );
+  return rows[0]?.count ?? 0;
+}
+
 /** @returns whether the tenant has this subscription and it is not deleted. One indexed read. */
 export async function exists(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
   const { rowCount } = await queryable.query(

@@ -70,6 +70,7 @@ export function createAccounts(
     ...issuers,
     addresses: platform.config,
     retention: boundsOf(platform.config),
+    subscriptionLimit: platform.config.subscriptionLimit,
   });
   const applications = createApplicationService({ ...shared, tokens: revocations });
   const dpop = createDpopService({ database, masterKeys, now });

@@ -56,6 +56,37 @@ describe('a batch', () => {
     await answer;
   });
 
+  it('is of one lane; lanes take turns beside all other items, which wait for none of them', async () => {
+    const { batches, run, release } = gate();
+    const laneOf = (item: number) => (item < 100 ? undefined : String(Math.floor(item / 100)));
+    const coalescer = createCoalescer({ run, laneOf, limits: { batches: 1, queue: 2 } });
+    const next = async () => {
+      release();
+      await turn();
+      await turn();
+    };
+    const sent = [100, 101, 200, 1, 102].map((item) => outcome(coalescer.add(item)));
+    await turn();
+    expect(batches).toEqual([[100, 101], [1]]);
+    sent.push(...[2, 3, 103].map((item) => outcome(coalescer.add(item))));
+    await next();
+    expect(batches.slice(2)).toEqual([[200]]);
+    await next();
+    expect(batches.slice(3)).toEqual([[2, 3]]);
+    for (const _ of [1, 2, 3]) await next();
+    await coalescer.drain();
+    expect(await Promise.all(sent)).toEqual([
+      1_000,
+      1_010,
+      2_000,
+      10,
+      'temporarily_unavailable',
+      20,
+      30,
+      1_030,
+    ]);
+  });
+
   it('keeps to its rows and bytes, in the order of arrival; a larger item goes alone', async () => {
     const sizes = fc.array(fc.record({ rows: fc.integer({ min: 1, max: 9 }), bytes: fc.nat(60) }), {
       maxLength: 40,

@@ -3,10 +3,12 @@
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
+import { createRateLimiter } from '../../../src/platform/http/rate-limit.ts';
 import { createBacklogGauge } from '../../../src/webhooks/intake/backlog.service.ts';
 import { createEventRoutes } from '../../../src/webhooks/intake/event.routes.ts';
 import * as store from '../../../src/webhooks/intake/event.store.ts';
 import { createPublishingService } from '../../../src/webhooks/intake/publishing.service.ts';
+import { countAlone } from '../../platform/http/counts.ts';
 import { startTestServer, tokenFor } from '../../platform/http/test-server.ts';
 import { createPatientDatabase, useTestDatabase } from '../../setup/database.ts';
 import { countRows, createTenantContext, insertSubscription } from './fixture.ts';
@@ -23,7 +25,7 @@ afterEach(async () => {
 });
 
 /** What a process has of its own: connections, a gauge, a server. */
-async function startProcess({ backlogLimit = 1_000_000 } = {}) {
+async function startProcess({ backlogLimit = 1_000_000, points = 0 } = {}) {
   const database = createPatientDatabase({
     url: test.url,
     pool: 4,
@@ -40,6 +42,7 @@ async function startProcess({ backlogLimit = 1_000_000 } = {}) {
       },
     },
 
+    limit: createRateLimiter({ name: 'publish', points, counts: countAlone() }),
     notifier: { poke: () => undefined },
     backlog: createBacklogGauge({
       count: (tenantId, atMost) => store.countUnfinished(database, tenantId, atMost),
@@ -203,5 +206,50 @@ describe('two processes', () => {
       context.tenant.id,
     ]);
     expect((await untilStatus(202, 'room')).status).toBe(202);
+  });
+});
+
+describe('the limit of publishing', () => {
+  const left = ({ headers }: { headers: Headers }) =>
+    Number(/r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1]);
+  const subscribe = async (count: number) => {
+    for (let n = 0; n < count; n += 1) await insertSubscription(test.database, context, { filters: ['*'] });
+  };
+
+  it('counts deliveries: what a first event costs is counted afterwards, and the next ones pay before', async () => {
+    await subscribe(8);
+    const { post } = await startProcess({ points: 40 });
+    expect(left(await post(event('first')))).toBe(39);
+    expect(left(await post(event('second')))).toBe(24);
+    const many = await post(Array.from({ length: 4 }, (_, n) => event(`many-${n}`)));
+    expect([many.status, many.body.error]).toEqual([429, 'rate_limited']);
+    expect(Number(many.headers.get('retry-after'))).toBeGreaterThan(0);
+    const under = await post({ type: 'orders.order.placed', data: {} }, { 'idempotency-key': 'k' });
+    expect([under.status, left(under)]).toEqual([202, 16]);
+    const array = await post([event('third'), event('fourth')]);
+    expect([array.status, left(array)]).toEqual([202, 0]);
+    expect((await post(event('fifth', {}, 'other.type'))).status).toBe(429);
+  });
+
+  it('gives back what an event has not cost: a known one, and one with less deliveries than the last', async () => {
+    await subscribe(5);
+    const { post } = await startProcess({ points: 1_000 });
+    await post(event('one'));
+    expect(left(await post(event('one')))).toBe(990);
+    expect(left(await post(event('two')))).toBe(989);
+    await test.database.query('UPDATE subscriptions SET deleted_at = now() WHERE tenant_id = $1', [
+      context.tenant.id,
+    ]);
+    expect(left(await post(event('three')))).toBe(984);
+    expect(left(await post(event('four')))).toBe(987);
+  });
+
+  it('admits one event that has more deliveries than a minute allows, and then none', async () => {
+    await subscribe(6);
+    const { post } = await startProcess({ points: 4 });
+    expect([(await post(event('a'))).status, (await post(event('b'))).status]).toEqual([202, 429]);
+    const again = await startProcess({ points: 4 });
+    const refused = await again.post([event('c'), event('d', {}, 'a.b')]);
+    expect(refused.status).toBe(202);
   });
 });

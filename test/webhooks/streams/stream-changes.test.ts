@@ -10,7 +10,7 @@ const operators = createOperatorRooms(rooms.database);
 const context = rooms.demo;
 const streams = createStreamService({
   ...rooms,
-  tenants: { isSuspended: async () => false },
+  tenants: { isSuspended: async () => false, subscriptionLimit: 1_000 },
   agents: { exists: async () => false },
   eventKeys: { ensureKey: async () => undefined },
   admittedNetworks: [],
