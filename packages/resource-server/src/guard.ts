@@ -128,7 +128,7 @@ export function createGuard(options: GuardOptions) {
     }
     if (verdict === 'unknown' && !isAcceptedWhileStale())
       throw new Refusal('temporarily_unavailable', 'Revocations cannot be followed at the moment.', {
-        cause: revocations?.explainUnknown(),
+        cause: revocations?.explainUnknown(signed),
       });
   }
 

@@ -148,7 +148,7 @@ async function recordUse({ claims }: Proof, { jkt }: ProvenRequest, replays: Rep
   const expiresAt = Number(claims.iat) + WINDOW.past + WINDOW.future;
   let isFirst: boolean;
   try {
-    isFirst = await replays.use(key, expiresAt);
+    isFirst = await replays.use(key, expiresAt, jkt);
   } catch (cause) {
     throw new Refusal('temporarily_unavailable', 'Used proofs cannot be recorded at the moment.', { cause });
   }

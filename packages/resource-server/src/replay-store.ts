@@ -5,14 +5,24 @@ export type ReplayStore = {
   /**
    * Records a use in one atomic step: of concurrent calls with one key exactly one gets true.
    * @param key of fixed length, made of the proof's key and `jti` @param expiresAt Unix seconds; later the proof is too
-   *   old, and the row may go @returns false when the key is recorded; a rejection refuses the request with 503
+   *   old, and the row may go @param jkt the thumbprint of the proof's key, for a share of each client
+   * @returns false when the key is recorded; a rejection refuses the request with 503
    */
-  use(key: string, expiresAt: number): boolean | Promise<boolean>;
+  use(key: string, expiresAt: number, jkt?: string): boolean | Promise<boolean>;
 };
+
+/** One key's part of the proofs, where half of them are used: a client leaves room for the others. */
+const SHARE = 1 / 100;
+
+/** A key of proofs, and how many of those that are remembered are by it. */
+type Prover = { readonly jkt: string; proofs: number };
+
+type Use = { readonly expiresAt: number; readonly prover: Prover };
 
 /**
  * Creates a store for a single process. When it is full of proofs that could still be replayed it throws, so that the
- * request is refused: a proof that is forgotten could be used again. Only holders of valid tokens add to it.
+ * request is refused: a proof that is forgotten could be used again. Only holders of valid tokens add to it, and from
+ * half of it on a key that has more than a hundredth is refused, alone.
  * @param options.limit proofs at most @param options.now milliseconds since 1970
  */
 export function createMemoryReplayStore({
@@ -22,34 +32,48 @@ export function createMemoryReplayStore({
   limit?: number | undefined;
   now?: (() => number) | undefined;
 } = {}): ReplayStore & { readonly size: number } {
-  const used = new Map<string, number>();
+  const used = new Map<string, Use>();
+  const provers = new Map<string, Prover>();
+  const share = Math.max(1, Math.floor(limit * SHARE));
   let forgottenUntil = Number.NEGATIVE_INFINITY;
 
-  const forget = (key: string, expiresAt: number): void => {
+  const forget = (key: string, { expiresAt, prover }: Use): void => {
     used.delete(key);
+    prover.proofs -= 1;
+    if (prover.proofs === 0) provers.delete(prover.jkt);
     forgottenUntil = Math.max(forgottenUntil, expiresAt);
   };
 
   const forgetOldest = (time: number): void => {
-    for (const [key, expiresAt] of used) {
-      if (expiresAt >= time) return;
-      forget(key, expiresAt);
+    for (const [key, use] of used) {
+      if (use.expiresAt >= time) return;
+      forget(key, use);
     }
   };
 
   const forgetAll = (time: number): void => {
-    for (const [key, expiresAt] of used) if (expiresAt < time) forget(key, expiresAt);
+    for (const [key, use] of used) if (use.expiresAt < time) forget(key, use);
+  };
+
+  const whyFull = (jkt: string): string | undefined => {
+    if (used.size >= limit) return `${limit} proofs are remembered, and none has expired`;
+    if (used.size < limit / 2 || (provers.get(jkt)?.proofs ?? 0) < share) return undefined;
+    return `half of ${limit} proofs are remembered, and ${share} or more by this key`;
   };
 
   return {
-    use: (key, expiresAt) => {
+    use: (key, expiresAt, jkt = key) => {
       const time = now() / 1000;
       forgetOldest(time);
       // A clock that was set back makes proofs recent again that are forgotten.
       if (used.has(key) || expiresAt <= forgottenUntil) return false;
-      if (used.size >= limit) forgetAll(time);
-      if (used.size >= limit) throw new Error(`${limit} proofs are remembered, and none has expired`);
-      used.set(key, expiresAt);
+      if (whyFull(jkt) !== undefined) forgetAll(time);
+      const reason = whyFull(jkt);
+      if (reason !== undefined) throw new Error(reason);
+      const prover = provers.get(jkt) ?? { jkt, proofs: 0 };
+      prover.proofs += 1;
+      provers.set(jkt, prover);
+      used.set(key, { expiresAt, prover });
       return true;
     },
     get size() {

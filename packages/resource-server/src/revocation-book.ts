@@ -1,5 +1,6 @@
 // What has ended: tokens, agents, applications, delegations, issuer keys and the like, each remembered until its tokens
 // have expired. All times are the service's, in milliseconds since 1970.
+import { type BloomFilter, createBloomFilter } from './bloom-filter.ts';
 import { actorsOf, isText, type SignedToken } from './claims.ts';
 
 /** An event of the feed, as far as it is needed. */
@@ -76,10 +77,13 @@ export type RevocationBook = ReturnType<typeof createRevocationBook>;
 
 type RevocationBookNeeds = { longestTokenSeconds: number; limit: number };
 
+/** The ids of what was left out since `begunAt`: the tokens that name one may have ended. */
+type LeftOut = { readonly ids: BloomFilter; readonly begunAt: number; lastAt: number };
+
 /**
  * @param options.longestTokenSeconds no token lives longer: an entry goes after this time
- * @param options.limit entries at most; beyond, `isIncomplete` until the tokens of what was left out have expired. Of
- *   one holder a hundredth of it: beyond, all of its tokens that were issued until then are refused
+ * @param options.limit entries at most; what is left out is remembered less exactly (`mayHaveEnded`), however much it
+ *   is. Of one holder a hundredth of it: beyond, all of its tokens that were issued until then are refused
  */
 export function createRevocationBook({ longestTokenSeconds, limit }: RevocationBookNeeds) {
   const longest = longestTokenSeconds * 1000;
@@ -88,7 +92,19 @@ export function createRevocationBook({ longestTokenSeconds, limit }: RevocationB
   const principals = new Map<string, Ended>();
   const held = new Map<string, Set<string>>();
   const size = () => tokens.size + principals.size;
-  let overflowedAt = Number.NEGATIVE_INFINITY;
+  const kept = longest + CLOCK_SKEW_MS;
+  /** Two at most: the first goes when what it has left out has expired. */
+  let leftOut: LeftOut[] = [];
+
+  function leaveOut(id: string, now: number): void {
+    let last = leftOut.at(-1);
+    if (last === undefined || now - last.begunAt >= kept) {
+      last = { ids: createBloomFilter(), begunAt: now, lastAt: now };
+      leftOut = [...leftOut.slice(-1), last];
+    }
+    last.lastAt = now;
+    last.ids.add(id);
+  }
 
   function drop(id: string): void {
     const holder = tokens.get(id)?.holder ?? '';
@@ -137,6 +153,7 @@ export function createRevocationBook({ longestTokenSeconds, limit }: RevocationB
   function forget(now: number): void {
     for (const [id, { expiresAt }] of tokens) if (expiresAt < now) drop(id);
     for (const [id, { expiresAt }] of principals) if (expiresAt < now) principals.delete(id);
+    if (leftOut.length > 0) leftOut = leftOut.filter(({ lastAt }) => now - lastAt < kept);
   }
 
   return {
@@ -144,27 +161,36 @@ export function createRevocationBook({ longestTokenSeconds, limit }: RevocationB
     add: (event: FeedEvent, now: number): void => {
       const effect = EFFECTS[event.type]?.(event);
       if (effect === undefined) return;
+      if (!isText(effect.id)) return;
       if (size() >= limit) forget(now);
-      if (size() >= limit) overflowedAt = now;
-      else apply(effect, event.occurredAt, now);
+      if (size() < limit || principals.has(effect.id)) apply(effect, event.occurredAt, now);
+      else leaveOut(effect.id, now);
     },
 
-    /** Whether an entry was left out whose tokens may still be alive. @param now the service's time */
-    isIncomplete: (now: number): boolean => now - overflowedAt < longest + CLOCK_SKEW_MS,
+    /**
+     * Whether the token names something that was left out, and so may have ended: every one that does, and few others.
+     * @param now the service's time
+     */
+    mayHaveEnded: (token: SignedToken, now: number): boolean => {
+      const living = leftOut.filter(({ lastAt }) => now - lastAt < kept);
+      if (living.length === 0) return false;
+      return [token.claims.jti, ...principalsOf(token)].some(
+        (id) => isText(id) && living.some(({ ids }) => ids.has(id)),
+      );
+    },
 
     /**
      * Whether the token, its agent, application or tenant, its issuer's key or anything that it is derived from has
      * ended; and whether it has expired so long ago that the book has forgotten it. @param now the service's time
      */
-    hasEnded: ({ header, claims }: SignedToken, now: number): boolean => {
+    hasEnded: (token: SignedToken, now: number): boolean => {
+      const { claims } = token;
       if (Number(claims.exp) * 1000 + CLOCK_SKEW_MS < now) return true;
-      const derived = Array.isArray(claims.derived_from) ? claims.derived_from.filter(isText) : [];
-      if ([String(claims.jti), ...derived].some((id) => tokens.has(id))) return true;
-      const actors = actorsOf(claims.act).flatMap(({ sub, iss }) => (iss === undefined ? [sub] : []));
-      const { sub, client_id, tenant_id, delegation_id } = claims;
-      const ids = [sub, client_id, tenant_id, delegation_id, header.kid, ...actors, ...derived];
+      if ([String(claims.jti), ...derivedFrom(claims)].some((id) => tokens.has(id))) return true;
       const issuedAt = timeOfIssue(claims);
-      return ids.some((id) => isText(id) && issuedAt <= (principals.get(id)?.notBefore ?? -Infinity));
+      return principalsOf(token).some(
+        (id) => isText(id) && issuedAt <= (principals.get(id)?.notBefore ?? -Infinity),
+      );
     },
 
     /** Removes what no living token can need. @param now the service's time */
@@ -174,6 +200,16 @@ export function createRevocationBook({ longestTokenSeconds, limit }: RevocationB
       return size();
     },
   };
+}
+
+const derivedFrom = ({ derived_from: ids }: SignedToken['claims']): string[] =>
+  Array.isArray(ids) ? ids.filter(isText) : [];
+
+/** The ids of all whose end ends the token, its parents among them. */
+function principalsOf({ header, claims }: SignedToken): unknown[] {
+  const { sub, client_id, tenant_id, delegation_id } = claims;
+  const actors = actorsOf(claims.act).flatMap((actor) => (actor.iss === undefined ? [actor.sub] : []));
+  return [sub, client_id, tenant_id, delegation_id, header.kid, ...actors, ...derivedFrom(claims)];
 }
 
 function endOfToken({ token_id: id, sub, client_id, expires_at }: FeedEvent['data']): Effect {

@@ -32,8 +32,9 @@ export type RevocationsOptions = {
    */
   readonly longestTokenSeconds?: number | undefined;
   /**
-   * Entries at most; 100,000 by default. Beyond, every token is judged as while the feed is unreachable. A client that
-   * ends its own tokens fills a hundredth: beyond, all that it got until then is refused.
+   * Entries at most; 100,000 by default. Beyond, a token that names what was left out, and 1 in some hundred others, is
+   * judged as while the feed is unreachable. A client that ends its own tokens fills a hundredth: beyond, all that it
+   * got until then is refused.
    */
   readonly limit?: number | undefined;
   /** Receives the first failure of several in a row; `console.warn` by default. */
@@ -213,15 +214,15 @@ export function followRevocations(options: RevocationsOptions) {
       if (book.hasEnded(token, serviceTime())) return 'ended';
       const { exp, iat } = token.claims;
       const isRemembered =
-        Number(exp) - Number(iat) <= longestTokenSeconds && !book.isIncomplete(serviceTime());
+        Number(exp) - Number(iat) <= longestTokenSeconds && !book.mayHaveEnded(token, serviceTime());
       return isRemembered && ageSeconds() <= staleAfterSeconds ? 'live' : 'unknown';
     },
 
     /** For the log: why the verdict on a token is `unknown` now. */
-    explainUnknown: (): unknown => {
+    explainUnknown: (token: SignedToken): unknown => {
       if (failures > 0) return lastError;
-      if (book.isIncomplete(serviceTime()))
-        return new Error(`More has ended than the ${limit} entries of \`limit\`.`);
+      if (book.mayHaveEnded(token, serviceTime()))
+        return new Error(`The token may be of what has ended beyond the ${limit} entries of \`limit\`.`);
       if (ageSeconds() <= staleAfterSeconds) return new Error('The token lives for too long.');
       return new Error(`The feed is complete until ${completeUntil ?? 'no known time'}, and no further.`);
     },

@@ -1,4 +1,5 @@
 // The revocations that a process keeps in memory, each until the tokens that it ends have expired.
+import { type BloomFilter, createBloomFilter } from '../../../packages/resource-server/src/bloom-filter.ts';
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
 import { actorsOf } from '../../platform/act.ts';
 import type { AccessTokenClaims } from './access-token.ts';
@@ -6,7 +7,10 @@ import type { AccessTokenClaims } from './access-token.ts';
 /** Milliseconds: the longest life of an access token under any setting. */
 export const LONGEST_LIFE = 86_400_000;
 
-/** The most entries of the memory, of all tenants and of one. An entry takes about 150 bytes. */
+/**
+ * The most entries of the memory, of all tenants and of one. An entry takes about 150 bytes. What one tenant has beyond
+ * its number is in a filter of 2 MiB, which so many tenants can have as fill the memory.
+ */
 const MOST_KEPT = { all: 300_000, tenant: 30_000 } as const;
 
 /**
@@ -75,11 +79,15 @@ export function endersOf(claims: RevocableClaims): string[] {
 
 const asHolder = (id: string) => `${id.slice(0, 14)}8${id.slice(15)}`;
 
-/** The revocations of one tenant. Some that were not kept end tokens that live until `missingUntil`; 0: all were. */
+/**
+ * The revocations of one tenant. Some that were not kept end tokens that live until `missingUntil`; 0: all were. The
+ * ids of those are in `missing`, unless the memory of all tenants was full.
+ */
 type Shelf = {
   readonly tokens: Map<string, number>;
   readonly principals: Map<string, Revocation>;
   missingUntil: number;
+  missing: BloomFilter | 'unknown' | undefined;
 };
 
 /** Creates an empty memory of revocations. @param most entries, of all tenants and of one */
@@ -90,8 +98,12 @@ export function createRevocationBook(most: { readonly all: number; readonly tena
   /** Keeps an entry when there is room. */
   function keep<Value>(shelf: Shelf, map: Map<string, Value>, id: string, value: Value, until: number): void {
     if (!map.has(id)) {
-      if (entries >= most.all || shelf.tokens.size + shelf.principals.size >= most.tenant) {
+      const isFull = shelf.tokens.size + shelf.principals.size >= most.tenant;
+      if (isFull || entries >= most.all) {
         shelf.missingUntil = Math.max(shelf.missingUntil, until);
+        if (!isFull) shelf.missing = 'unknown';
+        shelf.missing ??= createBloomFilter();
+        if (shelf.missing !== 'unknown') shelf.missing.add(id);
         return;
       }
       entries += 1;
@@ -125,15 +137,17 @@ export function createRevocationBook(most: { readonly all: number; readonly tena
     hasEnded: (tenantId: string, principal: string): boolean =>
       shelves.get(tenantId)?.principals.get(principal)?.notBefore === Number.POSITIVE_INFINITY,
 
-    /** Returns whether the token is revoked; undefined when the memory does not have all revocations of its tenant. */
+    /** Returns whether the token is revoked; undefined when a revocation that was not kept may end it. */
     isRevoked(claims: RevocableClaims): boolean | undefined {
       const shelf = shelves.get(claims.tenant_id);
       if (shelf === undefined) return false;
       if (tokensOf(claims).some((id) => shelf.tokens.has(id))) return true;
       const at = issuedAt(claims);
-      if (endersOf(claims).some((id) => at <= (shelf.principals.get(id)?.notBefore ?? -Infinity)))
-        return true;
-      return shelf.missingUntil > 0 ? undefined : false;
+      const enders = endersOf(claims);
+      if (enders.some((id) => at <= (shelf.principals.get(id)?.notBefore ?? -Infinity))) return true;
+      const { missing } = shelf;
+      if (missing === undefined) return false;
+      return missing === 'unknown' || [...tokensOf(claims), ...enders].some(missing.has) ? undefined : false;
     },
 
     /** Deletes revocations whose tokens have all expired. @param now milliseconds since 1970 */
@@ -142,7 +156,7 @@ export function createRevocationBook(most: { readonly all: number; readonly tena
       for (const [tenantId, shelf] of shelves) {
         for (const [id, expiresAt] of shelf.tokens) if (expiresAt < now) shelf.tokens.delete(id);
         for (const [id, { expiresAt }] of shelf.principals) if (expiresAt < now) shelf.principals.delete(id);
-        if (shelf.missingUntil < now) shelf.missingUntil = 0;
+        if (shelf.missingUntil < now) Object.assign(shelf, { missingUntil: 0, missing: undefined });
         const size = shelf.tokens.size + shelf.principals.size;
         if (size + shelf.missingUntil === 0) shelves.delete(tenantId);
         entries += size;
@@ -154,7 +168,7 @@ export function createRevocationBook(most: { readonly all: number; readonly tena
 export type RevocationBook = ReturnType<typeof createRevocationBook>;
 
 function newShelf(): Shelf {
-  return { tokens: new Map(), principals: new Map(), missingUntil: 0 };
+  return { tokens: new Map(), principals: new Map(), missingUntil: 0, missing: undefined };
 }
 
 function idsOf(id: string | undefined): string[] {

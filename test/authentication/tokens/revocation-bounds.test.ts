@@ -169,6 +169,18 @@ describe('the memory', () => {
     expect(book.isRevoked(claims)).toBe(false);
   });
 
+  it('knows what of a tenant it did not keep, so that other tokens are judged without the database', () => {
+    const book = createRevocationBook({ all: 9_000, tenant: 100 });
+    book.add(Array.from({ length: 50_000 }, (_, n) => ending({ principal: `made and ended ${n}` })));
+    const verdicts = (prefix: string, count: number) =>
+      Array.from({ length: count }, (_, n) => book.isRevoked({ ...claims, sub: `${prefix} ${n}` }));
+    const ended = verdicts('made and ended', 50_000);
+    expect([ended.filter((one) => one === true).length, ended.includes(false)]).toEqual([100, false]);
+    expect(verdicts('another', 1_000).filter((one) => one !== false).length).toBeLessThan(5);
+    book.forget(101);
+    expect(book.isRevoked({ ...claims, sub: 'made and ended 7777' })).toBe(false);
+  });
+
   it('takes the latest of a principal that it has even when it is full', () => {
     const book = createRevocationBook({ all: 9, tenant: 1 });
     book.add([ending({ principal: 'agent' })]);

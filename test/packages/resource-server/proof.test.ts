@@ -197,4 +197,34 @@ describe('the store in memory', () => {
     expect(store.use('e', NOW + 90)).toBe(true);
     expect(store.size).toBe(3);
   });
+
+  it('refuses a key that has used its share of what is left, and no other key', () => {
+    const store = createMemoryReplayStore({ limit: 400, now: () => time });
+    let number = 0;
+    const use = (jkt: string) => {
+      number += 1;
+      return store.use(`proof ${number}`, NOW + 70, jkt);
+    };
+    for (let n = 0; n < 200; n += 1) expect(use('greedy')).toBe(true);
+    expect(() => use('greedy')).toThrow(/by this key/);
+    for (const honest of ['a', 'b', 'c']) for (let n = 0; n < 4; n += 1) expect(use(honest)).toBe(true);
+    expect(() => use('a')).toThrow(/by this key/);
+    expect(() => use('greedy')).toThrow(/by this key/);
+    time += 71_000;
+    for (let n = 0; n < 100; n += 1) expect(store.use(`later ${n}`, NOW + 141, 'greedy')).toBe(true);
+    expect(store.size).toBe(100);
+  });
+
+  it('lets others prove beside a client that sends proofs without end', async () => {
+    const replays = createMemoryReplayStore({ limit: 200, now: () => time });
+    const guard = createGuard({ ...issuer.guardOptions, dpop: { replays }, onRefused: () => undefined });
+    const greedy: string[] = [];
+    for (let n = 0; n < 120; n += 1) greedy.push(await outcomeOf(guard, withProof(await prove())));
+    expect([greedy.indexOf('503 temporarily_unavailable'), greedy.lastIndexOf('accepted')]).toEqual([
+      100, 99,
+    ]);
+    key = await issuer.createKey();
+    token = await issuer.createToken({}, { key });
+    expect(await outcomeOf(guard, withProof(await prove()))).toBe('accepted');
+  });
 });

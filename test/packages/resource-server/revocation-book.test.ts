@@ -41,15 +41,17 @@ const all = (sub: string, occurredAt: number, ends: 'now' | 'ever'): FeedEvent =
 });
 
 describe('the memory', () => {
-  it('keeps an entry for the longest life of a token, and admits when it had no room', () => {
+  it('keeps an entry for the longest life of a token, and knows of what it had no room for', () => {
     const book = createRevocationBook({ longestTokenSeconds: 100, limit: 2 });
     for (const id of ['a', 'b', 'c']) book.add(revoked(id, 0), 0);
     expect(book.size).toBe(2);
-    expect([book.isIncomplete(159_999), book.isIncomplete(160_000)]).toEqual([true, false]);
+    const left = { header: {}, claims: { jti: 'c' } };
+    expect([book.mayHaveEnded(left, 159_999), book.mayHaveEnded(left, 160_000)]).toEqual([true, false]);
+    expect(book.mayHaveEnded({ header: {}, claims: { jti: 'e' } }, 1)).toBe(false);
     book.add(revoked('d', 180_000), 180_000);
     expect(book.size).toBe(1);
     expect(book.hasEnded({ header: {}, claims: { jti: 'd' } }, 180_000)).toBe(true);
-    expect(book.isIncomplete(180_000)).toBe(false);
+    expect(book.mayHaveEnded(left, 180_000)).toBe(false);
   });
 
   it('keeps a token until its own end, and refuses it then as expired, whatever another clock says', () => {
@@ -110,7 +112,7 @@ describe('a client that ends its own tokens', () => {
   it('fills a hundredth of the memory, so that the verdict on others stays what it was', () => {
     const book = createRevocationBook({ longestTokenSeconds: 3_600, limit: 500 });
     const end = pairs(book, 1_100);
-    expect(book.isIncomplete(end)).toBe(false);
+    expect(book.mayHaveEnded(tokenAt(START), end)).toBe(false);
     expect(book.size).toBeLessThanOrEqual(6);
     expect(book.hasEnded(tokenAt(START, { sub: 'other', client_id: 'other' }), end)).toBe(false);
     expect(book.hasEnded(tokenAt(end), end)).toBe(false);
@@ -150,5 +152,64 @@ describe('a client that ends its own tokens', () => {
         },
       ),
     );
+  });
+});
+
+describe('a client that makes principals and ends them', () => {
+  const KINDS = [
+    (id: string) => ({ type: 'admin.agent.deleted', data: { agent_id: id } }),
+    (id: string) => ({ type: 'admin.delegation.revoked', data: { delegation_id: id } }),
+    (id: string) => ({
+      type: 'auth.token.revoked',
+      data: { token_type: 'all', sub: id, principal: 'application', ends: 'ever' },
+    }),
+  ];
+  const LIMIT = 500;
+  const end = (book: ReturnType<typeof createRevocationBook>, from: number, count: number, at = START) => {
+    for (let n = from; n < from + count; n += 1)
+      book.add({ ...KINDS[n % 3]?.(idAt(START, n)), occurredAt: at } as FeedEvent, at);
+  };
+  const named = (n: number, at = START) => {
+    const id = idAt(START, n);
+    return tokenAt(at, [{ sub: id }, { sub: 'user', delegation_id: id }, { client_id: id }][n % 3]);
+  };
+
+  it('makes no other token unknown, however many it ends, and loses none of those', () => {
+    const book = createRevocationBook({ longestTokenSeconds: 3_600, limit: LIMIT });
+    end(book, 0, 100_001);
+    expect(book.size).toBe(LIMIT);
+    const verdict = (n: number) =>
+      book.hasEnded(named(n), START) ? 'ended' : book.mayHaveEnded(named(n), START) ? 'unknown' : 'live';
+    const ended = Array.from({ length: 100_001 }, (_, n) => verdict(n));
+    expect(ended.filter((one) => one === 'ended')).toHaveLength(LIMIT);
+    expect(ended.filter((one) => one === 'unknown')).toHaveLength(100_001 - LIMIT);
+    const others = Array.from({ length: 10_000 }, (_, n) => verdict(1_000_000 + n));
+    expect(others.filter((one) => one !== 'live').length).toBeLessThan(10);
+  });
+
+  it('has left nothing behind when its tokens have expired, and loses none meanwhile', () => {
+    const book = createRevocationBook({ longestTokenSeconds: 100, limit: 1 });
+    const minute = 60_000;
+    for (let n = 0; n < 12; n += 1) {
+      end(book, n * 10, 10, START + n * minute);
+      // They are judged unknown until the last token of theirs has expired: for 160 s.
+      for (let age = 0; age <= Math.min(n, 2); age += 1)
+        expect(book.mayHaveEnded(named((n - age) * 10 + 9), START + n * minute)).toBe(true);
+    }
+    expect(book.mayHaveEnded(named(9), START + 11 * minute)).toBe(false);
+    book.forget(START + 20 * minute);
+    expect(book.mayHaveEnded(named(119), START + 20 * minute)).toBe(false);
+    end(book, 3, 1, START + 20 * minute);
+    expect(book.hasEnded(named(3, START + 20 * minute), START + 20 * minute)).toBe(true);
+  });
+
+  it('keeps nobody from being suspended and admitted again where the memory knows him', () => {
+    const book = createRevocationBook({ longestTokenSeconds: 3_600, limit: 3 });
+    book.add(all('p', START, 'ever'), START);
+    end(book, 0, 10);
+    book.add(all('p', START + 5, 'now'), START + 5);
+    const late = tokenAt(START + 6, { sub: 'p' });
+    expect([book.hasEnded(late, START + 6), book.mayHaveEnded(late, START + 6)]).toEqual([false, false]);
+    expect(book.hasEnded(tokenAt(START + 5, { sub: 'p' }), START + 6)).toBe(true);
   });
 });
