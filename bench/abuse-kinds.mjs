@@ -107,6 +107,11 @@ export const KINDS = {
     headers: JSON_TYPE,
     body: LARGE,
   }),
+  'fan-out of one tenant': ({ bearer }) => ({
+    path: '/api/v1/events',
+    headers: { ...bearer, ...JSON_TYPE },
+    body: PUBLICATION,
+  }),
 };
 
 /** A stranger's assertion of the issuer, with an invented key: it is judged when the keys have come. */
@@ -144,7 +149,8 @@ const WIDE = JSON.stringify({ type: 'load.tried', data: { text: `😀${'x'.repea
 
 /**
  * What a kind needs beyond its requests: more connections, another way of sending them (abuse.mjs), that the quiet load
- * is of the same tenant, or a service that asks for key sets on this machine.
+ * is of the same tenant, a service that asks for key sets on this machine, or how many subscriptions get its events: the
+ * quiet load then publishes, and nothing else.
  */
 export const MANNERS = {
   'answers that nobody takes': { way: 'untaken' },
@@ -155,7 +161,19 @@ export const MANNERS = {
   'keys of an issuer that hangs': { connections: 24, asksHere: true },
   'keys that hang in the own tenant': { connections: 24, asksHere: true, isWithin: true },
   'readers that wait': { connections: 300 },
+  // With its stream as many as a tenant may have.
+  'fan-out of one tenant': { subscriptions: 999 },
 };
+
+/** Makes as many inactive subscriptions to all events of a tenant. */
+export async function subscribe(port, { prefix, bearer }, count) {
+  const body = JSON.stringify({ url: 'https://example.com/hook', event_types: ['*'], active: false });
+  for (let n = 0; n < count; n += 1)
+    await call(`http://127.0.0.1:${port}${prefix}/api/v1/webhooks`, {
+      headers: { ...bearer, ...JSON_TYPE },
+      body,
+    });
+}
 
 /**
  * Credentials, a token, an agent with a key, and a spent refresh token of a tenant; a megabyte of events, a stream with

@@ -9,7 +9,7 @@ import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { findFreePort } from '#dist/src/app/local/ports.js';
-import { KINDS, MANNERS, openParty } from './abuse-kinds.mjs';
+import { KINDS, MANNERS, openParty, subscribe } from './abuse-kinds.mjs';
 import { percentile } from './delivery-load.mjs';
 import { prepareDatabase } from './prepare-database.mjs';
 import { cpuSeconds, pinToCore, residentMemory } from './processes.mjs';
@@ -25,6 +25,9 @@ const PAUSE = 10;
 /** Requests that are sent together on one connection. */
 const BURST = 200;
 
+/** What a tenant needs that only wants to go on. */
+const QUIET = ['key set', 'tokens', 'challenges', 'lists of agents', 'changes of one agent'];
+
 if (process.send !== undefined && process.argv[2] === ORDERS) serveOrders();
 
 /**
@@ -35,18 +38,24 @@ if (process.send !== undefined && process.argv[2] === ORDERS) serveOrders();
  */
 export async function measureAbuse({ seconds, connections, kinds = Object.keys(KINDS), apart, profile }) {
   const options = { seconds, connections, apart, profile };
+  const fanned = kinds.filter((kind) => MANNERS[kind]?.subscriptions !== undefined);
   const [near, others] = [true, false].map((here) =>
-    kinds.filter((kind) => !!MANNERS[kind]?.asksHere === here),
+    kinds.filter((kind) => !fanned.includes(kind) && !!MANNERS[kind]?.asksHere === here),
   );
   const measured = [];
   if (others.length > 0)
     measured.push(await measureKinds({ ...options, kinds: others, nodeEnv: 'production' }));
   // In production a key set is on no private address. Their ratios are to what this service takes alone.
   if (near.length > 0) measured.push(await measureKinds({ ...options, kinds: near, nodeEnv: 'development' }));
+  // Each in a service of its own, whose other tenant has the subscriptions. Their ratios are to publishing alone.
+  for (const kind of fanned)
+    measured.push(
+      await measureKinds({ ...options, kinds: [kind], nodeEnv: 'production', quietOnes: [kind] }),
+    );
   return { alone: measured[0].alone, rows: Object.assign({}, ...measured.map(({ rows }) => rows)) };
 }
 
-async function measureKinds({ seconds, connections, kinds, apart, profile, nodeEnv }) {
+async function measureKinds({ seconds, connections, kinds, apart, profile, nodeEnv, quietOnes = QUIET }) {
   const postgres = await openPostgres();
   const children = [];
   try {
@@ -55,6 +64,7 @@ async function measureKinds({ seconds, connections, kinds, apart, profile, nodeE
       profile,
       nodeEnv,
     });
+    await subscribe(loudPort, loud, MANNERS[kinds[0]]?.subscriptions ?? 0);
     const [quietLoad, loudLoad] = [fork(SELF, [ORDERS]), fork(SELF, [ORDERS])];
     children.push(quietLoad, loudLoad);
     const order = async (child, message) => {
@@ -62,7 +72,7 @@ async function measureKinds({ seconds, connections, kinds, apart, profile, nodeE
       child.send(message);
       return (await answered)[0];
     };
-    const calm = { port, kinds: quietKinds(), connections: 2, pause: PAUSE };
+    const calm = { port, kinds: quietOnes, connections: 2, pause: PAUSE };
     const measure = async (kind) => {
       const noise =
         kind &&
@@ -125,11 +135,6 @@ export function describeAbuse({ alone, rows }) {
   ].join('\n');
 }
 
-/** What a tenant needs that only wants to go on. */
-function quietKinds() {
-  return ['key set', 'tokens', 'challenges', 'lists of agents', 'changes of one agent'];
-}
-
 async function startService(databaseUrl, children, { apart, profile, nodeEnv }) {
   const [masterKey, auditKey] = [randomBytes(32), randomBytes(32)].map((key) => key.toString('base64'));
   await prepareDatabase(databaseUrl, auditKey);
@@ -142,6 +147,7 @@ async function startService(databaseUrl, children, { apart, profile, nodeEnv }) 
     AUDIT_KEY: auditKey,
     PUBLIC_URL: 'http://localhost',
     FIRST_ATTEMPTS: 'worker',
+    BACKLOG_LIMIT: '1000000000',
     LOG_FORMAT: 'json',
     LOG_LEVEL: 'error',
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',

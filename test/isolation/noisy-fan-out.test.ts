@@ -80,7 +80,7 @@ async function prepareLogins(context: RequestContext, count: number) {
 const shared = () =>
   statements.filter((sent) => [noisy, quiet].every(({ tenant }) => sent.includes(tenant.id)));
 
-/** Sends what both tenants want, the noisy one first, while its statements hang: two are under way. */
+/** Sends what both tenants want, the noisy one first, while its statement hangs. */
 async function sendWhileNoisyHangs(
   loud: (() => Promise<unknown>)[],
   others: (() => Promise<unknown>)[],
@@ -90,11 +90,9 @@ async function sendWhileNoisyHangs(
     open = resolve;
   });
   let ended = 0;
-  const [first, second, ...more] = loud.map((send) => () => send().finally(() => (ended += 1)));
+  const [first, ...more] = loud.map((send) => () => send().finally(() => (ended += 1)));
   const noise = [first?.()];
   await expect.poll(() => statements.length).toBe(1);
-  noise.push(second?.());
-  await expect.poll(() => statements.length).toBe(2);
   noise.push(...more.map((send) => send()));
   await Promise.all(others.map((send) => send()));
   expect(ended).toBe(0);
@@ -119,7 +117,7 @@ describe('a tenant with a thousand subscriptions', () => {
     expect(underWay.length).toBeGreaterThanOrEqual(1);
   });
 
-  it('has at most two statements under way of each kind', async () => {
+  it('has one statement under way of each kind', async () => {
     const arrays = Array.from({ length: 6 }, (_, n) => () => array(noisy, n));
     let atOnce = 0;
     await sendWhileNoisyHangs(arrays, [
@@ -128,7 +126,7 @@ describe('a tenant with a thousand subscriptions', () => {
         atOnce = statements.length - 1;
       },
     ]);
-    expect([atOnce, statements.length]).toEqual([2, 7]);
+    expect([atOnce, statements.length]).toEqual([1, 7]);
   });
 
   it('shares none with the logins of others', async () => {

@@ -59,9 +59,10 @@ export function createClientRecordService({ database, records, log }: ClientReco
       { event: 'client_records.write_failed', err: error },
       'a record of what happened could not be written',
     );
+  const laneOf = ({ lane }: Pick<PreparedRecords, 'lane'>) => lane;
   const batches = createCoalescer<PreparedRecords, void>({
     sizeOf,
-    laneOf: ({ lane }) => lane,
+    laneOf,
     run: async (batch) => {
       await records.writeBatch(database, batch);
       return batch.map(() => undefined);
@@ -74,11 +75,13 @@ export function createClientRecordService({ database, records, log }: ClientReco
   };
   const together = createCoalescer<ClientToken, boolean>({
     sizeOf,
+    laneOf,
     run: (batch, { isRepeated }) => settle(batch, { waits: false, isRepeated }),
     // A second batch under way would only make both smaller: Postgres took a third more for a token.
     limits: { batches: 1 },
   });
   const alone = createCoalescer<ClientToken, boolean>({
+    laneOf,
     run: (batch, { isRepeated }) => settle(batch, { waits: true, isRepeated }),
     limits: { rows: 1, batches: WAITING },
   });

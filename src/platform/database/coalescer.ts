@@ -9,7 +9,7 @@ export type CoalescerLimits = {
   readonly rows: number;
   /** The most bytes of one batch, by `sizeOf`. */
   readonly bytes: number;
-  /** The most batches under way; as many more of all lanes together. */
+  /** The most batches under way, and one more of all lanes together. */
   readonly batches: number;
   /** The most waiting items of a lane; beyond them `add` is refused. */
   readonly queue: number;
@@ -65,7 +65,7 @@ export function createCoalescer<Item, Result>({
 
   /** The lane that has waited longest, of those that may send. */
   function findNext(): string | undefined {
-    for (const lane of lanes.keys()) if (placesOf(lane).size < batches) return lane;
+    for (const lane of lanes.keys()) if (placesOf(lane).size < (lane === SHARED ? batches : 1)) return lane;
     return undefined;
   }
 
