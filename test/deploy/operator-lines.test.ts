@@ -288,6 +288,15 @@ describe('the backup', () => {
     ]);
   });
 
+  it('puts a copied archive where an empty machine restores from', () => {
+    const block = readBlocks('docs/fresh-host.md').find((text) => text.includes('tar cf - -C')) ?? '';
+    const [WAL, ARCHIVE] = [temporaryFolder(), temporaryFolder()];
+    writeFileSync(join(WAL, '000000010000000000000001.gz'), '');
+    const { run } = standIn({ docker: 'shift $(($# - 1)); sh -euc "$1"' });
+    expect(run(block, { WAL, ARCHIVE })).toMatchObject({ status: 0, stderr: '' });
+    expect(readdirSync(ARCHIVE)).toEqual(['000000010000000000000001.gz']);
+  });
+
   it.each([true, false])('goes on to a minute by the archived WAL; there is former data: %s', (isFull) => {
     const block = readBlocks('docs/fresh-host.md').find((text) => text.includes('recovery.signal')) ?? '';
     const volume = temporaryFolder();
