@@ -343,9 +343,13 @@ describe('docker-compose.yml', () => {
       ]),
     );
     expect(volumes).toContain('./deploy/postgres:/deploy:ro');
-    const folder = '/var/lib/postgresql/wal';
+    const { ARCHIVE, ...others } = compose.services.postgres?.environment ?? {};
+    expect(others.POSTGRES_PASSWORD).toBeDefined();
+    // Apart from the data: neither fills the disk of the other, nor is lost with it.
+    expect(volumes).toContain(`\${WAL_ARCHIVE:-wal}:${ARCHIVE}`);
+    expect(volumes.some((volume) => ARCHIVE?.startsWith(`${volume.split(':')[1]}/`))).toBe(false);
     for (const script of ['deploy/postgres/archive.sh', 'deploy/backup/backup.sh'])
-      expect(readFileSync(script, 'utf8')).toContain(folder);
+      expect(readFileSync(script, 'utf8')).toMatch(/\$\{?ARCHIVE/);
   });
 });
 

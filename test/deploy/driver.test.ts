@@ -35,8 +35,10 @@ describe('the lines of the pages', () => {
   it.each([
     [HOST, 'cp .env.example .env', 'sh'],
     [HOST, 'tenant create acme', 'sh'],
-    [HOST, 'backup.sh', 'crontab'],
-    [HOST, 'lost-', 'sh'],
+    [HOST, '17 3 * * *', 'crontab'],
+    [HOST, '--wal', 'crontab'],
+    [HOST, 'tar cf - -C', 'sh'],
+    [HOST, 'lost-$now', 'sh'],
     [HOST, 'recovery.signal', 'sh'],
     [UPGRADE, 'set_version()', 'sh'],
     [UPGRADE, 'AUDIT_KEY=\\(', 'sh'],
@@ -46,10 +48,10 @@ describe('the lines of the pages', () => {
   });
 
   it('have what a person repeats, and the command of cron', () => {
-    expect(lines.persist(lines.readBlock(HOST, 'lost-'))).toContain(
+    expect(lines.persist(lines.readBlock(HOST, 'lost-$now'))).toContain(
       'if docker compose run --rm --no-deps worker restore-check; then',
     );
-    expect(lines.commandOf(lines.readBlock(HOST, 'backup.sh', 'crontab'))).toMatch(/^\/opt\/countersign\//);
+    expect(lines.commandOf(lines.readBlock(HOST, '17 3 * * *', 'crontab'))).toMatch(/^\/opt\/countersign\//);
   });
 
   it('are run in one shell, each with its times, and not those within a function', async () => {

@@ -228,20 +228,62 @@ describe('the backup', () => {
     const { run, calls } = standIn({ docker: `echo "$PWD $*" >> "$CALLS"; ${answer}` });
     const folder = temporaryFolder();
     expect(run(`${SCRIPT} ${folder}`).status).toBe(code);
-    expect(calls()[0]).toContain(`${resolve('.')} compose exec -T postgres pg_basebackup`);
+    expect(calls()[0]).toContain(`${resolve('.')} compose exec -T postgres psql`);
     const whole = readdirSync(folder).filter((name) => /^countersign-\d{4}-\d\d-\d\d\.tar\.gz$/.test(name));
     expect(whole).toHaveLength(code === 0 ? 1 : 0);
+    expect(readdirSync(folder)).toEqual(whole);
     // The oldest backup of the folder is this one.
-    const cleanup = ' /var/lib/postgresql/wal 000000010000000000000002';
+    const cleanup = ' 000000010000000000000002';
     expect(calls().filter((call) => call.endsWith(cleanup))).toHaveLength(code === 0 ? 1 : 0);
   });
 
-  it('goes back into the volume by the lines of the page, and the former data stays beside it', () => {
-    const block = readBlocks('docs/fresh-host.md').find((text) => text.includes('lost-')) ?? '';
+  it('removes backups older than KEEP days, and copied WAL that the oldest one left does not need', () => {
+    const { run } = standIn({ docker: `[[ $* != *psql* ]] || cat ${archive('backup_label')}` });
+    const folder = temporaryFolder();
+    mkdirSync(join(folder, 'wal'));
+    const wal = ['000000010000000000000001.gz', '000000010000000000000002.gz', '00000002.history.gz'];
+    for (const name of wal) writeFileSync(join(folder, 'wal', name), '');
+    const old = ['countersign-2026-05-01.tar.gz', 'countersign-2026-05-02.tar.gz', 'notes.txt'];
+    for (const name of old) execFileSync('touch', ['-d', '3 days ago', join(folder, name)]);
+    expect(run(`${SCRIPT} ${folder}`, { KEEP: '2' })).toMatchObject({ status: 0, stderr: '' });
+    const left = readdirSync(folder);
+    expect(left.filter((name) => old.includes(name))).toEqual(['notes.txt']);
+    expect(left.filter((name) => name.startsWith('countersign-'))).toHaveLength(1);
+    expect(readdirSync(join(folder, 'wal')).toSorted()).toEqual(wal.slice(1));
+  });
+
+  it('removes no old backup when the new one fails', () => {
+    const { run } = standIn({ docker: 'exit 1' });
+    const folder = temporaryFolder();
+    execFileSync('touch', ['-d', '90 days ago', join(folder, 'countersign-2026-05-01.tar.gz')]);
+    expect(run(`${SCRIPT} ${folder}`).status).toBe(1);
+    expect(readdirSync(folder)).toEqual(['countersign-2026-05-01.tar.gz']);
+  });
+
+  it('copies the archived WAL into the folder, and the folder elsewhere', () => {
     const volume = temporaryFolder();
-    mkdirSync(join(volume, '18', 'docker'), { recursive: true });
-    writeFileSync(join(volume, '18', 'docker', 'former'), '');
-    mkdirSync(join(volume, 'wal'));
+    for (const name of ['000000010000000000000001.gz', '000000010000000000000002.gz.part'])
+      writeFileSync(join(volume, name), name);
+    const { run, calls } = standIn({
+      docker: `shift $(($# - 1)); ARCHIVE=${volume} sh -euc "$1"`,
+      rsync: 'echo "$*" >> "$CALLS"',
+    });
+    const folder = temporaryFolder();
+    const line = `COPY_TO=there:copies ${SCRIPT} ${folder} --wal`;
+    expect(run(`${line}; ${line}`)).toMatchObject({ status: 0, stderr: '' });
+    expect(readdirSync(join(folder, 'wal'))).toEqual(['000000010000000000000001.gz']);
+    expect(calls()).toEqual(Array(2).fill(`-a ${folder}/ there:copies/`));
+  });
+
+  it.each([true, false])('goes back by the lines of the page; there is former data: %s', (isFull) => {
+    const block = readBlocks('docs/fresh-host.md').find((text) => text.includes('lost-$')) ?? '';
+    const volume = temporaryFolder();
+    const wal = temporaryFolder();
+    if (isFull) {
+      mkdirSync(join(volume, '18', 'docker'), { recursive: true });
+      writeFileSync(join(volume, '18', 'docker', 'former'), '');
+      writeFileSync(join(wal, '000000010000000000000001.gz'), '');
+    }
     const gzipped = `${archive('backup_label')}.gz`;
     execFileSync('gzip', [gzipped.slice(0, -3)]);
     const { run, calls } = standIn({
@@ -249,15 +291,21 @@ describe('the backup', () => {
         [[ $1 != *lost-* ]] || bash -euc "$(sed "s|/var/lib/postgresql|$VOLUME|" <<< "$1")"`,
       chown: '',
     });
-    expect(run(block, { VOLUME: volume, BACKUP: gzipped })).toMatchObject({ status: 0, stderr: '' });
+    const variables = { VOLUME: volume, ARCHIVE: wal, BACKUP: gzipped };
+    expect(run(block, variables)).toMatchObject({ status: 0, stderr: '' });
     expect(readdirSync(join(volume, '18', 'docker'))).toEqual(['backup_label']);
-    const [lost = ''] = readdirSync(join(volume, '18')).filter((name) => name.startsWith('lost-'));
-    expect(existsSync(join(volume, '18', lost, 'former'))).toBe(true);
-    expect(readdirSync(volume).toSorted()).toEqual(['18', lost.replace('lost', 'wal')]);
+    const lost = readdirSync(join(volume, '18')).filter((name) => name.startsWith('lost-'));
+    expect(lost).toHaveLength(isFull ? 1 : 0);
+    if (isFull) expect(existsSync(join(volume, '18', lost[0] ?? '', 'former'))).toBe(true);
+    const [before = ''] = readdirSync(wal);
+    expect(readdirSync(join(wal, before))).toEqual(isFull ? ['000000010000000000000001.gz'] : []);
     expect(calls()[0]).toBe('compose stop gateway api worker temporal postgres');
     // The service's own image and volume: no name of either can differ from docker-compose.yml.
     expect(calls()[1]).toBe('compose run --rm --no-deps -T --entrypoint bash postgres -euc ');
-    expect(calls().slice(-5)).toEqual([
+    expect(calls().slice(-7)).toEqual([
+      'compose up -d --wait postgres',
+      // The passwords of the backup may be lost: the owner gets that of .env, and the other roles theirs by the owner.
+      'compose exec -T postgres psql -U countersign -qf /deploy/owner-password.sql',
       'compose up -d migrate',
       'compose run --rm --no-deps worker restore-check',
       'compose up -d --scale worker=1',
@@ -266,25 +314,35 @@ describe('the backup', () => {
     ]);
   });
 
-  it('goes on to a minute by the WAL that was archived, and by that of the former data', () => {
+  it('puts a copied archive where an empty machine restores from', () => {
+    const block = readBlocks('docs/fresh-host.md').find((text) => text.includes('tar cf - -C')) ?? '';
+    const [WAL, ARCHIVE] = [temporaryFolder(), temporaryFolder()];
+    writeFileSync(join(WAL, '000000010000000000000001.gz'), '');
+    const { run } = standIn({ docker: 'shift $(($# - 1)); sh -euc "$1"' });
+    expect(run(block, { WAL, ARCHIVE })).toMatchObject({ status: 0, stderr: '' });
+    expect(readdirSync(ARCHIVE)).toEqual(['000000010000000000000001.gz']);
+  });
+
+  it.each([true, false])('goes on to a minute by the archived WAL; there is former data: %s', (isFull) => {
     const block = readBlocks('docs/fresh-host.md').find((text) => text.includes('recovery.signal')) ?? '';
     const volume = temporaryFolder();
-    mkdirSync(join(volume, 'wal-2'));
-    for (const name of ['docker', 'lost-1', 'lost-2'])
+    const wal = temporaryFolder();
+    mkdirSync(join(wal, 'before-2'));
+    for (const name of ['docker', ...(isFull ? ['lost-1', 'lost-2'] : [])])
       mkdirSync(join(volume, '18', name, 'pg_wal'), { recursive: true });
-    writeFileSync(join(volume, '18', 'lost-2', 'pg_wal', '000000010000000000000009'), '');
+    if (isFull) writeFileSync(join(volume, '18', 'lost-2', 'pg_wal', '000000010000000000000009'), '');
     const { run, calls } = standIn({
       docker: `echo "$*" >> "$CALLS"; [ "$2" != exec ] || echo f; [ "$2" = run ] && shift $(($# - 1)) || exit 0
         bash -euc "$(sed "s|cd /var/lib/postgresql|cd $VOLUME|" <<< "$1")"`,
       chown: '',
     });
     const TO = '2026-05-04 09:30:00+00';
-    expect(run(block, { VOLUME: volume, TO })).toMatchObject({ status: 0, stderr: '' });
+    expect(run(block, { VOLUME: volume, ARCHIVE: wal, TO })).toMatchObject({ status: 0, stderr: '' });
     const restored = join(volume, '18', 'docker');
     expect(readdirSync(restored).toSorted()).toEqual(['pg_wal', 'postgresql.auto.conf', 'recovery.signal']);
-    expect(readdirSync(join(restored, 'pg_wal'))).toEqual(['000000010000000000000009']);
+    expect(readdirSync(join(restored, 'pg_wal'))).toEqual(isFull ? ['000000010000000000000009'] : []);
     expect(readFileSync(join(restored, 'postgresql.auto.conf'), 'utf8').split('\n').slice(0, 3)).toEqual([
-      `restore_command = 'gunzip -c "${volume}/18/../wal-2/%f.gz" > "%p"'`,
+      `restore_command = 'gunzip -c "${wal}/before-2/%f.gz" > "%p"'`,
       `recovery_target_time = '${TO}'`,
       'recovery_target_action = promote',
     ]);

@@ -63,7 +63,8 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
     'needs Docker, where test/deploy/driver.mjs runs it; test/deploy/compose.test.ts holds the file against the page',
   ],
   ['docs/fresh-host.md', 'ssh ', 'needs another machine'],
-  ['docs/fresh-host.md', 'lost-', 'test/deploy/operator-lines.test.ts'],
+  ['docs/fresh-host.md', 'lost-$now', 'test/deploy/operator-lines.test.ts'],
+  ['docs/fresh-host.md', 'tar cf - -C', 'test/deploy/operator-lines.test.ts'],
   ['docs/kubernetes.md', 'docker build', 'needs Docker; the Dockerfile: test/deploy/compose.test.ts'],
   [
     'docs/kubernetes.md',

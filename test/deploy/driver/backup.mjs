@@ -10,7 +10,7 @@ export function backupSteps({ stack, watch, run, page, newer }) {
   const backups = join(stack.place, 'backups');
 
   async function makeBackup() {
-    const line = readBlock(page('fresh-host.md'), 'backup.sh', 'crontab');
+    const line = readBlock(page('fresh-host.md'), '17 3 * * *', 'crontab');
     mkdirSync(backups, { recursive: true });
     const command = commandOf(line)
       .replace('/opt/countersign', folder)
@@ -57,7 +57,7 @@ export function backupSteps({ stack, watch, run, page, newer }) {
     // The way forward again: the newer version serves the restored data.
     copyFileSync(join(folder, '.env.newer'), join(folder, '.env'));
     const [file = ''] = readdirSync(backups);
-    const text = readBlock(page('fresh-host.md'), 'lost-');
+    const text = readBlock(page('fresh-host.md'), 'lost-$now');
     return goBack({ client, text, env: { BACKUP: join(backups, file) }, n: -1 });
   }
 
@@ -70,8 +70,8 @@ export function backupSteps({ stack, watch, run, page, newer }) {
     const TO = new Date().toISOString().replace('T', ' ').replace('Z', '+00');
     await sleep(2_000);
     const minute = readBlock(page('fresh-host.md'), 'recovery.signal');
-    const text = readBlock(page('fresh-host.md'), 'lost-').replace(
-      /^docker compose up -d migrate/m,
+    const text = readBlock(page('fresh-host.md'), 'lost-$now').replace(
+      /^docker compose up -d --wait postgres/m,
       (first) => minute + first,
     );
     const made = await goBack({ client, text, env: { BACKUP: file, TO }, n: -2 });
