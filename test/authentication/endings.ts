@@ -2,7 +2,6 @@
 // by two processes, statement by statement or in real time, and each token that was answered is judged afterwards.
 import { generateKeyPairSync, type KeyObject, randomBytes, randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
-import { createRevocationBook, ENDING_TYPES } from '../../packages/resource-server/src/revocation-book.ts';
 import { createConsoleSessionService } from '../../src/authentication/console/session.service.ts';
 import { TOKEN_TYPES } from '../../src/authentication/token-exchange/exchange-request.ts';
 import { JWT_BEARER_GRANT } from '../../src/authentication/tokens/grant-types.ts';
@@ -16,13 +15,12 @@ import { createTestAgent } from '../identity/agents/agent-rooms.ts';
 import { answer, ask } from './challenges/answer.ts';
 import { createExchangeRooms } from './token-exchange/exchange-rooms.ts';
 import { basic, createAccounts } from './tokens/accounts.ts';
-import { claimsOf, codeOf, issueFirst, refresh } from './tokens/refresh-fixture.ts';
+import { claimsOf, issueFirst, refresh } from './tokens/refresh-fixture.ts';
 import { newKey } from './trusted-issuers/identity-provider.ts';
 
 const SCOPES = ['email', 'openid'];
 const NARROWED = ['openid'];
 const NEW_AUDIENCE = 'https://new.example';
-const DAY = 86_400;
 
 export type EndingRooms = ReturnType<typeof createEndingRooms>;
 
@@ -357,8 +355,8 @@ export const CELLS: readonly Cell[] = Object.entries(ROADS).flatMap(([road, { ch
 
 /**
  * Makes the rows of a cell.
- * @returns `issue`, for the process `here`, `end` for another one, `codes` with which `issue` may be refused after `end`,
- *   and `isOld`, whether a token is of the state before it
+ * @returns `issue`, for the process `here`, `end` for another one, `codes` with which `issue` may be refused after
+ *   `end`, and `isOld`, whether a token is of the state before it
  */
 export async function prepareCell({ road, change: name }: Cell, places: Places, context: RequestContext) {
   const [{ prepare, codes: own = [] }, { act, isOld, codes }] = [ROADS[road] as Road, CHANGES[name]];
@@ -370,44 +368,4 @@ export async function prepareCell({ road, change: name }: Cell, places: Places, 
     isOld: (token: string) => isOld(claimsOf(token), world),
     codes: isControl ? [] : [...codes, ...own],
   };
-}
-
-/** A resource server that has read all events of a tenant until now, as one that starts. */
-export async function startGuard(database: Pick<Database, 'query'>, tenantId: string) {
-  const { rows } = await database.query<{
-    type: string;
-    body: { occurred_at: string; data: Record<string, unknown> };
-  }>(
-    `SELECT type, convert_from(body, 'UTF8')::jsonb AS body FROM events WHERE tenant_id = $1 AND type = ANY ($2) ORDER BY id`,
-    [tenantId, ENDING_TYPES],
-  );
-  const book = createRevocationBook({ longestTokenSeconds: DAY, limit: 100_000 });
-  for (const { type, body } of rows)
-    book.add({ type, occurredAt: Date.parse(body.occurred_at), data: body.data }, Date.now());
-  return {
-    accepts: (token: string): boolean => {
-      const header = JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString());
-      return !book.hasEnded({ header, claims: claimsOf(token) as never }, Date.now());
-    },
-  };
-}
-
-export type Acceptor = 'the database' | 'a guard';
-
-/** Says who accepts a token: a process that asks the database, and a resource server. */
-export async function acceptorsOf(
-  token: string,
-  {
-    asked,
-    tenant,
-    guard,
-  }: { asked: EndingRooms; tenant: RequestContext['tenant']; guard: Awaited<ReturnType<typeof startGuard>> },
-): Promise<Acceptor[]> {
-  const code = await codeOf(asked.tokens.verifyAccessToken(tenant, token));
-  if (code !== 'accepted' && code !== 'token_revoked') throw new Error(`the token is ${code}`);
-  const both: [Acceptor, boolean][] = [
-    ['the database', code === 'accepted'],
-    ['a guard', guard.accepts(token)],
-  ];
-  return both.flatMap(([acceptor, accepts]) => (accepts ? [acceptor] : []));
 }

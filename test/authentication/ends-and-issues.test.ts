@@ -6,7 +6,8 @@ import { afterAll, expect, it } from 'vitest';
 import type { RequestContext } from '../../src/platform/context.ts';
 import { createTestTenant } from '../identity/agents/agent-rooms.ts';
 import { createPatientDatabase, createTestDatabase } from '../setup/database.ts';
-import { acceptorsOf, CELLS, type Cell, createEndingRooms, prepareCell, startGuard } from './endings.ts';
+import { acceptorsOf, startGuard } from './acceptors.ts';
+import { CELLS, type Cell, createEndingRooms, prepareCell } from './endings.ts';
 import { codeOf } from './tokens/refresh-fixture.ts';
 
 const TRIES = Number(process.env.ENDS_TRIES ?? 6);

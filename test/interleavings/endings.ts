@@ -1,5 +1,6 @@
 // The scenario of a token that is issued while something ends it: the seed picks the cell of the table and the order.
-import { acceptorsOf, CELLS, prepareCell, startGuard } from '../authentication/endings.ts';
+import { acceptorsOf, startGuard } from '../authentication/acceptors.ts';
+import { CELLS, prepareCell } from '../authentication/endings.ts';
 import type { Schedule } from './scheduler.ts';
 import { type Scenario, type Stage, succeeded, valueIn } from './stage.ts';
 

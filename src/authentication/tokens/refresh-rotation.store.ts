@@ -209,8 +209,8 @@ export async function repeat(
 }
 
 /**
- * Ends a family. First it waits for token exchanges with the agent and for running uses; then it ends the tokens of those
- * uses, too.
+ * Ends a family. First it waits for token exchanges with the agent and for running uses; then it ends the tokens of
+ * those uses, too.
  * @returns the tokens that were not revoked before
  */
 export async function endFamily(
