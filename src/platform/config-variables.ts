@@ -112,6 +112,10 @@ export const VARIABLES = {
       description:
         'the process that makes the first attempt of a published event: with `api` the one that has accepted it, without a way through the outbox, and a worker whenever that process is busy; `worker` for an API that must reach no receiver',
     }),
+    OPERATOR_ENDS: oneOf(['temporal', 'service']).default('temporal').meta({
+      description:
+        'where an operator ends something: with `temporal` also by updates, signals and cancellations of workflows, so that every client of the port of Temporal can; with `service` workers refuse these, and routes and commands remain ([security.md](security.md#residual-risks)). The same value in all workers',
+    }),
     WORKER_BUILD_ID: buildId.optional().meta({
       description:
         'the release of a worker. With it Temporal gives the work to one release until an operator names another ([operations/upgrade.md](operations/upgrade.md))',

@@ -90,6 +90,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
     trustedProxies: values.TRUSTED_PROXIES,
     workerBuildId: values.WORKER_BUILD_ID,
     firstAttempts: values.FIRST_ATTEMPTS,
+    operatorEnds: values.OPERATOR_ENDS,
     metricsHost: values.METRICS_HOST,
     metricsPort: values.METRICS_PORT,
     metricsPortGiven: read.METRICS_PORT !== undefined,

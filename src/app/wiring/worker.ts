@@ -1,6 +1,7 @@
 // Wires a worker process: first the services that need the database only, then those that use Temporal.
 import type { Client } from '@temporalio/client';
 import { createActivities } from '../../../activities/index.ts';
+import { withoutEnds } from '../../../activities/operator-refusal.ts';
 import { measureSealer, wireAuditSealer } from '../../audit/wire.ts';
 import { createExpiryService } from '../../authentication/challenges/challenge-expiry.service.ts';
 import { wireExpiryKeeper } from '../../authentication/challenges/wire-worker.ts';
@@ -45,10 +46,11 @@ export function wireWorkerRooms(platform: Platform) {
   const { tenantErasure, close: closeErasure } = wireErasure(platform, core);
   const own = { anchorChecks, recovery, issuerRotation, delegationExpiry, challengeExpiry, tenantErasure };
   const retention = wireRetention(platform, core);
+  const activities = createActivities({ ...core, ...own, retention });
   return {
     ...core,
     challengeExpiry,
-    activities: createActivities({ ...core, ...own, retention }),
+    activities: platform.config.operatorEnds === 'temporal' ? activities : withoutEnds(activities),
     /** The summary that operators see for each entity with a workflow. */
     describe: {
       agentKeyRotation: ({ tenantId, id }) => rotationSteps.describe({ tenantId, keyId: id }),

@@ -36,6 +36,16 @@ describe('the address lookup', () => {
     expect(await never('localhost')).toEqual(['system:localhost']);
   });
 
+  it('finds no internal name where names are not to tell what there is, also where DNS has it', async () => {
+    const lookup = createAddressLookup({
+      internalNames: false,
+      resolver: { resolve4: async () => ['10.96.0.7'], resolve6: async () => [] },
+    });
+    for (const name of ['vault.prod.svc.cluster.local', 'db.internal', 'NAS.home.arpa.'])
+      await expect(lookup(name)).rejects.toMatchObject({ code: 'ENOTFOUND' });
+    expect(await lookup('local.example')).toEqual(['10.96.0.7']);
+  });
+
   it('asks the system for localhost alone where names are not to tell what the internal network has', async () => {
     const asked: string[] = [];
     const unknown = createAddressLookup({
