@@ -11,6 +11,7 @@ import { ENVELOPES } from '../deliveries/envelope.ts';
 import { RETRY_POLICY_BOUNDS } from '../deliveries/retry-schedule.ts';
 import { ENDPOINT_STATES } from '../endpoints/endpoint-state.ts';
 import { SIGNATURES } from '../signing/signatures.ts';
+import { SEVERITIES } from '../standing/standing.ts';
 import type { Subscription, SubscriptionDetails } from './subscription.service.ts';
 import { BOUNDS, SINKS } from './subscription.ts';
 
@@ -247,6 +248,8 @@ export const subscriptionListQuery = z.object({
     .optional()
     .meta({ description: 'The whole URL, as it was given or as it is shown.' }),
   active: z.enum(['true', 'false']).optional(),
+  state: z.enum(ENDPOINT_STATES).optional().meta({ description: 'Of the endpoint.' }),
+  severity: z.enum(SEVERITIES).optional().meta({ description: 'As `GET /api/v1/standing` has it.' }),
   event_type: z
     .string()
     .min(1)
