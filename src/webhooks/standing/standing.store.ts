@@ -14,22 +14,24 @@ const OF_TENANT: Scope = {
   deliveries: 'AND d.subscription_id = ANY (ARRAY(SELECT id FROM mine))',
 };
 
+// The parts of a subscription are grouped and not joined: a plan for few unfinished deliveries would compare each with each.
 // An id of a delivery begins with its time. `bytea` has a least value, `uuid` has none before PostgreSQL 19.
 const statementOf = ({ subscriptions, deliveries }: Scope, failed: string) => `
-WITH named AS MATERIALIZED (
-  SELECT s.id, s.stream_audience IS NOT NULL AS is_stream, s.disabled_reason, p.subscription_id, ${SHOWN_STATE} AS shown
-  FROM subscriptions s JOIN endpoints p ON p.subscription_id = s.id
+WITH mine AS MATERIALIZED (
+  SELECT s.id, s.stream_audience IS NOT NULL AS is_stream, n.state, ${severityOf('n.state', 's.disabled_reason')} AS severity
+  FROM subscriptions s JOIN endpoints p ON p.subscription_id = s.id, LATERAL (SELECT ${SHOWN_STATE} AS state OFFSET 0) AS n
   WHERE s.deleted_at IS NULL AND NOT p.deleted ${subscriptions}
-), mine AS MATERIALIZED (
-  SELECT n.id, n.is_stream, n.shown AS state, ${severityOf('n.shown', 'n.disabled_reason')} AS severity
-  FROM named n JOIN endpoints p ON p.subscription_id = n.id
 ), unfinished AS (
   SELECT d.subscription_id, count(*) AS waiting, min(uuid_send(d.id)) AS oldest
   FROM deliveries d WHERE d.status IN ('pending', 'retrying') ${deliveries} GROUP BY 1
+), each AS (
+  SELECT id, max(state) AS state, max(severity) AS severity, bool_or(is_stream) AS is_stream, sum(waiting) AS waiting, min(oldest) AS oldest
+  FROM (SELECT id, state, severity, is_stream, 0 AS waiting, NULL::bytea AS oldest FROM mine
+    UNION ALL SELECT subscription_id, NULL, NULL, NULL, waiting, oldest FROM unfinished) AS parts GROUP BY 1
 ), states AS (
-  SELECT m.state, m.severity, count(*)::int AS subscriptions, (count(*) FILTER (WHERE m.is_stream))::int AS streams,
-    coalesce(sum(u.waiting), 0)::float8 AS waiting, min(u.oldest) AS oldest
-  FROM mine m LEFT JOIN unfinished u ON u.subscription_id = m.id GROUP BY 1, 2
+  SELECT state, severity, count(*)::int AS subscriptions, (count(*) FILTER (WHERE is_stream))::int AS streams,
+    sum(waiting)::float8 AS waiting, min(oldest) AS oldest
+  FROM each WHERE state IS NOT NULL GROUP BY 1, 2
 ), failed AS (
   SELECT d.subscription_id, coalesce(d.last_error, 'http:' || d.last_status_code, 'unknown') AS answer, count(*)::int AS deliveries,
     min(d.completed_at) AS "firstAt", max(d.completed_at) AS "lastAt"

@@ -1,6 +1,6 @@
 // How the endpoints of a tenant stand: whether all is right, in numbers and in one sentence. Pure.
 import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
-import type { ShownEndpointState } from '../endpoints/endpoint-state.ts';
+import { ENDPOINT_STATES, type ShownEndpointState } from '../endpoints/endpoint-state.ts';
 
 /** The most urgent first. */
 export const SEVERITIES = ['critical', 'warning', 'notice', 'none'] as const;
@@ -78,14 +78,14 @@ const canceledAt = (oldest: Date | null) => oldest && new Date(oldest.getTime() 
 const sum = (states: readonly StateStanding[], of: 'subscriptions' | 'streams' | 'waiting') =>
   states.reduce((all, each) => all + each[of], 0);
 
-const WORDS: Readonly<Record<(typeof TROUBLE_STATES)[number], string>> = {
-  down: 'down',
-  probing: 'probing',
-  held: 'held',
-  suspended: 'suspended',
-  failing: 'failing',
-  inactive: 'inactive',
-};
+/** @returns the number of subscriptions of each state, of all that there are */
+export function countStates(states: readonly Pick<StateStanding, 'state' | 'subscriptions'>[]) {
+  const countOf = (state: ShownEndpointState): number =>
+    states.filter((each) => each.state === state).reduce((all, { subscriptions }) => all + subscriptions, 0);
+  return Object.fromEntries(ENDPOINT_STATES.map((state) => [state, countOf(state)])) as Readonly<
+    Record<ShownEndpointState, number>
+  >;
+}
 
 /** @returns whether all is right, in words that every page and command shows; the same while the numbers are */
 export function summarize({ states, failed }: ReadStanding): string {
@@ -114,7 +114,7 @@ function describeClosed(closed: readonly StateStanding[]): string {
       closed.filter((each) => each.state === state),
       'subscriptions',
     );
-    return of === 0 ? [] : [[of, WORDS[state]] as const];
+    return of === 0 ? [] : [[of, state] as const];
   });
   const words = parts.map(([of, word], n) =>
     n === 0 ? `${count(of, 'endpoint is', 'endpoints are')} ${word}` : `${format(of)} ${word}`,
