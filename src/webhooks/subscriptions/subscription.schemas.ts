@@ -239,6 +239,8 @@ export const testBody = z
 
 export const subscriptionParams = z.object({ id: z.uuid() });
 
+const MOST_IDS = 200;
+
 export const subscriptionListQuery = z.object({
   url: z
     .string()
@@ -248,6 +250,12 @@ export const subscriptionListQuery = z.object({
     .optional()
     .meta({ description: 'The whole URL, as it was given or as it is shown.' }),
   active: z.enum(['true', 'false']).optional(),
+  ids: z
+    .string()
+    .transform((text) => text.split(','))
+    .pipe(z.array(z.uuid()).max(MOST_IDS))
+    .optional()
+    .meta({ description: `Ids of subscriptions, with commas between, at most ${MOST_IDS}.` }),
   state: z.enum(ENDPOINT_STATES).optional().meta({ description: 'Of the endpoint.' }),
   severity: z.enum(SEVERITIES).optional().meta({ description: 'As `GET /api/v1/standing` has it.' }),
   event_type: z

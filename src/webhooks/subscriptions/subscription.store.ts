@@ -18,6 +18,7 @@ export type SubscriptionFilters = {
   readonly url?: string | undefined;
   readonly active?: boolean | undefined;
   readonly eventType?: string | undefined;
+  readonly ids?: readonly string[] | undefined;
   readonly state?: string | undefined;
   readonly severity?: string | undefined;
 };
@@ -78,7 +79,7 @@ export function lockAny(
 export function list(
   models: Models,
   tenantId: string,
-  { url, active, eventType, state, severity, ...request }: PageRequest & SubscriptionFilters,
+  { url, active, eventType, ids, state, severity, ...request }: PageRequest & SubscriptionFilters,
 ): Promise<Page<SubscriptionRow>> {
   const { col, literal, Op, where } = loadSequelize();
   const filters = [
@@ -87,7 +88,13 @@ export function list(
     ...(severity === undefined ? [] : [where(literal(SEVERITY), severity)]),
     ...(eventType === undefined ? [] : [where(col('filters'), Op.overlap, filterCandidates(eventType))]),
   ];
-  const conditions = { tenantId, deletedAt: null, streamAudience: null, ...asked({ url }) };
+  const conditions = {
+    tenantId,
+    deletedAt: null,
+    streamAudience: null,
+    ...asked({ url }),
+    ...(ids && { id: { [Op.in]: [...ids] } }),
+  };
   return models.model(SUBSCRIPTION).page({ ...conditions, [Op.and]: filters }, request);
 }
 
