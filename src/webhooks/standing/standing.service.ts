@@ -9,6 +9,8 @@ export function createStandingService({ database }: { database: Pick<Database, '
     /** One statement, of all subscriptions and deliveries of the tenant. */
     read: async ({ tenant, transaction }: RequestContext): Promise<Standing> =>
       judgeStanding(await store.read(transaction ?? database, tenant.id)),
+    /** The same of all tenants, for operators. */
+    readAll: async (): Promise<Standing> => judgeStanding(await store.read(database)),
   };
 }
 
