@@ -6,6 +6,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { STANDING } from './served-standing.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const { buildConsole }: { buildConsole: (source: string, outDir: string) => Promise<void> } = await import(
@@ -209,26 +210,7 @@ const ANSWERS: Readonly<Record<string, object>> = {
     ...{ ...DELIVERY, id: 'delivery-2', status: 'failed', next_attempt_at: null, completed_at: TIME },
     ...{ last_status_code: 422, last_error: 'http:422', payload: null, attempts: [] },
   },
-  standing: {
-    severity: 'warning',
-    summary: '1 endpoint is held: 3 deliveries wait there. 16 deliveries have failed for good in 24 hours.',
-    ...{ subscriptions: 2, in_trouble: 1, waiting: 3, oldest_waiting_at: TIME },
-    states: [
-      {
-        ...{ state: 'held', severity: 'warning', subscriptions: 1, streams: 0, waiting: 3 },
-        ...{ oldest_waiting_at: TIME, oldest_canceled_at: TIME },
-      },
-    ],
-    failed_in_24_hours: {
-      ...{ deliveries: 16, groups: 1 },
-      largest: [
-        {
-          ...{ subscription_id: SUBSCRIPTION.id, url: SUBSCRIPTION.url, active: true, answer: 'http:422' },
-          ...{ severity: 'warning', deliveries: 16, first_at: TIME, last_at: TIME },
-        },
-      ],
-    },
-  },
+  standing: STANDING,
   'delivery-accounts': {
     data: [{ ...ACCOUNT, day: new Date().toISOString().slice(0, 10) }],
   },

@@ -3,8 +3,7 @@ import type { Registry } from 'prom-client';
 import type { Database } from '../../platform/database/database.ts';
 import type { Objective, ObjectiveCount } from '../../platform/metrics/objectives.ts';
 import type { HostHoldService } from '../../webhooks/endpoints/host-hold.service.ts';
-import { read as readStanding } from '../../webhooks/standing/standing.store.ts';
-import { judgeStanding } from '../../webhooks/standing/standing.ts';
+import type { StandingService } from '../../webhooks/standing/standing.service.ts';
 import { judgeObjectives } from '../objectives/objective.service.ts';
 import type { OperatorAct } from '../operators/operator-act.ts';
 import * as store from './status.store.ts';
@@ -19,6 +18,7 @@ export function createStatusService({
   registry,
   hosts,
   acts,
+  standing,
   objectives,
   probeTemporal,
   version,
@@ -27,6 +27,7 @@ export function createStatusService({
   registry: Pick<Registry, 'getMetricsAsJSON'>;
   hosts: Pick<HostHoldService, 'listFailing'>;
   acts: { list(limit: number): Promise<readonly OperatorAct[]> };
+  standing: Pick<StandingService, 'readAll'>;
   objectives: () => Promise<ReadonlyMap<Objective, ObjectiveCount>>;
   probeTemporal: () => Promise<boolean>;
   version: string;
@@ -36,9 +37,7 @@ export function createStatusService({
       const [processes, endpoints, failingHosts, newestActs, counts, isReachable, gauges] = await Promise.all(
         [
           store.listProcesses(database).catch(() => null),
-          readStanding(database)
-            .then(judgeStanding)
-            .catch(() => null),
+          standing.readAll().catch(() => null),
           hosts.listFailing(database, { errorClass: undefined, limit: MOST_HOSTS }).catch(() => null),
           acts.list(MOST_ACTS).catch(() => null),
           objectives().catch(() => null),

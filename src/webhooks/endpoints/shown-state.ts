@@ -13,8 +13,8 @@ CASE WHEN NOT p.active THEN 'inactive' WHEN p.tenant_held_until > now() THEN 'su
   WHEN p.failing_since IS NULL THEN 'open' ELSE 'failing' END`;
 
 /**
- * How urgent a state is (docs/glossary.md). A deactivation by a person matters while deliveries wait, one by the service
- * always; failures matter from the third delivery in a row on.
+ * How urgent a state is (docs/glossary.md). A deactivation by a person matters while deliveries wait, one by the
+ * service always; failures matter from the third delivery in a row on.
  * @param state has the state @param disabled has `subscriptions.disabled_reason`
  */
 export const severityOf = (state: string, disabled: string) => `

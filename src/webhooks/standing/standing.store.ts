@@ -14,7 +14,7 @@ const OF_TENANT: Scope = {
   deliveries: 'AND d.subscription_id = ANY (ARRAY(SELECT id FROM mine))',
 };
 
-// The parts of a subscription are grouped and not joined: a plan for few unfinished deliveries would compare each with each.
+// The parts of a subscription are grouped, not joined: a plan for few deliveries would compare each with each.
 // An id of a delivery begins with its time. `bytea` has a least value, `uuid` has none before PostgreSQL 19.
 const statementOf = ({ subscriptions, deliveries }: Scope, failed: string) => `
 WITH mine AS MATERIALIZED (

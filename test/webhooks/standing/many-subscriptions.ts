@@ -73,7 +73,7 @@ export const KINDS: readonly Kind[] = [
 const DELIVERY = `INSERT INTO deliveries (id, tenant_id, subscription_id, event_row, event_id, event_type, status, created_at, completed_at, last_error, last_status_code, attempt_count)
   SELECT (left(uuid_of_time(at)::text, 13) || right(gen_random_uuid()::text, 23))::uuid, s.tenant_id, s.id, gen_random_uuid(), gen_random_uuid()::text, 'orders.placed'`;
 
-/** Fills a tenant. Deliveries wait since up to 20 days ago; some have failed for good, a part of them before a day ago. */
+/** Fills a tenant. Deliveries wait for up to 20 days; some have failed for good, a part of them before a day ago. */
 export async function fillTenant(queryable: Queryable, tenantId: string, size: number): Promise<void> {
   const kinds = KINDS.map(({ name }, n) => `WHEN ${n} THEN '${name}'`).join(' ');
   await queryable.query(
