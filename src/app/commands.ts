@@ -68,6 +68,13 @@ export const COMMANDS: readonly CommandEntry[] = [
       ),
   },
   {
+    name: 'standing',
+    description: 'whether all is right with the endpoints of a tenant; ends with 1 when somebody has to look',
+    group: DAILY,
+    fill: async (command, runtime) =>
+      (await import('./terminal/standing.commands.ts')).registerStandingCommand(command, runtime),
+  },
+  {
     name: 'openapi',
     description: 'print the OpenAPI document of the HTTP interface',
     group: DAILY,

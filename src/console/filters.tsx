@@ -44,15 +44,21 @@ export function Pick({ name, label, options, query, none = 'any' }: PickProps) {
 }
 
 type FieldProps = { name: string; label: string; query: URLSearchParams; first?: boolean };
+type Wording = {
+  /** The value in words. */ shown?: string /** Takes what was typed in place of the address. */;
+  onTake?: (text: string) => unknown;
+};
 
 /** A value to type; `first` is the one that the key `/` goes to. */
-export function Field({ name, label, query, first = false }: FieldProps) {
+export function Field({ name, label, query, first = false, shown, onTake }: FieldProps & Wording) {
   const id = useId();
-  const value = query.get(name) ?? '';
+  const value = shown ?? query.get(name) ?? '';
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
   const take = (): void => {
-    if (text.trim() !== value) setFilters({ [name]: text.trim() });
+    if (text.trim() === value) return;
+    if (onTake === undefined) setFilters({ [name]: text.trim() });
+    else void onTake(text.trim());
   };
   return (
     <form

@@ -32,6 +32,7 @@ import type {
   receiverCountSchema,
 } from '../webhooks/receipts/receipt.schemas.ts';
 import type { bulkReplayPreviewSchema, bulkReplaySchema } from '../webhooks/replays/bulk-replay.schemas.ts';
+import type { standingSchema } from '../webhooks/standing/standing.routes.ts';
 import type { streamSchema, streamStatusSchema } from '../webhooks/streams/stream.schemas.ts';
 import type { rotatedSecretSchema } from '../webhooks/subscriptions/signing-secret.routes.ts';
 import type {
@@ -58,6 +59,7 @@ export type Phases = Attempt['phases'];
 export type DeliveryAccount = z.infer<typeof accountSchema>;
 export type DeliveryHours = z.infer<typeof hourListSchema>;
 export type AuditHours = z.infer<typeof auditHoursSchema>;
+export type Standing = z.infer<typeof standingSchema>;
 export type Subscription = z.infer<typeof subscriptionSchema>;
 export type SubscriptionDetails = z.infer<typeof subscriptionDetailsSchema>;
 export type Replay = z.infer<typeof bulkReplaySchema>;

@@ -38,6 +38,10 @@ const LOOKS: Readonly<Record<string, readonly [Tone, Shape]>> = {
   down: ['bad', 'cross'],
   unacknowledged: ['bad', 'cross'],
   suspended: ['bad', 'cross'],
+  critical: ['bad', 'cross'],
+  warning: ['wait', 'square'],
+  notice: ['busy', 'ring'],
+  none: ['good', 'disc'],
 };
 
 const SHAPES: Readonly<Record<Shape, JSX.Element>> = {
@@ -327,7 +331,7 @@ export function Head({ title, about, children }: HeadProps) {
   );
 }
 
-type PartProps = { title: string; note?: ComponentChildren; children: ComponentChildren };
+type PartProps = { title: ComponentChildren; note?: ComponentChildren; children: ComponentChildren };
 
 /** A part of a page under its heading. */
 export function Part({ title, note, children }: PartProps) {

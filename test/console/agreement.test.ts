@@ -7,8 +7,8 @@ import type {
   Agent,
   AuditEntry,
   Delivery,
-  DeliveryHours,
   Page as ListPage,
+  Standing,
   Subscription,
   SubscriptionDetails,
 } from '../../src/console/types.ts';
@@ -116,38 +116,36 @@ describe.skipIf(PROGRAM === undefined)('the pages of the console', () => {
       async () => (await readTable(page, 'Audit entries', ['Action'])).flat().filter(isNoRead),
     );
 
-    // Counted once after all has settled, so that the numbers are those of the deliveries, and stay.
-    await tenant.database.query(`UPDATE delivery_hour_counts SET due_at = '-infinity'`);
-    const hours = async () => (await service.get<DeliveryHours>('/api/v1/delivery-hours')).data[0];
-    const sumOf = (numbers: readonly number[] | undefined) => (numbers ?? []).reduce((sum, n) => sum + n, 0);
-    await expect
-      .poll(async () => [sumOf((await hours())?.delivered), sumOf((await hours())?.failed)], PATIENCE)
-      .toEqual([3, 3]);
     const tile = async (name: string): Promise<string | null> =>
       page.locator('.tiles a', { hasText: name }).locator('strong').textContent();
     await open('');
     await agree(
       async () => {
-        const all = await list<Subscription>('webhooks');
-        const sum = await hours();
+        const said = await service.get<Standing>('/api/v1/standing');
         return {
-          subscriptions: String(all.length),
-          waiting: String(all.reduce((waiting, { endpoint }) => waiting + endpoint.waiting, 0)),
-          failed: String((await list<Delivery>('deliveries?status=failed')).length),
-          hours: [`delivered ${sumOf(sum?.delivered)}`, `failed ${sumOf(sum?.failed)}, below`],
+          summary: said.summary,
+          numbers: [
+            said.in_trouble,
+            said.waiting,
+            said.failed_in_24_hours.deliveries,
+            said.subscriptions,
+          ].map(String),
+          failed: said.failed_in_24_hours.largest.map(({ deliveries }) => String(deliveries)),
+          paused: [['inactive', '3']],
         };
       },
-      async () => {
-        const words = await page.locator('figure').first().locator('.key').allInnerTexts();
-        return {
-          subscriptions: await tile('Subscriptions'),
-          waiting: await tile('Waiting deliveries'),
-          failed: (await readTable(page, 'Failed deliveries', ['Failed'])).flat().join(),
-          hours: words.filter((text) => /^(delivered|failed)/.test(text)),
-        };
-      },
+      async () => ({
+        summary: await page.locator('header .status').textContent(),
+        numbers: [
+          await tile('Endpoints in trouble'),
+          await tile('Deliveries waiting'),
+          await tile('Failed in 24 hours'),
+          await tile('Subscriptions'),
+        ],
+        failed: (await readTable(page, 'Failed deliveries', ['Failed'])).flat(),
+        paused: await readTable(page, 'inactive, notice', ['Endpoint', 'Waiting']),
+      }),
     );
-
     // What Temporal owns: the endpoint that has asked for a pause, and a delivery that waits for its retry.
     const held = (await list<Subscription>('webhooks')).find(({ endpoint }) => endpoint.state === 'held');
     await open(`subscriptions/${held?.id}`);

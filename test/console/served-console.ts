@@ -6,6 +6,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { STANDING } from './served-standing.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const { buildConsole }: { buildConsole: (source: string, outDir: string) => Promise<void> } = await import(
@@ -209,6 +210,7 @@ const ANSWERS: Readonly<Record<string, object>> = {
     ...{ ...DELIVERY, id: 'delivery-2', status: 'failed', next_attempt_at: null, completed_at: TIME },
     ...{ last_status_code: 422, last_error: 'http:422', payload: null, attempts: [] },
   },
+  standing: STANDING,
   'delivery-accounts': {
     data: [{ ...ACCOUNT, day: new Date().toISOString().slice(0, 10) }],
   },

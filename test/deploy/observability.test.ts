@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { ENDPOINT_STATES } from '../../src/webhooks/backlog/backlog.store.ts';
+import { ENDPOINT_STATES } from '../../src/webhooks/endpoints/endpoint-state.ts';
 import { readQuery } from '../platform/metrics/prometheus-text.ts';
 import { listMetrics, type Metric } from '../platform/metrics/registries.ts';
 

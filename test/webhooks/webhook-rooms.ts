@@ -22,6 +22,8 @@ import {
 } from '../../src/webhooks/intake/wire.ts';
 import { createBulkReplayRoutes } from '../../src/webhooks/replays/bulk-replay.routes.ts';
 import { wireReplays } from '../../src/webhooks/replays/wire.ts';
+import { createStandingRoutes } from '../../src/webhooks/standing/standing.routes.ts';
+import { createStandingService } from '../../src/webhooks/standing/standing.service.ts';
 import { createSigningSecretRoutes } from '../../src/webhooks/subscriptions/signing-secret.routes.ts';
 import { createSubscriptionRoutes } from '../../src/webhooks/subscriptions/subscription.routes.ts';
 import { wireSubscriptions } from '../../src/webhooks/subscriptions/wire.ts';
@@ -40,6 +42,7 @@ const ROUTES = [
   createBulkReplayRoutes,
   createDeliveryRoutes,
   createAccountRoutes,
+  createStandingRoutes,
 ];
 
 export type WebhookRooms = Awaited<ReturnType<typeof createWebhookRooms>>;
@@ -141,6 +144,7 @@ export function wireWebhookRooms(database: Database, allowedNetworks: string[] =
     deliveries,
     accounts: createAccountReadingService({ database }),
     hours: createHourReadingService({ database }),
+    standing: createStandingService({ database }),
     workflows: platform.config.temporal,
   };
   return { ...services, routes: ROUTES.flatMap((create) => create(services)) };

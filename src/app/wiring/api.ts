@@ -35,6 +35,7 @@ import { createAccountReadingService } from '../../webhooks/accounts/account-rea
 import { createHourReadingService } from '../../webhooks/accounts/hour-count.service.ts';
 import { wireEventWaiters, wirePublishing } from '../../webhooks/intake/wire.ts';
 import { wireDirectAttempts } from '../../webhooks/relay/wire-api.ts';
+import { createStandingService } from '../../webhooks/standing/standing.service.ts';
 import { createStreamService } from '../../webhooks/streams/stream.service.ts';
 import { createStreamPollService } from '../../webhooks/streams/stream-poll.service.ts';
 import { findConsolePages, findReferencePages, listGuides } from '../pages/built-pages.ts';
@@ -71,6 +72,7 @@ export function wireApi(platform: Platform) {
     workflows: config.temporal,
     accounts: createAccountReadingService({ database }),
     hours: createHourReadingService({ database }),
+    standing: createStandingService({ database }),
     streams: createStreamService({ ...core, admittedNetworks }),
     polls: createStreamPollService({ ...core, waiters }),
     anchors: createAnchorService({ ...core, progress: createAnchorProgressService(core) }),

@@ -27,6 +27,7 @@ import { createEventRoutes } from '../../webhooks/intake/event.routes.ts';
 import { createEventTypeRoutes } from '../../webhooks/intake/event-type.routes.ts';
 import { createReceiptRoutes } from '../../webhooks/receipts/receipt.routes.ts';
 import { createBulkReplayRoutes } from '../../webhooks/replays/bulk-replay.routes.ts';
+import { createStandingRoutes } from '../../webhooks/standing/standing.routes.ts';
 import { createStreamRoutes } from '../../webhooks/streams/stream.routes.ts';
 import { createSigningSecretRoutes } from '../../webhooks/subscriptions/signing-secret.routes.ts';
 import { createSubscriptionRoutes } from '../../webhooks/subscriptions/subscription.routes.ts';
@@ -62,6 +63,7 @@ export const ROUTES = [
   createBulkReplayRoutes,
   createDeliveryRoutes,
   createAccountRoutes,
+  createStandingRoutes,
   createStreamRoutes,
   createReceiptRoutes,
   createConsoleRoutes,

@@ -15,6 +15,7 @@ import * as accountStore from '../../webhooks/accounts/account.store.ts';
 import { measureAccounts } from '../../webhooks/accounts/wire.ts';
 import { measureBacklog } from '../../webhooks/backlog/wire.ts';
 import { wireEndpoints } from '../../webhooks/endpoints/wire.ts';
+import { createStandingService } from '../../webhooks/standing/standing.service.ts';
 
 export function wireStanding(config: Config) {
   const platform = openPlatform(config, { logger: SILENT, name: 'status', limits: { connect: 15_000 } });
@@ -28,6 +29,7 @@ export function wireStanding(config: Config) {
     database,
     registry,
     hosts: hostHolds,
+    standing: createStandingService({ database }),
     objectives: () => objectiveStore.sum(database),
     acts: { list: (limit) => actStore.list(database, limit) },
     probeTemporal: () => askTemporal(config.temporal),

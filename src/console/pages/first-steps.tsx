@@ -1,28 +1,24 @@
 // What a new tenant does first, each step ticked by itself.
-import { useList } from '../hooks.ts';
-import type { Agent, Delivery, Subscription } from '../types.ts';
+import { get } from '../api.ts';
+import { useList, useLoaded } from '../hooks.ts';
+import type { Agent, Delivery, Page, WorkloadIssuer } from '../types.ts';
 import { Part, Status, To } from '../ui.tsx';
 
 const EVERY_MS = 60_000;
 
-interface FirstStepsProps {
-  readonly subscriptions: readonly Subscription[] | undefined;
-  readonly deliveries: readonly Delivery[] | undefined;
-}
-
-/** Shows nothing once all steps are done. @param deliveries the newest of the tenant */
-export function FirstSteps({ subscriptions, deliveries }: FirstStepsProps) {
+/** Shows nothing once all steps are done. @param subscriptions how many there are */
+export function FirstSteps({ subscriptions }: { subscriptions: number | undefined }) {
   const agents = useList<Agent>('agents', { limit: 50 }, EVERY_MS);
-  if (subscriptions === undefined || agents.data === undefined || deliveries === undefined) return null;
+  const workloads = useFirst<WorkloadIssuer>('workload-issuers');
+  const delivered = useFirst<Delivery>('deliveries', { status: 'delivered' });
+  if (subscriptions === undefined || agents.data === undefined || delivered === undefined) return null;
+  // A page of agents without a key among them is no new tenant's; a workload needs none.
+  const hasKey = agents.more !== undefined || agents.data.some(({ registration }) => registration.verified);
   const steps = [
     ['agents', 'Register an agent', agents.data.length > 0],
-    ['agents', 'Let it register its key', agents.data.some(({ registration }) => registration.verified)],
-    ['subscriptions', 'Subscribe to events', subscriptions.length > 0],
-    [
-      'events',
-      'Publish an event, and see it delivered',
-      deliveries.some(({ status }) => status === 'delivered'),
-    ],
+    ['agents', 'Let it register its key', hasKey || workloads === true],
+    ['subscriptions', 'Subscribe to events', subscriptions > 0],
+    ['events', 'Publish an event, and see it delivered', delivered],
   ] as const;
   if (steps.every(([, , isDone]) => isDone)) return null;
   return (
@@ -37,4 +33,10 @@ export function FirstSteps({ subscriptions, deliveries }: FirstStepsProps) {
       </ol>
     </Part>
   );
+}
+
+/** Whether a list has a row; undefined while that is not known. */
+function useFirst<T>(path: string, query: Readonly<Record<string, string>> = {}): boolean | undefined {
+  const load = () => get<Page<T>>(path, { ...query, limit: 1 });
+  return useLoaded(`first ${path}`, load, EVERY_MS).data?.data.some(() => true);
 }

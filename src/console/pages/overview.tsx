@@ -1,171 +1,205 @@
-// The first page: a verdict on the tenant, the outcomes of its deliveries, and their failures.
+// The first page: whether all is right, what is in trouble, and then how much goes out. Its numbers are the standing's.
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
 import { get } from '../api.ts';
 import { barsOfDays, barsOfHours, firstDay, OutcomeChart } from '../charts.tsx';
-import { formatNumber } from '../format.ts';
-import { useList, useLoaded } from '../hooks.ts';
-import { groupFailures, measureRecent } from '../recent.ts';
+import { describeError, formatClock, formatNumber } from '../format.ts';
+import { type Loaded, useList, useLoaded } from '../hooks.ts';
 import { SendAll } from '../replays.tsx';
 import { open } from '../router.ts';
-import { isTroubled, judgeTenant } from '../trouble.ts';
-import type { Delivery, DeliveryAccount, DeliveryHours, Subscription } from '../types.ts';
+import type { DeliveryAccount, DeliveryHours, Standing, Subscription } from '../types.ts';
 import { Ago, Empty, Head, NotLoaded, Part, RowLink, Status, Table, To, Waiting } from '../ui.tsx';
-import { Target } from './deliveries.tsx';
 import { FirstSteps } from './first-steps.tsx';
 import { ENDPOINT, FAILING, WAITING, WHY } from './subscriptions.tsx';
 
 const EVERY_MS = 10_000;
-const MOST_FAILED = 100;
-const NEWEST = 200;
-const OF_NEWEST = `of the newest ${NEWEST}`;
+/** Subscriptions of one state that are shown before somebody asks for more. */
+const FIRST = 10;
+
+type State = Standing['states'][number];
 
 export function Overview({ tenant }: { tenant: string }) {
+  const standing = useLoaded('standing', () => get<Standing>('standing'), EVERY_MS);
+  const { data } = standing;
+  const troubled = data?.states.filter(({ severity }) => severity !== 'none') ?? [];
+  return (
+    <>
+      <Head
+        title={tenant}
+        about={
+          <span aria-live="polite">
+            {data === undefined ? '…' : <Status of={data.severity} word={data.summary} />}
+          </span>
+        }
+      />
+      {data === undefined && standing.error !== undefined && <NotLoaded error={standing.error} />}
+      <div class="tiles">
+        <Tile page="subscriptions" name="Endpoints in trouble" value={show(data?.in_trouble)} />
+        <Tile page="deliveries" name="Deliveries waiting" value={show(data?.waiting)} />
+        <Tile page="deliveries" name="Oldest waiting" value={data && <Ago time={data.oldest_waiting_at} />} />
+        <Tile
+          page="deliveries?status=failed"
+          name="Failed in 24 hours"
+          value={show(data?.failed_in_24_hours.deliveries)}
+        />
+        <Tile page="subscriptions" name="Subscriptions" value={show(data?.subscriptions)} />
+      </div>
+      {troubled.map((of) => (
+        <Trouble key={`${of.state} ${of.severity}`} of={of} />
+      ))}
+      {data !== undefined && data.failed_in_24_hours.groups > 0 && (
+        <FailureTable of={data.failed_in_24_hours} />
+      )}
+      <FirstSteps subscriptions={data?.subscriptions} />
+      <Outcomes />
+    </>
+  );
+}
+
+const show = (value: number | undefined) => (value === undefined ? undefined : formatNumber(value));
+
+/** The subscriptions of one state and severity, as many as somebody asks for. */
+function Trouble({ of }: { of: State }) {
+  const { state, severity, subscriptions, streams, waiting, oldest_canceled_at: canceled } = of;
+  const all = subscriptions - streams;
+  const list = useList<Subscription>(
+    all > 0 ? 'webhooks' : undefined,
+    { state, severity, limit: FIRST },
+    EVERY_MS,
+  );
+  const title = `${formatNumber(subscriptions)} ${state}`;
+  return (
+    <Part
+      title={<Status of={state} word={title} />}
+      note={
+        <>
+          {waiting === 0 ? 'Nothing waits' : `${formatNumber(waiting)} waiting`}
+          {state === 'inactive' &&
+            canceled !== null &&
+            `, the oldest is canceled on ${formatClock(canceled)}`}
+          {streams > 0 && (
+            <>
+              {' · '}
+              <To page="streams">{`${formatNumber(streams)} of them streams`}</To>
+            </>
+          )}
+        </>
+      }
+    >
+      {all > 0 && (
+        <Table
+          label={`${state}, ${severity}`}
+          list={list}
+          keyOf={(subscription) => subscription.id}
+          columns={[...ENDPOINT, WHY, WAITING, FAILING]}
+          empty={<Empty title="None any more." />}
+        />
+      )}
+    </Part>
+  );
+}
+
+/** Equal failures are one row, with what sends them again; those of most deliveries first. */
+function FailureTable({ of }: { of: Standing['failed_in_24_hours'] }) {
+  const more = of.groups - of.largest.length;
+  return (
+    <Part
+      title="Failed for good in 24 hours"
+      note={
+        <>
+          {more > 0 && `the largest ${formatNumber(of.largest.length)} of ${formatNumber(of.groups)} · `}
+          <To page="deliveries?status=failed">all</To>
+        </>
+      }
+    >
+      <Table
+        label="Failed deliveries"
+        list={{ data: of.largest }}
+        keyOf={({ subscription_id, answer }) => `${subscription_id} ${answer}`}
+        columns={[
+          [
+            'Failed',
+            ({ deliveries, subscription_id }) => (
+              <RowLink page={`deliveries?status=failed&subscription_id=${subscription_id}`}>
+                {formatNumber(deliveries)}
+              </RowLink>
+            ),
+            'number',
+          ],
+          ['Answer', ({ answer }) => describeError(answer)],
+          [
+            'Subscription',
+            ({ url, subscription_id }) =>
+              url === null ? (
+                <span class="faint">deleted, or a stream</span>
+              ) : (
+                <To page={`subscriptions/${subscription_id}`}>{url}</To>
+              ),
+            'clip',
+          ],
+          ['First', ({ first_at }) => <Ago time={first_at} />],
+          ['Last', ({ last_at }) => <Ago time={last_at} />],
+          [
+            'Action',
+            ({ active, subscription_id }) =>
+              active && (
+                <SendAll
+                  subscription={subscription_id}
+                  status="failed"
+                  label="Send all again…"
+                  onBegun={() => open(`subscriptions/${subscription_id}`)}
+                />
+              ),
+          ],
+        ]}
+        empty={null}
+      />
+    </Part>
+  );
+}
+
+/** One chart at a time: two would have been counted at two times. */
+function Outcomes() {
+  const [isOfDays, setOfDays] = useState(false);
+  return (
+    <Part
+      title={isOfDays ? 'Deliveries of 14 days' : 'Deliveries of 24 hours'}
+      note={
+        <>
+          {isOfDays ? 'by the UTC day of acceptance · ' : 'by the hour of acceptance · '}
+          <button type="button" class="small" onClick={() => setOfDays(!isOfDays)}>
+            {isOfDays ? '24 hours' : '14 days'}
+          </button>
+        </>
+      }
+    >
+      {isOfDays ? <Days /> : <Hours />}
+    </Part>
+  );
+}
+
+function Hours() {
+  const hours = useLoaded('hours', () => get<DeliveryHours>('delivery-hours'), 60_000);
+  if (hours.data === undefined) return <NotYet of={hours} />;
+  return <OutcomeChart title="Deliveries of each hour by outcome" bars={barsOfHours(hours.data)} />;
+}
+
+function Days() {
   const accounts = useLoaded(
     'accounts',
     () => get<{ data: readonly DeliveryAccount[] }>('delivery-accounts', { since: firstDay() }),
     60_000,
   );
-  const hours = useLoaded('hours', () => get<DeliveryHours>('delivery-hours'), 60_000);
-  const subscriptions = useList<Subscription>('webhooks', { limit: 200 }, EVERY_MS);
-  const failed = useList<Delivery>('deliveries', { status: 'failed', limit: MOST_FAILED }, EVERY_MS);
-  const newest = useList<Delivery>('deliveries', { limit: NEWEST }, 60_000);
-  const recent = newest.data && measureRecent(newest.data);
-  const troubled = subscriptions.data?.filter(isTroubled);
-  const waiting = subscriptions.data?.reduce((sum, { endpoint }) => sum + endpoint.waiting, 0);
-  return (
-    <>
-      <Head title={tenant} about={<Verdict subscriptions={subscriptions.data} failed={failed} />} />
-      <div class="tiles">
-        <Tile page="subscriptions" name="Waiting deliveries" value={show(waiting)} />
-        <Tile page="subscriptions" name="Endpoints in trouble" value={show(troubled?.length)} />
-        <Tile page="subscriptions" name="Subscriptions" value={show(subscriptions.data?.length)} />
-        <Tile page="deliveries" name={`Arrived, ${OF_NEWEST}`} value={recent?.arrived} />
-        <Tile page="deliveries" name="Half of them within" value={recent?.half} />
-        <Tile page="deliveries" name="95 % of them within" value={recent?.most} />
-      </div>
-      <FirstSteps subscriptions={subscriptions.data} deliveries={newest.data} />
-      <Part
-        title="Deliveries of the last 24 hours"
-        note="by the hour of acceptance; the last two are counted each minute"
-      >
-        {hours.data === undefined ? (
-          <NotYet error={hours.error} />
-        ) : (
-          <OutcomeChart title="Deliveries of each hour by outcome" bars={barsOfHours(hours.data)} />
-        )}
-      </Part>
-      <Part
-        title="Deliveries of 14 days"
-        note="by the UTC day of acceptance; today is counted every 15 minutes"
-      >
-        {accounts.data === undefined ? (
-          <NotYet error={accounts.error} />
-        ) : accounts.data.data.length === 0 ? (
-          <Empty title="No day is counted yet.">The first one is, within 15 minutes.</Empty>
-        ) : (
-          <OutcomeChart title="Deliveries of each day by outcome" bars={barsOfDays(accounts.data.data)} />
-        )}
-      </Part>
-      <Part title="Endpoints in trouble">
-        <Table
-          label="Endpoints in trouble"
-          list={{ data: troubled, error: subscriptions.error }}
-          keyOf={(subscription) => subscription.id}
-          columns={[...ENDPOINT, WHY, WAITING, FAILING]}
-          empty={
-            subscriptions.data?.length === 0 ? (
-              <Empty title="No subscription yet.">
-                Create a <To page="subscriptions">subscription</To> and send it a test event.
-              </Empty>
-            ) : (
-              <Empty title="No endpoint is in trouble." />
-            )
-          }
-        />
-      </Part>
-      <Part title="Failed deliveries" note={<To page="deliveries?status=failed">all</To>}>
-        <FailureTable failed={failed} subscriptions={subscriptions} />
-      </Part>
-    </>
-  );
+  if (accounts.data === undefined) return <NotYet of={accounts} />;
+  if (accounts.data.data.length === 0)
+    return <Empty title="No day is counted yet.">The first one is, within 15 minutes.</Empty>;
+  return <OutcomeChart title="Deliveries of each day by outcome" bars={barsOfDays(accounts.data.data)} />;
 }
 
-const NotYet = ({ error }: { error: unknown }) =>
+const NotYet = ({ of: { error } }: { of: Loaded<unknown> }) =>
   error === undefined ? <Waiting rows={4} /> : <NotLoaded error={error} />;
 
-const show = (value: number | undefined) => (value === undefined ? undefined : formatNumber(value));
-
-/** Whether all is right, in a sentence. */
-function Verdict({
-  subscriptions,
-  failed,
-}: {
-  subscriptions: readonly Subscription[] | undefined;
-  failed: ReturnType<typeof useList<Delivery>>;
-}) {
-  if (subscriptions === undefined || failed.data === undefined) return <span>…</span>;
-  const { tone, words } = judgeTenant(
-    subscriptions,
-    {
-      failedAt: failed.data.map(({ completed_at }) => completed_at ?? ''),
-      hasMore: failed.more !== undefined,
-    },
-    Date.now(),
-  );
-  return (
-    <span aria-live="polite">
-      <Status of={tone} word={words} />
-    </span>
-  );
-}
-
-/** Equal failures are one row, with what sends them again. */
-function FailureTable({
-  failed,
-  subscriptions,
-}: {
-  failed: ReturnType<typeof useList<Delivery>>;
-  subscriptions: ReturnType<typeof useList<Subscription>>;
-}) {
-  const known = new Set(subscriptions.data?.map(({ id }) => id));
-  return (
-    <Table
-      label="Failed deliveries"
-      list={{ data: failed.data && groupFailures(failed.data), error: failed.error }}
-      keyOf={({ subscription, answer }) => `${subscription} ${answer}`}
-      columns={[
-        [
-          'Failed',
-          ({ count, subscription }) => (
-            <RowLink page={`deliveries?status=failed&subscription_id=${subscription}`}>
-              {formatNumber(count)}
-              {failed.more !== undefined && ' or more'}
-            </RowLink>
-          ),
-          'number',
-        ],
-        ['Answer', ({ answer }) => answer],
-        ['Subscription', ({ subscription }) => <Target id={subscription} list={subscriptions} />, 'clip'],
-        ['First', ({ first }) => <Ago time={first} />],
-        ['Last', ({ last }) => <Ago time={last} />],
-        [
-          'Action',
-          ({ subscription }) =>
-            known.has(subscription) && (
-              <SendAll
-                subscription={subscription}
-                status="failed"
-                label="Send all again…"
-                onBegun={() => open(`subscriptions/${subscription}`)}
-              />
-            ),
-        ],
-      ]}
-      empty={<Empty title="No delivery has failed." />}
-    />
-  );
-}
-
-function Tile({ page, name, value }: { page: string; name: string; value: string | undefined }) {
+function Tile({ page, name, value }: { page: string; name: string; value: ComponentChildren }) {
   return (
     <To page={page}>
       <strong>{value ?? '–'}</strong>

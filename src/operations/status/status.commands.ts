@@ -3,9 +3,13 @@ import type { Command } from 'commander';
 import { useServices } from '../../platform/command-services.ts';
 import { relativeTime, roughLength } from '../../platform/command-times.ts';
 import { wordErrors } from '../../webhooks/endpoints/host-hold.ts';
+import { countStates, type Standing as EndpointStanding } from '../../webhooks/standing/standing.ts';
 import type { ObjectiveStanding } from '../objectives/objective.service.ts';
 import type { StatusService } from './status.service.ts';
 import { findTroubles, placeOf, type Standing } from './status.ts';
+
+/** The most groups of failed deliveries that one screen has. */
+const MOST_GROUPS = 5;
 
 type Open = () => Promise<{ status: StatusService; close: () => Promise<void> }>;
 
@@ -26,7 +30,8 @@ export function registerStatusCommand(
 }
 
 function describe({ gauges, ...standing }: Standing, troubles: readonly string[], now: number): string[] {
-  const { version, processes, temporal, failingHosts, failed, objectives, lastMended } = standing;
+  const { version, processes, temporal, failingHosts, endpoints, objectives, lastMended } = standing;
+  const failed = endpoints?.failedIn24Hours;
   const line = (name: string, text: string) => `${name.padEnd(12)}${text}`;
   const count = (value: number | null, words: string) =>
     value === null ? `? ${words}` : `${value} ${words}`;
@@ -43,14 +48,15 @@ function describe({ gauges, ...standing }: Standing, troubles: readonly string[]
       `${count(gauges.waiting, 'rows')}; oldest due ${age(gauges.oldestWaiting)}, oldest command ${age(gauges.oldestCommand)}`,
     ),
     line('Overdue', `${count(gauges.overdue, 'deliveries')}, at most by ${age(gauges.mostOverdue)}`),
-    line('Endpoints', `${count(gauges.endpointsDown, 'down')}, ${count(gauges.endpointsHeld, 'held')}`),
+    line('Endpoints', endpoints === null ? '?' : describeStates(endpoints.states)),
+    ...(endpoints === null ? [] : [line('', endpoints.summary)]),
     ...(failingHosts ?? []).map(({ host, endpoints, errors }) =>
       line('', `${host}: ${endpoints} failing (${wordErrors(errors)})`),
     ),
-    line('Failed', `${count(failed?.total ?? null, 'deliveries')} for good in 24 h`),
-    ...(failed?.groups ?? []).map(({ url, answer, count: of }) =>
-      line('', `${answer} ${of}: ${placeOf(url)}`),
-    ),
+    line('Failed', `${count(failed?.deliveries ?? null, 'deliveries')} for good in 24 h`),
+    ...(failed?.largest ?? [])
+      .slice(0, MOST_GROUPS)
+      .map((group) => line('', `${group.answer} ${group.deliveries}: ${nameOf(group)}`)),
     ...(objectives ?? []).map((each, n) => line(n === 0 ? 'Objectives' : '', describeObjective(each))),
     line('Audit log', `oldest unsealed row ${age(gauges.unsealed)}`),
     line('Accounts', count(gauges.unaccounted, 'deliveries not accounted for')),
@@ -64,6 +70,16 @@ function describe({ gauges, ...standing }: Standing, troubles: readonly string[]
     ...(troubles.length === 0 ? ['Nothing needs a person.'] : troubles.map((trouble) => `✗ ${trouble}`)),
   ];
 }
+
+/** Such as `4,000 open, 7 down`; what there is none of is left out, but for `down` and `held`. */
+function describeStates(states: EndpointStanding['states']): string {
+  const counts = Object.entries(countStates(states));
+  const shown = counts.filter(([state, of]) => of > 0 || state === 'down' || state === 'held');
+  return shown.map(([state, of]) => `${of.toLocaleString('en')} ${state}`).join(', ');
+}
+
+const nameOf = ({ url, subscriptionId }: { readonly url: string | null; readonly subscriptionId: string }) =>
+  url === null ? subscriptionId : placeOf(url);
 
 /** Such as `tokens: 99.981 % of 52,031 within 1 s (promised: 99.9 %), 81 % of the budget left in 30 days`. */
 function describeObjective({
@@ -96,8 +112,12 @@ function present({ gauges, ...standing }: Standing, troubles: readonly string[])
     },
     overdue: { deliveries: gauges.overdue, seconds: gauges.mostOverdue },
     endpoints: {
-      down: gauges.endpointsDown,
-      held: gauges.endpointsHeld,
+      ...(standing.endpoints && {
+        severity: standing.endpoints.severity,
+        summary: standing.endpoints.summary,
+        ...countStates(standing.endpoints.states),
+        waiting_deliveries: standing.endpoints.waiting,
+      }),
       failing_hosts:
         standing.failingHosts?.map(({ host, endpoints, errors }) => ({ host, endpoints, errors })) ?? null,
     },
@@ -106,12 +126,10 @@ function present({ gauges, ...standing }: Standing, troubles: readonly string[])
         ...{ objective, promised, seconds, good, total, share },
         budget_left: budgetLeft,
       })) ?? null,
-    failed_in_24_hours: standing.failed && {
-      deliveries: standing.failed.total,
-      groups: standing.failed.groups.map(({ url, answer, count }) => ({
-        endpoint: placeOf(url),
-        answer,
-        deliveries: count,
+    failed_in_24_hours: standing.endpoints && {
+      deliveries: standing.endpoints.failedIn24Hours.deliveries,
+      groups: standing.endpoints.failedIn24Hours.largest.slice(0, MOST_GROUPS).map((group) => ({
+        ...{ endpoint: nameOf(group), answer: group.answer, deliveries: group.deliveries },
       })),
     },
     unsealed_seconds: gauges.unsealed,

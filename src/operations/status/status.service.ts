@@ -3,13 +3,13 @@ import type { Registry } from 'prom-client';
 import type { Database } from '../../platform/database/database.ts';
 import type { Objective, ObjectiveCount } from '../../platform/metrics/objectives.ts';
 import type { HostHoldService } from '../../webhooks/endpoints/host-hold.service.ts';
+import type { StandingService } from '../../webhooks/standing/standing.service.ts';
 import { judgeObjectives } from '../objectives/objective.service.ts';
 import type { OperatorAct } from '../operators/operator-act.ts';
 import * as store from './status.store.ts';
 import type { Standing } from './status.ts';
 
 const MOST_HOSTS = 5;
-const MOST_FAILED = 5;
 const MOST_ACTS = 200;
 
 /** @param options.registry has the gauges that each worker reports of the whole service */
@@ -18,6 +18,7 @@ export function createStatusService({
   registry,
   hosts,
   acts,
+  standing,
   objectives,
   probeTemporal,
   version,
@@ -26,28 +27,31 @@ export function createStatusService({
   registry: Pick<Registry, 'getMetricsAsJSON'>;
   hosts: Pick<HostHoldService, 'listFailing'>;
   acts: { list(limit: number): Promise<readonly OperatorAct[]> };
+  standing: Pick<StandingService, 'readAll'>;
   objectives: () => Promise<ReadonlyMap<Objective, ObjectiveCount>>;
   probeTemporal: () => Promise<boolean>;
   version: string;
 }) {
   return {
     read: async (): Promise<Standing> => {
-      const [processes, failed, failingHosts, newestActs, counts, isReachable, gauges] = await Promise.all([
-        store.listProcesses(database).catch(() => null),
-        store.countFailed(database, MOST_FAILED).catch(() => null),
-        hosts.listFailing(database, { errorClass: undefined, limit: MOST_HOSTS }).catch(() => null),
-        acts.list(MOST_ACTS).catch(() => null),
-        objectives().catch(() => null),
-        probeTemporal().catch(() => false),
-        readGauges(registry),
-      ]);
+      const [processes, endpoints, failingHosts, newestActs, counts, isReachable, gauges] = await Promise.all(
+        [
+          store.listProcesses(database).catch(() => null),
+          standing.readAll().catch(() => null),
+          hosts.listFailing(database, { errorClass: undefined, limit: MOST_HOSTS }).catch(() => null),
+          acts.list(MOST_ACTS).catch(() => null),
+          objectives().catch(() => null),
+          probeTemporal().catch(() => false),
+          readGauges(registry),
+        ],
+      );
       return {
         version,
         processes,
         temporal: isReachable ? 'reachable' : 'unreachable',
         gauges,
         failingHosts,
-        failed,
+        endpoints,
         objectives: counts && judgeObjectives(counts),
         lastMended: newestActs?.find(({ target }) => target.id === 'doctor')?.at ?? null,
       };
@@ -71,8 +75,6 @@ async function readGauges(registry: Pick<Registry, 'getMetricsAsJSON'>): Promise
     oldestCommand: sum('countersign_relay_lag_seconds', 'endpoints', 'command'),
     overdue: sum('countersign_deliveries_overdue'),
     mostOverdue: sum('countersign_deliveries_overdue_seconds'),
-    endpointsHeld: sum('countersign_endpoints', 'state', 'held'),
-    endpointsDown: sum('countersign_endpoints', 'state', 'down'),
     unsealed: sum('countersign_audit_unsealed_seconds'),
     unaccounted: sum('countersign_delivery_account_difference'),
   };

@@ -1,5 +1,6 @@
 // What one screen says about the whole service, and which of it needs a person. Pure.
 import type { FailingHost } from '../../webhooks/endpoints/host-hold.ts';
+import type { Standing as EndpointStanding } from '../../webhooks/standing/standing.ts';
 import type { ObjectiveStanding } from '../objectives/objective.service.ts';
 
 /** A reading that failed is null. Seconds and counts. */
@@ -11,7 +12,8 @@ export type Standing = {
   readonly temporal: 'reachable' | 'unreachable';
   readonly gauges: Readonly<Record<Gauge, number | null>>;
   readonly failingHosts: readonly Pick<FailingHost, 'host' | 'endpoints' | 'errors'>[] | null;
-  readonly failed: Failed | null;
+  /** Of the endpoints of all tenants. */
+  readonly endpoints: EndpointStanding | null;
   /** Of 30 days. */
   readonly objectives: readonly ObjectiveStanding[] | null;
   /** The newest run of `doctor --fix` that mended something: only those are on record. */
@@ -24,15 +26,8 @@ type Gauge =
   | 'oldestCommand'
   | 'overdue'
   | 'mostOverdue'
-  | 'endpointsHeld'
-  | 'endpointsDown'
   | 'unsealed'
   | 'unaccounted';
-
-export type FailedGroup = { readonly url: string; readonly answer: string; readonly count: number };
-
-/** Deliveries that failed for good in 24 hours: all, and the largest groups. */
-export type Failed = { readonly total: number; readonly groups: readonly FailedGroup[] };
 
 /** @returns host and path of an address: its query may be secret */
 export function placeOf(url: string): string {
@@ -44,7 +39,7 @@ export function placeOf(url: string): string {
 export const LIMITS = { oldestWaiting: 60, oldestCommand: 300, mostOverdue: 300, unsealed: 300 } as const;
 
 /** @returns what needs a person, one sentence each; empty when all is well */
-export function findTroubles({ processes, temporal, gauges, failed }: Standing): string[] {
+export function findTroubles({ processes, temporal, gauges, endpoints }: Standing): string[] {
   const workers = processes?.find(({ role }) => role === 'worker')?.count ?? 0;
   const late = (name: keyof typeof LIMITS) => (gauges[name] ?? 0) > LIMITS[name];
   return [
@@ -62,10 +57,12 @@ export function findTroubles({ processes, temporal, gauges, failed }: Standing):
     ...((gauges.unaccounted ?? 0) > 0
       ? [`${gauges.unaccounted} deliveries are not accounted for: countersign doctor`]
       : []),
-    ...((failed?.total ?? 0) > 0
-      ? [`${failed?.total} deliveries failed for good in 24 h: nobody sends them again by itself.`]
+    ...((endpoints?.failedIn24Hours.deliveries ?? 0) > 0
+      ? [
+          `${endpoints?.failedIn24Hours.deliveries} deliveries failed for good in 24 h: nobody sends them again by itself.`,
+        ]
       : []),
-    ...(processes !== null && failed === null ? ['What has failed could not be read.'] : []),
+    ...(processes !== null && endpoints === null ? ['The endpoints could not be read.'] : []),
     ...(processes !== null && Object.values(gauges).includes(null) ? ['Not everything could be read.'] : []),
   ];
 }

@@ -1,8 +1,8 @@
 // The metrics of the outbox and of overdue deliveries. They are sums over all tenants, the same in each worker process.
 import type { Registry } from 'prom-client';
 import { createGauges } from '../../platform/metrics/gauges.ts';
+import { ENDPOINT_STATES } from '../endpoints/endpoint-state.ts';
 import {
-  ENDPOINT_STATES,
   type EndpointCount,
   OUTBOX_KINDS,
   type OutboxCount,

@@ -1,13 +1,12 @@
 // SQL of the metrics of the outbox and of overdue deliveries of all tenants. It only reads, without locks.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { countBy } from '../../platform/temporal/expected-workflows.ts';
+import { SHOWN_STATE } from '../endpoints/shown-state.ts';
 
 /** The most open endpoints with work that are read, and the most late deliveries that are counted. */
 const MOST_ENDPOINTS = 50_000;
 const MOST_LATE = 100_000;
 
-/** As docs/glossary.md has them, but that `failing` counts as `open`, and `probing` as `down`. */
-export const ENDPOINT_STATES = ['open', 'releasing', 'held', 'down', 'suspended', 'inactive'] as const;
 export const OUTBOX_KINDS = ['first', 'wake', 'start', 'command'] as const;
 
 export type OutboxCount = { readonly kind: string; readonly count: number };
@@ -28,11 +27,7 @@ export type RelayLag = {
 /** Deliveries whose next attempt is more than 60 s late. `seconds` is the greatest delay; null without deliveries. */
 export type Overdue = { readonly count: number; readonly seconds: number | null };
 
-const ENDPOINTS = `
-SELECT CASE
-    WHEN NOT active THEN 'inactive' WHEN tenant_held_until > now() THEN 'suspended' WHEN host_held_until > now() THEN 'held' WHEN state = 'down' THEN 'down'
-    WHEN hold_until > now() THEN 'held' WHEN permits IS NOT NULL THEN 'releasing' ELSE 'open' END AS state, count(*)::float8 AS count
-FROM endpoints WHERE NOT deleted GROUP BY 1`;
+const ENDPOINTS = `SELECT ${SHOWN_STATE} AS state, count(*)::float8 AS count FROM endpoints p WHERE NOT p.deleted GROUP BY 1`;
 
 // Starts from the open endpoints, so that rows of closed endpoints are not read. It needs one index probe for each
 // endpoint, and one for each rank with work. An endpoint that is paced or rated leaves rows unclaimed by design, so

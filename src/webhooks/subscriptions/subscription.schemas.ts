@@ -11,6 +11,7 @@ import { ENVELOPES } from '../deliveries/envelope.ts';
 import { RETRY_POLICY_BOUNDS } from '../deliveries/retry-schedule.ts';
 import { ENDPOINT_STATES } from '../endpoints/endpoint-state.ts';
 import { SIGNATURES } from '../signing/signatures.ts';
+import { SEVERITIES } from '../standing/standing.ts';
 import type { Subscription, SubscriptionDetails } from './subscription.service.ts';
 import { BOUNDS, SINKS } from './subscription.ts';
 
@@ -238,6 +239,8 @@ export const testBody = z
 
 export const subscriptionParams = z.object({ id: z.uuid() });
 
+const MOST_IDS = 200;
+
 export const subscriptionListQuery = z.object({
   url: z
     .string()
@@ -247,6 +250,14 @@ export const subscriptionListQuery = z.object({
     .optional()
     .meta({ description: 'The whole URL, as it was given or as it is shown.' }),
   active: z.enum(['true', 'false']).optional(),
+  ids: z
+    .string()
+    .transform((text) => text.split(','))
+    .pipe(z.array(z.uuid()).max(MOST_IDS))
+    .optional()
+    .meta({ description: `Ids of subscriptions, with commas between, at most ${MOST_IDS}.` }),
+  state: z.enum(ENDPOINT_STATES).optional().meta({ description: 'Of the endpoint.' }),
+  severity: z.enum(SEVERITIES).optional().meta({ description: 'As `GET /api/v1/standing` has it.' }),
   event_type: z
     .string()
     .min(1)

@@ -6,6 +6,7 @@ import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import { loadSequelize } from '../../platform/database/sequelize.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import { SHOWN_STATE, severityOf } from '../endpoints/shown-state.ts';
 import { type NewSubscriptionRow, SUBSCRIPTION, type SubscriptionRow } from './subscription.model.ts';
 
 export type SubscriptionChanges = Partial<
@@ -17,10 +18,17 @@ export type SubscriptionFilters = {
   readonly url?: string | undefined;
   readonly active?: boolean | undefined;
   readonly eventType?: string | undefined;
+  readonly ids?: readonly string[] | undefined;
+  readonly state?: string | undefined;
+  readonly severity?: string | undefined;
 };
 
 const IS_ACTIVE =
   'EXISTS (SELECT 1 FROM endpoints p WHERE p.subscription_id = subscriptions.id AND p.active)';
+
+const STATE = `(SELECT ${SHOWN_STATE} FROM endpoints p WHERE p.subscription_id = subscriptions.id)`;
+const SEVERITY = `(SELECT ${severityOf('shown', 'subscriptions.disabled_reason')}
+  FROM endpoints p, LATERAL (SELECT ${SHOWN_STATE} AS shown) AS s WHERE p.subscription_id = subscriptions.id)`;
 
 const DISABLE = `
 UPDATE subscriptions SET disabled_reason = $3, updated_at = now()
@@ -83,14 +91,22 @@ export function lockAny(
 export function list(
   models: Models,
   tenantId: string,
-  { url, active, eventType, ...request }: PageRequest & SubscriptionFilters,
+  { url, active, eventType, ids, state, severity, ...request }: PageRequest & SubscriptionFilters,
 ): Promise<Page<SubscriptionRow>> {
   const { col, literal, Op, where } = loadSequelize();
   const filters = [
     ...(active === undefined ? [] : [literal(`${active ? '' : 'NOT '}${IS_ACTIVE}`)]),
+    ...(state === undefined ? [] : [where(literal(STATE), state)]),
+    ...(severity === undefined ? [] : [where(literal(SEVERITY), severity)]),
     ...(eventType === undefined ? [] : [where(col('filters'), Op.overlap, filterCandidates(eventType))]),
   ];
-  const conditions = { tenantId, deletedAt: null, streamAudience: null, ...asked({ url }) };
+  const conditions = {
+    tenantId,
+    deletedAt: null,
+    streamAudience: null,
+    ...asked({ url }),
+    ...(ids && { id: { [Op.in]: [...ids] } }),
+  };
   return models.model(SUBSCRIPTION).page({ ...conditions, [Op.and]: filters }, request);
 }
 

@@ -5,6 +5,7 @@ import { judgeObjectives } from '../../../src/operations/objectives/objective.se
 import { registerStatusCommand } from '../../../src/operations/status/status.commands.ts';
 import { findTroubles, type Standing } from '../../../src/operations/status/status.ts';
 import { wordErrors } from '../../../src/webhooks/endpoints/host-hold.ts';
+import { judgeStanding } from '../../../src/webhooks/standing/standing.ts';
 
 const WELL: Standing = {
   version: '1',
@@ -16,13 +17,11 @@ const WELL: Standing = {
     oldestCommand: 0,
     overdue: 0,
     mostOverdue: 0,
-    endpointsHeld: 1,
-    endpointsDown: 1,
     unsealed: 2,
     unaccounted: 0,
   },
   failingHosts: [],
-  failed: { total: 0, groups: [] },
+  endpoints: judgeStanding({ states: [], failed: { deliveries: 0, groups: 0, largest: [] } }),
   objectives: [],
   lastMended: null,
 };
@@ -42,14 +41,11 @@ it.each<[string, Partial<Standing>, readonly RegExp[]]>([
   [
     'what failed for good',
     {
-      failed: {
-        total: 16,
-        groups: [{ url: 'https://a.example/refuse?key=x', answer: 'http:422', count: 16 }],
-      },
+      endpoints: judgeStanding({ states: [], failed: { deliveries: 16, groups: 1, largest: [] } }),
     },
     [/16 deliveries failed for good in 24 h/],
   ],
-  ['failures that could not be read', { failed: null }, [/What has failed could not be read/]],
+  ['endpoints that could not be read', { endpoints: null }, [/endpoints could not be read/]],
   ['lost deliveries', { gauges: { ...WELL.gauges, unaccounted: 1 } }, [/not accounted for/]],
   ['what could not be read', { gauges: { ...WELL.gauges, waiting: null } }, [/Not everything could be read/]],
 ])('%s', (_, change, words) => {

@@ -1,0 +1,24 @@
+// SQL of the state and the severity that the interface shows of the endpoint `p`. endpoint-state.ts has the same states
+// for one row that was read; test/webhooks/standing compares the two. Pure.
+
+const IS_PENDING = `EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription_id = p.subscription_id AND d.status IN ('pending', 'retrying'))`;
+
+/** The state of an endpoint that is not deleted (docs/glossary.md). */
+export const SHOWN_STATE = `
+CASE WHEN NOT p.active THEN 'inactive' WHEN p.tenant_held_until > now() THEN 'suspended'
+  WHEN NOT endpoint_is_open(p) THEN
+    CASE WHEN p.state = 'down' AND coalesce(greatest(p.hold_until, p.host_held_until) <= now(), true) THEN 'down' ELSE 'held' END
+  WHEN p.state = 'down' THEN 'probing'
+  WHEN p.permits IS NOT NULL AND ${IS_PENDING} THEN 'releasing'
+  WHEN p.failing_since IS NULL THEN 'open' ELSE 'failing' END`;
+
+/**
+ * How urgent a state is (docs/glossary.md). A deactivation by a person matters while deliveries wait, one by the
+ * service always; failures matter from the third delivery in a row on.
+ * @param state has the state @param disabled has `subscriptions.disabled_reason`
+ */
+export const severityOf = (state: string, disabled: string) => `
+CASE WHEN ${state} IN ('down', 'probing') THEN 'critical' WHEN ${state} IN ('held', 'suspended') THEN 'warning'
+  WHEN ${state} = 'failing' THEN CASE WHEN cardinality(p.failing_deliveries) >= 3 THEN 'warning' ELSE 'notice' END
+  WHEN ${state} = 'inactive' AND ${disabled} IS NOT NULL THEN 'warning'
+  WHEN ${state} = 'inactive' AND ${IS_PENDING} THEN 'notice' ELSE 'none' END`;

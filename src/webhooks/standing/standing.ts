@@ -1,0 +1,137 @@
+// How the endpoints of a tenant stand: whether all is right, in numbers and in one sentence. Pure.
+import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
+import { ENDPOINT_STATES, type ShownEndpointState } from '../endpoints/endpoint-state.ts';
+
+/** The most urgent first. */
+export const SEVERITIES = ['critical', 'warning', 'notice', 'none'] as const;
+export type Severity = (typeof SEVERITIES)[number];
+
+/** In the order in which trouble is named and shown. */
+export const TROUBLE_STATES = ['down', 'probing', 'held', 'suspended', 'failing', 'inactive'] as const;
+
+/** The subscriptions of one state and severity; `streams` of them are streams. The oldest is null where none waits. */
+export type StateStanding = {
+  readonly state: ShownEndpointState;
+  readonly severity: Severity;
+  readonly subscriptions: number;
+  readonly streams: number;
+  readonly waiting: number;
+  readonly oldestWaitingAt: Date | null;
+};
+
+/** Deliveries of one subscription that have failed for good in 24 hours with the same answer, such as `http:422`. */
+export type FailedStanding = {
+  readonly subscriptionId: string;
+  readonly url: string | null;
+  readonly active: boolean;
+  readonly answer: string;
+  readonly deliveries: number;
+  readonly firstAt: Date;
+  readonly lastAt: Date;
+};
+
+/** What was read: all states, and the largest groups of failed deliveries with the sums of all. */
+export type ReadStanding = {
+  readonly states: readonly StateStanding[];
+  readonly failed: {
+    readonly deliveries: number;
+    readonly groups: number;
+    readonly largest: readonly FailedStanding[];
+  };
+};
+
+/** From so many failed deliveries on a group is more than a notice. */
+const SEVERAL = 3;
+const DAY_MS = 86_400_000;
+
+/** @returns the whole standing, with the severity of each part and of all */
+export function judgeStanding({ states, failed }: ReadStanding) {
+  const waiting = states.filter(({ oldestWaitingAt }) => oldestWaitingAt !== null);
+  const oldest = waiting
+    .map(({ oldestWaitingAt: at }) => at as Date)
+    .sort((a, b) => a.getTime() - b.getTime());
+  const groups = failed.largest.map((group) => ({ ...group, severity: severityOfFailed(group.deliveries) }));
+  // The largest group is the first.
+  const severities = [...states, ...groups.slice(0, 1)].map(({ severity }) => severity);
+  return {
+    severity: SEVERITIES.find((severity) => severities.includes(severity)) ?? 'none',
+    summary: summarize({ states, failed }),
+    subscriptions: sum(states, 'subscriptions'),
+    inTrouble: sum(
+      states.filter(({ severity }) => severity !== 'none'),
+      'subscriptions',
+    ),
+    waiting: sum(states, 'waiting'),
+    oldestWaitingAt: oldest[0] ?? null,
+    states: states.map((each) => ({ ...each, oldestCanceledAt: canceledAt(each.oldestWaitingAt) })),
+    failedIn24Hours: { deliveries: failed.deliveries, groups: failed.groups, largest: groups },
+  };
+}
+
+export type Standing = ReturnType<typeof judgeStanding>;
+
+const severityOfFailed = (deliveries: number): Severity => (deliveries >= SEVERAL ? 'warning' : 'notice');
+
+/** What has waited for so long is canceled by the retention. */
+const canceledAt = (oldest: Date | null) => oldest && new Date(oldest.getTime() + KEPT_DAYS * DAY_MS);
+
+const sum = (states: readonly StateStanding[], of: 'subscriptions' | 'streams' | 'waiting') =>
+  states.reduce((all, each) => all + each[of], 0);
+
+/** @returns the number of subscriptions of each state, of all that there are */
+export function countStates(states: readonly Pick<StateStanding, 'state' | 'subscriptions'>[]) {
+  const countOf = (state: ShownEndpointState): number =>
+    states.filter((each) => each.state === state).reduce((all, { subscriptions }) => all + subscriptions, 0);
+  return Object.fromEntries(ENDPOINT_STATES.map((state) => [state, countOf(state)])) as Readonly<
+    Record<ShownEndpointState, number>
+  >;
+}
+
+/** @returns whether all is right, in words that every page and command shows; the same while the numbers are */
+export function summarize({ states, failed }: ReadStanding): string {
+  const all = sum(states, 'subscriptions');
+  if (all === 0) return 'Nothing goes out yet: there is no subscription.';
+  const troubled = states.filter(({ severity }) => severity !== 'none');
+  const paused = troubled.filter(({ state }) => state === 'inactive');
+  const closed = troubled.filter(({ state }) => state !== 'inactive');
+  if (troubled.length === 0 && failed.deliveries === 0)
+    return 'All is well: no endpoint is in trouble, no delivery has failed in 24 hours.';
+  return [
+    troubled.length === 0 ? 'No endpoint is in trouble.' : '',
+    closed.length === 0 ? '' : `${describeClosed(closed)}.`,
+    paused.length === 0 ? '' : `${describePaused(paused)}.`,
+    failed.deliveries === 0
+      ? ''
+      : `${count(failed.deliveries, 'delivery has', 'deliveries have')} failed for good in 24 hours.`,
+  ]
+    .filter(Boolean)
+    .join(' ');
+}
+
+function describeClosed(closed: readonly StateStanding[]): string {
+  const parts = TROUBLE_STATES.flatMap((state) => {
+    const of = sum(
+      closed.filter((each) => each.state === state),
+      'subscriptions',
+    );
+    return of === 0 ? [] : [[of, state] as const];
+  });
+  const words = parts.map(([of, word], n) =>
+    n === 0 ? `${count(of, 'endpoint is', 'endpoints are')} ${word}` : `${format(of)} ${word}`,
+  );
+  const waiting = sum(closed, 'waiting');
+  return `${words.join(', ')}: ${waiting === 0 ? 'nothing waits there' : `${count(waiting, 'delivery waits', 'deliveries wait')} there`}`;
+}
+
+function describePaused(paused: readonly StateStanding[]): string {
+  const oldest = paused.flatMap(({ oldestWaitingAt: at }) => (at === null ? [] : [at.getTime()]));
+  const first = canceledAt(oldest.length === 0 ? null : new Date(Math.min(...oldest)));
+  const waiting = sum(paused, 'waiting');
+  const subject = count(sum(paused, 'subscriptions'), 'subscription is', 'subscriptions are');
+  if (first === null) return `${subject} inactive`;
+  const day = first.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', timeZone: 'UTC' });
+  return `${subject} inactive: ${count(waiting, 'delivery waits', 'deliveries wait')} there, and the oldest is canceled on ${day}`;
+}
+
+const format = (value: number) => value.toLocaleString('en');
+const count = (value: number, one: string, more: string) => `${format(value)} ${value === 1 ? one : more}`;
