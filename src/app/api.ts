@@ -12,7 +12,7 @@ import { releaseStartupMemory } from '../platform/process/startup-memory.ts';
 import { askTemporal } from '../platform/temporal/probe.client.ts';
 import { openTracing } from '../platform/tracing/open-tracing.ts';
 import { explainListen } from './local/ports.ts';
-import { measureProcess, serveOperations } from './operations-port.ts';
+import { measureProcess, probeDatabase, serveOperations } from './operations-port.ts';
 import {
   createStartChecks,
   leave,
@@ -49,7 +49,7 @@ export async function runApi(config: Config): Promise<void> {
   // The API also starts without its database. It is then not ready, and answers 503 until the database is back.
   await checks.begin();
   const health = createHealth({
-    ping: () => database.query('SELECT 1'),
+    ping: () => probeDatabase(platform),
     pendingMigrations: () => pendingMigrations(database),
     passedStartChecks: checks.passed,
     probeTemporal: () => askTemporal(config.temporal),

@@ -4,7 +4,9 @@ import { once } from 'node:events';
 import { createObjectiveKeeper, type ObjectiveKeeper } from '../operations/objectives/objective.service.ts';
 import type { Config } from '../platform/config.ts';
 import { type ClockComparison, createClockComparison } from '../platform/database/clock-skew.client.ts';
+import { probeSession } from '../platform/database/session.ts';
 import { createOperationsServer, type Readiness } from '../platform/http/operations-server.ts';
+import { reasonOf } from '../platform/logging.ts';
 import {
   registerClockSkew,
   registerPool,
@@ -32,6 +34,13 @@ export function measureProcess(
   registerClockSkew({ registry, seconds: clocks.seconds });
   return { clocks, keeper: createObjectiveKeeper({ database, objectives, now: clock.now }) };
 }
+
+/** Probes the database for readiness. @throws what `probeSession` throws, which is logged as well */
+export const probeDatabase = ({ database, log }: Pick<Platform, 'database' | 'log'>): Promise<void> =>
+  probeSession(database).catch((error: unknown) => {
+    log.warn({ event: 'database.unusable', reason: reasonOf(error) }, 'the database cannot be used');
+    throw error;
+  });
 
 type ServeOperationsOptions = {
   part: string;

@@ -22,7 +22,7 @@ import { readCurrentBuild, warnUnlessCurrent, workerVersionOf } from '../platfor
 import { createWorkflowMetrics } from '../platform/temporal/workflow.metrics.ts';
 import { openTracing } from '../platform/tracing/open-tracing.ts';
 import { findFreePort } from './local/ports.ts';
-import { measureProcess, serveOperations } from './operations-port.ts';
+import { measureProcess, probeDatabase, serveOperations } from './operations-port.ts';
 import { createStartChecks, leave, refuseForeignMasterKey, refusePooler } from './start-checks.ts';
 import { measureStanding, wireWorkerLoops, wireWorkerRooms } from './wiring/worker.ts';
 
@@ -74,7 +74,7 @@ export async function runWorker(config: Config): Promise<void> {
   const readiness = async () => {
     const [temporal, ping] = await Promise.allSettled([
       probeTemporal(connection, config.temporal),
-      answerInTime(database.query('SELECT 1')),
+      answerInTime(probeDatabase(platform)),
     ]);
     const connected = temporal.status === 'fulfilled' && temporal.value;
     return {

@@ -35,8 +35,9 @@ export const createPatientDatabase = (options: DatabaseOptions) =>
 /**
  * @returns an open database of its own, and its connection string, both of the owner of its tables; `serviceUrl` of the
  *   role that api and worker connect as; and `drop`, to be called when the tests have ended
+ * @param schemas the search path of all these connections, for a clock of the test's own
  */
-export async function createTestDatabase() {
+export async function createTestDatabase(schemas?: string) {
   const admin = inject('databaseUrl');
   const name = newName();
   const client = new pg.Client({ connectionString: admin });
@@ -55,7 +56,7 @@ export async function createTestDatabase() {
       await dropLastDay(urlOf(admin, TEMPLATE));
       await client.query(`ALTER DATABASE ${TEMPLATE} RENAME TO ${TEMPLATE}_ready`);
     }
-    return await openDatabase(client, { admin, name, template: `${TEMPLATE}_ready` });
+    return await openDatabase(client, { admin, name, template: `${TEMPLATE}_ready`, schemas });
   } finally {
     await client.end();
   }
@@ -100,11 +101,21 @@ async function dropLastDay(url: string): Promise<void> {
 
 async function openDatabase(
   client: pg.Client,
-  { admin, name, template }: { readonly admin: string; readonly name: string; readonly template: string },
+  {
+    admin,
+    name,
+    template,
+    schemas,
+  }: {
+    readonly admin: string;
+    readonly name: string;
+    readonly template: string;
+    readonly schemas?: string | undefined;
+  },
 ) {
   // The other strategy writes all of it to the log of Postgres, too.
   await client.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`);
-  const url = urlOf(admin, name);
+  const url = schemas === undefined ? urlOf(admin, name) : withSchemas(urlOf(admin, name), schemas);
   const database = createPatientDatabase({ url, pool: 10, applicationName: 'test' });
   return {
     database,
@@ -122,10 +133,17 @@ async function openDatabase(
 
 const newName = () => `test_${randomUUID().replaceAll('-', '')}`;
 /** The same for a whole test file: it is dropped after the last test. */
-export async function useTestDatabase() {
-  const test = await createTestDatabase();
+export async function useTestDatabase(schemas?: string) {
+  const test = await createTestDatabase(schemas);
   afterAll(test.drop);
   return test;
+}
+
+/** The address with another search path. */
+export function withSchemas(address: string, schemas: string): string {
+  const url = new URL(address);
+  url.searchParams.set('options', `-c search_path=${schemas}`);
+  return url.href;
 }
 
 function withRole(owner: string): string {

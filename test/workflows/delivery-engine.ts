@@ -87,6 +87,8 @@ export type EngineSurroundings = {
   temporal?: { address: string; namespace: string };
   /** Gets the database before anything connects to it. */
   prepare?: (url: string) => Promise<void>;
+  /** The search path of all connections. */
+  schemas?: string;
   /** Comes between workflows and what they call. */
   wrap?: (activities: EngineActivities) => EngineActivities;
 };
@@ -103,10 +105,11 @@ export async function createEngine({
   sendTimeoutMs,
   temporal: server = { address: inject('temporalAddress'), namespace: inject('temporalNamespace') },
   prepare = async () => undefined,
+  schemas,
   wrap = (same) => same,
 }: EngineSurroundings = {}) {
   installRuntimeOnce();
-  const { database, url, drop } = await createTestDatabase();
+  const { database, url, drop } = await createTestDatabase(schemas);
   await prepare(url);
   const receiver = await startScriptedReceiver();
   const connection = await NativeConnection.connect({ address: server.address });

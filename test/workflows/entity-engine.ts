@@ -11,7 +11,7 @@ import {
 import { createTestDatabase } from '../setup/database.ts';
 import { eventually } from './delivery-engine.ts';
 import { connectTestWorkers } from './test-workers.ts';
-import { installVirtualClock } from './virtual-clock.ts';
+import { installVirtualClock, VIRTUAL_TIME } from './virtual-clock.ts';
 
 /**
  * @param options.virtual gives the database a clock that a test can advance
@@ -32,7 +32,7 @@ export async function createEntityEngine<Services>({
   activities: (services: Services) => Partial<Activities>;
   describe: (services: Services, taskQueues: TaskQueues) => Describe;
 }) {
-  const { database, url, drop } = await createTestDatabase();
+  const { database, url, drop } = await createTestDatabase(virtual ? VIRTUAL_TIME : undefined);
   if (virtual) await installVirtualClock(url);
   const services = await wire(database);
   const workers = await connectTestWorkers();

@@ -10,17 +10,18 @@ INSERT INTO virtual_time.clock VALUES ('0');
 CREATE FUNCTION virtual_time.now() RETURNS timestamptz LANGUAGE sql STABLE AS
   'SELECT pg_catalog.now() + ahead FROM virtual_time.clock';
 CREATE FUNCTION virtual_time.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
-  'SELECT pg_catalog.clock_timestamp() + ahead FROM virtual_time.clock';
-DO $do$ BEGIN
-  EXECUTE format('ALTER DATABASE %I SET search_path = virtual_time, pg_catalog, public', current_database());
-END $do$;`;
+  'SELECT pg_catalog.clock_timestamp() + ahead FROM virtual_time.clock';`;
+
+/** The schemas of who reads this clock. */
+export const VIRTUAL_TIME = 'virtual_time,pg_catalog,public';
 
 // Living relays live on: their beats are as old as before.
 const ADVANCE = `
 WITH moved AS (UPDATE virtual_time.clock SET ahead = ahead + $1::float8 * interval '1 millisecond')
 UPDATE relays SET seen_at = seen_at + $1::float8 * interval '1 millisecond'`;
 
-/** Gives the database a clock that can be advanced; to be called before anything else connects to it. */
+/** Gives the database a clock that can be advanced, of connections with the schemas `VIRTUAL_TIME`; to be called before
+ * anything else connects to it. */
 export async function installVirtualClock(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

@@ -3,7 +3,7 @@
 import type { Database } from '../../src/platform/database/database.ts';
 import type { EngineActivities } from './delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from './endpoint-engine.ts';
-import { advanceClock, installVirtualClock } from './virtual-clock.ts';
+import { advanceClock, installVirtualClock, VIRTUAL_TIME } from './virtual-clock.ts';
 
 type Waiting = { step: { kind: string; reason?: string; delayMs?: number } };
 
@@ -36,7 +36,7 @@ export async function createVirtualEngine(cut: 'endpoints' | 'deliveries'): Prom
       return { ...result, step: { ...result.step, delayMs: 0 } };
     },
   });
-  const engine = await createEndpointEngine({ prepare: installVirtualClock, wrap });
+  const engine = await createEndpointEngine({ prepare: installVirtualClock, schemas: VIRTUAL_TIME, wrap });
   place.database = engine.database;
   return engine;
 }

@@ -2,6 +2,7 @@
 import pg, { type ClientConfig, type Pool, type PoolClient, type PoolConfig } from 'pg';
 import { within } from '../within.ts';
 import { READ_ONLY } from './errors.ts';
+import { withSession } from './session.ts';
 
 /**
  * Makes an unconnected client outside the pools.
@@ -11,7 +12,7 @@ export function newClient(
   config: ClientConfig,
   onError: (error: Error) => void = () => undefined,
 ): pg.Client {
-  const client = new pg.Client(config);
+  const client = new pg.Client(withSession(config));
   client.on('error', onError);
   return client;
 }
@@ -50,7 +51,7 @@ export async function endConnections(connections: { end(): Promise<void> } | und
  * @param onError receives the error of an idle connection that broke; the pool replaces the connection
  */
 export function newPool(config: PoolConfig, onError: (error: Error) => void = () => undefined): Pool {
-  const pool = new pg.Pool(config);
+  const pool = new pg.Pool(withSession(config));
   pool.on('connect', (client) => {
     client.on('error', () => undefined);
     leaveReadOnly(client);

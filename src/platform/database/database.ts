@@ -9,6 +9,7 @@ import { greet } from './greeting.ts';
 import { createModels, type Model } from './model.ts';
 import { findPoolerFault } from './pooler.client.ts';
 import { loadSequelize } from './sequelize.ts';
+import { SESSION, writeOptions } from './session.ts';
 import { createStatementNames } from './statement-names.ts';
 import type { Table } from './table.ts';
 import {
@@ -89,9 +90,7 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
       keepAlive: true,
       // So no statement is answered before the time is known, or by a server that may be behind.
       onConnect: (client) => greet(client, clock),
-      options: Object.entries(PLANNER)
-        .map(([name, value]) => `-c ${name}=${value}`)
-        .join(' '),
+      options: writeOptions(PLANNER),
     },
     onError,
   );
@@ -128,7 +127,11 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
     /** Finds what a pooler between this process and Postgres takes from its connections (pooler.client.ts). */
     findPoolerFault: () => {
       const limits = Object.entries(timeouts).map(([name, milliseconds]) => [name, String(milliseconds)]);
-      return findPoolerFault(() => pool.connect(), { ...Object.fromEntries(limits), ...PLANNER });
+      return findPoolerFault(() => pool.connect(), {
+        ...Object.fromEntries(limits),
+        ...PLANNER,
+        ...SESSION,
+      });
     },
     close: () => endConnections(pool),
   } satisfies Queryable & Record<string, unknown>;

@@ -30,25 +30,27 @@ const CONNECTION = /^Sequelize(Connection|HostNot|InvalidConnection|AccessDenied
 
 /** @returns the SQLSTATE of an error of the driver or of Sequelize, if it has one */
 export function sqlState(error: unknown): string | undefined {
-  // Sequelize stores the error of the driver in `original`.
-  const source = (error as { original?: unknown } | null)?.original ?? error;
-  const code = (source as { code?: unknown } | null)?.code;
+  const { code } = sourceOf(error);
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }
 
 /** @returns the name of the violated constraint for a unique violation (23505), else undefined */
 export function violatedUnique(error: unknown): string | undefined {
   if (sqlState(error) !== '23505') return undefined;
-  const source = (error as { original?: unknown }).original ?? error;
-  return (source as { constraint?: string }).constraint ?? '';
+  const { constraint } = sourceOf(error);
+  return typeof constraint === 'string' ? constraint : '';
 }
+
+/** Sequelize stores the error of the driver in `original`. */
+const sourceOf = (error: unknown): Readonly<Record<string, unknown>> =>
+  (error as { original?: Record<string, unknown> } | null)?.original ?? Object(error);
 
 /**
  * True when a named statement has an outdated plan, because a migration changed its columns. The statement succeeds
- * under a new name.
+ * under a new name. Messages are in the language of the server.
  */
 export function isOutdatedPlan(error: unknown): boolean {
-  return sqlState(error) === '0A000' && /cached plan/.test((error as Error).message);
+  return sqlState(error) === '0A000' && sourceOf(error).routine === 'RevalidateCachedQuery';
 }
 
 /** True when a statement got no answer within the driver's `query_timeout`. Its connection must be closed. */
@@ -95,15 +97,13 @@ export function classifyFailure(error: unknown): 'again' | 'data' | 'final' {
 /** @returns `temporarily_unavailable` for a database that is down, overloaded or too slow; any other error unchanged */
 export function translateDatabaseError(error: unknown): unknown {
   if (error instanceof ServiceError) return error;
-  const original = (error as { original?: unknown } | null)?.original ?? error;
-  const code = (original as { code?: unknown } | null)?.code;
-  const message = original instanceof Error ? original.message : '';
+  const { code, message } = sourceOf(error);
   const unavailable =
     CONNECTION.test(error instanceof Error ? error.name : '') ||
     NOT_NOW.test(sqlState(error) ?? '') ||
     isOutdatedPlan(error) ||
     (typeof code === 'string' && NOT_NOW_NETWORK.has(code)) ||
-    NOT_NOW_TEXT.test(message);
+    NOT_NOW_TEXT.test(String(message));
   if (!unavailable) return error;
   return tryAgain('The service cannot reach its database. Try again.', error);
 }

@@ -27,14 +27,15 @@ export async function migrate(
   log: (message: string) => void = () => undefined,
   list = MIGRATIONS,
 ): Promise<string[]> {
-  // The bounds of partitions are days of UTC. The server can be set to another time zone.
-  const options = '-c timezone=UTC -c client_min_messages=warning';
+  // An index may take longer to build than a role gives its statements.
+  const options = '-c client_min_messages=warning -c statement_timeout=0';
   const client = newClient({ connectionString: url, connectionTimeoutMillis: 5_000, options });
   const queryable = queryableOf(client);
   try {
     await client.connect();
     await takeTurn(client);
     const missing = await pendingMigrations(queryable, list);
+    if (missing.length === list.length) await refuseOtherSchema(queryable);
     await client.query(
       'CREATE TABLE IF NOT EXISTS schema_migrations (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())',
     );
@@ -69,6 +70,20 @@ export async function pendingMigrations(queryable: Queryable, list = MIGRATIONS)
  */
 export async function refuseUnreleasedDatabase(queryable: Queryable): Promise<void> {
   refuseUnreleased(await readMigrations(queryable));
+}
+
+/** Refuses to make the tables again beside those that a session with another search path has made. */
+async function refuseOtherSchema(queryable: Queryable): Promise<void> {
+  const { rows } = await queryable.query<{ name: string }>(
+    `SELECT n.nspname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE c.relname = 'audit_beginning' AND c.relkind = 'r' AND n.nspname <> current_schema()`,
+  );
+  const [other] = rows;
+  if (other !== undefined)
+    throw new ConfigError(
+      'DATABASE_URL',
+      `the tables of the service are in the schema ${other.name}: add ?options=-csearch_path%3D${encodeURIComponent(other.name)} to the address`,
+    );
 }
 
 /** @param applied in the order of the names: the first one made the database */

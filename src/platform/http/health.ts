@@ -13,7 +13,8 @@ type Readiness = {
 };
 
 /**
- * @param options.ping rejects when the database does not answer
+ * @param options.ping rejects when the database does not answer, or not as the service reads it; called after the
+ *   migrations
  * @param options.pendingMigrations names of migrations that the database lacks; called until there are none
  * @param options.passedStartChecks true when the settings fit the database; called after the migrations, until it is
  *   true
@@ -37,9 +38,9 @@ export function createHealth({
 
   const checkDatabase = async (): Promise<Readiness['database']> => {
     try {
-      await answerInTime(ping());
       migrated ||= (await answerInTime(pendingMigrations())).length === 0;
       if (!migrated) return 'migrations_pending';
+      await answerInTime(ping());
       return (await answerInTime(passedStartChecks())) ? 'ok' : 'unavailable';
     } catch {
       return 'unavailable';

@@ -12,13 +12,13 @@ import { signedHeaders } from '../../../src/webhooks/signing/signed-headers.node
 import { useTestDatabase } from '../../setup/database.ts';
 import { createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';
 import { codeOf } from '../tokens/refresh-fixture.ts';
-import { BEGINNING, installFrozenClock, setClock } from './frozen-clock.ts';
+import { BEGINNING, FROZEN_TIME, installFrozenClock, setClock } from './frozen-clock.ts';
 
 const DAY = 86_400;
 const BODY = Buffer.from('{"event_id":"evt_1"}');
 const ORIGIN = 'https://hooks.example.com';
 
-const test = await useTestDatabase();
+const test = await useTestDatabase(FROZEN_TIME);
 let clock = BEGINNING;
 let context: RequestContext;
 

@@ -9,11 +9,11 @@ import { newId } from '../../../src/platform/database/ids.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';
 import { codeOf } from '../tokens/refresh-fixture.ts';
-import { BEGINNING, installFrozenClock, setClock } from './frozen-clock.ts';
+import { BEGINNING, FROZEN_TIME, installFrozenClock, setClock } from './frozen-clock.ts';
 
 const LIFETIME = 90 * 86_400;
 
-const test = await useTestDatabase();
+const test = await useTestDatabase(FROZEN_TIME);
 let clock = BEGINNING;
 let context: RequestContext;
 

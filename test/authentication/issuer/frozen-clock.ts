@@ -8,10 +8,10 @@ CREATE SCHEMA frozen_time;
 CREATE TABLE frozen_time.clock (at timestamptz NOT NULL);
 INSERT INTO frozen_time.clock VALUES ('2026-01-01T00:00:00Z');
 CREATE FUNCTION frozen_time.now() RETURNS timestamptz LANGUAGE sql STABLE AS 'SELECT at FROM frozen_time.clock';
-CREATE FUNCTION frozen_time.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT at FROM frozen_time.clock';
-DO $do$ BEGIN
-  EXECUTE format('ALTER DATABASE %I SET search_path = frozen_time, pg_catalog, public', current_database());
-END $do$;`;
+CREATE FUNCTION frozen_time.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT at FROM frozen_time.clock';`;
+
+/** The schemas of who reads this clock. */
+export const FROZEN_TIME = 'frozen_time,pg_catalog,public';
 
 /** Where it begins. */
 export const BEGINNING = Date.parse('2026-01-01T00:00:00Z');

@@ -9,11 +9,11 @@ import { createPatientDatabase, useTestDatabase } from '../../setup/database.ts'
 import { insertSubscription } from '../../webhooks/intake/fixture.ts';
 import { type Accounts, createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';
 import { codeOf } from '../tokens/refresh-fixture.ts';
-import { BEGINNING, installFrozenClock, setClock } from './frozen-clock.ts';
+import { BEGINNING, FROZEN_TIME, installFrozenClock, setClock } from './frozen-clock.ts';
 
 const LIFETIME = 90 * 86_400;
 
-const test = await useTestDatabase();
+const test = await useTestDatabase(FROZEN_TIME);
 let clock = BEGINNING;
 let context: RequestContext;
 

@@ -9,7 +9,7 @@ import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { createPatientDatabase, useTestDatabase } from '../../setup/database.ts';
 import { type Accounts, createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';
-import { BEGINNING, installFrozenClock, setClock } from './frozen-clock.ts';
+import { BEGINNING, FROZEN_TIME, installFrozenClock, setClock } from './frozen-clock.ts';
 import { createResourceServer, MAX_AGE } from './resource-server.ts';
 
 /** Seconds of a key, and of the two kinds of token: the usual ones, and the longest that a setting allows. */
@@ -17,7 +17,7 @@ const LIFETIME = 7 * 86_400;
 const LIVES = [300, 86_400] as const;
 const SKEWS = [-60_000, 0, 60_000];
 
-const test = await useTestDatabase();
+const test = await useTestDatabase(FROZEN_TIME);
 const other = createPatientDatabase({ url: test.url, pool: 5, applicationName: 'other' });
 afterAll(() => other.close());
 let clock = BEGINNING;

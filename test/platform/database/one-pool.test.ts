@@ -148,6 +148,6 @@ describe('a connection to Postgres itself', () => {
       return [name, rows[0]?.value];
     });
     expect(await Promise.all(had)).toEqual(given.map(([, name, value]) => [name, value]));
-    expect(given).toHaveLength(7);
+    expect(given).toHaveLength(9);
   });
 });

@@ -1,8 +1,9 @@
 // Liveness, readiness and the description, at the addresses that belong to no tenant.
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { pendingMigrations } from '../../../src/platform/database/migrate.ts';
 import { createHealth } from '../../../src/platform/http/health.ts';
 import { createTestDatabase } from '../../setup/database.ts';
+import { PATIENCE } from '../../setup/patience.ts';
 import { startTestServer, type TestServer } from './test-server.ts';
 
 type Parts = Parameters<typeof createHealth>[0];
@@ -34,6 +35,7 @@ describe('readiness', () => {
     const health = createHealth({ ...fine, ping });
     server = await startTestServer([], { health });
     const many = Array.from({ length: 50 }, () => health.ready());
+    await vi.waitUntil(() => asked > 0, PATIENCE);
     answer();
     expect((await Promise.all(many)).every(({ ready }) => ready)).toBe(true);
     expect(asked).toBe(1);

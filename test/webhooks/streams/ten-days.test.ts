@@ -1,14 +1,15 @@
 // A stream that is paused for ten days, on a clock of its own: it gets everything afterwards, and nothing twice.
 import { afterAll, expect, it } from 'vitest';
+import { withSchemas } from '../../setup/database.ts';
 import { eventually } from '../../workflows/delivery-engine.ts';
-import { advanceClock, installVirtualClock } from '../../workflows/virtual-clock.ts';
+import { advanceClock, installVirtualClock, VIRTUAL_TIME } from '../../workflows/virtual-clock.ts';
 import { POLL, startStreamRooms } from './stream-rooms.ts';
 
 const DAY = 86_400_000;
 
 const rooms = await startStreamRooms(async (_url, ownerUrl) => {
   await installVirtualClock(ownerUrl);
-  return ownerUrl;
+  return withSchemas(ownerUrl, VIRTUAL_TIME);
 });
 afterAll(() => rooms.close());
 
