@@ -13,7 +13,7 @@ import { FirstSteps } from './first-steps.tsx';
 import { ENDPOINT, FAILING, WAITING, WHY } from './subscriptions.tsx';
 
 const EVERY_MS = 10_000;
-/** Subscriptions of one state that are shown before somebody asks for more. */
+/** Rows of a table that are shown before somebody asks for more. */
 const FIRST = 10;
 
 type State = Standing['states'][number];
@@ -101,20 +101,21 @@ function Trouble({ of }: { of: State }) {
 
 /** Equal failures are one row, with what sends them again; those of most deliveries first. */
 function FailureTable({ of }: { of: Standing['failed_in_24_hours'] }) {
-  const more = of.groups - of.largest.length;
+  const largest = of.largest.slice(0, FIRST);
+  const more = of.groups - largest.length;
   return (
     <Part
       title="Failed for good in 24 hours"
       note={
         <>
-          {more > 0 && `the largest ${formatNumber(of.largest.length)} of ${formatNumber(of.groups)} · `}
+          {more > 0 && `the largest ${formatNumber(largest.length)} of ${formatNumber(of.groups)} · `}
           <To page="deliveries?status=failed">all</To>
         </>
       }
     >
       <Table
         label="Failed deliveries"
-        list={{ data: of.largest }}
+        list={{ data: largest }}
         keyOf={({ subscription_id, answer }) => `${subscription_id} ${answer}`}
         columns={[
           [

@@ -63,12 +63,20 @@ export function judgeStanding({ states, failed }: ReadStanding) {
     ),
     waiting: sum(states, 'waiting'),
     oldestWaitingAt: oldest[0] ?? null,
-    states: states.map((each) => ({ ...each, oldestCanceledAt: canceledAt(each.oldestWaitingAt) })),
+    states: [...states]
+      .sort(byUrgency)
+      .map((each) => ({ ...each, oldestCanceledAt: canceledAt(each.oldestWaitingAt) })),
     failedIn24Hours: { deliveries: failed.deliveries, groups: failed.groups, largest: groups },
   };
 }
 
 export type Standing = ReturnType<typeof judgeStanding>;
+
+const ORDER: readonly ShownEndpointState[] = [...TROUBLE_STATES, 'releasing', 'open'];
+
+const byUrgency = (one: StateStanding, other: StateStanding): number =>
+  SEVERITIES.indexOf(one.severity) - SEVERITIES.indexOf(other.severity) ||
+  ORDER.indexOf(one.state) - ORDER.indexOf(other.state);
 
 const severityOfFailed = (deliveries: number): Severity => (deliveries >= SEVERAL ? 'warning' : 'notice');
 

@@ -39,6 +39,12 @@ describe('the standing of a tenant with 5,000 subscriptions', () => {
       in_trouble: rows.inTrouble,
       waiting: rows.waiting,
     });
+    // The most urgent first, and of one severity in the order in which trouble is named.
+    const order = body.states.map(({ state, severity }: Record<string, string>) => `${severity} ${state}`);
+    expect(order.slice(0, 8)).toEqual([
+      ...['critical down', 'critical probing', 'warning held', 'warning suspended', 'warning failing'],
+      ...['warning inactive', 'notice failing', 'notice inactive'],
+    ]);
     expect(body.failed_in_24_hours).toMatchObject({ deliveries: rows.failed, groups: rows.groups });
     expect(body.failed_in_24_hours.largest).toHaveLength(50);
     const numbers = body.failed_in_24_hours.largest.map(
