@@ -98,7 +98,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   'platform/http/field-errors.ts#parseFields':
     'gives a value to its schema; test/platform/http/guard.test.ts',
   'platform/http/field-names.ts#readFields': 'renames members that a schema has checked',
-  'platform/http/request-body.ts#readText': 'reads bytes; test/platform/http/server.test.ts',
+  'platform/http/request-body.ts#readBytes': 'reads bytes; test/platform/http/server.test.ts',
   'platform/http/request-target.ts#readTarget':
     'what Node and Koa have parsed; test/platform/http/server.test.ts',
   'platform/kms/wrapped-key.ts#parseServiceKey': 'a setting',

@@ -4,7 +4,7 @@ import { NOW } from '../../platform/database/model.ts';
 import { columnNames, selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { fansOut } from '../../webhooks/intake/fan-out.ts';
+import { fansOut } from '../../webhooks/intake/fans-out.ts';
 import { type NewTenantRow, TENANT } from './tenant.model.ts';
 import type { FoundTenant, TenantAddress, TenantRecord } from './tenant.ts';
 import type { RetentionSettings } from './tenant-retention.ts';
