@@ -59,9 +59,9 @@ FROM unnest($1::uuid[], $2::bytea[]) WITH ORDINALITY AS asked (tenant_id, hash, 
   LEFT JOIN refresh_tokens s ON s.id = t.successor_id`;
 
 // The use of a refresh token locks its agent, its key and the first token of its family. A later transaction that
-// changes one of them waits for the use, and then also ends the tokens of this use. When the other transaction is
-// first, the use waits, and meets another version. The end of a family locks the first token FOR UPDATE. `ends_at` is
-// compared with the time after the wait.
+// changes one of them, or ends the family and therefore locks the agent, waits for the use, and then also ends the
+// tokens of this use. When the other transaction is first, the use waits, and meets another version or an ended family.
+// `ends_at` is compared with the time after the wait.
 const heldOf = (token: string, version: string) => `
   SELECT t.id, least(t.family_expires_at, CASE WHEN k.state = 'deprecated' THEN k.sunset_at END) AS ends_at FROM ${token}
     JOIN agents a ON a.id = t.agent_id AND a.tenant_id = t.tenant_id JOIN agent_keys k ON k.id = t.key_id
@@ -209,8 +209,8 @@ export async function repeat(
 }
 
 /**
- * Ends a family. First it waits for token exchanges with the agent and for running uses; then it ends the tokens of
- * those uses, too.
+ * Ends a family in two statements. The first waits for running uses and for token exchanges with the agent, the second
+ * also ends the tokens of those uses.
  * @returns the tokens that were not revoked before
  */
 export async function endFamily(
@@ -222,7 +222,6 @@ export async function endFamily(
     'SELECT 1 FROM agents WHERE id = (SELECT agent_id FROM refresh_tokens WHERE id = $1) FOR UPDATE',
     [familyId],
   );
-  await unit.query('SELECT 1 FROM refresh_tokens WHERE id = $1 FOR UPDATE', [familyId]);
   const { rows } = await unit.query<EndedRefreshToken>(
     `WITH live AS (
            SELECT id FROM refresh_tokens WHERE family_id = $1 AND revoked_at IS NULL ORDER BY id FOR UPDATE
