@@ -25,7 +25,13 @@ type Prepared = {
 const SAME_FOR_ALL = new Set(['listEventTypes', 'getEventType']);
 
 /** What tells numbers only, and names no row: that they are the tenant's own is a test of its room. */
-const NAMES_NOTHING = new Set(['listDeliveryAccounts', 'listDeliveryHours', 'countAuditHours', 'forgetUser']);
+const NAMES_NOTHING = new Set([
+  'listDeliveryAccounts',
+  'listDeliveryHours',
+  'countAuditHours',
+  'forgetUser',
+  'getStanding',
+]);
 
 /** Its body names a key of the owner by the thumbprint. */
 const NAMES_OTHERWISE = new Set(['depositDirectorySignature']);
