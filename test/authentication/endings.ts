@@ -8,6 +8,7 @@ import { JWT_BEARER_GRANT } from '../../src/authentication/tokens/grant-types.ts
 import { createUserForgettingService } from '../../src/authentication/users/user-forgetting.service.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../src/identity/applications/application.ts';
 import { readApplicationJwks } from '../../src/identity/applications/application-jwks.ts';
+import { type Act, actorsOf } from '../../src/platform/act.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { wireLimits } from '../../src/platform/http/wire.ts';
@@ -100,7 +101,8 @@ const each = () => true;
 const none = () => false;
 const ofOldAudience = ({ aud }: Claims) => aud !== NEW_AUDIENCE;
 const ofOldScopes = ({ scope }: Claims) => String(scope) !== NARROWED.join(' ');
-const ofOldAgent = ({ sub }: Claims, { agentId }: World) => sub === agentId;
+const ofOldAgent = ({ sub, act }: Claims, { agentId }: World) =>
+  [sub, ...actorsOf(act as Act | undefined).map((actor) => actor.sub)].includes(agentId);
 const change = (act: Change['act'], isOld: Change['isOld'], ...codes: string[]): Change => ({
   act,
   isOld,
