@@ -1,4 +1,4 @@
-// The first page: whether all is right, what is in trouble, and then how much goes out. Its numbers are the standing's.
+// The first page: the standing's sentence and numbers, the endpoints in trouble, and then how much goes out.
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { get } from '../api.ts';

@@ -84,7 +84,7 @@ export async function revoke(transaction: Transaction, id: string): Promise<void
 }
 
 /**
- * Revokes what is open of an agent that the transaction has locked. @returns how many tokens that were
+ * Revokes the open enrollment tokens of an agent that the transaction has locked. @returns how many tokens that were
  */
 export async function revokeOpen(unit: Transaction, agentId: string): Promise<number> {
   const { rows } = await unit.query(

@@ -111,7 +111,7 @@ const UNPROVEN = { share: 256, patience: 30_000 } as const;
 
 /**
  * Limits the unproven requests of one client address. Source: draft-ietf-httpapi-ratelimit-headers-10. Those in hand
- * count, too. When they use up what is left, the next one waits for them: they may prove right.
+ * count, too. When they use up the rest of the limit, the next one waits for them: they may prove right.
  */
 export function limitAddress({ address: limiter }: RateLimits): Middleware {
   const inHand = createTurns({
