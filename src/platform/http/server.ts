@@ -47,6 +47,8 @@ export function createHttpServer(
   const handle = app.callback();
   const open = new Map<IncomingMessage['socket'], Connection>();
   const room = createRoom(BEHIND);
+  /** Connections whose next request may have come in part: since when they are read again, or Infinity. */
+  const inPart = new WeakMap<Duplex, { since: number }>();
   let draining = false;
   let onClosed = (): void => undefined;
 
@@ -54,6 +56,7 @@ export function createHttpServer(
   const onRequest = (incoming: IncomingMessage, response: ServerResponse): void => {
     const { socket } = incoming;
     const connection = open.get(socket);
+    inPart.delete(socket);
     if (connection === undefined) {
       const first = { response, behind: [] };
       open.set(socket, first);
@@ -67,6 +70,7 @@ export function createHttpServer(
       return;
     }
     socket.pause();
+    inPart.set(socket, { since: Number.POSITIVE_INFINITY });
     socket.once('close', giveBack).setMaxListeners(0);
     connection.behind.push(() => {
       socket.off('close', giveBack);
@@ -82,7 +86,11 @@ export function createHttpServer(
       const next = socket.writable ? connection.behind.shift() : undefined;
       if (next === undefined) open.delete(socket);
       else {
-        if (connection.behind.length === 0) socket.resume();
+        if (connection.behind.length === 0) {
+          const part = inPart.get(socket);
+          if (part !== undefined) part.since = performance.now();
+          socket.resume();
+        }
         setImmediate(next);
       }
       // An answer whose headers were sent before the end leaves its connection open, so it is closed here.
@@ -123,10 +131,15 @@ export function createHttpServer(
   });
   const current = (socket: Duplex) => open.get(socket as IncomingMessage['socket'])?.response;
   const answerError = answerParserErrors(errorTypeBase, current);
-  server.on('clientError', (error: Error & { code?: string }, socket) => {
-    // The rest of a request did not arrive because its connection is not read.
-    const isPaused = (open.get(socket as IncomingMessage['socket'])?.behind.length ?? 0) > 0;
-    if (!isPaused || error.code !== 'ERR_HTTP_REQUEST_TIMEOUT') answerError(error, socket);
+  server.on('clientError', function onError(error: Error & { code?: string }, socket: Duplex): void {
+    const part = inPart.get(socket);
+    // The rest of a request could not arrive while its connection was not read. Node says so of each request once.
+    const left = part === undefined ? 0 : Math.min(part.since + request - performance.now(), request);
+    if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT' || left <= 0) answerError(error, socket);
+    else
+      setTimeout(() => {
+        if (!socket.destroyed && inPart.get(socket) === part) onError(error, socket);
+      }, left).unref();
   });
   server.on('connect', refuseTunnels(errorTypeBase, current));
 

@@ -103,6 +103,18 @@ describe('requests of one connection', () => {
     await slow.drain(0);
   });
 
+  it('end it when the rest of one does not come after those before it', async () => {
+    const limits = { headers: 50, request: 100, checkEvery: 10 };
+    const slow = await startTestServer([route('/work', 'GET', () => delay(20))], { limits });
+    const get = 'GET /work HTTP/1.1\r\nHost: x\r\n\r\n';
+    const { text } = await exchange(slow.port, `${get.repeat(10)}GET /work HTTP/1.1\r\nHost:`);
+    expect(text.match(/HTTP\/1\.1 \d{3} /g)).toEqual([
+      ...Array<string>(10).fill('HTTP/1.1 200 '),
+      'HTTP/1.1 408 ',
+    ]);
+    await slow.drain(0);
+  });
+
   it('that are more than anybody needs end it, and nothing of them stays', async () => {
     const gate = createGate();
     const slow = await startTestServer([route('/work', 'GET', gate.pass)]);
